@@ -1,0 +1,9 @@
+// Included ahead of every Verilator source: sends the model's messages to gyre_rtl.cpp
+// instead of standard output, which carries results.
+#pragma once
+
+int gyre_rtl_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+#define VL_PRINTF gyre_rtl_printf
+#define VL_USER_STOP
+#define VL_USER_FATAL

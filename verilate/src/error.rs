@@ -1,0 +1,105 @@
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::toolchain::{MINIMUM, Version};
+
+/// Why a model could not be built.
+///
+/// `Debug` prints the message, so that a build script may return this from `main`.
+#[derive(thiserror::Error)]
+pub enum Error {
+    /// The project's own Verilator has not been set up.
+    #[error(
+        "Verilator is not set up: {0} does not exist; run `make setup`, or name a Verilator {MINIMUM} or newer by VERILATOR or VERILATOR_ROOT"
+    )]
+    NotSetUp(PathBuf),
+
+    /// `VERILATOR` or `VERILATOR_ROOT` names something that does not run.
+    #[error("{variable}={value}: {problem}")]
+    BadOverride {
+        /// The environment variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+
+    /// The Verilator found is older than what the RTL needs.
+    #[error(
+        "{path} is Verilator {found}, but {MINIMUM} or newer is needed; unset VERILATOR and VERILATOR_ROOT to use the project's own"
+    )]
+    TooOld {
+        /// The program found.
+        path: PathBuf,
+        /// Its version.
+        found: Version,
+    },
+
+    /// The version could not be read from Verilator's own header.
+    #[error(
+        "{header}: no line `#define VERILATOR_VERSION \"MAJOR.MINOR ...\"`; expected the header of Verilator {MINIMUM} or newer"
+    )]
+    UnreadableVersion {
+        /// `include/verilated_config.h` under the Verilator root.
+        header: PathBuf,
+    },
+
+    /// A file list has a line that is not understood.
+    #[error(
+        "{file}:{line}: {found:?}: expected a source file, `-y DIR`, `+incdir+DIR`, `+libext+EXT` or a `//` comment"
+    )]
+    FileList {
+        /// The file list.
+        file: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+        /// The word that was not understood.
+        found: String,
+    },
+
+    /// Verilator refused the RTL.
+    #[error("Verilator failed on {top} ({status}):\n{output}")]
+    Verilator {
+        /// The top module.
+        top: String,
+        /// How the process ended.
+        status: String,
+        /// What it printed.
+        output: String,
+    },
+
+    /// The generated C++ did not compile.
+    #[error("the generated C++ did not compile: {0}")]
+    Compile(#[from] cc::Error),
+
+    /// A variable that cargo sets for build scripts is missing.
+    #[error("{0} is not set; this function is for build scripts run by cargo")]
+    NotABuildScript(&'static str),
+
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Error {
+    /// For `map_err`: the I/O error with the path it happened at.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
+        move |source| Error::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,237 @@
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cache::Digest;
+use crate::file_list::FileList;
+use crate::{Error, Toolchain, absolute, workspace_root};
+
+/// Statements after which Verilator starts another C++ file, so that several cores compile a model.
+const SPLIT: &str = "20000";
+
+/// One Verilated model: a top module with its parameters, and the C++ class made from it.
+#[derive(Clone, Debug)]
+pub struct Model {
+    top: String,
+    prefix: String,
+    sources: Vec<PathBuf>,
+    library_dirs: Vec<PathBuf>,
+    include_dirs: Vec<PathBuf>,
+    file_list: Option<PathBuf>,
+    parameters: Vec<(String, String)>,
+    defines: Vec<(String, String)>,
+    trace: bool,
+}
+
+impl Model {
+    /// A model of the module `top`, as the C++ class `V<top>`.
+    pub fn new(top: &str) -> Self {
+        Self {
+            top: top.to_owned(),
+            prefix: format!("V{top}"),
+            sources: Vec::new(),
+            library_dirs: Vec::new(),
+            include_dirs: Vec::new(),
+            file_list: None,
+            parameters: Vec::new(),
+            defines: Vec::new(),
+            trace: false,
+        }
+    }
+
+    /// Names the C++ class, and its header `<prefix>.h`; unique among the models of a program.
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        self.prefix = prefix.to_owned();
+        self
+    }
+
+    /// Adds a source file; packages before their users.
+    pub fn source(mut self, file: impl AsRef<Path>) -> Self {
+        self.sources.push(absolute(file.as_ref()));
+        self
+    }
+
+    /// Adds a directory where a module is looked up by its file's name.
+    pub fn library_dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.library_dirs.push(absolute(dir.as_ref()));
+        self
+    }
+
+    /// Adds a directory for `` `include ``.
+    pub fn include_dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.include_dirs.push(absolute(dir.as_ref()));
+        self
+    }
+
+    /// Takes sources and directories from a command file such as `rtl/gyre.f`, ahead of those added
+    /// one by one. The top module's own file is found in its directories.
+    pub fn file_list(mut self, file: impl AsRef<Path>) -> Self {
+        self.file_list = Some(absolute(file.as_ref()));
+        self
+    }
+
+    /// Sets a parameter of the top module; `value` as SystemVerilog writes it.
+    pub fn parameter(mut self, name: &str, value: impl Display) -> Self {
+        self.parameters.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Defines a preprocessor macro.
+    pub fn define(mut self, name: &str, value: impl Display) -> Self {
+        self.defines.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Whether the model can write waveforms; without, it is faster.
+    pub fn trace(mut self, trace: bool) -> Self {
+        self.trace = trace;
+        self
+    }
+
+    /// The C++ class.
+    pub(crate) fn class(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The model with its file list read and its top module's file found.
+    pub(crate) fn resolve(&self) -> Result<Resolved<'_>, Error> {
+        let list = match &self.file_list {
+            Some(file) => FileList::read(file)?,
+            None => FileList::default(),
+        };
+        let mut sources = list.sources;
+        sources.extend(self.sources.iter().cloned());
+        let library_dirs = [list.library_dirs, self.library_dirs.clone()].concat();
+        let include_dirs = [list.include_dirs, self.include_dirs.clone()].concat();
+        let own_file = format!("{}.sv", self.top);
+        if !sources.iter().any(|source| source.ends_with(&own_file))
+            && let Some(file) = library_dirs
+                .iter()
+                .map(|dir| dir.join(&own_file))
+                .find(|file| file.is_file())
+        {
+            sources.push(file);
+        }
+        Ok(Resolved {
+            model: self,
+            sources,
+            library_dirs,
+            include_dirs,
+        })
+    }
+}
+
+/// A model whose files are known.
+pub(crate) struct Resolved<'a> {
+    pub(crate) model: &'a Model,
+    sources: Vec<PathBuf>,
+    library_dirs: Vec<PathBuf>,
+    include_dirs: Vec<PathBuf>,
+}
+
+impl Resolved<'_> {
+    /// Files and directories whose change makes the model out of date.
+    pub(crate) fn inputs(&self) -> Vec<PathBuf> {
+        let list = self.model.file_list.iter();
+        let dirs = self.library_dirs.iter().chain(&self.include_dirs);
+        list.chain(&self.sources).chain(dirs).cloned().collect()
+    }
+
+    /// Verilator's arguments but for the output directory.
+    fn arguments(&self) -> Vec<OsString> {
+        let model = self.model;
+        let mut arguments: Vec<OsString> = [
+            "--cc",
+            "-O3",
+            "--assert",
+            "--no-timing",
+            "--x-assign",
+            "unique",
+            "--x-initial",
+            "unique",
+            "--output-split",
+            SPLIT,
+            // Style is the business of `make lint`; here warnings are shown and do not stop a build.
+            "-Wno-fatal",
+            "--quiet-stats",
+            "--top-module",
+            &model.top,
+            "--prefix",
+            &model.prefix,
+        ]
+        .map(OsString::from)
+        .to_vec();
+        if model.trace {
+            arguments
+                .extend(["--trace-vcd", "--trace-structs", "--trace-params"].map(OsString::from));
+        }
+        for (name, value) in &model.parameters {
+            arguments.push(format!("-G{name}={value}").into());
+        }
+        for (name, value) in &model.defines {
+            arguments.push(format!("-D{name}={value}").into());
+        }
+        for dir in &self.include_dirs {
+            arguments.push(concat("+incdir+", relative(dir)));
+        }
+        for dir in &self.library_dirs {
+            arguments.push("-y".into());
+            arguments.push(relative(dir).into());
+        }
+        arguments.extend(self.sources.iter().map(|source| relative(source).into()));
+        arguments
+    }
+
+    /// Hash of everything that the generated C++ depends on.
+    pub(crate) fn digest(&self, toolchain: &Toolchain) -> Result<Digest, Error> {
+        let mut digest = Digest::new();
+        digest.text(&toolchain.version.to_string());
+        digest.text(&toolchain.root.to_string_lossy());
+        for argument in self.arguments() {
+            digest.text(&argument.to_string_lossy());
+        }
+        for source in &self.sources {
+            digest.file(source)?;
+        }
+        for dir in self.library_dirs.iter().chain(&self.include_dirs) {
+            digest.dir(dir)?;
+        }
+        Ok(digest)
+    }
+
+    /// Runs Verilator into `out`, which must exist. Returns its warnings.
+    pub(crate) fn verilate(&self, toolchain: &Toolchain, out: &Path) -> Result<String, Error> {
+        for source in &self.sources {
+            fs::metadata(source).map_err(Error::io(source))?;
+        }
+        let mut command = toolchain.command();
+        command
+            .current_dir(workspace_root())
+            .arg("--Mdir")
+            .arg(out)
+            .args(self.arguments());
+        let output = command.output().map_err(Error::io(&toolchain.verilator))?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.status.success() {
+            return Err(Error::Verilator {
+                top: self.model.top.clone(),
+                status: output.status.to_string(),
+                output: text,
+            });
+        }
+        Ok(text)
+    }
+}
+
+/// `path` from the workspace root if it is inside, so that messages and generated code name the
+/// same file in every checkout.
+fn relative(path: &Path) -> &Path {
+    path.strip_prefix(workspace_root()).unwrap_or(path)
+}
+
+fn concat(option: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(option);
+    text.push(path);
+    text
+}

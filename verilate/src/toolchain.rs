@@ -1,0 +1,226 @@
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Error, workspace_root};
+
+/// The oldest Verilator that the RTL and this crate work with.
+pub const MINIMUM: Version = Version {
+    major: 5,
+    minor: 48,
+};
+
+/// A Verilator version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// 5 in 5.048.
+    pub major: u32,
+    /// 48 in 5.048.
+    pub minor: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.major, self.minor)
+    }
+}
+
+/// A Verilator that can be run, and the C++ headers and sources that go with it.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    /// The program.
+    pub verilator: PathBuf,
+    /// `VERILATOR_ROOT`: holds `include/`.
+    pub root: PathBuf,
+    /// Version of the headers under `root`.
+    pub version: Version,
+}
+
+impl Toolchain {
+    /// A command that runs this Verilator, with its root set and no limit on its stack.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "ulimit -s unlimited 2>/dev/null; exec \"$0\" \"$@\""])
+            .arg(&self.verilator)
+            .env("VERILATOR_ROOT", &self.root);
+        command
+    }
+
+    /// The directory of the C++ runtime.
+    pub fn include(&self) -> PathBuf {
+        self.root.join("include")
+    }
+}
+
+/// Finds the Verilator to use and checks its version.
+///
+/// `VERILATOR` names a program, `VERILATOR_ROOT` the root of an installation; with neither, the
+/// project's own under `.tools/`, put there by `make setup`.
+pub fn locate() -> Result<Toolchain, Error> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    find(set("VERILATOR"), set("VERILATOR_ROOT"), workspace_root())
+}
+
+/// [`locate`] with the environment and workspace as arguments.
+fn find(
+    program: Option<OsString>,
+    root: Option<OsString>,
+    workspace: &Path,
+) -> Result<Toolchain, Error> {
+    let (verilator, root) = match (program, root) {
+        (Some(program), Some(root)) => (PathBuf::from(program), PathBuf::from(root)),
+        (Some(program), None) => {
+            let root = ask_root(&program)?;
+            (PathBuf::from(program), root)
+        }
+        (None, Some(root)) => {
+            let root = PathBuf::from(root);
+            let verilator = program_in(&root);
+            if !verilator.is_file() {
+                return Err(Error::BadOverride {
+                    variable: "VERILATOR_ROOT",
+                    value: root.display().to_string(),
+                    problem: format!("no program {}", verilator.display()),
+                });
+            }
+            (verilator, root)
+        }
+        (None, None) => {
+            let root = workspace.join(".tools/verilator/verilator");
+            let verilator = program_in(&root);
+            if !verilator.is_file() {
+                return Err(Error::NotSetUp(verilator));
+            }
+            (verilator, root)
+        }
+    };
+    let version = read_version(&root)?;
+    if version < MINIMUM {
+        return Err(Error::TooOld {
+            path: verilator,
+            found: version,
+        });
+    }
+    Ok(Toolchain {
+        verilator,
+        root,
+        version,
+    })
+}
+
+/// The program under a root: the compiled one, which unlike its wrapper needs no Perl, or else the
+/// wrapper.
+fn program_in(root: &Path) -> PathBuf {
+    let compiled = root.join("bin/verilator_bin");
+    if compiled.is_file() {
+        compiled
+    } else {
+        root.join("bin/verilator")
+    }
+}
+
+/// Asks the program that `VERILATOR` names for its root.
+fn ask_root(program: &OsString) -> Result<PathBuf, Error> {
+    let bad = |problem: String| Error::BadOverride {
+        variable: "VERILATOR",
+        value: program.to_string_lossy().into_owned(),
+        problem,
+    };
+    let output = Command::new(program)
+        .args(["--getenv", "VERILATOR_ROOT"])
+        .env_remove("VERILATOR_ROOT")
+        .output()
+        .map_err(|error| bad(format!("cannot run it: {error}")))?;
+    let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if !output.status.success() || root.is_empty() {
+        return Err(bad(format!(
+            "`--getenv VERILATOR_ROOT` gave no root ({}); set VERILATOR_ROOT too",
+            output.status
+        )));
+    }
+    Ok(PathBuf::from(root))
+}
+
+/// Reads the version from the runtime's own header: `--version` names none in some builds, and the
+/// header is what the generated code is compiled against.
+fn read_version(root: &Path) -> Result<Version, Error> {
+    let header = root.join("include/verilated_config.h");
+    let text = fs::read_to_string(&header).map_err(Error::io(&header))?;
+    parse_version(&text).ok_or(Error::UnreadableVersion { header })
+}
+
+/// Takes `5.048 2026-04-26` or `5.49` from the header's text.
+fn parse_version(header: &str) -> Option<Version> {
+    let value = header
+        .lines()
+        .find_map(|line| line.strip_prefix("#define VERILATOR_VERSION \""))?;
+    let number = value.split(['"', ' ']).next()?;
+    let (major, minor) = number.split_once('.')?;
+    Some(Version {
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(version: &str) -> String {
+        format!("/// name\n#define VERILATOR_VERSION \"{version}\"\n#define OTHER\n")
+    }
+
+    /// A root with a program and the header of `version`.
+    fn fake_root(version: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("temporary directory");
+        fs::create_dir_all(root.path().join("bin")).expect("bin");
+        fs::create_dir_all(root.path().join("include")).expect("include");
+        fs::write(root.path().join("bin/verilator"), "#!/bin/sh\n").expect("program");
+        fs::write(
+            root.path().join("include/verilated_config.h"),
+            header(version),
+        )
+        .expect("header");
+        root
+    }
+
+    #[test]
+    fn version_is_read_from_release_and_wheel_headers() {
+        let read = |text: &str| parse_version(&header(text)).map(|v| (v.major, v.minor));
+        assert_eq!(read("5.048 2026-04-26"), Some((5, 48)));
+        assert_eq!(read("5.49"), Some((5, 49)));
+        assert_eq!(read("5.006 2023-01-22"), Some((5, 6)));
+        assert_eq!(read("UNKNOWN"), None);
+        assert_eq!(parse_version("nothing"), None);
+    }
+
+    #[test]
+    fn older_verilator_is_refused_with_found_and_needed_version() {
+        let root = fake_root("5.006 2023-01-22");
+        let error = find(None, Some(root.path().into()), Path::new("/")).expect_err("too old");
+        let text = error.to_string();
+        assert!(text.contains("5.006") && text.contains("5.048"), "{text}");
+    }
+
+    #[test]
+    fn root_override_is_used_when_new_enough() {
+        let root = fake_root("5.048 2026-04-26");
+        let tools = find(None, Some(root.path().into()), Path::new("/")).expect("accepted");
+        assert_eq!(tools.verilator, root.path().join("bin/verilator"));
+        assert_eq!(tools.version, MINIMUM);
+    }
+
+    #[test]
+    fn missing_verilator_says_how_to_get_one() {
+        let empty = tempfile::tempdir().expect("temporary directory");
+        let error = find(None, None, empty.path()).expect_err("not there");
+        assert!(matches!(error, Error::NotSetUp(_)));
+        assert!(error.to_string().contains("make setup"));
+        let error = find(Some("/no/such/verilator".into()), None, empty.path()).expect_err("bad");
+        assert!(error.to_string().contains("VERILATOR=/no/such/verilator"));
+    }
+}
