@@ -1,0 +1,60 @@
+# `make run` and `make test` do everything, from a fresh clone on. Needed: a Rust toolchain, a C++
+# compiler, make and Python 3.10 or newer; the rest goes into .tools/ and target/.
+
+# The release profile is used throughout, so that each Verilated model is compiled once.
+CARGO ?= cargo
+PROFILE := --release --locked
+
+.PHONY: run test build setup setup-verilator lint syn csr csr-check fmt-check clippy unit clean help
+
+# Runs a trace of a real MPI program on a 2x2x2 torus and leaves the first message's waveform in out/.
+run: setup-verilator
+	@mkdir -p out
+	$(CARGO) run $(PROFILE) -- run lulesh --trace out/first-message.vcd
+
+# Everything that must hold before a change lands; the same as CI.
+test: setup csr-check fmt-check clippy lint syn unit
+
+build: setup-verilator
+	$(CARGO) build $(PROFILE)
+
+# Verilator, PeakRDL and pyosys into .tools/.
+setup:
+	@tools/setup.sh
+
+# Verilator alone: all that a build needs.
+setup-verilator:
+	@tools/setup.sh verilator
+
+# Every Verilator warning on the node in 1 to 5 dimensions and on the flat fabric.
+lint: setup-verilator
+	tools/lint.sh
+
+# The design elaborates as hardware: no latch, no black box.
+syn: setup
+	tools/syn.py
+
+# Writes the register block, its Rust and its reference again from rtl/csr/gyre_csr.rdl.
+csr: setup
+	tools/csr.sh
+
+# The committed register block is what the description gives.
+csr-check: setup
+	tools/csr.sh --check
+
+fmt-check:
+	$(CARGO) fmt --all --check
+
+clippy: setup-verilator
+	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
+
+# Rust and RTL tests.
+unit: setup-verilator
+	$(CARGO) test $(PROFILE) --workspace
+
+clean:
+	$(CARGO) clean
+	rm -rf out
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile

@@ -1,0 +1,12 @@
+// The design's sources, read with -F by Verilator and by the synthesis front end.
+// Packages in order of use; a module is found in the folders by its file's name.
+pkg/gyre_pkg.sv
+csr/gyre_csr_pkg.sv
+-y common
+-y csr
+-y dma
+-y router
+-y link
+-y node
+-y fabric
++libext+.sv

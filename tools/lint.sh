@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Lints the RTL with every Verilator warning on; each waiver with its reason is in
+# rtl/lint/waivers.vlt.
+#
+#   tools/lint.sh                        the node in 1 to 5 dimensions and the flat fabric
+#   tools/lint.sh MODULE [NAME=VALUE...] one module, with parameters
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+verilator() {
+    cargo run --quiet --locked --release -p gyre-verilate --bin verilator -- "$@"
+}
+
+lint() {
+    local top=$1 file
+    shift
+    file=$(find rtl -name "$top.sv")
+    if [ -z "$file" ]; then
+        echo "lint: no module $top: no file $top.sv under rtl/" >&2
+        exit 2
+    fi
+    echo "lint: $top $*"
+    verilator --lint-only -Wall --assert --no-timing --quiet \
+        rtl/lint/waivers.vlt -F rtl/gyre.f "$file" --top-module "$top" "${@/#/-G}"
+}
+
+if [ $# -gt 0 ]; then
+    lint "$@"
+else
+    for ndim in 1 2 3 4 5; do
+        lint gyre_node NDim=$ndim
+    done
+    lint gyre_fabric
+fi
