@@ -10,7 +10,7 @@ use crate::program::{OpId, OpKind, Program, RankProgram};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Imbalance {
     /// As many messages must be sent to a rank as it receives.
-    #[error("rank {rank} posts {receives} receives, but {sends} messages are sent to it")]
+    #[error("messages sent to rank {rank}: {sends}, receives that it posts: {receives}")]
     Total {
         /// The receiving rank.
         rank: u32,
@@ -21,7 +21,7 @@ pub enum Imbalance {
     },
     /// More receives name a source (and tag) than it sends messages.
     #[error(
-        "rank {rank} posts {receives} receives from rank {peer}{}, but only {sends} such messages are sent",
+        "receives that rank {rank} posts from rank {peer}{}: {receives}, such messages sent: {sends}",
         with_tag(*tag)
     )]
     TooManyReceives {
@@ -40,7 +40,7 @@ pub enum Imbalance {
     },
     /// More messages are sent than there are receives that could match them, wildcards included.
     #[error(
-        "rank {peer} sends {sends} messages to rank {rank} with tag {tag}, but only {receives} receives can match them"
+        "messages from rank {peer} to rank {rank} with tag {tag}: {sends}, receives that can match them: {receives}"
     )]
     TooManySends {
         /// The receiving rank.

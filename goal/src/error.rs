@@ -109,7 +109,7 @@ pub enum Reason {
         first_line: u32,
     },
     /// Ranks without a block.
-    #[error("`num_ranks {num_ranks}`, but {missing} of the ranks are not defined: {list}")]
+    #[error("`num_ranks {num_ranks}`, but ranks are missing ({missing}): {list}")]
     MissingRanks {
         /// Number of ranks of the program.
         num_ranks: u32,
@@ -174,10 +174,13 @@ pub enum Reason {
         label: String,
     },
     /// Operations that wait for each other.
-    #[error("dependency cycle, none of these can ever start: {}", labels.join(" -> "))]
+    #[error("dependency cycle, none of its {operations} operations can ever start: {}", path.join(" -> "))]
     DependencyCycle {
-        /// Each waits for the next one; the first stands at the end again.
-        labels: Vec<String>,
+        /// How many operations.
+        operations: usize,
+        /// Labels: each operation waits for the next one, and the first stands at the end again.
+        /// Of a long cycle only the beginning is named, and `...` stands for the rest.
+        path: Vec<String>,
     },
     /// An attribute given twice.
     #[error("attribute `{attribute}` is given twice")]

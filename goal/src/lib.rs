@@ -8,6 +8,13 @@
 //! * [`payload`] generates and checks the bytes of each message.
 //! * [`mod@reference`] runs a program on a perfect network, as an oracle for tests.
 //!
+//! ```
+//! let text = b"num_ranks 1\nrank 0 {\na: calc 40\nb: calc 2\nb requires a\n}\n";
+//! let program = gyre_goal::parse("two-steps.goal", text)?;
+//! assert_eq!(program.floor_ns(), Ok(42));
+//! # Ok::<(), Box<gyre_goal::ParseError>>(())
+//! ```
+//!
 //! Everything is a pure function of its input: no clock, no randomness, no hash-map order.
 
 #![forbid(unsafe_code)]

@@ -185,13 +185,22 @@ impl<'a> Parser<'a> {
     }
 
     fn close(&self, open: OpenRank<'a>) -> Result<RankProgram, Refusal> {
-        open.builder.build().map_err(|cycle| {
+        const LISTED: usize = 12;
+        let OpenRank {
+            builder, labels, ..
+        } = open;
+        builder.build().map_err(|cycle| {
             // Operations in a cycle have labels, as dependencies can name nothing else.
-            let label_of = |op: &OpId| open.labels.iter().find(|(_, d)| d.op == *op);
-            let name = |op| label_of(op).map(|(label, _)| plain(label));
-            let mut labels: Vec<_> = cycle.ops.iter().filter_map(name).collect();
-            labels.extend(labels.first().cloned());
-            self.at_line(cycle.line, Reason::DependencyCycle { labels })
+            let names: BTreeMap<OpId, &[u8]> = labels.iter().map(|(l, d)| (d.op, *l)).collect();
+            let shown = cycle.ops.iter().take(LISTED);
+            let mut path: Vec<_> = shown.map(|op| plain(names[op])).collect();
+            if cycle.ops.len() > LISTED {
+                path.push("...".to_owned());
+            }
+            path.push(path[0].clone());
+            let operations = cycle.ops.len();
+            let reason = Reason::DependencyCycle { operations, path };
+            self.at_line(cycle.line, reason)
         })
     }
 

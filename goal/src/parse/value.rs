@@ -83,7 +83,7 @@ impl Parser<'_> {
     /// `INT b`, blanks between the two or not.
     pub(super) fn byte_count(&mut self) -> Result<u64, Refusal> {
         const WHAT: &str = "number of bytes";
-        let token = self.word(WHAT)?;
+        let token = self.word("a number of bytes")?;
         let bytes = self.lexer.bytes(token);
         let digits = bytes.iter().take_while(|b| b.is_ascii_digit()).count();
         let split = token.start + digits;
