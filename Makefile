@@ -34,7 +34,7 @@ lint: setup-verilator
 syn: setup
 	tools/syn.py
 
-# Writes the register block, its Rust and its reference again from rtl/csr/gyre_csr.rdl.
+# Writes the register block, its Rust and its reference again from rtl/csr/gyre.rdl.
 csr: setup
 	tools/csr.sh
 
