@@ -15,26 +15,33 @@ pub enum Error {
     )]
     NotSetUp(PathBuf),
 
-    /// `VERILATOR` or `VERILATOR_ROOT` names something that does not run.
-    #[error("{variable}={value}: {problem}")]
-    BadOverride {
-        /// The environment variable.
-        variable: &'static str,
-        /// Its value.
-        value: String,
+    /// `VERILATOR` names something that does not run.
+    #[error("VERILATOR={program}: {problem}")]
+    BadProgram {
+        /// The variable's value.
+        program: String,
         /// What is wrong with it.
         problem: String,
     },
 
     /// The Verilator found is older than what the RTL needs.
     #[error(
-        "{path} is Verilator {found}, but {MINIMUM} or newer is needed; unset VERILATOR and VERILATOR_ROOT to use the project's own"
+        "the Verilator of {root} is {found}, but {MINIMUM} or newer is needed; unset VERILATOR and VERILATOR_ROOT to use the project's own"
     )]
     TooOld {
-        /// The program found.
-        path: PathBuf,
+        /// `VERILATOR_ROOT` of the one found.
+        root: PathBuf,
         /// Its version.
         found: Version,
+    },
+
+    /// The program is not where it should be.
+    #[error("no program {verilator}; VERILATOR names the one that goes with {root}")]
+    NoProgram {
+        /// Where it was looked for.
+        verilator: PathBuf,
+        /// `VERILATOR_ROOT`.
+        root: PathBuf,
     },
 
     /// The version could not be read from Verilator's own header.

@@ -79,31 +79,26 @@ fn find(
         }
         (None, Some(root)) => {
             let root = PathBuf::from(root);
-            let verilator = program_in(&root);
-            if !verilator.is_file() {
-                return Err(Error::BadOverride {
-                    variable: "VERILATOR_ROOT",
-                    value: root.display().to_string(),
-                    problem: format!("no program {}", verilator.display()),
-                });
-            }
-            (verilator, root)
+            (program_in(&root), root)
         }
         (None, None) => {
             let root = workspace.join(".tools/verilator/verilator");
-            let verilator = program_in(&root);
-            if !verilator.is_file() {
-                return Err(Error::NotSetUp(verilator));
+            if !root.is_dir() {
+                return Err(Error::NotSetUp(root));
             }
-            (verilator, root)
+            (program_in(&root), root)
         }
     };
     let version = read_version(&root)?;
     if version < MINIMUM {
         return Err(Error::TooOld {
-            path: verilator,
+            root,
             found: version,
         });
+    }
+    // A bare name is looked up on PATH when it is run.
+    if verilator.components().count() > 1 && !verilator.is_file() {
+        return Err(Error::NoProgram { verilator, root });
     }
     Ok(Toolchain {
         verilator,
@@ -125,9 +120,8 @@ fn program_in(root: &Path) -> PathBuf {
 
 /// Asks the program that `VERILATOR` names for its root.
 fn ask_root(program: &OsString) -> Result<PathBuf, Error> {
-    let bad = |problem: String| Error::BadOverride {
-        variable: "VERILATOR",
-        value: program.to_string_lossy().into_owned(),
+    let bad = |problem: String| Error::BadProgram {
+        program: program.to_string_lossy().into_owned(),
         problem,
     };
     let output = Command::new(program)
@@ -220,7 +214,21 @@ mod tests {
         let error = find(None, None, empty.path()).expect_err("not there");
         assert!(matches!(error, Error::NotSetUp(_)));
         assert!(error.to_string().contains("make setup"));
-        let error = find(Some("/no/such/verilator".into()), None, empty.path()).expect_err("bad");
-        assert!(error.to_string().contains("VERILATOR=/no/such/verilator"));
+    }
+
+    #[test]
+    fn override_that_does_not_exist_is_named() {
+        let bad = Some("/no/such/verilator".into());
+        let error = find(bad.clone(), None, Path::new("/")).expect_err("no program");
+        assert!(
+            error
+                .to_string()
+                .starts_with("VERILATOR=/no/such/verilator: cannot run it")
+        );
+        let root = fake_root("5.048 2026-04-26");
+        let error = find(bad, Some(root.path().into()), Path::new("/")).expect_err("no program");
+        assert!(error.to_string().contains("/no/such/verilator"), "{error}");
+        let error = find(None, Some("/no/such/root".into()), Path::new("/")).expect_err("no root");
+        assert!(error.to_string().contains("/no/such/root"), "{error}");
     }
 }
