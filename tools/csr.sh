@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Generates everything that comes from the register description rtl/csr/gyre.rdl:
-#   rtl/csr/gyre_csr.sv, rtl/csr/gyre_csr_pkg.sv   the register block
-#   layout/src/csr/                                 registers and fields in Rust
-#   docs/registers/                                 the reference, to open in a browser
+#   rtl/csr/generated/   the register block of the node block
+#   layout/src/csr/      all registers and fields in Rust
+#   docs/registers/      the reference, to open in a browser
 #
 #   tools/csr.sh           writes them
 #   tools/csr.sh --check   fails if the committed files are not what the description gives
@@ -25,12 +25,12 @@ peakrdl() {
     exit 2
 }
 
-peakrdl regblock "$rdl" -o "$new/sv" --module-name gyre_csr --package-name gyre_csr_pkg \
+peakrdl regblock "$rdl" -o "$new/sv" --top node_regs --module-name gyre_csr --package-name gyre_csr_pkg \
     --cpuif passthrough --default-reset arst_n --err-if-bad-addr --err-if-bad-rw
-peakrdl rust "$rdl" -o "$new/rust" --fmt
+peakrdl rust "$rdl" --top gyre -o "$new/rust" --fmt
 # From a copy outside git, since the pages would else link to wherever this was cloned from.
 cp "$rdl" "$new/gyre.rdl"
-peakrdl html "$new/gyre.rdl" -o "$new/html" --title "Gyre registers"
+peakrdl html "$new/gyre.rdl" --top gyre -o "$new/html" --title "Gyre registers"
 # No time of generation, and nothing loaded over the network.
 sed -i -E '/MathJax\.js/d; s/(BUILD_TS = |\?ts=)[0-9]+/\10/' "$new/html/index.html"
 # Of the fonts only the icons are needed, and a browser opens the pages without the launchers.
@@ -40,9 +40,7 @@ rm -rf "$new/html/.launcher_data" "$new/html"/launcher-*
 
 if [ "${1:-}" = --check ]; then
     same=true
-    for file in gyre_csr.sv gyre_csr_pkg.sv; do
-        diff -u "rtl/csr/$file" "$new/sv/$file" || same=false
-    done
+    diff -ur rtl/csr/generated "$new/sv" || same=false
     diff -ur layout/src/csr "$new/rust" || same=false
     diff -urq docs/registers "$new/html" || same=false
     if ! $same; then
@@ -51,9 +49,9 @@ if [ "${1:-}" = --check ]; then
     fi
     echo "csr: generated files match $rdl"
 else
-    cp "$new/sv/gyre_csr.sv" "$new/sv/gyre_csr_pkg.sv" rtl/csr/
-    rm -rf layout/src/csr docs/registers
+    rm -rf rtl/csr/generated layout/src/csr docs/registers
     mkdir -p docs
+    cp -r "$new/sv" rtl/csr/generated
     cp -r "$new/rust" layout/src/csr
     cp -r "$new/html" docs/registers
     echo "csr: generated from $rdl"
