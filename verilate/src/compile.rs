@@ -27,7 +27,6 @@ const SLOW: u32 = 0;
 /// C++ and calls `compile`.
 ///
 /// Tells cargo to run the build script again when the RTL or the choice of Verilator changes.
-/// Verilator's warnings are shown as cargo's.
 pub fn add_models(build: &mut cc::Build, models: &[Model]) -> Result<(), Error> {
     println!("cargo::rerun-if-env-changed=VERILATOR");
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
@@ -112,10 +111,7 @@ fn verilate(
     let dir = cache.path(name, &model.digest(toolchain)?.finish());
     if !dir.exists() {
         let scratch = cache.scratch(name)?;
-        let warnings = model.verilate(toolchain, &scratch)?;
-        for line in warnings.lines() {
-            println!("cargo::warning={line}");
-        }
+        model.verilate(toolchain, &scratch)?;
         cache.keep(name, &scratch, &dir)?;
     }
     let mut files = files_in(&dir)?;
