@@ -49,9 +49,42 @@ package gyre_dma_pkg;
   // ---- remote gets: receive side -> ring of a remote-get injection FIFO ------------------------
   // One-cycle pulse: allocate ring space, or commit it in order (TAIL advances).
   typedef struct packed {
-    logic                valid;
+    logic                 valid;
+    logic                 failed; // commit only: the descriptors did not reach memory; TAIL stays, the FIFO halts with ErrWrite
     logic [MaxFifoId-1:0] id;
-    logic [9:0]          bytes;  // whole descriptors, 64..512
+    logic [9:0]           bytes;  // whole descriptors, 64..512
   } rget_move_t;
+
+  // The counter unit of the receive side reads memory through the transmit side's read multiplexer, with
+  // single 64 B beats, its own id (above) and valid/ready on the address; its read data is always taken.
+
+  // ---- receive side ------------------------------------------------------------------------------
+  parameter int unsigned RxBuffers  = 3;   // packet buffers of a path
+  parameter int unsigned RxRows     = 9;   // 64 B rows of a buffer: 544 B at any alignment
+  parameter int unsigned CommitDepth = 32; // packets between ring allocation and TAIL
+  parameter int unsigned CommitW    = $clog2(CommitDepth);
+
+  // What a path asks the resolver for one packet, taken from its header.
+  typedef struct packed {
+    logic                 mem_fifo;   // else, by the class: put (response) or remote get (request)
+    logic [MaxFifoId-1:0] target;     // reception FIFO, slot, injection FIFO
+    logic [9:0]           len;        // payload bytes
+    logic [OffsetW-1:0]   offset;     // put: bytes in the slot
+    logic                 ctr_valid;  // put: has a byte counter
+    logic [MaxFifoId-1:0] ctr_slot;
+    logic [21:0]          ctr_offset; // 8 B units
+  } rx_req_t;
+
+  // The resolver's answer, sent to all paths beside a one-hot valid.
+  typedef struct packed {
+    logic                 ok;         // write the packet
+    logic                 blocked;    // ring full or halted: ask again when rings have moved
+    err_e                 err;        // reason when neither
+    logic [AddrW-1:0]     addr;       // first byte
+    logic [AddrW-13:0]    next_page;  // address bits 47:12 for what lies beyond the first 4 KiB boundary
+    logic [CommitW-1:0]   commit;     // request: place in the commit queue
+    logic                 ctr_valid;  // put: decrement the counter at ctr_addr
+    logic [AddrW-1:0]     ctr_addr;
+  } rx_res_t;
 
 endpackage
