@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Generates everything that comes from the register description rtl/csr/gyre.rdl:
-#   rtl/csr/generated/   the register block of the node block
-#   layout/src/csr/      all registers and fields in Rust
-#   docs/registers/      the reference, to open in a browser
+#   rtl/csr/generated/        the register block of the node block
+#   layout/src/registers.rs   all registers and fields in Rust
+#   docs/registers/           the reference, to open in a browser
 #
 #   tools/csr.sh           writes them
 #   tools/csr.sh --check   fails if the committed files are not what the description gives
@@ -27,7 +27,8 @@ peakrdl() {
 
 peakrdl regblock "$rdl" -o "$new/sv" --top node_regs --module-name gyre_csr --package-name gyre_csr_pkg \
     --cpuif passthrough --default-reset arst_n --err-if-bad-addr --err-if-bad-rw
-peakrdl rust "$rdl" --top gyre -o "$new/rust" --fmt
+PYTHONPATH=.tools/python "${PYTHON:-python3}" tools/csr_rust.py "$rdl" gyre "$new/registers.rs"
+rustfmt --edition 2024 "$new/registers.rs"
 # From a copy outside git, since the pages would else link to wherever this was cloned from.
 cp "$rdl" "$new/gyre.rdl"
 peakrdl html "$new/gyre.rdl" --top gyre -o "$new/html" --title "Gyre registers"
@@ -41,7 +42,7 @@ rm -rf "$new/html/.launcher_data" "$new/html"/launcher-*
 if [ "${1:-}" = --check ]; then
     same=true
     diff -ur rtl/csr/generated "$new/sv" || same=false
-    diff -ur layout/src/csr "$new/rust" || same=false
+    diff -u layout/src/registers.rs "$new/registers.rs" || same=false
     diff -urq docs/registers "$new/html" || same=false
     if ! $same; then
         echo "csr: the files above are not what $rdl gives; run 'make csr' and commit the result" >&2
@@ -49,10 +50,10 @@ if [ "${1:-}" = --check ]; then
     fi
     echo "csr: generated files match $rdl"
 else
-    rm -rf rtl/csr/generated layout/src/csr docs/registers
+    rm -rf rtl/csr/generated docs/registers
     mkdir -p docs
     cp -r "$new/sv" rtl/csr/generated
-    cp -r "$new/rust" layout/src/csr
+    cp "$new/registers.rs" layout/src/registers.rs
     cp -r "$new/html" docs/registers
     echo "csr: generated from $rdl"
 fi

@@ -1,0 +1,132 @@
+//! Enumerations of the hardware, with their codes.
+
+use core::fmt;
+
+use crate::LayoutError;
+
+/// Declares an enumeration with the codes of the hardware and a description of each value.
+macro_rules! codes {
+    ($(#[$doc:meta])* $name:ident in $field:literal { $($variant:ident = $code:literal, $text:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum $name {
+            $(#[doc = $text] $variant = $code,)*
+        }
+
+        impl $name {
+            /// Every value, in order of its code.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+        }
+
+        impl TryFrom<u8> for $name {
+            type Error = LayoutError;
+            fn try_from(code: u8) -> Result<Self, LayoutError> {
+                match code {
+                    $($code => Ok(Self::$variant),)*
+                    value => Err(LayoutError::Code { field: $field, value }),
+                }
+            }
+        }
+
+        impl From<$name> for u8 {
+            fn from(value: $name) -> u8 {
+                value as u8
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant => $text,)* })
+            }
+        }
+    };
+}
+
+codes! {
+    /// What a packet or a descriptor is for: `kind_e` in SystemVerilog.
+    Kind in "kind" {
+        Invalid = 0, "invalid";
+        MemFifo = 1, "memory FIFO";
+        Put = 2, "direct put";
+        RemoteGet = 3, "remote get";
+        RmwReq = 4, "read-modify-write request";
+        RmwResp = 5, "read-modify-write response";
+        Collective = 6, "collective";
+        Control = 7, "control";
+    }
+}
+
+codes! {
+    /// Virtual-channel class: `vclass_e` in SystemVerilog. Priority and system are reserved.
+    VClass in "vclass" {
+        Request = 0, "request";
+        Response = 1, "response";
+        Priority = 2, "priority";
+        System = 3, "system";
+    }
+}
+
+codes! {
+    /// Reason of an error, in `ERR_STATUS` and in the status of an injection FIFO: `err_e` in SystemVerilog.
+    ErrorReason in "reason" {
+        None = 0x00, "no error";
+        DescKind = 0x01, "descriptor: unknown or unsupported kind";
+        DescReserved = 0x02, "descriptor: reserved field not zero, or remote mark where it may not be";
+        DescClass = 0x03, "descriptor: class not in use, or wrong for the kind";
+        DescRouting = 0x04, "descriptor: dynamic, hint or deposit not supported";
+        DescDest = 0x05, "descriptor: destination outside the machine";
+        DescSlot = 0x06, "descriptor: source slot invalid or without right";
+        DescOwner = 0x07, "descriptor: source slot of another owner";
+        DescBounds = 0x08, "descriptor: source range leaves its slot";
+        DescRemote = 0x09, "descriptor from a remote get that is no put to its requester";
+        DescLength = 0x0a, "remote get whose payload is no whole number of descriptors, 1 to 8";
+        DescRead = 0x0b, "descriptor fetch answered with an error";
+        PayloadRead = 0x0c, "payload read answered with an error";
+        PktKind = 0x20, "packet: kind that this node does not serve";
+        PktTruncated = 0x21, "packet cut short by a link going down, or length and flits disagree";
+        PktDest = 0x22, "packet for another node ejected here";
+        PktRecFifo = 0x23, "packet: reception FIFO absent or disabled";
+        PktInjFifo = 0x24, "packet: injection FIFO absent, disabled or not open to remote gets";
+        PktSlot = 0x25, "packet: slot invalid or without write right";
+        PktBounds = 0x26, "packet: range leaves its slot";
+        PktCounter = 0x27, "packet: counter slot invalid, without atomic right, or out of bounds";
+        PktReserved = 0x28, "packet: reserved header field not zero";
+        Write = 0x29, "memory write answered with an error";
+        CounterUnderflow = 0x2a, "byte counter went below zero";
+        CounterAccess = 0x2b, "byte counter read or write answered with an error";
+        LinkCrc = 0x40, "link: running CRC or sequence number differs";
+        LinkDown = 0x41, "link down: packet dropped";
+        LinkProtocol = 0x42, "link: flit without credit space, or while the link was not up";
+        RouteUnreachable = 0x43, "no route: dimension absent or line too short";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_returns_to_its_value() {
+        for &reason in ErrorReason::ALL {
+            assert_eq!(ErrorReason::try_from(u8::from(reason)), Ok(reason));
+        }
+        for &kind in Kind::ALL {
+            assert_eq!(Kind::try_from(u8::from(kind)), Ok(kind));
+        }
+    }
+
+    #[test]
+    fn code_without_meaning_is_refused() {
+        let refused = ErrorReason::try_from(0x1f);
+        assert_eq!(
+            refused,
+            Err(LayoutError::Code {
+                field: "reason",
+                value: 0x1f
+            })
+        );
+        assert!(Kind::try_from(8).is_err());
+        assert!(VClass::try_from(4).is_err());
+    }
+}

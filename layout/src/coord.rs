@@ -1,0 +1,68 @@
+//! Torus coordinates.
+
+use core::fmt;
+
+use crate::{LayoutError, MAX_DIM};
+
+/// Position of a node: one coordinate a dimension, 0..64; absent dimensions are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Coord(pub [u8; MAX_DIM]);
+
+impl Coord {
+    /// Bits of one coordinate.
+    pub const WIDTH: u32 = 6;
+
+    /// The coordinates in 6 bits each, dimension 0 lowest: 30 bits, as in headers, descriptors and `COORD`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if a coordinate is 64 or more.
+    pub fn pack(self) -> Result<u32, LayoutError> {
+        let mut packed = 0;
+        for (dim, &c) in self.0.iter().enumerate() {
+            if u32::from(c) >> Self::WIDTH != 0 {
+                return Err(LayoutError::Range {
+                    field: "coordinate",
+                    value: u64::from(c),
+                    width: Self::WIDTH as usize,
+                });
+            }
+            packed |= u32::from(c) << (Self::WIDTH as usize * dim);
+        }
+        Ok(packed)
+    }
+
+    /// Reverse of [`Coord::pack`]; the upper two bits are ignored.
+    #[must_use]
+    pub fn unpack(packed: u32) -> Self {
+        let mut coord = [0; MAX_DIM];
+        for (dim, c) in coord.iter_mut().enumerate() {
+            *c = ((packed >> (Self::WIDTH as usize * dim)) & 0x3f) as u8;
+        }
+        Self(coord)
+    }
+}
+
+impl fmt::Display for Coord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e] = self.0;
+        write!(f, "({a},{b},{c},{d},{e})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_round_trips() {
+        let coord = Coord([1, 63, 0, 17, 42]);
+        let packed = coord.pack().expect("every coordinate is below 64");
+        assert_eq!(packed >> 30, 0);
+        assert_eq!(Coord::unpack(packed), coord);
+    }
+
+    #[test]
+    fn coordinate_of_64_is_refused() {
+        assert!(Coord([0, 64, 0, 0, 0]).pack().is_err());
+    }
+}

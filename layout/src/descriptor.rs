@@ -1,0 +1,273 @@
+//! The injection descriptor: 64 bytes in the ring of an injection FIFO.
+
+use crate::field::bit_fields;
+use crate::{Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, VClass};
+
+bit_fields! {
+    /// Fields of a descriptor, lowest bit first: `desc_t` in SystemVerilog.
+    512 bits;
+    KIND "kind" 0 +: 4;
+    DEPOSIT "deposit" 4 +: 1;
+    DYNAMIC "dynamic_route" 5 +: 1;
+    HINT "hint" 6 +: 10;
+    RSVD5 "rsvd5" 16 +: 15;
+    REMOTE "remote" 31 +: 1;
+    DST "dst" 32 +: 30;
+    VCLASS "vclass" 62 +: 2;
+    LENGTH "length" 64 +: 32;
+    SRC_OFF_HI "src_off_hi" 96 +: 8;
+    RSVD4 "rsvd4" 104 +: 2;
+    SRC_SLOT "src_slot" 106 +: 10;
+    TARGET "target" 116 +: 10;
+    RSVD0 "rsvd0" 126 +: 2;
+    SRC_OFF_LO "src_off_lo" 128 +: 32;
+    CTR_SLOT "ctr_slot" 160 +: 10;
+    CTR_OFFSET "ctr_offset" 170 +: 22;
+    DST_OFF_LO "dst_off_lo" 192 +: 32;
+    DST_OFF_HI "dst_off_hi" 224 +: 8;
+    RSVD1 "rsvd1" 232 +: 23;
+    CTR_VALID "ctr_valid" 255 +: 1;
+    SW0 "sw0" 256 +: 32;
+    SW1 "sw1" 288 +: 32;
+    MSG_ID "msg_id" 320 +: 32;
+    RSVD2 "rsvd2" 352 +: 32;
+    REQUESTER "requester" 384 +: 32;
+    RSVD3 "rsvd3" 416 +: 96;
+}
+
+/// Payload of a descriptor: `length` bytes from byte `offset` of base slot `slot`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Base slot, 10 bits.
+    pub slot: u16,
+    /// Byte offset in the slot, 40 bits.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// An injection descriptor (HW-1). Make one with [`Descriptor::memory_fifo`], [`Descriptor::put`] or
+/// [`Descriptor::remote_get`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// What to do.
+    pub kind: Kind,
+    /// Leave a copy at every node on the way.
+    pub deposit: bool,
+    /// The route may differ from packet to packet.
+    pub dynamic_route: bool,
+    /// Allowed directions, one bit a port; 0 = any.
+    pub hint: u16,
+    /// Arrived by remote get; written by the DMA engine, else false.
+    pub remote: bool,
+    /// Destination.
+    pub dst: Coord,
+    /// Virtual-channel class.
+    pub vclass: VClass,
+    /// Payload.
+    pub source: Source,
+    /// Reception FIFO, base slot, or remote-get injection FIFO at the destination.
+    pub target: u16,
+    /// Put: byte offset in the destination's slot, 40 bits.
+    pub dst_offset: u64,
+    /// Put: counter at the destination to decrement by the payload bytes.
+    pub counter: Option<CounterRef>,
+    /// Software word 0, delivered in the header of a memory-FIFO packet.
+    pub sw0: u32,
+    /// Software word 1.
+    pub sw1: u32,
+    /// Message id for waves and timelines; no function.
+    pub msg_id: u32,
+    /// Node that a remote get came from; written by the DMA engine, else zero.
+    pub requester: Coord,
+}
+
+impl Descriptor {
+    const fn new(kind: Kind, vclass: VClass, dst: Coord, source: Source, target: u16) -> Self {
+        Self {
+            kind,
+            deposit: false,
+            dynamic_route: false,
+            hint: 0,
+            remote: false,
+            dst,
+            vclass,
+            source,
+            target,
+            dst_offset: 0,
+            counter: None,
+            sw0: 0,
+            sw1: 0,
+            msg_id: 0,
+            requester: Coord([0; crate::MAX_DIM]),
+        }
+    }
+
+    /// Sends `source` into reception FIFO `fifo` of `dst`.
+    #[must_use]
+    pub const fn memory_fifo(dst: Coord, source: Source, fifo: u16) -> Self {
+        Self::new(Kind::MemFifo, VClass::Request, dst, source, fifo)
+    }
+
+    /// Writes `source` at byte `offset` of base slot `slot` of `dst`.
+    #[must_use]
+    pub const fn put(dst: Coord, source: Source, slot: u16, offset: u64) -> Self {
+        let mut descriptor = Self::new(Kind::Put, VClass::Response, dst, source, slot);
+        descriptor.dst_offset = offset;
+        descriptor
+    }
+
+    /// Has the descriptors in `source` (1 to 8 puts to this node) injected by remote-get injection FIFO
+    /// `fifo` of `dst`.
+    #[must_use]
+    pub const fn remote_get(dst: Coord, source: Source, fifo: u16) -> Self {
+        Self::new(Kind::RemoteGet, VClass::Request, dst, source, fifo)
+    }
+
+    /// Sets the counter that a put decrements.
+    #[must_use]
+    pub const fn with_counter(mut self, counter: CounterRef) -> Self {
+        self.counter = Some(counter);
+        self
+    }
+
+    /// Sets the software words that a memory-FIFO packet carries.
+    #[must_use]
+    pub const fn with_software(mut self, sw0: u32, sw1: u32) -> Self {
+        self.sw0 = sw0;
+        self.sw1 = sw1;
+        self
+    }
+
+    /// Sets the message id of waves and timelines.
+    #[must_use]
+    pub const fn with_message_id(mut self, id: u32) -> Self {
+        self.msg_id = id;
+        self
+    }
+
+    /// The descriptor's bytes.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if a value does not fit into its field.
+    pub fn encode(&self) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
+        let mut bytes = [0; DESCRIPTOR_BYTES];
+        let counter = self.counter.unwrap_or(CounterRef { slot: 0, index: 0 });
+        for (field, value) in [
+            (KIND, u8::from(self.kind).into()),
+            (DEPOSIT, self.deposit.into()),
+            (DYNAMIC, self.dynamic_route.into()),
+            (HINT, self.hint.into()),
+            (REMOTE, self.remote.into()),
+            (DST, self.dst.pack()?.into()),
+            (VCLASS, u8::from(self.vclass).into()),
+            (LENGTH, self.source.length.into()),
+            (SRC_OFF_HI, self.source.offset >> 32),
+            (SRC_SLOT, self.source.slot.into()),
+            (TARGET, self.target.into()),
+            (SRC_OFF_LO, self.source.offset & 0xffff_ffff),
+            (CTR_SLOT, counter.slot.into()),
+            (CTR_OFFSET, counter.index.into()),
+            (DST_OFF_LO, self.dst_offset & 0xffff_ffff),
+            (DST_OFF_HI, self.dst_offset >> 32),
+            (CTR_VALID, self.counter.is_some().into()),
+            (SW0, self.sw0.into()),
+            (SW1, self.sw1.into()),
+            (MSG_ID, self.msg_id.into()),
+            (REQUESTER, self.requester.pack()?.into()),
+        ] {
+            field.set(&mut bytes, value)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The descriptor in `bytes`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no descriptor.
+    pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, LayoutError> {
+        for reserved in [RSVD0, RSVD1, RSVD2, RSVD3, RSVD4, RSVD5] {
+            if reserved.get(bytes) != 0 {
+                return Err(LayoutError::Reserved {
+                    field: reserved.name,
+                });
+            }
+        }
+        // Each field is read into a type at least as wide.
+        Ok(Self {
+            kind: Kind::try_from(KIND.get(bytes) as u8)?,
+            deposit: DEPOSIT.get(bytes) != 0,
+            dynamic_route: DYNAMIC.get(bytes) != 0,
+            hint: HINT.get(bytes) as u16,
+            remote: REMOTE.get(bytes) != 0,
+            dst: Coord::unpack(DST.get(bytes) as u32),
+            vclass: VClass::try_from(VCLASS.get(bytes) as u8)?,
+            source: Source {
+                slot: SRC_SLOT.get(bytes) as u16,
+                offset: (SRC_OFF_HI.get(bytes) << 32 | SRC_OFF_LO.get(bytes)) as u64,
+                length: LENGTH.get(bytes) as u32,
+            },
+            target: TARGET.get(bytes) as u16,
+            dst_offset: (DST_OFF_HI.get(bytes) << 32 | DST_OFF_LO.get(bytes)) as u64,
+            counter: (CTR_VALID.get(bytes) != 0).then(|| CounterRef {
+                slot: CTR_SLOT.get(bytes) as u16,
+                index: CTR_OFFSET.get(bytes) as u32,
+            }),
+            sw0: SW0.get(bytes) as u32,
+            sw1: SW1.get(bytes) as u32,
+            msg_id: MSG_ID.get(bytes) as u32,
+            requester: Coord::unpack(REQUESTER.get(bytes) as u32),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: Source = Source {
+        slot: 0x3ff,
+        offset: 0xff_0123_4567,
+        length: 1 << 20,
+    };
+
+    #[test]
+    fn descriptors_round_trip() {
+        let dst = Coord([5, 4, 3, 2, 1]);
+        let counter = CounterRef {
+            slot: 0x155,
+            index: 0x2a_aaaa,
+        };
+        for descriptor in [
+            Descriptor::memory_fifo(dst, SOURCE, 15).with_software(0xdead_beef, 0x1234_5678),
+            Descriptor::put(dst, SOURCE, 7, 0xaa_8000_0001).with_counter(counter),
+            Descriptor::remote_get(dst, SOURCE, 31).with_message_id(0xffff_ffff),
+        ] {
+            let bytes = descriptor.encode().expect("every value fits");
+            assert_eq!(Descriptor::decode(&bytes), Ok(descriptor));
+        }
+    }
+
+    #[test]
+    fn offset_beyond_40_bits_is_refused() {
+        let descriptor = Descriptor::put(Coord::default(), SOURCE, 0, 1 << 40);
+        assert_eq!(
+            descriptor.encode(),
+            Err(LayoutError::Range {
+                field: "dst_off_hi",
+                value: 0x100,
+                width: 8
+            })
+        );
+    }
+
+    #[test]
+    fn reserved_bits_are_refused() {
+        let mut bytes = [0; DESCRIPTOR_BYTES];
+        bytes[63] = 1;
+        assert_eq!(
+            Descriptor::decode(&bytes),
+            Err(LayoutError::Reserved { field: "rsvd3" })
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! The packet header: 32 bytes, the first flits of every packet.
+
+use crate::field::bit_fields;
+use crate::{Coord, HEADER_BYTES, Kind, LayoutError, VClass};
+
+bit_fields! {
+    /// Fields of a packet header, lowest bit first: `header_t` in SystemVerilog.
+    256 bits;
+    DST "dst" 0 +: 30;
+    VCLASS "vclass" 30 +: 2;
+    SRC "src" 32 +: 30;
+    DEPOSIT "deposit" 62 +: 1;
+    DYNAMIC "dynamic_route" 63 +: 1;
+    KIND "kind" 64 +: 4;
+    LEN "len" 68 +: 10;
+    HINT "hint" 78 +: 10;
+    FIRST "first" 88 +: 1;
+    LAST "last" 89 +: 1;
+    RSVD0 "rsvd0" 90 +: 6;
+    SEQ "seq" 96 +: 16;
+    TARGET "target" 112 +: 10;
+    RSVD1 "rsvd1" 122 +: 6;
+    OFFSET "offset" 128 +: 32;
+    AUX "aux" 160 +: 32;
+    SW0 "sw0" 192 +: 32;
+    SW1 "sw1" 224 +: 32;
+}
+
+/// A byte counter at a put's target: 8 bytes at `8 * index` in slot `slot`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterRef {
+    /// Base slot of the counter, 10 bits.
+    pub slot: u16,
+    /// Number of the 8-byte word in the slot, 22 bits.
+    pub index: u32,
+}
+
+/// Where the payload of a direct put goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PutTarget {
+    /// Base slot at the target.
+    pub slot: u16,
+    /// Byte offset in the slot, 40 bits.
+    pub offset: u64,
+    /// Counter to decrement by the payload bytes.
+    pub counter: Option<CounterRef>,
+}
+
+/// A packet header (HW-1, HW-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Destination.
+    pub dst: Coord,
+    /// Virtual-channel class.
+    pub vclass: VClass,
+    /// Source.
+    pub src: Coord,
+    /// Leave a copy at every node on the way.
+    pub deposit: bool,
+    /// The route may differ from packet to packet.
+    pub dynamic_route: bool,
+    /// What the packet is for.
+    pub kind: Kind,
+    /// Payload bytes, 0..=512.
+    pub len: u16,
+    /// Allowed directions, one bit a port; 0 = any.
+    pub hint: u16,
+    /// First packet of its message.
+    pub first: bool,
+    /// Last packet of its message.
+    pub last: bool,
+    /// Packet number in its message, modulo 2^16.
+    pub seq: u16,
+    /// Reception FIFO, base slot, or injection FIFO (remote get).
+    pub target: u16,
+    /// Memory FIFO: byte offset in the message. Put: low 32 bits of the offset in the slot.
+    pub offset: u32,
+    /// Memory FIFO: bytes of the message. Put: upper offset bits, counter mark.
+    pub aux: u32,
+    /// Memory FIFO: software word 0. Put: counter.
+    pub sw0: u32,
+    /// Memory FIFO: software word 1.
+    pub sw1: u32,
+}
+
+impl Header {
+    /// The header's bytes.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if a value does not fit into its field.
+    pub fn encode(&self) -> Result<[u8; HEADER_BYTES], LayoutError> {
+        let mut bytes = [0; HEADER_BYTES];
+        for (field, value) in [
+            (DST, self.dst.pack()?.into()),
+            (VCLASS, u8::from(self.vclass).into()),
+            (SRC, self.src.pack()?.into()),
+            (DEPOSIT, self.deposit.into()),
+            (DYNAMIC, self.dynamic_route.into()),
+            (KIND, u8::from(self.kind).into()),
+            (LEN, self.len.into()),
+            (HINT, self.hint.into()),
+            (FIRST, self.first.into()),
+            (LAST, self.last.into()),
+            (SEQ, self.seq.into()),
+            (TARGET, self.target.into()),
+            (OFFSET, self.offset.into()),
+            (AUX, self.aux.into()),
+            (SW0, self.sw0.into()),
+            (SW1, self.sw1.into()),
+        ] {
+            field.set(&mut bytes, value)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The header in `bytes`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no header.
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
+        for reserved in [RSVD0, RSVD1] {
+            if reserved.get(bytes) != 0 {
+                return Err(LayoutError::Reserved {
+                    field: reserved.name,
+                });
+            }
+        }
+        // Each field is read into a type at least as wide.
+        Ok(Self {
+            dst: Coord::unpack(DST.get(bytes) as u32),
+            vclass: VClass::try_from(VCLASS.get(bytes) as u8)?,
+            src: Coord::unpack(SRC.get(bytes) as u32),
+            deposit: DEPOSIT.get(bytes) != 0,
+            dynamic_route: DYNAMIC.get(bytes) != 0,
+            kind: Kind::try_from(KIND.get(bytes) as u8)?,
+            len: LEN.get(bytes) as u16,
+            hint: HINT.get(bytes) as u16,
+            first: FIRST.get(bytes) != 0,
+            last: LAST.get(bytes) != 0,
+            seq: SEQ.get(bytes) as u16,
+            target: TARGET.get(bytes) as u16,
+            offset: OFFSET.get(bytes) as u32,
+            aux: AUX.get(bytes) as u32,
+            sw0: SW0.get(bytes) as u32,
+            sw1: SW1.get(bytes) as u32,
+        })
+    }
+
+    /// Where the payload goes; `None` unless the packet is a put.
+    #[must_use]
+    pub fn put_target(&self) -> Option<PutTarget> {
+        (self.kind == Kind::Put).then(|| PutTarget {
+            slot: self.target,
+            offset: u64::from(self.aux & 0xff) << 32 | u64::from(self.offset),
+            counter: (self.aux & 1 << 8 != 0).then_some(CounterRef {
+                slot: (self.sw0 & 0x3ff) as u16,
+                index: self.sw0 >> 10,
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put() -> Header {
+        Header {
+            dst: Coord([1, 2, 3, 4, 5]),
+            vclass: VClass::Response,
+            src: Coord([63, 62, 61, 60, 59]),
+            deposit: false,
+            dynamic_route: true,
+            kind: Kind::Put,
+            len: 512,
+            hint: 0x155,
+            first: true,
+            last: false,
+            seq: 0xbeef,
+            target: 0x2a5,
+            offset: 0x8765_4321,
+            aux: 0x1fe,
+            sw0: 7 << 10 | 3,
+            sw1: 0xffff_ffff,
+        }
+    }
+
+    #[test]
+    fn header_round_trips() {
+        let bytes = put().encode().expect("every value fits");
+        assert_eq!(Header::decode(&bytes), Ok(put()));
+    }
+
+    #[test]
+    fn put_target_joins_offset_and_counter() {
+        let target = put().put_target().expect("the header is a put");
+        assert_eq!(target.offset, 0xfe_8765_4321);
+        assert_eq!(target.counter, Some(CounterRef { slot: 3, index: 7 }));
+        let fifo = Header {
+            kind: Kind::MemFifo,
+            ..put()
+        };
+        assert_eq!(fifo.put_target(), None);
+    }
+
+    #[test]
+    fn reserved_bits_are_refused() {
+        let mut bytes = put().encode().expect("every value fits");
+        bytes[15] = 0x80;
+        assert_eq!(
+            Header::decode(&bytes),
+            Err(LayoutError::Reserved { field: "rsvd1" })
+        );
+    }
+
+    #[test]
+    fn value_wider_than_its_field_is_refused() {
+        let header = Header {
+            target: 1024,
+            ..put()
+        };
+        assert_eq!(
+            header.encode(),
+            Err(LayoutError::Range {
+                field: "target",
+                value: 1024,
+                width: 10
+            })
+        );
+    }
+}
