@@ -58,8 +58,8 @@ impl Toolchain {
 
 /// Finds the Verilator to use and checks its version.
 ///
-/// `VERILATOR` names a program, `VERILATOR_ROOT` the root of an installation; with neither, the
-/// project's own under `.tools/`, put there by `make setup`.
+/// `VERILATOR` names a program, `VERILATOR_ROOT` the root of an installation, each absolute or from
+/// the workspace root; with neither, the project's own under `.tools/`, put there by `make setup`.
 pub fn locate() -> Result<Toolchain, Error> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty());
     find(set("VERILATOR"), set("VERILATOR_ROOT"), workspace_root())
@@ -71,16 +71,19 @@ fn find(
     root: Option<OsString>,
     workspace: &Path,
 ) -> Result<Toolchain, Error> {
+    // Build scripts run in their package's directory. A bare name is looked up on PATH.
+    let program = program.map(|program| match Path::new(&program).components().count() {
+        1 => program,
+        _ => workspace.join(program).into_os_string(),
+    });
+    let root = root.map(|root| workspace.join(root));
     let (verilator, root) = match (program, root) {
-        (Some(program), Some(root)) => (PathBuf::from(program), PathBuf::from(root)),
+        (Some(program), Some(root)) => (PathBuf::from(program), root),
         (Some(program), None) => {
             let root = ask_root(&program)?;
             (PathBuf::from(program), root)
         }
-        (None, Some(root)) => {
-            let root = PathBuf::from(root);
-            (program_in(&root), root)
-        }
+        (None, Some(root)) => (program_in(&root), root),
         (None, None) => {
             let root = workspace.join(".tools/verilator/verilator");
             if !root.is_dir() {
@@ -96,7 +99,6 @@ fn find(
             found: version,
         });
     }
-    // A bare name is looked up on PATH when it is run.
     if verilator.components().count() > 1 && !verilator.is_file() {
         return Err(Error::NoProgram { verilator, root });
     }
@@ -206,6 +208,14 @@ mod tests {
         let tools = find(None, Some(root.path().into()), Path::new("/")).expect("accepted");
         assert_eq!(tools.verilator, root.path().join("bin/verilator"));
         assert_eq!(tools.version, MINIMUM);
+    }
+
+    #[test]
+    fn relative_override_starts_from_the_workspace_root() {
+        let root = fake_root("5.048 2026-04-26");
+        let workspace = root.path().join("bin");
+        let tools = find(None, Some("..".into()), &workspace).expect("accepted");
+        assert_eq!(tools.root, workspace.join(".."));
     }
 
     #[test]
