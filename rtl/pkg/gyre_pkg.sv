@@ -1,0 +1,243 @@
+// Packet, descriptor and link types of a Gyre node, and the routing functions that the router and
+// the DMA engine share (HW-1, HW-3). Every multi-byte field is little-endian: bit 0 of a struct is
+// bit 0 of byte 0. `gyre-layout` holds the same layout for software; a test compares every field.
+package gyre_pkg;
+
+  // ---- sizes ------------------------------------------------------------------------------
+  parameter int unsigned MaxDim = 5;        // coordinates in every header
+  parameter int unsigned CoordW = 6;        // bits a coordinate
+  parameter int unsigned HeaderBytes = 32;
+  parameter int unsigned ChunkBytes = 32;   // payload granule on the wire
+  parameter int unsigned MaxPayloadBytes = 512;
+  parameter int unsigned DescBytes = 64;
+  parameter int unsigned AddrW = 48;        // node memory address
+  parameter int unsigned OffsetW = 40;      // offset inside a slot
+  parameter int unsigned NumClasses = 2;    // virtual-channel classes in use: request, response
+  parameter int unsigned VcPerClass = 2;    // dateline virtual channels of a class
+  parameter int unsigned NumVc = NumClasses * VcPerClass;
+  parameter int unsigned VcW = 3;
+  parameter int unsigned MaxFifoId = 10;    // bits of a FIFO or slot number
+
+  typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
+
+  // Virtual-channel class (header bits 31:30). Priority and system are reserved.
+  typedef enum logic [1:0] {
+    ClassRequest  = 2'd0,
+    ClassResponse = 2'd1,
+    ClassPriority = 2'd2,
+    ClassSystem   = 2'd3
+  } vclass_e;
+
+  typedef enum logic [3:0] {
+    KindInvalid    = 4'd0,
+    KindMemFifo    = 4'd1,
+    KindPut        = 4'd2,
+    KindRemoteGet  = 4'd3,
+    KindRmwReq     = 4'd4,
+    KindRmwResp    = 4'd5,
+    KindCollective = 4'd6,
+    KindControl    = 4'd7
+  } kind_e;
+
+  // ---- packet header: 32 B, w0 (bits 31:0) first on the wire ------------------------------
+  typedef struct packed {
+    logic [31:0] sw1;          // w7: memory FIFO: software word 1
+    logic [31:0] sw0;          // w6: memory FIFO: software word 0; put: {counter_offset[21:0], counter_slot[9:0]}
+    logic [31:0] aux;          // w5: memory FIFO: bytes of the whole message; put: {.., counter_valid[8], offset[39:32]}
+    logic [31:0] offset;       // w4: memory FIFO: byte offset in the message; put: offset[31:0] in the slot
+    logic [5:0]  rsvd1;        // w3[31:26]: zero
+    logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, or injection FIFO (remote get)
+    logic [15:0] seq;          // w3[15:0]: packet number in its message, modulo 2^16
+    logic [5:0]  rsvd0;        // w2[31:26]: zero
+    logic        last;         // w2[25]: last packet of the message
+    logic        first;        // w2[24]: first packet of the message
+    logic [9:0]  hint;         // w2[23:14]: allowed directions, 0 = any
+    logic [9:0]  len;          // w2[13:4]: payload bytes 0..512; on the wire rounded up to 32
+    kind_e       kind;         // w2[3:0]
+    logic        dynamic_route;// w1[31]
+    logic        deposit;      // w1[30]
+    coord_t      src;          // w1[29:0]
+    vclass_e     vclass;       // w0[31:30]
+    coord_t      dst;          // w0[29:0]
+  } header_t;                  // 256 bits
+
+  // ---- injection descriptor: 64 B, d0 first in memory -------------------------------------
+  typedef struct packed {
+    logic [95:0] rsvd3;        // d15..d13: zero
+    logic [31:0] requester;    // d12: {2'b0, coordinates}: written by the DMA engine for remote gets, else zero
+    logic [31:0] rsvd2;        // d11: zero
+    logic [31:0] msg_id;       // d10: message id for waves and timelines, no function
+    logic [31:0] sw1;          // d9
+    logic [31:0] sw0;          // d8
+    logic        ctr_valid;    // d7[31]: put: decrement a byte counter at the target
+    logic [22:0] rsvd1;        // d7[30:8]: zero
+    logic [7:0]  dst_off_hi;   // d7[7:0]
+    logic [31:0] dst_off_lo;   // d6: put: offset in the target's slot
+    logic [21:0] ctr_offset;   // d5[31:10]: put: counter offset in its slot, in 8 B units
+    logic [9:0]  ctr_slot;     // d5[9:0]: put: base slot of the counter at the target
+    logic [31:0] src_off_lo;   // d4
+    logic [1:0]  rsvd0;        // d3[31:30]: zero
+    logic [9:0]  target;       // d3[29:20]: reception FIFO, base slot, or remote-get injection FIFO at the target
+    logic [9:0]  src_slot;     // d3[19:10]: base slot of the payload
+    logic [1:0]  rsvd4;        // d3[9:8]: zero
+    logic [7:0]  src_off_hi;   // d3[7:0]
+    logic [31:0] length;       // d2: payload bytes
+    logic [1:0]  vclass;       // d1[31:30]
+    coord_t      dst;          // d1[29:0]
+    logic        remote;       // d0[31]: arrived by remote get; written by the DMA engine, else zero
+    logic [14:0] rsvd5;        // d0[30:16]: zero
+    logic [9:0]  hint;         // d0[15:6]
+    logic        dynamic_route;// d0[5]
+    logic        deposit;      // d0[4]
+    kind_e       kind;         // d0[3:0]
+  } desc_t;                    // 512 bits
+
+  // ---- link -------------------------------------------------------------------------------
+  // Link states sent on every link (2 bits), see link_unit.
+  typedef enum logic [1:0] {
+    LinkReset = 2'd0,
+    LinkInit  = 2'd1,
+    LinkAck   = 2'd2,
+    LinkUp    = 2'd3
+  } link_ctl_e;
+
+  // Control word of one direction of a link, one a cycle. All zero = quiet and down.
+  typedef struct packed {
+    logic [2:0]  rsvd;
+    logic [VcW-1:0] credit_vc;   // virtual channel of the returned credit
+    logic           credit;      // one flit of buffer space is free again
+    logic [15:0]    check;       // {sequence number[7:0], running CRC-32 byte[7:0]}; see link_crc
+    logic           err;         // with tail: the packet was cut short or is damaged
+    logic           tail;
+    logic           head;
+    logic [VcW-1:0] vc;
+    logic           valid;       // a flit is on the data wires
+    link_ctl_e      ctl;         // bits 1:0
+  } link_word_t;                 // 32 bits
+
+  // Control bits of a flit inside the node; the data travels beside it.
+  typedef struct packed {
+    logic        err;
+    logic        tail;
+    logic        head;
+    logic [31:0] dbg;            // packet id for waves, no function (not part of the state hash)
+  } flit_ctl_t;
+
+  // ---- configuration of a node, from its registers ----------------------------------------
+  typedef struct packed {
+    coord_t                         coord;       // my coordinates
+    logic [MaxDim-1:0][CoordW:0]    size;        // nodes in each dimension, 1..64
+    logic [MaxDim-1:0]              ring;        // dimension has its wrap link
+    logic [2*MaxDim-1:0]            link_enable; // bit 2*d: + of dimension d, bit 2*d+1: -
+    logic                           dma_enable;
+    logic                           drain;       // no new descriptor starts
+  } node_cfg_t;
+
+  // ---- errors: reason codes of the error register ------------------------------------------
+  typedef enum logic [7:0] {
+    ErrNone              = 8'h00,
+    ErrDescKind          = 8'h01, // unknown or unsupported descriptor kind
+    ErrDescReserved      = 8'h02, // reserved field not zero, or remote mark where it may not be
+    ErrDescClass         = 8'h03, // class not in use, or wrong for the kind
+    ErrDescRouting       = 8'h04, // dynamic, hint or deposit not supported
+    ErrDescDest          = 8'h05, // destination outside the machine
+    ErrDescSlot          = 8'h06, // source slot invalid or without right
+    ErrDescOwner         = 8'h07, // source slot of another owner
+    ErrDescBounds        = 8'h08, // source range leaves its slot
+    ErrDescRemote        = 8'h09, // remote-get descriptor that does not send to its requester, or is no put
+    ErrDescLength        = 8'h0a, // remote get whose payload is no whole number of descriptors, 1..8
+    ErrDescRead          = 8'h0b, // descriptor fetch answered with an error
+    ErrPayloadRead       = 8'h0c, // payload read answered with an error
+    ErrPktKind           = 8'h20, // packet kind this node does not serve
+    ErrPktTruncated      = 8'h21, // packet cut short by a link going down, or length and flits disagree
+    ErrPktDest           = 8'h22, // packet for another node ejected here
+    ErrPktRecFifo        = 8'h23, // reception FIFO absent or disabled
+    ErrPktInjFifo        = 8'h24, // remote get to an injection FIFO absent, disabled or not open to remote gets
+    ErrPktSlot           = 8'h25, // slot invalid or without write right
+    ErrPktBounds         = 8'h26, // range leaves its slot
+    ErrPktCounter        = 8'h27, // counter slot invalid, without atomic right, or out of bounds
+    ErrPktReserved       = 8'h28, // reserved header field not zero
+    ErrWrite             = 8'h29, // memory write answered with an error
+    ErrCounterUnderflow  = 8'h2a, // byte counter went below zero
+    ErrCounterAccess     = 8'h2b, // counter read or write answered with an error
+    ErrLinkCrc           = 8'h40, // running CRC or sequence number differs
+    ErrLinkDown          = 8'h41, // packet dropped: its link is down
+    ErrLinkProtocol      = 8'h42, // flit without credit space, or flit while the link was not up
+    ErrRouteUnreachable  = 8'h43  // no route: dimension absent or line too short
+  } err_e;
+
+  typedef struct packed {
+    logic        valid;
+    err_e        reason;
+    logic [9:0]  where;     // FIFO, slot, or port number, by reason
+    logic [63:0] info;      // offending word(s): descriptor address, or header w0 and w2/w3
+  } error_t;
+
+  // ---- routing ----------------------------------------------------------------------------
+  // Ports: 2*d = + of dimension d, 2*d+1 = - of dimension d. LocalPort = eject here.
+  parameter int unsigned MaxPorts = 2 * MaxDim;
+  parameter logic [3:0] LocalPort = 4'd15;
+  parameter logic [3:0] NoPort    = 4'd14;    // unreachable
+
+  // Output port at `cfg.coord` for a packet src -> dst that entered by port `in_port` (LocalPort when
+  // injected here). Dimension order 0, 1, 2...; inside a dimension the direction once taken is kept; ties
+  // of half a ring go + from even and - from odd source coordinates, a fixed function of the pair.
+  function automatic logic [3:0] route_port(node_cfg_t cfg, coord_t dst, logic [3:0] in_port);
+    logic [3:0] port;
+    logic       found;
+    logic [CoordW:0] up, size;
+    port  = LocalPort;
+    found = 1'b0;
+    for (int unsigned d = 0; d < MaxDim; d++) begin
+      if (!found && dst[d] != cfg.coord[d]) begin
+        found = 1'b1;
+        size  = cfg.size[d];
+        up    = {1'b0, dst[d]} - {1'b0, cfg.coord[d]};
+        if (dst[d] < cfg.coord[d]) up = up + size;
+        if ({1'b0, dst[d]} >= size)                      port = NoPort;
+        else if (in_port == 4'(2*d))                     port = 4'(2*d + 1); // arrived by + port: moving -
+        else if (in_port == 4'(2*d + 1))                 port = 4'(2*d);
+        else if (!cfg.ring[d])                           port = (dst[d] > cfg.coord[d]) ? 4'(2*d) : 4'(2*d + 1);
+        else if ({up, 1'b0} < {1'b0, size})              port = 4'(2*d);
+        else if ({up, 1'b0} > {1'b0, size})              port = 4'(2*d + 1);
+        else                                             port = cfg.coord[d][0] ? 4'(2*d + 1) : 4'(2*d);
+      end
+    end
+    return port;
+  endfunction
+
+  // Dateline virtual channel (0 or 1) on output `port`. A packet that will crosses the wrap link of the
+  // ring uses 0 before and 1 on and after the wrap link; one that will not uses a fixed function of the
+  // pair for balance. `in_dl` counts only when the packet continues in its dimension.
+  function automatic logic route_dateline(node_cfg_t cfg, coord_t dst, logic [3:0] in_port,
+                                          logic in_dl, logic [3:0] port);
+    logic [CoordW-1:0] c, t;
+    logic minus, wrap, crosses, cont;
+    logic [2:0] d;
+    d     = port[3:1];
+    minus = port[0];
+    c     = cfg.coord[0];
+    t     = dst[0];
+    for (int unsigned k = 1; k < MaxDim; k++) begin
+      if (d == 3'(k)) begin
+        c = cfg.coord[k];
+        t = dst[k];
+      end
+    end
+    cont  = (in_port[3:1] == d) && (in_port < 4'(MaxPorts));
+    crosses = minus ? (t > c) : (t < c);
+    wrap  = crosses && (minus ? (c == '0) : ({1'b0, c} + 1'b1 == cfg.size[d]));
+    if (wrap)       return 1'b1;
+    else if (cont)  return in_dl;
+    else if (crosses) return 1'b0;
+    else            return ^{c, t};
+  endfunction
+
+  // Flits of a packet with `len` payload bytes for flits of `flit_bytes` bytes.
+  function automatic logic [6:0] packet_flits(logic [9:0] len, int unsigned flit_bytes);
+    logic [9:0] chunks;
+    chunks = ((len + 10'd31) >> 5) + 10'd1;
+    return 7'((32'(chunks) * 32'd32) / flit_bytes);
+  endfunction
+
+endpackage
