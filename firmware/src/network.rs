@@ -1,0 +1,161 @@
+//! Place of a node in the machine, and its links.
+
+use gyre_layout::registers::node;
+use gyre_layout::{Coord, LinkState, MAX_DIM};
+
+use crate::access::{Register, RegisterAccess};
+use crate::error::NodeError;
+use crate::node::Node;
+
+/// Shape of the machine and the place of a node in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NetworkConfig {
+    /// Coordinates of the node.
+    pub coord: Coord,
+    /// Nodes in each dimension, 1 to 64; absent dimensions are 1.
+    pub size: [u8; MAX_DIM],
+    /// Whether the dimension has its wrap link.
+    pub ring: [bool; MAX_DIM],
+}
+
+const COORD: Register = Register::node("COORD", node::COORD);
+const SIZE: Register = Register::node("SIZE", node::SIZE);
+const RING: Register = Register::node("RING", node::RING);
+const LINK_ENABLE: Register = Register::node("LINK_ENABLE", node::LINK_ENABLE);
+const LINK_STATUS: Register = Register::node("LINK_STATUS", node::LINK_STATUS);
+
+/// Largest dimension.
+const MAX_SIZE: u8 = 64;
+
+impl NetworkConfig {
+    /// Links that the node has: bit 2d is + of dimension d, bit 2d + 1 is -. A dimension of one node has
+    /// none; the ends of a line lack the outer one.
+    #[must_use]
+    pub fn links(&self) -> u16 {
+        let mut links = 0;
+        for dimension in 0..MAX_DIM {
+            let (size, at) = (self.size[dimension], self.coord.0[dimension]);
+            if size <= 1 {
+                continue;
+            }
+            if self.ring[dimension] || at + 1 < size {
+                links |= 1 << (2 * dimension);
+            }
+            if self.ring[dimension] || at > 0 {
+                links |= 2 << (2 * dimension);
+            }
+        }
+        links
+    }
+
+    fn check<E: core::fmt::Debug + core::fmt::Display>(
+        &self,
+        dimensions: u8,
+    ) -> Result<(), NodeError<E>> {
+        for dimension in 0..MAX_DIM {
+            let (size, at) = (self.size[dimension], self.coord.0[dimension]);
+            let refuse = |what, value, expected| {
+                Err(NodeError::Config {
+                    what,
+                    index: Some(dimension as u16),
+                    value: u64::from(value),
+                    expected,
+                })
+            };
+            if size == 0 || size > MAX_SIZE {
+                return refuse("size of dimension", size, "1 to 64 nodes");
+            }
+            if dimension >= usize::from(dimensions) && size != 1 {
+                return refuse(
+                    "size of dimension",
+                    size,
+                    "1: the node has no links in this dimension",
+                );
+            }
+            if at >= size {
+                return refuse(
+                    "coordinate in dimension",
+                    at,
+                    "less than the size of the dimension",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<A: RegisterAccess> Node<A> {
+    /// Writes coordinates, shape and rings; the links stay as they are.
+    ///
+    /// # Errors
+    /// [`NodeError::Config`] for a shape the node cannot be part of, [`NodeError::Mismatch`] when a
+    /// register does not keep its value, [`NodeError::Access`].
+    pub fn configure_network(
+        &mut self,
+        config: &NetworkConfig,
+    ) -> Result<(), NodeError<A::Error>> {
+        config.check(self.parameters().dimensions)?;
+        let (mut coord, mut size, mut ring) = (0, 0, 0);
+        for dimension in 0..MAX_DIM {
+            coord |= u64::from(config.coord.0[dimension]) << (6 * dimension);
+            size |= u64::from(config.size[dimension]) << (7 * dimension);
+            ring |= u64::from(config.ring[dimension]) << dimension;
+        }
+        self.write_checked(COORD, coord, u64::MAX)?;
+        self.write_checked(SIZE, size, u64::MAX)?;
+        self.write_checked(RING, ring, u64::MAX)
+    }
+
+    /// Enables exactly the links that `config` gives the node. They come up when the neighbours have
+    /// enabled theirs.
+    ///
+    /// # Errors
+    /// [`NodeError::Mismatch`], [`NodeError::Access`].
+    pub fn enable_links(&mut self, config: &NetworkConfig) -> Result<(), NodeError<A::Error>> {
+        self.write_checked(LINK_ENABLE, u64::from(config.links()), u64::MAX)
+    }
+
+    /// Waits until every link of `config` is up, with at most `polls` reads of LINK_STATUS.
+    ///
+    /// # Errors
+    /// [`NodeError::LinkDown`] with the first port that is not up, [`NodeError::Access`].
+    pub fn await_links(
+        &mut self,
+        config: &NetworkConfig,
+        polls: u32,
+    ) -> Result<(), NodeError<A::Error>> {
+        let mut status = 0;
+        for _ in 0..polls {
+            status = self.read(LINK_STATUS)?;
+            if first_not_up(config, status).is_none() {
+                return Ok(());
+            }
+        }
+        match first_not_up(config, status) {
+            None => Ok(()),
+            Some((port, state)) => Err(NodeError::LinkDown {
+                port,
+                dimension: port / 2,
+                sign: if port.is_multiple_of(2) { '+' } else { '-' },
+                state,
+                polls,
+            }),
+        }
+    }
+
+    /// State of the link unit of `port`.
+    ///
+    /// # Errors
+    /// [`NodeError::Access`].
+    pub fn link_state(&mut self, port: u8) -> Result<LinkState, NodeError<A::Error>> {
+        let status = self.read(LINK_STATUS)?;
+        Ok(LinkState::of_port(status, u32::from(port)))
+    }
+}
+
+fn first_not_up(config: &NetworkConfig, status: u64) -> Option<(u8, LinkState)> {
+    (0..2 * MAX_DIM as u8)
+        .filter(|port| config.links() & 1 << port != 0)
+        .map(|port| (port, LinkState::of_port(status, u32::from(port))))
+        .find(|(_, state)| *state != LinkState::Up)
+}
