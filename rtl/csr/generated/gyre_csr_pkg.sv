@@ -86,31 +86,31 @@ package gyre_csr_pkg;
 
     typedef struct {
         logic next;
-    } node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__error_enable_74aea20e__in_t;
+    } node_regs__int_cause__error__in_t;
 
     typedef struct {
         logic next;
-    } node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__threshold_enable_950c7cb6__in_t;
+    } node_regs__int_cause__threshold__in_t;
 
     typedef struct {
         logic next;
-    } node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__descriptor_enable_32d30068__in_t;
+    } node_regs__int_cause__descriptor__in_t;
 
     typedef struct {
         logic next;
-    } node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__counter_enable_0a95fdac__in_t;
+    } node_regs__int_cause__counter__in_t;
 
     typedef struct {
         logic next;
-    } node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__link_enable_821f403f__in_t;
+    } node_regs__int_cause__link__in_t;
 
     typedef struct {
-        node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__error_enable_74aea20e__in_t error;
-        node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__threshold_enable_950c7cb6__in_t threshold;
-        node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__descriptor_enable_32d30068__in_t descriptor;
-        node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__counter_enable_0a95fdac__in_t counter;
-        node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__link_enable_821f403f__in_t link;
-    } node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__in_t;
+        node_regs__int_cause__error__in_t error;
+        node_regs__int_cause__threshold__in_t threshold;
+        node_regs__int_cause__descriptor__in_t descriptor;
+        node_regs__int_cause__counter__in_t counter;
+        node_regs__int_cause__link__in_t link;
+    } node_regs__int_cause__in_t;
 
     typedef struct {
         logic [7:0] next;
@@ -156,7 +156,7 @@ package gyre_csr_pkg;
         node_regs__ctrl__in_t ctrl;
         node_regs__status__in_t status;
         node_regs__link_status__in_t link_status;
-        node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__in_t int_cause;
+        node_regs__int_cause__in_t int_cause;
         node_regs__err_status__in_t err_status;
         node_regs__err_info__in_t err_info;
         node_regs__err_time__in_t err_time;
@@ -254,7 +254,7 @@ package gyre_csr_pkg;
 
     typedef struct {
         logic intr;
-    } node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__out_t;
+    } node_regs__int_cause__out_t;
 
     typedef struct {
         logic value;
@@ -285,7 +285,7 @@ package gyre_csr_pkg;
         node_regs__size__out_t size;
         node_regs__ring__out_t ring;
         node_regs__link_enable__out_t link_enable;
-        node_regs__int_cause_counter_80230ba2_descriptor_f679a567_error_c53870a6_link_162be6f2_threshold_cda9db35__out_t int_cause;
+        node_regs__int_cause__out_t int_cause;
         node_regs__err_status__out_t err_status;
         node_regs__err_set__out_t err_set;
     } node_regs__out_t;

@@ -1,0 +1,88 @@
+// Performance counters: flits of each link and virtual channel, stalls of each link, packets sent and
+// received by kind. Virtual channels that are not in use read 0; ports that the node lacks are no address.
+module perf_counters
+  import gyre_pkg::*;
+#(
+    parameter int unsigned NDim = 3,
+    localparam int unsigned P = 2 * NDim
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    input  logic [P-1:0]          flit_i,    // link p sent a flit ...
+    input  logic [P-1:0][VcW-1:0] vc_i,      // ... on this virtual channel
+    input  logic [P-1:0]          stall_i,   // a flit for link p waited for a credit
+    input  logic [7:0]            sent_i,    // the DMA engine sent a packet of kind k
+    input  logic [7:0]            received_i,
+    // register access, read only
+    input  logic [11:0]           addr_i,    // byte offset from the first counter
+    output logic [63:0]           rdata_o,
+    output logic                  mapped_o   // there is a counter at the address
+);
+  // Byte offsets as in gyre.rdl: flits at 0, stalls at 0x400, packets sent at 0x500, received at 0x580.
+  localparam logic [3:0] Port = 4'(P);
+  localparam int unsigned VcIdxW = $clog2(NumVc);
+  localparam int unsigned PortIdxW = $clog2(P);
+
+  logic [63:0] flits_q    [P][NumVc];
+  logic [63:0] stalls_q   [P];
+  logic [63:0] sent_q     [8];
+  logic [63:0] received_q [8];
+
+  // Address fields: word number, and by table the link or the kind.
+  logic [8:0] word;
+  assign word      = addr_i[11:3];
+
+  always_comb begin
+    rdata_o  = '0;
+    mapped_o = 1'b0;
+    if (word[8:7] == 2'b00) begin
+      mapped_o = word[6:3] < Port;
+      if (mapped_o && word[2:0] < 3'(NumVc)) rdata_o = flits_q[word[3+:PortIdxW]][word[VcIdxW-1:0]];
+    end else if (word[8:4] == 5'b01000) begin
+      mapped_o = word[3:0] < Port;
+      if (mapped_o) rdata_o = stalls_q[word[PortIdxW-1:0]];
+    end else if (word[8:3] == 6'b010100) begin
+      mapped_o = 1'b1;
+      rdata_o  = sent_q[word[2:0]];
+    end else if (word[8:3] == 6'b010110) begin
+      mapped_o = 1'b1;
+      rdata_o  = received_q[word[2:0]];
+    end
+  end
+
+  for (genvar p = 0; p < P; p++) begin : gen_port
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        stalls_q[p] <= '0;
+        for (int unsigned v = 0; v < NumVc; v++) flits_q[p][v] <= '0;
+      end else begin
+        if (flit_i[p]) flits_q[p][vc_i[p][VcIdxW-1:0]] <= flits_q[p][vc_i[p][VcIdxW-1:0]] + 64'd1;
+        if (stall_i[p]) stalls_q[p] <= stalls_q[p] + 64'd1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned k = 0; k < 8; k++) begin
+        sent_q[k]     <= '0;
+        received_q[k] <= '0;
+      end
+    end else if ((sent_i | received_i) != '0) begin
+      for (int unsigned k = 0; k < 8; k++) begin
+        if (sent_i[k]) sent_q[k] <= sent_q[k] + 64'd1;
+        if (received_i[k]) received_q[k] <= received_q[k] + 64'd1;
+      end
+    end
+  end
+
+  logic unused_addr;
+  assign unused_addr = ^addr_i[2:0];
+
+`ifndef SYNTHESIS
+  for (genvar p = 0; p < P; p++) begin : gen_check
+    KnownVc : assert property (@(posedge clk_i) disable iff (!rst_ni) flit_i[p] |-> vc_i[p] < VcW'(NumVc))
+    else $fatal(1, "%m: flit on a virtual channel that is not in use");
+  end
+`endif
+endmodule

@@ -1,0 +1,171 @@
+// A whole machine as one design: N nodes and their links. Node n has coordinates with dimension 0 running
+// fastest; its registers are configured from outside like those of a single node. Port 2d of a node
+// reaches port 2d+1 of its neighbour in + of dimension d. A dimension of size 1 has no links, one that is
+// no ring has none between its ends; inputs without a link are zero.
+module gyre_fabric
+  import gyre_pkg::*;
+#(
+    parameter int unsigned NDim = 2,
+    parameter logic [MaxDim-1:0][CoordW:0] Size = {7'd1, 7'd1, 7'd1, 7'd2, 7'd2}, // dimension 0 lowest
+    parameter logic [MaxDim-1:0] Ring = '1,
+    parameter int unsigned LinkLatency = 4,
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned VcDepth = 64,
+    parameter int unsigned NInj = 32,
+    parameter int unsigned NRec = 16,
+    parameter int unsigned NSlot = 32,
+    parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
+    parameter int unsigned AxiBytes = 64,
+    localparam int unsigned N = 32'(Size[0]) * 32'(Size[1]) * 32'(Size[2]) * 32'(Size[3]) * 32'(Size[4]),
+    localparam int unsigned P = 2 * NDim,
+    localparam int unsigned FW = FlitBytes * 8,
+    localparam int unsigned AxiW = AxiBytes * 8
+) (
+    input  logic              clk_i,
+    input  logic              rst_ni,
+    input  logic [63:0]       time_i,
+    // what each node sends, to compare with single nodes
+    output link_word_t        link_ctl_o    [N][P],
+    output logic [FW-1:0]     link_data_o   [N][P],
+    output logic [31:0]       link_dbg_o    [N][P],
+    // the ports of gyre_node, one of each a node
+    output logic [NAxi-1:0]   m_ar_valid_o  [N],
+    input  logic [NAxi-1:0]   m_ar_ready_i  [N],
+    output logic [63:0]       m_ar_addr_o   [N][NAxi],
+    output logic [7:0]        m_ar_len_o    [N][NAxi],
+    output logic [2:0]        m_ar_size_o   [N][NAxi],
+    output logic [1:0]        m_ar_burst_o  [N][NAxi],
+    output logic [4:0]        m_ar_id_o     [N][NAxi],
+    input  logic [NAxi-1:0]   m_r_valid_i   [N],
+    output logic [NAxi-1:0]   m_r_ready_o   [N],
+    input  logic [AxiW-1:0]   m_r_data_i    [N][NAxi],
+    input  logic [4:0]        m_r_id_i      [N][NAxi],
+    input  logic [1:0]        m_r_resp_i    [N][NAxi],
+    input  logic [NAxi-1:0]   m_r_last_i    [N],
+    output logic [NAxi-1:0]   m_aw_valid_o  [N],
+    input  logic [NAxi-1:0]   m_aw_ready_i  [N],
+    output logic [63:0]       m_aw_addr_o   [N][NAxi],
+    output logic [7:0]        m_aw_len_o    [N][NAxi],
+    output logic [2:0]        m_aw_size_o   [N][NAxi],
+    output logic [1:0]        m_aw_burst_o  [N][NAxi],
+    output logic [4:0]        m_aw_id_o     [N][NAxi],
+    output logic [NAxi-1:0]   m_w_valid_o   [N],
+    input  logic [NAxi-1:0]   m_w_ready_i   [N],
+    output logic [AxiW-1:0]   m_w_data_o    [N][NAxi],
+    output logic [AxiBytes-1:0] m_w_strb_o  [N][NAxi],
+    output logic [NAxi-1:0]   m_w_last_o    [N],
+    input  logic [NAxi-1:0]   m_b_valid_i   [N],
+    output logic [NAxi-1:0]   m_b_ready_o   [N],
+    input  logic [4:0]        m_b_id_i      [N][NAxi],
+    input  logic [1:0]        m_b_resp_i    [N][NAxi],
+    input  logic              s0_aw_valid_i [N],
+    output logic              s0_aw_ready_o [N],
+    input  logic [23:0]       s0_aw_addr_i  [N],
+    input  logic              s0_w_valid_i  [N],
+    output logic              s0_w_ready_o  [N],
+    input  logic [63:0]       s0_w_data_i   [N],
+    input  logic [7:0]        s0_w_strb_i   [N],
+    output logic              s0_b_valid_o  [N],
+    input  logic              s0_b_ready_i  [N],
+    output logic [1:0]        s0_b_resp_o   [N],
+    input  logic              s0_ar_valid_i [N],
+    output logic              s0_ar_ready_o [N],
+    input  logic [23:0]       s0_ar_addr_i  [N],
+    output logic              s0_r_valid_o  [N],
+    input  logic              s0_r_ready_i  [N],
+    output logic [63:0]       s0_r_data_o   [N],
+    output logic [1:0]        s0_r_resp_o   [N],
+    input  logic              s1_aw_valid_i [N],
+    output logic              s1_aw_ready_o [N],
+    input  logic [23:0]       s1_aw_addr_i  [N],
+    input  logic              s1_w_valid_i  [N],
+    output logic              s1_w_ready_o  [N],
+    input  logic [63:0]       s1_w_data_i   [N],
+    input  logic [7:0]        s1_w_strb_i   [N],
+    output logic              s1_b_valid_o  [N],
+    input  logic              s1_b_ready_i  [N],
+    output logic [1:0]        s1_b_resp_o   [N],
+    input  logic              s1_ar_valid_i [N],
+    output logic              s1_ar_ready_o [N],
+    input  logic [23:0]       s1_ar_addr_i  [N],
+    output logic              s1_r_valid_o  [N],
+    input  logic              s1_r_ready_i  [N],
+    output logic [63:0]       s1_r_data_o   [N],
+    output logic [1:0]        s1_r_resp_o   [N],
+    output logic              irq_o         [N],
+    output logic [15:0]       wake_o        [N],
+    output logic              idle_o        [N]
+);
+  // Nodes between neighbours of dimension d.
+  function automatic int unsigned stride(int unsigned d);
+    int unsigned s;
+    s = 1;
+    for (int unsigned k = 0; k < d; k++) s *= 32'(Size[k]);
+    return s;
+  endfunction
+
+  for (genvar n = 0; n < N; n++) begin : gen_node
+    link_word_t    ctl  [P];
+    logic [FW-1:0] data [P];
+    logic [31:0]   dbg  [P];
+
+    for (genvar p = 0; p < P; p++) begin : gen_link
+      localparam int unsigned D     = p / 2;
+      localparam bit          Minus = p % 2 == 1;
+      localparam int unsigned S     = 32'(Size[D]);
+      localparam int unsigned C     = (n / stride(D)) % S;
+      localparam bit          Wrap  = C == (Minus ? 0 : S - 1);
+      localparam int unsigned Peer  = Minus ? (Wrap ? n + (S - 1) * stride(D) : n - stride(D))
+                                            : (Wrap ? n - (S - 1) * stride(D) : n + stride(D));
+      if (S > 1 && (Ring[D] || !Wrap)) begin : gen_wires
+        link_pipe #(.Latency(LinkLatency), .FW(FW)) u_pipe (
+            .clk_i, .rst_ni,
+            .ctl_i(link_ctl_o[Peer][p^1]), .data_i(link_data_o[Peer][p^1]), .dbg_i(link_dbg_o[Peer][p^1]),
+            .ctl_o(ctl[p]), .data_o(data[p]), .dbg_o(dbg[p])
+        );
+      end else begin : gen_none
+        assign ctl[p]  = '0;
+        assign data[p] = '0;
+        assign dbg[p]  = '0;
+      end
+    end
+
+    gyre_node #(
+        .NDim(NDim), .FlitBytes(FlitBytes), .VcDepth(VcDepth), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
+        .NAxi(NAxi), .AxiBytes(AxiBytes)
+    ) u_node (
+        .clk_i, .rst_ni, .time_i,
+        .link_ctl_i(ctl), .link_data_i(data), .link_dbg_i(dbg),
+        .link_ctl_o(link_ctl_o[n]), .link_data_o(link_data_o[n]), .link_dbg_o(link_dbg_o[n]),
+        .m_ar_valid_o(m_ar_valid_o[n]), .m_ar_ready_i(m_ar_ready_i[n]), .m_ar_addr_o(m_ar_addr_o[n]),
+        .m_ar_len_o(m_ar_len_o[n]), .m_ar_size_o(m_ar_size_o[n]), .m_ar_burst_o(m_ar_burst_o[n]),
+        .m_ar_id_o(m_ar_id_o[n]), .m_r_valid_i(m_r_valid_i[n]), .m_r_ready_o(m_r_ready_o[n]),
+        .m_r_data_i(m_r_data_i[n]), .m_r_id_i(m_r_id_i[n]), .m_r_resp_i(m_r_resp_i[n]),
+        .m_r_last_i(m_r_last_i[n]), .m_aw_valid_o(m_aw_valid_o[n]), .m_aw_ready_i(m_aw_ready_i[n]),
+        .m_aw_addr_o(m_aw_addr_o[n]), .m_aw_len_o(m_aw_len_o[n]), .m_aw_size_o(m_aw_size_o[n]),
+        .m_aw_burst_o(m_aw_burst_o[n]), .m_aw_id_o(m_aw_id_o[n]), .m_w_valid_o(m_w_valid_o[n]),
+        .m_w_ready_i(m_w_ready_i[n]), .m_w_data_o(m_w_data_o[n]), .m_w_strb_o(m_w_strb_o[n]),
+        .m_w_last_o(m_w_last_o[n]), .m_b_valid_i(m_b_valid_i[n]), .m_b_ready_o(m_b_ready_o[n]),
+        .m_b_id_i(m_b_id_i[n]), .m_b_resp_i(m_b_resp_i[n]), .s0_aw_valid_i(s0_aw_valid_i[n]),
+        .s0_aw_ready_o(s0_aw_ready_o[n]), .s0_aw_addr_i(s0_aw_addr_i[n]), .s0_w_valid_i(s0_w_valid_i[n]),
+        .s0_w_ready_o(s0_w_ready_o[n]), .s0_w_data_i(s0_w_data_i[n]), .s0_w_strb_i(s0_w_strb_i[n]),
+        .s0_b_valid_o(s0_b_valid_o[n]), .s0_b_ready_i(s0_b_ready_i[n]), .s0_b_resp_o(s0_b_resp_o[n]),
+        .s0_ar_valid_i(s0_ar_valid_i[n]), .s0_ar_ready_o(s0_ar_ready_o[n]),
+        .s0_ar_addr_i(s0_ar_addr_i[n]), .s0_r_valid_o(s0_r_valid_o[n]), .s0_r_ready_i(s0_r_ready_i[n]),
+        .s0_r_data_o(s0_r_data_o[n]), .s0_r_resp_o(s0_r_resp_o[n]), .s1_aw_valid_i(s1_aw_valid_i[n]),
+        .s1_aw_ready_o(s1_aw_ready_o[n]), .s1_aw_addr_i(s1_aw_addr_i[n]), .s1_w_valid_i(s1_w_valid_i[n]),
+        .s1_w_ready_o(s1_w_ready_o[n]), .s1_w_data_i(s1_w_data_i[n]), .s1_w_strb_i(s1_w_strb_i[n]),
+        .s1_b_valid_o(s1_b_valid_o[n]), .s1_b_ready_i(s1_b_ready_i[n]), .s1_b_resp_o(s1_b_resp_o[n]),
+        .s1_ar_valid_i(s1_ar_valid_i[n]), .s1_ar_ready_o(s1_ar_ready_o[n]),
+        .s1_ar_addr_i(s1_ar_addr_i[n]), .s1_r_valid_o(s1_r_valid_o[n]), .s1_r_ready_i(s1_r_ready_i[n]),
+        .s1_r_data_o(s1_r_data_o[n]), .s1_r_resp_o(s1_r_resp_o[n]), .irq_o(irq_o[n]), .wake_o(wake_o[n]),
+        .idle_o(idle_o[n])
+    );
+  end
+
+  for (genvar d = 0; d < MaxDim; d++) begin : gen_check
+    if (Size[d] < 1 || Size[d] > 64 || (d >= NDim && Size[d] != 1)) begin : gen_bad_size
+      $error("%m: Size must be 1 to 64 nodes, and 1 in dimensions from NDim on");
+    end
+  end
+endmodule

@@ -1,0 +1,83 @@
+// Gate on the handshakes of one AXI4 master. With stop_i no new burst starts, while what has started,
+// or was offered, goes on to its end; quiet_o tells when nothing is left under way.
+module axi_quiesce #(
+    parameter int unsigned MaxBursts = 255 // outstanding bursts of one direction
+) (
+    input  logic clk_i,
+    input  logic rst_ni,
+    input  logic stop_i,
+    output logic quiet_o,
+    // from the master
+    input  logic ar_valid_i,
+    output logic ar_ready_o,
+    input  logic aw_valid_i,
+    output logic aw_ready_o,
+    input  logic w_valid_i,
+    input  logic w_last_i,
+    output logic w_ready_o,
+    // to the memory
+    output logic ar_valid_o,
+    input  logic ar_ready_i,
+    output logic aw_valid_o,
+    input  logic aw_ready_i,
+    output logic w_valid_o,
+    input  logic w_ready_i,
+    // responses seen, for counting
+    input  logic r_done_i,   // last beat of a read burst taken
+    input  logic b_done_i    // write response taken
+);
+  localparam int unsigned CountW = $clog2(MaxBursts + 1);
+
+  logic [CountW-1:0] reads_q, writes_q;   // bursts accepted, response not complete
+  logic signed [CountW:0] owed_q;         // address accepted minus last data accepted
+  logic ar_offered_q, aw_offered_q, w_open_q;
+
+  logic ar_open, aw_open, w_open, ar_go, aw_go, w_go;
+  assign ar_open = !stop_i || ar_offered_q;
+  assign aw_open = !stop_i || aw_offered_q || owed_q < 0;
+  assign w_open  = !stop_i || w_open_q || aw_offered_q || owed_q > 0;
+
+  assign ar_valid_o = ar_valid_i && ar_open;
+  assign aw_valid_o = aw_valid_i && aw_open;
+  assign w_valid_o  = w_valid_i && w_open;
+  assign ar_ready_o = ar_ready_i && ar_open;
+  assign aw_ready_o = aw_ready_i && aw_open;
+  assign w_ready_o  = w_ready_i && w_open;
+  assign ar_go = ar_valid_o && ar_ready_i;
+  assign aw_go = aw_valid_o && aw_ready_i;
+  assign w_go  = w_valid_o && w_ready_i;
+
+  assign quiet_o = reads_q == '0 && writes_q == '0 && owed_q == '0 && !ar_offered_q && !aw_offered_q &&
+                   !w_open_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      reads_q      <= '0;
+      writes_q     <= '0;
+      owed_q       <= '0;
+      ar_offered_q <= 1'b0;
+      aw_offered_q <= 1'b0;
+      w_open_q     <= 1'b0;
+    end else begin
+      if (ar_valid_o || ar_offered_q) ar_offered_q <= ar_valid_o && !ar_ready_i;
+      if (aw_valid_o || aw_offered_q) aw_offered_q <= aw_valid_o && !aw_ready_i;
+      if (w_valid_o) w_open_q <= !(w_ready_i && w_last_i);
+      if (ar_go != r_done_i) reads_q <= ar_go ? reads_q + 1'b1 : reads_q - 1'b1;
+      if (aw_go != b_done_i) writes_q <= aw_go ? writes_q + 1'b1 : writes_q - 1'b1;
+      if (aw_go != (w_go && w_last_i)) owed_q <= aw_go ? owed_q + 1'b1 : owed_q - 1'b1;
+    end
+  end
+
+`ifndef SYNTHESIS
+  ReadsFit : assert property (@(posedge clk_i) disable iff (!rst_ni) ar_go && !r_done_i |->
+                              reads_q != CountW'(MaxBursts))
+  else $fatal(1, "%m: more than MaxBursts reads outstanding");
+  WritesFit : assert property (@(posedge clk_i) disable iff (!rst_ni) aw_go && !b_done_i |->
+                               writes_q != CountW'(MaxBursts))
+  else $fatal(1, "%m: more than MaxBursts writes outstanding");
+  ReadOwed : assert property (@(posedge clk_i) disable iff (!rst_ni) r_done_i |-> reads_q != '0)
+  else $fatal(1, "%m: read data without a read");
+  WriteOwed : assert property (@(posedge clk_i) disable iff (!rst_ni) b_done_i |-> writes_q != '0)
+  else $fatal(1, "%m: write response without a write");
+`endif
+endmodule

@@ -1,0 +1,261 @@
+// A Gyre node: DMA engine, network (router and links) and registers. This is what is Verilated and what
+// a fabric is made of. Every output is a function of registers.
+module gyre_node
+  import gyre_pkg::*;
+#(
+    parameter int unsigned NDim = 3,
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned VcDepth = 64,                                       // flits per VC at a link input
+    parameter int unsigned NInj = 32,
+    parameter int unsigned NRec = 16,
+    parameter int unsigned NSlot = 32,
+    parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
+    parameter int unsigned AxiBytes = 64,
+    localparam int unsigned P = 2 * NDim,
+    localparam int unsigned FW = FlitBytes * 8,
+    localparam int unsigned AxiW = AxiBytes * 8
+) (
+    input  logic              clk_i,
+    input  logic              rst_ni,
+    input  logic [63:0]       time_i,                 // cycle number, for the error register
+    // links
+    input  link_word_t        link_ctl_i    [P],
+    input  logic [FW-1:0]     link_data_i   [P],
+    input  logic [31:0]       link_dbg_i    [P],
+    output link_word_t        link_ctl_o    [P],
+    output logic [FW-1:0]     link_data_o   [P],
+    output logic [31:0]       link_dbg_o    [P],
+    // AXI4 memory masters
+    output logic [NAxi-1:0]   m_ar_valid_o,
+    input  logic [NAxi-1:0]   m_ar_ready_i,
+    output logic [63:0]       m_ar_addr_o   [NAxi],
+    output logic [7:0]        m_ar_len_o    [NAxi],
+    output logic [2:0]        m_ar_size_o   [NAxi],
+    output logic [1:0]        m_ar_burst_o  [NAxi],
+    output logic [4:0]        m_ar_id_o     [NAxi],
+    input  logic [NAxi-1:0]   m_r_valid_i,
+    output logic [NAxi-1:0]   m_r_ready_o,
+    input  logic [AxiW-1:0]   m_r_data_i    [NAxi],
+    input  logic [4:0]        m_r_id_i      [NAxi],
+    input  logic [1:0]        m_r_resp_i    [NAxi],
+    input  logic [NAxi-1:0]   m_r_last_i,
+    output logic [NAxi-1:0]   m_aw_valid_o,
+    input  logic [NAxi-1:0]   m_aw_ready_i,
+    output logic [63:0]       m_aw_addr_o   [NAxi],
+    output logic [7:0]        m_aw_len_o    [NAxi],
+    output logic [2:0]        m_aw_size_o   [NAxi],
+    output logic [1:0]        m_aw_burst_o  [NAxi],
+    output logic [4:0]        m_aw_id_o     [NAxi],
+    output logic [NAxi-1:0]   m_w_valid_o,
+    input  logic [NAxi-1:0]   m_w_ready_i,
+    output logic [AxiW-1:0]   m_w_data_o    [NAxi],
+    output logic [AxiBytes-1:0] m_w_strb_o  [NAxi],
+    output logic [NAxi-1:0]   m_w_last_o,
+    input  logic [NAxi-1:0]   m_b_valid_i,
+    output logic [NAxi-1:0]   m_b_ready_o,
+    input  logic [4:0]        m_b_id_i      [NAxi],
+    input  logic [1:0]        m_b_resp_i    [NAxi],
+    // AXI4-Lite slave of the host
+    input  logic              s0_aw_valid_i,
+    output logic              s0_aw_ready_o,
+    input  logic [23:0]       s0_aw_addr_i,
+    input  logic              s0_w_valid_i,
+    output logic              s0_w_ready_o,
+    input  logic [63:0]       s0_w_data_i,
+    input  logic [7:0]        s0_w_strb_i,
+    output logic              s0_b_valid_o,
+    input  logic              s0_b_ready_i,
+    output logic [1:0]        s0_b_resp_o,
+    input  logic              s0_ar_valid_i,
+    output logic              s0_ar_ready_o,
+    input  logic [23:0]       s0_ar_addr_i,
+    output logic              s0_r_valid_o,
+    input  logic              s0_r_ready_i,
+    output logic [63:0]       s0_r_data_o,
+    output logic [1:0]        s0_r_resp_o,
+    // AXI4-Lite slave of JTAG or an embedded controller
+    input  logic              s1_aw_valid_i,
+    output logic              s1_aw_ready_o,
+    input  logic [23:0]       s1_aw_addr_i,
+    input  logic              s1_w_valid_i,
+    output logic              s1_w_ready_o,
+    input  logic [63:0]       s1_w_data_i,
+    input  logic [7:0]        s1_w_strb_i,
+    output logic              s1_b_valid_o,
+    input  logic              s1_b_ready_i,
+    output logic [1:0]        s1_b_resp_o,
+    input  logic              s1_ar_valid_i,
+    output logic              s1_ar_ready_o,
+    input  logic [23:0]       s1_ar_addr_i,
+    output logic              s1_r_valid_o,
+    input  logic              s1_r_ready_i,
+    output logic [63:0]       s1_r_data_o,
+    output logic [1:0]        s1_r_resp_o,
+    output logic              irq_o,
+    output logic [15:0]       wake_o,                 // one a wake-up group
+    output logic              idle_o                  // with quiet inputs no register will change
+);
+  localparam int unsigned InjDepth = 136;             // flits of an injection buffer: (path, class)
+
+  node_cfg_t cfg;
+  logic core_rst_n; // of DMA engine and network
+  logic soft_reset, soft_reset_done, reset_idle;
+  logic net_idle, dma_idle, csr_idle, axil_idle, inj_empty;
+
+  // ---- network ----------------------------------------------------------------------------------
+  logic [P-1:0]                 inj_valid, inj_class;
+  flit_ctl_t                    inj_ctl [P];
+  logic [FW-1:0]                inj_data [P];
+  logic [P-1:0][NumClasses-1:0] inj_credit, ej_valid, ej_ready;
+  flit_ctl_t                    ej_ctl [P][NumClasses];
+  logic [FW-1:0]                ej_data [P][NumClasses];
+  link_ctl_e                    link_state [P];
+  logic [P-1:0]                 perf_flit, perf_stall;
+  logic [P-1:0][VcW-1:0]        perf_vc;
+  error_t                       net_err, dma_err;
+
+  gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .VcDepth(VcDepth), .InjDepth(InjDepth)) u_network (
+      .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
+      .link_ctl_i, .link_data_i, .link_dbg_i, .link_ctl_o, .link_data_o, .link_dbg_o,
+      .inj_valid_i(inj_valid), .inj_class_i(inj_class), .inj_ctl_i(inj_ctl), .inj_data_i(inj_data),
+      .inj_credit_o(inj_credit),
+      .ej_valid_o(ej_valid), .ej_ready_i(ej_ready), .ej_ctl_o(ej_ctl), .ej_data_o(ej_data),
+      .link_state_o(link_state),
+      .perf_flit_o(perf_flit), .perf_vc_o(perf_vc), .perf_stall_o(perf_stall),
+      .err_o(net_err), .idle_o(net_idle)
+  );
+
+  inj_occupancy #(.P(P), .InjDepth(InjDepth)) u_inj_occupancy (
+      .clk_i, .rst_ni(core_rst_n),
+      .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
+  );
+
+  // ---- DMA engine ---------------------------------------------------------------------------------
+  logic              page_req, page_we, page_ack, page_err;
+  logic [19:0]       page_addr;
+  logic [63:0]       page_wdata, page_rdata;
+  logic [63:0]       events;
+  logic              irq_threshold, irq_descriptor;
+  logic [7:0]        pkt_tx, pkt_rx;
+  logic [NAxi-1:0]   ar_valid, ar_ready, aw_valid, aw_ready, w_valid, w_ready;
+
+  gyre_dma #(
+      .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
+      .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth)
+  ) u_dma (
+      .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
+      .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),
+      .inj_credit_i(inj_credit),
+      .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
+      .ar_valid_o(ar_valid), .ar_ready_i(ar_ready), .ar_addr_o(m_ar_addr_o), .ar_len_o(m_ar_len_o),
+      .ar_size_o(m_ar_size_o), .ar_burst_o(m_ar_burst_o), .ar_id_o(m_ar_id_o),
+      .r_valid_i(m_r_valid_i), .r_ready_o(m_r_ready_o), .r_data_i(m_r_data_i), .r_id_i(m_r_id_i),
+      .r_resp_i(m_r_resp_i), .r_last_i(m_r_last_i),
+      .aw_valid_o(aw_valid), .aw_ready_i(aw_ready), .aw_addr_o(m_aw_addr_o), .aw_len_o(m_aw_len_o),
+      .aw_size_o(m_aw_size_o), .aw_burst_o(m_aw_burst_o), .aw_id_o(m_aw_id_o),
+      .w_valid_o(w_valid), .w_ready_i(w_ready), .w_data_o(m_w_data_o), .w_strb_o(m_w_strb_o),
+      .w_last_o(m_w_last_o),
+      .b_valid_i(m_b_valid_i), .b_ready_o(m_b_ready_o), .b_id_i(m_b_id_i), .b_resp_i(m_b_resp_i),
+      .reg_req_i(page_req), .reg_we_i(page_we), .reg_addr_i(page_addr), .reg_wdata_i(page_wdata),
+      .reg_ack_o(page_ack), .reg_err_o(page_err), .reg_rdata_o(page_rdata),
+      .event_o(events), .irq_threshold_o(irq_threshold), .irq_descriptor_o(irq_descriptor),
+      .err_o(dma_err), .pkt_tx_o(pkt_tx), .pkt_rx_o(pkt_rx), .idle_o(dma_idle)
+  );
+
+  // ---- reset by software --------------------------------------------------------------------------
+  logic [NAxi-1:0] axi_quiet;
+  logic            axi_stop;
+
+  for (genvar m = 0; m < NAxi; m++) begin : gen_master
+    axi_quiesce u_quiesce (
+        .clk_i, .rst_ni, .stop_i(axi_stop), .quiet_o(axi_quiet[m]),
+        .ar_valid_i(ar_valid[m]), .ar_ready_o(ar_ready[m]),
+        .aw_valid_i(aw_valid[m]), .aw_ready_o(aw_ready[m]),
+        .w_valid_i(w_valid[m]), .w_last_i(m_w_last_o[m]), .w_ready_o(w_ready[m]),
+        .ar_valid_o(m_ar_valid_o[m]), .ar_ready_i(m_ar_ready_i[m]),
+        .aw_valid_o(m_aw_valid_o[m]), .aw_ready_i(m_aw_ready_i[m]),
+        .w_valid_o(m_w_valid_o[m]), .w_ready_i(m_w_ready_i[m]),
+        .r_done_i(m_r_valid_i[m] && m_r_ready_o[m] && m_r_last_i[m]),
+        .b_done_i(m_b_valid_i[m] && m_b_ready_o[m])
+    );
+  end
+
+  soft_reset u_soft_reset (
+      .clk_i, .rst_ni,
+      .request_i(soft_reset), .quiet_i(&axi_quiet), .stop_o(axi_stop), .done_o(soft_reset_done),
+      .core_rst_no(core_rst_n), .idle_o(reset_idle)
+  );
+
+  // ---- registers ----------------------------------------------------------------------------------
+  logic        reg_req, reg_we, reg_ack, reg_err;
+  logic [23:0] reg_addr;
+  logic [63:0] reg_wdata, reg_rdata;
+  logic [23:0] s_aw_addr [2];
+  logic [23:0] s_ar_addr [2];
+  logic [63:0] s_w_data [2];
+  logic [63:0] s_r_data [2];
+  logic [7:0]  s_w_strb [2];
+  logic [1:0]  s_b_resp [2];
+  logic [1:0]  s_r_resp [2];
+
+  assign s_aw_addr   = '{s0_aw_addr_i, s1_aw_addr_i};
+  assign s_ar_addr   = '{s0_ar_addr_i, s1_ar_addr_i};
+  assign s_w_data    = '{s0_w_data_i, s1_w_data_i};
+  assign s_w_strb    = '{s0_w_strb_i, s1_w_strb_i};
+  assign s0_b_resp_o = s_b_resp[0];
+  assign s1_b_resp_o = s_b_resp[1];
+  assign s0_r_resp_o = s_r_resp[0];
+  assign s1_r_resp_o = s_r_resp[1];
+  assign s0_r_data_o = s_r_data[0];
+  assign s1_r_data_o = s_r_data[1];
+
+  axil_arbiter u_axil_arbiter (
+      .clk_i, .rst_ni,
+      .aw_valid_i({s1_aw_valid_i, s0_aw_valid_i}), .aw_ready_o({s1_aw_ready_o, s0_aw_ready_o}),
+      .aw_addr_i(s_aw_addr),
+      .w_valid_i({s1_w_valid_i, s0_w_valid_i}), .w_ready_o({s1_w_ready_o, s0_w_ready_o}),
+      .w_data_i(s_w_data), .w_strb_i(s_w_strb),
+      .b_valid_o({s1_b_valid_o, s0_b_valid_o}), .b_ready_i({s1_b_ready_i, s0_b_ready_i}),
+      .b_resp_o(s_b_resp),
+      .ar_valid_i({s1_ar_valid_i, s0_ar_valid_i}), .ar_ready_o({s1_ar_ready_o, s0_ar_ready_o}),
+      .ar_addr_i(s_ar_addr),
+      .r_valid_o({s1_r_valid_o, s0_r_valid_o}), .r_ready_i({s1_r_ready_i, s0_r_ready_i}),
+      .r_data_o(s_r_data), .r_resp_o(s_r_resp),
+      .reg_req_o(reg_req), .reg_we_o(reg_we), .reg_addr_o(reg_addr), .reg_wdata_o(reg_wdata),
+      .reg_ack_i(reg_ack), .reg_err_i(reg_err), .reg_rdata_i(reg_rdata),
+      .idle_o(axil_idle)
+  );
+
+  node_csr #(
+      .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
+      .NAxi(NAxi), .AxiBytes(AxiBytes)
+  ) u_csr (
+      .clk_i, .rst_ni, .time_i,
+      .reg_req_i(reg_req), .reg_we_i(reg_we), .reg_addr_i(reg_addr), .reg_wdata_i(reg_wdata),
+      .reg_ack_o(reg_ack), .reg_err_o(reg_err), .reg_rdata_o(reg_rdata),
+      .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
+      .page_ack_i(page_ack), .page_err_i(page_err), .page_rdata_i(page_rdata),
+      .cfg_o(cfg), .soft_reset_o(soft_reset), .soft_reset_done_i(soft_reset_done),
+      .idle_i(net_idle && dma_idle && !soft_reset), .dma_idle_i(dma_idle && !soft_reset),
+      .drained_i(cfg.drain && dma_idle && inj_empty && !soft_reset),
+      .link_state_i(link_state),
+      .dma_err_i(dma_err), .net_err_i(net_err), .event_i(events),
+      .irq_threshold_i(irq_threshold), .irq_descriptor_i(irq_descriptor),
+      .perf_flit_i(perf_flit), .perf_vc_i(perf_vc), .perf_stall_i(perf_stall),
+      .pkt_tx_i(pkt_tx), .pkt_rx_i(pkt_rx),
+      .irq_o, .wake_o, .idle_o(csr_idle)
+  );
+
+  assign idle_o = net_idle && dma_idle && csr_idle && axil_idle && reset_idle;
+
+  if (NDim < 1 || NDim > MaxDim) begin : gen_bad_ndim
+    $error("%m: NDim must be 1 to 5");
+  end
+  if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_bad_flit
+    $error("%m: FlitBytes must be 8, 16 or 32");
+  end
+  // Each link moves FlitBytes a cycle each way; a master reads and writes AxiBytes a cycle.
+  if (P * FlitBytes > NAxi * AxiBytes) begin : gen_bad_bandwidth
+    $error("%m: NAxi masters of AxiBytes cannot feed all links");
+  end
+endmodule

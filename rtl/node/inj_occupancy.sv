@@ -1,0 +1,37 @@
+// Counts the flits in the injection buffers of the network: sent into them minus credits returned.
+module inj_occupancy
+  import gyre_pkg::*;
+#(
+    parameter int unsigned P = 6,         // paths
+    parameter int unsigned InjDepth = 136 // flits of a (path, class) buffer
+) (
+    input  logic                          clk_i,
+    input  logic                          rst_ni,
+    input  logic [P-1:0]                  inj_valid_i,
+    input  logic [P-1:0][NumClasses-1:0]  inj_credit_i,
+    output logic                          empty_o
+);
+  localparam int unsigned MaxFlits = P * NumClasses * InjDepth;
+  localparam int unsigned CountW   = $clog2(MaxFlits + 1);
+
+  logic [CountW-1:0] flits_q;
+  assign empty_o = flits_q == '0;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) flits_q <= '0;
+    else if (inj_valid_i != '0 || inj_credit_i != '0) begin
+      logic [CountW-1:0] flits;
+      flits = flits_q;
+      for (int unsigned p = 0; p < P; p++) begin
+        flits += CountW'(inj_valid_i[p]);
+        for (int unsigned c = 0; c < NumClasses; c++) flits -= CountW'(inj_credit_i[p][c]);
+      end
+      flits_q <= flits;
+    end
+  end
+
+`ifndef SYNTHESIS
+  InRange : assert property (@(posedge clk_i) disable iff (!rst_ni) flits_q <= CountW'(MaxFlits))
+  else $fatal(1, "%m: more credits than flits, or more flits than buffers");
+`endif
+endmodule
