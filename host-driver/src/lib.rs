@@ -1,1 +1,54 @@
-//! The messaging driver: clients, contexts, endpoints and protocols over any bus.
+//! The messaging driver: clients, contexts and endpoints over any bus (EP-1 to EP-4), and the
+//! matching module on top of them (CT-1, CT-8).
+//!
+//! * A [`Platform`] is the machine: registers, DMA memory, time, waiting, locks. The driver knows no
+//!   simulator and no foreign code.
+//! * A [`Client`] owns [`Resources`] of the node; its [`Context`]s share them out, so that
+//!   [`Context::advance`] needs no resource lock.
+//! * Work is [posted](Context::post) as [`Instruction`]s and carried out by
+//!   [`advance`](Context::advance), which also runs all callbacks. Callbacks may post, and may not
+//!   advance. Nothing blocks except [`Context::wait`].
+//! * One protocol carries a SEND: eager over memory FIFO. Rings that are full make work wait inside the
+//!   context; that is never an error.
+//! * [`Messaging`] pairs sends with receives by (origin task, tag, communication context).
+//!
+//! ```text
+//! loop {
+//!     context.advance(1)?;   // start new work, take packets, run callbacks
+//!     context.wait(None)?;   // returns at once while there is something left to do
+//! }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod client;
+mod context;
+mod cost;
+mod dispatch;
+mod endpoint;
+mod engine;
+mod envelope;
+mod error;
+mod injection;
+mod instruction;
+pub mod messaging;
+mod platform;
+mod reception;
+mod registers;
+mod sync;
+mod task;
+
+pub use buffer::BufferRange;
+pub use client::{Client, ClientConfig, Resources};
+pub use context::{Context, ContextInfo, Progress, advancev};
+pub use cost::{CostTable, CostTableError, Op};
+pub use dispatch::{Arrival, DispatchFn, Receive};
+pub use endpoint::Endpoint;
+pub use error::Error;
+pub use instruction::{DoneFn, Instruction, SendMessage};
+
+pub use platform::{
+    AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError, WakeReason,
+};
+pub use task::{TaskId, TaskLocation, TaskMap};

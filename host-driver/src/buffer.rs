@@ -1,0 +1,120 @@
+//! Parts of DMA buffers, as sends and receives name them.
+
+use crate::platform::{DmaBuffer, RangeError};
+use crate::sync::Arc;
+
+/// A part of a [`DmaBuffer`], which it keeps alive. Cheap to clone.
+#[derive(Debug)]
+pub struct BufferRange<B> {
+    buffer: Option<Arc<B>>,
+    offset: usize,
+    len: usize,
+}
+
+impl<B> Clone for BufferRange<B> {
+    fn clone(&self) -> Self {
+        Self {
+            buffer: self.buffer.clone(),
+            offset: self.offset,
+            len: self.len,
+        }
+    }
+}
+
+impl<B: DmaBuffer> BufferRange<B> {
+    /// Bytes `offset..offset + len` of `buffer`.
+    ///
+    /// # Errors
+    /// [`RangeError`] when they leave the buffer.
+    pub fn new(buffer: Arc<B>, offset: usize, len: usize) -> Result<Self, RangeError> {
+        let size = buffer.len();
+        if offset.checked_add(len).is_none_or(|end| end > size) {
+            return Err(RangeError {
+                offset,
+                bytes: len,
+                len: size,
+            });
+        }
+        Ok(Self {
+            buffer: Some(buffer),
+            offset,
+            len,
+        })
+    }
+
+    /// All of `buffer`.
+    #[must_use]
+    pub fn whole(buffer: Arc<B>) -> Self {
+        let len = buffer.len();
+        Self {
+            buffer: Some(buffer),
+            offset: 0,
+            len,
+        }
+    }
+
+    /// No bytes at all: the data of an empty message, or a receive for one.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            buffer: None,
+            offset: 0,
+            len: 0,
+        }
+    }
+
+    /// Bytes in the range.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the range has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Base slot and offset inside it, or `None` for a range without a buffer.
+    #[must_use]
+    pub fn location(&self) -> Option<(u16, u64)> {
+        self.buffer
+            .as_ref()
+            .map(|buffer| (buffer.slot(), buffer.offset() + self.offset as u64))
+    }
+
+    /// Copies `out.len()` bytes from `offset` inside the range on.
+    ///
+    /// # Errors
+    /// [`RangeError`] when they leave the range.
+    pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.check(offset, out.len())?;
+        match &self.buffer {
+            Some(buffer) => buffer.read(self.offset + offset, out),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies `data` to `offset` inside the range on.
+    ///
+    /// # Errors
+    /// [`RangeError`] when they leave the range.
+    pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.check(offset, data.len())?;
+        match &self.buffer {
+            Some(buffer) => buffer.write(self.offset + offset, data),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.len) {
+            return Err(RangeError {
+                offset,
+                bytes,
+                len: self.len,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,394 @@
+//! Contexts: a share of a client's resources with a work queue (EP-2, EP-3).
+
+use core::ops::Range;
+use std::collections::VecDeque;
+
+use crate::client::Plan;
+use crate::cost::Op;
+use crate::dispatch::{DispatchFn, DispatchTable};
+use crate::endpoint::Endpoint;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::instruction::{Instruction, SendMessage};
+use crate::platform::{Platform, PlatformLock, WakeReason};
+use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, TryLockError, short};
+use crate::task::{TaskId, TaskMap};
+
+/// A context. Clones are handles to the same context; all methods take `&self`.
+///
+/// [`post`](Self::post) and [`wait`](Self::wait) may be called by any thread at any time.
+/// [`advance`](Self::advance) may be called by one thread at a time: threads that share a context take
+/// its [`lock`](Self::lock) around it.
+pub struct Context<P: Platform> {
+    shared: Arc<Shared<P>>,
+}
+
+impl<P: Platform> Clone for Context<P> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+/// Which resources a context has: the answer of [`Context::query`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextInfo {
+    /// The endpoint that leads here.
+    pub endpoint: Endpoint,
+    /// Its injection FIFOs.
+    pub injection_fifos: Range<u16>,
+    /// Its reception FIFO.
+    pub reception_fifo: u16,
+    /// Its wake group.
+    pub wake_group: u8,
+}
+
+/// What `advance` has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Instructions taken off the work queue.
+    pub instructions: usize,
+    /// Descriptors handed to the DMA engine.
+    pub started: usize,
+    /// Descriptors completed.
+    pub completed: usize,
+    /// Packets received.
+    pub packets: usize,
+    /// Callbacks called.
+    pub callbacks: usize,
+}
+
+impl Progress {
+    /// Whether nothing has happened.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.instructions += other.instructions;
+        self.started += other.started;
+        self.completed += other.completed;
+        self.packets += other.packets;
+        self.callbacks += other.callbacks;
+    }
+}
+
+pub(crate) struct Shared<P: Platform> {
+    pub platform: P,
+    pub plan: Arc<Plan>,
+    pub info: ContextInfo,
+    lock: P::Lock,
+    locked: AtomicBool,
+    queue: Mutex<Queue<P>>,
+    pub dispatch: Mutex<DispatchTable<P>>,
+    /// Only ever taken with `try_lock`: it is held across platform calls and callbacks.
+    engine: Mutex<Engine<P>>,
+    /// A callback is running.
+    pub in_callback: AtomicBool,
+    /// A wait ended by a wake-up that no poll has followed yet.
+    pub woken: AtomicBool,
+    /// The last turn left something to do that no event will announce.
+    pub unfinished: AtomicBool,
+}
+
+struct Queue<P: Platform> {
+    work: VecDeque<Instruction<P>>,
+    /// Threads inside `wait`.
+    sleepers: usize,
+    destroyed: bool,
+}
+
+impl<P: Platform> Context<P> {
+    pub(crate) fn create(platform: P, plan: Arc<Plan>, info: ContextInfo) -> Result<Self, Error> {
+        let engine = Engine::open(&platform, &plan, &info)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                lock: platform.new_lock(),
+                platform,
+                plan,
+                info,
+                locked: AtomicBool::new(false),
+                queue: Mutex::new(Queue {
+                    work: VecDeque::new(),
+                    sleepers: 0,
+                    destroyed: false,
+                }),
+                dispatch: Mutex::new(DispatchTable::new()),
+                engine: Mutex::new(engine),
+                in_callback: AtomicBool::new(false),
+                woken: AtomicBool::new(true),
+                unfinished: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    pub(crate) fn shared(&self) -> &Shared<P> {
+        &self.shared
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn platform(&self) -> &P {
+        &self.shared.platform
+    }
+
+    /// Which resources the context has.
+    #[must_use]
+    pub fn query(&self) -> &ContextInfo {
+        &self.shared.info
+    }
+
+    /// The task of this process.
+    #[must_use]
+    pub fn task(&self) -> TaskId {
+        self.shared.info.endpoint.task
+    }
+
+    /// The client's task list.
+    #[must_use]
+    pub fn tasks(&self) -> &TaskMap {
+        &self.shared.plan.config.tasks
+    }
+
+    /// The endpoint (task, context offset) of this context's client.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`].
+    pub fn endpoint(&self, task: TaskId, context: u8) -> Result<Endpoint, Error> {
+        self.shared.plan.endpoint(task, context)
+    }
+
+    /// Sets the callback for messages with dispatch identifier `id`. Set it before such messages arrive.
+    ///
+    /// # Errors
+    /// [`Error::DispatchInUse`].
+    pub fn set_dispatch(&self, id: u8, callback: DispatchFn<P>) -> Result<(), Error> {
+        if short(&self.shared.dispatch).set(id, callback) {
+            Ok(())
+        } else {
+            Err(Error::DispatchInUse { id })
+        }
+    }
+
+    /// Puts an instruction on the work queue, checks it, and returns; `advance` carries it out.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::ForeignEndpoint`], [`Error::MessageLength`],
+    /// [`Error::Unsupported`], [`Error::Destroyed`].
+    pub fn post(&self, instruction: Instruction<P>) -> Result<(), Error> {
+        if let Instruction::Send(send) = &instruction {
+            self.check_send(send)?;
+        }
+        self.shared.platform.charge(Op::Post, 1);
+        let asleep = {
+            let mut queue = short(&self.shared.queue);
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            queue.work.push_back(instruction);
+            queue.sleepers > 0
+        };
+        if asleep {
+            self.shared.platform.notify(self.shared.info.wake_group);
+        }
+        Ok(())
+    }
+
+    /// Posts a send.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn send(&self, message: SendMessage<P>) -> Result<(), Error> {
+        self.post(Instruction::Send(message))
+    }
+
+    fn check_send(&self, send: &SendMessage<P>) -> Result<(), Error> {
+        if send.destination.client != self.shared.info.endpoint.client {
+            return Err(Error::ForeignEndpoint {
+                expected: self.shared.info.endpoint.client,
+                found: send.destination.client,
+            });
+        }
+        self.endpoint(send.destination.task, send.destination.context)?;
+        if send.remote_done.is_some() {
+            return Err(Error::Unsupported {
+                what: "a remote done callback with the eager protocol",
+            });
+        }
+        if u32::try_from(send.data.len()).is_err() {
+            return Err(Error::MessageLength {
+                bytes: send.data.len(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Starts new work, takes packets and completions, and runs callbacks; at most `turns` times (0 counts
+    /// as 1), ending early when a turn finds nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]; errors of the hardware, and
+    /// errors of messages that no done callback takes. After those the context can be advanced further.
+    pub fn advance(&self, turns: usize) -> Result<Progress, Error> {
+        let mut progress = Progress::default();
+        let result = {
+            let mut engine = self.enter()?;
+            let mut result = Ok(());
+            for _ in 0..turns.max(1) {
+                let mut turn = Progress::default();
+                result = engine.turn(self, &mut turn);
+                progress.add(turn);
+                if result.is_err() || turn.is_idle() {
+                    break;
+                }
+            }
+            let left = result.is_err() || engine.unfinished();
+            self.shared.unfinished.store(left, Ordering::Release);
+            result
+        };
+        // Threads that wait on this context look again at what callbacks may have changed.
+        let asleep = {
+            let queue = short(&self.shared.queue);
+            queue.sleepers > 0
+                && (progress.callbacks > 0
+                    || !queue.work.is_empty()
+                    || self.shared.unfinished.load(Ordering::Acquire))
+        };
+        if asleep {
+            self.shared.platform.notify(self.shared.info.wake_group);
+        }
+        result.map(|()| progress)
+    }
+
+    /// Sleeps until there may be something for `advance` to do, or until `deadline_ps`; returns at once if
+    /// there is already. Wakes for packets, completions, work posted by other threads, and callbacks that
+    /// another thread has run; may wake without reason. Call it without the lock.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`], [`Error::AdvanceInCallback`] from a callback.
+    pub fn wait(&self, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
+        if self.shared.in_callback.load(Ordering::Acquire) && self.shared.engine.try_lock().is_err()
+        {
+            return Err(Error::AdvanceInCallback);
+        }
+        {
+            let mut queue = short(&self.shared.queue);
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            if !queue.work.is_empty()
+                || self.shared.unfinished.load(Ordering::Acquire)
+                || self.shared.woken.load(Ordering::Acquire)
+            {
+                return Ok(WakeReason::Wake);
+            }
+            queue.sleepers += 1;
+        }
+        let reason = self
+            .shared
+            .platform
+            .wait(self.shared.info.wake_group, deadline_ps);
+        short(&self.shared.queue).sleepers -= 1;
+        if reason == WakeReason::Wake {
+            self.shared.woken.store(true, Ordering::Release);
+        }
+        Ok(reason)
+    }
+
+    /// Takes the context's lock; other threads of the node run meanwhile.
+    pub fn lock(&self) {
+        self.shared.platform.charge(Op::Lock, 1);
+        self.shared.lock.lock();
+        self.shared.locked.store(true, Ordering::Release);
+    }
+
+    /// Takes the context's lock if it is free, and says whether it did.
+    #[must_use]
+    pub fn trylock(&self) -> bool {
+        self.shared.platform.charge(Op::Lock, 1);
+        let taken = self.shared.lock.trylock();
+        if taken {
+            self.shared.locked.store(true, Ordering::Release);
+        }
+        taken
+    }
+
+    /// Gives the context's lock back.
+    ///
+    /// # Errors
+    /// [`Error::NotLocked`] when nobody holds it.
+    pub fn unlock(&self) -> Result<(), Error> {
+        self.shared.platform.charge(Op::Lock, 1);
+        if !self.shared.locked.swap(false, Ordering::AcqRel) {
+            return Err(Error::NotLocked);
+        }
+        self.shared.lock.unlock();
+        Ok(())
+    }
+
+    /// Gives the FIFOs back to the node. The context must be at rest; messages that arrive later are
+    /// errors of the node.
+    ///
+    /// # Errors
+    /// [`Error::WorkLeft`], [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`],
+    /// [`Error::SetUp`].
+    pub fn destroy(&self) -> Result<(), Error> {
+        let mut engine = self.enter()?;
+        let posted = short(&self.shared.queue).work.len();
+        engine.close(self, posted)?;
+        let mut queue = short(&self.shared.queue);
+        queue.destroyed = true;
+        // A post that came in between has been accepted: it cannot be carried out any more.
+        if queue.work.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::WorkLeft {
+                posted: queue.work.len(),
+                waiting: 0,
+                in_flight: 0,
+                arriving: 0,
+            })
+        }
+    }
+
+    /// Takes the instructions posted so far.
+    pub(crate) fn take_work(&self) -> VecDeque<Instruction<P>> {
+        core::mem::take(&mut short(&self.shared.queue).work)
+    }
+
+    fn enter(&self) -> Result<MutexGuard<'_, Engine<P>>, Error> {
+        let engine = match self.shared.engine.try_lock() {
+            Ok(engine) => engine,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(if self.shared.in_callback.load(Ordering::Acquire) {
+                    Error::AdvanceInCallback
+                } else {
+                    Error::Busy
+                });
+            }
+        };
+        if short(&self.shared.queue).destroyed {
+            return Err(Error::Destroyed);
+        }
+        Ok(engine)
+    }
+}
+
+/// Advances several contexts, each at most `turns` times.
+///
+/// # Errors
+/// The first error of any of them; the others have been advanced nevertheless.
+pub fn advancev<P: Platform>(contexts: &[Context<P>], turns: usize) -> Result<Progress, Error> {
+    let mut progress = Progress::default();
+    let mut first = Ok(());
+    for context in contexts {
+        match context.advance(turns) {
+            Ok(one) => progress.add(one),
+            Err(error) => first = first.and(Err(error)),
+        }
+    }
+    first.map(|()| progress)
+}

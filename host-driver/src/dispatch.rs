@@ -1,0 +1,77 @@
+//! Dispatch: what happens when a message arrives (EP-4).
+
+use std::collections::BTreeMap;
+
+use crate::buffer::BufferRange;
+use crate::context::Context;
+use crate::endpoint::Endpoint;
+use crate::instruction::DoneFn;
+use crate::platform::Platform;
+
+/// A message whose first packet has arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    /// The endpoint that sent it.
+    pub origin: Endpoint,
+    /// Communication context given by the sender.
+    pub comm: u8,
+    /// Tag given by the sender.
+    pub tag: u32,
+    /// Bytes of the whole message.
+    pub length: usize,
+    /// The whole message, when it came in one packet: to be used during the callback only.
+    pub immediate: Option<&'a [u8]>,
+}
+
+/// What a dispatch callback wants done with its message.
+pub enum Receive<P: Platform> {
+    /// Nothing more: the callback has used the immediate data, or does not want the message.
+    Consumed,
+    /// Asynchronous receive: the message is stored at the start of `into`, then `done` is called. A
+    /// message longer than `into` is taken off the network and dropped, nothing is stored, and `done`
+    /// gets [`Error::MessageTooLong`](crate::Error::MessageTooLong).
+    Into {
+        /// Where the message goes.
+        into: BufferRange<P::Buffer>,
+        /// Called when all of it is there.
+        done: Option<DoneFn<P>>,
+    },
+}
+
+/// Called by `advance` once per message, at its first packet. May post; may not advance.
+pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P>>;
+
+/// Dispatch identifiers and their callbacks. A callback is taken out while it runs, so that it may
+/// change the table.
+pub(crate) struct DispatchTable<P: Platform> {
+    entries: BTreeMap<u8, Option<DispatchFn<P>>>,
+}
+
+impl<P: Platform> DispatchTable<P> {
+    pub fn new() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+        }
+    }
+
+    /// Sets the callback of `id`; false when it has one already.
+    pub fn set(&mut self, id: u8, callback: DispatchFn<P>) -> bool {
+        match self.entries.entry(id) {
+            std::collections::btree_map::Entry::Occupied(_) => false,
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(Some(callback));
+                true
+            }
+        }
+    }
+
+    /// Takes the callback of `id` out to be called.
+    pub fn take(&mut self, id: u8) -> Option<DispatchFn<P>> {
+        self.entries.get_mut(&id)?.take()
+    }
+
+    /// Puts a callback back after its call.
+    pub fn put_back(&mut self, id: u8, callback: DispatchFn<P>) {
+        self.entries.insert(id, Some(callback));
+    }
+}

@@ -1,0 +1,26 @@
+//! Endpoints.
+
+use crate::task::TaskId;
+
+/// An address for communication: (client, task, context offset). Opaque and copyable, usable by any
+/// local context of the client (EP-1). Made by [`Client::endpoint`](crate::Client::endpoint).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    pub(crate) client: u8,
+    pub(crate) context: u8,
+    pub(crate) task: TaskId,
+}
+
+impl Endpoint {
+    /// The task addressed.
+    #[must_use]
+    pub fn task(self) -> TaskId {
+        self.task
+    }
+
+    /// Offset of the context addressed among the contexts of the task.
+    #[must_use]
+    pub fn context_offset(self) -> u8 {
+        self.context
+    }
+}

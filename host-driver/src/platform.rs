@@ -1,0 +1,153 @@
+//! What the driver needs from the machine it runs on: registers, memory that the DMA engine reaches,
+//! time, waiting and locks (DESIGN, Simulation 8).
+//!
+//! Every method may let other threads of the node run (a simulated register access suspends its
+//! coroutine), so the driver never calls the platform while it holds one of its own short locks.
+
+use core::fmt;
+
+use crate::cost::Op;
+
+/// A register access that the node refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("register {} of address {address:#08x} answered with {kind}", if *.write { "write" } else { "read" })]
+pub struct BusError {
+    /// Byte address inside the node's register space.
+    pub address: u64,
+    /// Whether the access was a write.
+    pub write: bool,
+    /// How the bus answered.
+    pub kind: BusErrorKind,
+}
+
+/// How a register bus says no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BusErrorKind {
+    /// SLVERR: the register does not exist or does not allow this access.
+    Slave,
+    /// DECERR: no slave at this address.
+    Decode,
+    /// No answer within the platform's limit.
+    Timeout,
+}
+
+impl fmt::Display for BusErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slave => "a slave error",
+            Self::Decode => "a decode error",
+            Self::Timeout => "nothing in time",
+        })
+    }
+}
+
+/// Memory for the DMA engine could not be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no {bytes} bytes aligned to {align} for the DMA engine: {reason}")]
+pub struct AllocError {
+    /// Bytes asked for.
+    pub bytes: usize,
+    /// Alignment asked for, bytes.
+    pub align: usize,
+    /// Why, in the platform's words.
+    pub reason: String,
+}
+
+/// An access outside a [`DmaBuffer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("bytes {offset}..{} leave a buffer of {len} bytes", .offset.saturating_add(*.bytes))]
+pub struct RangeError {
+    /// First byte of the access.
+    pub offset: usize,
+    /// Bytes of the access.
+    pub bytes: usize,
+    /// Bytes of the buffer.
+    pub len: usize,
+}
+
+/// Memory that the DMA engine reads and writes: an owned handle, freed on drop. The driver keeps a
+/// handle alive as long as a descriptor names it.
+pub trait DmaBuffer {
+    /// Size in bytes.
+    fn len(&self) -> usize;
+    /// Whether the buffer has no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Base slot that covers the buffer.
+    fn slot(&self) -> u16;
+    /// Offset of the first byte inside that slot.
+    fn offset(&self) -> u64;
+    /// Address in node memory of the first byte, for the rings of the FIFOs.
+    fn address(&self) -> u64;
+    /// Copies `out.len()` bytes from `offset` on. Costs no simulated time: the caller charges copies.
+    ///
+    /// # Errors
+    /// [`RangeError`] when the range leaves the buffer.
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError>;
+    /// Copies `data` to `offset` on. Costs no simulated time: the caller charges copies.
+    ///
+    /// # Errors
+    /// [`RangeError`] when the range leaves the buffer.
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError>;
+}
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeReason {
+    /// The wake group was signalled, or there is work already.
+    Wake,
+    /// The deadline passed.
+    Deadline,
+}
+
+/// A mutual-exclusion lock that lets the other threads of the node run while it waits; it never
+/// blocks the operating-system thread under a simulated one.
+pub trait PlatformLock {
+    /// Waits until the lock is free and takes it.
+    fn lock(&self);
+    /// Takes the lock if it is free, and says whether it did.
+    fn trylock(&self) -> bool;
+    /// Gives the lock back. Called by the holder only.
+    fn unlock(&self);
+}
+
+/// The machine as one process of a node sees it.
+pub trait Platform: Clone + 'static {
+    /// Memory for the DMA engine.
+    type Buffer: DmaBuffer + 'static;
+    /// Lock shared by the threads of the process.
+    type Lock: PlatformLock + 'static;
+
+    /// Reads the 64-bit register at byte address `address`.
+    ///
+    /// # Errors
+    /// [`BusError`] when the node refuses; also one of an earlier posted write.
+    fn read_reg(&self, address: u64) -> Result<u64, BusError>;
+    /// Writes the 64-bit register at byte address `address`. Writes are posted: they reach the node in
+    /// order and before any later read.
+    ///
+    /// # Errors
+    /// [`BusError`] when the node refuses.
+    fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError>;
+    /// Allocates `bytes` bytes of zeroed DMA memory at a multiple of `align` (a power of two).
+    ///
+    /// # Errors
+    /// [`AllocError`] when there is none.
+    fn alloc(&self, bytes: usize, align: usize) -> Result<Self::Buffer, AllocError>;
+    /// Simulated time in picoseconds.
+    fn now_ps(&self) -> u64;
+    /// Lets the time of `count` operations `op` pass, after the platform's [`CostTable`](crate::CostTable).
+    fn charge(&self, op: Op, count: u64);
+    /// Sleeps until wake group `group` is signalled, by the node (its wake line is high) or by
+    /// [`Platform::notify`], or until `deadline_ps`. Returns at once when the group is signalled already.
+    fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason;
+    /// Signals wake group `group` from software: every thread that waits on it wakes; when none waits,
+    /// the next wait returns at once.
+    fn notify(&self, group: u8);
+    /// Lets the other threads of the node run.
+    fn yield_now(&self);
+    /// Makes a lock.
+    fn new_lock(&self) -> Self::Lock;
+}

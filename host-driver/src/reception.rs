@@ -1,0 +1,179 @@
+//! A reception FIFO as its owner uses it: a ring of packets in node memory.
+
+use gyre_firmware::{Node, ReceptionConfig, Register};
+use gyre_layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, packet_bytes};
+
+use crate::cost::Op;
+use crate::error::Error;
+use crate::injection::RING_ALIGN;
+use crate::platform::{DmaBuffer, Platform};
+use crate::registers::{self, Bus};
+
+/// A reception FIFO with exclusive use.
+pub(crate) struct ReceptionFifo<P: Platform> {
+    id: u16,
+    ring: Option<P::Buffer>,
+    /// Bytes consumed, modulo 2^32.
+    head: u32,
+    /// Value of HEAD that the hardware knows.
+    published: u32,
+    /// Value of TAIL as last read.
+    tail: u32,
+}
+
+/// One packet, copied out of the ring.
+pub(crate) struct Packet {
+    pub header: Header,
+    payload: [u8; MAX_PAYLOAD_BYTES],
+}
+
+impl Packet {
+    pub fn payload(&self) -> &[u8] {
+        &self.payload[..usize::from(self.header.len)]
+    }
+}
+
+impl<P: Platform> ReceptionFifo<P> {
+    /// Allocates a ring of `bytes` bytes and hands it to FIFO `id`.
+    pub fn open(
+        platform: &P,
+        node: &mut Node<Bus<P>>,
+        id: u16,
+        bytes: usize,
+        owner: u8,
+    ) -> Result<Self, Error> {
+        platform.charge(Op::Allocate, 1);
+        let ring = platform.alloc(bytes, RING_ALIGN)?;
+        let config = ReceptionConfig {
+            base: ring.address(),
+            size: bytes as u64,
+            owner,
+            threshold: 0,
+        };
+        node.open_reception(id, &config)
+            .map_err(|cause| Error::SetUp {
+                what: "a reception FIFO",
+                cause,
+            })?;
+        Ok(Self {
+            id,
+            ring: Some(ring),
+            head: 0,
+            published: 0,
+            tail: 0,
+        })
+    }
+
+    /// Disables the FIFO and frees its ring.
+    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+        node.close_reception(self.id)
+            .map_err(|cause| Error::SetUp {
+                what: "a reception FIFO",
+                cause,
+            })?;
+        self.ring = None;
+        Ok(())
+    }
+
+    /// Reads TAIL and says how many bytes of packets there are.
+    pub fn poll(&mut self, platform: &P) -> Result<usize, Error> {
+        let Some(ring) = &self.ring else {
+            return Err(Error::Destroyed);
+        };
+        let value = registers::read(platform, Register::reception_tail(self.id))?;
+        let inconsistent = |reason| Error::Register {
+            register: "TAIL",
+            fifo: self.id,
+            value,
+            reason,
+        };
+        let tail = u32::try_from(value).map_err(|_| inconsistent("more than 32 bits"))?;
+        let available = tail.wrapping_sub(self.head) as usize;
+        if available > ring.len() {
+            return Err(inconsistent("more than the ring holds beyond the head"));
+        }
+        if !available.is_multiple_of(HEADER_BYTES) {
+            return Err(inconsistent("not a whole number of chunks"));
+        }
+        self.tail = tail;
+        Ok(available)
+    }
+
+    /// Takes the next packet of those that the last [`poll`](Self::poll) saw.
+    ///
+    /// # Errors
+    /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet
+    /// cannot be found.
+    pub fn next(&mut self, platform: &P) -> Result<Option<Packet>, Error> {
+        let available = self.tail.wrapping_sub(self.head) as usize;
+        if available == 0 {
+            return Ok(None);
+        }
+        let packet = self.read_packet(available);
+        match packet {
+            Ok(packet) => {
+                let bytes = packet_bytes(usize::from(packet.header.len));
+                self.head = self.head.wrapping_add(bytes as u32);
+                // Room is given back in steps, so that senders need not wait for the whole batch.
+                let ring = self.ring.as_ref().map_or(0, DmaBuffer::len);
+                if self.head.wrapping_sub(self.published) as usize >= ring / 4 {
+                    self.give_back(platform)?;
+                }
+                Ok(Some(packet))
+            }
+            Err(error) => {
+                self.head = self.tail;
+                Err(error)
+            }
+        }
+    }
+
+    /// Tells the hardware how far the ring has been consumed.
+    pub fn give_back(&mut self, platform: &P) -> Result<(), Error> {
+        if self.published != self.head {
+            registers::write(
+                platform,
+                Register::reception_head(self.id),
+                u64::from(self.head),
+            )?;
+            self.published = self.head;
+        }
+        Ok(())
+    }
+
+    fn read_packet(&self, available: usize) -> Result<Packet, Error> {
+        let Some(ring) = &self.ring else {
+            return Err(Error::Destroyed);
+        };
+        // Rings and packets are multiples of the header's size: a header never wraps.
+        let place = self.head as usize & (ring.len() - 1);
+        let mut bytes = [0; HEADER_BYTES];
+        ring.read(place, &mut bytes)?;
+        let header = Header::decode(&bytes)?;
+        let len = usize::from(header.len);
+        if len > MAX_PAYLOAD_BYTES || packet_bytes(len) > available {
+            return Err(Error::Register {
+                register: "TAIL",
+                fifo: self.id,
+                value: u64::from(self.tail),
+                reason: "ends inside a packet",
+            });
+        }
+        let mut payload = [0; MAX_PAYLOAD_BYTES];
+        let start = (place + HEADER_BYTES) & (ring.len() - 1);
+        let before_wrap = len.min(ring.len() - start);
+        ring.read(start, &mut payload[..before_wrap])?;
+        ring.read(0, &mut payload[before_wrap..len])?;
+        Ok(Packet { header, payload })
+    }
+}
+
+impl<P: Platform> Drop for ReceptionFifo<P> {
+    /// A FIFO that was not closed may still be written by the DMA engine: its ring is leaked rather
+    /// than given to somebody else.
+    fn drop(&mut self) {
+        if let Some(ring) = self.ring.take() {
+            core::mem::forget(ring);
+        }
+    }
+}

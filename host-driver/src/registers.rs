@@ -1,0 +1,67 @@
+//! Register accesses with their software cost, and the firmware's view of the same bus.
+
+use gyre_firmware::{Node, Register, RegisterAccess};
+use gyre_layout::registers::{wake, wake_group};
+
+use crate::cost::Op;
+use crate::error::Error;
+use crate::platform::{BusError, Platform};
+
+/// Reads a register.
+pub(crate) fn read<P: Platform>(platform: &P, register: Register) -> Result<u64, Error> {
+    platform.charge(Op::Register, 1);
+    Ok(platform.read_reg(register.address)?)
+}
+
+/// Writes a register.
+pub(crate) fn write<P: Platform>(
+    platform: &P,
+    register: Register,
+    value: u64,
+) -> Result<(), Error> {
+    platform.charge(Op::Register, 1);
+    Ok(platform.write_reg(register.address, value)?)
+}
+
+/// Event mask of wake-up group `group`.
+pub(crate) const fn wake_mask(group: u8) -> Register {
+    Register {
+        name: "WAKE_MASK",
+        index: Some(group as u16),
+        address: wake(group as u64) + wake_group::MASK,
+    }
+}
+
+/// Events of wake-up group `group`, cleared by writing ones.
+pub(crate) const fn wake_cause(group: u8) -> Register {
+    Register {
+        name: "WAKE_CAUSE",
+        index: Some(group as u16),
+        address: wake(group as u64) + wake_group::CAUSE,
+    }
+}
+
+/// The platform's registers as firmware reaches them.
+pub(crate) struct Bus<P>(P);
+
+impl<P: Platform> RegisterAccess for Bus<P> {
+    type Error = BusError;
+
+    fn read(&mut self, address: u64) -> Result<u64, BusError> {
+        self.0.charge(Op::Register, 1);
+        self.0.read_reg(address)
+    }
+
+    fn write(&mut self, address: u64, value: u64) -> Result<(), BusError> {
+        self.0.charge(Op::Register, 1);
+        self.0.write_reg(address, value)
+    }
+}
+
+/// The node, identified, for set-up through firmware.
+pub(crate) fn node<P: Platform>(platform: &P) -> Result<Node<Bus<P>>, Error> {
+    Node::identify(Bus(platform.clone())).map_err(|cause| Error::SetUp {
+        what: "the node",
+        cause,
+    })
+}
