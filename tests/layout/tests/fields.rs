@@ -1,0 +1,161 @@
+//! Every field and every code of `gyre-layout` against SystemVerilog.
+
+use gyre_layout::{
+    BitField, Coord, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Header,
+    Kind, LINK_FIELDS, LinkState, Source, VClass,
+};
+use gyre_layout_tests::{Subject, field};
+
+/// With each bit of the struct set alone, and each cleared alone, every field reads what its table says.
+fn assert_table_matches(subject: Subject, fields: &[BitField]) {
+    let bits: usize = fields.iter().map(|f| f.width).sum();
+    for bit in 0..bits {
+        for invert in [0, 0xff] {
+            let mut bytes = [invert; 64];
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            for (index, expected) in fields.iter().enumerate() {
+                assert_eq!(
+                    field(subject, index, &bytes),
+                    Some(expected.get(&bytes)),
+                    "{subject:?}.{} with bit {bit} flipped in {invert:#x}",
+                    expected.name
+                );
+            }
+        }
+    }
+    assert_eq!(
+        field(subject, fields.len(), &[0; 64]),
+        None,
+        "{subject:?}: a field is missing"
+    );
+}
+
+#[test]
+fn hw1_every_field_of_the_header_matches_systemverilog() {
+    assert_table_matches(Subject::Header, HEADER_FIELDS);
+}
+
+#[test]
+fn hw1_every_field_of_the_descriptor_matches_systemverilog() {
+    assert_table_matches(Subject::Descriptor, DESCRIPTOR_FIELDS);
+}
+
+#[test]
+fn hw3_every_field_of_the_link_word_matches_systemverilog() {
+    assert_table_matches(Subject::Link, LINK_FIELDS);
+}
+
+#[test]
+fn hw1_every_code_matches_systemverilog() {
+    let codes = (Kind::ALL.iter().map(|&c| u8::from(c)))
+        .chain(VClass::ALL.iter().map(|&c| c.into()))
+        .chain(ErrorReason::ALL.iter().map(|&c| c.into()))
+        .chain(LinkState::ALL.iter().map(|&c| c as u8));
+    let mut count = 0;
+    for (index, code) in codes.enumerate() {
+        assert_eq!(
+            field(Subject::Codes, index, &[0; 64]),
+            Some(code.into()),
+            "code {index}"
+        );
+        count += 1;
+    }
+    assert_eq!(
+        field(Subject::Codes, count, &[0; 64]),
+        None,
+        "a code is missing"
+    );
+}
+
+/// Reads a field by its name in SystemVerilog.
+fn named(subject: Subject, fields: &[BitField], name: &str, bytes: &[u8; 64]) -> u128 {
+    let index = fields.iter().position(|f| f.name == name);
+    let index = index.unwrap_or_else(|| panic!("{subject:?} has no field {name}"));
+    field(subject, index, bytes).unwrap_or_else(|| panic!("the probe has no field {name}"))
+}
+
+#[test]
+fn hw1_encoded_header_reads_back_in_systemverilog() {
+    let header = Header {
+        dst: Coord([1, 2, 3, 4, 5]),
+        vclass: VClass::Response,
+        src: Coord([6, 7, 8, 9, 10]),
+        deposit: true,
+        dynamic_route: false,
+        kind: Kind::RemoteGet,
+        len: 321,
+        hint: 0x2aa,
+        first: true,
+        last: false,
+        seq: 0x1234,
+        target: 0x155,
+        offset: 0x89ab_cdef,
+        aux: 0xdead_beef,
+        sw0: 0x0bad_cafe,
+        sw1: 0xfeed_f00d,
+    };
+    let mut bytes = [0; 64];
+    bytes[..32].copy_from_slice(&header.encode().expect("every value fits"));
+    for (name, value) in [
+        ("dst", 5_u128 << 24 | 4 << 18 | 3 << 12 | 2 << 6 | 1),
+        ("vclass", 1),
+        ("deposit", 1),
+        ("dynamic_route", 0),
+        ("kind", 3),
+        ("len", 321),
+        ("hint", 0x2aa),
+        ("first", 1),
+        ("last", 0),
+        ("seq", 0x1234),
+        ("target", 0x155),
+        ("offset", 0x89ab_cdef),
+        ("aux", 0xdead_beef),
+        ("sw0", 0x0bad_cafe),
+        ("sw1", 0xfeed_f00d),
+    ] {
+        assert_eq!(
+            named(Subject::Header, HEADER_FIELDS, name, &bytes),
+            value,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn hw1_encoded_descriptor_reads_back_in_systemverilog() {
+    let source = Source {
+        slot: 0x2a5,
+        offset: 0xfe_dcba_9876,
+        length: 0x0123_4567,
+    };
+    let descriptor = Descriptor::put(Coord([1, 0, 0, 0, 63]), source, 0x15a, 0x12_3456_789a)
+        .with_counter(CounterRef {
+            slot: 0x3f,
+            index: 0x2a_aaaa,
+        })
+        .with_software(11, 12)
+        .with_message_id(13);
+    let bytes = descriptor.encode().expect("every value fits");
+    for (name, value) in [
+        ("kind", 2_u128),
+        ("dst", 63 << 24 | 1),
+        ("vclass", 1),
+        ("length", 0x0123_4567),
+        ("src_off_hi", 0xfe),
+        ("src_off_lo", 0xdcba_9876),
+        ("src_slot", 0x2a5),
+        ("target", 0x15a),
+        ("dst_off_hi", 0x12),
+        ("dst_off_lo", 0x3456_789a),
+        ("ctr_valid", 1),
+        ("ctr_slot", 0x3f),
+        ("ctr_offset", 0x2a_aaaa),
+        ("sw0", 11),
+        ("sw1", 12),
+        ("msg_id", 13),
+        ("requester", 0),
+    ] {
+        let read = named(Subject::Descriptor, DESCRIPTOR_FIELDS, name, &bytes);
+        assert_eq!(read, value, "{name}");
+    }
+}
