@@ -87,4 +87,61 @@ package gyre_dma_pkg;
     logic [AddrW-1:0]     ctr_addr;
   } rx_res_t;
 
+  // What stays with a packet from its header on.
+  typedef struct packed {
+    logic                 mem_fifo;   // as in rx_req_t
+    logic [MaxFifoId-1:0] target;
+    logic [9:0]           len;        // payload bytes
+    coord_t               src;
+    logic [31:0]          dbg;        // packet id for waves
+    logic [63:0]          info;       // {w2, w0} of the header for the error register
+  } rx_head_t;
+
+  // A collected packet whose place in memory is known.
+  typedef struct packed {
+    logic [1:0]           buffer;
+    logic                 response;
+    logic                 mem_fifo;
+    logic [MaxFifoId-1:0] target;
+    logic [9:0]           len;
+    coord_t               src;
+    logic [31:0]          dbg;
+    logic [AddrW-1:0]     addr;
+    logic [AddrW-13:0]    next_page;
+    logic [CommitW-1:0]   commit;
+    logic                 ctr_valid;
+    logic [AddrW-1:0]     ctr_addr;
+  } rx_write_t;
+
+  // Ring move of a reception FIFO.
+  typedef struct packed {
+    logic                 valid;
+    logic                 failed; // the packet did not reach memory: halt the FIFO
+    logic [MaxFifoId-1:0] id;
+    logic [9:0]           bytes;
+  } rec_move_t;
+
+  // Bytes that a packet takes in a ring: a memory FIFO also holds the header and pads to chunks.
+  function automatic logic [9:0] rx_ring_bytes(logic mem_fifo, logic [9:0] len);
+    return mem_fifo ? {len[9:5] + 5'(len[4:0] != '0) + 5'd1, 5'd0} : len;
+  endfunction
+
+  // ---- transmit side -----------------------------------------------------------------------------
+  // One packet, from the packetizer to its path. The payload is header.len bytes at addr.
+  typedef struct packed {
+    header_t              header;
+    logic [AddrW-1:0]     addr;
+    logic [MaxFifoId-1:0] fifo;       // injection FIFO
+    logic [31:0]          dbg;        // packet id for waves
+  } tx_cmd_t;
+
+  // A packet left its path: sent, or dropped (then nothing of it was sent).
+  typedef struct packed {
+    logic [MaxFifoId-1:0] fifo;
+    kind_e                kind;
+    logic                 last;       // last packet of its descriptor
+    logic                 drop;       // dropped: its FIFO is halted
+    logic                 err;        // dropped because its payload could not be read: the reason of the halt
+  } tx_retire_t;
+
 endpackage

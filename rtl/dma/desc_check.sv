@@ -1,0 +1,92 @@
+// Checks of one descriptor (HW-1): a pure function of the descriptor, its FIFO and its source slot. Gives
+// the first reason to refuse it, or the path it takes and the byte address of its payload.
+//
+// A descriptor of length 0 reads nothing: its source slot is not looked at.
+module desc_check
+  import gyre_pkg::*, gyre_dma_pkg::*;
+#(
+    parameter int unsigned NDim = 3
+) (
+    input  logic             valid_i,    // 0: nothing is computed
+    input  node_cfg_t        cfg_i,
+    input  desc_t            desc_i,
+    input  logic             remote_i,   // the FIFO is filled by remote gets
+    input  logic [3:0]       owner_i,    // of the FIFO
+    input  slot_t            slot_i,     // slot desc_i.src_slot
+    output err_e             err_o,      // ErrNone: accepted
+    output logic [3:0]       path_o,     // link port 0..2*NDim-1, or 2*NDim = local
+    output logic [AddrW-1:0] src_o       // first payload byte
+);
+  localparam logic [3:0] PathLocal = 4'(2 * NDim);
+
+  logic               reserved, bad_dst, is_put, is_rget, known;
+  logic [3:0]         port;
+  logic [OffsetW:0]   src_end, dst_end;
+  logic [AddrW:0]     addr_end;
+  logic [OffsetW-1:0] src_off;
+
+  always_comb begin
+    err_o    = ErrNone;
+    path_o   = '0;
+    src_o    = '0;
+    reserved = 1'b0;
+    bad_dst  = 1'b0;
+    is_put   = 1'b0;
+    is_rget  = 1'b0;
+    known    = 1'b0;
+    port     = '0;
+    src_end  = '0;
+    dst_end  = '0;
+    addr_end = '0;
+    src_off  = '0;
+    if (valid_i) begin
+      is_put   = desc_i.kind == KindPut;
+      is_rget  = desc_i.kind == KindRemoteGet;
+      known    = is_put || is_rget || desc_i.kind == KindMemFifo;
+      reserved = {desc_i.rsvd0, desc_i.rsvd1, desc_i.rsvd2, desc_i.rsvd3, desc_i.rsvd4, desc_i.rsvd5} != '0;
+
+      port = route_port(cfg_i, desc_i.dst, LocalPort);
+      for (int unsigned d = 0; d < MaxDim; d++) begin
+        if ({1'b0, desc_i.dst[d]} >= cfg_i.size[d]) bad_dst = 1'b1;
+      end
+      if (port != LocalPort && port >= PathLocal) bad_dst = 1'b1;
+      path_o = (port == LocalPort) ? PathLocal : port;
+
+      src_off  = {desc_i.src_off_hi, desc_i.src_off_lo};
+      src_end  = {1'b0, src_off} + (OffsetW + 1)'(desc_i.length);
+      dst_end  = {1'b0, desc_i.dst_off_hi, desc_i.dst_off_lo} + (OffsetW + 1)'(desc_i.length);
+      addr_end = {1'b0, slot_i.base} + (AddrW + 1)'(src_end);
+      src_o    = slot_i.base + AddrW'(src_off);
+
+      if (!known) err_o = ErrDescKind;
+      else if (desc_i.vclass != (is_put ? ClassResponse : ClassRequest)) err_o = ErrDescClass;
+      else if (reserved) err_o = ErrDescReserved;
+      else if (!remote_i && (desc_i.remote || desc_i.requester != '0)) err_o = ErrDescReserved;
+      else if (desc_i.dynamic_route || desc_i.deposit || desc_i.hint != '0) err_o = ErrDescRouting;
+      else if (bad_dst) err_o = ErrDescDest;
+      else if (remote_i && (!desc_i.remote || !is_put || desc_i.requester != {2'b00, desc_i.dst}))
+        err_o = ErrDescRemote;
+      else if (is_rget && (desc_i.length[5:0] != '0 || desc_i.length == '0 ||
+                           desc_i.length > 32'(MaxPayloadBytes)))
+        err_o = ErrDescLength;
+      else if (is_put && dst_end > {1'b1, OffsetW'(0)}) err_o = ErrDescBounds;
+      else if (desc_i.length != '0) begin
+        if (!slot_i.valid || !slot_i.read || (remote_i && !slot_i.remote_read)) err_o = ErrDescSlot;
+        else if (slot_i.owner != owner_i) err_o = ErrDescOwner;
+        else if (src_end > {1'b0, slot_i.limit} || addr_end > {1'b1, AddrW'(0)}) err_o = ErrDescBounds;
+      end
+    end
+  end
+
+  logic unused_check;
+  assign unused_check = ^{cfg_i.link_enable, cfg_i.dma_enable, cfg_i.drain, slot_i.write, slot_i.atomic,
+                          desc_i.target, desc_i.msg_id, desc_i.sw0, desc_i.sw1, desc_i.ctr_valid,
+                          desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot};
+
+`ifndef SYNTHESIS
+  always_comb begin
+    if (valid_i && err_o == ErrNone)
+      PathExists : assert (path_o <= PathLocal) else $fatal(1, "%m: accepted a descriptor without a path");
+  end
+`endif
+endmodule

@@ -1,0 +1,184 @@
+// Contexts of the active descriptors, one an injection FIFO, and their packets (HW-1): one packet a cycle at
+// most, round robin over paths and, inside a path, over its FIFOs, a packet a turn. A packet is issued to a
+// path only when it fits into the injection buffer of its class, so that it never blocks another.
+//
+// Every packet of a message but the last carries 512 bytes.
+module packetizer
+  import gyre_pkg::*, gyre_dma_pkg::*;
+#(
+    parameter int unsigned NPath = 7,
+    parameter int unsigned NInj  = 32,
+    localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1
+) (
+    input  logic                              clk_i,
+    input  logic                              rst_ni,
+    input  logic [NInj-1:0]                   halted_i,   // the FIFO's context ends
+    // Activation
+    input  logic                              load_i,
+    input  logic [FidW-1:0]                   load_fifo_i,
+    input  header_t                           load_header_i,
+    input  logic [31:0]                       load_length_i,
+    input  logic [AddrW-1:0]                  load_src_i,
+    input  logic [3:0]                        load_path_i,
+    input  logic [31:0]                       load_dbg_i,
+    output logic [NInj-1:0]                   active_o,
+    output logic [NInj-1:0]                   inflight_o, // packets issued and not retired
+    output logic [NInj-1:0][3:0]              path_o,
+    // Paths
+    output logic [NPath-1:0]                  cmd_valid_o,
+    output tx_cmd_t                           cmd_o,      // common to all paths
+    input  logic [NPath-1:0][NumClasses-1:0]  room_i,     // a full-size packet of the class may be issued
+    input  logic                              retire_valid_i,
+    input  logic [FidW-1:0]                   retire_fifo_i,
+    output logic                              idle_o
+);
+  localparam int unsigned CntW = 5;
+
+  logic [NInj-1:0]            active_q, resp_q, inflight_q;
+  logic [NPath-1:0][NInj-1:0] member_q;                // FIFOs of each path
+  logic [NInj-1:0][3:0]       path_q;
+  logic [CntW-1:0]            count_q [NInj];          // packets in flight
+  header_t                    header_q [NInj];
+  logic [31:0]                length_q [NInj];
+  logic [31:0]                pos_q    [NInj];         // bytes issued
+  logic [AddrW-1:0]           src_q    [NInj];
+  logic [31:0]                dbg_q    [NInj];
+
+  // ---- arbitration ------------------------------------------------------------------------------
+  logic [NPath-1:0]           path_req, path_gnt, busy_q; // busy_q: got a packet in the cycle before
+  logic [NPath-1:0][NInj-1:0] eligible, fifo_gnt;
+  logic [NInj-1:0]            grant;
+  logic                       issue;
+  logic [FidW-1:0]            fifo;
+
+  always_comb begin
+    for (int unsigned p = 0; p < NPath; p++) begin
+      eligible[p] = active_q & member_q[p] & ((resp_q & {NInj{room_i[p][ClassResponse[0]]}}) |
+                                              (~resp_q & {NInj{room_i[p][ClassRequest[0]]}}));
+      path_req[p] = eligible[p] != '0 && !busy_q[p];
+    end
+  end
+
+  rr_arbiter #(.N(NPath)) u_path_arbiter (
+      .clk_i, .rst_ni, .req_i(path_req), .advance_i(issue), .gnt_o(path_gnt)
+  );
+
+  for (genvar p = 0; p < NPath; p++) begin : gen_path
+    rr_arbiter #(.N(NInj)) u_fifo_arbiter (
+        .clk_i, .rst_ni, .req_i(eligible[p]), .advance_i(path_gnt[p]), .gnt_o(fifo_gnt[p])
+    );
+  end
+
+  assign issue = path_req != '0;
+
+  always_comb begin
+    grant = '0;
+    fifo  = '0;
+    for (int unsigned p = 0; p < NPath; p++) if (path_gnt[p]) grant = grant | fifo_gnt[p];
+    for (int unsigned f = 0; f < NInj; f++) if (grant[f]) fifo = fifo | FidW'(f);
+  end
+
+  // ---- the packet ---------------------------------------------------------------------------------
+  tx_cmd_t            cmd_d, cmd_q;
+  logic [31:0]        pos, left;
+  logic               last;
+  logic [OffsetW-1:0] target_off;
+  logic               is_put;
+
+  always_comb begin
+    cmd_d      = '0;
+    pos        = '0;
+    left       = '0;
+    last       = 1'b0;
+    target_off = '0;
+    is_put     = 1'b0;
+    if (issue) begin
+      pos          = pos_q[fifo];
+      left         = length_q[fifo] - pos;
+      last         = left <= 32'(MaxPayloadBytes);
+      cmd_d.header = header_q[fifo];
+      cmd_d.addr   = src_q[fifo] + AddrW'(pos);
+      cmd_d.fifo   = MaxFifoId'(fifo);
+      cmd_d.dbg    = dbg_q[fifo];
+      is_put       = cmd_d.header.kind == KindPut;
+      target_off   = {is_put ? cmd_d.header.aux[7:0] : 8'b0, cmd_d.header.offset} + OffsetW'(pos);
+
+      cmd_d.header.len    = last ? left[9:0] : 10'(MaxPayloadBytes);
+      cmd_d.header.first  = pos == '0;
+      cmd_d.header.last   = last;
+      cmd_d.header.seq    = pos[24:9];
+      cmd_d.header.offset = target_off[31:0];
+      if (is_put) cmd_d.header.aux[7:0] = target_off[39:32];
+    end
+  end
+
+  logic [NInj-1:0] loaded, retired;
+  always_comb begin
+    loaded  = '0;
+    retired = '0;
+    if (load_i) loaded[load_fifo_i] = 1'b1;
+    if (retire_valid_i) retired[retire_fifo_i] = 1'b1;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      active_q   <= '0;
+      inflight_q <= '0;
+      busy_q     <= '0;
+      resp_q     <= '0;
+      member_q   <= '0;
+      path_q     <= '0;
+      for (int unsigned f = 0; f < NInj; f++) count_q[f] <= '0;
+    end else begin
+      busy_q   <= path_gnt;
+      active_q <= ((active_q & ~(last ? grant : '0)) | loaded) & ~halted_i;
+      if (load_i) begin
+        resp_q <= (load_header_i.vclass == ClassResponse) ? (resp_q | loaded) : (resp_q & ~loaded);
+        path_q[load_fifo_i] <= load_path_i;
+        for (int unsigned p = 0; p < NPath; p++) begin
+          member_q[p] <= (load_path_i == 4'(p)) ? (member_q[p] | loaded) : (member_q[p] & ~loaded);
+        end
+      end
+      if (issue && !retired[fifo]) begin
+        count_q[fifo]    <= count_q[fifo] + 1'b1;
+        inflight_q[fifo] <= 1'b1;
+      end
+      if (retire_valid_i && !grant[retire_fifo_i]) begin
+        count_q[retire_fifo_i]    <= count_q[retire_fifo_i] - 1'b1;
+        inflight_q[retire_fifo_i] <= count_q[retire_fifo_i] != CntW'(1);
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (issue) begin
+      cmd_q       <= cmd_d;
+      pos_q[fifo] <= pos + 32'(MaxPayloadBytes);
+    end
+    if (load_i) begin
+      header_q[load_fifo_i] <= load_header_i;
+      length_q[load_fifo_i] <= load_length_i;
+      pos_q[load_fifo_i]    <= '0;
+      src_q[load_fifo_i]    <= load_src_i;
+      dbg_q[load_fifo_i]    <= load_dbg_i;
+    end
+  end
+
+  assign cmd_valid_o = busy_q;
+  assign cmd_o       = cmd_q;
+  assign active_o    = active_q;
+  assign inflight_o  = inflight_q;
+  assign path_o      = path_q;
+  assign idle_o      = !issue && busy_q == '0 && (active_q & halted_i) == '0;
+
+`ifndef SYNTHESIS
+  RetireCounted : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      retire_valid_i |-> inflight_q[retire_fifo_i])
+  else $fatal(1, "%m: retired a packet that was not issued");
+  CountFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      issue && !retired[fifo] |-> count_q[fifo] != '1)
+  else $fatal(1, "%m: too many packets of one FIFO in flight");
+  PathExists : assert property (@(posedge clk_i) disable iff (!rst_ni) load_i |-> 32'(load_path_i) < NPath)
+  else $fatal(1, "%m: descriptor for a path that does not exist");
+`endif
+endmodule

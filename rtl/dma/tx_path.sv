@@ -1,0 +1,263 @@
+// One transmit path (HW-1): takes packet commands, reads their payload, and sends header and payload as
+// flits, one a cycle, once the whole payload of a packet is here. Keeps the credits of the injection buffers
+// of its classes: a command comes only when its packet fits, so what is sent always sinks.
+//
+// A packet whose payload read failed halts its FIFO; it and later packets of that FIFO are dropped
+// before their first flit, and their credits return.
+module tx_path
+  import gyre_pkg::*, gyre_dma_pkg::*;
+#(
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned NInj      = 32,
+    parameter int unsigned InjDepth  = 136,   // flits of the injection buffer of a class
+    parameter int unsigned CmdDepth  = 8,     // packets under way
+    parameter int unsigned BeatDepth = 64,    // beats of payload, reserved before they are read
+    localparam int unsigned FW = FlitBytes * 8,
+    localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    // Commands, not in two cycles in a row
+    input  logic                  cmd_valid_i,
+    input  tx_cmd_t               cmd_i,
+    output logic [NumClasses-1:0] room_o,     // a full-size packet of the class may come
+    // Halted FIFOs
+    input  logic [NInj-1:0]       halted_i,
+    output logic                  halt_o,     // halt FIFO halt_fifo_o
+    output logic [FidW-1:0]       halt_fifo_o,
+    // AXI read client
+    output logic                  ar_valid_o,
+    input  logic                  ar_ready_i,
+    output logic [AddrW-1:0]      ar_addr_o,
+    output logic [7:0]            ar_len_o,
+    input  logic                  r_valid_i,
+    input  logic [AxiW-1:0]       r_data_i,
+    input  logic                  r_err_i,
+    // Injection
+    output logic                  inj_valid_o,
+    output logic                  inj_class_o,
+    output flit_ctl_t             inj_ctl_o,
+    output logic [FW-1:0]         inj_data_o,
+    input  logic [NumClasses-1:0] inj_credit_i,
+    // Packets that left
+    output logic                  retire_valid_o,
+    output tx_retire_t            retire_o,
+    input  logic                  retire_ready_i,
+    output logic                  idle_o
+);
+  localparam int unsigned HeaderFlits = HeaderBytes / FlitBytes;
+  localparam int unsigned MaxFlits    = (HeaderBytes + MaxPayloadBytes) / FlitBytes;
+  localparam int unsigned CreditW     = $clog2(InjDepth + 1);
+  localparam int unsigned FreeW       = $clog2(BeatDepth + 1);
+  localparam int unsigned MaxBeats    = MaxPayloadBytes / AxiBytes + 1;
+  localparam int unsigned LevelW      = $clog2(CmdDepth + 1);
+
+  // Beats that hold `len` bytes from `addr`.
+  function automatic logic [3:0] beats_of(logic [5:0] addr, logic [9:0] len);
+    return 4'((11'(addr) + 11'(len) + 11'(AxiBytes - 1)) >> 6);
+  endfunction
+
+  // ---- credits ----------------------------------------------------------------------------------
+  logic [NumClasses-1:0] refund;
+  logic                  cmd_full;
+
+  for (genvar c = 0; c < NumClasses; c++) begin : gen_class
+    logic [CreditW-1:0] credits, take;
+    assign take = (cmd_valid_i && cmd_i.header.vclass[0] == 1'(c)) ?
+                  CreditW'(packet_flits(cmd_i.header.len, FlitBytes)) : '0;
+    credit_counter #(.Max(InjDepth)) u_credits (
+        .clk_i, .rst_ni, .init_i(1'b0), .take_i(take), .give_i(inj_credit_i[c] || refund[c]),
+        .credits_o(credits)
+    );
+    assign room_o[c] = credits >= CreditW'(MaxFlits) && !cmd_full;
+  end
+
+  // ---- reads: one burst a packet, two at a 4 KiB boundary ---------------------------------------
+  logic             rd_push, rd_pop, rd_empty, rd_second_q, rd_split, rd_fire;
+  logic [AddrW-1:0] rd_addr;
+  logic [9:0]       rd_len;
+  logic [3:0]       rd_beats, rd_burst;
+  logic [6:0]       rd_edge;                // beats up to the boundary
+  logic [FreeW-1:0] free_q;                 // beats neither kept nor on their way
+  logic             pop_beat;
+
+  logic unused_rd_full;
+  logic [LevelW-1:0] unused_rd_level;
+  assign rd_push = cmd_valid_i && cmd_i.header.len != '0;
+  gyre_fifo #(.Width(AddrW + 10), .Depth(CmdDepth)) u_reads (
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rd_push), .data_i({cmd_i.addr, cmd_i.header.len}), .pop_i(rd_pop),
+      .data_o({rd_addr, rd_len}), .empty_o(rd_empty), .full_o(unused_rd_full), .level_o(unused_rd_level)
+  );
+
+  assign rd_beats = beats_of(rd_addr[5:0], rd_len);
+  assign rd_edge  = 7'd64 - 7'(rd_addr[11:6]);
+  assign rd_split = 7'(rd_beats) > rd_edge;
+  assign rd_burst = !rd_split ? rd_beats : rd_second_q ? rd_beats - rd_edge[3:0] : rd_edge[3:0];
+
+  assign ar_valid_o = !rd_empty && free_q >= FreeW'(MaxBeats);
+  assign ar_addr_o  = rd_second_q ? {rd_addr[AddrW-1:12] + 1'b1, 12'b0} : {rd_addr[AddrW-1:6], 6'b0};
+  assign ar_len_o   = 8'(rd_burst - 1'b1);
+  assign rd_fire    = ar_valid_o && ar_ready_i;
+  assign rd_pop     = rd_fire && (!rd_split || rd_second_q);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      rd_second_q <= 1'b0;
+      free_q      <= FreeW'(BeatDepth);
+    end else begin
+      if (rd_fire) rd_second_q <= rd_split && !rd_second_q;
+      if (rd_fire || pop_beat) free_q <= free_q - (rd_fire ? FreeW'(rd_burst) : '0) + FreeW'(pop_beat);
+    end
+  end
+
+  // ---- arrival: which packets are whole, and whether they are sound -------------------------------
+  logic       exp_empty, whole, arr_err_q, rdy_empty, rdy_err, rdy_pop;
+  logic [3:0] exp_beats, arr_q;
+
+  logic unused_exp_full, unused_rdy_full;
+  logic [LevelW-1:0] unused_exp_level, unused_rdy_level;
+  gyre_fifo #(.Width(4), .Depth(CmdDepth)) u_expected (
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rd_fire && !rd_second_q), .data_i(rd_beats), .pop_i(whole),
+      .data_o(exp_beats), .empty_o(exp_empty), .full_o(unused_exp_full), .level_o(unused_exp_level)
+  );
+  gyre_fifo #(.Width(1), .Depth(CmdDepth)) u_whole (
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(whole), .data_i(arr_err_q || r_err_i), .pop_i(rdy_pop),
+      .data_o(rdy_err), .empty_o(rdy_empty), .full_o(unused_rdy_full), .level_o(unused_rdy_level)
+  );
+
+  assign whole = r_valid_i && arr_q + 1'b1 == exp_beats;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      arr_q     <= '0;
+      arr_err_q <= 1'b0;
+    end else if (r_valid_i) begin
+      arr_q     <= whole ? '0 : arr_q + 1'b1;
+      arr_err_q <= !whole && (arr_err_q || r_err_i);
+    end
+  end
+
+  // ---- emission -----------------------------------------------------------------------------------
+  tx_cmd_t         pkt;
+  logic            pkt_empty, pkt_pop;
+  logic [6:0]      flits, cnt_q;
+  logic            paid, start, at_start, step, tail, bad, dead, drop, fail, drop_q, fail_q, cls;
+  logic            send_header, send_payload, load, ret_empty, ret_full;
+  logic [9:0]      left_q;
+  logic [FidW-1:0] fifo;
+
+  logic [LevelW-1:0] unused_pkt_level;
+  gyre_fifo #(.Width($bits(tx_cmd_t)), .Depth(CmdDepth)) u_packets (
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(cmd_valid_i), .data_i(cmd_i), .pop_i(pkt_pop),
+      .data_o(pkt), .empty_o(pkt_empty), .full_o(cmd_full), .level_o(unused_pkt_level)
+  );
+
+  assign fifo     = FidW'(pkt.fifo);
+  assign cls      = pkt.header.vclass[0];
+  assign paid     = pkt.header.len != '0;
+  assign flits    = packet_flits(pkt.header.len, FlitBytes);
+  assign at_start = cnt_q == '0;
+  assign start    = !pkt_empty && (!paid || !rdy_empty) && !ret_full;
+  assign dead     = halted_i[fifo];
+  assign bad      = paid && rdy_err && !dead;
+  assign drop     = at_start ? (dead || bad) : drop_q;
+  assign fail     = at_start ? bad : fail_q;
+  // A dropped packet runs through like one that is sent, giving a credit back in place of each flit.
+  assign step     = (!at_start || start) && !(drop && inj_credit_i[cls]);
+  assign tail     = cnt_q + 1'b1 == flits;
+
+  assign pkt_pop      = step && tail;
+  assign rdy_pop      = pkt_pop && paid;
+  assign send_header  = step && cnt_q < 7'(HeaderFlits);
+  assign send_payload = step && cnt_q >= 7'(HeaderFlits);
+  assign load         = step && paid && cnt_q == 7'(HeaderFlits - 1);
+  assign halt_o       = step && at_start && bad;
+  assign halt_fifo_o  = fifo;
+
+  always_comb begin
+    refund = '0;
+    refund[cls] = step && drop;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      cnt_q  <= '0;
+      drop_q <= 1'b0;
+      fail_q <= 1'b0;
+    end else if (step) begin
+      cnt_q  <= tail ? '0 : cnt_q + 1'b1;
+      drop_q <= drop;
+      fail_q <= fail;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (send_header) left_q <= pkt.header.len;
+    else if (send_payload) left_q <= (left_q > 10'(FlitBytes)) ? left_q - 10'(FlitBytes) : '0;
+  end
+
+  logic [FW-1:0] header_flit;
+  if (HeaderFlits == 1) begin : gen_one_header_flit
+    assign header_flit = pkt.header;
+  end else begin : gen_header_flits
+    logic [HeaderFlits-1:0][FW-1:0] header_flits;
+    assign header_flits = pkt.header;
+    assign header_flit  = header_flits[cnt_q[$clog2(HeaderFlits)-1:0]];
+  end
+
+  tx_realign #(.FlitBytes(FlitBytes), .BeatDepth(BeatDepth)) u_realign (
+      .clk_i, .rst_ni, .beat_valid_i(r_valid_i), .beat_data_i(r_data_i),
+      .header_i(send_header), .header_data_i(header_flit), .load_i(load), .shift_i(send_payload), .tail_i(tail),
+      .offset_i(pkt.addr[5:0]), .beats_i(beats_of(pkt.addr[5:0], pkt.header.len)), .left_i(left_q),
+      .pop_o(pop_beat), .data_o(inj_data_o)
+  );
+
+  logic      inj_valid_q, inj_class_q;
+  flit_ctl_t inj_ctl_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      inj_valid_q <= 1'b0;
+      inj_class_q <= 1'b0;
+      inj_ctl_q   <= '0;
+    end else begin
+      inj_valid_q <= step && !drop;
+      if (step && !drop) begin
+        inj_class_q <= cls;
+        inj_ctl_q   <= '{err: 1'b0, tail: tail, head: at_start, dbg: pkt.dbg};
+      end
+    end
+  end
+  assign inj_valid_o = inj_valid_q;
+  assign inj_class_o = inj_class_q;
+  assign inj_ctl_o   = inj_ctl_q;
+
+  // ---- packets that left ------------------------------------------------------------------------
+  tx_retire_t ret_in;
+  assign ret_in = '{fifo: pkt.fifo, kind: pkt.header.kind, last: pkt.header.last, drop: drop, err: fail};
+
+  logic [2:0] unused_ret_level;
+  gyre_fifo #(.Width($bits(tx_retire_t)), .Depth(4)) u_retired (
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(pkt_pop), .data_i(ret_in), .pop_i(retire_valid_o && retire_ready_i),
+      .data_o(retire_o), .empty_o(ret_empty), .full_o(ret_full), .level_o(unused_ret_level)
+  );
+  assign retire_valid_o = !ret_empty;
+
+  assign idle_o = !ar_valid_o && !start && at_start && !inj_valid_q && ret_empty;
+
+`ifndef SYNTHESIS
+  BeatExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> !exp_empty)
+  else $fatal(1, "%m: read data that nobody asked for");
+  CommandFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      cmd_valid_i |-> room_o[cmd_i.header.vclass[0]])
+  else $fatal(1, "%m: command without room");
+  ClassInUse : assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_valid_i |-> !cmd_i.header.vclass[1])
+  else $fatal(1, "%m: class not in use");
+  BurstInPage : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rd_fire |-> 8'(ar_addr_o[11:6]) + ar_len_o < 8'd64)
+  else $fatal(1, "%m: burst crosses 4 KiB");
+  initial begin
+    if (InjDepth < MaxFlits) $fatal(1, "%m: InjDepth of %0d flits does not hold a full packet", InjDepth);
+    if (BeatDepth < 4 * MaxBeats) $fatal(1, "%m: BeatDepth of %0d beats does not hold 4 packets", BeatDepth);
+  end
+`endif
+endmodule
