@@ -1,0 +1,96 @@
+// Receiving half of a link: input register, then in the next cycle sequence number and CRC check. A flit
+// counts only when the other end says Up and this end is in Ack or Up; one that fails the check, and
+// one that comes while the link is down here, is not passed on.
+module link_rx
+  import gyre_pkg::*;
+#(
+    parameter int unsigned FlitBytes = 16,
+    localparam int unsigned FlitW = FlitBytes * 8
+) (
+    input  logic             clk_i,
+    input  logic             rst_ni,
+    input  link_word_t       link_ctl_i,
+    input  logic [FlitW-1:0] link_data_i,
+    input  logic [31:0]      link_dbg_i,
+    input  link_ctl_e        state_i,     // state of this end
+    input  logic             start_i,     // link enters Ack: sequence number and CRC start anew
+    output link_ctl_e        peer_o,      // state of the other end
+    output logic             valid_o,     // good flit
+    output logic [VcW-1:0]   vc_o,
+    output flit_ctl_t        ctl_o,
+    output logic [FlitW-1:0] data_o,
+    output logic             crc_fault_o, // sequence number or CRC differs
+    output logic             discard_o,   // flit came while the link was down
+    output logic             credit_o,
+    output logic [1:0]       credit_vc_o,
+    output logic             busy_o       // a flit or credit is in the input register
+);
+  link_word_t       word_q;
+  logic [FlitW-1:0] data_q;
+  logic [31:0]      dbg_q;
+  logic [7:0]       seq_q;
+  logic [31:0]      crc_q, crc_next;
+  logic [7:0]       check;
+  logic             listening, arrived, good;
+
+  assign peer_o    = word_q.ctl;
+  assign listening = word_q.ctl == LinkUp && (state_i == LinkAck || state_i == LinkUp);
+  assign arrived   = word_q.valid && listening;
+  assign good      = word_q.check == {seq_q, check};
+
+  assign valid_o     = arrived && good;
+  assign crc_fault_o = arrived && !good;
+  assign discard_o   = word_q.valid && !listening;
+  assign vc_o        = word_q.vc;
+  assign ctl_o       = '{err: word_q.err, tail: word_q.tail, head: word_q.head, dbg: dbg_q};
+  assign data_o      = data_q;
+  // Credits return only for flits sent since both ends are up.
+  assign credit_o    = word_q.credit && word_q.ctl == LinkUp && state_i == LinkUp;
+  assign credit_vc_o = word_q.credit_vc[1:0];
+  assign busy_o      = word_q.valid || word_q.credit;
+
+  link_crc #(
+      .FlitBytes(FlitBytes)
+  ) u_crc (
+      .valid_i(arrived),
+      .crc_i  (crc_q),
+      .data_i (data_q),
+      .ctl_i  ({2'b0, word_q.err, word_q.tail, word_q.head, word_q.vc}),
+      .crc_o  (crc_next),
+      .check_o(check)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      word_q <= '0;
+      seq_q  <= '0;
+      crc_q  <= '1;
+    end else begin
+      word_q <= link_ctl_i;
+      if (start_i) begin
+        seq_q <= '0;
+        crc_q <= '1;
+      end else if (arrived) begin
+        seq_q <= seq_q + 1'b1;
+        crc_q <= crc_next;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (link_ctl_i.valid) begin
+      data_q <= link_data_i;
+      dbg_q  <= link_dbg_i;
+    end
+  end
+
+  // Reserved wires; and the third bit of a credit's virtual channel, which is not in use.
+  logic unused_word;
+  assign unused_word = ^{word_q.rsvd, word_q.credit_vc[VcW-1]};
+
+`ifndef SYNTHESIS
+  OneOutcome : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $onehot0({valid_o, crc_fault_o, discard_o}))
+  else $fatal(1, "%m: a flit accepted and dropped");
+`endif
+endmodule

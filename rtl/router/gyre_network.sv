@@ -1,0 +1,297 @@
+// Network of one node: a link unit a port and the torus router between links, injection and ejection paths
+// (HW-3). Virtual-channel wormhole router, dimension-order routes, credits; virtual channel on a link =
+// class * 2 + dateline. Injection path p feeds output p; a packet that came in by link p for this node
+// leaves by ejection path p. A hop takes two cycles beyond the link latency:
+//
+//   posedge t    link input register
+//   posedge t+1  CRC checked, flit in its buffer, route of a head known
+//   posedge t+2  granted: output register of the next link, or ejection FIFO
+//
+// A buffer of `VcDepth` flits covers the credit round trip of 2 L + 4 cycles at link latency L, so that one
+// virtual channel fills a link up to L = (VcDepth - 4) / 2; the handshake is sound up to L = VcDepth - 3.
+// All outputs come from registers, and with no input none of them changes (`idle_o`).
+module gyre_network
+  import gyre_pkg::*;
+#(
+    parameter int unsigned NDim = 3,
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned VcDepth = 64,
+    parameter int unsigned InjDepth = 136,
+    localparam int unsigned P = 2 * NDim,
+    localparam int unsigned FlitW = FlitBytes * 8
+) (
+    input  logic                         clk_i,
+    input  logic                         rst_ni,
+    input  node_cfg_t                    cfg_i,
+    // Links.
+    input  link_word_t                   link_ctl_i   [P],
+    input  logic [FlitW-1:0]             link_data_i  [P],
+    input  logic [31:0]                  link_dbg_i   [P],
+    output link_word_t                   link_ctl_o   [P],
+    output logic [FlitW-1:0]             link_data_o  [P],  // holds while no flit is sent
+    output logic [31:0]                  link_dbg_o   [P],
+    // Injection: the sender keeps the credits, InjDepth flits a path and class.
+    input  logic [P-1:0]                 inj_valid_i,
+    input  logic [P-1:0]                 inj_class_i,       // 0 request, 1 response
+    input  flit_ctl_t                    inj_ctl_i    [P],
+    input  logic [FlitW-1:0]             inj_data_i   [P],
+    output logic [P-1:0][NumClasses-1:0] inj_credit_o,
+    // Ejection.
+    output logic [P-1:0][NumClasses-1:0] ej_valid_o,
+    input  logic [P-1:0][NumClasses-1:0] ej_ready_i,
+    output flit_ctl_t                    ej_ctl_o     [P][NumClasses],
+    output logic [FlitW-1:0]             ej_data_o    [P][NumClasses],
+    // Status.
+    output link_ctl_e                    link_state_o [P],
+    output logic [P-1:0]                 perf_flit_o,       // a flit is on link p
+    output logic [P-1:0][VcW-1:0]        perf_vc_o,         // its virtual channel
+    output logic [P-1:0]                 perf_stall_o,      // a flit waited for credit of output p
+    output error_t                       err_o,
+    output logic                         idle_o
+);
+  if (NDim < 1 || NDim > MaxDim) begin : gen_ndim
+    $fatal(1, "%m: NDim %0d: expected 1 to %0d", NDim, MaxDim);
+  end
+  if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_flit
+    $fatal(1, "%m: FlitBytes %0d: expected 8, 16 or 32", FlitBytes);
+  end
+  if (VcDepth < 4) begin : gen_depth
+    $fatal(1, "%m: VcDepth %0d: expected at least 4", VcDepth);
+  end
+
+  localparam int unsigned ErrSources = 3 * P;
+
+  // Router state by output.
+  logic [P-1:0][NumVc-1:0]      head_ok, body_ok, no_credit;
+  // Requests and grants.
+  logic [P-1:0][NumVc-1:0]      req, read;
+  logic [P-1:0][NumVc-1:0][3:0] req_port;
+  logic [P-1:0]                 pop, eject;
+  logic [P-1:0][NumClasses-1:0] inj_req, inj_read;
+  logic [P-1:0]                 inj_pop;
+  logic [P-1:0][P-1:0]          gnt;
+  // Flits read from each input.
+  logic [1:0]                   in_vc  [P];  // at this input
+  logic [1:0]                   out_vc [P];  // at the next
+  flit_ctl_t                    in_ctl [P];
+  logic [FlitW-1:0]             in_data[P];
+  // Status.
+  logic [P-1:0][P-1:0]          in_stall;
+  logic [P-1:0]                 inj_stall, stall_d, stall_q;
+  logic [P-1:0]                 busy;
+  error_t                       err     [ErrSources];
+  logic [ErrSources-1:0]        err_take;
+
+  router_alloc #(
+      .NDim(NDim)
+  ) u_alloc (
+      .clk_i,
+      .rst_ni,
+      .req_i     (req),
+      .port_i    (req_port),
+      .inj_req_i (inj_req),
+      .read_o    (read),
+      .pop_o     (pop),
+      .eject_o   (eject),
+      .inj_read_o(inj_read),
+      .inj_pop_o (inj_pop),
+      .gnt_o     (gnt)
+  );
+
+  for (genvar p = 0; p < int'(P); p++) begin : gen_port
+    logic             up, down, start, drained, fault;
+    logic             rx_valid;
+    logic [VcW-1:0]   rx_vc;
+    flit_ctl_t        rx_ctl;
+    logic [FlitW-1:0] rx_data;
+    logic             credit;
+    logic [1:0]       credit_vc;
+    logic             send;
+    logic [1:0]       send_vc;
+    flit_ctl_t        send_ctl;
+    logic [FlitW-1:0] send_data;
+    logic [1:0]       inj_vc;
+    flit_ctl_t        inj_ctl;
+    logic [FlitW-1:0] inj_data;
+    logic [NumVc-1:0] ej_head_ok, ej_body_ok;
+    logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
+
+    link_unit #(
+        .FlitBytes (FlitBytes),
+        .PortId    (p),
+        .InitCycles(2 * VcDepth)
+    ) u_link (
+        .clk_i,
+        .rst_ni,
+        .enable_i   (cfg_i.link_enable[p]),
+        .link_ctl_i (link_ctl_i[p]),
+        .link_data_i(link_data_i[p]),
+        .link_dbg_i (link_dbg_i[p]),
+        .link_ctl_o (link_ctl_o[p]),
+        .link_data_o(link_data_o[p]),
+        .link_dbg_o (link_dbg_o[p]),
+        .state_o    (link_state_o[p]),
+        .up_o       (up),
+        .down_o     (down),
+        .start_o    (start),
+        .drained_i  (drained),
+        .fault_i    (fault),
+        .send_i     (send),
+        .send_vc_i  (send_vc),
+        .send_ctl_i (send_ctl),
+        .send_data_i(send_data),
+        .pop_i      (pop[p]),
+        .pop_vc_i   (in_vc[p]),
+        .rx_valid_o (rx_valid),
+        .rx_vc_o    (rx_vc),
+        .rx_ctl_o   (rx_ctl),
+        .rx_data_o  (rx_data),
+        .credit_o   (credit),
+        .credit_vc_o(credit_vc),
+        .err_o      (err[3*p]),
+        .err_take_i (err_take[3*p]),
+        .busy_o     (link_busy)
+    );
+
+    router_input #(
+        .NDim     (NDim),
+        .PortId   (p),
+        .FlitBytes(FlitBytes),
+        .VcDepth  (VcDepth)
+    ) u_input (
+        .clk_i,
+        .rst_ni,
+        .cfg_i,
+        .rx_valid_i  (rx_valid),
+        .rx_vc_i     (rx_vc),
+        .rx_ctl_i    (rx_ctl),
+        .rx_data_i   (rx_data),
+        .link_down_i (down),
+        .fault_o     (fault),
+        .drained_o   (drained),
+        .head_ok_i   (head_ok),
+        .body_ok_i   (body_ok),
+        .no_credit_i (no_credit),
+        .ej_head_ok_i(ej_head_ok),
+        .ej_body_ok_i(ej_body_ok),
+        .req_o       (req[p]),
+        .port_o      (req_port[p]),
+        .stall_o     (in_stall[p]),
+        .read_i      (read[p]),
+        .pop_i       (pop[p]),
+        .in_vc_o     (in_vc[p]),
+        .out_vc_o    (out_vc[p]),
+        .ctl_o       (in_ctl[p]),
+        .data_o      (in_data[p]),
+        .err_o       (err[3*p+1]),
+        .err_take_i  (err_take[3*p+1]),
+        .busy_o      (in_busy)
+    );
+
+    router_inject #(
+        .PortId   (p),
+        .FlitBytes(FlitBytes),
+        .InjDepth (InjDepth)
+    ) u_inject (
+        .clk_i,
+        .rst_ni,
+        .cfg_i,
+        .inj_valid_i (inj_valid_i[p]),
+        .inj_class_i (inj_class_i[p]),
+        .inj_ctl_i   (inj_ctl_i[p]),
+        .inj_data_i  (inj_data_i[p]),
+        .inj_credit_o(inj_credit_o[p]),
+        .head_ok_i   (head_ok[p]),
+        .body_ok_i   (body_ok[p]),
+        .no_credit_i (no_credit[p]),
+        .req_o       (inj_req[p]),
+        .stall_o     (inj_stall[p]),
+        .read_i      (inj_read[p]),
+        .pop_i       (inj_pop[p]),
+        .out_vc_o    (inj_vc),
+        .ctl_o       (inj_ctl),
+        .data_o      (inj_data),
+        .busy_o      (inj_busy)
+    );
+
+    router_output #(
+        .NDim     (NDim),
+        .PortId   (p),
+        .FlitBytes(FlitBytes),
+        .VcDepth  (VcDepth)
+    ) u_output (
+        .clk_i,
+        .rst_ni,
+        .up_i       (up),
+        .start_i    (start),
+        .credit_i   (credit),
+        .credit_vc_i(credit_vc),
+        .head_ok_o  (head_ok[p]),
+        .body_ok_o  (body_ok[p]),
+        .no_credit_o(no_credit[p]),
+        .gnt_i      (gnt[p]),
+        .in_vc_i    (out_vc),
+        .in_ctl_i   (in_ctl),
+        .in_data_i  (in_data),
+        .inj_vc_i   (inj_vc),
+        .inj_ctl_i  (inj_ctl),
+        .inj_data_i (inj_data),
+        .send_o     (send),
+        .vc_o       (send_vc),
+        .ctl_o      (send_ctl),
+        .data_o     (send_data),
+        .err_o      (err[3*p+2]),
+        .err_take_i (err_take[3*p+2]),
+        .busy_o     (out_busy)
+    );
+
+    router_eject #(
+        .FlitBytes(FlitBytes)
+    ) u_eject (
+        .clk_i,
+        .rst_ni,
+        .head_ok_o  (ej_head_ok),
+        .body_ok_o  (ej_body_ok),
+        .push_i     (eject[p]),
+        .push_vc_i  (in_vc[p]),
+        .push_ctl_i (in_ctl[p]),
+        .push_data_i(in_data[p]),
+        .ej_valid_o (ej_valid_o[p]),
+        .ej_ready_i (ej_ready_i[p]),
+        .ej_ctl_o   (ej_ctl_o[p]),
+        .ej_data_o  (ej_data_o[p]),
+        .busy_o     (ej_busy)
+    );
+
+    assign perf_flit_o[p] = link_ctl_o[p].valid;
+    assign perf_vc_o[p]   = link_ctl_o[p].vc;
+    assign busy[p]        = link_busy || in_busy || inj_busy || out_busy || ej_busy;
+  end
+
+  error_arbiter #(
+      .N(ErrSources)
+  ) u_errors (
+      .clk_i,
+      .rst_ni,
+      .err_i (err),
+      .take_o(err_take),
+      .err_o
+  );
+
+  always_comb begin
+    stall_d = inj_stall;
+    for (int unsigned i = 0; i < P; i++) stall_d = stall_d | in_stall[i];
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) stall_q <= '0;
+    else stall_q <= stall_d;
+  end
+
+  assign perf_stall_o = stall_q;
+  assign idle_o       = busy == '0 && stall_q == '0 && !err_o.valid;
+
+  // Routing reads coordinates, sizes and rings; the DMA engine reads the rest.
+  logic unused_cfg;
+  assign unused_cfg = ^{cfg_i.dma_enable, cfg_i.drain, cfg_i.link_enable};
+endmodule

@@ -1,0 +1,91 @@
+// Ejection buffers of one link input: packets for this node, one FIFO a class, valid/ready. A packet holds
+// its FIFO from head to tail, since both dateline virtual channels of a class end here.
+module router_eject
+  import gyre_pkg::*;
+#(
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned Depth = 4,      // flits a class, a power of two
+    localparam int unsigned FlitW = FlitBytes * 8
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    // What can move, by virtual channel of the input.
+    output logic [NumVc-1:0]      head_ok_o,
+    output logic [NumVc-1:0]      body_ok_o,
+    input  logic                  push_i,
+    input  logic [1:0]            push_vc_i,
+    input  flit_ctl_t             push_ctl_i,
+    input  logic [FlitW-1:0]      push_data_i,
+    output logic [NumClasses-1:0] ej_valid_o,
+    input  logic [NumClasses-1:0] ej_ready_i,
+    output flit_ctl_t             ej_ctl_o [NumClasses],
+    output logic [FlitW-1:0]      ej_data_o[NumClasses],
+    output logic                  busy_o
+);
+  localparam int unsigned PtrW = $clog2(Depth);
+
+  if (Depth != 2 ** PtrW || Depth < 4) begin : gen_depth
+    $fatal(1, "%m: Depth %0d: expected a power of two, at least 4", Depth);
+  end
+
+  logic [FlitW-1:0] data_mem[NumClasses*Depth];
+  flit_ctl_t        ctl_mem [NumClasses*Depth];
+
+  logic [NumClasses-1:0][PtrW-1:0] head_q, tail_q;
+  logic [NumClasses-1:0]           valid_q, full_q, held_q;
+  logic                            push_class;
+
+  assign push_class = push_vc_i[1];
+  assign ej_valid_o = valid_q;
+  assign busy_o     = valid_q != '0;
+  for (genvar c = 0; c < int'(NumClasses); c++) begin : gen_class
+    assign head_ok_o[2*c+:2] = {2{!full_q[c] && !held_q[c]}};
+    assign body_ok_o[2*c+:2] = {2{!full_q[c]}};
+    assign ej_ctl_o[c]       = ctl_mem[{1'(c), head_q[c]}];
+    assign ej_data_o[c]      = data_mem[{1'(c), head_q[c]}];
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (push_i) begin
+      data_mem[{push_class, tail_q[push_class]}] <= push_data_i;
+      ctl_mem[{push_class, tail_q[push_class]}]  <= push_ctl_i;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      head_q  <= '0;
+      tail_q  <= '0;
+      valid_q <= '0;
+      full_q  <= '0;
+      held_q  <= '0;
+    end else if (push_i || valid_q != '0) begin
+      if (push_i) begin
+        tail_q[push_class] <= tail_q[push_class] + 1'b1;
+        held_q[push_class] <= !push_ctl_i.tail;
+      end
+      for (int unsigned c = 0; c < NumClasses; c++) begin
+        if (valid_q[c] && ej_ready_i[c]) begin
+          head_q[c] <= head_q[c] + 1'b1;
+          if (!(push_i && push_class == 1'(c))) begin
+            valid_q[c] <= head_q[c] + 1'b1 != tail_q[c];
+            full_q[c]  <= 1'b0;
+          end
+        end else if (push_i && push_class == 1'(c)) begin
+          valid_q[c] <= 1'b1;
+          full_q[c]  <= tail_q[c] + 1'b1 == head_q[c];
+        end
+      end
+    end
+  end
+
+  logic unused_dateline;
+  assign unused_dateline = push_vc_i[0];
+
+`ifndef SYNTHESIS
+  Space : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !full_q[push_class])
+  else $fatal(1, "%m: push into a full buffer");
+  Whole : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> push_ctl_i.head == !held_q[push_class])
+  else $fatal(1, "%m: packets mixed in an ejection buffer");
+`endif
+endmodule
