@@ -334,7 +334,7 @@ pub mod injection_fifo {
         pub const REMOTE_GET: Field = Field::new(1, 1);
         /// Owner: must equal the owner of every source slot. Bits 7:4, read and write.
         pub const OWNER: Field = Field::new(4, 4);
-        /// A completed descriptor sets INT_CAUSE.descriptor. Bit 8, read and write.
+        /// A completed descriptor raises its wake-up event and sets INT_CAUSE.descriptor. Bit 8, read and write.
         pub const IRQ_COMPLETE: Field = Field::new(8, 1);
     }
     /// Status
@@ -403,6 +403,10 @@ pub mod reception_fifo {
         pub const NONEMPTY: Field = Field::new(0, 1);
         /// A packet waited because the ring was full. Bit 1, write 1 to clear.
         pub const FULL: Field = Field::new(1, 1);
+        /// Halted: a packet could not be written to memory. Setting CTRL.enable again ends it. Bit 2, read only.
+        pub const HALTED: Field = Field::new(2, 1);
+        /// Packets have room in the ring and are not committed yet. Bit 3, read only.
+        pub const IN_FLIGHT: Field = Field::new(3, 1);
     }
     /// Threshold
     pub const THRESHOLD: u64 = 0x30;
