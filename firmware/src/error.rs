@@ -43,7 +43,9 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
         expected: &'static str,
     },
     /// A status did not come within the poll limit.
-    #[error("{register}: read {value:#x} after {polls} polls, expected {expected:#x} in the bits {mask:#x}")]
+    #[error(
+        "{register}: read {value:#x} after {polls} polls, expected {expected:#x} in the bits {mask:#x}"
+    )]
     NotInTime {
         /// The register.
         register: Register,
@@ -57,7 +59,9 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
         polls: u32,
     },
     /// A link did not come up within the poll limit.
-    #[error("link {port} ({sign} of dimension {dimension}) is in state {state:?} after {polls} polls, expected Up")]
+    #[error(
+        "link {port} ({sign} of dimension {dimension}) is in state {state:?} after {polls} polls, expected Up"
+    )]
     LinkDown {
         /// Port: 2 * dimension, + 1 for the negative direction.
         port: u8,

@@ -137,11 +137,7 @@ impl<A: RegisterAccess> Node<A> {
     /// [`NodeError::Config`], [`NodeError::Access`].
     pub fn close_injection(&mut self, id: u16) -> Result<(), NodeError<A::Error>> {
         self.check_injection_id(id)?;
-        self.write_checked(
-            Register::injection_ctrl(id),
-            0,
-            inj::ctrl::ENABLE.mask(),
-        )
+        self.write_checked(Register::injection_ctrl(id), 0, inj::ctrl::ENABLE.mask())
     }
 
     /// Sets up and enables reception FIFO `id`; head and tail start at zero.
@@ -183,10 +179,6 @@ impl<A: RegisterAccess> Node<A> {
     /// [`NodeError::Config`], [`NodeError::Access`].
     pub fn close_reception(&mut self, id: u16) -> Result<(), NodeError<A::Error>> {
         self.check_reception_id(id)?;
-        self.write_checked(
-            Register::reception_ctrl(id),
-            0,
-            rec::ctrl::ENABLE.mask(),
-        )
+        self.write_checked(Register::reception_ctrl(id), 0, rec::ctrl::ENABLE.mask())
     }
 }

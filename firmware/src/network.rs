@@ -90,10 +90,7 @@ impl<A: RegisterAccess> Node<A> {
     /// # Errors
     /// [`NodeError::Config`] for a shape the node cannot be part of, [`NodeError::Mismatch`] when a
     /// register does not keep its value, [`NodeError::Access`].
-    pub fn configure_network(
-        &mut self,
-        config: &NetworkConfig,
-    ) -> Result<(), NodeError<A::Error>> {
+    pub fn configure_network(&mut self, config: &NetworkConfig) -> Result<(), NodeError<A::Error>> {
         config.check(self.parameters().dimensions)?;
         let (mut coord, mut size, mut ring) = (0, 0, 0);
         for dimension in 0..MAX_DIM {

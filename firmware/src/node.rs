@@ -206,7 +206,12 @@ impl Parameters {
                 u64::is_power_of_two,
                 "a power of two",
             )? as u8,
-            groups: check("groups", field::GROUPS, |v| (1..=17).contains(&v), "1 to 17")? as u8,
+            groups: check(
+                "groups",
+                field::GROUPS,
+                |v| (1..=17).contains(&v),
+                "1 to 17",
+            )? as u8,
         })
     }
 }

@@ -116,10 +116,7 @@ impl<A: RegisterAccess> Node<A> {
         }
         for flip in [0, u64::MAX] {
             for id in 0..count {
-                self.write(
-                    (column.register)(id),
-                    (pattern(id) ^ flip) & column.mask,
-                )?;
+                self.write((column.register)(id), (pattern(id) ^ flip) & column.mask)?;
             }
             for id in 0..count {
                 self.expect(

@@ -152,11 +152,7 @@ impl Plan {
             ("reception_ring", resources.reception_ring),
         ] {
             if !bytes.is_power_of_two() || !(RING_ALIGN..=RING_MAX).contains(&bytes) {
-                return refuse(
-                    field,
-                    bytes,
-                    "a power of two from 4096 to 1048576 bytes",
-                );
+                return refuse(field, bytes, "a power of two from 4096 to 1048576 bytes");
             }
         }
         if resources.owner > 15 {
@@ -178,7 +174,12 @@ impl Plan {
                 1,
                 u32::from(parameters.reception_fifos) * u32::from(parameters.groups),
             ),
-            ("wake groups", u64::from(resources.wake_first), 1, WAKE_GROUPS),
+            (
+                "wake groups",
+                u64::from(resources.wake_first),
+                1,
+                WAKE_GROUPS,
+            ),
         ] {
             let end = first + count * each;
             if end > u64::from(available) {

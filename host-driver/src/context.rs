@@ -264,15 +264,12 @@ impl<P: Platform> Context<P> {
 
     /// Sleeps until there may be something for `advance` to do, or until `deadline_ps`; returns at once if
     /// there is already. Wakes for packets, completions, work posted by other threads, and callbacks that
-    /// another thread has run; may wake without reason. Call it without the lock.
+    /// another thread has run; may wake without reason. Call it without the lock, never from a callback,
+    /// and call `advance` between two waits: it takes note of the wake-up.
     ///
     /// # Errors
-    /// [`Error::Destroyed`], [`Error::AdvanceInCallback`] from a callback.
+    /// [`Error::Destroyed`].
     pub fn wait(&self, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
-        if self.shared.in_callback.load(Ordering::Acquire) && self.shared.engine.try_lock().is_err()
-        {
-            return Err(Error::AdvanceInCallback);
-        }
         {
             let mut queue = short(&self.shared.queue);
             if queue.destroyed {

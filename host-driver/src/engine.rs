@@ -9,6 +9,7 @@ use crate::client::Plan;
 use crate::context::{Context, ContextInfo, Progress};
 use crate::cost::Op;
 use crate::dispatch::{Arrival, Receive};
+use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::Error;
 use crate::injection::{Completed, InjectionFifo, Outgoing};
@@ -54,7 +55,7 @@ pub(crate) struct Engine<P: Platform> {
     injection: Vec<InjectionFifo<P>>,
     reception: ReceptionFifo<P>,
     arriving: BTreeMap<Origin, Assembly<P>>,
-    /// Bits of the wake cause that are this context's.
+    /// Events of this context's FIFOs in the wake cause.
     events: u64,
     /// Completions have not been looked at since the wake cause was cleared.
     completions_unseen: bool,
@@ -70,7 +71,7 @@ impl<P: Platform> Engine<P> {
     pub fn open(platform: &P, plan: &Plan, info: &ContextInfo) -> Result<Self, Error> {
         let resources = &plan.config.resources;
         let mut node = registers::node(platform)?;
-        let mut events = event::reception(u32::from(info.reception_fifo)) | event::ERROR;
+        let mut events = event::reception(u32::from(info.reception_fifo));
         let mut injection = Vec::new();
         for id in info.injection_fifos.clone() {
             events |= event::injection(u32::from(id));
@@ -89,7 +90,8 @@ impl<P: Platform> Engine<P> {
             resources.reception_ring,
             resources.owner,
         )?;
-        registers::write(platform, registers::wake_mask(info.wake_group), events)?;
+        let mask = events | event::ERROR;
+        registers::write(platform, registers::wake_mask(info.wake_group), mask)?;
         Ok(Self {
             injection,
             reception,
@@ -187,30 +189,49 @@ impl<P: Platform> Engine<P> {
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;
         let blocked = self.injection.iter().any(InjectionFifo::blocked);
-        if packets == 0 || blocked || self.since_completions >= PATIENCE {
-            self.since_completions = 0;
-            self.completions_unseen = false;
-            let mut completed = Vec::new();
-            let mut retired = 0;
-            let mut expected = false;
-            for fifo in &mut self.injection {
-                if fifo.in_flight() > 0 {
-                    expected = true;
-                    retired += fifo.poll(platform, &mut completed)?;
-                }
-            }
-            progress.completed += retired;
-            if woken && packets == 0 && retired == 0 && expected {
-                // Woken for neither: the error event, or a spurious wake-up.
-                for fifo in &mut self.injection {
-                    if fifo.in_flight() > 0 && fifo.check_halt(platform)? {
-                        self.completions_unseen = true;
-                    }
-                }
-            }
-            self.run_completions(context, completed, progress)?;
+        if packets > 0 && !blocked && self.since_completions < PATIENCE {
+            return Ok(());
         }
-        Ok(())
+        self.since_completions = 0;
+        let mut completed = Vec::new();
+        let mut outcome = Ok(());
+        let mut retired = 0;
+        for fifo in &mut self.injection {
+            if fifo.in_flight() > 0 {
+                match fifo.poll(platform, &mut completed) {
+                    Ok(count) => retired += count,
+                    Err(error) => outcome = outcome.and(Err(error)),
+                }
+            }
+        }
+        if woken && packets == 0 && retired == 0 && outcome.is_ok() {
+            outcome = self.check_errors(context, &mut completed);
+        }
+        progress.completed += completed.len();
+        self.completions_unseen = self.injection.iter().any(InjectionFifo::resuming);
+        let called = self.run_completions(context, completed, progress);
+        outcome.and(called)
+    }
+
+    /// Woken for nothing that was expected: looks whether an error is the reason. The error event keeps
+    /// waking the context until this has run.
+    fn check_errors(
+        &mut self,
+        context: &Context<P>,
+        completed: &mut Vec<Completed<P>>,
+    ) -> Result<(), Error> {
+        let platform = context.platform();
+        let cause = registers::wake_cause(context.query().wake_group);
+        if registers::read(platform, cause)? & event::ERROR == 0 {
+            return Ok(());
+        }
+        registers::write(platform, cause, event::ERROR)?;
+        for fifo in &mut self.injection {
+            if fifo.in_flight() > 0 {
+                fifo.check_halt(platform, completed)?;
+            }
+        }
+        self.reception.check_halt(platform)
     }
 
     /// Carries out what has been posted, and starts as many sends as there is room for.
@@ -355,16 +376,20 @@ impl<P: Platform> Engine<P> {
         }
         let origin = (from, envelope.context);
         if header.first {
-            let unfinished = self.arriving.remove(&origin);
-            let started = self.begin(context, packet, task, envelope, progress);
-            if let Some(cut) = unfinished {
-                let error = order("first", 1, 0);
-                fail(context, cut, error, progress)?;
-            }
-            if let Some(assembly) = started? {
-                self.continue_message(context, packet, origin, task, assembly, progress)?;
-            }
-            return Ok(());
+            let cut = self.arriving.remove(&origin);
+            let (target, known) = self.begin(context, packet, task, envelope, progress);
+            let assembly = Assembly {
+                length: header.aux as usize,
+                received: 0,
+                target,
+            };
+            let continued =
+                self.continue_message(context, packet, origin, task, assembly, progress);
+            let failed = match cut {
+                Some(cut) => fail(context, cut, order("first", 1, 0), progress),
+                None => Ok(()),
+            };
+            return known.and(continued).and(failed);
         }
         match self.arriving.remove(&origin) {
             Some(assembly) => {
@@ -374,7 +399,8 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// First packet of a message: asks its dispatch callback.
+    /// First packet of a message: asks its dispatch callback where it goes. A message without callback
+    /// goes nowhere, and the error says so once.
     fn begin(
         &mut self,
         context: &Context<P>,
@@ -382,18 +408,23 @@ impl<P: Platform> Engine<P> {
         task: TaskId,
         envelope: Envelope,
         progress: &mut Progress,
-    ) -> Result<Option<Assembly<P>>, Error> {
+    ) -> (Target<P>, Result<(), Error>) {
         let header = &packet.header;
         let length = header.aux as usize;
         let Some(mut dispatch) = short(&context.shared().dispatch).take(envelope.dispatch) else {
-            return Err(Error::UnknownDispatch {
+            let error = Error::UnknownDispatch {
                 id: envelope.dispatch,
                 origin: task,
                 length,
-            });
+            };
+            return (Target::Nowhere, Err(error));
         };
         let arrival = Arrival {
-            origin: context.endpoint(task, envelope.context)?,
+            origin: Endpoint {
+                client: context.query().endpoint.client,
+                context: envelope.context,
+                task,
+            },
             comm: envelope.comm,
             tag: header.sw1,
             length,
@@ -410,11 +441,7 @@ impl<P: Platform> Engine<P> {
             },
             Receive::Into { into, done } => Target::Buffer { into, done },
         };
-        Ok(Some(Assembly {
-            length,
-            received: 0,
-            target,
-        }))
+        (target, Ok(()))
     }
 
     /// Adds a packet to its message, and ends the message with its last byte.

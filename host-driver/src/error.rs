@@ -158,7 +158,9 @@ pub enum Error {
         id: u8,
     },
     /// A message for a dispatch identifier without callback; it is dropped.
-    #[error("message of {length} bytes from {origin} for dispatch identifier {id}, which has no callback")]
+    #[error(
+        "message of {length} bytes from {origin} for dispatch identifier {id}, which has no callback"
+    )]
     UnknownDispatch {
         /// The identifier.
         id: u8,

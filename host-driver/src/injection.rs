@@ -70,7 +70,8 @@ impl<P: Platform> InjectionFifo<P> {
             size: bytes as u64,
             owner,
             remote_get: false,
-            interrupt: false,
+            // Also the condition for the wake-up event; INT_MASK decides about interrupts.
+            interrupt: true,
         };
         node.open_injection(id, &config)
             .map_err(|cause| Error::SetUp {
@@ -214,17 +215,25 @@ impl<P: Platform> InjectionFifo<P> {
         Ok(count)
     }
 
-    /// Looks whether the FIFO has halted at a descriptor that the DMA engine refuses; if so, notes the
-    /// refusal for its done callback and lets the FIFO go on behind it.
-    pub fn check_halt(&mut self, platform: &P) -> Result<bool, Error> {
+    /// Looks whether the FIFO has halted at a descriptor that the DMA engine refuses; if so, retires what
+    /// came before, notes the refusal for the descriptor's done callback and lets the FIFO skip it.
+    pub fn check_halt(
+        &mut self,
+        platform: &P,
+        completed: &mut Vec<Completed<P>>,
+    ) -> Result<(), Error> {
         let register = Register::injection_status(self.id);
         let value = registers::read(platform, register)?;
-        if !status::HALTED.is_set(value) {
-            return Ok(false);
-        }
+        // The field has 8 bits.
         let code = status::REASON.get(value) as u8;
+        // Halted without a reason yet: the error event follows.
+        if !status::HALTED.is_set(value) || code == u8::from(ErrorReason::None) || self.resuming() {
+            return Ok(());
+        }
         let reason = ErrorReason::try_from(code).map_err(|_| code);
-        match self.in_flight.iter_mut().find(|e| e.refused.is_none()) {
+        // The engine halts when nothing older is in flight: HEAD points at the descriptor.
+        self.poll(platform, completed)?;
+        match self.in_flight.front_mut() {
             Some(entry) => entry.refused = Some(reason),
             None => {
                 return Err(Error::Descriptor {
@@ -233,8 +242,14 @@ impl<P: Platform> InjectionFifo<P> {
                 });
             }
         }
-        registers::write(platform, register, status::HALTED.put(1))?;
-        Ok(true)
+        registers::write(platform, register, status::HALTED.put(1))
+    }
+
+    /// Whether a refused descriptor has not been skipped yet.
+    pub fn resuming(&self) -> bool {
+        self.in_flight
+            .front()
+            .is_some_and(|entry| entry.refused.is_some())
     }
 }
 

@@ -47,6 +47,7 @@ pub use dispatch::{Arrival, DispatchFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use instruction::{DoneFn, Instruction, SendMessage};
+pub use messaging::Messaging;
 
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError, WakeReason,

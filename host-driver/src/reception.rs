@@ -1,6 +1,7 @@
 //! A reception FIFO as its owner uses it: a ring of packets in node memory.
 
 use gyre_firmware::{Node, ReceptionConfig, Register};
+use gyre_layout::registers::reception_fifo::{STATUS, status};
 use gyre_layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, packet_bytes};
 
 use crate::cost::Op;
@@ -126,6 +127,21 @@ impl<P: Platform> ReceptionFifo<P> {
                 Err(error)
             }
         }
+    }
+
+    /// Looks whether the FIFO has halted because packets could not be written to the ring.
+    pub fn check_halt(&self, platform: &P) -> Result<(), Error> {
+        let register = Register::reception(self.id, "reception FIFO STATUS", STATUS);
+        let value = registers::read(platform, register)?;
+        if status::HALTED.is_set(value) {
+            return Err(Error::Register {
+                register: "STATUS",
+                fifo: self.id,
+                value,
+                reason: "halted, a packet could not be written to the ring",
+            });
+        }
+        Ok(())
     }
 
     /// Tells the hardware how far the ring has been consumed.
