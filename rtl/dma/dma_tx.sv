@@ -39,6 +39,7 @@ module dma_tx
     output logic [20:0]                      rget_free_o,
     input  rget_move_t                       rget_alloc_i,
     input  rget_move_t                       rget_commit_i,
+    output logic                             rget_moved_o,
     // Injection; credits: InjDepth flits a path and class
     output logic [NPath-1:0]                 inj_valid_o,
     output logic [NPath-1:0]                 inj_class_o,
@@ -98,7 +99,7 @@ module dma_tx
       .path_halt_i(path_halt), .act_err_valid_i(act_err_valid), .act_err_fifo_i(act_err_fifo),
       .act_err_i(act_err), .retire_valid_i(retire_valid), .retire_i(retire),
       .rget_id_i, .rget_ok_o, .rget_base_o, .rget_size_o, .rget_alloc_o, .rget_free_o, .rget_alloc_i,
-      .rget_commit_i, .desc_done_o, .err_o, .idle_o(table_idle)
+      .rget_commit_i, .rget_moved_o, .desc_done_o, .err_o, .idle_o(table_idle)
   );
 
   // ---- fetch and activation -----------------------------------------------------------------------

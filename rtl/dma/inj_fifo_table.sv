@@ -63,6 +63,7 @@ module inj_fifo_table
     output logic [20:0]          rget_free_o,   // bytes
     input  rget_move_t           rget_alloc_i,
     input  rget_move_t           rget_commit_i,
+    output logic                 rget_moved_o,  // a remote-get ring may have room, or its state changed
     // Events
     output logic [NInj-1:0]      desc_done_o,   // a descriptor completed (FIFOs with CTRL[8])
     output error_t               err_o,
@@ -337,15 +338,20 @@ module inj_fifo_table
   error_t          err_q;
   logic            ret_err;
   logic [FidW-1:0] bad_fifo;
+  logic            moved, moved_q;
 
   assign ret_err  = retire_valid_i && retire_i.err;
   assign bad_fifo = ret_err ? ret_fifo : act_err_fifo_i;
+  assign moved    = (complete && remote_q[ret_fifo]) || (resume && remote_q[res_fifo]) ||
+                    (wr && rq_reg_q == RegCtrl) || (rget_commit_i.valid && rget_commit_i.failed);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      done_q <= '0;
-      err_q  <= '0;
+      done_q  <= '0;
+      err_q   <= '0;
+      moved_q <= 1'b0;
     end else begin
+      moved_q <= moved;
       if (complete || done_q != '0) done_q <= complete ? (NInj'(1) << ret_fifo) & event_q : '0;
       if (ret_err || act_err_valid_i) begin
         // Nothing older is in flight: HEAD is the descriptor at fault.
@@ -357,6 +363,7 @@ module inj_fifo_table
 
   assign desc_done_o = done_q;
   assign err_o       = err_q;
+  assign rget_moved_o = moved_q;
 
   // ---- look-ups ----------------------------------------------------------------------------------
   assign enable_o     = enable_q;
@@ -373,7 +380,8 @@ module inj_fifo_table
   assign rget_alloc_o = {alloc_q[rgl_fifo], 6'b0};
   assign rget_free_o  = {size_q[rgl_fifo] - LvlW'(alloc_q[rgl_fifo] - head_q[rgl_fifo]), 6'b0};
 
-  assign idle_o = !rq_valid_q && !ack_q && !nack_q && resume_req == '0 && done_q == '0 && !err_q.valid;
+  assign idle_o = !rq_valid_q && !ack_q && !nack_q && resume_req == '0 && done_q == '0 && !err_q.valid &&
+                  !moved_q;
 
   logic unused_table;
   assign unused_table = ^{retire_i.kind, rget_alloc_i.failed, rget_alloc_i.bytes[5:0], rget_commit_i.bytes[5:0]};

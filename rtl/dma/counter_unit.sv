@@ -1,0 +1,230 @@
+// Byte counters in memory: 8 B little-endian, decremented by the payload bytes of puts (HW-1). One entry for each
+// counter in work merges the decrements that arrive meanwhile, so a counter is read, lowered and written
+// back by one entry at a time; different counters overlap. `zero_o` pulses when a counter that was written has
+// reached exactly 0 and the write is answered. Below zero the counter wraps: ErrCounterUnderflow. A refused read
+// or write is ErrCounterAccess; the decrement is lost.
+module counter_unit
+  import gyre_pkg::*;
+  import gyre_dma_pkg::*;
+#(
+    parameter int unsigned NPath = 7,
+    parameter logic [AxiIdW-1:0] WriteId = 5'd7,
+    parameter int unsigned NEntry = 8
+) (
+    input  logic                clk_i,
+    input  logic                rst_ni,
+    // decrements
+    input  logic [NPath-1:0]    req_i,
+    input  logic [AddrW-1:0]    req_addr_i  [NPath],   // multiple of 8
+    input  logic [9:0]          req_bytes_i [NPath],
+    output logic [NPath-1:0]    req_ack_o,
+    // reads of 8 B, answered in order
+    output logic                ar_valid_o,
+    input  logic                ar_ready_i,
+    output logic [AddrW-1:0]    ar_addr_o,
+    input  logic                r_valid_i,
+    input  logic [63:0]         r_data_i,
+    input  logic                r_err_i,
+    // write multiplexer
+    output logic                aw_req_o,
+    output axi_addr_t           aw_o,
+    input  logic                aw_gnt_i,
+    input  logic                w_sel_i,
+    input  logic                w_pop_i,
+    output logic [AxiW-1:0]     w_data_o,
+    output logic [AxiBytes-1:0] w_strb_o,
+    input  logic                b_valid_i,
+    input  logic                b_bad_i,
+    output logic                zero_o,
+    output error_t              err_o,     // held until taken
+    input  logic                err_ack_i,
+    output logic                busy_o,    // a decrement is not in memory yet
+    output logic                idle_o
+);
+  localparam int unsigned IdxW = $clog2(NEntry);
+  localparam int unsigned SumW = 32;
+  typedef enum logic [2:0] {StFree, StRead, StReadWait, StWrite, StWriteWait, StError} state_e;
+
+  state_e           st_q   [NEntry];
+  logic [AddrW-1:0] addr_q [NEntry];
+  logic [SumW-1:0]  sum_q  [NEntry];   // bytes not yet taken from the counter in memory
+  logic [63:0]      new_q  [NEntry];
+  err_e             err_q  [NEntry];
+  logic [NEntry-1:0] zero_q;
+
+  // ---- input ---------------------------------------------------------------------------------
+  logic             in_valid_q, in_take, in_load;
+  logic [AddrW-1:0] in_addr_q;
+  logic [9:0]       in_bytes_q;
+  logic [NPath-1:0] gnt;
+  assign in_load = (!in_valid_q || in_take) && req_i != '0;
+  rr_arbiter #(.N(NPath)) u_arb (.clk_i, .rst_ni, .req_i, .advance_i(in_load), .gnt_o(gnt));
+  assign req_ack_o = in_load ? gnt : '0;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) in_valid_q <= 1'b0;
+    else if (in_load || in_take) in_valid_q <= in_load;
+  end
+  always_ff @(posedge clk_i) begin
+    if (in_load) begin
+      for (int unsigned p = 0; p < NPath; p++) begin
+        if (gnt[p]) begin
+          in_addr_q  <= req_addr_i[p];
+          in_bytes_q <= req_bytes_i[p];
+        end
+      end
+    end
+  end
+
+  logic [NEntry-1:0] used, match, want_read, want_write, has_error, first_free, add;
+  for (genvar e = 0; e < NEntry; e++) begin : gen_flags
+    assign used[e]       = st_q[e] != StFree;
+    assign match[e]      = in_valid_q && used[e] && addr_q[e] == in_addr_q;
+    assign want_read[e]  = st_q[e] == StRead;
+    assign want_write[e] = st_q[e] == StWrite;
+    assign has_error[e]  = st_q[e] == StError;
+  end
+  assign first_free = ~used & (used + 1'b1);
+  assign in_take    = in_valid_q && (match != '0 || first_free != '0);
+  assign add        = !in_valid_q ? '0 : match != '0 ? match : first_free;
+
+  function automatic logic [IdxW-1:0] index_of(logic [NEntry-1:0] one_hot);
+    logic [IdxW-1:0] i;
+    i = '0;
+    for (int unsigned e = 0; e < NEntry; e++) if (one_hot[e]) i |= IdxW'(e);
+    return i;
+  endfunction
+
+  // ---- read ------------------------------------------------------------------------------------
+  logic            ar_valid_q, read_start, r_empty, r_full;
+  logic [$clog2(NEntry+1)-1:0] r_level, b_level;
+  logic [IdxW-1:0] read_idx, r_idx, w_idx_q, b_idx, write_idx, err_idx;
+  logic [AddrW-1:0] ar_addr_q;
+  assign read_start = want_read != '0 && (!ar_valid_q || ar_ready_i);
+  assign read_idx   = index_of(want_read & (~want_read + 1'b1));
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) ar_valid_q <= 1'b0;
+    else if (read_start || ar_ready_i) ar_valid_q <= read_start;
+  end
+  always_ff @(posedge clk_i) begin
+    if (read_start) ar_addr_q <= addr_q[read_idx];
+  end
+  assign ar_valid_o = ar_valid_q;
+  assign ar_addr_o  = ar_addr_q;
+  gyre_fifo #(.Width(IdxW), .Depth(NEntry)) u_reads (
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(read_start), .data_i(read_idx),
+      .pop_i(r_valid_i), .data_o(r_idx), .empty_o(r_empty), .full_o(r_full), .level_o(r_level)
+  );
+
+  logic [63:0] lowered;
+  assign lowered = r_data_i - {32'd0, sum_q[r_idx]};
+
+  // ---- write -----------------------------------------------------------------------------------
+  logic w_busy_q, write_start, b_empty, b_full;
+  assign write_idx   = index_of(want_write & (~want_write + 1'b1));
+  assign aw_req_o    = want_write != '0 && !w_busy_q;
+  assign aw_o        = '{addr: {addr_q[write_idx][AddrW-1:6], 6'd0}, len: 8'd0, id: WriteId};
+  assign write_start = aw_gnt_i;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      w_busy_q <= 1'b0;
+      w_idx_q  <= '0;
+    end else if (write_start) begin
+      w_busy_q <= 1'b1;
+      w_idx_q  <= write_idx;
+    end else if (w_pop_i) begin
+      w_busy_q <= 1'b0;
+    end
+  end
+  always_comb begin
+    w_data_o = '0;
+    w_strb_o = '0;
+    if (w_sel_i) begin
+      w_data_o[{addr_q[w_idx_q][5:3], 6'd0}+:64] = new_q[w_idx_q];
+      w_strb_o[{addr_q[w_idx_q][5:3], 3'd0}+:8]  = '1;
+    end
+  end
+  gyre_fifo #(.Width(IdxW), .Depth(NEntry)) u_writes (
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(write_start), .data_i(write_idx),
+      .pop_i(b_valid_i), .data_o(b_idx), .empty_o(b_empty), .full_o(b_full), .level_o(b_level)
+  );
+
+  // ---- errors and events --------------------------------------------------------------------------
+  assign err_idx = index_of(has_error & (~has_error + 1'b1));
+  always_comb begin
+    err_o        = '0;
+    err_o.reason = ErrNone;
+    if (has_error != '0)
+      err_o = '{valid: 1'b1, reason: err_q[err_idx], where: '0, info: {16'd0, addr_q[err_idx]}};
+  end
+  logic zero_q1;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) zero_q1 <= 1'b0;
+    else if (b_valid_i || zero_q1) zero_q1 <= b_valid_i && !b_bad_i && zero_q[b_idx];
+  end
+  assign zero_o = zero_q1;
+
+  // ---- entries -----------------------------------------------------------------------------------
+  for (genvar e = 0; e < NEntry; e++) begin : gen_entry
+    logic            adds, reads, writes, b_here, r_here, finish;
+    logic [SumW-1:0] sum_d;   // with the decrement that arrives now
+    assign adds   = add[e];
+    assign reads  = read_start && read_idx == IdxW'(e);
+    assign r_here = r_valid_i && r_idx == IdxW'(e);
+    assign writes = write_start && write_idx == IdxW'(e);
+    assign b_here = b_valid_i && b_idx == IdxW'(e);
+    assign finish = (b_here && !b_bad_i && err_q[e] == ErrNone) ||
+                    (st_q[e] == StError && err_ack_i && err_idx == IdxW'(e));
+    assign sum_d  = (used[e] ? sum_q[e] : '0) + (adds ? SumW'(in_bytes_q) : '0);
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        st_q[e]   <= StFree;
+        addr_q[e] <= '0;
+        sum_q[e]  <= '0;
+        new_q[e]  <= '0;
+        err_q[e]  <= ErrNone;
+        zero_q[e] <= 1'b0;
+      end else if (adds || reads || r_here || writes || b_here || finish) begin
+        sum_q[e] <= sum_d;
+        if (adds && !used[e]) begin
+          addr_q[e] <= in_addr_q;
+          st_q[e]   <= StRead;
+          err_q[e]  <= ErrNone;
+        end
+        if (reads) st_q[e] <= StReadWait;
+        if (r_here) begin
+          sum_q[e]  <= adds ? SumW'(in_bytes_q) : '0;
+          new_q[e]  <= lowered;
+          zero_q[e] <= lowered == '0;
+          err_q[e]  <= r_err_i ? ErrCounterAccess
+                     : r_data_i < {32'd0, sum_q[e]} ? ErrCounterUnderflow : ErrNone;
+          st_q[e]   <= r_err_i ? StError : StWrite;
+        end
+        if (writes) st_q[e] <= StWriteWait;
+        if (b_here && !finish) begin
+          st_q[e] <= StError;
+          if (b_bad_i) err_q[e] <= ErrCounterAccess;
+        end
+        if (finish) begin
+          st_q[e]  <= sum_d != '0 ? StRead : StFree;
+          err_q[e] <= ErrNone;
+        end
+      end
+    end
+  end
+
+  assign busy_o = in_valid_q || used != '0;
+  assign idle_o = req_i == '0 && !in_take && want_read == '0 && want_write == '0 && has_error == '0 &&
+                  !ar_valid_q && !w_busy_q && !zero_q1;
+  logic unused_flags;
+  assign unused_flags = ^{r_empty, b_empty, r_full, b_full, r_level, b_level};
+
+`ifndef SYNTHESIS
+  OneEntry : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(match))
+  else $fatal(1, "%m: one counter in two entries");
+  Aligned : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q |-> in_addr_q[2:0] == '0)
+  else $fatal(1, "%m: counter address not a multiple of 8");
+  NoZero : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q |-> in_bytes_q != '0)
+  else $fatal(1, "%m: decrement by zero");
+`endif
+endmodule

@@ -1,0 +1,232 @@
+// Receive side of the DMA engine (HW-1): one reception path per ejection path of the network and one for the
+// loop-back, a shared resolver, the reception FIFOs, the commit queue and the counter unit.
+// The paths work whenever packets come: slots and FIFOs that software has not enabled refuse them.
+module dma_rx
+  import gyre_pkg::*;
+  import gyre_dma_pkg::*;
+#(
+    parameter int unsigned NDim = 3,
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned NRec = 16,
+    parameter int unsigned NAxi = 2,
+    localparam int unsigned NPath = 2 * NDim + 1,
+    localparam int unsigned FW = FlitBytes * 8
+) (
+    input  logic                             clk_i,
+    input  logic                             rst_ni,
+    input  coord_t                           coord_i,
+    // ejection, path NPath-1 is the loop-back
+    input  logic [NPath-1:0][NumClasses-1:0] ej_valid_i,
+    output logic [NPath-1:0][NumClasses-1:0] ej_ready_o,
+    input  flit_ctl_t                        ej_ctl_i  [NPath][NumClasses],
+    input  logic [FW-1:0]                    ej_data_i [NPath][NumClasses],
+    // registers of the reception FIFOs (offsets from 0x800)
+    input  logic                             reg_req_i,
+    input  logic                             reg_we_i,
+    input  logic [9:0]                       reg_addr_i,
+    input  logic [63:0]                      reg_wdata_i,
+    output logic                             reg_ack_o,
+    output logic                             reg_err_o,
+    output logic [63:0]                      reg_rdata_o,
+    // slots: target and counter
+    output logic [MaxFifoId-1:0]             slot_id_o,
+    input  slot_t                            slot_i,
+    output logic [MaxFifoId-1:0]             ctr_id_o,
+    input  slot_t                            ctr_slot_i,
+    // remote-get injection FIFOs; rget_moved_i pulses after a ring may have gained room or changed state
+    output logic [MaxFifoId-1:0]             rget_id_o,
+    input  logic                             rget_ok_i,
+    input  logic [AddrW-1:0]                 rget_base_i,
+    input  logic [20:0]                      rget_size_i,
+    input  logic [31:0]                      rget_alloc_i,
+    input  logic [20:0]                      rget_free_i,
+    output rget_move_t                       rget_alloc_o,
+    output rget_move_t                       rget_commit_o,
+    input  logic                             rget_moved_i,
+    // counter reads
+    output logic                             ctr_ar_valid_o,
+    input  logic                             ctr_ar_ready_i,
+    output logic [AddrW-1:0]                 ctr_ar_addr_o,
+    input  logic                             ctr_r_valid_i,
+    input  logic [63:0]                      ctr_r_data_i,
+    input  logic                             ctr_r_err_i,
+    // memory writes: path p on master p % NAxi, counters on master 0
+    output logic [NAxi-1:0]                  aw_valid_o,
+    input  logic [NAxi-1:0]                  aw_ready_i,
+    output axi_addr_t                        aw_o     [NAxi],
+    output logic [NAxi-1:0]                  w_valid_o,
+    input  logic [NAxi-1:0]                  w_ready_i,
+    output logic [AxiW-1:0]                  w_data_o [NAxi],
+    output logic [AxiBytes-1:0]              w_strb_o [NAxi],
+    output logic [NAxi-1:0]                  w_last_o,
+    input  logic [NAxi-1:0]                  b_valid_i,
+    input  axi_b_t                           b_i      [NAxi],
+    // events: one-cycle pulses
+    output logic [15:0]                      committed_o,  // reception FIFO
+    output logic                             threshold_o,
+    output logic                             zero_o,       // a counter
+    output logic [7:0]                       pkt_o,        // accepted packets by kind
+    // errors, held until taken
+    output error_t                           err_o,
+    input  logic                             err_ack_i,
+    output logic                             busy_o,       // something taken is not in memory yet
+    output logic                             idle_o
+);
+  // ---- paths --------------------------------------------------------------------------------------
+  logic [NPath-1:0] req [NumClasses];
+  logic [NPath-1:0] gnt [NumClasses];
+  rx_req_t          req_request  [NPath];
+  rx_req_t          req_response [NPath];
+  logic [NPath-1:0] res_valid;
+  logic             res_response, retry;
+  rx_res_t          res;
+
+  logic [NPath-1:0]    aw_req, aw_gnt, w_sel, w_pop, w_last, b_valid, b_bad;
+  axi_addr_t           aw     [NPath];
+  logic [AxiW-1:0]     w_data [NPath];
+  logic [AxiBytes-1:0] w_strb [NPath];
+  logic [31:0]         w_dbg  [NPath];
+
+  logic [NPath-1:0]   done, done_failed, ctr_valid, ctr_ack, path_idle, path_busy;
+  logic [CommitW-1:0] done_index [NPath];
+  logic [AddrW-1:0]   ctr_addr   [NPath];
+  logic [9:0]         ctr_bytes  [NPath];
+
+  localparam int unsigned NErr = NPath + 1;   // and the counter unit
+  error_t          err [NErr];
+  logic [NErr-1:0] err_valid, err_gnt;
+
+  for (genvar p = 0; p < NPath; p++) begin : gen_path
+    localparam int unsigned Master = p % NAxi;
+    logic [NumClasses-1:0] p_req, p_gnt;
+    assign req[0][p] = p_req[0];
+    assign req[1][p] = p_req[1];
+    assign p_gnt     = {gnt[1][p], gnt[0][p]};
+    assign b_valid[p] = b_valid_i[Master] && b_i[Master].id == AxiIdW'(p);
+    assign b_bad[p]   = b_i[Master].resp != AxiOkay;
+    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p))) u_path (
+        .clk_i, .rst_ni, .coord_i, .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
+        .ej_ctl_i(ej_ctl_i[p]), .ej_data_i(ej_data_i[p]),
+        .req_o(p_req), .req_request_o(req_request[p]), .req_response_o(req_response[p]), .gnt_i(p_gnt),
+        .res_valid_i(res_valid[p]), .res_response_i(res_response), .res_i(res), .retry_i(retry),
+        .aw_req_o(aw_req[p]), .aw_o(aw[p]), .aw_gnt_i(aw_gnt[p]), .w_sel_i(w_sel[p]), .w_pop_i(w_pop[p]),
+        .w_data_o(w_data[p]), .w_strb_o(w_strb[p]), .w_last_o(w_last[p]), .w_dbg_o(w_dbg[p]),
+        .b_valid_i(b_valid[p]), .b_bad_i(b_bad[p]),
+        .done_o(done[p]), .done_index_o(done_index[p]), .done_failed_o(done_failed[p]),
+        .ctr_valid_o(ctr_valid[p]), .ctr_addr_o(ctr_addr[p]), .ctr_bytes_o(ctr_bytes[p]),
+        .ctr_ack_i(ctr_ack[p]), .err_o(err[p]), .err_ack_i(err_ack_i && err_gnt[p]), .busy_o(path_busy[p]),
+        .idle_o(path_idle[p])
+    );
+  end
+
+  // ---- places in memory --------------------------------------------------------------------------
+  logic                 rec_ok, rec_fits, rec_alloc, rec_wait, rec_retry, commit_room, commit_push, commit_rget;
+  logic [MaxFifoId-1:0] rec_id;
+  logic [9:0]           rec_bytes;
+  logic [AddrW-1:0]     rec_addr;
+  logic [AddrW-13:0]    rec_next_page;
+  logic [CommitW-1:0]   commit_index;
+  rec_move_t            rec_commit;
+  logic                 committed, resolve_idle, rec_idle, commit_idle, commit_busy;
+
+  rx_resolve #(.NPath(NPath)) u_resolve (
+      .clk_i, .rst_ni, .req_i(req), .req_request_i(req_request), .req_response_i(req_response), .gnt_o(gnt),
+      .res_valid_o(res_valid), .res_response_o(res_response), .res_o(res),
+      .slot_id_o, .slot_i, .ctr_id_o, .ctr_slot_i,
+      .rec_id_o(rec_id), .rec_bytes_o(rec_bytes), .rec_ok_i(rec_ok), .rec_fits_i(rec_fits),
+      .rec_addr_i(rec_addr), .rec_next_page_i(rec_next_page), .rec_alloc_o(rec_alloc), .rec_wait_o(rec_wait),
+      .rget_id_o, .rget_ok_i, .rget_base_i, .rget_size_i, .rget_alloc_i, .rget_free_i, .rget_alloc_o,
+      .commit_room_i(commit_room), .commit_index_i(commit_index), .commit_push_o(commit_push),
+      .commit_rget_o(commit_rget), .pkt_o, .idle_o(resolve_idle)
+  );
+  rec_fifo_table #(.NRec(NRec)) u_rec (
+      .clk_i, .rst_ni, .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o, .reg_err_o, .reg_rdata_o,
+      .look_id_i(rec_id), .look_bytes_i(rec_bytes), .look_ok_o(rec_ok), .look_fits_o(rec_fits),
+      .look_addr_o(rec_addr), .look_next_page_o(rec_next_page), .alloc_i(rec_alloc), .wait_i(rec_wait),
+      .commit_i(rec_commit), .committed_o(committed), .threshold_o, .retry_o(rec_retry), .idle_o(rec_idle)
+  );
+  rx_commit #(.NPath(NPath)) u_commit (
+      .clk_i, .rst_ni, .push_i(commit_push), .push_rget_i(commit_rget), .push_id_i(rec_id),
+      .push_bytes_i(commit_rget ? rget_alloc_o.bytes : rec_bytes), .push_index_o(commit_index),
+      .room_o(commit_room), .done_i(done), .done_index_i(done_index), .done_failed_i(done_failed),
+      .rec_commit_o(rec_commit), .rget_commit_o, .busy_o(commit_busy), .idle_o(commit_idle)
+  );
+  assign committed_o = committed ? 16'(1 << rec_commit.id[3:0]) : '0;
+  assign retry       = rec_retry || rget_moved_i;
+
+  // ---- counters -----------------------------------------------------------------------------------
+  localparam logic [AxiIdW-1:0] CtrWriteId = AxiIdW'(NPath);
+  logic                c_aw_req, c_aw_gnt, c_w_sel, c_w_pop, ctr_idle, ctr_busy;
+  axi_addr_t           c_aw;
+  logic [AxiW-1:0]     c_w_data;
+  logic [AxiBytes-1:0] c_w_strb;
+  counter_unit #(.NPath(NPath), .WriteId(CtrWriteId)) u_counter (
+      .clk_i, .rst_ni, .req_i(ctr_valid), .req_addr_i(ctr_addr), .req_bytes_i(ctr_bytes), .req_ack_o(ctr_ack),
+      .ar_valid_o(ctr_ar_valid_o), .ar_ready_i(ctr_ar_ready_i), .ar_addr_o(ctr_ar_addr_o),
+      .r_valid_i(ctr_r_valid_i), .r_data_i(ctr_r_data_i), .r_err_i(ctr_r_err_i),
+      .aw_req_o(c_aw_req), .aw_o(c_aw), .aw_gnt_i(c_aw_gnt), .w_sel_i(c_w_sel), .w_pop_i(c_w_pop),
+      .w_data_o(c_w_data), .w_strb_o(c_w_strb),
+      .b_valid_i(b_valid_i[0] && b_i[0].id == CtrWriteId), .b_bad_i(b_i[0].resp != AxiOkay),
+      .zero_o, .err_o(err[NPath]), .err_ack_i(err_ack_i && err_gnt[NPath]), .busy_o(ctr_busy),
+      .idle_o(ctr_idle)
+  );
+
+  // ---- write masters ------------------------------------------------------------------------------
+  logic [NAxi-1:0] mux_idle;
+  for (genvar m = 0; m < NAxi; m++) begin : gen_master
+    localparam int unsigned NWay = (NPath - m + NAxi - 1) / NAxi;  // paths
+    localparam int unsigned N    = NWay + (m == 0 ? 1 : 0);
+    logic [N-1:0]        x_req, x_gnt, x_sel, x_pop, x_last;
+    axi_addr_t           x_aw   [N];
+    logic [AxiW-1:0]     x_data [N];
+    logic [AxiBytes-1:0] x_strb [N];
+    logic [31:0]         x_dbg  [N];
+    for (genvar w = 0; w < NWay; w++) begin : gen_way
+      localparam int unsigned Path = m + w * NAxi;
+      assign x_req[w]     = aw_req[Path];
+      assign x_aw[w]      = aw[Path];
+      assign x_data[w]    = w_data[Path];
+      assign x_strb[w]    = w_strb[Path];
+      assign x_last[w]    = w_last[Path];
+      assign x_dbg[w]     = w_dbg[Path];
+      assign aw_gnt[Path] = x_gnt[w];
+      assign w_sel[Path]  = x_sel[w];
+      assign w_pop[Path]  = x_pop[w];
+    end
+    if (m == 0) begin : gen_counter
+      assign x_req[NWay]  = c_aw_req;
+      assign x_aw[NWay]   = c_aw;
+      assign x_data[NWay] = c_w_data;
+      assign x_strb[NWay] = c_w_strb;
+      assign x_last[NWay] = 1'b1;
+      assign x_dbg[NWay]  = '0;
+      assign c_aw_gnt     = x_gnt[NWay];
+      assign c_w_sel      = x_sel[NWay];
+      assign c_w_pop      = x_pop[NWay];
+    end
+    axi_write_mux #(.N(N)) u_mux (
+        .clk_i, .rst_ni, .aw_req_i(x_req), .aw_i(x_aw), .aw_gnt_o(x_gnt), .w_sel_o(x_sel), .w_pop_o(x_pop),
+        .w_data_i(x_data), .w_strb_i(x_strb), .w_last_i(x_last), .w_dbg_i(x_dbg),
+        .m_aw_valid_o(aw_valid_o[m]), .m_aw_ready_i(aw_ready_i[m]), .m_aw_o(aw_o[m]),
+        .m_w_valid_o(w_valid_o[m]), .m_w_ready_i(w_ready_i[m]), .m_w_data_o(w_data_o[m]),
+        .m_w_strb_o(w_strb_o[m]), .m_w_last_o(w_last_o[m]), .idle_o(mux_idle[m])
+    );
+  end
+
+  // ---- errors ---------------------------------------------------------------------------------------
+  for (genvar s = 0; s < NErr; s++) begin : gen_err
+    assign err_valid[s] = err[s].valid;
+  end
+  rr_arbiter #(.N(NErr)) u_err (
+      .clk_i, .rst_ni, .req_i(err_valid), .advance_i(err_ack_i && err_valid != '0), .gnt_o(err_gnt)
+  );
+  always_comb begin
+    err_o        = '0;
+    err_o.reason = ErrNone;
+    for (int unsigned s = 0; s < NErr; s++) if (err_gnt[s]) err_o = err[s];
+  end
+
+  assign busy_o = path_busy != '0 || commit_busy || ctr_busy;
+  assign idle_o = (&path_idle) && resolve_idle && rec_idle && commit_idle && ctr_idle && (&mux_idle) &&
+                  err_valid == '0 && !retry;
+endmodule

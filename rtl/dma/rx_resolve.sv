@@ -1,0 +1,182 @@
+// Finds the place in memory of every received packet: slot look-up with rights and bounds for puts, ring
+// allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
+// grant to answer; responses first, so they never wait for requests.
+//   put:        ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
+//   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
+//   remote get: ErrPktInjFifo, or blocked while the ring is full
+module rx_resolve
+  import gyre_pkg::*;
+  import gyre_dma_pkg::*;
+#(
+    parameter int unsigned NPath = 7
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    // requests; [0] requests (after collection), [1] responses (before collection)
+    input  logic [NPath-1:0]     req_i   [NumClasses],
+    input  rx_req_t              req_request_i  [NPath],
+    input  rx_req_t              req_response_i [NPath],
+    output logic [NPath-1:0]     gnt_o   [NumClasses],
+    // answers
+    output logic [NPath-1:0]     res_valid_o,   // one-hot
+    output logic                 res_response_o,
+    output rx_res_t              res_o,
+    // slots
+    output logic [MaxFifoId-1:0] slot_id_o,
+    input  slot_t                slot_i,
+    output logic [MaxFifoId-1:0] ctr_id_o,
+    input  slot_t                ctr_slot_i,
+    // reception FIFOs
+    output logic [MaxFifoId-1:0] rec_id_o,
+    output logic [9:0]           rec_bytes_o,
+    input  logic                 rec_ok_i,
+    input  logic                 rec_fits_i,
+    input  logic [AddrW-1:0]     rec_addr_i,
+    input  logic [AddrW-13:0]    rec_next_page_i,
+    output logic                 rec_alloc_o,
+    output logic                 rec_wait_o,
+    // remote-get injection FIFOs
+    output logic [MaxFifoId-1:0] rget_id_o,
+    input  logic                 rget_ok_i,
+    input  logic [AddrW-1:0]     rget_base_i,
+    input  logic [20:0]          rget_size_i,
+    input  logic [31:0]          rget_alloc_i,
+    input  logic [20:0]          rget_free_i,
+    output rget_move_t           rget_alloc_o,
+    // commit queue
+    input  logic                 commit_room_i,
+    input  logic [CommitW-1:0]   commit_index_i,
+    output logic                 commit_push_o,
+    output logic                 commit_rget_o,
+    // accepted packets by kind, one-cycle pulses
+    output logic [7:0]           pkt_o,
+    output logic                 idle_o
+);
+  // ---- stage 1: choose ------------------------------------------------------------------------
+  logic [NPath-1:0] want, gnt;
+  logic             response;
+  assign response = req_i[1] != '0;
+  assign want     = response ? req_i[1] : (commit_room_i ? req_i[0] : '0);
+
+  rr_arbiter #(.N(NPath)) u_arb (
+      .clk_i, .rst_ni, .req_i(want), .advance_i(want != '0), .gnt_o(gnt)
+  );
+  assign gnt_o[0] = response ? '0 : gnt;
+  assign gnt_o[1] = response ? gnt : '0;
+
+  logic [NPath-1:0] path_q;    // zero: nothing in this stage
+  logic             response_q;
+  rx_req_t          r_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      path_q     <= '0;
+      response_q <= 1'b0;
+    end else if (gnt != '0 || path_q != '0) begin
+      path_q     <= gnt;
+      response_q <= response;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (gnt != '0) begin
+      for (int unsigned p = 0; p < NPath; p++) begin
+        if (gnt[p]) r_q <= response ? req_response_i[p] : req_request_i[p];
+      end
+    end
+  end
+
+  // ---- stage 2: look up, check, allocate --------------------------------------------------------
+  rx_res_t res_d;
+  logic    active, fits;
+  logic [OffsetW:0]  end_off, ctr_end;
+  logic [AddrW-1:0]  put_addr, ctr_addr;
+  logic [AddrW-13:0] rget_page;
+  logic [20:12]      rget_mask;
+  assign active      = path_q != '0;
+  assign slot_id_o   = r_q.target;
+  assign ctr_id_o    = r_q.ctr_slot;
+  assign rec_id_o    = r_q.target;
+  assign rec_bytes_o = rx_ring_bytes(1'b1, r_q.len);
+  assign rget_id_o   = r_q.target;
+
+  always_comb begin
+    res_d     = '0;
+    fits      = 1'b0;
+    end_off   = '0;
+    ctr_end   = '0;
+    put_addr  = '0;
+    ctr_addr  = '0;
+    rget_page = rget_base_i[AddrW-1:12];
+    rget_mask = '0;
+    res_d.err = ErrNone;
+    if (active) begin
+      res_d.commit = commit_index_i;
+      if (response_q) begin
+        end_off         = {1'b0, r_q.offset} + {31'd0, r_q.len};
+        ctr_end         = {16'd0, r_q.ctr_offset, 3'd0} + (OffsetW + 1)'(8);
+        put_addr        = slot_i.base + {8'd0, r_q.offset};
+        ctr_addr        = ctr_slot_i.base + {23'd0, r_q.ctr_offset, 3'd0};
+        res_d.addr      = put_addr;
+        res_d.next_page = put_addr[AddrW-1:12] + 1'b1;
+        res_d.ctr_valid = r_q.ctr_valid;
+        res_d.ctr_addr  = ctr_addr;
+        if (!slot_i.valid || !slot_i.write)                res_d.err = ErrPktSlot;
+        else if (end_off > {1'b0, slot_i.limit})           res_d.err = ErrPktBounds;
+        else if (r_q.ctr_valid && (!ctr_slot_i.valid || !ctr_slot_i.atomic ||
+                 ctr_end > {1'b0, ctr_slot_i.limit} || ctr_addr[2:0] != '0))
+                                                           res_d.err = ErrPktCounter;
+        fits = 1'b1;
+      end else if (r_q.mem_fifo) begin
+        res_d.addr      = rec_addr_i;
+        res_d.next_page = rec_next_page_i;
+        if (!rec_ok_i) res_d.err = ErrPktRecFifo;
+        fits = rec_fits_i;
+      end else begin
+        rget_mask       = rget_size_i[20:12] - 1'b1;
+        res_d.addr      = {rget_page + {28'd0, rget_alloc_i[19:12] & rget_mask[19:12]}, rget_alloc_i[11:0]};
+        res_d.next_page = rget_page + {28'd0, (rget_alloc_i[19:12] + 1'b1) & rget_mask[19:12]};
+        if (!rget_ok_i) res_d.err = ErrPktInjFifo;
+        fits = {11'd0, r_q.len} <= rget_free_i;
+      end
+      res_d.ok      = res_d.err == ErrNone && fits;
+      res_d.blocked = res_d.err == ErrNone && !fits;
+    end
+  end
+  logic unused_bits;
+  assign unused_bits = ^{rget_base_i[11:0], rget_size_i[11:0], rget_alloc_i[31:20], rget_mask[20],
+                         slot_i.read, slot_i.atomic, slot_i.remote_read, slot_i.owner,
+                         ctr_slot_i.read, ctr_slot_i.write, ctr_slot_i.remote_read, ctr_slot_i.owner};
+
+  assign commit_push_o = res_d.ok && !response_q;
+  assign commit_rget_o = !r_q.mem_fifo;
+  assign rec_alloc_o   = commit_push_o && r_q.mem_fifo;
+  assign rec_wait_o    = res_d.blocked && r_q.mem_fifo;
+  assign rget_alloc_o  = '{valid: commit_push_o && !r_q.mem_fifo, failed: 1'b0,
+                           id: r_q.target, bytes: r_q.len};
+  assign pkt_o         = !res_d.ok ? '0 : response_q ? 8'(1 << KindPut)
+                       : r_q.mem_fifo ? 8'(1 << KindMemFifo) : 8'(1 << KindRemoteGet);
+
+  // ---- answer --------------------------------------------------------------------------------------
+  logic [NPath-1:0] res_valid_q;
+  logic             res_response_q;
+  rx_res_t          res_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) res_valid_q <= '0;
+    else if (active || res_valid_q != '0) res_valid_q <= path_q;
+  end
+  always_ff @(posedge clk_i) begin
+    if (active) begin
+      res_q          <= res_d;
+      res_response_q <= response_q;
+    end
+  end
+  assign res_valid_o    = res_valid_q;
+  assign res_response_o = res_response_q;
+  assign res_o          = res_q;
+  assign idle_o         = want == '0 && !active && res_valid_q == '0;
+
+`ifndef SYNTHESIS
+  ResponseNeverBlocked : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      active && response_q |-> !res_d.blocked)
+  else $fatal(1, "%m: a response was blocked");
+`endif
+endmodule

@@ -1,0 +1,124 @@
+// Writes of one path on their way: packets in issue order, each with one or two bursts. Responses of one id
+// come back in order; the oldest packet retires when all its responses are there: a request is reported to the
+// commit queue, a put decrements its byte counter. A failed write is reported as ErrWrite; a failed put
+// decrements nothing.
+module rx_retire
+  import gyre_pkg::*;
+  import gyre_dma_pkg::*;
+#(
+    parameter int unsigned Depth = 8
+) (
+    input  logic               clk_i,
+    input  logic               rst_ni,
+    input  logic               push_i,
+    input  rx_write_t          push_data_i,
+    input  logic               push_two_i,     // two bursts
+    output logic               room_o,
+    // write responses of this path's id
+    input  logic               b_valid_i,
+    input  logic               b_bad_i,
+    // requests: commit queue
+    output logic               done_o,
+    output logic [CommitW-1:0] done_index_o,
+    output logic               done_failed_o,
+    // puts: counter unit
+    output logic               ctr_valid_o,
+    output logic [AddrW-1:0]   ctr_addr_o,
+    output logic [9:0]         ctr_bytes_o,
+    input  logic               ctr_ack_i,
+    // errors, held until taken
+    output error_t             err_o,
+    input  logic               err_ack_i,
+    output logic               busy_o,
+    output logic               idle_o
+);
+  localparam int unsigned PtrW = $clog2(Depth);
+  if (Depth != (1 << PtrW)) begin : gen_bad_depth
+    $fatal(1, "%m: Depth must be a power of two");
+  end
+
+  typedef struct packed {
+    logic                 two;
+    logic                 response;
+    logic                 ctr;
+    logic [MaxFifoId-1:0] target;
+    logic [9:0]           len;
+    logic [AddrW-1:0]     addr;
+    logic [CommitW-1:0]   commit;
+    logic [AddrW-1:0]     ctr_addr;
+  } entry_t;
+
+  entry_t           entry [Depth];
+  entry_t           oldest;
+  logic [PtrW-1:0]  tail_q, resp_q, head_q;   // next free, waits for responses, oldest
+  logic [PtrW:0]    level_q, ready_q;         // all, of these with all responses
+  logic             first_q;                  // first of two responses is there
+  logic [Depth-1:0] failed_q;
+  logic             complete, failed, retire;
+
+  assign oldest   = entry[head_q];
+  assign complete = b_valid_i && (!entry[resp_q].two || first_q);
+  assign failed   = failed_q[head_q];
+  assign room_o   = level_q != (PtrW + 1)'(Depth);
+
+  always_comb begin
+    retire        = 1'b0;
+    done_o        = 1'b0;
+    ctr_valid_o   = 1'b0;
+    err_o         = '0;
+    err_o.reason  = ErrNone;
+    if (ready_q != '0) begin
+      ctr_valid_o = !failed && oldest.response && oldest.ctr;
+      if (failed) err_o = '{valid: 1'b1, reason: ErrWrite, where: oldest.target, info: {16'd0, oldest.addr}};
+      retire      = failed ? err_ack_i : !ctr_valid_o || ctr_ack_i;
+      done_o      = retire && !oldest.response;
+    end
+  end
+  assign done_index_o  = oldest.commit;
+  assign done_failed_o = failed;
+  assign ctr_addr_o    = oldest.ctr_addr;
+  assign ctr_bytes_o   = oldest.len;
+  assign busy_o        = level_q != '0;
+  assign idle_o        = ready_q == '0;
+
+  always_ff @(posedge clk_i) begin
+    if (push_i)
+      entry[tail_q] <= '{two: push_two_i, response: push_data_i.response, ctr: push_data_i.ctr_valid,
+                         target: push_data_i.target, len: push_data_i.len, addr: push_data_i.addr,
+                         commit: push_data_i.commit, ctr_addr: push_data_i.ctr_addr};
+  end
+  logic unused_bits;
+  assign unused_bits = ^{push_data_i, oldest.two};
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      tail_q   <= '0;
+      resp_q   <= '0;
+      head_q   <= '0;
+      level_q  <= '0;
+      ready_q  <= '0;
+      first_q  <= 1'b0;
+      failed_q <= '0;
+    end else begin
+      if (push_i) tail_q <= tail_q + 1'b1;
+      if (push_i != retire) level_q <= push_i ? level_q + 1'b1 : level_q - 1'b1;
+      if (complete != retire) ready_q <= complete ? ready_q + 1'b1 : ready_q - 1'b1;
+      if (b_valid_i) begin
+        first_q <= !complete;
+        if (b_bad_i) failed_q[resp_q] <= 1'b1;
+        if (complete) resp_q <= resp_q + 1'b1;
+      end
+      if (retire) begin
+        head_q           <= head_q + 1'b1;
+        failed_q[head_q] <= 1'b0;
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  ResponseExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) b_valid_i |-> level_q > ready_q)
+  else $fatal(1, "%m: write response without a write");
+  NoOverflow : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> room_o)
+  else $fatal(1, "%m: too many writes");
+`endif
+endmodule
