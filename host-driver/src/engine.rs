@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gyre_layout::{Descriptor, Kind, MAX_PAYLOAD_BYTES, Source, event};
+use gyre_layout::{Coord, Descriptor, Kind, MAX_PAYLOAD_BYTES, Source, event};
 
 use crate::buffer::BufferRange;
 use crate::client::Plan;
@@ -282,8 +282,7 @@ impl<P: Platform> Engine<P> {
         let descriptor = Descriptor::memory_fifo(to.node, source, target)
             .with_software(envelope.pack(), send.tag)
             .with_message_id(message);
-        // One FIFO for all messages to a node, so that they stay in order.
-        let lane = to.node.0.iter().map(|&c| usize::from(c)).sum::<usize>() % self.injection.len();
+        let lane = lane(to.node, self.injection.len());
         self.injection[lane].enqueue(Outgoing {
             descriptor,
             data: send.data,
@@ -499,6 +498,15 @@ impl<P: Platform> Engine<P> {
         };
         deliver(context, done, result, progress)
     }
+}
+
+/// Which of `lanes` injection FIFOs carries the messages to `node`: always the same, so that they stay in
+/// order, and spread over neighbours.
+fn lane(node: Coord, lanes: usize) -> usize {
+    let mixed = node.0.iter().fold(0_u32, |hash, &c| {
+        (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
+    });
+    (mixed >> 16) as usize % lanes
 }
 
 /// Ends a message with an error.

@@ -9,12 +9,15 @@ use crate::platform::Platform;
 /// Done callback: called once, by the thread that advances the context.
 pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
 
+/// A function that the context calls from `advance`.
+pub type CallFn<P> = Box<dyn FnOnce(&Context<P>)>;
+
 /// One entry of a context's work queue.
 pub enum Instruction<P: Platform> {
     /// Send a message to an endpoint.
     Send(SendMessage<P>),
     /// Call a function from `advance`, in order with the other instructions.
-    Call(Box<dyn FnOnce(&Context<P>)>),
+    Call(CallFn<P>),
 }
 
 /// SEND: an active message that the dispatch callback `dispatch` of the destination receives.

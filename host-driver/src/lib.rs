@@ -46,7 +46,7 @@ pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use instruction::{DoneFn, Instruction, SendMessage};
+pub use instruction::{CallFn, DoneFn, Instruction, SendMessage};
 pub use messaging::Messaging;
 
 pub use platform::{

@@ -1,0 +1,774 @@
+//! Contexts on the test double: post, advance, dispatch, done, back-pressure, locks, misuse.
+
+mod double;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use double::{Double, Process, config};
+use gyre_driver::{
+    Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Instruction, Op,
+    Platform, Receive, Resources, SendMessage, TaskId, WakeReason, advancev,
+};
+use gyre_layout::ErrorReason;
+
+const HELLO: u8 = 7;
+
+fn small() -> Resources {
+    Resources {
+        injection_ring: 4096,
+        reception_ring: 4096,
+        ..Resources::default()
+    }
+}
+
+fn pattern(length: usize, seed: usize) -> Vec<u8> {
+    (0..length)
+        .map(|i| (i * 31 + seed * 7 + i / 256) as u8)
+        .collect()
+}
+
+/// Messages that arrived whole: (origin, tag, bytes).
+type Log = Rc<RefCell<Vec<(u32, u32, Vec<u8>)>>>;
+
+/// Logs every message: short ones from the immediate data, long ones by asynchronous receive.
+fn log_messages(context: &Context<Process>, log: &Log) {
+    let log = Rc::clone(log);
+    let dispatch = move |context: &Context<Process>, arrival: &Arrival<'_>| {
+        let (origin, tag) = (arrival.origin.task().0, arrival.tag);
+        if let Some(data) = arrival.immediate {
+            log.borrow_mut().push((origin, tag, data.to_vec()));
+            return Receive::Consumed;
+        }
+        let into = context.platform().buffer(&vec![0; arrival.length]);
+        let (copy, log) = (into.clone(), Rc::clone(&log));
+        Receive::Into {
+            into,
+            done: Some(Box::new(move |_, result| {
+                result.expect("it fits");
+                let mut data = vec![0; copy.len()];
+                copy.read(0, &mut data).expect("it fits");
+                log.borrow_mut().push((origin, tag, data));
+            })),
+        }
+    };
+    context
+        .set_dispatch(HELLO, Box::new(dispatch))
+        .expect("first use");
+}
+
+fn message(context: &Context<Process>, to: u32, tag: u32, data: &[u8]) -> SendMessage<Process> {
+    let destination = context.endpoint(TaskId(to), 0).expect("task exists");
+    let buffer = context.platform().buffer(data);
+    SendMessage {
+        tag,
+        ..SendMessage::new(destination, HELLO, buffer)
+    }
+}
+
+/// Advances everything until nothing happens.
+fn settle(machine: &Double, contexts: &[Context<Process>]) {
+    loop {
+        let moved = machine.step();
+        let progress = advancev(contexts, 1).expect("no error");
+        if !moved && progress.is_idle() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn ep4_messages_of_every_length_arrive_whole() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], Resources::default());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let lengths = [0, 1, 31, 32, 33, 511, 512, 513, 1024, 1500, 40_000];
+    for (tag, &length) in lengths.iter().enumerate() {
+        let send = message(&contexts[0], 1, tag as u32, &pattern(length, tag));
+        contexts[0].send(send).expect("valid");
+    }
+    settle(&machine, &contexts);
+    let expected: Vec<_> = (0..lengths.len())
+        .map(|tag| (0, tag as u32, pattern(lengths[tag], tag)))
+        .collect();
+    assert_eq!(*log.borrow(), expected);
+}
+
+#[test]
+fn ep4_self_send_takes_the_same_path() {
+    let machine = Double::new(1, 1);
+    let contexts = machine.contexts(&[0, 0], small());
+    let log = Log::default();
+    log_messages(&contexts[0], &log);
+    let own = message(&contexts[0], 0, 1, &pattern(700, 1));
+    contexts[0].send(own).expect("valid");
+    let neighbour = message(&contexts[1], 0, 2, &pattern(700, 2));
+    contexts[1].send(neighbour).expect("valid");
+    settle(&machine, &contexts);
+    let mut got = log.borrow().clone();
+    got.sort();
+    assert_eq!(got, [(0, 1, pattern(700, 1)), (1, 2, pattern(700, 2))]);
+}
+
+#[test]
+fn ep4_interleaved_senders_are_put_together_by_origin() {
+    for seed in 1..20 {
+        let machine = Double::new(4, seed);
+        let nodes = [0, 1, 2, 3, 1, 2];
+        let contexts = machine.contexts(&nodes, small());
+        let log = Log::default();
+        log_messages(&contexts[0], &log);
+        for (task, context) in contexts.iter().enumerate() {
+            for tag in 0..5 {
+                let data = pattern(900 + 300 * tag, task * 10 + tag);
+                let send = message(context, 0, tag as u32, &data);
+                context.send(send).expect("valid");
+            }
+        }
+        settle(&machine, &contexts);
+        let mut got = log.borrow().clone();
+        // Of one origin in the order sent.
+        for task in 0..nodes.len() as u32 {
+            let tags: Vec<_> = got.iter().filter(|m| m.0 == task).map(|m| m.1).collect();
+            assert_eq!(tags, [0, 1, 2, 3, 4]);
+        }
+        got.sort();
+        for (index, (task, tag, data)) in got.iter().enumerate() {
+            assert_eq!((index / 5, index % 5), (*task as usize, *tag as usize));
+            let seed = *task as usize * 10 + *tag as usize;
+            assert_eq!(*data, pattern(900 + 300 * *tag as usize, seed));
+        }
+    }
+}
+
+#[test]
+fn ep3_full_rings_hold_back_and_lose_nothing() {
+    let machine = Double::new(2, 3);
+    // 64 descriptors, 7 full packets.
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let done = Rc::new(Cell::new(0));
+    for tag in 0..300_u32 {
+        let counter = Rc::clone(&done);
+        let send = SendMessage {
+            local_done: Some(Box::new(move |_, result| {
+                result.expect("sent");
+                counter.set(counter.get() + 1);
+            })),
+            ..message(&contexts[0], 1, tag, &pattern(600, tag as usize))
+        };
+        contexts[0]
+            .send(send)
+            .expect("posting never fails for lack of room");
+    }
+    let started = contexts[0].advance(1).expect("no error").started;
+    assert_eq!(started, 64, "as many as the ring holds");
+    machine.settle();
+    assert!(machine.full_waits() > 0, "the reception ring was full");
+    settle(&machine, &contexts);
+    assert_eq!(done.get(), 300);
+    let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+    assert_eq!(tags, (0..300).collect::<Vec<_>>());
+    assert!(
+        log.borrow()
+            .iter()
+            .all(|m| m.2 == pattern(600, m.1 as usize))
+    );
+}
+
+#[test]
+fn ep4_local_done_comes_when_the_data_has_been_read_and_not_before() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let done = Rc::new(Cell::new(false));
+    let flag = Rc::clone(&done);
+    let send = SendMessage {
+        local_done: Some(Box::new(move |_, _| flag.set(true))),
+        ..message(&contexts[0], 1, 0, &pattern(1000, 1))
+    };
+    contexts[0].send(send).expect("valid");
+    contexts[0].advance(5).expect("no error");
+    assert!(!done.get(), "nothing has been read");
+    machine.step();
+    contexts[0].advance(5).expect("no error");
+    assert!(!done.get(), "the second packet has not been read");
+    machine.step();
+    contexts[0].advance(5).expect("no error");
+    assert!(done.get());
+}
+
+#[test]
+fn ep4_callbacks_may_start_operations() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let pongs = Rc::new(Cell::new(0));
+    let count = Rc::clone(&pongs);
+    contexts[0]
+        .set_dispatch(
+            HELLO,
+            Box::new(move |context, arrival| {
+                count.set(count.get() + 1);
+                if arrival.tag > 0 {
+                    let next = message(context, 1, arrival.tag - 1, b"ping");
+                    context.send(next).expect("callbacks may post");
+                }
+                Receive::Consumed
+            }),
+        )
+        .expect("first use");
+    contexts[1]
+        .set_dispatch(
+            HELLO,
+            Box::new(move |context, arrival| {
+                let pong = message(context, 0, arrival.tag, b"pong");
+                context.send(pong).expect("callbacks may post");
+                Receive::Consumed
+            }),
+        )
+        .expect("first use");
+    let first = message(&contexts[0], 1, 9, b"ping");
+    contexts[0].send(first).expect("valid");
+    settle(&machine, &contexts);
+    assert_eq!(pongs.get(), 10);
+}
+
+#[test]
+fn ep4_callbacks_may_not_advance() {
+    let machine = Double::new(1, 1);
+    let contexts = machine.contexts(&[0], small());
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let answers = Rc::clone(&seen);
+    contexts[0]
+        .post(Instruction::Call(Box::new(move |context| {
+            answers.borrow_mut().push(context.advance(1));
+            answers
+                .borrow_mut()
+                .push(context.destroy().map(|()| Default::default()));
+        })))
+        .expect("valid");
+    contexts[0].advance(1).expect("the outer advance goes on");
+    assert_eq!(
+        *seen.borrow(),
+        [Err(Error::AdvanceInCallback), Err(Error::AdvanceInCallback)]
+    );
+}
+
+#[test]
+fn ep3_another_thread_may_post_but_not_advance_without_the_lock() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let first = message(&contexts[0], 1, 0, b"first");
+    contexts[0].send(first).expect("valid");
+
+    // The hook runs in the middle of `advance`, where another thread of the node would.
+    let (other, answers) = (contexts[0].clone(), Rc::new(RefCell::new(Vec::new())));
+    let seen = Rc::clone(&answers);
+    let mut sent = false;
+    machine.set_hook(move |op| {
+        if op == Op::Descriptor && !sent {
+            sent = true;
+            assert!(!other.trylock(), "the lock is taken");
+            seen.borrow_mut().push(other.advance(1));
+            let second = message(&other, 1, 1, b"second");
+            other.send(second).expect("posting needs no lock");
+        }
+    });
+    contexts[0].lock();
+    contexts[0].advance(1).expect("undisturbed");
+    contexts[0].unlock().expect("held");
+    machine.clear_hook();
+    assert_eq!(*answers.borrow(), [Err(Error::Busy)]);
+    assert!(contexts[0].trylock(), "the lock is free again");
+    assert_eq!(contexts[0].unlock(), Ok(()));
+    assert_eq!(contexts[0].unlock(), Err(Error::NotLocked));
+    settle(&machine, &contexts);
+    let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+    assert_eq!(tags, [0, 1]);
+}
+
+#[test]
+fn ep3_wait_sleeps_only_when_nothing_is_left_to_do() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    for context in &contexts {
+        context.advance(1).expect("no error");
+        assert_eq!(context.wait(Some(1)), Ok(WakeReason::Deadline), "idle");
+    }
+    let send = message(&contexts[0], 1, 0, &pattern(100, 0));
+    contexts[0].send(send).expect("valid");
+    assert_eq!(contexts[0].wait(None), Ok(WakeReason::Wake), "posted work");
+    contexts[0].advance(1).expect("no error");
+    // Sleeps until the packet is there; the double moves packets meanwhile.
+    assert_eq!(contexts[1].wait(None), Ok(WakeReason::Wake));
+    let before = machine.register_reads();
+    let progress = contexts[1].advance(1).expect("no error");
+    assert_eq!(progress.packets, 1);
+    assert_eq!(machine.register_reads() - before, 1, "TAIL only");
+    assert_eq!(contexts[1].wait(Some(1)), Ok(WakeReason::Deadline));
+    // The sender is woken for its completion.
+    assert_eq!(contexts[0].wait(None), Ok(WakeReason::Wake));
+    assert_eq!(contexts[0].advance(1).expect("no error").completed, 1);
+}
+
+#[test]
+fn ep3_driven_by_wake_ups_alone_everything_arrives() {
+    for seed in 1..10 {
+        let machine = Double::new(2, seed);
+        let contexts = machine.contexts(&[0, 1], small());
+        let log = Log::default();
+        log_messages(&contexts[1], &log);
+        let done = Rc::new(Cell::new(0));
+        for tag in 0..200 {
+            let counter = Rc::clone(&done);
+            let send = SendMessage {
+                local_done: Some(Box::new(move |_, _| counter.set(counter.get() + 1))),
+                ..message(&contexts[0], 1, tag, &pattern(700, 0))
+            };
+            contexts[0].send(send).expect("valid");
+        }
+        // Each context advances only after a wake-up, in turn; a lost wake-up ends the loop early.
+        loop {
+            let mut asleep = 0;
+            for context in &contexts {
+                if context.wait(Some(1)).expect("no error") == WakeReason::Wake {
+                    context.advance(1).expect("no error");
+                } else {
+                    asleep += 1;
+                }
+            }
+            if asleep == contexts.len() && !machine.step() {
+                break;
+            }
+        }
+        assert_eq!((log.borrow().len(), done.get()), (200, 200));
+    }
+}
+
+#[test]
+fn ep3_a_post_wakes_the_thread_that_waits() {
+    let machine = Double::new(1, 1);
+    let contexts = machine.contexts(&[0], small());
+    contexts[0].advance(1).expect("no error");
+    // The double's wait returns a deadline when nothing moves: the poster runs in between.
+    let (other, mut posted) = (contexts[0].clone(), false);
+    let process = machine.process(0);
+    let group = contexts[0].query().wake_group;
+    let notified = process.wait(group, Some(1));
+    assert_eq!(notified, WakeReason::Deadline);
+    machine.set_hook(move |op| {
+        if op == Op::Advance && !posted {
+            posted = true;
+            other
+                .post(Instruction::Call(Box::new(|_| ())))
+                .expect("valid");
+        }
+    });
+    contexts[0].advance(1).expect("no error");
+    machine.clear_hook();
+    assert_eq!(
+        contexts[0].wait(Some(1)),
+        Ok(WakeReason::Deadline),
+        "done within the turn"
+    );
+}
+
+#[test]
+fn ep1_endpoints_name_client_task_and_context() {
+    let machine = Double::new(2, 1);
+    let tasks = machine.tasks(&[0, 1]);
+    let two = |task, id, resources| {
+        let config = ClientConfig {
+            id,
+            contexts: 2,
+            ..config(&tasks, task, resources)
+        };
+        Client::create(&machine.process(task as usize), config)
+            .expect("the double has the resources")
+    };
+    let clients = [two(0, 1, small()), two(1, 1, small())];
+    // A second client beside the first one, with its own share.
+    let beside = Resources {
+        injection_first: 4,
+        reception_first: 4,
+        wake_first: 4,
+        ..small()
+    };
+    let others = [two(0, 2, beside), two(1, 2, beside)];
+    let contexts: Vec<_> = clients
+        .iter()
+        .chain(&others)
+        .flat_map(|client| (0..2).map(|c| client.create_context(c).expect("free")))
+        .collect();
+    let logs: Vec<Log> = contexts.iter().map(|_| Log::default()).collect();
+    for (context, log) in contexts.iter().zip(&logs) {
+        log_messages(context, log);
+    }
+    // Cross-talk: context 0 of task 0 to context 1 of task 1, in both clients.
+    for (client, sender) in [(&clients[0], &contexts[0]), (&others[0], &contexts[4])] {
+        let endpoint = client.endpoint(TaskId(1), 1).expect("exists");
+        assert_eq!((endpoint.task(), endpoint.context_offset()), (TaskId(1), 1));
+        let data = sender.platform().buffer(b"over there");
+        sender
+            .send(SendMessage::new(endpoint, HELLO, data))
+            .expect("valid");
+    }
+    settle(&machine, &contexts);
+    let counts: Vec<_> = logs.iter().map(|log| log.borrow().len()).collect();
+    assert_eq!(counts, [0, 0, 0, 1, 0, 0, 0, 1]);
+
+    assert_eq!(
+        contexts[0].send(SendMessage::new(
+            others[0].endpoint(TaskId(1), 0).expect("exists"),
+            HELLO,
+            BufferRange::empty()
+        )),
+        Err(Error::ForeignEndpoint {
+            expected: 1,
+            found: 2
+        })
+    );
+    assert!(matches!(
+        clients[0].endpoint(TaskId(2), 0),
+        Err(Error::UnknownTask { .. })
+    ));
+    assert!(matches!(
+        clients[0].endpoint(TaskId(1), 2),
+        Err(Error::UnknownContext { offset: 2, .. })
+    ));
+    assert!(matches!(
+        clients[0].create_context(1),
+        Err(Error::ContextExists { offset: 1, .. })
+    ));
+}
+
+#[test]
+fn ep2_missing_and_taken_resources_are_clear_errors() {
+    let machine = Double::new(1, 1);
+    let process = machine.process(0);
+    let seventeen = machine.tasks(&[0; 17]);
+    let refused = Client::create(&process, config(&seventeen, 0, small())).err();
+    assert_eq!(
+        refused.map(|e| e.to_string()).as_deref(),
+        Some(
+            "client `test`: reception FIFOs 0..17 are needed for 17 processes with 1 contexts, the node has 16"
+        )
+    );
+    let one = machine.tasks(&[0]);
+    let odd = Resources {
+        reception_ring: 5000,
+        ..small()
+    };
+    assert!(matches!(
+        Client::create(&process, config(&one, 0, odd)).err(),
+        Some(Error::Config {
+            field: "reception_ring",
+            value: 5000,
+            ..
+        })
+    ));
+    // Two clients with the same share: the second finds the FIFOs in use.
+    let create = || Client::create(&process, config(&one, 0, small())).expect("the FIFOs exist");
+    let (first, second) = (create(), create());
+    let context = first.create_context(0).expect("free");
+    assert!(matches!(second.create_context(0), Err(Error::SetUp { .. })));
+    context.destroy().expect("at rest");
+    assert_eq!(context.advance(1), Err(Error::Destroyed));
+    assert_eq!(
+        context.post(Instruction::Call(Box::new(|_| ()))),
+        Err(Error::Destroyed)
+    );
+    second.create_context(0).expect("free again");
+}
+
+#[test]
+fn ep3_a_context_with_work_left_is_not_destroyed() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let send = message(&contexts[0], 1, 0, &pattern(600, 0));
+    contexts[0].send(send).expect("valid");
+    let left = |posted, in_flight| {
+        Err(Error::WorkLeft {
+            posted,
+            waiting: 0,
+            in_flight,
+            arriving: 0,
+        })
+    };
+    assert_eq!(contexts[0].destroy(), left(1, 0));
+    contexts[0].advance(1).expect("no error");
+    assert_eq!(contexts[0].destroy(), left(0, 1));
+    machine.step();
+    contexts[1].advance(1).expect("no error");
+    assert!(matches!(
+        contexts[1].destroy(),
+        Err(Error::WorkLeft { arriving: 1, .. })
+    ));
+    machine.settle();
+    contexts[1].advance(1).expect("no error");
+    contexts[0].destroy().expect("at rest");
+    contexts[1].destroy().expect("at rest");
+}
+
+#[test]
+fn ep4_what_the_eager_protocol_cannot_do_is_refused() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let send = SendMessage {
+        remote_done: Some(Box::new(|_, _| ())),
+        ..message(&contexts[0], 1, 0, b"data")
+    };
+    assert!(matches!(
+        contexts[0].send(send),
+        Err(Error::Unsupported { .. })
+    ));
+}
+
+#[test]
+fn x5_a_message_without_callback_is_an_error_once_and_the_next_arrives() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let lost = SendMessage {
+        dispatch: HELLO + 1,
+        ..message(&contexts[0], 1, 0, &pattern(1500, 0))
+    };
+    contexts[0].send(lost).expect("valid");
+    let next = message(&contexts[0], 1, 1, b"next");
+    contexts[0].send(next).expect("valid");
+    contexts[0].advance(1).expect("no error");
+    machine.settle();
+    assert_eq!(
+        contexts[1].advance(1),
+        Err(Error::UnknownDispatch {
+            id: HELLO + 1,
+            origin: TaskId(0),
+            length: 1500
+        })
+    );
+    settle(&machine, &contexts);
+    assert_eq!(*log.borrow(), [(0, 1, b"next".to_vec())]);
+}
+
+#[test]
+fn x5_a_message_longer_than_its_receive_is_an_error_of_that_receive() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let results = Rc::new(RefCell::new(Vec::new()));
+    let into = machine.process(1).buffer(&[0x55; 1000]);
+    let (buffer, seen) = (into.clone(), Rc::clone(&results));
+    contexts[1]
+        .set_dispatch(
+            HELLO,
+            Box::new(move |_, _| {
+                let seen = Rc::clone(&seen);
+                Receive::Into {
+                    into: buffer.clone(),
+                    done: Some(Box::new(move |_, result| seen.borrow_mut().push(result))),
+                }
+            }),
+        )
+        .expect("first use");
+    for length in [1001, 1000] {
+        let send = message(&contexts[0], 1, 0, &pattern(length, 4));
+        contexts[0].send(send).expect("valid");
+        settle(&machine, &contexts);
+        let mut bytes = vec![0; 1000];
+        into.read(0, &mut bytes).expect("it fits");
+        let expected = if length > 1000 {
+            vec![0x55; 1000]
+        } else {
+            pattern(length, 4)
+        };
+        assert_eq!(bytes, expected);
+    }
+    let too_long = Error::MessageTooLong {
+        message: 1001,
+        receive: 1000,
+    };
+    assert_eq!(*results.borrow(), [Err(too_long), Ok(())]);
+}
+
+#[test]
+fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let results = Rc::new(RefCell::new(Vec::new()));
+    for tag in 0..5 {
+        let seen = Rc::clone(&results);
+        let mut send = message(&contexts[0], 1, tag, &pattern(700, 0));
+        if tag == 2 {
+            let foreign = machine.process(0).alloc_in_slot(700, 9);
+            send.data = BufferRange::whole(Arc::new(foreign));
+        }
+        send.local_done = Some(Box::new(move |_, result| {
+            seen.borrow_mut().push((tag, result));
+        }));
+        contexts[0].send(send).expect("valid");
+    }
+    // Driven by wake-ups: the error has to wake the context.
+    loop {
+        let mut asleep = 0;
+        for context in &contexts {
+            if context.wait(Some(1)).expect("no error") == WakeReason::Wake {
+                context.advance(1).expect("no error");
+            } else {
+                asleep += 1;
+            }
+        }
+        if asleep == contexts.len() && !machine.step() {
+            break;
+        }
+    }
+    let refused = Error::Descriptor {
+        fifo: 0,
+        reason: Ok(ErrorReason::DescSlot),
+    };
+    let expected: Vec<_> = (0..5)
+        .map(|tag| {
+            (
+                tag,
+                if tag == 2 {
+                    Err(refused.clone())
+                } else {
+                    Ok(())
+                },
+            )
+        })
+        .collect();
+    assert_eq!(*results.borrow(), expected);
+    let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+    assert_eq!(tags, [0, 1, 3, 4]);
+}
+
+#[test]
+fn x5_a_halted_reception_fifo_is_reported() {
+    let machine = Double::new(1, 1);
+    let contexts = machine.contexts(&[0], small());
+    contexts[0].advance(1).expect("no error");
+    machine.halt_reception(0, 0);
+    assert_eq!(contexts[0].wait(None), Ok(WakeReason::Wake));
+    assert!(matches!(
+        contexts[0].advance(1),
+        Err(Error::Register {
+            register: "STATUS",
+            ..
+        })
+    ));
+}
+
+#[test]
+fn ep2_several_injection_fifos_keep_a_flow_in_order() {
+    for seed in 1..10 {
+        let machine = Double::new(5, seed);
+        let resources = Resources {
+            injection_per_context: 3,
+            ..small()
+        };
+        let contexts = machine.contexts(&[0, 1, 2, 3, 4], resources);
+        let logs: Vec<Log> = contexts.iter().map(|_| Log::default()).collect();
+        for (context, log) in contexts.iter().zip(&logs) {
+            log_messages(context, log);
+        }
+        for tag in 0..40 {
+            for to in 0..5 {
+                let send = message(&contexts[0], to, tag, &pattern(tag as usize * 30, 0));
+                contexts[0].send(send).expect("valid");
+            }
+        }
+        settle(&machine, &contexts);
+        for log in &logs {
+            let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+            assert_eq!(tags, (0..40).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn every_operation_of_the_message_path_is_charged() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    for tag in 0..10 {
+        let send = message(&contexts[0], 1, tag, &pattern(1000, 0));
+        contexts[0].send(send).expect("valid");
+    }
+    let before = machine.process(0).now_ps();
+    settle(&machine, &contexts);
+    assert!(machine.process(0).now_ps() > before);
+    assert_eq!(machine.charged(Op::Post), 10);
+    assert_eq!(machine.charged(Op::Start), 10);
+    assert_eq!(machine.charged(Op::Descriptor), 10);
+    assert_eq!(machine.charged(Op::Retire), 10);
+    assert_eq!(machine.charged(Op::Packet), 20);
+    // 512 B and 488 B: 16 chunks each.
+    assert_eq!(machine.charged(Op::CopyChunk), 320);
+    // One dispatch and one done callback a message.
+    assert_eq!(machine.charged(Op::Callback), 20);
+    let accesses = machine.register_reads() + machine.register_writes();
+    assert_eq!(machine.charged(Op::Register), accesses);
+}
+
+#[test]
+fn head_of_the_reception_ring_is_written_in_batches() {
+    let machine = Double::new(2, 1);
+    let resources = Resources {
+        reception_ring: 1 << 16,
+        ..small()
+    };
+    let contexts = machine.contexts(&[0, 1], resources);
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    for tag in 0..20 {
+        let send = message(&contexts[0], 1, tag, b"small");
+        contexts[0].send(send).expect("valid");
+    }
+    contexts[0].advance(1).expect("no error");
+    machine.settle();
+    assert_eq!(contexts[1].advance(1).expect("no error").packets, 20);
+    assert_eq!(machine.head_writes(1, 0), 1);
+}
+
+#[test]
+fn buffers_outlive_the_context_that_has_them_in_flight() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let send = message(&contexts[0], 1, 0, &pattern(1000, 5));
+    contexts[0].send(send).expect("valid");
+    contexts[0].advance(1).expect("no error");
+    let [sender, receiver]: [_; 2] = contexts.try_into().unwrap_or_else(|_| unreachable!());
+    drop(sender);
+    machine.settle();
+    receiver.advance(1).expect("no error");
+    assert_eq!(*log.borrow(), [(0, 0, pattern(1000, 5))]);
+}
+
+#[test]
+fn buffer_ranges_stay_inside_their_buffer() {
+    let machine = Double::new(1, 1);
+    let buffer = Arc::new(machine.process(0).alloc(100, 64).expect("there is memory"));
+    assert!(BufferRange::new(Arc::clone(&buffer), 60, 41).is_err());
+    assert!(BufferRange::new(Arc::clone(&buffer), usize::MAX, 2).is_err());
+    let range = BufferRange::new(Arc::clone(&buffer), 60, 40).expect("inside");
+    assert!(range.write(39, &[1, 2]).is_err());
+    range.write(39, &[1]).expect("inside");
+    let mut byte = [0];
+    buffer.read(99, &mut byte).expect("inside");
+    assert_eq!(byte, [1]);
+}

@@ -1,0 +1,750 @@
+//! Test double of a machine: nodes with the registers of the DMA engine and memory-FIFO delivery
+//! between them, in host memory. It is no model of the hardware's timing; it is there to drive the
+//! driver through every order of events, by seed, and to plant faults.
+
+#![allow(dead_code)] // each test uses its part
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gyre_driver::{
+    AllocError, BusError, BusErrorKind, Client, ClientConfig, Context, CostTable, DmaBuffer, Op,
+    Platform, PlatformLock, RangeError, Resources, TaskId, TaskMap, WakeReason,
+};
+use gyre_layout::registers::{
+    base_slot, group_page, injection_fifo as inj, node, page, reception_fifo as rec, wake,
+    wake_group,
+};
+use gyre_layout::{
+    Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Header, ID_MAGIC, ID_VERSION, Kind,
+    MAX_PAYLOAD_BYTES, VClass, event, packet_bytes,
+};
+
+/// The slot that covers all memory of a node, and its base.
+pub const SLOT: u16 = 3;
+const SLOT_BASE: u64 = 0x8000;
+const MEMORY: usize = 16 << 20;
+const FREED: u8 = 0xdd;
+
+/// A planted fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Packet number n (counted over the machine) is lost.
+    LosePacket(u64),
+    /// Packet number n arrives twice.
+    DoublePacket(u64),
+    /// A payload byte of packet number n is flipped.
+    FlipByte(u64),
+    /// HEAD moves when a descriptor starts instead of when its data has been read.
+    EarlyHead,
+    /// TAIL of reception FIFOs reads 32 bytes too far while data is there.
+    TailBeyond,
+    /// No wake-up events.
+    NoWake,
+}
+
+/// A first packet put into a reception FIFO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit {
+    pub node: usize,
+    pub fifo: u16,
+    pub message: u32,
+}
+
+#[derive(Default)]
+struct Injection {
+    base: u64,
+    size: u64,
+    head: u32,
+    tail: u32,
+    ctrl: u64,
+    halted: Option<ErrorReason>,
+    /// Descriptor at HEAD, bytes of it sent.
+    sent: Option<(Descriptor, usize)>,
+}
+
+#[derive(Default)]
+struct Reception {
+    base: u64,
+    size: u64,
+    head: u32,
+    tail: u32,
+    ctrl: u64,
+    threshold: u64,
+    waited: bool,
+    halted: bool,
+    head_writes: u64,
+}
+
+struct NodeState {
+    coord: Coord,
+    memory: Vec<u8>,
+    next: u64,
+    inj: Vec<Injection>,
+    rec: Vec<Reception>,
+    wake_mask: [u64; 16],
+    wake_cause: [u64; 16],
+    notified: [bool; 16],
+    scratch: u64,
+}
+
+struct State {
+    nodes: Vec<NodeState>,
+    by_coord: BTreeMap<Coord, usize>,
+    fault: Option<Fault>,
+    packets: u64,
+    commits: Vec<Commit>,
+    random: u64,
+    reads: u64,
+    writes: u64,
+    full_waits: u64,
+    instructions: u64,
+    charged: BTreeMap<Op, u64>,
+}
+
+/// The machine.
+#[derive(Clone)]
+pub struct Double {
+    state: Rc<RefCell<State>>,
+    /// Called at every charge, as another thread of the node would run there.
+    hook: Rc<RefCell<Option<Hook>>>,
+    hooked: Rc<Cell<bool>>,
+}
+
+type Hook = Box<dyn FnMut(Op)>;
+
+/// One process of one node.
+#[derive(Clone)]
+pub struct Process {
+    pub machine: Double,
+    pub node: usize,
+}
+
+/// Memory of the double.
+pub struct Memory {
+    process: Process,
+    address: u64,
+    len: usize,
+    slot: u16,
+}
+
+/// Lock of the double: with one operating-system thread, waiting for it would never end.
+pub struct DoubleLock(Cell<bool>);
+
+impl Double {
+    /// A ring of `nodes` nodes; `seed` picks the order of packets.
+    pub fn new(nodes: usize, seed: u64) -> Self {
+        let coords: Vec<_> = (0..nodes).map(|n| Coord([n as u8, 0, 0, 0, 0])).collect();
+        let state = State {
+            by_coord: coords.iter().enumerate().map(|(n, &c)| (c, n)).collect(),
+            nodes: coords
+                .into_iter()
+                .map(|coord| NodeState {
+                    coord,
+                    memory: vec![0; MEMORY],
+                    next: SLOT_BASE + 0x1000,
+                    inj: (0..32).map(|_| Injection::default()).collect(),
+                    rec: (0..16).map(|_| Reception::default()).collect(),
+                    wake_mask: [0; 16],
+                    wake_cause: [0; 16],
+                    notified: [false; 16],
+                    scratch: 0,
+                })
+                .collect(),
+            fault: None,
+            packets: 0,
+            commits: Vec::new(),
+            random: seed | 1,
+            reads: 0,
+            writes: 0,
+            full_waits: 0,
+            instructions: 0,
+            charged: BTreeMap::new(),
+        };
+        Self {
+            state: Rc::new(RefCell::new(state)),
+            hook: Rc::default(),
+            hooked: Rc::default(),
+        }
+    }
+
+    pub fn process(&self, node: usize) -> Process {
+        Process {
+            machine: self.clone(),
+            node,
+        }
+    }
+
+    /// One context of a client `test` in every task; task `t` on node `nodes[t]`.
+    pub fn contexts(&self, nodes: &[usize], resources: Resources) -> Vec<Context<Process>> {
+        let tasks = self.tasks(nodes);
+        (0..nodes.len())
+            .map(|task| {
+                Client::create(
+                    &self.process(nodes[task]),
+                    config(&tasks, task as u32, resources),
+                )
+                .and_then(|client| client.create_context(0))
+                .expect("the double has the resources")
+            })
+            .collect()
+    }
+
+    pub fn tasks(&self, nodes: &[usize]) -> Arc<TaskMap> {
+        let state = self.state.borrow();
+        let coords = nodes.iter().map(|&n| state.nodes[n].coord);
+        Arc::new(TaskMap::new(coords).expect("few tasks"))
+    }
+
+    pub fn plant(&self, fault: Fault) {
+        self.state.borrow_mut().fault = Some(fault);
+    }
+
+    pub fn set_hook(&self, hook: impl FnMut(Op) + 'static) {
+        *self.hook.borrow_mut() = Some(Box::new(hook));
+    }
+
+    pub fn clear_hook(&self) {
+        *self.hook.borrow_mut() = None;
+    }
+
+    pub fn commits(&self) -> Vec<Commit> {
+        self.state.borrow().commits.clone()
+    }
+
+    pub fn register_reads(&self) -> u64 {
+        self.state.borrow().reads
+    }
+
+    pub fn register_writes(&self) -> u64 {
+        self.state.borrow().writes
+    }
+
+    /// Packets that found their reception FIFO full.
+    pub fn full_waits(&self) -> u64 {
+        self.state.borrow().full_waits
+    }
+
+    pub fn head_writes(&self, node: usize, fifo: usize) -> u64 {
+        self.state.borrow().nodes[node].rec[fifo].head_writes
+    }
+
+    pub fn charged(&self, op: Op) -> u64 {
+        self.state.borrow().charged.get(&op).copied().unwrap_or(0)
+    }
+
+    /// Halts a reception FIFO as a failed memory write does.
+    pub fn halt_reception(&self, node: usize, fifo: usize) {
+        let mut state = self.state.borrow_mut();
+        state.nodes[node].rec[fifo].halted = true;
+        state.raise(node, event::ERROR);
+    }
+
+    /// Moves one packet, picked by the seed; false when no packet can move.
+    pub fn step(&self) -> bool {
+        self.state.borrow_mut().step()
+    }
+
+    /// Moves packets until none can.
+    pub fn settle(&self) {
+        while self.step() {}
+    }
+}
+
+pub fn config(tasks: &Arc<TaskMap>, task: u32, resources: Resources) -> ClientConfig {
+    ClientConfig {
+        name: "test".to_owned(),
+        id: 1,
+        tasks: Arc::clone(tasks),
+        task: TaskId(task),
+        contexts: 1,
+        resources,
+    }
+}
+
+impl State {
+    fn random(&mut self, below: usize) -> usize {
+        // xorshift64
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as usize % below
+    }
+
+    fn raise(&mut self, node: usize, events: u64) {
+        if self.fault == Some(Fault::NoWake) {
+            return;
+        }
+        let node = &mut self.nodes[node];
+        for group in 0..16 {
+            node.wake_cause[group] |= events & node.wake_mask[group];
+        }
+    }
+
+    fn step(&mut self) -> bool {
+        let mut ready = Vec::new();
+        for (n, node) in self.nodes.iter().enumerate() {
+            for (f, fifo) in node.inj.iter().enumerate() {
+                if inj::ctrl::ENABLE.is_set(fifo.ctrl)
+                    && fifo.halted.is_none()
+                    && (fifo.head != fifo.tail || fifo.sent.is_some())
+                {
+                    ready.push((n, f));
+                }
+            }
+        }
+        while !ready.is_empty() {
+            let pick = self.random(ready.len());
+            let (n, f) = ready.swap_remove(pick);
+            if self.send_packet(n, f) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sends the next packet of a FIFO; false when its destination is full.
+    fn send_packet(&mut self, n: usize, f: usize) -> bool {
+        let fifo = &self.nodes[n].inj[f];
+        let (descriptor, sent) = match fifo.sent {
+            Some(current) => current,
+            None => {
+                let at = fifo.base + u64::from(fifo.head) % fifo.size;
+                let mut bytes = [0; DESCRIPTOR_BYTES];
+                bytes.copy_from_slice(&self.nodes[n].memory[at as usize..][..DESCRIPTOR_BYTES]);
+                let descriptor = Descriptor::decode(&bytes).expect("a descriptor");
+                assert_eq!(descriptor.kind, Kind::MemFifo);
+                if descriptor.source.slot != SLOT {
+                    self.nodes[n].inj[f].halted = Some(ErrorReason::DescSlot);
+                    self.raise(n, event::ERROR);
+                    return true;
+                }
+                if self.fault == Some(Fault::EarlyHead) {
+                    self.nodes[n].inj[f].head += DESCRIPTOR_BYTES as u32;
+                    self.complete(n, f);
+                }
+                (descriptor, 0)
+            }
+        };
+        let length = descriptor.source.length as usize;
+        let bytes = (length - sent).min(MAX_PAYLOAD_BYTES);
+        let last = sent + bytes == length;
+        let header = Header {
+            dst: descriptor.dst,
+            vclass: VClass::Request,
+            src: self.nodes[n].coord,
+            deposit: false,
+            dynamic_route: false,
+            kind: Kind::MemFifo,
+            len: bytes as u16,
+            hint: 0,
+            first: sent == 0,
+            last,
+            seq: (sent / MAX_PAYLOAD_BYTES) as u16,
+            target: descriptor.target,
+            offset: sent as u32,
+            aux: length as u32,
+            sw0: descriptor.sw0,
+            sw1: descriptor.sw1,
+        };
+        let from = (SLOT_BASE + descriptor.source.offset) as usize + sent;
+        let mut payload = self.nodes[n].memory[from..from + bytes].to_vec();
+        let to = self.by_coord[&descriptor.dst];
+        let copies = match self.fault {
+            Some(Fault::LosePacket(k)) if k == self.packets => 0,
+            Some(Fault::DoublePacket(k)) if k == self.packets => 2,
+            Some(Fault::FlipByte(k)) if k == self.packets && bytes > 0 => {
+                payload[bytes / 2] ^= 1;
+                1
+            }
+            _ => 1,
+        };
+        let size = packet_bytes(bytes);
+        let target = &mut self.nodes[to].rec[usize::from(descriptor.target)];
+        assert!(rec::ctrl::ENABLE.is_set(target.ctrl), "FIFO is disabled");
+        let level = target.tail.wrapping_sub(target.head) as usize;
+        if target.halted || level + size * copies > target.size as usize {
+            target.waited = true;
+            self.full_waits += 1;
+            self.nodes[n].inj[f].sent = (sent > 0).then_some((descriptor, sent));
+            if self.fault == Some(Fault::EarlyHead) {
+                self.nodes[n].inj[f].sent = Some((descriptor, sent));
+            }
+            return false;
+        }
+        self.packets += 1;
+        for _ in 0..copies {
+            self.deliver(to, &header, &payload, descriptor.msg_id);
+        }
+        let fifo = &mut self.nodes[n].inj[f];
+        if last {
+            fifo.sent = None;
+            if self.fault != Some(Fault::EarlyHead) {
+                fifo.head = fifo.head.wrapping_add(DESCRIPTOR_BYTES as u32);
+                self.complete(n, f);
+            }
+        } else {
+            fifo.sent = Some((descriptor, sent + bytes));
+        }
+        true
+    }
+
+    fn complete(&mut self, n: usize, f: usize) {
+        if inj::ctrl::IRQ_COMPLETE.is_set(self.nodes[n].inj[f].ctrl) {
+            self.raise(n, event::injection(f as u32));
+        }
+    }
+
+    fn deliver(&mut self, to: usize, header: &Header, payload: &[u8], message: u32) {
+        let fifo = usize::from(header.target);
+        let mut bytes = header.encode().expect("a header").to_vec();
+        bytes.extend_from_slice(payload);
+        bytes.resize(packet_bytes(payload.len()), 0);
+        let node = &mut self.nodes[to];
+        let target = &mut node.rec[fifo];
+        for byte in bytes {
+            let at = target.base + u64::from(target.tail) % target.size;
+            node.memory[at as usize] = byte;
+            target.tail = target.tail.wrapping_add(1);
+        }
+        if header.first {
+            self.commits.push(Commit {
+                node: to,
+                fifo: header.target,
+                message,
+            });
+        }
+        self.raise(to, event::reception(fifo as u32));
+    }
+
+    fn read(&mut self, n: usize, address: u64) -> Option<u64> {
+        self.reads += 1;
+        let tail_beyond = self.fault == Some(Fault::TailBeyond);
+        let node = &mut self.nodes[n];
+        Some(match decode(address)? {
+            Place::Node(node::ID) => {
+                node::id::MAGIC.put(ID_MAGIC) | node::id::VERSION.put(ID_VERSION)
+            }
+            Place::Node(node::PARAMS) => {
+                node::params::NDIM.put(3)
+                    | node::params::FLIT_BYTES.put(16)
+                    | node::params::NINJ.put(32)
+                    | node::params::NREC.put(16)
+                    | node::params::NSLOT.put(32)
+                    | node::params::NAXI.put(2)
+                    | node::params::GROUPS.put(1)
+                    | node::params::AXI_BYTES.put(64)
+            }
+            Place::Node(node::SCRATCH) => node.scratch,
+            Place::Wake(group, wake_group::MASK) => node.wake_mask[group],
+            Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group],
+            Place::Injection(f, offset) => {
+                let fifo = &node.inj[f];
+                match offset {
+                    inj::BASE => fifo.base,
+                    inj::SIZE => fifo.size,
+                    inj::HEAD => u64::from(fifo.head),
+                    inj::TAIL => u64::from(fifo.tail),
+                    inj::CTRL => fifo.ctrl,
+                    inj::STATUS => {
+                        inj::status::HALTED.put(fifo.halted.is_some().into())
+                            | inj::status::REASON
+                                .put(fifo.halted.map_or(0, |reason| u64::from(u8::from(reason))))
+                    }
+                    _ => return None,
+                }
+            }
+            Place::Reception(f, offset) => {
+                let fifo = &node.rec[f];
+                match offset {
+                    rec::BASE => fifo.base,
+                    rec::SIZE => fifo.size,
+                    rec::HEAD => u64::from(fifo.head),
+                    rec::TAIL if tail_beyond && fifo.tail != fifo.head => u64::from(fifo.tail) + 32,
+                    rec::TAIL => u64::from(fifo.tail),
+                    rec::CTRL => fifo.ctrl,
+                    rec::THRESHOLD => fifo.threshold,
+                    rec::STATUS => rec::status::HALTED.put(fifo.halted.into()),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn write(&mut self, n: usize, address: u64, value: u64) -> Option<()> {
+        self.writes += 1;
+        let node = &mut self.nodes[n];
+        match decode(address)? {
+            Place::Node(node::SCRATCH) => node.scratch = value,
+            Place::Wake(group, wake_group::MASK) => node.wake_mask[group] = value,
+            Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group] &= !value,
+            Place::Injection(f, offset) => {
+                let fifo = &mut node.inj[f];
+                match offset {
+                    inj::BASE => fifo.base = value,
+                    inj::SIZE => fifo.size = value,
+                    inj::TAIL => {
+                        let level = (value as u32).wrapping_sub(fifo.head);
+                        assert!(u64::from(level) <= fifo.size, "ring overrun");
+                        fifo.tail = value as u32;
+                    }
+                    inj::CTRL => {
+                        if inj::ctrl::ENABLE.is_set(value & !fifo.ctrl) {
+                            (fifo.head, fifo.tail) = (0, 0);
+                        }
+                        fifo.ctrl = value;
+                    }
+                    inj::STATUS => {
+                        if inj::status::HALTED.is_set(value) && fifo.halted.take().is_some() {
+                            fifo.head = fifo.head.wrapping_add(DESCRIPTOR_BYTES as u32);
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+            Place::Reception(f, offset) => {
+                let fifo = &mut node.rec[f];
+                match offset {
+                    rec::BASE => fifo.base = value,
+                    rec::SIZE => fifo.size = value,
+                    rec::THRESHOLD => fifo.threshold = value,
+                    rec::HEAD => {
+                        let step = (value as u32).wrapping_sub(fifo.head);
+                        let level = fifo.tail.wrapping_sub(fifo.head);
+                        if step > level {
+                            return None;
+                        }
+                        fifo.head = value as u32;
+                        fifo.head_writes += 1;
+                    }
+                    rec::CTRL => {
+                        if rec::ctrl::ENABLE.is_set(value & !fifo.ctrl) {
+                            (fifo.head, fifo.tail) = (0, 0);
+                        }
+                        fifo.ctrl = value;
+                    }
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+enum Place {
+    Node(u64),
+    Wake(usize, u64),
+    Injection(usize, u64),
+    Reception(usize, u64),
+}
+
+fn decode(address: u64) -> Option<Place> {
+    let split = |offset: u64, each: u64| ((offset / each) as usize, offset % each);
+    if let Some(offset) = address.checked_sub(page(0)) {
+        return if offset < group_page::rec(0) {
+            let (f, offset) = split(offset, 0x40);
+            Some(Place::Injection(f, offset))
+        } else if offset < group_page::slot(0) {
+            let (f, offset) = split(offset - group_page::rec(0), 0x40);
+            Some(Place::Reception(f, offset))
+        } else {
+            let _ = base_slot::BASE;
+            None
+        };
+    }
+    match address.checked_sub(wake(0)) {
+        Some(offset) if offset < 0x100 => {
+            let (group, offset) = split(offset, 0x10);
+            Some(Place::Wake(group, offset))
+        }
+        _ => Some(Place::Node(address)),
+    }
+}
+
+impl Process {
+    /// Memory that claims to be in another slot.
+    pub fn alloc_in_slot(&self, bytes: usize, slot: u16) -> Memory {
+        let mut memory = self.alloc(bytes, 64).expect("the double has memory");
+        memory.slot = slot;
+        memory
+    }
+
+    /// A buffer with contents.
+    pub fn buffer(&self, data: &[u8]) -> gyre_driver::BufferRange<Memory> {
+        if data.is_empty() {
+            return gyre_driver::BufferRange::empty();
+        }
+        let memory = self.alloc(data.len(), 1).expect("the double has memory");
+        memory.write(0, data).expect("it fits");
+        gyre_driver::BufferRange::whole(Arc::new(memory))
+    }
+}
+
+impl Platform for Process {
+    type Buffer = Memory;
+    type Lock = DoubleLock;
+
+    fn read_reg(&self, address: u64) -> Result<u64, BusError> {
+        let value = self.machine.state.borrow_mut().read(self.node, address);
+        value.ok_or(BusError {
+            address,
+            write: false,
+            kind: BusErrorKind::Slave,
+        })
+    }
+
+    fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
+        let done = self
+            .machine
+            .state
+            .borrow_mut()
+            .write(self.node, address, value);
+        done.ok_or(BusError {
+            address,
+            write: true,
+            kind: BusErrorKind::Slave,
+        })
+    }
+
+    fn alloc(&self, bytes: usize, align: usize) -> Result<Memory, AllocError> {
+        let mut state = self.machine.state.borrow_mut();
+        let node = &mut state.nodes[self.node];
+        let address = node.next.next_multiple_of(align as u64);
+        let end = address + bytes as u64;
+        if end > MEMORY as u64 {
+            return Err(AllocError {
+                bytes,
+                align,
+                reason: format!("{MEMORY} bytes used up"),
+            });
+        }
+        node.next = end;
+        node.memory[address as usize..end as usize].fill(0);
+        Ok(Memory {
+            process: self.clone(),
+            address,
+            len: bytes,
+            slot: SLOT,
+        })
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.machine.state.borrow().instructions * 625
+    }
+
+    fn charge(&self, op: Op, count: u64) {
+        {
+            let mut state = self.machine.state.borrow_mut();
+            state.instructions += count * CostTable::default().instructions(op);
+            *state.charged.entry(op).or_default() += count;
+        }
+        // The hook runs as another thread would: not inside itself.
+        if !self.machine.hooked.replace(true) {
+            if let Some(hook) = self.machine.hook.borrow_mut().as_mut() {
+                hook(op);
+            }
+            self.machine.hooked.set(false);
+        }
+    }
+
+    fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+        let group = usize::from(group);
+        loop {
+            {
+                let mut state = self.machine.state.borrow_mut();
+                let node = &mut state.nodes[self.node];
+                if core::mem::take(&mut node.notified[group]) || node.wake_cause[group] != 0 {
+                    return WakeReason::Wake;
+                }
+            }
+            if !self.machine.step() {
+                assert!(deadline_ps.is_some(), "sleeps for ever");
+                return WakeReason::Deadline;
+            }
+        }
+    }
+
+    fn notify(&self, group: u8) {
+        self.machine.state.borrow_mut().nodes[self.node].notified[usize::from(group)] = true;
+    }
+
+    fn yield_now(&self) {
+        self.machine.step();
+    }
+
+    fn new_lock(&self) -> DoubleLock {
+        DoubleLock(Cell::new(false))
+    }
+}
+
+impl PlatformLock for DoubleLock {
+    fn lock(&self) {
+        assert!(!self.0.replace(true), "waits for ever for a lock");
+    }
+
+    fn trylock(&self) -> bool {
+        !self.0.replace(true)
+    }
+
+    fn unlock(&self) {
+        assert!(self.0.replace(false), "unlocks a free lock");
+    }
+}
+
+impl Memory {
+    fn check(&self, offset: usize, bytes: usize) -> Result<usize, RangeError> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.len) {
+            return Err(RangeError {
+                offset,
+                bytes,
+                len: self.len,
+            });
+        }
+        Ok(self.address as usize + offset)
+    }
+}
+
+impl DmaBuffer for Memory {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    fn offset(&self) -> u64 {
+        self.address - SLOT_BASE
+    }
+
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        let at = self.check(offset, out.len())?;
+        let state = self.process.machine.state.borrow();
+        out.copy_from_slice(&state.nodes[self.process.node].memory[at..at + out.len()]);
+        Ok(())
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        let at = self.check(offset, data.len())?;
+        let mut state = self.process.machine.state.borrow_mut();
+        state.nodes[self.process.node].memory[at..at + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+impl Drop for Memory {
+    /// What is freed changes its contents: a DMA engine that still reads it shows.
+    fn drop(&mut self) {
+        let mut state = self.process.machine.state.borrow_mut();
+        let at = self.address as usize;
+        state.nodes[self.process.node].memory[at..at + self.len].fill(FREED);
+    }
+}
