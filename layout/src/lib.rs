@@ -64,7 +64,7 @@ pub mod event {
     pub const fn reception(fifo: u32) -> u64 {
         1 << fifo
     }
-    /// Injection FIFO `fifo` (0..32) completed a descriptor.
+    /// Injection FIFO `fifo` (0..32), if its `CTRL.IRQ_COMPLETE` is set, completed a descriptor.
     #[must_use]
     pub const fn injection(fifo: u32) -> u64 {
         1 << (16 + fifo)

@@ -96,9 +96,9 @@ pub mod node {
     /// Fields of status.
     pub mod status {
         use crate::Field;
-        /// DMA engine and network are idle. Bit 0, read only.
+        /// The DMA engine is idle, no flit is in an injection buffer, and nothing moves in the network. Bit 0, read only.
         pub const IDLE: Field = Field::new(0, 1);
-        /// The DMA engine is idle. Bit 1, read only.
+        /// No descriptor, packet or memory transaction is under way in the DMA engine. Bit 1, read only.
         pub const DMA_IDLE: Field = Field::new(1, 1);
         /// CTRL.drain is set, the DMA engine is idle and no flit is left in an injection buffer. Bit 2, read only.
         pub const DRAINED: Field = Field::new(2, 1);
@@ -249,7 +249,7 @@ pub mod wake_group {
         use crate::Field;
         /// Bit f: reception FIFO f committed a packet. Bits 15:0, read and write.
         pub const RECEPTION: Field = Field::new(0, 16);
-        /// Bit f: injection FIFO f completed a descriptor. Bits 47:16, read and write.
+        /// Bit f: injection FIFO f, if its CTRL.irq_complete is set, completed a descriptor. Bits 47:16, read and write.
         pub const INJECTION: Field = Field::new(16, 32);
         /// A byte counter reached zero. Bit 48, read and write.
         pub const COUNTER: Field = Field::new(48, 1);

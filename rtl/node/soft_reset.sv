@@ -23,22 +23,25 @@ module soft_reset #(
 
   state_e            state_q;
   logic [CountW-1:0] count_q;
-  logic              core_rst_nq;
+  logic              core_rst_nq; // used as a reset only
+  logic              started_q;   // the reset of the node has reached DMA engine and network
 
   assign core_rst_no = core_rst_nq;
   assign stop_o      = state_q != Run;
   assign done_o      = state_q == Release;
-  assign idle_o      = state_q == Run && core_rst_nq;
+  assign idle_o      = state_q == Run && started_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q     <= Run;
       count_q     <= '0;
       core_rst_nq <= 1'b0;
+      started_q   <= 1'b0;
     end else begin
       unique case (state_q)
         Run: begin
-          if (!core_rst_nq) core_rst_nq <= 1'b1;
+          core_rst_nq <= 1'b1;
+          started_q   <= 1'b1;
           if (request_i) state_q <= Quiesce;
         end
         Quiesce: if (quiet_i) begin
