@@ -335,6 +335,13 @@ fn ep3_driven_by_wake_ups_alone_everything_arrives() {
             };
             contexts[0].send(send).expect("valid");
         }
+        if seed % 2 == 0 {
+            // Packets also move in the middle of `advance`.
+            let moving = machine.clone();
+            machine.set_hook(move |_| {
+                moving.step();
+            });
+        }
         // Each context advances only after a wake-up, in turn; a lost wake-up ends the loop early.
         loop {
             let mut asleep = 0;
@@ -349,6 +356,7 @@ fn ep3_driven_by_wake_ups_alone_everything_arrives() {
                 break;
             }
         }
+        machine.clear_hook();
         assert_eq!((log.borrow().len(), done.get()), (200, 200));
     }
 }
@@ -358,27 +366,36 @@ fn ep3_a_post_wakes_the_thread_that_waits() {
     let machine = Double::new(1, 1);
     let contexts = machine.contexts(&[0], small());
     contexts[0].advance(1).expect("no error");
-    // The double's wait returns a deadline when nothing moves: the poster runs in between.
-    let (other, mut posted) = (contexts[0].clone(), false);
-    let process = machine.process(0);
-    let group = contexts[0].query().wake_group;
-    let notified = process.wait(group, Some(1));
-    assert_eq!(notified, WakeReason::Deadline);
-    machine.set_hook(move |op| {
-        if op == Op::Advance && !posted {
-            posted = true;
-            other
-                .post(Instruction::Call(Box::new(|_| ())))
-                .expect("valid");
-        }
+    let (other, called) = (contexts[0].clone(), Rc::new(Cell::new(false)));
+    let flag = Rc::clone(&called);
+    machine.when_asleep(move || {
+        other
+            .post(Instruction::Call(Box::new(move |_| flag.set(true))))
+            .expect("valid");
     });
+    assert_eq!(contexts[0].wait(None), Ok(WakeReason::Wake));
     contexts[0].advance(1).expect("no error");
-    machine.clear_hook();
-    assert_eq!(
-        contexts[0].wait(Some(1)),
-        Ok(WakeReason::Deadline),
-        "done within the turn"
-    );
+    assert!(called.get());
+}
+
+#[test]
+fn ep3_callbacks_run_by_one_thread_wake_the_others_that_wait() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    contexts[1].advance(1).expect("no error");
+    let send = message(&contexts[0], 1, 0, b"news");
+    contexts[0].send(send).expect("valid");
+    contexts[0].advance(1).expect("no error");
+    // Silence the wake line: only the other thread can wake this one.
+    machine.plant(double::Fault::NoWake);
+    let other = contexts[1].clone();
+    machine.when_asleep(move || {
+        assert_eq!(other.advance(1).map(|p| p.packets), Ok(1));
+    });
+    assert_eq!(contexts[1].wait(None), Ok(WakeReason::Wake));
+    assert_eq!(log.borrow().len(), 1);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use gyre_layout::{
 /// The slot that covers all memory of a node, and its base.
 pub const SLOT: u16 = 3;
 const SLOT_BASE: u64 = 0x8000;
-const MEMORY: usize = 16 << 20;
+const MEMORY: usize = 2 << 20;
 const FREED: u8 = 0xdd;
 
 /// A planted fault.
@@ -102,6 +102,7 @@ struct State {
     full_waits: u64,
     instructions: u64,
     charged: BTreeMap<Op, u64>,
+    costs: CostTable,
 }
 
 /// The machine.
@@ -111,6 +112,8 @@ pub struct Double {
     /// Called at every charge, as another thread of the node would run there.
     hook: Rc<RefCell<Option<Hook>>>,
     hooked: Rc<Cell<bool>>,
+    /// Called once when a thread sleeps and nothing moves.
+    asleep: Rc<RefCell<Option<Box<dyn FnOnce()>>>>,
 }
 
 type Hook = Box<dyn FnMut(Op)>;
@@ -162,11 +165,13 @@ impl Double {
             full_waits: 0,
             instructions: 0,
             charged: BTreeMap::new(),
+            costs: CostTable::default(),
         };
         Self {
             state: Rc::new(RefCell::new(state)),
             hook: Rc::default(),
             hooked: Rc::default(),
+            asleep: Rc::default(),
         }
     }
 
@@ -208,6 +213,11 @@ impl Double {
 
     pub fn clear_hook(&self) {
         *self.hook.borrow_mut() = None;
+    }
+
+    /// Another thread, which runs when one sleeps and nothing moves.
+    pub fn when_asleep(&self, hook: impl FnOnce() + 'static) {
+        *self.asleep.borrow_mut() = Some(Box::new(hook));
     }
 
     pub fn commits(&self) -> Vec<Commit> {
@@ -639,7 +649,7 @@ impl Platform for Process {
     fn charge(&self, op: Op, count: u64) {
         {
             let mut state = self.machine.state.borrow_mut();
-            state.instructions += count * CostTable::default().instructions(op);
+            state.instructions += count * state.costs.instructions(op);
             *state.charged.entry(op).or_default() += count;
         }
         // The hook runs as another thread would: not inside itself.
@@ -662,6 +672,11 @@ impl Platform for Process {
                 }
             }
             if !self.machine.step() {
+                let other = self.machine.asleep.borrow_mut().take();
+                if let Some(other) = other {
+                    other();
+                    continue;
+                }
                 assert!(deadline_ps.is_some(), "sleeps for ever");
                 return WakeReason::Deadline;
             }
