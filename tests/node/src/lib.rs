@@ -1,0 +1,316 @@
+//! One Verilated node with its two links joined, register accesses over either AXI4-Lite slave, and a
+//! memory whose answers a test gives or holds back.
+
+use std::collections::{BTreeMap, VecDeque};
+
+// The fields carry the names of the ports.
+#[cxx::bridge]
+#[allow(missing_docs)]
+mod ffi {
+    /// Inputs of an AXI4-Lite slave.
+    #[derive(Clone, Copy, Default)]
+    struct LiteIn {
+        aw_valid: bool,
+        aw_addr: u32,
+        w_valid: bool,
+        w_data: u64,
+        w_strb: u8,
+        b_ready: bool,
+        ar_valid: bool,
+        ar_addr: u32,
+        r_ready: bool,
+    }
+
+    /// Outputs of an AXI4-Lite slave.
+    #[derive(Clone, Copy, Default)]
+    struct LiteOut {
+        aw_ready: bool,
+        w_ready: bool,
+        b_valid: bool,
+        b_resp: u8,
+        ar_ready: bool,
+        r_valid: bool,
+        r_data: u64,
+        r_resp: u8,
+    }
+
+    /// Inputs of the AXI4 master.
+    #[derive(Clone, Copy, Default)]
+    struct MemoryIn {
+        ar_ready: bool,
+        r_valid: bool,
+        r_data: [u32; 16],
+        r_id: u8,
+        r_resp: u8,
+        r_last: bool,
+        aw_ready: bool,
+        w_ready: bool,
+        b_valid: bool,
+        b_id: u8,
+        b_resp: u8,
+    }
+
+    /// Outputs of the AXI4 master.
+    #[derive(Clone, Copy, Default)]
+    struct MemoryOut {
+        ar_valid: bool,
+        ar_addr: u64,
+        ar_len: u8,
+        ar_id: u8,
+        r_ready: bool,
+        aw_valid: bool,
+        aw_addr: u64,
+        aw_len: u8,
+        aw_id: u8,
+        w_valid: bool,
+        w_data: [u32; 16],
+        w_strb: u64,
+        w_last: bool,
+        b_ready: bool,
+    }
+
+    /// Inputs of the node in one cycle.
+    #[derive(Clone, Copy, Default)]
+    struct Inputs {
+        lite: [LiteIn; 2],
+        memory: MemoryIn,
+    }
+
+    /// Outputs of the node after a cycle.
+    #[derive(Clone, Copy, Default)]
+    struct Outputs {
+        lite: [LiteOut; 2],
+        memory: MemoryOut,
+        irq: bool,
+        wake: u16,
+        idle: bool,
+    }
+
+    unsafe extern "C++" {
+        include!("gyre-node-tests/src/node.h");
+
+        type Node;
+
+        fn new_node(seed: i32) -> UniquePtr<Node>;
+        fn cycle(self: Pin<&mut Node>, inputs: &Inputs) -> Result<Outputs>;
+    }
+}
+
+pub use ffi::{Inputs, LiteIn, LiteOut, MemoryIn, MemoryOut, Outputs};
+
+/// An access that answered SLVERR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slverr;
+
+/// A write burst on its way into memory.
+struct Burst {
+    addr: u64,
+    id: u8,
+}
+
+/// A node on a test bench with 1-cycle memory.
+pub struct Bench {
+    node: cxx::UniquePtr<ffi::Node>,
+    inputs: Inputs,
+    /// Outputs after the last cycle.
+    pub outputs: Outputs,
+    /// Memory in lines of 64 bytes by address / 64; absent lines are zero.
+    pub memory: BTreeMap<u64, [u8; 64]>,
+    /// While set, memory accepts requests and answers none.
+    pub hold_answers: bool,
+    /// Cycles since reset.
+    pub cycles: u64,
+    /// Read bursts that memory has accepted.
+    pub reads_accepted: u64,
+    reads: VecDeque<(u64, u8, bool)>,
+    writes: VecDeque<Burst>,
+    answers: VecDeque<u8>,
+}
+
+/// Cycles after which an access that has no answer counts as hung.
+const HUNG: u64 = 1000;
+
+impl Bench {
+    /// A node out of reset. A seed other than 0 fills what reset does not set with noise.
+    pub fn new(seed: i32) -> Self {
+        let mut bench = Self {
+            node: ffi::new_node(seed),
+            inputs: Inputs::default(),
+            outputs: Outputs::default(),
+            memory: BTreeMap::new(),
+            hold_answers: false,
+            cycles: 0,
+            reads_accepted: 0,
+            reads: VecDeque::new(),
+            writes: VecDeque::new(),
+            answers: VecDeque::new(),
+        };
+        // So that `outputs` are those of the node.
+        bench.cycle();
+        bench
+    }
+
+    /// Runs one cycle, memory included.
+    ///
+    /// # Panics
+    /// If an assertion in the design fails.
+    pub fn cycle(&mut self) {
+        let memory = &mut self.inputs.memory;
+        *memory = MemoryIn {
+            ar_ready: true,
+            aw_ready: true,
+            w_ready: !self.writes.is_empty(),
+            ..MemoryIn::default()
+        };
+        if !self.hold_answers {
+            if let Some(&(addr, id, last)) = self.reads.front() {
+                let line = self.memory.get(&(addr / 64)).copied().unwrap_or([0; 64]);
+                memory.r_valid = true;
+                for (word, bytes) in memory.r_data.iter_mut().zip(line.chunks_exact(4)) {
+                    *word = bytes.iter().rev().fold(0, |w, &b| w << 8 | u32::from(b));
+                }
+                memory.r_id = id;
+                memory.r_last = last;
+            }
+            if let Some(&id) = self.answers.front() {
+                memory.b_valid = true;
+                memory.b_id = id;
+            }
+        }
+        // Handshakes that this cycle's edge completes.
+        let (inputs, before) = (self.inputs, self.outputs);
+        let node = self.node.pin_mut();
+        self.outputs = node.cycle(&inputs).expect("an assertion failed");
+        self.cycles += 1;
+        self.memory_handshakes(&inputs.memory, &before.memory);
+    }
+
+    fn memory_handshakes(&mut self, inputs: &MemoryIn, outputs: &MemoryOut) {
+        if inputs.r_valid && outputs.r_ready {
+            self.reads.pop_front();
+        }
+        if inputs.b_valid && outputs.b_ready {
+            self.answers.pop_front();
+        }
+        if inputs.ar_ready && outputs.ar_valid {
+            self.reads_accepted += 1;
+            for beat in 0..=u64::from(outputs.ar_len) {
+                let last = beat == u64::from(outputs.ar_len);
+                let addr = outputs.ar_addr + 64 * beat;
+                self.reads.push_back((addr, outputs.ar_id, last));
+            }
+        }
+        if inputs.w_ready && outputs.w_valid {
+            let burst = self.writes.front_mut().expect("w_ready means a burst");
+            let line = self.memory.entry(burst.addr / 64).or_insert([0; 64]);
+            for (byte, value) in line.iter_mut().enumerate() {
+                if outputs.w_strb >> byte & 1 == 1 {
+                    *value = (outputs.w_data[byte / 4] >> (8 * (byte % 4))) as u8;
+                }
+            }
+            burst.addr += 64;
+            let id = burst.id;
+            if outputs.w_last {
+                self.writes.pop_front();
+                self.answers.push_back(id);
+            }
+        }
+        if inputs.aw_ready && outputs.aw_valid {
+            self.writes.push_back(Burst {
+                addr: outputs.aw_addr,
+                id: outputs.aw_id,
+            });
+        }
+    }
+
+    /// Runs until `done`, at most `limit` cycles; whether it was reached.
+    pub fn run_until(&mut self, limit: u64, mut done: impl FnMut(&Self) -> bool) -> bool {
+        for _ in 0..limit {
+            if done(self) {
+                return true;
+            }
+            self.cycle();
+        }
+        done(self)
+    }
+
+    /// Offers a read on slave `slave` and returns; [`Bench::finish_read`] takes its answer.
+    pub fn start_read(&mut self, slave: usize, addr: u64) {
+        self.inputs.lite[slave].ar_valid = true;
+        self.inputs.lite[slave].ar_addr = addr as u32;
+        assert!(
+            self.run_until(HUNG, |b| b.outputs.lite[slave].ar_ready),
+            "address not taken"
+        );
+        self.cycle();
+        self.inputs.lite[slave].ar_valid = false;
+    }
+
+    /// Waits for the answer of a read; the value and the number of cycles waited.
+    pub fn finish_read(&mut self, slave: usize) -> (Result<u64, Slverr>, u64) {
+        let start = self.cycles;
+        assert!(
+            self.run_until(HUNG, |b| b.outputs.lite[slave].r_valid),
+            "no answer"
+        );
+        let waited = self.cycles - start;
+        let answer = self.outputs.lite[slave];
+        self.inputs.lite[slave].r_ready = true;
+        self.cycle();
+        self.inputs.lite[slave].r_ready = false;
+        (
+            if answer.r_resp == 0 {
+                Ok(answer.r_data)
+            } else {
+                Err(Slverr)
+            },
+            waited,
+        )
+    }
+
+    /// Reads a register over a slave.
+    pub fn read_over(&mut self, slave: usize, addr: u64) -> Result<u64, Slverr> {
+        self.start_read(slave, addr);
+        self.finish_read(slave).0
+    }
+
+    /// Writes bytes of a register over a slave.
+    pub fn write_over(
+        &mut self,
+        slave: usize,
+        addr: u64,
+        value: u64,
+        strb: u8,
+    ) -> Result<(), Slverr> {
+        let lite = &mut self.inputs.lite[slave];
+        (lite.aw_valid, lite.aw_addr) = (true, addr as u32);
+        (lite.w_valid, lite.w_data, lite.w_strb) = (true, value, strb);
+        assert!(
+            self.run_until(HUNG, |b| b.outputs.lite[slave].aw_ready
+                && b.outputs.lite[slave].w_ready),
+            "write not taken"
+        );
+        self.cycle();
+        self.inputs.lite[slave].aw_valid = false;
+        self.inputs.lite[slave].w_valid = false;
+        assert!(
+            self.run_until(HUNG, |b| b.outputs.lite[slave].b_valid),
+            "no answer"
+        );
+        let resp = self.outputs.lite[slave].b_resp;
+        self.inputs.lite[slave].b_ready = true;
+        self.cycle();
+        self.inputs.lite[slave].b_ready = false;
+        if resp == 0 { Ok(()) } else { Err(Slverr) }
+    }
+
+    /// Reads a register over the host's slave.
+    pub fn read(&mut self, addr: u64) -> Result<u64, Slverr> {
+        self.read_over(0, addr)
+    }
+
+    /// Writes a register over the host's slave.
+    pub fn write(&mut self, addr: u64, value: u64) -> Result<(), Slverr> {
+        self.write_over(0, addr, value, 0xff)
+    }
+}

@@ -1,0 +1,145 @@
+//! Reset and drain of one node by software, in the middle of its work.
+
+use gyre_layout::registers::{
+    self as reg, base_slot, group_page, injection_fifo, node, reception_fifo, wake_group,
+};
+use gyre_layout::{Coord, Descriptor, Header, Kind, LinkState, Source, event};
+use gyre_node_tests::Bench;
+
+const RING: u64 = 0x1_0000;
+const RECEPTION: u64 = 0x2_0000;
+const BUFFER: u64 = 0x3_0000;
+const PAYLOAD: u32 = 100;
+
+/// Configures a 1-node machine with one injection FIFO, one reception FIFO and one slot, and puts one
+/// memory-FIFO descriptor to itself into the ring.
+fn prepare(bench: &mut Bench) {
+    let page = reg::page(0);
+    let inj = page + group_page::inj(0);
+    let rec = page + group_page::rec(0);
+    let slot = page + group_page::slot(0);
+    let rights = base_slot::ctrl::VALID.mask() | base_slot::ctrl::READ.mask();
+    for (addr, value) in [
+        (node::LINK_ENABLE, 0b11),
+        (node::CTRL, node::ctrl::DMA_ENABLE.mask()),
+        (inj + injection_fifo::BASE, RING),
+        (inj + injection_fifo::SIZE, 4096),
+        (
+            inj + injection_fifo::CTRL,
+            injection_fifo::ctrl::ENABLE.mask(),
+        ),
+        (rec + reception_fifo::BASE, RECEPTION),
+        (rec + reception_fifo::SIZE, 4096),
+        (
+            rec + reception_fifo::CTRL,
+            reception_fifo::ctrl::ENABLE.mask(),
+        ),
+        (slot + base_slot::BASE, BUFFER),
+        (slot + base_slot::LIMIT, 4096),
+        (slot + base_slot::CTRL, rights),
+        (reg::wake(0) + wake_group::MASK, event::reception(0)),
+    ] {
+        bench.write(addr, value).expect("writable");
+    }
+    let source = Source {
+        slot: 0,
+        offset: 0,
+        length: PAYLOAD,
+    };
+    let descriptor = Descriptor::memory_fifo(Coord::default(), source, 0).with_software(1, 2);
+    let bytes = descriptor.encode().expect("every value fits");
+    bench.memory.insert(RING / 64, bytes);
+    for line in 0..2 {
+        let data = core::array::from_fn(|byte| (line * 64 + byte) as u8);
+        bench.memory.insert(BUFFER / 64 + line as u64, data);
+    }
+}
+
+fn start(bench: &mut Bench) {
+    let tail = reg::page(0) + group_page::inj(0) + injection_fifo::TAIL;
+    bench.write(tail, 64).expect("writable");
+}
+
+#[test]
+fn hw2_packet_to_the_own_node_arrives_and_wakes() {
+    let mut bench = Bench::new(1);
+    prepare(&mut bench);
+    start(&mut bench);
+    assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+    let tail = reg::page(0) + group_page::rec(0) + reception_fifo::TAIL;
+    assert_eq!(bench.read(tail), Ok(32 + 128));
+    let line = bench.memory[&(RECEPTION / 64)];
+    let header = Header::decode(line[..32].try_into().expect("32 bytes")).expect("a header");
+    assert_eq!(
+        (header.kind, header.len, header.sw0, header.sw1),
+        (Kind::MemFifo, 100, 1, 2)
+    );
+    assert!((0..32).all(|i| line[32 + i] == i as u8), "payload");
+    assert_eq!(bench.read(reg::perf_sent(1)), Ok(1));
+    assert_eq!(bench.read(reg::perf_received(1)), Ok(1));
+    assert!(bench.run_until(300, |b| b.outputs.idle), "idle afterwards");
+    assert_eq!(bench.read(node::ERR_STATUS), Ok(0));
+}
+
+#[test]
+fn hw1_soft_reset_waits_for_memory_then_clears_the_dma_engine_alone() {
+    let mut bench = Bench::new(1);
+    prepare(&mut bench);
+    bench.write(node::SCRATCH, 42).expect("writable");
+    bench.hold_answers = true;
+    start(&mut bench);
+    assert!(bench.run_until(100, |b| b.reads_accepted > 0), "no read");
+
+    let dma_enable = node::ctrl::DMA_ENABLE.mask();
+    bench
+        .write(node::CTRL, dma_enable | node::ctrl::SOFT_RESET.mask())
+        .expect("writable");
+    for _ in 0..50 {
+        bench.cycle();
+    }
+    let ctrl = bench.read(node::CTRL).expect("readable");
+    assert!(node::ctrl::SOFT_RESET.is_set(ctrl), "a read is outstanding");
+
+    // An access to a group page waits for the end of the reset.
+    let inj_ctrl = reg::page(0) + group_page::inj(0) + injection_fifo::CTRL;
+    bench.start_read(0, inj_ctrl);
+    for _ in 0..50 {
+        bench.cycle();
+    }
+    assert!(!bench.outputs.lite[0].r_valid, "answered during the reset");
+    bench.hold_answers = false;
+    assert_eq!(bench.finish_read(0).0, Ok(0), "FIFO disabled by the reset");
+    assert_eq!(bench.read(node::CTRL), Ok(dma_enable), "self-clearing");
+    assert_eq!(bench.read(node::SCRATCH), Ok(42));
+    assert!(bench.run_until(300, |b| b.outputs.idle), "idle afterwards");
+    let links = bench.read(node::LINK_STATUS).expect("readable");
+    assert_eq!(LinkState::of_port(links, 0), LinkState::Up);
+
+    // The node works again after it is set up again.
+    prepare(&mut bench);
+    start(&mut bench);
+    assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+}
+
+#[test]
+fn hw1_drain_stops_new_descriptors_and_reports_the_end() {
+    let mut bench = Bench::new(1);
+    prepare(&mut bench);
+    let enable = node::ctrl::DMA_ENABLE.mask();
+    let drained = |bench: &mut Bench| {
+        let status = bench.read(node::STATUS).expect("readable");
+        node::status::DRAINED.is_set(status)
+    };
+    assert!(!drained(&mut bench), "drain is not set");
+    bench
+        .write(node::CTRL, enable | node::ctrl::DRAIN.mask())
+        .expect("writable");
+    start(&mut bench);
+    for _ in 0..300 {
+        bench.cycle();
+    }
+    assert!(drained(&mut bench));
+    assert_eq!(bench.outputs.wake, 0, "a descriptor started");
+    bench.write(node::CTRL, enable).expect("writable");
+    assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+}
