@@ -1,1 +1,40 @@
 //! The simulated machine: Verilated nodes, links, memory, clock and software tasks.
+//!
+//! [`Machine`] holds one Verilated model of `rtl/node/gyre_node.sv` a node. Nodes are wired by links
+//! with a latency of at least a cycle, so each may run a window of cycles on its own; quiet nodes are
+//! left out, and time is jumped over when all are. Software is blocking code in coroutines on the same
+//! clock ([`Cpu`]). Results depend on none of: window, skipping, waveforms.
+//!
+//! [`RouterMachine`] holds `rtl/router/gyre_network.sv` alone, for raw traffic.
+
+mod actor;
+mod axi;
+mod config;
+mod cpu;
+mod error;
+mod event;
+mod ffi;
+mod hash;
+mod links;
+mod machine;
+mod memory;
+mod probe;
+mod record;
+mod regbus;
+mod report;
+mod router_machine;
+mod topology;
+mod trace;
+mod watchdog;
+
+pub use actor::{ActorError, ActorId, LogEntry};
+pub use config::{ConfigError, MAX_NODES, MachineConfig, MemoryConfig, ModelKind};
+pub use cpu::{Cpu, Lock, Notify, WakeReason};
+pub use error::SimError;
+pub use machine::{AxiChannels, LinkFault, LinkTransfer, Machine};
+pub use regbus::BusError;
+pub use report::{RunReport, Until};
+pub use router_machine::{Delivery, RawPacket, RouterMachine, RouterReport, Traffic};
+pub use topology::{MAX_DIMS, Topology};
+pub use trace::TraceConfig;
+pub use watchdog::{StallReport, StalledActor, StalledNode};

@@ -1,0 +1,102 @@
+// Everything around gyre_node: links, memory, register ports, interrupt.
+#pragma once
+
+#include "axi_slave.h"
+#include "link_ports.h"
+#include "pins.h"
+#include "register_master.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace gyre {
+
+template <class Model, int Ports, int Masters, int FlitWords>
+class NodeWires {
+public:
+    static constexpr int kPorts = Ports;
+    static constexpr int kMasters = Masters;
+    static constexpr int kFlitWords = FlitWords;
+
+    NodeWires(Model& model, Stalls stalls) {
+        axi_.set_stalls(stalls);
+        LinkPins<Model> pins{model};
+        links_.init(pins);
+    }
+
+    void load(const uint64_t* in, const uint64_t* end) {
+        in = links_.load(in);
+        while (in != end) {
+            const uint64_t head = *in++;
+            const unsigned a = head >> 8 & 0xff, b = head >> 16 & 0xffff, c = head >> 32;
+            switch (static_cast<In>(head & 0xff)) {
+                case In::ReadData: {
+                    const uint64_t due = *in++;
+                    in = axi_.add_read_data(a, b, c, due, in);
+                    break;
+                }
+                case In::WriteResp:
+                    axi_.add_write_response(a, b, c, *in++);
+                    break;
+                case In::Register:
+                    registers_[a].add(b != 0, in[0], in[1], in[2]);
+                    in += 3;
+                    break;
+                case In::Stall:
+                    axi_.stall_until(a, b, *in++);
+                    break;
+                default:
+                    throw std::logic_error("unknown input record");
+            }
+        }
+    }
+
+    void drive(Model& model, uint64_t cycle, OutBuffer& out) {
+        model.time_i = cycle;
+        LinkPins<Model> link_pins{model};
+        links_.drive(link_pins, cycle);
+        AxiPins<Model> axi_pins{model};
+        axi_.drive(axi_pins, cycle, out);
+        HostPins<Model> host{model};
+        registers_[0].drive(host, 0, cycle, out);
+        DebugPins<Model> debug{model};
+        registers_[1].drive(debug, 1, cycle, out);
+    }
+
+    void record(Model& model, uint64_t cycle, OutBuffer& out) {
+        LinkPins<Model> link_pins{model};
+        links_.record(link_pins, cycle, out);
+        const uint32_t levels = model.wake_o | uint32_t(model.irq_o) << 16;
+        if (levels != levels_) {
+            levels_ = levels;
+            out.open(Out::Levels, cycle, 0);
+            out.push(levels);
+        }
+    }
+
+    void clear() {
+        axi_.clear();
+        for (RegisterMaster& master : registers_) master.clear();
+    }
+
+    void finish() const { links_.finish(); }
+
+    bool quiet(Model& model) {
+        AxiPins<Model> axi_pins{model};
+        return !links_.busy() && !links_.sending() && !axi_.requested(axi_pins)
+               && !registers_[0].busy() && !registers_[1].busy();
+    }
+
+    uint64_t next_cycle() const {
+        return std::min({links_.next_cycle(), axi_.next_cycle(), registers_[0].next_cycle(),
+                         registers_[1].next_cycle()});
+    }
+
+private:
+    LinkPorts<Ports, FlitWords> links_;
+    AxiSlave<Masters> axi_;
+    RegisterMaster registers_[2];
+    uint32_t levels_ = 0;
+};
+
+}  // namespace gyre

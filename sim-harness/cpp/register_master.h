@@ -1,0 +1,88 @@
+// AXI4-Lite master: one access at a time, in order.
+#pragma once
+
+#include "out_buffer.h"
+
+#include <deque>
+
+namespace gyre {
+
+class RegisterMaster {
+public:
+    void add(bool write, uint64_t due, uint64_t addr, uint64_t data) {
+        queue_.push_back({due, addr, data, write});
+    }
+
+    // Drops all accesses: the node is reset.
+    void clear() {
+        queue_.clear();
+        state_ = State::Idle;
+    }
+
+    // Cycle in which something is to be done.
+    uint64_t next_cycle() const { return queue_.empty() ? kNever : queue_.front().due; }
+    bool busy() const { return state_ != State::Idle; }
+
+    // Drives the inputs of the clock edge in `cycle`, and records what it transfers.
+    template <class Pins>
+    void drive(Pins& pins, unsigned port, uint64_t cycle, OutBuffer& out) {
+        bool answered = false;
+        if (state_ == State::Read && pins.r_valid_o()) {
+            answer(port, cycle, pins.r_resp_o(), pins.r_data_o(), out);
+            answered = true;
+        } else if (state_ == State::Write && pins.b_valid_o()) {
+            answer(port, cycle, pins.b_resp_o(), 0, out);
+            answered = true;
+        }
+        if (!answered && state_ == State::Idle && !queue_.empty() && queue_.front().due <= cycle) {
+            start(pins);
+        }
+        pins.b_ready_i() = 1;
+        pins.r_ready_i() = 1;
+        pins.aw_valid_i() = addr_ && state_ == State::Write;
+        pins.ar_valid_i() = addr_ && state_ == State::Read;
+        pins.w_valid_i() = data_;
+        if (addr_ && (state_ == State::Write ? pins.aw_ready_o() : pins.ar_ready_o())) {
+            addr_ = false;
+        }
+        if (data_ && pins.w_ready_o()) data_ = false;
+    }
+
+private:
+    enum class State { Idle, Read, Write };
+    struct Access {
+        uint64_t due;
+        uint64_t addr;
+        uint64_t data;
+        bool write;
+    };
+
+    template <class Pins>
+    void start(Pins& pins) {
+        const Access& access = queue_.front();
+        state_ = access.write ? State::Write : State::Read;
+        addr_ = true;
+        data_ = access.write;
+        if (access.write) {
+            pins.aw_addr_i() = access.addr;
+            pins.w_data_i() = access.data;
+            pins.w_strb_i() = 0xff;
+        } else {
+            pins.ar_addr_i() = access.addr;
+        }
+        queue_.pop_front();
+    }
+
+    void answer(unsigned port, uint64_t cycle, unsigned resp, uint64_t data, OutBuffer& out) {
+        out.open(Out::RegisterResp, cycle, port, resp);
+        out.push(data);
+        state_ = State::Idle;
+    }
+
+    std::deque<Access> queue_;
+    State state_ = State::Idle;
+    bool addr_ = false;  // the address was not taken yet
+    bool data_ = false;  // the write data was not taken yet
+};
+
+}  // namespace gyre

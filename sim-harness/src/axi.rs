@@ -1,0 +1,363 @@
+//! AXI4 memory behind a node's masters: when bursts are answered, and checks of the protocol.
+//!
+//! Handshakes, and the order of beats on the wires, are kept cycle by cycle beside the model
+//! (`cpp/axi_slave.h`); here accepted addresses and beats become events.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::config::MemoryConfig;
+
+/// Bytes of a beat on the data bus.
+pub(crate) const LINE: u64 = 64;
+
+/// An accepted address, read or write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) master: u8,
+    pub(crate) id: u8,
+    pub(crate) addr: u64,
+    /// Beats, 1 to 256.
+    pub(crate) beats: u16,
+    /// Bytes of a beat, 1 to 64.
+    pub(crate) bytes: u8,
+}
+
+impl Address {
+    /// Decodes the channel's fields. Fails on what AXI4 forbids or this memory does not serve.
+    pub(crate) fn decode(master: u8, addr: u64, fields: u64) -> Result<Self, String> {
+        let (len, size) = (fields as u8, (fields >> 8) as u8);
+        let (burst, id) = ((fields >> 16) as u8, (fields >> 24) as u8);
+        let beats = u16::from(len) + 1;
+        let at = |what: &str| format!("AXI master {master} id {id} address {addr:#x}: {what}");
+        if size > 6 {
+            return Err(at(&format!("size {size} is wider than the 64 B bus")));
+        }
+        if burst != 1 {
+            return Err(at(&format!(
+                "burst type {burst} where INCR (1) is expected"
+            )));
+        }
+        let bytes = 1u8 << size;
+        let first = addr & !(u64::from(bytes) - 1);
+        let last = first + u64::from(beats) * u64::from(bytes) - 1;
+        if first >> 12 != last >> 12 {
+            return Err(at(&format!("burst of {beats} x {bytes} B crosses 4 KiB")));
+        }
+        Ok(Self {
+            master,
+            id,
+            addr,
+            beats,
+            bytes,
+        })
+    }
+
+    /// First byte address of a beat.
+    fn beat_addr(&self, beat: u16) -> u64 {
+        if beat == 0 {
+            return self.addr;
+        }
+        let bytes = u64::from(self.bytes);
+        (self.addr & !(bytes - 1)) + u64::from(beat) * bytes
+    }
+
+    /// The 64 B line of a beat.
+    pub(crate) fn beat_line(&self, beat: u16) -> u64 {
+        self.beat_addr(beat) & !(LINE - 1)
+    }
+
+    /// The bytes that a beat may touch.
+    pub(crate) fn beat_range(&self, beat: u16) -> std::ops::Range<u64> {
+        let first = self.beat_addr(beat);
+        let bytes = u64::from(self.bytes);
+        first..(first & !(bytes - 1)) + bytes
+    }
+
+    /// Byte lanes that a beat may use.
+    fn beat_lanes(&self, beat: u16) -> u64 {
+        let range = self.beat_range(beat);
+        let count = range.end - range.start;
+        let ones = if count == 64 {
+            u64::MAX
+        } else {
+            (1 << count) - 1
+        };
+        ones << (range.start % LINE)
+    }
+}
+
+/// A read burst on its way to memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadBurst {
+    pub(crate) address: Address,
+    /// Cycle of its first data beat at the earliest.
+    pub(crate) due: u64,
+    /// Reset of the node that it belongs to.
+    pub(crate) epoch: u32,
+}
+
+/// One beat of write data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteBeat {
+    pub(crate) data: [u64; 8],
+    pub(crate) strobe: u64,
+    pub(crate) last: bool,
+}
+
+/// A write burst of which everything was accepted.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteBurst {
+    pub(crate) address: Address,
+    pub(crate) beats: Vec<WriteBeat>,
+    /// Cycle of its response at the earliest, when its data is visible.
+    pub(crate) due: u64,
+    /// Reset of the node that it belongs to.
+    pub(crate) epoch: u32,
+}
+
+/// Gives bursts their times, keeps the order of ids, joins addresses with data.
+pub(crate) struct AxiMemory {
+    config: MemoryConfig,
+    node: u64,
+    /// Bursts so far, which seed their jitter.
+    bursts: u64,
+    /// Last due time by (is write, master, id), or by (is write, master) without reordering.
+    order: BTreeMap<(bool, u8, u8), u64>,
+    addresses: Vec<VecDeque<Address>>,
+    data: Vec<VecDeque<WriteBeat>>,
+    /// Reads and writes accepted and not yet answered.
+    pub(crate) reads_open: u32,
+    pub(crate) writes_open: u32,
+    /// Counts resets, so that what was under way before one is not answered after it.
+    pub(crate) epoch: u32,
+}
+
+impl AxiMemory {
+    pub(crate) fn new(config: &MemoryConfig, node: usize, masters: usize) -> Self {
+        Self {
+            config: config.clone(),
+            node: node as u64,
+            bursts: 0,
+            order: BTreeMap::new(),
+            addresses: vec![VecDeque::new(); masters],
+            data: vec![VecDeque::new(); masters],
+            reads_open: 0,
+            writes_open: 0,
+            epoch: 0,
+        }
+    }
+
+    /// A read address was accepted. Returns the cycle in which memory is sampled, and the burst.
+    pub(crate) fn read(&mut self, cycle: u64, address: Address) -> (u64, ReadBurst) {
+        let due = self.due(false, &address, cycle + self.config.read_latency);
+        self.reads_open += 1;
+        let burst = ReadBurst {
+            address,
+            due,
+            epoch: self.epoch,
+        };
+        (cycle + self.config.read_latency / 2, burst)
+    }
+
+    /// A write address was accepted. Returns the burst if its data is complete.
+    pub(crate) fn write_address(
+        &mut self,
+        cycle: u64,
+        address: Address,
+    ) -> Result<Option<Box<WriteBurst>>, String> {
+        self.addresses[usize::from(address.master)].push_back(address);
+        self.join(cycle, address.master)
+    }
+
+    /// A beat of write data was accepted. Returns the burst if it is complete.
+    pub(crate) fn write_data(
+        &mut self,
+        cycle: u64,
+        master: u8,
+        beat: WriteBeat,
+    ) -> Result<Option<Box<WriteBurst>>, String> {
+        self.data[usize::from(master)].push_back(beat);
+        self.join(cycle, master)
+    }
+
+    /// Forgets what is under way: the node was reset.
+    pub(crate) fn reset(&mut self) {
+        self.epoch += 1;
+        self.order.clear();
+        self.addresses.iter_mut().for_each(VecDeque::clear);
+        self.data.iter_mut().for_each(VecDeque::clear);
+        self.reads_open = 0;
+        self.writes_open = 0;
+    }
+
+    /// Takes the oldest write burst of a master if its address and all of its data are there.
+    fn join(&mut self, cycle: u64, master: u8) -> Result<Option<Box<WriteBurst>>, String> {
+        let index = usize::from(master);
+        let Some(&address) = self.addresses[index].front() else {
+            return Ok(None);
+        };
+        let count = usize::from(address.beats);
+        let data = &mut self.data[index];
+        let early = data.iter().take(count - 1).position(|beat| beat.last);
+        let full = data.len() >= count;
+        if early.is_some() || (full && !data[count - 1].last) {
+            return Err(format!(
+                "AXI master {master}: write to {:#x} of {count} beats has its last mark {}",
+                address.addr,
+                early.map_or("missing".to_owned(), |beat| format!("on beat {beat}")),
+            ));
+        }
+        if !full {
+            return Ok(None);
+        }
+        let beats: Vec<WriteBeat> = data.drain(..count).collect();
+        for (beat, number) in beats.iter().zip(0..) {
+            let outside = beat.strobe & !address.beat_lanes(number);
+            if outside != 0 {
+                return Err(format!(
+                    "AXI master {master}: write to {:#x} beat {number} strobes lanes {outside:#018x} \
+                     outside of its bytes",
+                    address.addr
+                ));
+            }
+        }
+        self.addresses[index].pop_front();
+        let due = self.due(true, &address, cycle + self.config.write_latency);
+        self.writes_open += 1;
+        Ok(Some(Box::new(WriteBurst {
+            address,
+            beats,
+            due,
+            epoch: self.epoch,
+        })))
+    }
+
+    /// The cycle of a burst's answer: `base` and its jitter, not before older ones that it must follow.
+    fn due(&mut self, write: bool, address: &Address, base: u64) -> u64 {
+        let jitter = match self.config.jitter {
+            0 => 0,
+            jitter => {
+                let seed = self.config.seed ^ self.node << 40 ^ u64::from(write) << 63;
+                mix(seed.wrapping_add(self.bursts.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+                    % (jitter + 1)
+            }
+        };
+        self.bursts += 1;
+        let id = if self.config.reorder { address.id } else { 0 };
+        let last = self.order.entry((write, address.master, id)).or_insert(0);
+        *last = (base + jitter).max(*last);
+        *last
+    }
+}
+
+/// Mixes a number (SplitMix64's finaliser), for choices by seed.
+pub(crate) fn mix(mut x: u64) -> u64 {
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(len: u64, size: u64, id: u64) -> u64 {
+        len | size << 8 | 1 << 16 | id << 24
+    }
+
+    fn read_dues(config: MemoryConfig, ids: &[u64]) -> Vec<u64> {
+        let mut axi = AxiMemory::new(&config, 0, 1);
+        ids.iter()
+            .zip(0..)
+            .map(|(&id, cycle)| {
+                let address = Address::decode(0, 0x1000, fields(0, 6, id)).expect("legal");
+                axi.read(cycle, address).1.due
+            })
+            .collect()
+    }
+
+    fn beat(last: bool) -> WriteBeat {
+        WriteBeat {
+            data: [0; 8],
+            strobe: u64::MAX,
+            last,
+        }
+    }
+
+    #[test]
+    fn illegal_bursts_are_named() {
+        let refuse = |addr, fields| Address::decode(1, addr, fields).expect_err("illegal");
+        assert!(refuse(0xfc0, fields(1, 6, 3)).contains("crosses 4 KiB"));
+        assert!(refuse(0, fields(0, 7, 3)).contains("wider"));
+        assert!(refuse(0, 6 << 8).contains("burst type 0"));
+        let unaligned = Address::decode(0, 0xfe1, fields(0, 6, 3)).expect("legal");
+        assert_eq!(unaligned.beat_range(0), 0xfe1..0x1000);
+        assert_eq!(unaligned.beat_lanes(0), !0 << 33);
+    }
+
+    #[test]
+    fn narrow_bursts_walk_through_their_lines() {
+        let burst = Address::decode(0, 0x38, fields(2, 3, 0)).expect("legal");
+        assert_eq!(burst.beat_line(0), 0);
+        assert_eq!(burst.beat_lanes(0), 0xff << 56);
+        assert_eq!(burst.beat_line(1), 0x40);
+        assert_eq!(burst.beat_lanes(2), 0xff << 8);
+    }
+
+    #[test]
+    fn latency_is_exact_without_jitter() {
+        assert_eq!(read_dues(MemoryConfig::default(), &[0, 1, 0]), [40, 41, 42]);
+    }
+
+    #[test]
+    fn jitter_never_reorders_an_id_and_reorders_others_only_if_allowed() {
+        let config = |reorder| MemoryConfig {
+            jitter: 50,
+            reorder,
+            ..MemoryConfig::default()
+        };
+        let ids: Vec<u64> = (0..200).map(|i| i % 3).collect();
+        let strict = read_dues(config(false), &ids);
+        assert!(strict.is_sorted());
+        let loose = read_dues(config(true), &ids);
+        assert!(!loose.is_sorted());
+        for id in 0..3 {
+            let own: Vec<u64> = loose.iter().skip(id).step_by(3).copied().collect();
+            assert!(own.is_sorted());
+        }
+        assert_eq!(loose, read_dues(config(true), &ids));
+    }
+
+    #[test]
+    fn write_is_complete_with_address_and_data_in_any_order() {
+        let mut axi = AxiMemory::new(&MemoryConfig::default(), 0, 1);
+        let address = Address::decode(0, 0x40, fields(1, 6, 2)).expect("legal");
+        assert!(axi.write_data(1, 0, beat(false)).expect("legal").is_none());
+        assert!(axi.write_address(2, address).expect("legal").is_none());
+        let burst = axi
+            .write_data(5, 0, beat(true))
+            .expect("legal")
+            .expect("complete");
+        assert_eq!((burst.due, burst.beats.len()), (25, 2));
+        assert!(axi.write_data(6, 0, beat(true)).expect("legal").is_none());
+        let single = Address::decode(0, 0x80, fields(0, 6, 2)).expect("legal");
+        assert!(axi.write_address(7, single).expect("legal").is_some());
+    }
+
+    #[test]
+    fn wrong_last_marks_and_strobes_are_named() {
+        let address = Address::decode(0, 0x40, fields(1, 6, 2)).expect("legal");
+        let write = |beats: &[WriteBeat], address| {
+            let mut axi = AxiMemory::new(&MemoryConfig::default(), 0, 1);
+            axi.write_address(0, address).expect("no data yet");
+            beats
+                .iter()
+                .find_map(|&beat| axi.write_data(1, 0, beat).err())
+                .expect("refused")
+        };
+        assert!(write(&[beat(true)], address).contains("last mark on beat 0"));
+        assert!(write(&[beat(false), beat(false)], address).contains("last mark missing"));
+        let narrow = Address::decode(0, 0x48, fields(0, 3, 2)).expect("legal");
+        assert!(write(&[beat(true)], narrow).contains("outside"));
+    }
+}

@@ -1,0 +1,280 @@
+//! What a machine is made of, and the checks on it.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::topology::{MAX_DIMS, Topology};
+
+/// Cycles that no window and no single `run` step crosses a multiple of; runs that end "when done"
+/// end on one, so that the end does not depend on the window length.
+pub(crate) const EPOCH: u64 = 64;
+
+/// Nodes of the largest machine.
+pub const MAX_NODES: usize = 4096;
+
+/// Which Verilated models a machine is built from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Without waveforms.
+    #[default]
+    Fast,
+    /// Able to write waveforms; same behaviour, slower.
+    Traced,
+}
+
+/// What the memory behind a node's AXI masters does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MemoryConfig {
+    /// Cycles from the acceptance of a read address to its first data beat; at least 2. Memory is
+    /// sampled half way.
+    pub read_latency: u64,
+    /// Cycles from the acceptance of a burst's last write beat to its response; at least 1. The data
+    /// becomes visible, to software and to reads, at the response.
+    pub write_latency: u64,
+    /// Whether bursts of different AXI ids may overtake each other. Bursts of one id never do.
+    pub reorder: bool,
+    /// Up to so many cycles are added to the latency of each burst, by seed.
+    pub jitter: u64,
+    /// Percentage of cycles, by seed, in which an address or write data channel is not ready; 0..=90.
+    pub stall_percent: u8,
+    /// Seed of the jitter and the stalls.
+    pub seed: u64,
+    /// Byte ranges that answer with a slave error, on every node.
+    pub error_ranges: Vec<Range<u64>>,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self {
+            read_latency: 40,
+            write_latency: 20,
+            reorder: false,
+            jitter: 0,
+            stall_percent: 0,
+            seed: 1,
+            error_ranges: Vec::new(),
+        }
+    }
+}
+
+/// A machine. `MachineConfig { dims: vec![4, 4, 4], ..Default::default() }` is the reference machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MachineConfig {
+    /// Nodes in each dimension, 1 to 5 dimensions of 1 to 64.
+    pub dims: Vec<u16>,
+    /// Dimensions that are lines, without a wrap link; missing ones are rings.
+    pub mesh: Vec<bool>,
+    /// Cycles from the register that drives a link to the register at its other end; 1..=60, which the flit buffers
+    /// of the RTL cover; above 30 one virtual channel alone cannot fill a link.
+    pub link_latency: u64,
+    /// Memory of each node.
+    pub memory: MemoryConfig,
+    /// Cycles from software to a node's register port, and as many back; 1..=64.
+    pub reg_latency: u64,
+    /// Cycles from a change of an interrupt or wake-up output to software; 1..=64.
+    pub wake_latency: u64,
+    /// Picoseconds of a node cycle.
+    pub cycle_ps: u64,
+    /// Picoseconds of a processor cycle.
+    pub cpu_ps: u64,
+    /// Fast, or able to write waveforms.
+    pub model: ModelKind,
+    /// Seed of what registers and memories without a reset hold at the start; none gives zeros.
+    pub noise: Option<u32>,
+    /// Cycles without progress after which the run stops with a report; 0 never stops.
+    pub watchdog: u64,
+    /// Whether quiet nodes are left out of evaluation. Results do not depend on it.
+    pub skip_idle: bool,
+    /// Cycles a node runs at a time; none takes the longest that is exact. Results do not depend on it.
+    pub window: Option<u64>,
+}
+
+impl Default for MachineConfig {
+    fn default() -> Self {
+        Self {
+            dims: vec![2, 2, 2],
+            mesh: Vec::new(),
+            link_latency: 4,
+            memory: MemoryConfig::default(),
+            reg_latency: 8,
+            wake_latency: 8,
+            cycle_ps: 2000,
+            cpu_ps: 625,
+            model: ModelKind::Fast,
+            noise: None,
+            watchdog: 2_000_000,
+            skip_idle: true,
+            window: None,
+        }
+    }
+}
+
+/// A field of a configuration that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} = {value}: expected {expected}")]
+pub struct ConfigError {
+    /// Field, such as `memory.read_latency`.
+    pub field: String,
+    /// Value found.
+    pub value: String,
+    /// What would have been accepted.
+    pub expected: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(field: &str, value: impl ToString, expected: impl ToString) -> Self {
+        Self {
+            field: field.to_owned(),
+            value: value.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+}
+
+fn check_range(
+    field: &str,
+    value: u64,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let expected = if *range.end() == u64::MAX {
+        format!("at least {}", range.start())
+    } else {
+        format!("{} to {}", range.start(), range.end())
+    };
+    Err(ConfigError::new(field, value, expected))
+}
+
+impl MachineConfig {
+    /// Checks every field. Errors name the field, its value and what was expected.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.dims.is_empty() || self.dims.len() > MAX_DIMS {
+            let expected = format!("1 to {MAX_DIMS} dimensions");
+            return Err(ConfigError::new(
+                "dims",
+                format!("{:?}", self.dims),
+                expected,
+            ));
+        }
+        for (index, &size) in self.dims.iter().enumerate() {
+            check_range(&format!("dims[{index}]"), size.into(), 1..=64)?;
+        }
+        let nodes: usize = self.dims.iter().map(|&size| usize::from(size)).product();
+        if nodes > MAX_NODES {
+            let expected = format!("at most {MAX_NODES} nodes");
+            return Err(ConfigError::new(
+                "dims",
+                format!("{:?}", self.dims),
+                expected,
+            ));
+        }
+        if self.mesh.len() > self.dims.len() {
+            let expected = format!("at most {} entries, as dims", self.dims.len());
+            return Err(ConfigError::new(
+                "mesh",
+                format!("{:?}", self.mesh),
+                expected,
+            ));
+        }
+        check_range("link_latency", self.link_latency, 1..=60)?;
+        check_range("reg_latency", self.reg_latency, 1..=64)?;
+        check_range("wake_latency", self.wake_latency, 1..=64)?;
+        check_range("cycle_ps", self.cycle_ps, 2..=1_000_000)?;
+        check_range("cpu_ps", self.cpu_ps, 1..=1_000_000)?;
+        let memory = &self.memory;
+        check_range("memory.read_latency", memory.read_latency, 2..=100_000)?;
+        check_range("memory.write_latency", memory.write_latency, 1..=100_000)?;
+        check_range("memory.jitter", memory.jitter, 0..=100_000)?;
+        check_range("memory.stall_percent", memory.stall_percent.into(), 0..=90)?;
+        for (index, range) in memory.error_ranges.iter().enumerate() {
+            if range.is_empty() {
+                return Err(ConfigError::new(
+                    &format!("memory.error_ranges[{index}]"),
+                    format!("{range:?}"),
+                    "a range that is not empty",
+                ));
+            }
+        }
+        if let Some(window) = self.window {
+            check_range("window", window, 1..=self.exact_window())?;
+        }
+        Ok(())
+    }
+
+    /// The longest window in which no node's outputs can reach anything that its inputs depend on.
+    fn exact_window(&self) -> u64 {
+        [
+            self.link_latency,
+            self.memory.read_latency / 2,
+            self.memory.write_latency,
+            self.reg_latency,
+            self.wake_latency,
+        ]
+        .into_iter()
+        .fold(EPOCH, u64::min)
+    }
+
+    /// Cycles that a node runs at a time.
+    pub(crate) fn window_cycles(&self) -> u64 {
+        self.window.unwrap_or_else(|| self.exact_window())
+    }
+
+    /// The machine's shape and wiring.
+    pub fn topology(&self) -> Result<Topology, ConfigError> {
+        self.validate()?;
+        Ok(Topology::new(&self.dims, &self.mesh))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(change: impl FnOnce(&mut MachineConfig)) -> String {
+        let mut config = MachineConfig::default();
+        change(&mut config);
+        config.validate().expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn reference_machine_is_accepted_with_the_link_as_window() {
+        let config = MachineConfig::default();
+        config.validate().expect("valid");
+        assert_eq!(config.window_cycles(), 4);
+    }
+
+    #[test]
+    fn errors_name_field_value_and_expectation() {
+        assert_eq!(
+            error(|c| c.dims = vec![4, 65]),
+            "dims[1] = 65: expected 1 to 64"
+        );
+        assert_eq!(
+            error(|c| c.dims = vec![]),
+            "dims = []: expected 1 to 5 dimensions"
+        );
+        assert_eq!(
+            error(|c| c.dims = vec![64, 64, 64]),
+            "dims = [64, 64, 64]: expected at most 4096 nodes"
+        );
+        assert_eq!(
+            error(|c| c.link_latency = 0),
+            "link_latency = 0: expected 1 to 60"
+        );
+        assert_eq!(error(|c| c.window = Some(5)), "window = 5: expected 1 to 4");
+        assert_eq!(
+            error(|c| c.memory.read_latency = 1),
+            "memory.read_latency = 1: expected 2 to 100000"
+        );
+        assert_eq!(
+            error(|c| c.mesh = vec![true; 4]),
+            "mesh = [true, true, true, true]: expected at most 3 entries, as dims"
+        );
+    }
+}

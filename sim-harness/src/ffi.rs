@@ -1,0 +1,49 @@
+//! The bridge to the Verilated models.
+
+#[cxx::bridge(namespace = "gyre")]
+mod bridge {
+    unsafe extern "C++" {
+        include!("gyre-sim/cpp/node.h");
+
+        type SimContext;
+        type SimNode;
+
+        fn new_context(traced: bool, noise: bool, seed: u32) -> SharedPtr<SimContext>;
+        fn open_trace(context: &SimContext, file: &str, scopes: &[String]) -> Result<()>;
+        fn dump_trace(context: &SimContext, ps: u64);
+        fn close_trace(context: &SimContext);
+
+        fn new_node(
+            context: &SharedPtr<SimContext>,
+            dims: u32,
+            traced: bool,
+            name: &str,
+            stall_seed: u64,
+            stall_percent: u32,
+        ) -> Result<UniquePtr<SimNode>>;
+        fn new_router(
+            context: &SharedPtr<SimContext>,
+            dims: u32,
+            name: &str,
+            cfg: &[u64],
+        ) -> Result<UniquePtr<SimNode>>;
+
+        fn run<'a>(
+            self: Pin<&'a mut SimNode>,
+            start: u64,
+            cycles: u32,
+            skip: bool,
+            stay_high: bool,
+            input: &[u64],
+        ) -> Result<&'a [u64]>;
+        fn fall(self: Pin<&mut SimNode>) -> Result<()>;
+        fn reset(self: Pin<&mut SimNode>, cycle: u64) -> Result<()>;
+        fn cycle(self: &SimNode) -> u64;
+        fn ports(self: &SimNode) -> u32;
+        fn masters(self: &SimNode) -> u32;
+    }
+}
+
+pub(crate) use bridge::{
+    SimContext, SimNode, close_trace, dump_trace, new_context, new_node, new_router, open_trace,
+};

@@ -1,0 +1,126 @@
+//! The wires between nodes: what was sent and has not arrived.
+
+use crate::record::{LINK_RECORD, LinkWord};
+use crate::topology::Topology;
+
+/// One direction of a link. A word driven after the clock edge of cycle `t` is at the receiver's input
+/// for the edge of `t + latency`. Only changes of the control word and flits are kept.
+#[derive(Default)]
+struct Wire {
+    /// Records by cycle of arrival, as the model takes them.
+    words: Vec<u64>,
+    /// First word that has not arrived.
+    start: usize,
+}
+
+/// All links of a machine.
+pub(crate) struct Links {
+    /// By receiving node and port.
+    wires: Vec<Wire>,
+    /// By sending node and port: the receiving node and port.
+    peers: Vec<Option<(usize, usize)>>,
+    ports: usize,
+    latency: u64,
+}
+
+impl Links {
+    pub(crate) fn new(topology: &Topology, ports: usize, latency: u64) -> Self {
+        let nodes = topology.nodes();
+        let ends = || (0..nodes).flat_map(|node| (0..ports).map(move |port| (node, port)));
+        Self {
+            wires: ends().map(|_| Wire::default()).collect(),
+            peers: ends()
+                .map(|(node, port)| topology.neighbour(node, port))
+                .collect(),
+            ports,
+            latency,
+        }
+    }
+
+    /// Sends a word. Returns the receiving node and the cycle of arrival.
+    pub(crate) fn send(
+        &mut self,
+        node: usize,
+        port: usize,
+        word: LinkWord,
+    ) -> Option<(usize, u64)> {
+        let (to, to_port) = self.peers[node * self.ports + port]?;
+        let cycle = word.cycle + self.latency;
+        let arriving = LinkWord { cycle, ..word };
+        let wire = &mut self.wires[to * self.ports + to_port];
+        wire.words.extend_from_slice(&arriving.to_words());
+        Some((to, cycle))
+    }
+
+    /// Appends what arrives at a node before `end`, as its model takes it.
+    pub(crate) fn receive(&mut self, node: usize, end: u64, input: &mut Vec<u64>) {
+        for wire in &mut self.wires[node * self.ports..(node + 1) * self.ports] {
+            let pending = &wire.words[wire.start..];
+            let count = pending
+                .chunks_exact(LINK_RECORD)
+                .take_while(|record| record[0] < end)
+                .count();
+            input.push(count as u64);
+            input.extend_from_slice(&pending[..count * LINK_RECORD]);
+            wire.start += count * LINK_RECORD;
+            if wire.start == wire.words.len() {
+                wire.words.clear();
+                wire.start = 0;
+            } else if wire.start >= 4096 {
+                wire.words.drain(..wire.start);
+                wire.start = 0;
+            }
+        }
+    }
+
+    /// Cycle in which the next word arrives at a node.
+    pub(crate) fn next_arrival(&self, node: usize) -> Option<u64> {
+        self.wires[node * self.ports..(node + 1) * self.ports]
+            .iter()
+            .filter_map(|wire| wire.words.get(wire.start).copied())
+            .min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(cycle: u64) -> LinkWord {
+        LinkWord {
+            cycle,
+            word: LinkWord::VALID,
+            dbg: 9,
+            data: [cycle, !cycle],
+        }
+    }
+
+    #[test]
+    fn words_arrive_once_after_the_latency_at_the_neighbour() {
+        let topology = Topology::new(&[3], &[]);
+        let mut links = Links::new(&topology, 2, 5);
+        assert_eq!(links.send(0, 0, word(10)), Some((1, 15)));
+        assert_eq!(links.send(0, 0, word(11)), Some((1, 16)));
+        assert_eq!(links.next_arrival(1), Some(15));
+        let receive = |links: &mut Links, end| {
+            let mut input = Vec::new();
+            links.receive(1, end, &mut input);
+            input
+        };
+        assert_eq!(receive(&mut links, 15), [0, 0]);
+        let one = receive(&mut links, 16);
+        assert_eq!(one, [0, 1, 15, 4 | 9 << 32, 10, !10]);
+        assert_eq!(receive(&mut links, 16), [0, 0]);
+        assert_eq!(receive(&mut links, 99)[..3], [0, 1, 16]);
+        assert_eq!(links.next_arrival(1), None);
+    }
+
+    #[test]
+    fn words_to_nowhere_are_dropped() {
+        let topology = Topology::new(&[2], &[true]);
+        let mut links = Links::new(&topology, 6, 1);
+        assert_eq!(links.send(0, 1, word(0)), None);
+        assert_eq!(links.send(0, 4, word(0)), None);
+        assert_eq!(links.send(1, 1, word(0)), Some((0, 1)));
+    }
+}

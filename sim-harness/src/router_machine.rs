@@ -1,0 +1,445 @@
+//! A machine of routers and links alone, for raw traffic.
+
+use cxx::UniquePtr;
+
+use crate::config::{ConfigError, EPOCH, MachineConfig};
+use crate::error::SimError;
+use crate::ffi;
+use crate::hash::{self, Digest};
+use crate::links::Links;
+use crate::record::{InBuffer, Out, OutReader};
+use crate::topology::{MAX_DIMS, Topology};
+
+/// Most payload bytes of a packet.
+const MAX_PAYLOAD: u16 = 512;
+
+/// Bytes of a flit.
+const FLIT_BYTES: u16 = 16;
+
+/// A packet to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawPacket {
+    /// Cycle in which it is offered to its injection path; it waits there for those before it.
+    pub cycle: u64,
+    /// Destination; another node than the source.
+    pub dst: usize,
+    /// Whether it travels in the response class.
+    pub response: bool,
+    /// Payload bytes, 0 to 512.
+    pub len: u16,
+    /// Comes out at the destination; payload is made from it.
+    pub tag: u64,
+}
+
+impl RawPacket {
+    /// Flits on a link: a header of 32 B and the payload rounded up to 32 B.
+    pub fn flits(&self) -> u64 {
+        u64::from((self.len.div_ceil(32) + 1) * 32 / FLIT_BYTES)
+    }
+}
+
+/// A packet that left the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Where.
+    pub node: usize,
+    /// Port of the link it came by.
+    pub port: usize,
+    /// From where.
+    pub src: usize,
+    /// Whether it travelled in the response class.
+    pub response: bool,
+    /// Flits, header included.
+    pub flits: u64,
+    /// The packet's tag.
+    pub tag: u64,
+    /// Cycle in which its first flit was taken.
+    pub head_cycle: u64,
+    /// Cycle in which its last flit was taken.
+    pub tail_cycle: u64,
+}
+
+/// Sources and sinks of all nodes.
+///
+/// What a source sends must not depend on deliveries to other nodes, or results depend on the window.
+pub trait Traffic {
+    /// The node's next packet, in order of their cycles; none when it has no more. Called again only
+    /// when the last one is due.
+    fn next_packet(&mut self, node: usize) -> Option<RawPacket>;
+
+    /// A packet arrived, undamaged.
+    fn delivered(&mut self, delivery: &Delivery);
+}
+
+/// What the routers have done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterReport {
+    /// Cycles.
+    pub cycles: u64,
+    /// Digest of all link transfers (PL-1).
+    pub hash: u64,
+    /// Node-cycles that were evaluated; the rest was quiet.
+    pub node_cycles_evaluated: u64,
+    /// Flits sent on all links.
+    pub link_flits: u64,
+    /// Packets handed to injection paths.
+    pub packets_offered: u64,
+    /// Packets that arrived.
+    pub packets_delivered: u64,
+}
+
+struct RouterNode {
+    model: UniquePtr<ffi::SimNode>,
+    digest: Digest,
+    input: InBuffer,
+    link_flits: Vec<u64>,
+    /// Fetched from the traffic, not yet due.
+    waiting: Option<RawPacket>,
+    exhausted: bool,
+    next: u64,
+}
+
+/// Routers and links without DMA engines, memory and software. Of the configuration, shape, link
+/// latency, window and idle skip count.
+pub struct RouterMachine<T> {
+    traffic: T,
+    topology: Topology,
+    nodes: Vec<RouterNode>,
+    links: Links,
+    cycle: u64,
+    window: u64,
+    skip_idle: bool,
+    watchdog: u64,
+    since_progress: u64,
+    evaluated: u64,
+    offered: u64,
+    delivered: u64,
+    scratch: Vec<u64>,
+    stopped: bool,
+}
+
+impl<T: Traffic> RouterMachine<T> {
+    /// Routers just out of reset, links enabled, at cycle 0.
+    pub fn new(config: &MachineConfig, traffic: T) -> Result<Self, SimError> {
+        let topology = config.topology()?;
+        if topology.nodes() < 2 {
+            let dims = format!("{:?}", config.dims);
+            return Err(ConfigError::new("dims", dims, "at least 2 nodes").into());
+        }
+        let model_dims = if topology.dims() <= 3 { 3 } else { 5 };
+        let context = ffi::new_context(false, config.noise.is_some(), config.noise.unwrap_or(0));
+        let mut nodes = Vec::with_capacity(topology.nodes());
+        for node in 0..topology.nodes() {
+            let cfg = node_config(&topology, node);
+            let model = ffi::new_router(&context, model_dims, &format!("node{node}"), &cfg)
+                .map_err(|error| SimError::Model {
+                    node,
+                    message: error.what().to_owned(),
+                })?;
+            nodes.push(RouterNode {
+                digest: Digest::default(),
+                input: InBuffer::default(),
+                link_flits: vec![0; model.ports() as usize],
+                waiting: None,
+                exhausted: false,
+                next: 0,
+                model,
+            });
+        }
+        Ok(Self {
+            traffic,
+            links: Links::new(&topology, 2 * model_dims as usize, config.link_latency),
+            topology,
+            nodes,
+            cycle: 0,
+            // Memory and registers do not matter here, links do.
+            window: config
+                .window
+                .unwrap_or(config.link_latency)
+                .min(config.link_latency),
+            skip_idle: config.skip_idle,
+            watchdog: config.watchdog,
+            since_progress: 0,
+            evaluated: 0,
+            offered: 0,
+            delivered: 0,
+            scratch: Vec::new(),
+            stopped: false,
+        })
+    }
+
+    /// Sources and sinks.
+    pub fn traffic(&self) -> &T {
+        &self.traffic
+    }
+
+    /// Sources and sinks.
+    pub fn traffic_mut(&mut self) -> &mut T {
+        &mut self.traffic
+    }
+
+    /// Shape and wiring.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Cycles since reset.
+    pub fn cycles(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Flits sent so far by each port of a node.
+    pub fn link_flits(&self, node: usize) -> &[u64] {
+        &self.nodes[node].link_flits
+    }
+
+    /// Runs to a cycle.
+    pub fn run_to(&mut self, cycle: u64) -> Result<RouterReport, SimError> {
+        self.run(|machine| Some(cycle).filter(|&cycle| machine.cycle < cycle))
+    }
+
+    /// Runs until all sources are exhausted and all packets have arrived, then to a multiple of 64.
+    pub fn run_to_end(&mut self) -> Result<RouterReport, SimError> {
+        self.run(|machine| {
+            let done = machine.next_cycle() == u64::MAX;
+            let end = machine.cycle.next_multiple_of(EPOCH);
+            match done {
+                true => Some(end).filter(|&end| machine.cycle < end),
+                false => Some(u64::MAX),
+            }
+        })
+    }
+
+    /// What the routers have done so far.
+    pub fn report(&self) -> RouterReport {
+        RouterReport {
+            cycles: self.cycle,
+            hash: hash::combine(self.nodes.iter().map(|node| node.digest.value())),
+            node_cycles_evaluated: self.evaluated,
+            link_flits: self.nodes.iter().flat_map(|node| &node.link_flits).sum(),
+            packets_offered: self.offered,
+            packets_delivered: self.delivered,
+        }
+    }
+
+    /// Runs windows as long as `limit` gives a cycle to go to.
+    fn run(&mut self, limit: impl Fn(&Self) -> Option<u64>) -> Result<RouterReport, SimError> {
+        if self.stopped {
+            return Err(SimError::Stopped);
+        }
+        self.stopped = true;
+        while let Some(limit) = limit(self) {
+            self.advance(limit)?;
+        }
+        self.stopped = false;
+        Ok(self.report())
+    }
+
+    fn next_cycle(&self) -> u64 {
+        self.nodes
+            .iter()
+            .map(|node| node.next)
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    fn advance(&mut self, limit: u64) -> Result<(), SimError> {
+        if self.skip_idle {
+            self.cycle = self.next_cycle().clamp(self.cycle, limit);
+            if self.cycle == limit {
+                return Ok(());
+            }
+        }
+        let start = self.cycle;
+        let end = (start + self.window)
+            .min((start + 1).next_multiple_of(EPOCH))
+            .min(limit);
+        self.since_progress += end - start;
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].next < end || !self.skip_idle {
+                self.run_node(node, start, end)?;
+            }
+        }
+        self.cycle = end;
+        if self.watchdog > 0
+            && self.since_progress >= self.watchdog
+            && self.delivered < self.offered
+        {
+            return Err(SimError::Watchdog {
+                cycles: self.since_progress,
+                report: Box::new(crate::StallReport {
+                    cycle: self.cycle,
+                    ..Default::default()
+                }),
+            });
+        }
+        Ok(())
+    }
+
+    fn run_node(&mut self, index: usize, start: u64, end: u64) -> Result<(), SimError> {
+        let hardware = |cycle, message: String| SimError::Hardware {
+            node: index,
+            cycle,
+            message,
+        };
+        self.offer_packets(index, end)
+            .map_err(|text| hardware(start, text))?;
+        let node = &mut self.nodes[index];
+        let input = &mut self.scratch;
+        input.clear();
+        self.links.receive(index, end, input);
+        input.extend_from_slice(node.input.words());
+        node.input.clear();
+        let result =
+            node.model
+                .pin_mut()
+                .run(start, (end - start) as u32, self.skip_idle, false, input);
+        let words = match result {
+            Ok(words) => words.to_vec(),
+            Err(error) => {
+                let cycle = node.model.cycle();
+                return Err(hardware(cycle, error.what().to_owned()));
+            }
+        };
+        for record in OutReader::new(&words, start) {
+            self.take_record(index, record)
+                .map_err(|text| hardware(start, text))?;
+        }
+        let arrival = self.links.next_arrival(index).unwrap_or(u64::MAX);
+        let node = &mut self.nodes[index];
+        let packet = node.waiting.map_or(u64::MAX, |packet| packet.cycle);
+        node.next = node.next.min(arrival).min(packet).max(end);
+        Ok(())
+    }
+
+    /// Hands over packets that are due before `end`, and fetches the one after them.
+    fn offer_packets(&mut self, index: usize, end: u64) -> Result<(), String> {
+        loop {
+            let node = &mut self.nodes[index];
+            if node.waiting.is_none() && !node.exhausted {
+                node.waiting = self.traffic.next_packet(index);
+                node.exhausted = node.waiting.is_none();
+            }
+            let Some(packet) = node.waiting.take_if(|packet| packet.cycle < end) else {
+                return Ok(());
+            };
+            let Some(path) = self.topology.first_port(index, packet.dst) else {
+                return Err(format!("raw packet to its own node {}", packet.dst));
+            };
+            if packet.len > MAX_PAYLOAD || packet.dst >= self.topology.nodes() {
+                return Err(format!("raw packet that cannot be: {packet:?}"));
+            }
+            let header = header(&self.topology, index, &packet);
+            let class = packet.response.into();
+            node.input
+                .packet(path as u8, class, packet.tag as u32, packet.cycle, &header);
+            self.offered += 1;
+        }
+    }
+
+    fn take_record(&mut self, index: usize, record: Out) -> Result<(), String> {
+        let node = &mut self.nodes[index];
+        match record {
+            Out::Link { port, word } => {
+                let port = usize::from(port);
+                if word.is_flit() {
+                    node.link_flits[port] += 1;
+                    node.digest
+                        .link_flit(word.cycle, port, word.word, &word.data);
+                    self.since_progress = 0;
+                }
+                if let Some((to, arrival)) = self.links.send(index, port, word) {
+                    let next = &mut self.nodes[to].next;
+                    *next = arrival.min(*next);
+                }
+            }
+            Out::Packet {
+                path,
+                class,
+                damaged,
+                header,
+                head_cycle,
+                tail_cycle,
+            } => {
+                let packet = Header(header);
+                if damaged {
+                    return Err(format!("packet {:#x} arrived damaged", packet.tag()));
+                }
+                if packet.dst() != self.topology.packed_coord(index) {
+                    return Err(format!("packet {:#x} left at the wrong node", packet.tag()));
+                }
+                let src = self
+                    .topology
+                    .node_at(&packet.src())
+                    .ok_or_else(|| format!("packet {:#x} has no source", packet.tag()))?;
+                self.delivered += 1;
+                self.traffic.delivered(&Delivery {
+                    node: index,
+                    port: path.into(),
+                    src,
+                    response: class != 0,
+                    flits: packet.flits(),
+                    tag: packet.tag(),
+                    head_cycle,
+                    tail_cycle,
+                });
+            }
+            Out::End {
+                next, evaluated, ..
+            } => {
+                node.next = next;
+                self.evaluated += evaluated;
+            }
+            other => return Err(format!("unexpected record from a router: {other:?}")),
+        }
+        Ok(())
+    }
+}
+
+/// `node_cfg_t` of the RTL package, low word first.
+fn node_config(topology: &Topology, node: usize) -> [u64; 2] {
+    let (sizes, rings) = (topology.sizes(), topology.rings());
+    let size = (0..MAX_DIMS).fold(0, |word, d| word | u128::from(sizes[d]) << (7 * d));
+    let ring = (0..MAX_DIMS).fold(0, |word, d| word | u128::from(rings[d]) << d);
+    let word = u128::from(topology.link_mask(node)) << 2
+        | ring << 12
+        | size << 17
+        | u128::from(topology.packed_coord(node)) << 52;
+    [word as u64, (word >> 64) as u64]
+}
+
+/// A packet header's words as 64-bit pairs.
+struct Header([u64; 4]);
+
+impl Header {
+    fn dst(&self) -> u32 {
+        self.0[0] as u32 & 0x3fff_ffff
+    }
+
+    fn src(&self) -> [u16; MAX_DIMS] {
+        let word = self.0[0] >> 32;
+        std::array::from_fn(|d| (word >> (6 * d)) as u16 & 0x3f)
+    }
+
+    fn flits(&self) -> u64 {
+        let len = (self.0[1] >> 4) as u16 & 0x3ff;
+        u64::from((len.div_ceil(32) + 1) * 32 / FLIT_BYTES)
+    }
+
+    fn tag(&self) -> u64 {
+        self.0[3]
+    }
+}
+
+/// A memory-FIFO packet's header: the whole message, tagged in its software words.
+fn header(topology: &Topology, src: usize, packet: &RawPacket) -> [u64; 4] {
+    let w0 = topology.packed_coord(packet.dst) | u32::from(packet.response) << 30;
+    let w1 = topology.packed_coord(src);
+    let w2 = 1 | u32::from(packet.len) << 4 | 0b11 << 24;
+    [
+        u64::from(w0) | u64::from(w1) << 32,
+        u64::from(w2),
+        u64::from(packet.len) << 32,
+        packet.tag,
+    ]
+}

@@ -1,0 +1,203 @@
+//! Shape of a machine: coordinates, neighbours, links.
+
+/// Dimensions that a packet header has room for.
+pub const MAX_DIMS: usize = 5;
+
+/// Shape and wiring. Nodes are numbered with the first coordinate running fastest. Port `2 * d` of a
+/// node leads in + direction of dimension `d`, port `2 * d + 1` in - direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    sizes: [u16; MAX_DIMS],
+    rings: [bool; MAX_DIMS],
+    dims: usize,
+    nodes: usize,
+}
+
+impl Topology {
+    /// `dims` and `mesh` as checked by [`crate::MachineConfig::validate`].
+    pub(crate) fn new(dims: &[u16], mesh: &[bool]) -> Self {
+        let mut sizes = [1; MAX_DIMS];
+        let mut rings = [false; MAX_DIMS];
+        for (d, &size) in dims.iter().enumerate() {
+            sizes[d] = size;
+            // A ring of one node has no link to wrap.
+            rings[d] = size > 1 && !mesh.get(d).copied().unwrap_or(false);
+        }
+        let nodes = sizes.iter().map(|&size| usize::from(size)).product();
+        Self {
+            sizes,
+            rings,
+            dims: dims.len(),
+            nodes,
+        }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Dimensions that were asked for.
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Nodes in each of the five dimensions, 1 for those that were not asked for.
+    pub fn sizes(&self) -> [u16; MAX_DIMS] {
+        self.sizes
+    }
+
+    /// Which dimensions have a wrap link.
+    pub fn rings(&self) -> [bool; MAX_DIMS] {
+        self.rings
+    }
+
+    /// Coordinates of a node.
+    pub fn coord(&self, node: usize) -> [u16; MAX_DIMS] {
+        let mut rest = node;
+        self.sizes.map(|size| {
+            let size = usize::from(size);
+            let c = rest % size;
+            rest /= size;
+            c as u16
+        })
+    }
+
+    /// The node at some coordinates; none outside of the machine.
+    pub fn node_at(&self, coord: &[u16]) -> Option<usize> {
+        let mut node = 0;
+        let mut stride = 1;
+        for (d, &size) in self.sizes.iter().enumerate() {
+            let c = coord.get(d).copied().unwrap_or(0);
+            if c >= size {
+                return None;
+            }
+            node += usize::from(c) * stride;
+            stride *= usize::from(size);
+        }
+        Some(node)
+    }
+
+    /// The node and its port at the other end of a port's link; none where there is no link.
+    pub fn neighbour(&self, node: usize, port: usize) -> Option<(usize, usize)> {
+        let d = port / 2;
+        let size = *self.sizes.get(d)?;
+        let mut coord = self.coord(node);
+        let minus = port % 2 == 1;
+        let edge = if minus { 0 } else { size - 1 };
+        if coord[d] == edge && !self.rings[d] {
+            return None;
+        }
+        coord[d] = match (coord[d] == edge, minus) {
+            (true, true) => size - 1,
+            (true, false) => 0,
+            (false, true) => coord[d] - 1,
+            (false, false) => coord[d] + 1,
+        };
+        Some((self.node_at(&coord)?, port ^ 1))
+    }
+
+    /// Bit `p` is set if port `p` of the node has a link: the value of its LINK_ENABLE register.
+    pub fn link_mask(&self, node: usize) -> u16 {
+        (0..2 * MAX_DIMS)
+            .filter(|&port| self.neighbour(node, port).is_some())
+            .fold(0, |mask, port| mask | 1 << port)
+    }
+
+    /// The port that a packet from `src` to `dst` leaves its source by; none if they are the same
+    /// node. The same function as `route_port` of the RTL package, at the source.
+    pub fn first_port(&self, src: usize, dst: usize) -> Option<usize> {
+        let (from, to) = (self.coord(src), self.coord(dst));
+        let d = (0..MAX_DIMS).find(|&d| from[d] != to[d])?;
+        let plus = if self.rings[d] {
+            let up = (to[d] + self.sizes[d] - from[d]) % self.sizes[d];
+            match (2 * up).cmp(&self.sizes[d]) {
+                std::cmp::Ordering::Less => true,
+                std::cmp::Ordering::Greater => false,
+                // Half way round: even sources go +, odd ones -.
+                std::cmp::Ordering::Equal => from[d] % 2 == 0,
+            }
+        } else {
+            to[d] > from[d]
+        };
+        Some(2 * d + usize::from(!plus))
+    }
+
+    /// Links that a packet from `src` to `dst` crosses.
+    pub fn hops(&self, src: usize, dst: usize) -> usize {
+        let (from, to) = (self.coord(src), self.coord(dst));
+        (0..MAX_DIMS)
+            .map(|d| {
+                let direct = from[d].abs_diff(to[d]);
+                let least = if self.rings[d] {
+                    direct.min(self.sizes[d] - direct)
+                } else {
+                    direct
+                };
+                usize::from(least)
+            })
+            .sum()
+    }
+
+    /// Coordinates packed as in a header or a COORD register: 6 bits each, first dimension lowest.
+    pub fn packed_coord(&self, node: usize) -> u32 {
+        let coord = self.coord(node);
+        (0..MAX_DIMS).fold(0, |word, d| word | u32::from(coord[d]) << (6 * d))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_symmetric_in_every_shape() {
+        for (dims, mesh) in [
+            (vec![4, 3, 2], vec![]),
+            (vec![2, 2, 2], vec![]),
+            (vec![5], vec![true]),
+            (vec![1, 7, 1, 2, 3], vec![false, true, false, false, true]),
+        ] {
+            let topology = Topology::new(&dims, &mesh);
+            for node in 0..topology.nodes() {
+                assert_eq!(topology.node_at(&topology.coord(node)), Some(node));
+                for port in 0..10 {
+                    if let Some((other, back)) = topology.neighbour(node, port) {
+                        assert_ne!(other, node);
+                        assert_eq!(topology.neighbour(other, back), Some((node, port)));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rings_of_one_and_ends_of_lines_have_no_link() {
+        let topology = Topology::new(&[3, 1, 2], &[true]);
+        assert_eq!(topology.link_mask(0), 0b11_00_01);
+        assert_eq!(topology.link_mask(1), 0b11_00_11);
+        assert_eq!(topology.link_mask(2), 0b11_00_10);
+    }
+
+    #[test]
+    fn following_the_first_port_takes_as_many_links_as_hops() {
+        let topology = Topology::new(&[6, 5, 3], &[false, true]);
+        for src in 0..topology.nodes() {
+            for dst in 0..topology.nodes() {
+                let (mut at, mut links) = (src, 0);
+                while let Some(port) = topology.first_port(at, dst) {
+                    at = topology.neighbour(at, port).expect("a link").0;
+                    links += 1;
+                }
+                assert_eq!((at, links), (dst, topology.hops(src, dst)));
+            }
+        }
+    }
+
+    #[test]
+    fn half_ring_ties_go_plus_from_even_and_minus_from_odd() {
+        let topology = Topology::new(&[4], &[]);
+        assert_eq!(topology.first_port(0, 2), Some(0));
+        assert_eq!(topology.first_port(1, 3), Some(1));
+    }
+}

@@ -1,0 +1,167 @@
+//! Waveforms of nodes, by scope and by window (DESIGN, Simulation 10).
+
+use std::fs;
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use cxx::SharedPtr;
+
+use crate::config::ConfigError;
+use crate::error::SimError;
+use crate::ffi;
+
+/// What to write into a waveform file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceConfig {
+    /// File; its name ends with `.vcd` or `.fst`.
+    pub path: PathBuf,
+    /// Cycles that are written.
+    pub window: Range<u64>,
+    /// Parts of the machine that are written, such as `node0` or `node3.gyre_node.u_dma`; empty for all.
+    pub scopes: Vec<String>,
+}
+
+/// A waveform that is being written, or will be.
+pub(crate) struct Trace {
+    config: TraceConfig,
+    context: SharedPtr<ffi::SimContext>,
+    /// Whether the waveform shows a node.
+    nodes: Vec<bool>,
+    fst: bool,
+    state: State,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    Waiting,
+    Open,
+    Closed,
+}
+
+impl Trace {
+    pub(crate) fn new(
+        config: TraceConfig,
+        context: SharedPtr<ffi::SimContext>,
+        nodes: usize,
+    ) -> Result<Self, ConfigError> {
+        let extension = config.path.extension().and_then(|text| text.to_str());
+        let fst = match extension {
+            Some("vcd") => false,
+            Some("fst") => true,
+            _ => {
+                let path = config.path.display();
+                return Err(ConfigError::new(
+                    "trace",
+                    path,
+                    "a file name ending in .vcd or .fst",
+                ));
+            }
+        };
+        if config.window.is_empty() {
+            let window = format!("{}:{}", config.window.start, config.window.end);
+            return Err(ConfigError::new(
+                "trace-window",
+                window,
+                "from:to with from below to",
+            ));
+        }
+        let mut shown = vec![config.scopes.is_empty(); nodes];
+        for scope in &config.scopes {
+            let node = scope
+                .split('.')
+                .next()
+                .and_then(|name| name.strip_prefix("node"))
+                .and_then(|number| number.parse::<usize>().ok())
+                .filter(|&node| node < nodes);
+            match node {
+                Some(node) => shown[node] = true,
+                None => {
+                    let expected = format!("node0 to node{}, then names below it", nodes - 1);
+                    return Err(ConfigError::new("trace-scope", scope, expected));
+                }
+            }
+        }
+        Ok(Self {
+            config,
+            context,
+            nodes: shown,
+            fst,
+            state: State::Waiting,
+        })
+    }
+
+    /// Whether cycle `cycle` is to be written.
+    pub(crate) fn covers(&self, cycle: u64) -> bool {
+        self.state != State::Closed && self.config.window.contains(&cycle)
+    }
+
+    /// Whether the waveform shows a node.
+    pub(crate) fn shows(&self, node: usize) -> bool {
+        self.nodes[node]
+    }
+
+    /// The first cycle to be written, if it is still to come.
+    pub(crate) fn starts_after(&self, cycle: u64) -> Option<u64> {
+        Some(self.config.window.start).filter(|&start| start > cycle)
+    }
+
+    /// Writes all signals as they are at a time.
+    pub(crate) fn dump(&mut self, ps: u64) -> Result<(), SimError> {
+        if self.state == State::Waiting {
+            let vcd = self.vcd_path();
+            ffi::open_trace(&self.context, &vcd.to_string_lossy(), &self.config.scopes).map_err(
+                |error| SimError::Trace {
+                    path: vcd,
+                    message: error.what().to_owned(),
+                },
+            )?;
+            self.state = State::Open;
+        }
+        ffi::dump_trace(&self.context, ps);
+        Ok(())
+    }
+
+    /// Whether the last cycle to be written is before `cycle`.
+    pub(crate) fn is_over(&self, cycle: u64) -> bool {
+        self.state == State::Open && cycle >= self.config.window.end
+    }
+
+    /// Ends the file. Returns its path if there is one.
+    pub(crate) fn finish(&mut self) -> Result<Option<PathBuf>, SimError> {
+        if self.state == State::Waiting {
+            return Ok(None);
+        }
+        let path = self.config.path.clone();
+        if self.state == State::Open {
+            ffi::close_trace(&self.context);
+            self.state = State::Closed;
+            if self.fst {
+                convert(&self.vcd_path(), &path)?;
+            }
+        }
+        Ok(Some(path))
+    }
+
+    /// Where the models write: the file itself, or one beside it that is converted at the end.
+    fn vcd_path(&self) -> PathBuf {
+        if self.fst {
+            self.config.path.with_extension("fst.vcd")
+        } else {
+            self.config.path.clone()
+        }
+    }
+}
+
+fn convert(vcd: &Path, fst: &Path) -> Result<(), SimError> {
+    let io = |source| SimError::Io {
+        path: vcd.to_owned(),
+        source,
+    };
+    let reader = BufReader::new(fs::File::open(vcd).map_err(io)?);
+    gyre_wave::vcd_to_fst(reader, fst).map_err(|error| SimError::Trace {
+        path: fst.to_owned(),
+        message: error.to_string(),
+    })?;
+    fs::remove_file(vcd).map_err(io)
+}
