@@ -37,3 +37,5 @@ pub use slot::{Rights, SlotConfig};
 
 #[cfg(test)]
 mod register_file;
+#[cfg(test)]
+mod tests;

@@ -22,35 +22,28 @@ impl<B> Clone for BufferRange<B> {
 }
 
 impl<B: DmaBuffer> BufferRange<B> {
-    /// Bytes `offset..offset + len` of `buffer`.
-    ///
-    /// # Errors
-    /// [`RangeError`] when they leave the buffer.
-    pub fn new(buffer: Arc<B>, offset: usize, len: usize) -> Result<Self, RangeError> {
-        let size = buffer.len();
-        if offset.checked_add(len).is_none_or(|end| end > size) {
-            return Err(RangeError {
-                offset,
-                bytes: len,
-                len: size,
-            });
-        }
-        Ok(Self {
-            buffer: Some(buffer),
-            offset,
-            len,
-        })
-    }
-
     /// All of `buffer`.
     #[must_use]
-    pub fn whole(buffer: Arc<B>) -> Self {
+    pub fn whole(buffer: B) -> Self {
         let len = buffer.len();
         Self {
-            buffer: Some(buffer),
+            buffer: Some(Arc::new(buffer)),
             offset: 0,
             len,
         }
+    }
+
+    /// Bytes `offset..offset + len` of this range, sharing its buffer.
+    ///
+    /// # Errors
+    /// [`RangeError`] when they leave the range.
+    pub fn part(&self, offset: usize, len: usize) -> Result<Self, RangeError> {
+        self.check(offset, len)?;
+        Ok(Self {
+            buffer: self.buffer.clone(),
+            offset: self.offset + offset,
+            len,
+        })
     }
 
     /// No bytes at all: the data of an empty message, or a receive for one.

@@ -4,12 +4,11 @@ mod double;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use double::{Double, Process, config};
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Instruction, Op,
-    Platform, Receive, Resources, SendMessage, TaskId, WakeReason, advancev,
+    Arrival, BufferRange, Client, ClientConfig, Context, Error, Instruction, Op, Platform, Receive,
+    Resources, SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_layout::ErrorReason;
 
@@ -619,56 +618,68 @@ fn x5_a_message_longer_than_its_receive_is_an_error_of_that_receive() {
 
 #[test]
 fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
-    let machine = Double::new(2, 1);
-    let contexts = machine.contexts(&[0, 1], small());
-    let log = Log::default();
-    log_messages(&contexts[1], &log);
-    let results = Rc::new(RefCell::new(Vec::new()));
-    for tag in 0..5 {
-        let seen = Rc::clone(&results);
-        let mut send = message(&contexts[0], 1, tag, &pattern(700, 0));
-        if tag == 2 {
-            let foreign = machine.process(0).alloc_in_slot(700, 9);
-            send.data = BufferRange::whole(Arc::new(foreign));
+    for (seed, moving) in (1..20).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let machine = Double::new(2, seed);
+        let contexts = machine.contexts(&[0, 1], small());
+        let log = Log::default();
+        log_messages(&contexts[1], &log);
+        let results = Rc::new(RefCell::new(Vec::new()));
+        for tag in 0..5 {
+            let seen = Rc::clone(&results);
+            let mut send = message(&contexts[0], 1, tag, &pattern(700, 0));
+            if tag == 2 {
+                let foreign = machine.process(0).alloc_in_slot(700, 9);
+                send.data = BufferRange::whole(foreign);
+            }
+            send.local_done = Some(Box::new(move |_, result| {
+                seen.borrow_mut().push((tag, result));
+            }));
+            contexts[0].send(send).expect("valid");
         }
-        send.local_done = Some(Box::new(move |_, result| {
-            seen.borrow_mut().push((tag, result));
-        }));
-        contexts[0].send(send).expect("valid");
-    }
-    // Driven by wake-ups: the error has to wake the context.
-    loop {
-        let mut asleep = 0;
-        for context in &contexts {
-            if context.wait(Some(1)).expect("no error") == WakeReason::Wake {
-                context.advance(1).expect("no error");
-            } else {
-                asleep += 1;
+        if moving {
+            let (machine, mut charges) = (machine.clone(), seed);
+            machine.clone().set_hook(move |_| {
+                charges += 1;
+                if charges % 3 == 0 {
+                    machine.step();
+                }
+            });
+        }
+        // Driven by wake-ups: the error has to wake the context.
+        loop {
+            let mut asleep = 0;
+            for context in &contexts {
+                if context.wait(Some(1)).expect("no error") == WakeReason::Wake {
+                    context.advance(1).expect("no error");
+                } else {
+                    asleep += 1;
+                }
+            }
+            if asleep == contexts.len() && !machine.step() {
+                break;
             }
         }
-        if asleep == contexts.len() && !machine.step() {
-            break;
-        }
+        machine.clear_hook();
+        let refused = Error::Descriptor {
+            fifo: 0,
+            reason: Ok(ErrorReason::DescSlot),
+        };
+        let expected: Vec<_> = (0..5)
+            .map(|tag| {
+                (
+                    tag,
+                    if tag == 2 {
+                        Err(refused.clone())
+                    } else {
+                        Ok(())
+                    },
+                )
+            })
+            .collect();
+        assert_eq!(*results.borrow(), expected);
+        let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+        assert_eq!(tags, [0, 1, 3, 4]);
     }
-    let refused = Error::Descriptor {
-        fifo: 0,
-        reason: Ok(ErrorReason::DescSlot),
-    };
-    let expected: Vec<_> = (0..5)
-        .map(|tag| {
-            (
-                tag,
-                if tag == 2 {
-                    Err(refused.clone())
-                } else {
-                    Ok(())
-                },
-            )
-        })
-        .collect();
-    assert_eq!(*results.borrow(), expected);
-    let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
-    assert_eq!(tags, [0, 1, 3, 4]);
 }
 
 #[test]
@@ -779,13 +790,14 @@ fn buffers_outlive_the_context_that_has_them_in_flight() {
 #[test]
 fn buffer_ranges_stay_inside_their_buffer() {
     let machine = Double::new(1, 1);
-    let buffer = Arc::new(machine.process(0).alloc(100, 64).expect("there is memory"));
-    assert!(BufferRange::new(Arc::clone(&buffer), 60, 41).is_err());
-    assert!(BufferRange::new(Arc::clone(&buffer), usize::MAX, 2).is_err());
-    let range = BufferRange::new(Arc::clone(&buffer), 60, 40).expect("inside");
-    assert!(range.write(39, &[1, 2]).is_err());
-    range.write(39, &[1]).expect("inside");
+    let whole = BufferRange::whole(machine.process(0).alloc(100, 64).expect("there is memory"));
+    assert!(whole.part(60, 41).is_err());
+    assert!(whole.part(usize::MAX, 2).is_err());
+    let part = whole.part(60, 40).expect("inside");
+    assert!(part.part(1, 40).is_err());
+    assert!(part.write(39, &[1, 2]).is_err());
+    part.write(39, &[1]).expect("inside");
     let mut byte = [0];
-    buffer.read(99, &mut byte).expect("inside");
+    whole.read(99, &mut byte).expect("inside");
     assert_eq!(byte, [1]);
 }

@@ -244,7 +244,7 @@ fn x5_memory_that_runs_out_is_the_error_of_the_receive_and_not_a_lost_message() 
             None,
             Some(7),
             0,
-            gyre_driver::BufferRange::whole(std::sync::Arc::new(hoard.remove(0))),
+            gyre_driver::BufferRange::whole(hoard.remove(0)),
             Some({
                 let log = Rc::clone(&log);
                 Box::new(move |_, result| log.borrow_mut().push((0, result, vec![])))
@@ -455,7 +455,7 @@ fn run(nodes: &[usize], steps: &[Step], seed: u64) -> (Vec<Option<usize>>, Vec<O
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
     fn ct1_ct8_matching_is_that_of_the_reference(

@@ -266,7 +266,7 @@ fn arrive<P: Platform>(
     } else {
         platform.charge(Op::Allocate, 1);
         match platform.alloc(length, COPY_CHUNK) {
-            Ok(buffer) => (BufferRange::whole(Arc::new(buffer)), Ok(())),
+            Ok(buffer) => (BufferRange::whole(buffer), Ok(())),
             Err(error) => (BufferRange::empty(), Err(Error::from(error))),
         }
     };

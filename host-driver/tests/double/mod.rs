@@ -113,10 +113,11 @@ pub struct Double {
     hook: Rc<RefCell<Option<Hook>>>,
     hooked: Rc<Cell<bool>>,
     /// Called once when a thread sleeps and nothing moves.
-    asleep: Rc<RefCell<Option<Box<dyn FnOnce()>>>>,
+    asleep: Rc<RefCell<Option<SleepHook>>>,
 }
 
 type Hook = Box<dyn FnMut(Op)>;
+type SleepHook = Box<dyn FnOnce()>;
 
 /// One process of one node.
 #[derive(Clone)]
@@ -590,7 +591,7 @@ impl Process {
         }
         let memory = self.alloc(data.len(), 1).expect("the double has memory");
         memory.write(0, data).expect("it fits");
-        gyre_driver::BufferRange::whole(Arc::new(memory))
+        gyre_driver::BufferRange::whole(memory)
     }
 }
 
