@@ -24,10 +24,10 @@ const SLOW: u32 = 0;
 
 /// Verilates and compiles `models` and the Verilator runtime, and adds to `build` their objects, the
 /// directories of their headers and the flags that code using them needs. The caller adds its own
-/// C++ and calls `compile`.
+/// C++ and calls `compile`. Returns the directory of each model's header, in the order of `models`.
 ///
 /// Tells cargo to run the build script again when the RTL or the choice of Verilator changes.
-pub fn add_models(build: &mut cc::Build, models: &[Model]) -> Result<(), Error> {
+pub fn add_models(build: &mut cc::Build, models: &[Model]) -> Result<Vec<PathBuf>, Error> {
     println!("cargo::rerun-if-env-changed=VERILATOR");
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
     let models = models
@@ -52,7 +52,10 @@ pub fn add_models(build: &mut cc::Build, models: &[Model]) -> Result<(), Error> 
     build.opt_level(FAST);
     build.includes(generated.iter().map(|generated| &generated.dir));
     build.objects(objects);
-    Ok(())
+    Ok(generated
+        .into_iter()
+        .map(|generated| generated.dir)
+        .collect())
 }
 
 /// A model's C++, or the runtime's.

@@ -1,1 +1,20 @@
 //! Verilator testbenches of single RTL units, with scoreboards in Rust.
+//!
+//! - [`Unit`] is any unit of `build/models.rs`.
+//! - [`routes`] follows the router's decisions through a machine and checks what they must give.
+
+pub mod routes;
+mod unit;
+
+/// Settings of a property test: `cases` random inputs from a fixed seed, so that every run is the same.
+/// A failing input is shrunk and printed.
+pub fn cases(cases: u32) -> proptest::test_runner::Config {
+    proptest::test_runner::Config {
+        cases,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(0x6779_7265),
+        ..Default::default()
+    }
+}
+
+pub use unit::{Failure, Port, Unit};

@@ -1,0 +1,47 @@
+//! The units under test.
+
+/// A top module with its parameters.
+pub struct Spec {
+    /// Name that a test asks for.
+    pub name: &'static str,
+    /// Top module.
+    pub top: &'static str,
+    /// Parameters of the top module.
+    pub parameters: &'static [(&'static str, u32)],
+    /// Uses nothing but `rtl/common`, so that changes elsewhere do not rebuild it.
+    pub leaf: bool,
+}
+
+const fn leaf(
+    name: &'static str,
+    top: &'static str,
+    parameters: &'static [(&'static str, u32)],
+) -> Spec {
+    Spec {
+        name,
+        top,
+        parameters,
+        leaf: true,
+    }
+}
+
+/// Every unit under test.
+pub const MODELS: &[Spec] = &[
+    leaf("fifo1", "gyre_fifo", &[("Depth", 1), ("Width", 8)]),
+    leaf("fifo2", "gyre_fifo", &[("Depth", 2), ("Width", 32)]),
+    leaf("fifo3", "gyre_fifo", &[("Depth", 3), ("Width", 33)]),
+    leaf("fifo5", "gyre_fifo", &[("Depth", 5), ("Width", 64)]),
+    leaf("fifo64", "gyre_fifo", &[("Depth", 64), ("Width", 128)]),
+    leaf("arbiter1", "rr_arbiter", &[("N", 1)]),
+    leaf("arbiter2", "rr_arbiter", &[("N", 2)]),
+    leaf("arbiter3", "rr_arbiter", &[("N", 3)]),
+    leaf("arbiter4", "rr_arbiter", &[("N", 4)]),
+    leaf("arbiter5", "rr_arbiter", &[("N", 5)]),
+    leaf("arbiter6", "rr_arbiter", &[("N", 6)]),
+    leaf("arbiter7", "rr_arbiter", &[("N", 7)]),
+    leaf("arbiter8", "rr_arbiter", &[("N", 8)]),
+    leaf("credits1", "credit_counter", &[("Max", 1)]),
+    leaf("credits4", "credit_counter", &[("Max", 4)]),
+    leaf("credits64", "credit_counter", &[("Max", 64)]),
+    leaf("route_probe", "route_probe", &[]),
+];

@@ -1,0 +1,272 @@
+//! Routes through a machine, made of the decisions of single routers, and what must hold for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gyre_layout::MAX_DIM;
+
+use crate::{Port, Unit};
+
+/// Code of a decision: eject here.
+pub const LOCAL_PORT: u8 = 15;
+/// Code of a decision: no route.
+pub const NO_PORT: u8 = 14;
+
+/// Coordinates of a node.
+pub type Place = [u8; MAX_DIM];
+
+/// A machine's form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Nodes in each dimension, 1 for absent ones.
+    pub size: [u8; MAX_DIM],
+    /// The dimension has its wrap link.
+    pub ring: [bool; MAX_DIM],
+}
+
+impl Shape {
+    /// A shape of the given dimensions; absent ones have one node.
+    pub fn new(dims: &[(u8, bool)]) -> Self {
+        let mut shape = Self {
+            size: [1; MAX_DIM],
+            ring: [false; MAX_DIM],
+        };
+        for (d, &(size, ring)) in dims.iter().enumerate() {
+            shape.size[d] = size;
+            shape.ring[d] = ring;
+        }
+        shape
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.size.iter().map(|&size| usize::from(size)).product()
+    }
+
+    /// All places, dimension 0 fastest.
+    pub fn places(&self) -> Vec<Place> {
+        (0..self.nodes())
+            .map(|mut index| {
+                std::array::from_fn(|d| {
+                    let size = usize::from(self.size[d]);
+                    let c = index % size;
+                    index /= size;
+                    c as u8
+                })
+            })
+            .collect()
+    }
+
+    /// Number of a place in the order of [`Shape::places`].
+    pub fn index(&self, place: &Place) -> usize {
+        (0..MAX_DIM).rev().fold(0, |index, d| {
+            index * usize::from(self.size[d]) + usize::from(place[d])
+        })
+    }
+
+    /// Where the link `port` of `place` leads, if it exists.
+    pub fn neighbour(&self, place: &Place, port: u8) -> Option<Place> {
+        let d = usize::from(port / 2);
+        let (size, c) = (*self.size.get(d)?, place[d]);
+        let plus = port.is_multiple_of(2);
+        let at_end = if plus { c + 1 == size } else { c == 0 };
+        if at_end && !self.ring[d] || size == 1 {
+            return None;
+        }
+        let mut next = *place;
+        next[d] = match (plus, at_end) {
+            (true, true) => 0,
+            (true, false) => c + 1,
+            (false, true) => size - 1,
+            (false, false) => c - 1,
+        };
+        Some(next)
+    }
+
+    /// Fewest hops between two places.
+    pub fn distance(&self, from: &Place, to: &Place) -> usize {
+        (0..MAX_DIM)
+            .map(|d| {
+                let straight = usize::from(from[d].abs_diff(to[d]));
+                if self.ring[d] {
+                    straight.min(usize::from(self.size[d]) - straight)
+                } else {
+                    straight
+                }
+            })
+            .sum()
+    }
+}
+
+/// What a router decides for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Output port, [`LOCAL_PORT`] or [`NO_PORT`].
+    pub port: u8,
+    /// Dateline virtual channel on it.
+    pub dateline: bool,
+}
+
+/// The packet that a decision is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where the router is.
+    pub here: Place,
+    /// Destination.
+    pub dst: Place,
+    /// Port by which it came, [`LOCAL_PORT`] when injected here.
+    pub in_port: u8,
+    /// Dateline channel on which it came.
+    pub in_dateline: bool,
+}
+
+/// Something that routes: the RTL, or a faulty variant of it.
+pub trait Router {
+    /// Decides where the packet goes.
+    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision;
+}
+
+/// The routing functions of `gyre_pkg`, Verilated.
+pub struct RtlRouter {
+    unit: Unit,
+    coord: Port,
+    size: Port,
+    ring: Port,
+    dst: Port,
+    in_port: Port,
+    in_dateline: Port,
+    port: Port,
+    dateline: Port,
+}
+
+impl Default for RtlRouter {
+    fn default() -> Self {
+        let unit = Unit::new("route_probe", 1);
+        Self {
+            coord: unit.port("coord_i"),
+            size: unit.port("size_i"),
+            ring: unit.port("ring_i"),
+            dst: unit.port("dst_i"),
+            in_port: unit.port("in_port_i"),
+            in_dateline: unit.port("in_dateline_i"),
+            port: unit.port("port_o"),
+            dateline: unit.port("dateline_o"),
+            unit,
+        }
+    }
+}
+
+/// `values` packed in `width` bits each, the first lowest.
+pub fn pack(values: &[u8], width: u32) -> u64 {
+    values
+        .iter()
+        .rev()
+        .fold(0, |packed, &value| packed << width | u64::from(value))
+}
+
+impl Router for RtlRouter {
+    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
+        let unit = &mut self.unit;
+        unit.set(self.coord, 0, pack(&arrival.here, 6));
+        unit.set(self.size, 0, pack(&shape.size, 7));
+        unit.set(self.ring, 0, pack(&shape.ring.map(u8::from), 1));
+        unit.set(self.dst, 0, pack(&arrival.dst, 6));
+        unit.set(self.in_port, 0, arrival.in_port.into());
+        unit.set(self.in_dateline, 0, arrival.in_dateline.into());
+        unit.eval().expect("the probe has no assertion");
+        Decision {
+            port: unit.get(self.port, 0) as u8,
+            dateline: unit.get(self.dateline, 0) != 0,
+        }
+    }
+}
+
+/// A virtual channel of a link: sending node, port, dateline.
+pub type Channel = (usize, u8, bool);
+
+/// The channels a packet takes from `src` to `dst`.
+///
+/// # Errors
+/// What went wrong, in words, when the route does not arrive.
+pub fn follow(
+    router: &mut dyn Router,
+    shape: &Shape,
+    src: &Place,
+    dst: &Place,
+) -> Result<Vec<Channel>, String> {
+    let mut path = Vec::new();
+    let mut arrival = Arrival {
+        here: *src,
+        dst: *dst,
+        in_port: LOCAL_PORT,
+        in_dateline: false,
+    };
+    loop {
+        let Decision { port, dateline } = router.decide(shape, &arrival);
+        if port == LOCAL_PORT {
+            return if arrival.here == *dst {
+                Ok(path)
+            } else {
+                Err(format!("ejected at {:?}, not at {dst:?}", arrival.here))
+            };
+        }
+        let next = shape
+            .neighbour(&arrival.here, port)
+            .ok_or_else(|| format!("{:?} -> {dst:?}: no link {port}", arrival.here))?;
+        path.push((shape.index(&arrival.here), port, dateline));
+        if path.len() > shape.nodes() {
+            return Err(format!("{src:?} -> {dst:?}: walks in circles: {path:?}"));
+        }
+        arrival = Arrival {
+            here: next,
+            dst: *dst,
+            in_port: port ^ 1,
+            in_dateline: dateline,
+        };
+    }
+}
+
+/// Which channel a packet may hold while it waits for which.
+#[derive(Debug, Default)]
+pub struct Dependencies(BTreeMap<Channel, BTreeSet<Channel>>);
+
+impl Dependencies {
+    /// Adds those of a packet on `path`.
+    pub fn add(&mut self, path: &[Channel]) {
+        for pair in path.windows(2) {
+            self.0.entry(pair[0]).or_default().insert(pair[1]);
+        }
+    }
+
+    /// A cycle, if there is one: packets on it can wait for each other for good.
+    pub fn cycle(&self) -> Option<Vec<Channel>> {
+        let mut finished = BTreeSet::new();
+        for &start in self.0.keys() {
+            let mut trail: Vec<(Channel, Vec<Channel>)> = Vec::new();
+            let mut on_trail = BTreeSet::new();
+            let mut enter = Some(start);
+            loop {
+                if let Some(channel) = enter.take() {
+                    if on_trail.contains(&channel) {
+                        let from = trail.iter().position(|(c, _)| *c == channel).unwrap_or(0);
+                        return Some(trail[from..].iter().map(|(c, _)| *c).collect());
+                    }
+                    if !finished.contains(&channel) {
+                        on_trail.insert(channel);
+                        let next = self.0.get(&channel);
+                        trail.push((channel, next.into_iter().flatten().copied().collect()));
+                    }
+                }
+                let Some((channel, rest)) = trail.last_mut() else {
+                    break;
+                };
+                enter = rest.pop();
+                if enter.is_none() {
+                    on_trail.remove(channel);
+                    finished.insert(*channel);
+                    trail.pop();
+                }
+            }
+        }
+        None
+    }
+}

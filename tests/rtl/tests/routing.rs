@@ -1,0 +1,205 @@
+//! The routing functions of `gyre_pkg` in every shape of up to three dimensions of 1 to 5 nodes, ring
+//! or line (HW-3, X-3).
+
+use gyre_rtl_tests::Unit;
+use gyre_rtl_tests::routes::{
+    Arrival, Decision, Dependencies, LOCAL_PORT, NO_PORT, Router, RtlRouter, Shape, follow,
+};
+
+/// Every shape of `dims` dimensions of 1 to 5 nodes, each ring or line.
+fn shapes(dims: usize) -> Vec<Shape> {
+    let mut shapes = vec![Vec::new()];
+    for _ in 0..dims {
+        shapes = shapes
+            .into_iter()
+            .flat_map(|shape: Vec<(u8, bool)>| {
+                (1..=5).flat_map(move |size| {
+                    let shape = shape.clone();
+                    [false, true].map(|ring| [shape.clone(), vec![(size, ring)]].concat())
+                })
+            })
+            .collect();
+    }
+    shapes.iter().map(|dims| Shape::new(dims)).collect()
+}
+
+/// Shapes of all numbers of dimensions up to three; some of the 1000 of three dimensions suffice.
+fn all_shapes() -> Vec<Shape> {
+    let mut all = [shapes(1), shapes(2)].concat();
+    all.extend(shapes(3).into_iter().step_by(7));
+    all
+}
+
+/// The route as the specification says it, from the pair alone: dimension by dimension, the short way
+/// round, ties + from even and - from odd source coordinates.
+fn reference_ports(shape: &Shape, src: &[u8; 5], dst: &[u8; 5]) -> Vec<u8> {
+    let mut ports = Vec::new();
+    for d in 0..5 {
+        let (size, s, t) = (
+            i32::from(shape.size[d]),
+            i32::from(src[d]),
+            i32::from(dst[d]),
+        );
+        let steps = if shape.ring[d] {
+            let up = (t - s).rem_euclid(size);
+            match (2 * up).cmp(&size) {
+                std::cmp::Ordering::Less => up,
+                std::cmp::Ordering::Greater => up - size,
+                std::cmp::Ordering::Equal if s % 2 == 0 => up,
+                std::cmp::Ordering::Equal => -up,
+            }
+        } else {
+            t - s
+        };
+        let port = 2 * d as u8 + u8::from(steps < 0);
+        ports.extend(std::iter::repeat_n(port, steps.unsigned_abs() as usize));
+    }
+    ports
+}
+
+#[test]
+fn hw3_every_pair_takes_the_reference_route_of_fewest_hops() {
+    let mut router = RtlRouter::default();
+    for shape in all_shapes() {
+        for src in shape.places() {
+            for dst in shape.places() {
+                let path = follow(&mut router, &shape, &src, &dst)
+                    .unwrap_or_else(|error| panic!("{shape:?}: {error}"));
+                assert_eq!(path.len(), shape.distance(&src, &dst), "{shape:?} {path:?}");
+                let ports: Vec<u8> = path.iter().map(|channel| channel.1).collect();
+                assert_eq!(
+                    ports,
+                    reference_ports(&shape, &src, &dst),
+                    "{shape:?} {src:?} -> {dst:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Channels that all pairs of a machine hold one after the other.
+fn dependencies(router: &mut dyn Router, shape: &Shape) -> Dependencies {
+    let mut dependencies = Dependencies::default();
+    for src in shape.places() {
+        for dst in shape.places() {
+            let path = follow(router, shape, &src, &dst)
+                .unwrap_or_else(|error| panic!("{shape:?}: {error}"));
+            dependencies.add(&path);
+        }
+    }
+    dependencies
+}
+
+#[test]
+fn x3_channel_dependencies_are_acyclic_in_every_shape() {
+    let mut router = RtlRouter::default();
+    let long = [
+        Shape::new(&[(8, true)]),
+        Shape::new(&[(9, true), (2, true)]),
+        Shape::new(&[(16, true)]),
+        Shape::new(&[(64, true)]),
+        Shape::new(&[(2, true), (3, true), (2, false), (3, true), (2, true)]),
+    ];
+    for shape in all_shapes().into_iter().chain(long) {
+        let cycle = dependencies(&mut router, &shape).cycle();
+        assert_eq!(cycle, None, "{shape:?}");
+    }
+}
+
+/// The RTL's routes with all packets on dateline channel 0.
+struct NoDateline(RtlRouter);
+
+impl Router for NoDateline {
+    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
+        Decision {
+            dateline: false,
+            ..self.0.decide(shape, arrival)
+        }
+    }
+}
+
+/// The RTL's routes without the change of channel at the wrap link: it depends on the destination alone.
+struct NeverSwitches(RtlRouter);
+
+impl Router for NeverSwitches {
+    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
+        Decision {
+            dateline: arrival.dst[0].is_multiple_of(2),
+            ..self.0.decide(shape, arrival)
+        }
+    }
+}
+
+#[test]
+fn x3_checker_reports_the_cycle_of_a_ring_without_dateline() {
+    let ring = Shape::new(&[(8, true)]);
+    for router in [
+        &mut NoDateline(RtlRouter::default()) as &mut dyn Router,
+        &mut NeverSwitches(RtlRouter::default()),
+    ] {
+        let cycle = dependencies(router, &ring)
+            .cycle()
+            .expect("a ring without dateline closes");
+        assert_eq!(cycle.len(), 8, "{cycle:?}");
+        let line = Shape::new(&[(8, false)]);
+        assert_eq!(dependencies(router, &line).cycle(), None);
+    }
+}
+
+#[test]
+fn hw3_routes_balance_the_two_dateline_channels() {
+    let shape = Shape::new(&[(8, true)]);
+    let mut router = RtlRouter::default();
+    let mut hops = [0; 2];
+    for src in shape.places() {
+        for dst in shape.places() {
+            for (_, _, dateline) in follow(&mut router, &shape, &src, &dst).expect("arrives") {
+                hops[usize::from(dateline)] += 1;
+            }
+        }
+    }
+    let share = f64::from(hops[0]) / f64::from(hops[0] + hops[1]);
+    assert!((0.3..0.7).contains(&share), "{hops:?}");
+}
+
+#[test]
+fn hw3_destination_outside_the_machine_has_no_route() {
+    let mut router = RtlRouter::default();
+    for shape in shapes(2) {
+        for here in shape.places() {
+            for d in 0..5 {
+                let mut dst = here;
+                dst[d] = shape.size[d];
+                let decision = router.decide(
+                    &shape,
+                    &Arrival {
+                        here,
+                        dst,
+                        in_port: LOCAL_PORT,
+                        in_dateline: false,
+                    },
+                );
+                assert_eq!(decision.port, NO_PORT, "{shape:?} {here:?} -> {dst:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hw1_flits_of_a_packet_follow_its_payload_rounded_up_to_32_bytes() {
+    let mut probe = Unit::new("route_probe", 1);
+    let len = probe.port("len_i");
+    for (port, bytes) in [("flits8_o", 8), ("flits16_o", 16), ("flits32_o", 32)] {
+        let flits = probe.port(port);
+        for payload in 0..=512 {
+            probe.set(len, 0, payload);
+            probe.eval().expect("no assertion");
+            let expected = (32 + payload.div_ceil(32) * 32) / bytes;
+            assert_eq!(
+                probe.get(flits, 0),
+                expected,
+                "{payload} B, flits of {bytes} B"
+            );
+        }
+    }
+}
