@@ -4,7 +4,7 @@ module desc_fetch
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
     parameter int unsigned NInj        = 32,
-    parameter int unsigned Outstanding = 8,    // reads in flight
+    parameter int unsigned Outstanding = 32,   // reads in flight
     localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1
 ) (
     input  logic             clk_i,

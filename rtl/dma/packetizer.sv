@@ -1,6 +1,7 @@
 // Contexts of the active descriptors, one an injection FIFO, and their packets (HW-1): one packet a cycle at
-// most, round robin over paths and, inside a path, over its FIFOs, a packet a turn. A packet is issued to a
-// path only when it fits into the injection buffer of its class, so that it never blocks another.
+// most, round robin over paths and, inside a path, least recently served over its FIFOs, a packet a turn. A
+// packet is issued to a path only when it fits into the injection buffer of its class, so that it never
+// blocks another; FIFOs whose class has no room lose no turn.
 //
 // Every packet of a message but the last carries 512 bytes.
 module packetizer
@@ -46,8 +47,8 @@ module packetizer
 
   // ---- arbitration ------------------------------------------------------------------------------
   logic [NPath-1:0]           path_req, path_gnt, busy_q; // busy_q: got a packet in the cycle before
-  logic [NPath-1:0][NInj-1:0] eligible, fifo_gnt;
-  logic [NInj-1:0]            grant;
+  logic [NPath-1:0][NInj-1:0] eligible;
+  logic [NInj-1:0]            fifo_req, grant;
   logic                       issue;
   logic [FidW-1:0]            fifo;
 
@@ -63,18 +64,20 @@ module packetizer
       .clk_i, .rst_ni, .req_i(path_req), .advance_i(issue), .gnt_o(path_gnt)
   );
 
-  for (genvar p = 0; p < NPath; p++) begin : gen_path
-    rr_arbiter #(.N(NInj)) u_fifo_arbiter (
-        .clk_i, .rst_ni, .req_i(eligible[p]), .advance_i(path_gnt[p]), .gnt_o(fifo_gnt[p])
-    );
-  end
-
   assign issue = path_req != '0;
 
   always_comb begin
-    grant = '0;
-    fifo  = '0;
-    for (int unsigned p = 0; p < NPath; p++) if (path_gnt[p]) grant = grant | fifo_gnt[p];
+    fifo_req = '0;
+    for (int unsigned p = 0; p < NPath; p++) if (path_gnt[p]) fifo_req = fifo_req | eligible[p];
+  end
+
+  // A FIFO is on one path at a time: one order serves all paths.
+  lrs_arbiter #(.N(NInj)) u_fifo_arbiter (
+      .clk_i, .rst_ni, .req_i(fifo_req), .advance_i(issue), .gnt_o(grant)
+  );
+
+  always_comb begin
+    fifo = '0;
     for (int unsigned f = 0; f < NInj; f++) if (grant[f]) fifo = fifo | FidW'(f);
   end
 
