@@ -15,12 +15,15 @@ module rr_arbiter #(
     assign unused_one = clk_i ^ rst_ni ^ advance_i;
   end else begin : gen_many
     // Bits set at and above the position after the last winner.
-    logic [N-1:0] mask_q, masked, first_masked, first_any;
+    logic [N-1:0] mask_q, masked;
 
-    assign masked       = req_i & mask_q;
-    assign first_masked = masked & (~masked + 1'b1);
-    assign first_any    = req_i & (~req_i + 1'b1);
-    assign gnt_o        = (masked != '0) ? first_masked : first_any;
+    always_comb begin
+      masked = req_i & mask_q;
+      gnt_o  = '0;
+      if (req_i != '0) begin
+        gnt_o = (masked != '0) ? masked & (~masked + 1'b1) : req_i & (~req_i + 1'b1);
+      end
+    end
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) mask_q <= '1;
@@ -29,9 +32,13 @@ module rr_arbiter #(
   end
 
 `ifndef SYNTHESIS
-  GrantOneHot : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(gnt_o))
-  else $fatal(1, "%m: grant not one-hot");
-  GrantOfRequest : assert property (@(posedge clk_i) disable iff (!rst_ni) (gnt_o & ~req_i) == '0)
-  else $fatal(1, "%m: grant without request");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (req_i | gnt_o) != '0) begin
+      GrantOneHot : assert ($onehot(gnt_o))
+      else $fatal(1, "%m: grant not one-hot");
+      GrantOfRequest : assert ((gnt_o & ~req_i) == '0)
+      else $fatal(1, "%m: grant without request");
+    end
+  end
 `endif
 endmodule

@@ -26,28 +26,40 @@ module link_rx
     output logic             busy_o       // a flit or credit is in the input register
 );
   link_word_t       word_q;
+  flit_ctl_t        ctl_q;
   logic [FlitW-1:0] data_q;
-  logic [31:0]      dbg_q;
   logic [7:0]       seq_q;
   logic [31:0]      crc_q, crc_next;
   logic [7:0]       check;
-  logic             listening, arrived, good;
+  logic             arrived;
 
-  assign peer_o    = word_q.ctl;
-  assign listening = word_q.ctl == LinkUp && (state_i == LinkAck || state_i == LinkUp);
-  assign arrived   = word_q.valid && listening;
-  assign good      = word_q.check == {seq_q, check};
-
-  assign valid_o     = arrived && good;
-  assign crc_fault_o = arrived && !good;
-  assign discard_o   = word_q.valid && !listening;
+  assign peer_o      = word_q.ctl;
   assign vc_o        = word_q.vc;
-  assign ctl_o       = '{err: word_q.err, tail: word_q.tail, head: word_q.head, dbg: dbg_q};
+  assign ctl_o       = ctl_q;
   assign data_o      = data_q;
-  // Credits return only for flits sent since both ends are up.
-  assign credit_o    = word_q.credit && word_q.ctl == LinkUp && state_i == LinkUp;
   assign credit_vc_o = word_q.credit_vc[1:0];
   assign busy_o      = word_q.valid || word_q.credit;
+
+  always_comb begin
+    arrived   = 1'b0;
+    discard_o = 1'b0;
+    if (word_q.valid) begin
+      arrived   = word_q.ctl == LinkUp && (state_i == LinkAck || state_i == LinkUp);
+      discard_o = !arrived;
+    end
+  end
+
+  always_comb begin
+    valid_o     = 1'b0;
+    crc_fault_o = 1'b0;
+    if (arrived) begin
+      valid_o     = word_q.check == {seq_q, check};
+      crc_fault_o = !valid_o;
+    end
+  end
+
+  // Credits return only for flits sent since both ends are up.
+  assign credit_o = word_q.credit && word_q.ctl == LinkUp && state_i == LinkUp;
 
   link_crc #(
       .FlitBytes(FlitBytes)
@@ -80,17 +92,11 @@ module link_rx
   always_ff @(posedge clk_i) begin
     if (link_ctl_i.valid) begin
       data_q <= link_data_i;
-      dbg_q  <= link_dbg_i;
+      ctl_q  <= '{err: link_ctl_i.err, tail: link_ctl_i.tail, head: link_ctl_i.head, dbg: link_dbg_i};
     end
   end
 
-  // Reserved wires; and the third bit of a credit's virtual channel, which is not in use.
+  // Reserved wires, and the third bit of a credit's virtual channel, which is not in use.
   logic unused_word;
   assign unused_word = ^{word_q.rsvd, word_q.credit_vc[VcW-1]};
-
-`ifndef SYNTHESIS
-  OneOutcome : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      $onehot0({valid_o, crc_fault_o, discard_o}))
-  else $fatal(1, "%m: a flit accepted and dropped");
-`endif
 endmodule

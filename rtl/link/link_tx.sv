@@ -89,7 +89,11 @@ module link_tx
   end
 
 `ifndef SYNTHESIS
-  SendUp : assert property (@(posedge clk_i) disable iff (!rst_ni) send_i || credit_i |-> state_i == LinkUp)
-  else $fatal(1, "%m: flit or credit sent on a link that is not up");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (send_i || credit_i)) begin
+      SendUp : assert (state_i == LinkUp)
+      else $fatal(1, "%m: flit or credit sent on a link that is not up");
+    end
+  end
 `endif
 endmodule

@@ -63,10 +63,11 @@ module link_unit
   link_ctl_e        state_q, state_d, peer;
   logic             enable_q;
   logic [InitW-1:0] init_q;     // cycles left in Init at least
-  logic             crc_fault, discard, tx_busy, rx_busy;
+  logic             crc_fault, fault, discard, tx_busy, rx_busy;
   logic             discarded_q; // the loss of flits was reported since the link was last up
   error_t           err_q;
 
+  assign fault   = crc_fault || fault_i;
   assign state_o = state_q;
   assign up_o    = state_q == LinkUp;
   assign down_o  = state_q == LinkReset || state_q == LinkInit;
@@ -76,18 +77,21 @@ module link_unit
 
   always_comb begin
     state_d = state_q;
-    unique case (state_q)
-      LinkReset: state_d = LinkInit;
-      LinkInit:  if (init_q == '0 && drained_i && (peer == LinkInit || peer == LinkAck)) state_d = LinkAck;
-      LinkAck: begin
-        if (peer == LinkReset) state_d = LinkInit;
-        else if (peer != LinkInit) state_d = LinkUp;
-      end
-      LinkUp:    if (peer == LinkReset || peer == LinkInit) state_d = LinkInit;
-      default:   state_d = LinkReset;
-    endcase
-    if (crc_fault || fault_i) state_d = LinkInit;
-    if (!enable_q) state_d = LinkReset;
+    // Nothing to do on a link that is up and well.
+    if (state_q != LinkUp || peer != LinkUp || !enable_q || fault) begin
+      unique case (state_q)
+        LinkReset: state_d = LinkInit;
+        LinkInit:  if (init_q == '0 && drained_i && (peer == LinkInit || peer == LinkAck)) state_d = LinkAck;
+        LinkAck: begin
+          if (peer == LinkReset) state_d = LinkInit;
+          else if (peer != LinkInit) state_d = LinkUp;
+        end
+        LinkUp:    if (peer == LinkReset || peer == LinkInit) state_d = LinkInit;
+        default:   state_d = LinkReset;
+      endcase
+      if (fault) state_d = LinkInit;
+      if (!enable_q) state_d = LinkReset;
+    end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -107,7 +111,7 @@ module link_unit
       // One report a fall: the fault that caused it, or else the first flit that was on the wires.
       if (err_take_i) err_q <= '0;
       if (up_o) discarded_q <= 1'b0;
-      if (crc_fault || fault_i || (discard && !discarded_q)) begin
+      if (fault || (discard && !discarded_q)) begin
         err_q <= '{
             valid: 1'b1,
             reason: crc_fault ? ErrLinkCrc : (fault_i ? ErrLinkProtocol : ErrLinkDown),
@@ -161,7 +165,11 @@ module link_unit
   );
 
 `ifndef SYNTHESIS
-  OpenOnlyDrained : assert property (@(posedge clk_i) disable iff (!rst_ni) start_o |-> drained_i && !rx_valid_o)
-  else $fatal(1, "%m: link opened over flits of the last session");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && start_o) begin
+      OpenOnlyDrained : assert (drained_i && !rx_valid_o)
+      else $fatal(1, "%m: link opened over flits of the last session");
+    end
+  end
 `endif
 endmodule

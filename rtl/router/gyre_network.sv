@@ -59,43 +59,38 @@ module gyre_network
     $fatal(1, "%m: VcDepth %0d: expected at least 4", VcDepth);
   end
 
-  localparam int unsigned ErrSources = 3 * P;
-
-  // Router state by output.
-  logic [P-1:0][NumVc-1:0]      head_ok, body_ok, no_credit;
-  // Requests and grants.
-  logic [P-1:0][NumVc-1:0]      req, read;
-  logic [P-1:0][NumVc-1:0][3:0] req_port;
-  logic [P-1:0]                 pop, eject;
-  logic [P-1:0][NumClasses-1:0] inj_req, inj_read;
-  logic [P-1:0]                 inj_pop;
-  logic [P-1:0][P-1:0]          gnt;
-  // Flits read from each input.
-  logic [1:0]                   in_vc  [P];  // at this input
-  logic [1:0]                   out_vc [P];  // at the next
-  flit_ctl_t                    in_ctl [P];
-  logic [FlitW-1:0]             in_data[P];
+  // Outputs: what can move, by virtual channel.
+  logic [P-1:0][NumVc-1:0] head_ok, body_ok, no_credit;
+  // Flits offered by each input, and grants.
+  logic [P-1:0]            req, pop, eject, inj_req, inj_pop;
+  logic [3:0]              in_port[P];
+  logic [1:0]              out_vc [P];
+  flit_ctl_t               in_ctl [P];
+  logic [FlitW-1:0]        in_data[P];
+  logic [P-1:0]            gnt    [P];
   // Status.
-  logic [P-1:0][P-1:0]          in_stall;
-  logic [P-1:0]                 inj_stall, stall_d, stall_q;
-  logic [P-1:0]                 busy;
-  error_t                       err     [ErrSources];
-  logic [ErrSources-1:0]        err_take;
+  logic [P-1:0]            in_stall[P];
+  logic [P-1:0]            inj_stall, stall_d, stall_q;
+  logic [P-1:0]            busy;
+  // Error reports: three sources a port hold theirs until it is their turn, one a cycle.
+  logic [P-1:0]            port_pending;
+  logic [2:0]              pending[P];
+  logic [P-1:0][2:0]       err_pending, err_take;
+  error_t                  port_err[P];
+  error_t                  err_d, err_q;
 
   router_alloc #(
       .NDim(NDim)
   ) u_alloc (
       .clk_i,
       .rst_ni,
-      .req_i     (req),
-      .port_i    (req_port),
-      .inj_req_i (inj_req),
-      .read_o    (read),
-      .pop_o     (pop),
-      .eject_o   (eject),
-      .inj_read_o(inj_read),
-      .inj_pop_o (inj_pop),
-      .gnt_o     (gnt)
+      .req_i    (req),
+      .port_i   (in_port),
+      .inj_req_i(inj_req),
+      .pop_o    (pop),
+      .eject_o  (eject),
+      .inj_pop_o(inj_pop),
+      .gnt_o    (gnt)
   );
 
   for (genvar p = 0; p < int'(P); p++) begin : gen_port
@@ -110,10 +105,12 @@ module gyre_network
     logic [1:0]       send_vc;
     flit_ctl_t        send_ctl;
     logic [FlitW-1:0] send_data;
+    logic [1:0]       in_vc;
     logic [1:0]       inj_vc;
     flit_ctl_t        inj_ctl;
     logic [FlitW-1:0] inj_data;
-    logic [NumVc-1:0] ej_head_ok, ej_body_ok;
+    logic [NumClasses-1:0] ej_head_ok, ej_body_ok;
+    error_t           link_err, in_err, out_err;
     logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
 
     link_unit #(
@@ -141,15 +138,15 @@ module gyre_network
         .send_ctl_i (send_ctl),
         .send_data_i(send_data),
         .pop_i      (pop[p]),
-        .pop_vc_i   (in_vc[p]),
+        .pop_vc_i   (in_vc),
         .rx_valid_o (rx_valid),
         .rx_vc_o    (rx_vc),
         .rx_ctl_o   (rx_ctl),
         .rx_data_o  (rx_data),
         .credit_o   (credit),
         .credit_vc_o(credit_vc),
-        .err_o      (err[3*p]),
-        .err_take_i (err_take[3*p]),
+        .err_o      (link_err),
+        .err_take_i (err_take[p][0]),
         .busy_o     (link_busy)
     );
 
@@ -175,20 +172,20 @@ module gyre_network
         .ej_head_ok_i(ej_head_ok),
         .ej_body_ok_i(ej_body_ok),
         .req_o       (req[p]),
-        .port_o      (req_port[p]),
-        .stall_o     (in_stall[p]),
-        .read_i      (read[p]),
+        .port_o      (in_port[p]),
         .pop_i       (pop[p]),
-        .in_vc_o     (in_vc[p]),
+        .in_vc_o     (in_vc),
         .out_vc_o    (out_vc[p]),
         .ctl_o       (in_ctl[p]),
         .data_o      (in_data[p]),
-        .err_o       (err[3*p+1]),
-        .err_take_i  (err_take[3*p+1]),
+        .stall_o     (in_stall[p]),
+        .err_o       (in_err),
+        .err_take_i  (err_take[p][1]),
         .busy_o      (in_busy)
     );
 
     router_inject #(
+        .NDim     (NDim),
         .PortId   (p),
         .FlitBytes(FlitBytes),
         .InjDepth (InjDepth)
@@ -205,12 +202,11 @@ module gyre_network
         .body_ok_i   (body_ok[p]),
         .no_credit_i (no_credit[p]),
         .req_o       (inj_req[p]),
-        .stall_o     (inj_stall[p]),
-        .read_i      (inj_read[p]),
         .pop_i       (inj_pop[p]),
         .out_vc_o    (inj_vc),
         .ctl_o       (inj_ctl),
         .data_o      (inj_data),
+        .stall_o     (inj_stall[p]),
         .busy_o      (inj_busy)
     );
 
@@ -240,8 +236,8 @@ module gyre_network
         .vc_o       (send_vc),
         .ctl_o      (send_ctl),
         .data_o     (send_data),
-        .err_o      (err[3*p+2]),
-        .err_take_i (err_take[3*p+2]),
+        .err_o      (out_err),
+        .err_take_i (err_take[p][2]),
         .busy_o     (out_busy)
     );
 
@@ -253,7 +249,7 @@ module gyre_network
         .head_ok_o  (ej_head_ok),
         .body_ok_o  (ej_body_ok),
         .push_i     (eject[p]),
-        .push_vc_i  (in_vc[p]),
+        .push_vc_i  (in_vc),
         .push_ctl_i (in_ctl[p]),
         .push_data_i(in_data[p]),
         .ej_valid_o (ej_valid_o[p]),
@@ -263,19 +259,46 @@ module gyre_network
         .busy_o     (ej_busy)
     );
 
+    assign port_pending[p] = out_err.valid || in_err.valid || link_err.valid;
+    always_comb begin
+      pending[p]  = '0;
+      port_err[p] = '0;
+      if (port_pending[p]) begin
+        pending[p] = {out_err.valid, in_err.valid, link_err.valid};
+        if (err_take[p][0]) port_err[p] = link_err;
+        if (err_take[p][1]) port_err[p] = in_err;
+        if (err_take[p][2]) port_err[p] = out_err;
+      end
+    end
+
     assign perf_flit_o[p] = link_ctl_o[p].valid;
     assign perf_vc_o[p]   = link_ctl_o[p].vc;
     assign busy[p]        = link_busy || in_busy || inj_busy || out_busy || ej_busy;
   end
 
-  error_arbiter #(
-      .N(ErrSources)
-  ) u_errors (
+  // ---- status -------------------------------------------------------------------------------
+  always_comb begin
+    err_pending = '0;
+    if (port_pending != '0) begin
+      for (int unsigned p = 0; p < P; p++) err_pending[p] = pending[p];
+    end
+  end
+
+  always_comb begin
+    err_d = '0;
+    if (port_pending != '0) begin
+      for (int unsigned p = 0; p < P; p++) err_d = err_d | port_err[p];
+    end
+  end
+
+  rr_arbiter #(
+      .N(3 * P)
+  ) u_err_turn (
       .clk_i,
       .rst_ni,
-      .err_i (err),
-      .take_o(err_take),
-      .err_o
+      .req_i    (err_pending),
+      .advance_i(1'b1),
+      .gnt_o    (err_take)
   );
 
   always_comb begin
@@ -284,12 +307,18 @@ module gyre_network
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) stall_q <= '0;
-    else stall_q <= stall_d;
+    if (!rst_ni) begin
+      err_q   <= '0;
+      stall_q <= '0;
+    end else begin
+      if (port_pending != '0 || err_q.valid) err_q <= err_d;
+      stall_q <= stall_d;
+    end
   end
 
+  assign err_o        = err_q;
   assign perf_stall_o = stall_q;
-  assign idle_o       = busy == '0 && stall_q == '0 && !err_o.valid;
+  assign idle_o       = (busy | stall_q) == '0 && !err_q.valid;
 
   // Routing reads coordinates, sizes and rings; the DMA engine reads the rest.
   logic unused_cfg;

@@ -9,9 +9,9 @@ module router_eject
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
-    // What can move, by virtual channel of the input.
-    output logic [NumVc-1:0]      head_ok_o,
-    output logic [NumVc-1:0]      body_ok_o,
+    // What can move, by class.
+    output logic [NumClasses-1:0] head_ok_o,
+    output logic [NumClasses-1:0] body_ok_o,
     input  logic                  push_i,
     input  logic [1:0]            push_vc_i,
     input  flit_ctl_t             push_ctl_i,
@@ -38,11 +38,11 @@ module router_eject
   assign push_class = push_vc_i[1];
   assign ej_valid_o = valid_q;
   assign busy_o     = valid_q != '0;
+  assign head_ok_o  = ~(full_q | held_q);
+  assign body_ok_o  = ~full_q;
   for (genvar c = 0; c < int'(NumClasses); c++) begin : gen_class
-    assign head_ok_o[2*c+:2] = {2{!full_q[c] && !held_q[c]}};
-    assign body_ok_o[2*c+:2] = {2{!full_q[c]}};
-    assign ej_ctl_o[c]       = ctl_mem[{1'(c), head_q[c]}];
-    assign ej_data_o[c]      = data_mem[{1'(c), head_q[c]}];
+    assign ej_ctl_o[c]  = ctl_mem[{1'(c), head_q[c]}];
+    assign ej_data_o[c] = data_mem[{1'(c), head_q[c]}];
   end
 
   always_ff @(posedge clk_i) begin
@@ -83,9 +83,13 @@ module router_eject
   assign unused_dateline = push_vc_i[0];
 
 `ifndef SYNTHESIS
-  Space : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !full_q[push_class])
-  else $fatal(1, "%m: push into a full buffer");
-  Whole : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> push_ctl_i.head == !held_q[push_class])
-  else $fatal(1, "%m: packets mixed in an ejection buffer");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) begin
+      Space : assert (!full_q[push_class])
+      else $fatal(1, "%m: push into a full buffer");
+      Whole : assert (push_ctl_i.head == !held_q[push_class])
+      else $fatal(1, "%m: packets mixed in an ejection buffer");
+    end
+  end
 `endif
 endmodule

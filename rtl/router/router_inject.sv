@@ -1,8 +1,9 @@
 // Injection buffer of one path: a queue a class for packets that leave by output `PortId` only. The sender
-// keeps the credits, one for each flit of buffer, and `credit_o` returns them.
+// keeps the credits, one for each flit of buffer, and `inj_credit_o` returns them.
 module router_inject
   import gyre_pkg::*;
 #(
+    parameter int unsigned NDim = 3,
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned InjDepth = 136,
@@ -20,79 +21,84 @@ module router_inject
     input  logic [NumVc-1:0]      head_ok_i,
     input  logic [NumVc-1:0]      body_ok_i,
     input  logic [NumVc-1:0]      no_credit_i,
-    output logic [NumClasses-1:0] req_o,     // classes whose flit can move
-    output logic                  stall_o,   // a flit waits for credit
-    input  logic [NumClasses-1:0] read_i,    // one-hot: class picked
-    input  logic                  pop_i,     // its flit moves
+    // Allocation: the flit of the class picked.
+    output logic                  req_o,
+    input  logic                  pop_i,     // it moves
     output logic [1:0]            out_vc_o,
     output flit_ctl_t             ctl_o,
     output logic [FlitW-1:0]      data_o,
+    output logic                  stall_o,   // a flit waits for credit
     output logic                  busy_o
 );
-  logic [NumClasses-1:0] nonempty, full, body, dateline, credit_q;
-  logic                  push_dateline;
-  logic [1:0]            vc;
+  logic [NumClasses-1:0]      nonempty, full, body, dateline, req, read, credit_q;
+  logic [NumClasses-1:0][3:0] port;
+  logic                       class_read;
+  logic [1:0]                 vc;
 
   assign inj_credit_o = credit_q;
-  assign busy_o       = nonempty != '0 || credit_q != '0;
-
-  always_comb begin
-    push_dateline = 1'b0;
-    if (inj_valid_i && inj_ctl_i.head) begin
-      push_dateline = route_dateline(cfg_i, inj_data_i[5*CoordW-1:0], LocalPort, 1'b0, 4'(PortId));
-    end
-  end
+  assign busy_o       = (nonempty | credit_q) != '0;
 
   vc_buffer #(
       .NumQueues(NumClasses),
       .Depth    (InjDepth),
-      .DataW    (FlitW),
-      .MetaW    (1)
+      .FlitBytes(FlitBytes),
+      .NDim     (NDim),
+      .PortId   (PortId),
+      .Inject   (1'b1)
   ) u_buffer (
       .clk_i,
       .rst_ni,
+      .cfg_i,
       .push_i      (inj_valid_i),
       .push_queue_i(inj_class_i),
       .push_ctl_i  (inj_ctl_i),
       .push_data_i (inj_data_i),
-      .push_meta_i (push_dateline),
-      .read_i,
+      .read_i      (read),
       .pop_i,
+      .queue_o     (class_read),
       .ctl_o,
       .data_o,
       .nonempty_o  (nonempty),
       .full_o      (full),
       .body_o      (body),
-      .meta_o      (dateline)
+      .port_o      (port),
+      .dateline_o  (dateline)
   );
 
   always_comb begin
-    req_o    = '0;
-    stall_o  = 1'b0;
-    out_vc_o = '0;
-    vc       = '0;
+    req     = '0;
+    stall_o = 1'b0;
+    vc      = '0;
     if (nonempty != '0) begin
       for (int unsigned c = 0; c < NumClasses; c++) begin
-        vc = {1'(c), dateline[c]};
         if (nonempty[c]) begin
-          req_o[c] = body[c] ? body_ok_i[vc] : head_ok_i[vc];
+          vc     = {1'(c), dateline[c]};
+          req[c] = body[c] ? body_ok_i[vc] : head_ok_i[vc];
           if (no_credit_i[vc]) stall_o = 1'b1;
         end
-        if (read_i[c]) out_vc_o = out_vc_o | vc;
       end
     end
   end
 
+  rr_arbiter #(
+      .N(NumClasses)
+  ) u_arbiter (
+      .clk_i,
+      .rst_ni,
+      .req_i    (req),
+      .advance_i(pop_i),
+      .gnt_o    (read)
+  );
+
+  assign req_o    = req != '0;
+  assign out_vc_o = {class_read, dateline[class_read]};
+
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) credit_q <= '0;
-    else if (pop_i || credit_q != '0) credit_q <= pop_i ? read_i : '0;
+    else if (pop_i || credit_q != '0) credit_q <= pop_i ? read : '0;
   end
 
-`ifndef SYNTHESIS
-  Space : assert property (@(posedge clk_i) disable iff (!rst_ni) inj_valid_i |-> !full[inj_class_i])
-  else $fatal(1, "%m: flit injected without credit");
-`else
-  logic unused_full;
-  assign unused_full = ^full;
-`endif
+  // The sender keeps the credits and the port is known.
+  logic unused_buffer;
+  assign unused_buffer = ^{full, port};
 endmodule

@@ -54,14 +54,14 @@ module router_output
   logic                          drop;      // the flit granted is discarded
 
   assign err_o       = err_q;
-  assign busy_o      = err_q.valid || (!up_i && (held_q & ~drop_q) != '0);
-  assign no_credit_o = up_i ? no_credit_q & ~drop_q : '0;
+  assign busy_o      = err_q.valid || (!up_i && ((held_q & ~drop_q) | no_credit_q) != '0);
+  assign no_credit_o = no_credit_q;
 
   always_comb begin
     if (up_i) begin
-      head_ok_o = ~held_q & ~no_credit_q;
-      body_ok_o = drop_q | ~no_credit_q;
-      if (err_q.valid) body_ok_o = body_ok_o & ~drop_q;
+      head_ok_o = ~(held_q | no_credit_q);
+      body_ok_o = ~no_credit_q;
+      if (drop_q != '0) body_ok_o = err_q.valid ? body_ok_o & ~drop_q : body_ok_o | drop_q;
     end else begin
       head_ok_o = err_q.valid ? '0 : ~held_q;
       body_ok_o = err_q.valid ? '0 : '1;
@@ -96,9 +96,9 @@ module router_output
       report_q    <= '0;
       err_q       <= '0;
     end else begin
-      if (start_i) begin
-        credits_q   <= {NumVc{CreditW'(VcDepth)}};
-        no_credit_q <= '0;
+      if (!up_i) begin
+        if (start_i) credits_q <= {NumVc{CreditW'(VcDepth)}};
+        if (no_credit_q != '0) no_credit_q <= '0;
       end else if (!(send_o && credit_i && vc_o == credit_vc_i)) begin
         if (send_o) begin
           credits_q[vc_o]   <= credits_q[vc_o] - 1'b1;
@@ -131,14 +131,19 @@ module router_output
   end
 
 `ifndef SYNTHESIS
-  GrantOneHot : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(gnt_i))
-  else $fatal(1, "%m: two inputs granted");
-  HeadFree : assert property (@(posedge clk_i) disable iff (!rst_ni) gnt_i != '0 |-> ctl_o.head == !held_q[vc_o])
-  else $fatal(1, "%m: packets mixed in a virtual channel");
-  HasCredit : assert property (@(posedge clk_i) disable iff (!rst_ni) send_o |-> !no_credit_q[vc_o])
-  else $fatal(1, "%m: flit sent without credit");
-  CreditBound : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      credit_i && !start_i |-> credits_q[credit_vc_i] != CreditW'(VcDepth))
-  else $fatal(1, "%m: more credits than buffer");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && gnt_i != '0) begin
+      GrantOneHot : assert ($onehot(gnt_i))
+      else $fatal(1, "%m: two inputs granted");
+      HeadFree : assert (ctl_o.head == !held_q[vc_o])
+      else $fatal(1, "%m: packets mixed in a virtual channel");
+      HasCredit : assert (!send_o || !no_credit_q[vc_o])
+      else $fatal(1, "%m: flit sent without credit");
+    end
+    if (rst_ni && credit_i) begin
+      CreditBound : assert (credits_q[credit_vc_i] != CreditW'(VcDepth))
+      else $fatal(1, "%m: more credits than buffer");
+    end
+  end
 `endif
 endmodule

@@ -1,33 +1,40 @@
-// Flit buffer of several queues (virtual channels or classes) in one memory: one flit in and one out a
-// cycle. Beside each packet a few bits computed from its head (`meta`) are kept; those of the packet at
-// the front of each queue are in registers, so that arbitration does not wait for the memory.
+// Flit buffer of several queues (virtual channels of a link input, or classes of an injection path) in one
+// memory: one flit in and one out a cycle. The route of a packet (output port and dateline virtual channel)
+// is computed when its head is written; that of the packet at the front of each queue is in registers, so
+// that arbitration does not wait for the memory.
 module vc_buffer
   import gyre_pkg::*;
 #(
     parameter int unsigned NumQueues = 4,
-    parameter int unsigned Depth = 64,    // flits a queue
-    parameter int unsigned DataW = 128,
-    parameter int unsigned MetaW = 5,
+    parameter int unsigned Depth = 64,      // flits a queue
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned NDim = 3,
+    parameter int unsigned PortId = 0,      // port of arrival, or of departure when injecting
+    parameter bit          Inject = 1'b0,   // packets start here and leave by `PortId`
+    localparam int unsigned FlitW = FlitBytes * 8,
     localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
-    input  logic                            clk_i,
-    input  logic                            rst_ni,
-    input  logic                            push_i,
-    input  logic [QueueW-1:0]               push_queue_i,
-    input  flit_ctl_t                       push_ctl_i,
-    input  logic [DataW-1:0]                push_data_i,
-    input  logic [MetaW-1:0]                push_meta_i,  // used with a head flit
-    input  logic [NumQueues-1:0]            read_i,       // one-hot: queue to read, or none
-    input  logic                            pop_i,        // the flit read leaves
-    output flit_ctl_t                       ctl_o,        // oldest flit of the queue read
-    output logic [DataW-1:0]                data_o,
-    output logic [NumQueues-1:0]            nonempty_o,
-    output logic [NumQueues-1:0]            full_o,
-    output logic [NumQueues-1:0]            body_o,       // front packet: its head has left
-    output logic [NumQueues-1:0][MetaW-1:0] meta_o        // of the front packet
+    input  logic                      clk_i,
+    input  logic                      rst_ni,
+    input  node_cfg_t                 cfg_i,
+    input  logic                      push_i,
+    input  logic [QueueW-1:0]         push_queue_i,  // bit 0 = dateline bit of a packet in transit
+    input  flit_ctl_t                 push_ctl_i,
+    input  logic [FlitW-1:0]          push_data_i,
+    input  logic [NumQueues-1:0]      read_i,        // one-hot: queue to read, or none
+    input  logic                      pop_i,         // the flit read leaves
+    output logic [QueueW-1:0]         queue_o,       // queue read
+    output flit_ctl_t                 ctl_o,         // its oldest flit
+    output logic [FlitW-1:0]          data_o,
+    output logic [NumQueues-1:0]      nonempty_o,
+    output logic [NumQueues-1:0]      full_o,
+    // Packet at the front of each queue.
+    output logic [NumQueues-1:0]      body_o,        // its head has left
+    output logic [NumQueues-1:0][3:0] port_o,        // LocalPort: eject, NoPort: discard
+    output logic [NumQueues-1:0]      dateline_o
 );
   localparam int unsigned Entries = NumQueues * Depth;
-  localparam int unsigned PtrW = (Depth > 1) ? $clog2(Depth) : 1;
+  localparam int unsigned PtrW = $clog2(Depth);
   localparam int unsigned LevelW = $clog2(Depth + 1);
   localparam int unsigned IndexW = $clog2(Entries);
   localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
@@ -36,19 +43,25 @@ module vc_buffer
     $fatal(1, "%m: Depth %0d: expected at least 2 flits", Depth);
   end
 
-  logic [DataW-1:0] data_mem[Entries];
-  flit_ctl_t        ctl_mem [Entries];
-  logic [MetaW-1:0] meta_mem[Entries];
+  typedef struct packed {
+    logic [3:0] port;
+    logic       dateline;
+  } route_t;
+
+  logic [FlitW-1:0] data_mem [Entries];
+  flit_ctl_t        ctl_mem  [Entries];
+  route_t           route_mem[Entries];
 
   logic [NumQueues-1:0][PtrW-1:0]   head_q, tail_q;
   logic [NumQueues-1:0][LevelW-1:0] level_q;
-  logic [NumQueues-1:0]             nonempty_q, full_q, body_q;
-  logic [NumQueues-1:0][MetaW-1:0]  meta_q;
+  logic [NumQueues-1:0]             nonempty_q, full_q, body_q, dateline_q;
+  logic [NumQueues-1:0][3:0]        port_q;
 
   assign nonempty_o = nonempty_q;
   assign full_o     = full_q;
   assign body_o     = body_q;
-  assign meta_o     = meta_q;
+  assign port_o     = port_q;
+  assign dateline_o = dateline_q;
 
   function automatic logic [IndexW-1:0] entry(logic [QueueW-1:0] queue, logic [PtrW-1:0] ptr);
     return IndexW'(32'(queue) * Depth + 32'(ptr));
@@ -58,35 +71,63 @@ module vc_buffer
     return (ptr == LastPtr) ? '0 : ptr + 1'b1;
   endfunction
 
-  logic [QueueW-1:0] queue; // being read
+  function automatic route_t route(node_cfg_t cfg, coord_t dst, logic dateline);
+    route_t r;
+    r = '0;
+    if (Inject) begin
+      r.port     = 4'(PortId);
+      r.dateline = route_dateline(cfg, dst, LocalPort, 1'b0, r.port);
+    end else begin
+      r.port = route_port(cfg, dst, 4'(PortId));
+      if (r.port != LocalPort && r.port >= 4'(2 * NDim)) r.port = NoPort;
+      if (r.port < NoPort) r.dateline = route_dateline(cfg, dst, 4'(PortId), dateline, r.port);
+    end
+    return r;
+  endfunction
+
+  // ---- read ---------------------------------------------------------------------------------
   logic [PtrW-1:0]   head;
   logic [IndexW-1:0] read_entry;
 
   always_comb begin
-    queue      = '0;
+    queue_o    = '0;
     head       = '0;
     read_entry = '0;
     ctl_o      = '0;
     data_o     = '0;
     if (read_i != '0) begin
       for (int unsigned q = 0; q < NumQueues; q++) begin
-        if (read_i[q]) queue = queue | QueueW'(q);
+        if (read_i[q]) queue_o = queue_o | QueueW'(q);
       end
-      head       = head_q[queue];
-      read_entry = entry(queue, head);
+      head       = head_q[queue_o];
+      read_entry = entry(queue_o, head);
       ctl_o      = ctl_mem[read_entry];
       data_o     = data_mem[read_entry];
     end
   end
 
+  // ---- memories and the routes in front (no reset: used under nonempty_q only) --------------
   always_ff @(posedge clk_i) begin
+    if (pop_i && ctl_o.tail) begin
+      {port_q[queue_o], dateline_q[queue_o]} <= route_mem[entry(queue_o, next(head))];
+    end
     if (push_i) begin
       data_mem[entry(push_queue_i, tail_q[push_queue_i])] <= push_data_i;
       ctl_mem[entry(push_queue_i, tail_q[push_queue_i])]  <= push_ctl_i;
-      if (push_ctl_i.head) meta_mem[entry(push_queue_i, tail_q[push_queue_i])] <= push_meta_i;
+      if (push_ctl_i.head) begin
+        automatic route_t r = route(cfg_i, push_data_i[5*CoordW-1:0], push_queue_i[0]);
+        route_mem[entry(push_queue_i, tail_q[push_queue_i])] <= r;
+        // It comes to the front at once.
+        if (!nonempty_q[push_queue_i] ||
+            (pop_i && queue_o == push_queue_i && level_q[push_queue_i] == LevelW'(1))) begin
+          port_q[push_queue_i]     <= r.port;
+          dateline_q[push_queue_i] <= r.dateline;
+        end
+      end
     end
   end
 
+  // ---- pointers -----------------------------------------------------------------------------
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       head_q     <= '0;
@@ -95,42 +136,41 @@ module vc_buffer
       nonempty_q <= '0;
       full_q     <= '0;
       body_q     <= '0;
-      meta_q     <= '0;
     end else begin
       if (push_i) begin
         tail_q[push_queue_i] <= next(tail_q[push_queue_i]);
-        if (!(pop_i && queue == push_queue_i)) begin
+        if (!(pop_i && queue_o == push_queue_i)) begin
           level_q[push_queue_i]    <= level_q[push_queue_i] + 1'b1;
           nonempty_q[push_queue_i] <= 1'b1;
           full_q[push_queue_i]     <= level_q[push_queue_i] == LevelW'(Depth - 1);
         end
       end
       if (pop_i) begin
-        head_q[queue] <= next(head);
-        body_q[queue] <= !ctl_o.tail;
-        if (!(push_i && queue == push_queue_i)) begin
-          level_q[queue]    <= level_q[queue] - 1'b1;
-          nonempty_q[queue] <= level_q[queue] != LevelW'(1);
-          full_q[queue]     <= 1'b0;
+        head_q[queue_o] <= next(head);
+        body_q[queue_o] <= !ctl_o.tail;
+        if (!(push_i && queue_o == push_queue_i)) begin
+          level_q[queue_o]    <= level_q[queue_o] - 1'b1;
+          nonempty_q[queue_o] <= level_q[queue_o] != LevelW'(1);
+          full_q[queue_o]     <= 1'b0;
         end
-        if (ctl_o.tail) meta_q[queue] <= meta_mem[entry(queue, next(head))];
-      end
-      // A head that comes to the front at once.
-      if (push_i && push_ctl_i.head && (!nonempty_q[push_queue_i] ||
-          (pop_i && queue == push_queue_i && level_q[push_queue_i] == LevelW'(1)))) begin
-        meta_q[push_queue_i] <= push_meta_i;
       end
     end
   end
 
 `ifndef SYNTHESIS
-  NoOverflow : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !full_q[push_queue_i])
-  else $fatal(1, "%m: push into a full queue");
-  NoUnderflow : assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> (read_i & nonempty_q) != '0)
-  else $fatal(1, "%m: pop from an empty queue");
-  ReadOneHot : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(read_i))
-  else $fatal(1, "%m: more than one queue read");
-  HeadFirst : assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> ctl_o.head == ((body_q & read_i) == '0))
-  else $fatal(1, "%m: packet does not start with its head");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) begin
+      NoOverflow : assert (!full_q[push_queue_i])
+      else $fatal(1, "%m: push into a full queue");
+    end
+    if (rst_ni && pop_i) begin
+      ReadOneHot : assert ($onehot(read_i))
+      else $fatal(1, "%m: more than one queue read");
+      NoUnderflow : assert ((read_i & nonempty_q) != '0)
+      else $fatal(1, "%m: pop from an empty queue");
+      HeadFirst : assert (ctl_o.head == !body_q[queue_o])
+      else $fatal(1, "%m: packet does not start with its head");
+    end
+  end
 `endif
 endmodule
