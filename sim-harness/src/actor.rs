@@ -151,6 +151,8 @@ pub(crate) struct SoftNode {
     pub(crate) regs: RegBus,
     /// Interrupt (bit 16) and wake-up (bits 15:0) outputs as software sees them.
     pub(crate) levels: u32,
+    /// Wake groups that software has signalled and nobody has waited for yet.
+    pub(crate) signals: u32,
     /// Actors that wait for one of some outputs, in order of their waits.
     pub(crate) waiters: Vec<(ActorId, u64, u32)>,
     /// Time of the last event, or of the running actor's last shared access.
@@ -204,6 +206,7 @@ impl Shared {
                     events: EventHeap::default(),
                     regs: RegBus::default(),
                     levels: 0,
+                    signals: 0,
                     waiters: Vec::new(),
                     now_ps: 0,
                 })

@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use gyre_firmware::RegisterAccess;
+
 use crate::actor::{ActorError, ActorId, ActorState, LogEntry, Shared, Signal, Wait};
 use crate::regbus::{BusError, Pending, Request};
 
@@ -128,12 +130,38 @@ impl Cpu {
             .write(addr, data);
     }
 
-    /// Waits until the node's wake-up output `group` is set, or until the deadline.
+    /// Waits until the node's wake-up output `group` is set, another actor calls [`Cpu::signal`], or the
+    /// deadline comes.
     ///
     /// Returns at once while the output is set: the caller clears its cause register, then looks at
     /// what it waits for, then waits. Software sees an output change `wake_latency` cycles later.
     pub fn wait_wake(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
         self.wait_lines(1 << (group % 16), deadline_ps)
+    }
+
+    /// Wakes the node's actors that wait for wake-up group `group`, as if its output had been set for a
+    /// moment; with none waiting, the next wait for the group returns at once.
+    pub fn signal(&self, group: u8) {
+        let Some(actor) = self.synced() else {
+            return;
+        };
+        let mask = 1 << (group % 16);
+        let woken: Vec<_> = {
+            let mut node = self.shared.nodes[self.node].borrow_mut();
+            let woken: Vec<_> = node
+                .waiters
+                .extract_if(.., |(_, _, other)| *other & mask != 0)
+                .collect();
+            if woken.is_empty() {
+                node.signals |= mask;
+            }
+            woken
+        };
+        let now = actor.local_ps.get();
+        for (id, ticket, _) in woken {
+            self.shared
+                .resume_at(self.node, id, ticket, now, Signal::Go);
+        }
     }
 
     /// As [`Cpu::wait_wake`], for the interrupt output.
@@ -147,7 +175,8 @@ impl Cpu {
         };
         let ticket = {
             let mut node = self.shared.nodes[self.node].borrow_mut();
-            if node.levels & mask != 0 {
+            if (node.levels | node.signals) & mask != 0 {
+                node.signals &= !mask;
                 return WakeReason::Wake;
             }
             let ticket = actor.new_ticket();
@@ -259,6 +288,18 @@ impl Cpu {
         };
         let mut node = self.shared.nodes[self.node].borrow_mut();
         node.regs.issue(request, pending);
+    }
+}
+
+impl RegisterAccess for Cpu {
+    type Error = BusError;
+
+    fn read(&mut self, address: u64) -> Result<u64, BusError> {
+        self.read_reg(address)
+    }
+
+    fn write(&mut self, address: u64, value: u64) -> Result<(), BusError> {
+        self.write_reg(address, value)
     }
 }
 

@@ -34,6 +34,18 @@ pub enum BusError {
     },
 }
 
+impl BusError {
+    /// Byte address of the refused access.
+    pub fn address(&self) -> u64 {
+        match *self {
+            BusError::Read { addr }
+            | BusError::Write { addr }
+            | BusError::Address { addr }
+            | BusError::Reset { addr } => addr,
+        }
+    }
+}
+
 /// An access that the node has not answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
