@@ -15,33 +15,23 @@ module link_crc #(
     output logic [7:0]       check_o
 );
   localparam int unsigned MsgW = FlitW + 8;
-  localparam int unsigned Nibbles = MsgW / 4;
   localparam logic [31:0] Polynomial = 32'hEDB8_8320;
 
-  typedef logic [31:0] table_t[Nibbles*16];
+  typedef logic [31:0][MsgW-1:0] mask_t;
 
-  // Contribution of each value of each nibble of {ctl, data ^ crc} to the next CRC: the step is linear.
-  function automatic table_t nibble_table();
-    table_t t;
+  // The step is linear: bit i of the next CRC is the parity of the bits of {ctl, data ^ crc} in mask i.
+  function automatic mask_t masks();
+    mask_t m;
     logic [31:0] column;
-    logic [31:0] col[MsgW];
-    column = Polynomial;
+    column = Polynomial; // effect of the last message bit, then of the one before it...
     for (int k = int'(MsgW) - 1; k >= 0; k--) begin
-      col[k] = column;
+      for (int i = 0; i < 32; i++) m[i][k] = column[i];
       column = {1'b0, column[31:1]} ^ (column[0] ? Polynomial : 32'b0);
     end
-    for (int n = 0; n < int'(Nibbles); n++) begin
-      for (int v = 0; v < 16; v++) begin
-        t[n*16+v] = 32'b0;
-        for (int b = 0; b < 4; b++) begin
-          if (((v >> b) & 1) != 0) t[n*16+v] = t[n*16+v] ^ col[n*4+b];
-        end
-      end
-    end
-    return t;
+    return m;
   endfunction
 
-  localparam table_t Table = nibble_table();
+  localparam mask_t Masks = masks();
 
   logic [MsgW-1:0] msg;
 
@@ -50,12 +40,9 @@ module link_crc #(
     crc_o   = crc_i;
     check_o = '0;
     if (valid_i) begin
-      msg        = {ctl_i, data_i};
-      msg[31:0]  = data_i[31:0] ^ crc_i;
-      crc_o      = 32'b0;
-      for (int unsigned n = 0; n < Nibbles; n++) begin
-        crc_o = crc_o ^ Table[n*16+32'(msg[n*4+:4])];
-      end
+      msg       = {ctl_i, data_i};
+      msg[31:0] = data_i[31:0] ^ crc_i;
+      for (int unsigned i = 0; i < 32; i++) crc_o[i] = ^(msg & Masks[i]);
       check_o = crc_o[31:24] ^ crc_o[23:16] ^ crc_o[15:8] ^ crc_o[7:0];
     end
   end
