@@ -176,7 +176,7 @@ impl<P: Platform> ReceptionFifo<P> {
             });
         }
         let mut payload = [0; MAX_PAYLOAD_BYTES];
-        let start = (place + HEADER_BYTES) & (ring.len() - 1);
+        let start = place + HEADER_BYTES;
         let before_wrap = len.min(ring.len() - start);
         ring.read(start, &mut payload[..before_wrap])?;
         ring.read(0, &mut payload[before_wrap..len])?;
