@@ -72,6 +72,7 @@ module gyre_network
   logic [P-1:0]            in_stall[P];
   logic [P-1:0]            inj_stall, stall_d, stall_q;
   logic [P-1:0]            busy;
+  logic                    awake_q;            // not the first cycle after reset
   // Error reports: three sources a port hold theirs until it is their turn, one a cycle.
   logic [P-1:0]            port_pending;
   logic [2:0]              pending[P];
@@ -310,7 +311,9 @@ module gyre_network
     if (!rst_ni) begin
       err_q   <= '0;
       stall_q <= '0;
+      awake_q <= 1'b0;
     end else begin
+      awake_q <= 1'b1;
       if (port_pending != '0 || err_q.valid) err_q <= err_d;
       stall_q <= stall_d;
     end
@@ -318,7 +321,7 @@ module gyre_network
 
   assign err_o        = err_q;
   assign perf_stall_o = stall_q;
-  assign idle_o       = (busy | stall_q) == '0 && !err_q.valid;
+  assign idle_o       = (busy | stall_q) == '0 && !err_q.valid && awake_q;
 
   // Routing reads coordinates, sizes and rings; the DMA engine reads the rest.
   logic unused_cfg;
