@@ -81,6 +81,8 @@ pub(crate) struct Shared<P: Platform> {
     pub info: ContextInfo,
     lock: P::Lock,
     locked: AtomicBool,
+    /// Taken around every use of the queue: orders posts and takes by the machine's time.
+    queue_lock: P::Lock,
     queue: Mutex<Queue<P>>,
     pub dispatch: Mutex<DispatchTable<P>>,
     /// Only ever taken with `try_lock`: it is held across platform calls and callbacks.
@@ -106,6 +108,7 @@ impl<P: Platform> Context<P> {
         Ok(Self {
             shared: Arc::new(Shared {
                 lock: platform.new_lock(),
+                queue_lock: platform.new_lock(),
                 platform,
                 plan,
                 info,
@@ -182,14 +185,13 @@ impl<P: Platform> Context<P> {
             self.check_send(send)?;
         }
         self.shared.platform.charge(Op::Post, 1);
-        let asleep = {
-            let mut queue = short(&self.shared.queue);
+        let asleep = self.with_queue(|queue| {
             if queue.destroyed {
                 return Err(Error::Destroyed);
             }
             queue.work.push_back(instruction);
-            queue.sleepers > 0
-        };
+            Ok(queue.sleepers > 0)
+        })?;
         if asleep {
             self.shared.platform.notify(self.shared.info.wake_group);
         }
@@ -249,13 +251,12 @@ impl<P: Platform> Context<P> {
             result
         };
         // Threads that wait on this context look again at what callbacks may have changed.
-        let asleep = {
-            let queue = short(&self.shared.queue);
+        let asleep = self.with_queue(|queue| {
             queue.sleepers > 0
                 && (progress.callbacks > 0
                     || !queue.work.is_empty()
                     || self.shared.unfinished.load(Ordering::Acquire))
-        };
+        });
         if asleep {
             self.shared.platform.notify(self.shared.info.wake_group);
         }
@@ -270,24 +271,24 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::Destroyed`].
     pub fn wait(&self, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
-        {
-            let mut queue = short(&self.shared.queue);
+        let sleeps = self.with_queue(|queue| {
             if queue.destroyed {
                 return Err(Error::Destroyed);
             }
-            if !queue.work.is_empty()
-                || self.shared.unfinished.load(Ordering::Acquire)
-                || self.shared.woken.load(Ordering::Acquire)
-            {
-                return Ok(WakeReason::Wake);
-            }
-            queue.sleepers += 1;
+            let sleeps = queue.work.is_empty()
+                && !self.shared.unfinished.load(Ordering::Acquire)
+                && !self.shared.woken.load(Ordering::Acquire);
+            queue.sleepers += usize::from(sleeps);
+            Ok(sleeps)
+        })?;
+        if !sleeps {
+            return Ok(WakeReason::Wake);
         }
         let reason = self
             .shared
             .platform
             .wait(self.shared.info.wake_group, deadline_ps);
-        short(&self.shared.queue).sleepers -= 1;
+        self.with_queue(|queue| queue.sleepers -= 1);
         if reason == WakeReason::Wake {
             self.shared.woken.store(true, Ordering::Release);
         }
@@ -333,16 +334,18 @@ impl<P: Platform> Context<P> {
     /// [`Error::SetUp`].
     pub fn destroy(&self) -> Result<(), Error> {
         let mut engine = self.enter()?;
-        let posted = short(&self.shared.queue).work.len();
+        let posted = self.with_queue(|queue| queue.work.len());
         engine.close(self, posted)?;
-        let mut queue = short(&self.shared.queue);
-        queue.destroyed = true;
         // A post that came in between has been accepted: it cannot be carried out any more.
-        if queue.work.is_empty() {
+        let posted = self.with_queue(|queue| {
+            queue.destroyed = true;
+            queue.work.len()
+        });
+        if posted == 0 {
             Ok(())
         } else {
             Err(Error::WorkLeft {
-                posted: queue.work.len(),
+                posted,
                 waiting: 0,
                 in_flight: 0,
                 arriving: 0,
@@ -352,7 +355,14 @@ impl<P: Platform> Context<P> {
 
     /// Takes the instructions posted so far.
     pub(crate) fn take_work(&self) -> VecDeque<Instruction<P>> {
-        core::mem::take(&mut short(&self.shared.queue).work)
+        self.with_queue(|queue| core::mem::take(&mut queue.work))
+    }
+
+    fn with_queue<R>(&self, work: impl FnOnce(&mut Queue<P>) -> R) -> R {
+        self.shared.queue_lock.lock();
+        let result = work(&mut short(&self.shared.queue));
+        self.shared.queue_lock.unlock();
+        result
     }
 
     fn enter(&self) -> Result<MutexGuard<'_, Engine<P>>, Error> {
@@ -367,7 +377,7 @@ impl<P: Platform> Context<P> {
                 });
             }
         };
-        if short(&self.shared.queue).destroyed {
+        if self.with_queue(|queue| queue.destroyed) {
             return Err(Error::Destroyed);
         }
         Ok(engine)

@@ -455,7 +455,7 @@ fn run(nodes: &[usize], steps: &[Step], seed: u64) -> (Vec<Option<usize>>, Vec<O
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn ct1_ct8_matching_is_that_of_the_reference(
