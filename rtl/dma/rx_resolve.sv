@@ -53,16 +53,21 @@ module rx_resolve
     output logic                 idle_o
 );
   // ---- stage 1: choose ------------------------------------------------------------------------
-  logic [NPath-1:0] want, gnt;
+  // One arbiter a class: a pointer shared by both could pass over the same path for ever.
+  logic [NPath-1:0] want_request, gnt_request, gnt_response, gnt;
   logic             response;
-  assign response = req_i[1] != '0;
-  assign want     = response ? req_i[1] : (commit_room_i ? req_i[0] : '0);
+  assign response     = req_i[1] != '0;
+  assign want_request = (!response && commit_room_i) ? req_i[0] : '0;
 
-  rr_arbiter #(.N(NPath)) u_arb (
-      .clk_i, .rst_ni, .req_i(want), .advance_i(want != '0), .gnt_o(gnt)
+  rr_arbiter #(.N(NPath)) u_request (
+      .clk_i, .rst_ni, .req_i(want_request), .advance_i(want_request != '0), .gnt_o(gnt_request)
   );
-  assign gnt_o[0] = response ? '0 : gnt;
-  assign gnt_o[1] = response ? gnt : '0;
+  rr_arbiter #(.N(NPath)) u_response (
+      .clk_i, .rst_ni, .req_i(req_i[1]), .advance_i(response), .gnt_o(gnt_response)
+  );
+  assign gnt_o[0] = gnt_request;
+  assign gnt_o[1] = gnt_response;
+  assign gnt      = gnt_request | gnt_response;
 
   logic [NPath-1:0] path_q;    // zero: nothing in this stage
   logic             response_q;
@@ -172,7 +177,7 @@ module rx_resolve
   assign res_valid_o    = res_valid_q;
   assign res_response_o = res_response_q;
   assign res_o          = res_q;
-  assign idle_o         = want == '0 && !active && res_valid_q == '0;
+  assign idle_o         = gnt == '0 && !active && res_valid_q == '0;
 
 `ifndef SYNTHESIS
   ResponseNeverBlocked : assert property (@(posedge clk_i) disable iff (!rst_ni)
