@@ -14,36 +14,36 @@ module router_input
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
-    input  logic                clk_i,
-    input  logic                rst_ni,
-    input  node_cfg_t           cfg_i,
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    input  node_cfg_t             cfg_i,
     // From the link.
-    input  logic                rx_valid_i,
-    input  logic [VcW-1:0]      rx_vc_i,
-    input  flit_ctl_t           rx_ctl_i,
-    input  logic [FlitW-1:0]    rx_data_i,
-    input  logic                link_down_i,
-    output logic                fault_o,      // this flit breaks the protocol; it is dropped
-    output logic                drained_o,    // no flit and no open packet
+    input  logic                  rx_valid_i,
+    input  logic [VcW-1:0]        rx_vc_i,
+    input  flit_ctl_t             rx_ctl_i,
+    input  logic [FlitW-1:0]      rx_data_i,
+    input  logic                  link_down_i,
+    output logic                  fault_o,       // this flit breaks the protocol; it is dropped
+    output logic                  drained_o,     // no flit and no open packet
     // What can move, by output and virtual channel there; ejection by class.
-    input  logic [P*NumVc-1:0]  head_ok_i,
-    input  logic [P*NumVc-1:0]  body_ok_i,
-    input  logic [P*NumVc-1:0]  no_credit_i,
+    input  logic [P*NumVc-1:0]    head_ok_i,
+    input  logic [P*NumVc-1:0]    body_ok_i,
+    input  logic [P*NumVc-1:0]    no_credit_i,
     input  logic [NumClasses-1:0] ej_head_ok_i,
     input  logic [NumClasses-1:0] ej_body_ok_i,
     // Allocation: the flit of the virtual channel picked.
-    output logic                req_o,
-    output logic [3:0]          port_o,       // its output, LocalPort or NoPort
-    input  logic                pop_i,        // it moves
-    output logic [1:0]          in_vc_o,      // its virtual channel at this input
-    output logic [1:0]          out_vc_o,     // and at the next
-    output flit_ctl_t           ctl_o,
-    output logic [FlitW-1:0]    data_o,
-    output logic [P-1:0]        stall_o,      // outputs for which a flit waits for credit
+    output logic                  req_o,
+    output logic [3:0]            port_o,        // its output, LocalPort or NoPort
+    input  logic                  pop_i,         // it moves
+    output logic [1:0]            in_vc_o,       // its virtual channel at this input
+    output logic [1:0]            out_vc_o,      // and at the next
+    output flit_ctl_t             ctl_o,
+    output logic [FlitW-1:0]      data_o,
+    output logic [P-1:0]          stall_o,       // outputs for which a flit waits for credit
     // Error, held until taken.
-    output error_t              err_o,
-    input  logic                err_take_i,
-    output logic                busy_o
+    output error_t                err_o,
+    input  logic                  err_take_i,
+    output logic                  busy_o
 );
   localparam int unsigned TableW = 16 * NumVc; // port numbers 0..15
 
