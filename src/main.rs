@@ -1,8 +1,7 @@
-//! The command line `gyre`.
+//! The command `gyre`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    eprintln!("gyre: no command is available in this build");
-    ExitCode::from(2)
+    gyre::cli::main()
 }

@@ -1,0 +1,90 @@
+//! `gyre bench`: measurements of the machine.
+
+mod hop_latency;
+mod link_bandwidth;
+mod pattern;
+mod raw_dma;
+mod router_traffic;
+mod sim_speed;
+mod traffic;
+
+use crate::cli::CommandError;
+use crate::machine_file::MachineSpec;
+use crate::options::{MachineOptions, Settings, UsageError};
+use crate::outcome::Outcome;
+
+/// A bench by name.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    /// Shape when none is given.
+    shape: &'static [u16],
+    run: fn(&MachineSpec, &mut Settings) -> Result<Outcome, CommandError>,
+}
+
+const BENCHES: [Bench; 4] = [
+    Bench {
+        name: "hop-latency",
+        about: "cycles a packet spends in a router, link latency subtracted",
+        shape: &[8, 1, 1],
+        run: hop_latency::run,
+    },
+    Bench {
+        name: "link-bandwidth",
+        about: "payload share of a link under long direct puts, one way and both ways",
+        shape: &[4, 1, 1],
+        run: link_bandwidth::run,
+    },
+    Bench {
+        name: "sim-speed",
+        about: "speed of the simulator with full nodes under traffic through the DMA engine",
+        shape: &[4, 4, 4],
+        run: sim_speed::run,
+    },
+    Bench {
+        name: "traffic",
+        about: "offered and accepted load and latency under a traffic pattern",
+        shape: &[8, 8],
+        run: traffic::run,
+    },
+];
+
+/// The benches, a line each.
+pub fn list() -> String {
+    BENCHES
+        .iter()
+        .map(|bench| format!("{:<16} {}\n", bench.name, bench.about))
+        .collect()
+}
+
+/// Runs the bench called `name`.
+///
+/// # Errors
+/// An unknown name, wrong options, or a machine that stopped.
+pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError> {
+    let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
+        let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+        return Err(UsageError::Value {
+            option: "bench".into(),
+            value: name.into(),
+            expected: format!("bench: {}", names.join(", ")),
+        }
+        .into());
+    };
+    if options.trace.is_some() {
+        return Err(UsageError::Combination(
+            "--trace: waveforms are written by `gyre run` only".into(),
+        )
+        .into());
+    }
+    let mut settings = Settings::parse(&options.set)?;
+    let spec = MachineSpec::new(options, &mut settings, Some(bench.shape.to_vec()))?;
+    let mut outcome = (bench.run)(&spec, &mut settings)?;
+    settings.finish()?;
+    let mut params = spec.params();
+    params.append(&mut outcome.params);
+    outcome.params = params;
+    outcome.bench = bench.name.into();
+    outcome.shape = spec.shape();
+    Ok(outcome)
+}

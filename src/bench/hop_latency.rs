@@ -1,0 +1,119 @@
+//! `gyre bench hop-latency`: the RTL's cycles a hop without contention.
+
+use std::time::Instant;
+
+use gyre_sim::{Delivery, MachineConfig, RawPacket, RouterMachine, SimError, Traffic};
+use serde_json::{Map, json};
+
+use crate::cli::CommandError;
+use crate::machine_file::MachineSpec;
+use crate::options::{Settings, UsageError};
+use crate::outcome::{Outcome, SimFigures};
+
+/// Cycles between the packets: nobody meets anybody.
+const GAP: u64 = 2000;
+
+/// Link latency of the reference machine's fastest links, measured as well.
+const SHORT_LINK: u64 = 1;
+
+/// Node 0 sends one packet without payload to each destination, one after the other.
+struct OneByOne {
+    destinations: Vec<usize>,
+    sent: usize,
+    /// Cycles from offer to the first flit taken, by destination.
+    latency: Vec<u64>,
+}
+
+impl Traffic for OneByOne {
+    fn next_packet(&mut self, node: usize) -> Option<RawPacket> {
+        let &dst = self.destinations.get(self.sent).filter(|_| node == 0)?;
+        let packet = RawPacket {
+            cycle: GAP * (self.sent as u64 + 1),
+            dst,
+            response: false,
+            len: 0,
+            tag: self.sent as u64,
+        };
+        self.sent += 1;
+        Some(packet)
+    }
+
+    fn delivered(&mut self, delivery: &Delivery) {
+        let offered = GAP * (delivery.tag + 1);
+        self.latency[delivery.tag as usize] = delivery.head_cycle - offered;
+    }
+}
+
+/// Cycles from offer to the first flit taken for 1, 2, ... hops along the first dimension.
+fn measure(config: &MachineConfig, hops: u16) -> Result<(Vec<u64>, u64, u64), SimError> {
+    let traffic = OneByOne {
+        destinations: (1..=usize::from(hops)).collect(),
+        sent: 0,
+        latency: vec![0; usize::from(hops)],
+    };
+    let mut machine = RouterMachine::new(config, traffic)?;
+    let report = machine.run_to_end()?;
+    Ok((
+        machine.traffic().latency.clone(),
+        report.cycles,
+        report.hash,
+    ))
+}
+
+pub(super) fn run(spec: &MachineSpec, _: &mut Settings) -> Result<Outcome, CommandError> {
+    let ring = !spec.config.mesh.first().copied().unwrap_or(false);
+    let size = spec.config.dims[0];
+    let hops = if ring { (size - 1) / 2 } else { size - 1 };
+    if hops < 2 {
+        return Err(UsageError::Combination(format!(
+            "hop-latency needs two destinations in a row along the first dimension; shape {} has {hops}",
+            spec.shape()
+        ))
+        .into());
+    }
+    let started = Instant::now();
+    let mut rows = Vec::new();
+    let mut reference = None;
+    let mut cycles = 0;
+    let mut hash = 0;
+    for link_latency in [spec.config.link_latency, SHORT_LINK] {
+        let config = MachineConfig {
+            link_latency,
+            ..spec.config.clone()
+        };
+        let (latency, ran, digest) = measure(&config, hops)?;
+        cycles += ran;
+        hash ^= digest.rotate_left(rows.len() as u32);
+        let span = latency[latency.len() - 1] - latency[0];
+        let per_hop = span as f64 / f64::from(hops - 1) - link_latency as f64;
+        reference.get_or_insert((per_hop, latency[0]));
+        for (hop, cycles) in (1..).zip(&latency) {
+            rows.push(json!({
+                "link_latency": link_latency,
+                "hops": hop,
+                "latency_cycles": cycles,
+                "router_cycles_per_hop": per_hop,
+            }));
+        }
+    }
+    let (per_hop, first) = reference.unwrap_or((f64::NAN, 0));
+    let mut metrics = Map::new();
+    metrics.insert("router_cycles_per_hop".into(), json!(per_hop));
+    metrics.insert("first_hop_latency_cycles".into(), json!(first));
+    metrics.insert("hops".into(), json!(rows));
+    Ok(Outcome {
+        bench: String::new(),
+        shape: String::new(),
+        params: Map::new(),
+        metrics,
+        sim: SimFigures::new(
+            cycles,
+            spec.nodes(),
+            started.elapsed().as_secs_f64(),
+            spec.threads,
+        ),
+        hash: format!("{hash:016x}"),
+        pictures: Vec::new(),
+        passed: true,
+    })
+}

@@ -1,0 +1,212 @@
+//! Descriptors straight into injection FIFOs, without driver and software costs.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::rc::Rc;
+
+use gyre_firmware::{InjectionConfig, Node, NodeError, ReceptionConfig};
+use gyre_layout::registers::group_page;
+use gyre_layout::registers::{injection_fifo, node, page, reception_fifo, wake, wake_group};
+use gyre_layout::{
+    Coord, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, Source as Payload,
+    packet_bytes,
+};
+use gyre_sim::{BusError, Cpu, Machine, Until};
+
+use super::router_traffic::{Offer, Tally};
+use crate::bring_up::{OWNER, bring_up};
+use crate::cli::CommandError;
+use crate::machine_file::MachineSpec;
+use crate::platform::process_base;
+
+/// Base slot of process 0, which has all memory used here.
+pub(super) const SLOT: u16 = 0;
+
+/// Layout of the memory of process 0: rings, then payload.
+const RINGS: u64 = 0;
+const RECEPTION_RING: u64 = 0x200_0000;
+pub(super) const PAYLOAD: u64 = 0x400_0000;
+
+const INJECTION_BYTES: u64 = 1 << 20;
+const RECEPTION_BYTES: u64 = 1 << 20;
+
+/// Cycles to wait before a full ring is looked at again.
+const RETRY: u64 = 64;
+
+type Failure = Box<dyn Error>;
+
+/// Coordinates of a node as descriptors carry them.
+pub(super) fn coord(machine: &Machine, number: usize) -> Coord {
+    Coord(machine.topology().coord(number).map(|v| v as u8)) // at most 64
+}
+
+/// An injection FIFO that software of one node fills.
+pub(super) struct RawInjection {
+    cpu: Cpu,
+    base: u64,
+    registers: u64,
+    tail: u32,
+    head: u32,
+}
+
+impl RawInjection {
+    /// Opens injection FIFO `id`.
+    pub fn open(cpu: &Cpu, id: u16) -> Result<Self, NodeError<BusError>> {
+        let base = process_base(0) + RINGS + u64::from(id) * INJECTION_BYTES;
+        Node::identify(cpu.clone())?.open_injection(
+            id,
+            &InjectionConfig {
+                base,
+                size: INJECTION_BYTES,
+                owner: OWNER,
+                remote_get: false,
+                interrupt: false,
+            },
+        )?;
+        Ok(Self {
+            cpu: cpu.clone(),
+            base,
+            registers: page(0) + group_page::inj(id.into()),
+            tail: 0,
+            head: 0,
+        })
+    }
+
+    /// Injects a descriptor; waits while the ring is full.
+    pub fn push(&mut self, descriptor: &Descriptor) -> Result<(), Failure> {
+        while u64::from(self.tail.wrapping_sub(self.head)) >= INJECTION_BYTES {
+            self.head = self.cpu.read_reg(self.registers + injection_fifo::HEAD)? as u32;
+            let later = self.cpu.now_ps() + RETRY * self.cpu.cycle_ps();
+            self.cpu.sleep_until(later);
+        }
+        let at = self.base + u64::from(self.tail) % INJECTION_BYTES;
+        self.cpu.mem_write(at, &descriptor.encode()?);
+        self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
+        self.cpu
+            .write_reg(self.registers + injection_fifo::TAIL, self.tail.into())?;
+        Ok(())
+    }
+}
+
+/// Random traffic through the DMA engines: memory-FIFO packets, injected by the first link of their way
+/// and taken by a sink at each node. Latency ends when the sink's software has read the packet's header.
+/// Gives the tally, cycles run and state hash.
+pub(super) fn run_traffic(
+    spec: &MachineSpec,
+    offer: &Offer,
+) -> Result<(Tally, u64, u64), CommandError> {
+    let mut machine = Machine::new(spec.config.clone())?;
+    bring_up(&mut machine, 1)?;
+    let nodes = machine.topology().nodes();
+    let offer = Offer {
+        start: machine.cycles() + offer.start,
+        ..offer.clone()
+    };
+    let mut schedules: Vec<Vec<(u64, usize)>> = Vec::with_capacity(nodes);
+    let mut expected = vec![0u64; nodes];
+    for number in 0..nodes {
+        let mut source = offer.source(number);
+        let packets: Vec<_> = std::iter::from_fn(|| source.next(&offer)).collect();
+        for &(_, to) in &packets {
+            expected[to] += 1;
+        }
+        schedules.push(packets);
+    }
+    let tally = Rc::new(RefCell::new(Tally::default()));
+    for (number, packets) in schedules.into_iter().enumerate() {
+        let sink_offer = offer.clone();
+        let sink_tally = Rc::clone(&tally);
+        let count = expected[number];
+        machine.spawn(number, "sink", move |cpu| {
+            sink(&cpu, &sink_offer, count, &sink_tally)
+        });
+        for &(cycle, _) in &packets {
+            tally.borrow_mut().offered(&offer, cycle);
+        }
+        let ways: Vec<(u64, Coord, usize)> = packets
+            .into_iter()
+            .filter_map(|(cycle, to)| {
+                let port = machine.topology().first_port(number, to)?;
+                Some((cycle, coord(&machine, to), port))
+            })
+            .collect();
+        let payload = Payload {
+            slot: SLOT,
+            offset: PAYLOAD,
+            length: offer.payload.into(),
+        };
+        let ports = 2 * machine.topology().dims();
+        machine.spawn(number, "source", move |cpu| {
+            source(&cpu, ports, payload, &ways)
+        });
+    }
+    let report = machine.run(Until::Quiet)?;
+    let tally = std::mem::take(&mut *tally.borrow_mut());
+    Ok((tally, report.cycles, report.hash))
+}
+
+/// Injects packets at their cycles, each by the FIFO of its first link.
+fn source(
+    cpu: &Cpu,
+    ports: usize,
+    payload: Payload,
+    ways: &[(u64, Coord, usize)],
+) -> Result<(), Failure> {
+    let mut fifos = Vec::with_capacity(ports);
+    for port in 0..ports {
+        fifos.push(RawInjection::open(cpu, port as u16)?);
+    }
+    for &(cycle, to, port) in ways {
+        cpu.sleep_until(cycle * cpu.cycle_ps());
+        let stamp = (cycle as u32, (cycle >> 32) as u32);
+        let descriptor = Descriptor::memory_fifo(to, payload, 0).with_software(stamp.0, stamp.1);
+        fifos[port].push(&descriptor)?;
+    }
+    Ok(())
+}
+
+/// Takes `count` packets out of reception FIFO 0.
+fn sink(cpu: &Cpu, offer: &Offer, count: u64, tally: &RefCell<Tally>) -> Result<(), Failure> {
+    let base = process_base(0) + RECEPTION_RING;
+    Node::identify(cpu.clone())?.open_reception(
+        0,
+        &ReceptionConfig {
+            base,
+            size: RECEPTION_BYTES,
+            owner: OWNER,
+            threshold: 0,
+        },
+    )?;
+    let registers = page(0) + group_page::rec(0);
+    cpu.write_reg(wake(0) + wake_group::MASK, 1)?;
+    let mut head = 0u32;
+    let mut taken = 0;
+    while taken < count {
+        cpu.write_reg(wake(0) + wake_group::CAUSE, u64::MAX)?;
+        let tail = cpu.read_reg(registers + reception_fifo::TAIL)? as u32;
+        if tail == head {
+            // An error leaves packets out: without this the sink would wait for them for ever.
+            let errors = cpu.read_reg(node::ERR_STATUS)?;
+            if errors != 0 {
+                return Err(format!("error register holds {errors:#x}").into());
+            }
+            cpu.wait_wake(0, None);
+            continue;
+        }
+        while head != tail {
+            let mut bytes = [0; HEADER_BYTES];
+            cpu.mem_read(base + u64::from(head) % RECEPTION_BYTES, &mut bytes);
+            let header = Header::decode(&bytes)?;
+            if header.kind != Kind::MemFifo || header.len != offer.payload {
+                return Err(format!("a packet that nobody sent: {header:?}").into());
+            }
+            let sent = u64::from(header.sw0) | u64::from(header.sw1) << 32;
+            let now = cpu.now_ps() / cpu.cycle_ps();
+            tally.borrow_mut().delivered(offer, sent, now);
+            head = head.wrapping_add(packet_bytes(header.len.into()) as u32);
+            taken += 1;
+        }
+        cpu.write_reg(registers + reception_fifo::HEAD, head.into())?;
+    }
+    Ok(())
+}

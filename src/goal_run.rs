@@ -1,0 +1,239 @@
+//! Runs a GOAL program on the machine: every rank is a task, every message goes through the driver, the
+//! DMA engine and the torus (HW-1, CT-1, CT-8).
+//!
+//! A rank has one thread for each processor number of the program, which computes and posts, and a
+//! communication thread, which advances the context. Without the latter the first thread advances when
+//! it has nothing else to do. Generating and checking payload takes no simulated time.
+
+mod rank;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gyre_driver::{ClientConfig, CostTable, Resources, TaskId, TaskMap};
+use gyre_goal::Program;
+use gyre_goal::exec::RankState;
+use gyre_layout::Coord;
+use gyre_sim::{Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
+use indicatif::ProgressBar;
+use thiserror::Error;
+
+use crate::bring_up::{OWNER, bring_up};
+use crate::placement::Placement;
+use crate::platform::SimPlatform;
+use rank::{Rank, RankCounts};
+
+/// What to run, and on what.
+pub struct GoalRun {
+    /// The machine.
+    pub machine: MachineConfig,
+    /// Costs of the driver's operations.
+    pub costs: CostTable,
+    /// Nodes of the ranks.
+    pub placement: Placement,
+    /// Bytes of each reception FIFO.
+    pub reception_fifo: usize,
+    /// Bytes of each injection FIFO.
+    pub injection_fifo: usize,
+    /// Whether a communication thread advances each rank's context.
+    pub comm_thread: bool,
+}
+
+/// A program that did not run to its end.
+#[derive(Debug, Error)]
+pub enum GoalError {
+    /// The machine stopped.
+    #[error("{source}{blocked}")]
+    Machine {
+        /// Why.
+        source: SimError,
+        /// Operations that wait, a line each, with the text's line numbers; empty when none does.
+        blocked: String,
+    },
+    /// The ranks cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] gyre_driver::Error),
+}
+
+impl From<SimError> for GoalError {
+    fn from(source: SimError) -> Self {
+        Self::Machine {
+            source,
+            blocked: String::new(),
+        }
+    }
+}
+
+/// Way of one message, for waveforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageSpan {
+    /// Rank that sent it.
+    pub source: u32,
+    /// Rank that received it.
+    pub destination: u32,
+    /// Cycle in which it was posted.
+    pub from: u64,
+    /// Cycle in which it was handed to the receiver.
+    pub to: u64,
+}
+
+/// A finished run.
+pub struct GoalReport {
+    /// Cycles from the start of the program, after bring-up, to its end.
+    pub makespan_cycles: u64,
+    /// The same in picoseconds.
+    pub makespan_ps: u64,
+    /// Counts of each rank.
+    pub ranks: Vec<RankCounts>,
+    /// Flits sent by each port of each node during the program.
+    pub link_flits: Vec<Vec<u64>>,
+    /// The message posted first.
+    pub first_message: Option<MessageSpan>,
+    /// The machine's own report.
+    pub sim: RunReport,
+}
+
+/// A machine with a program loaded and its contexts open, ready to run.
+pub struct Loaded {
+    machine: Machine,
+    ranks: Vec<Rc<Rank>>,
+    start_ps: u64,
+    start_flits: Vec<Vec<u64>>,
+}
+
+impl GoalRun {
+    /// Makes the machine, brings it up, opens a context in every rank and starts the ranks' threads.
+    /// A waveform, if one is asked for, may begin at reset.
+    ///
+    /// # Errors
+    /// [`GoalError::Machine`], [`GoalError::Placement`].
+    pub fn load(
+        &self,
+        program: Program,
+        bar: &ProgressBar,
+        trace: Option<TraceConfig>,
+    ) -> Result<Loaded, GoalError> {
+        let mut machine = Machine::new(self.machine.clone())?;
+        if let Some(trace) = trace {
+            machine.trace(trace)?;
+        }
+        let topology = machine.topology().clone();
+        let narrow = |node: usize| Coord(topology.coord(node).map(|v| v as u8)); // at most 64
+        let tasks = Arc::new(TaskMap::new(
+            self.placement.node.iter().map(|&n| narrow(n)),
+        )?);
+        // At most 256 ranks a node, which placement checks.
+        bring_up(&mut machine, self.placement.per_node.min(255) as u8)?;
+
+        let costs = Rc::new(self.costs.clone());
+        let opened = Rc::new(RefCell::new(Vec::new()));
+        for program in program.into_ranks() {
+            let number = program.rank();
+            let node = self.placement.node[number as usize];
+            let process = self.placement.process[number as usize];
+            let config = ClientConfig {
+                name: "goal".into(),
+                id: 0,
+                tasks: Arc::clone(&tasks),
+                task: TaskId(number),
+                contexts: 1,
+                resources: Resources {
+                    injection_ring: self.injection_fifo,
+                    reception_ring: self.reception_fifo,
+                    owner: OWNER,
+                    ..Resources::default()
+                },
+            };
+            let costs = Rc::clone(&costs);
+            let opened = Rc::clone(&opened);
+            let bar = bar.clone();
+            machine.spawn(node, &format!("rank {number} set-up"), move |cpu| {
+                let platform = SimPlatform::new(cpu, process, u16::from(process), costs);
+                let state = RankState::new(Arc::new(program));
+                let rank = Rank::open(platform, config, state, bar)?;
+                opened.borrow_mut().push(Rc::new(rank));
+                Ok::<(), gyre_driver::Error>(())
+            });
+        }
+        machine.run(Until::Done)?;
+
+        let mut ranks: Vec<Rc<Rank>> = std::mem::take(&mut *opened.borrow_mut());
+        ranks.sort_by_key(|rank| rank.number());
+        for rank in &ranks {
+            let node = self.placement.node[rank.number() as usize];
+            for (name, thread) in Rank::threads(rank, self.comm_thread) {
+                machine.spawn(node, &name, move |_| thread());
+            }
+        }
+        Ok(Loaded {
+            start_ps: machine.cycles() * self.machine.cycle_ps,
+            start_flits: flits(&machine),
+            machine,
+            ranks,
+        })
+    }
+}
+
+impl Loaded {
+    /// The machine, to trace it or to run it a part of the way.
+    pub fn machine(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// # Errors
+    /// [`GoalError::Machine`], with the operations that were blocked.
+    pub fn run(mut self) -> Result<GoalReport, GoalError> {
+        let sim = self.machine.run(Until::Quiet).map_err(|source| {
+            let blocked: Vec<String> = self
+                .ranks
+                .iter()
+                .map(|rank| rank.blocked())
+                .filter(|text| !text.is_empty())
+                .map(|text| format!("\n{text}"))
+                .collect();
+            GoalError::Machine {
+                source,
+                blocked: blocked.concat(),
+            }
+        })?;
+        let cycle_ps = self.machine.config().cycle_ps;
+        let end_ps = self.ranks.iter().map(|rank| rank.end_ps()).max();
+        let makespan_ps = end_ps.unwrap_or(self.start_ps) - self.start_ps;
+        let mut link_flits = flits(&self.machine);
+        for (now, start) in link_flits.iter_mut().zip(&self.start_flits) {
+            for (now, start) in now.iter_mut().zip(start) {
+                *now -= start;
+            }
+        }
+        Ok(GoalReport {
+            makespan_cycles: makespan_ps.div_ceil(cycle_ps),
+            makespan_ps,
+            ranks: self.ranks.iter().map(|rank| rank.counts()).collect(),
+            link_flits,
+            first_message: first_message(&self.ranks, cycle_ps),
+            sim,
+        })
+    }
+}
+
+fn flits(machine: &Machine) -> Vec<Vec<u64>> {
+    (0..machine.topology().nodes())
+        .map(|node| machine.link_flits(node).to_vec())
+        .collect()
+}
+
+/// The message that was posted first, from its post to its arrival.
+fn first_message(ranks: &[Rc<Rank>], cycle_ps: u64) -> Option<MessageSpan> {
+    let (from_ps, key) = ranks.iter().filter_map(|rank| rank.first_sent()).min()?;
+    let receiver = ranks.get(key.destination as usize)?;
+    let to_ps = receiver.arrival_ps(&key)?;
+    Some(MessageSpan {
+        source: key.source,
+        destination: key.destination,
+        from: from_ps / cycle_ps,
+        to: to_ps.div_ceil(cycle_ps),
+    })
+}

@@ -1,0 +1,415 @@
+//! One rank of a GOAL program: its threads and what they share.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gyre_driver::{
+    BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, Platform, RangeError,
+    TaskId, messaging::Received,
+};
+use gyre_goal::exec::RankState;
+use gyre_goal::payload::{self, Key, MessageNumbers, Mismatch};
+use gyre_goal::{Op, OpId, OpKind, RankProgram};
+use gyre_sim::{Cpu, Notify};
+use indicatif::ProgressBar;
+use thiserror::Error as ThisError;
+
+use crate::platform::SimPlatform;
+
+/// Context of the client that all messages use, and their dispatch identifier.
+const CONTEXT: u8 = 0;
+const DISPATCH: u8 = 1;
+
+/// What a rank has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RankCounts {
+    /// Messages sent.
+    pub sent: u64,
+    /// Payload bytes sent.
+    pub sent_bytes: u64,
+    /// Messages received with every byte checked.
+    pub received: u64,
+    /// Payload bytes received and checked.
+    pub received_bytes: u64,
+    /// Most payload bytes held for messages that came before their receive.
+    pub peak_held_bytes: usize,
+}
+
+/// Why a rank gave up.
+#[derive(Debug, ThisError)]
+pub enum RankError {
+    /// An operation of the program failed in the driver.
+    #[error("line {line}: {op}: {source}")]
+    Driver {
+        /// Line of the operation.
+        line: u32,
+        /// The operation.
+        op: Op,
+        /// The driver's error.
+        source: Error,
+    },
+    /// Wrong payload.
+    #[error("line {line}: {op}: message {key:?}: {source}")]
+    Payload {
+        /// Line of the receive.
+        line: u32,
+        /// The receive.
+        op: Op,
+        /// Which message it should have been.
+        key: Key,
+        /// First wrong byte.
+        source: Mismatch,
+    },
+    /// A message of a size that memory cannot hold.
+    #[error("line {line}: {op}: {bytes} bytes are more than a process can hold")]
+    Size {
+        /// Line of the operation.
+        line: u32,
+        /// The operation.
+        op: Op,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// The driver failed outside of any operation.
+    #[error(transparent)]
+    Advance(#[from] Error),
+}
+
+type Buffer = <SimPlatform as Platform>::Buffer;
+/// A thread of a rank.
+type Thread = Box<dyn FnOnce() -> Result<(), RankError>>;
+
+/// State that the threads of a rank share. All run on one node, so one at a time.
+pub struct Rank {
+    state: RefCell<RankState<Arc<RankProgram>>>,
+    messaging: Messaging<SimPlatform>,
+    /// News for threads that wait for an operation.
+    news: Notify,
+    cpu: Cpu,
+    counts: Cell<RankCounts>,
+    sent_numbers: RefCell<MessageNumbers>,
+    received_numbers: RefCell<MessageNumbers>,
+    /// Sends whose buffers the DMA engine may still read.
+    open_sends: Cell<usize>,
+    failure: RefCell<Option<RankError>>,
+    first_sent: Cell<Option<(u64, Key)>>,
+    /// Arrival of the first message of each (source, tag), picoseconds.
+    arrivals: RefCell<BTreeMap<(u32, u32), u64>>,
+    end_ps: Cell<u64>,
+    bar: ProgressBar,
+}
+
+impl Rank {
+    /// Opens the rank's context. Runs in an actor of the rank's node.
+    pub fn open(
+        platform: SimPlatform,
+        config: ClientConfig,
+        state: RankState<Arc<RankProgram>>,
+        bar: ProgressBar,
+    ) -> Result<Self, Error> {
+        let client = Client::create(&platform, config)?;
+        let context = client.create_context(CONTEXT)?;
+        let messaging = Messaging::create(&context, DISPATCH)?;
+        let cpu = platform.cpu().clone();
+        Ok(Self {
+            state: RefCell::new(state),
+            messaging,
+            news: Notify::new(&cpu),
+            cpu,
+            counts: Cell::default(),
+            sent_numbers: RefCell::new(MessageNumbers::new()),
+            received_numbers: RefCell::new(MessageNumbers::new()),
+            open_sends: Cell::new(0),
+            failure: RefCell::new(None),
+            first_sent: Cell::new(None),
+            arrivals: RefCell::default(),
+            end_ps: Cell::new(0),
+            bar,
+        })
+    }
+
+    /// The rank's number.
+    pub fn number(&self) -> u32 {
+        self.state.borrow().program().rank()
+    }
+
+    /// What it has done so far.
+    pub fn counts(&self) -> RankCounts {
+        RankCounts {
+            peak_held_bytes: self.messaging.stats().peak_held_bytes,
+            ..self.counts.get()
+        }
+    }
+
+    /// Time of its last operation's end, picoseconds.
+    pub fn end_ps(&self) -> u64 {
+        self.end_ps.get()
+    }
+
+    /// Time and key of the first message it sent.
+    pub fn first_sent(&self) -> Option<(u64, Key)> {
+        self.first_sent.get()
+    }
+
+    /// When message `key` arrived, if it was the first of its source and tag.
+    pub fn arrival_ps(&self, key: &Key) -> Option<u64> {
+        self.arrivals.borrow().get(&(key.source, key.tag)).copied()
+    }
+
+    /// The operations that wait, in words; empty when all are done.
+    pub fn blocked(&self) -> String {
+        self.state.borrow().blocked_report().to_string()
+    }
+
+    /// The threads of the rank with their names.
+    pub fn threads(rank: &Rc<Self>, comm_thread: bool) -> Vec<(String, Thread)> {
+        let number = rank.number();
+        let cpus = rank.state.borrow().cpus().to_vec();
+        let mut threads: Vec<(String, Thread)> = Vec::new();
+        for (position, &processor) in cpus.iter().enumerate() {
+            let rank = Rc::clone(rank);
+            let advances = position == 0 && !comm_thread;
+            let thread: Thread = Box::new(move || rank.compute(processor, advances));
+            threads.push((format!("rank {number} cpu {processor}"), thread));
+        }
+        if comm_thread && !cpus.is_empty() {
+            let rank = Rc::clone(rank);
+            let thread: Thread = Box::new(move || rank.communicate());
+            threads.push((format!("rank {number} communication"), thread));
+        }
+        threads
+    }
+
+    /// Carries out the operations of one processor.
+    fn compute(self: Rc<Self>, processor: u8, advances: bool) -> Result<(), RankError> {
+        loop {
+            if let Some(op) = self.next_ready(processor) {
+                self.start(op)?;
+                continue;
+            }
+            // Catch up with what the other threads have done until now, then look again.
+            self.cpu.yield_now();
+            self.take_failure()?;
+            if self.is_over() {
+                self.wake_all();
+                return Ok(());
+            }
+            if self.state.borrow().has_ready(processor) {
+                continue;
+            }
+            if advances {
+                self.advance_once()?;
+            } else {
+                self.cpu.describe_wait("an operation to become ready");
+                self.news.wait(None);
+            }
+        }
+    }
+
+    /// Advances the context until the rank is done.
+    fn communicate(self: Rc<Self>) -> Result<(), RankError> {
+        while !self.is_over() {
+            self.advance_once()?;
+            self.take_failure()?;
+        }
+        self.wake_all();
+        Ok(())
+    }
+
+    fn advance_once(&self) -> Result<(), RankError> {
+        let context = self.messaging.context();
+        let progress = context.advance(1)?;
+        if progress.is_idle() && !self.is_over() {
+            self.cpu
+                .describe_wait("a packet, a completion or posted work");
+            context.wait(None)?;
+        }
+        Ok(())
+    }
+
+    fn next_ready(&self, processor: u8) -> Option<OpId> {
+        self.state.borrow_mut().next_ready(processor)
+    }
+
+    fn is_over(&self) -> bool {
+        self.state.borrow().is_done() && self.open_sends.get() == 0
+    }
+
+    /// Wakes threads that wait, so that they see the end.
+    fn wake_all(&self) {
+        self.news.notify_all();
+        let context = self.messaging.context();
+        context.platform().notify(context.query().wake_group);
+    }
+
+    fn take_failure(&self) -> Result<(), RankError> {
+        self.failure.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
+    fn line_and_op(&self, op: OpId) -> (u32, Op) {
+        let state = self.state.borrow();
+        (
+            state.program().line(op).unwrap_or(0),
+            *state.program().op(op),
+        )
+    }
+
+    fn driver_error(&self, op: OpId, source: Error) -> RankError {
+        let (line, op) = self.line_and_op(op);
+        RankError::Driver { line, op, source }
+    }
+
+    fn finish(&self, op: OpId) {
+        self.state.borrow_mut().finished(op);
+        self.end_ps.set(self.end_ps.get().max(self.cpu.now_ps()));
+        self.bar.inc(1);
+        self.news.notify_all();
+    }
+
+    fn start(self: &Rc<Self>, op: OpId) -> Result<(), RankError> {
+        let (_, what) = self.line_and_op(op);
+        match what.kind {
+            OpKind::Calc { ns } => {
+                self.state.borrow_mut().started(op);
+                // Others may wait for the start alone.
+                self.news.notify_all();
+                self.cpu
+                    .sleep_until(self.cpu.now_ps().saturating_add(ns.saturating_mul(1000)));
+                self.finish(op);
+                Ok(())
+            }
+            OpKind::Send { bytes, to, tag, .. } => self.send(op, bytes, to, tag),
+            OpKind::Recv {
+                bytes, from, tag, ..
+            } => self.receive(op, bytes, from, tag),
+        }
+    }
+
+    /// A buffer of the rank's own. The program has its memory; the driver charges what it allocates.
+    fn buffer(&self, op: OpId, bytes: u64) -> Result<BufferRange<Buffer>, RankError> {
+        if bytes == 0 {
+            return Ok(BufferRange::empty());
+        }
+        let size = usize::try_from(bytes).ok().filter(|&size| size <= 1 << 31);
+        let Some(size) = size else {
+            let (line, op) = self.line_and_op(op);
+            return Err(RankError::Size { line, op, bytes });
+        };
+        let platform = self.messaging.context().platform();
+        let buffer = platform
+            .alloc(size, 64)
+            .map_err(|error| self.driver_error(op, error.into()))?;
+        Ok(BufferRange::whole(buffer))
+    }
+
+    fn send(self: &Rc<Self>, op: OpId, bytes: u64, to: u32, tag: u32) -> Result<(), RankError> {
+        let key = Key {
+            source: self.number(),
+            destination: to,
+            tag,
+            number: self.sent_numbers.borrow_mut().next(to, tag),
+        };
+        let data = self.buffer(op, bytes)?;
+        fill(&key, &data).map_err(|error| self.driver_error(op, error.into()))?;
+        if self.first_sent.get().is_none() {
+            self.first_sent.set(Some((self.cpu.now_ps(), key)));
+        }
+        let mut counts = self.counts.get();
+        counts.sent += 1;
+        counts.sent_bytes += bytes;
+        self.counts.set(counts);
+        self.open_sends.set(self.open_sends.get() + 1);
+        let rank = Rc::clone(self);
+        let done = move |_: &Context<SimPlatform>, result: Result<(), Error>| {
+            rank.open_sends.set(rank.open_sends.get() - 1);
+            if let Err(source) = result {
+                let error = rank.driver_error(op, source);
+                rank.failure.borrow_mut().get_or_insert(error);
+            }
+            rank.news.notify_all();
+        };
+        self.messaging
+            .send(TaskId(to), tag, 0, data, Some(Box::new(done)))
+            .map_err(|error| self.driver_error(op, error))?;
+        // Eager: handed over is finished.
+        self.state.borrow_mut().started(op);
+        self.finish(op);
+        Ok(())
+    }
+
+    fn receive(
+        self: &Rc<Self>,
+        op: OpId,
+        bytes: u64,
+        from: Option<u32>,
+        tag: Option<u32>,
+    ) -> Result<(), RankError> {
+        let into = self.buffer(op, bytes)?;
+        let rank = Rc::clone(self);
+        let data = into.clone();
+        let done = move |_: &Context<SimPlatform>, result: Result<Received, Error>| {
+            // The callback's thread may be ahead of the others: let them catch up before they see it.
+            rank.cpu.yield_now();
+            if let Err(error) = rank.received(op, &data, result) {
+                rank.failure.borrow_mut().get_or_insert(error);
+                rank.news.notify_all();
+            } else {
+                rank.finish(op);
+            }
+        };
+        self.messaging
+            .receive(from.map(TaskId), tag, 0, into, Some(Box::new(done)))
+            .map_err(|error| self.driver_error(op, error))?;
+        self.state.borrow_mut().started(op);
+        self.news.notify_all();
+        Ok(())
+    }
+
+    /// Checks every byte of a message that has arrived.
+    fn received(
+        &self,
+        op: OpId,
+        data: &BufferRange<Buffer>,
+        result: Result<Received, Error>,
+    ) -> Result<(), RankError> {
+        let received = result.map_err(|source| self.driver_error(op, source))?;
+        let (source, tag) = (received.source.0, received.tag);
+        let key = Key {
+            source,
+            destination: self.number(),
+            tag,
+            number: self.received_numbers.borrow_mut().next(source, tag),
+        };
+        let mut bytes = vec![0; received.length];
+        data.read(0, &mut bytes)
+            .map_err(|error| self.driver_error(op, error.into()))?;
+        if let Err(source) = payload::check(&key, 0, &bytes) {
+            let (line, op) = self.line_and_op(op);
+            return Err(RankError::Payload {
+                line,
+                op,
+                key,
+                source,
+            });
+        }
+        let now = self.cpu.now_ps();
+        self.arrivals
+            .borrow_mut()
+            .entry((source, tag))
+            .or_insert(now);
+        let mut counts = self.counts.get();
+        counts.received += 1;
+        counts.received_bytes += received.length as u64;
+        self.counts.set(counts);
+        Ok(())
+    }
+}
+
+/// Writes the payload of message `key` into `data`.
+fn fill<B: DmaBuffer>(key: &Key, data: &BufferRange<B>) -> Result<(), RangeError> {
+    let mut bytes = vec![0; data.len()];
+    payload::fill(key, 0, &mut bytes);
+    data.write(0, &bytes)
+}

@@ -1,0 +1,78 @@
+//! Link utilisation for people: a table by direction and a map by node.
+
+use serde_json::{Value, json};
+
+use crate::machine_file::MachineSpec;
+use crate::options::dimension_letter;
+
+/// Shades from idle to busy.
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// Nodes beyond which the map is left out.
+const MAX_NODES: usize = 512;
+
+/// One row for each direction that has links: mean and largest share of cycles in which a flit was sent.
+pub fn link_table(spec: &MachineSpec, flits: &[Vec<u64>], cycles: u64) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for (d, &size) in spec.config.dims.iter().enumerate() {
+        if size == 1 {
+            continue;
+        }
+        for (port, sign) in [(2 * d, '+'), (2 * d + 1, '-')] {
+            let all = flits
+                .iter()
+                .map(|node| node.get(port).copied().unwrap_or(0));
+            let total: u64 = all.clone().sum();
+            rows.push(json!({
+                "direction": format!("{}{sign}", dimension_letter(d)),
+                "flits": total,
+                "mean_utilisation": total as f64 / (cycles.max(1) * flits.len() as u64) as f64,
+                "max_utilisation": all.max().unwrap_or(0) as f64 / cycles.max(1) as f64,
+            }));
+        }
+    }
+    rows
+}
+
+/// The busiest outgoing link of every node, one character a node: rows are dimension b, planes and cubes
+/// follow each other.
+pub fn heat_map(spec: &MachineSpec, flits: &[Vec<u64>], cycles: u64) -> String {
+    let busiest: Vec<u64> = flits
+        .iter()
+        .map(|ports| ports.iter().copied().max().unwrap_or(0))
+        .collect();
+    let most = busiest.iter().copied().max().unwrap_or(0);
+    if flits.len() > MAX_NODES || most == 0 {
+        return format!(
+            "busiest link: {:.4} of its cycles",
+            most as f64 / cycles.max(1) as f64
+        );
+    }
+    let width = usize::from(spec.config.dims[0]);
+    let height = spec.config.dims.get(1).map_or(1, |&s| usize::from(s));
+    let shade = |flits: u64| SHADES[(flits * (SHADES.len() as u64 - 1)).div_ceil(most) as usize];
+    let mut text = format!(
+        "busiest outgoing link of each node; {} is {:.4} of its cycles",
+        SHADES[SHADES.len() - 1],
+        most as f64 / cycles.max(1) as f64
+    );
+    let planes: Vec<&[u64]> = busiest.chunks(width * height).collect();
+    // Planes stand side by side, as many as fit a terminal.
+    let side = (72 / (2 * width + 3)).max(1);
+    for group in planes.chunks(side) {
+        for row in 0..height {
+            text.push('\n');
+            for plane in group {
+                text.push_str("  ");
+                for &flits in &plane[row * width..(row + 1) * width] {
+                    text.push(shade(flits));
+                    text.push(' ');
+                }
+            }
+        }
+        if height > 1 {
+            text.push('\n');
+        }
+    }
+    text
+}

@@ -1,0 +1,13 @@
+//! The command line `gyre` and what joins the driver to the simulated machine.
+
+pub mod bench;
+pub mod bring_up;
+pub mod cli;
+pub mod goal_run;
+pub mod heat_map;
+pub mod machine_file;
+pub mod options;
+pub mod outcome;
+pub mod placement;
+pub mod platform;
+pub mod run;

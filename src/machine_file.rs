@@ -1,0 +1,168 @@
+//! The machine that a command runs on: the reference machine, a machine file, and options over it.
+
+use std::fs;
+use std::path::Path;
+
+use gyre_driver::CostTable;
+use gyre_sim::{MachineConfig, TraceConfig};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::options::{
+    MachineOptions, Settings, UsageError, parse_mesh, parse_shape, parse_window, shape_text,
+};
+
+/// A machine file: any field of the reference machine, and the driver's costs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct MachineFile {
+    machine: MachineConfig,
+    costs: Option<CostTable>,
+}
+
+/// A machine with everything its figures depend on.
+#[derive(Debug, Clone)]
+pub struct MachineSpec {
+    /// The simulated hardware.
+    pub config: MachineConfig,
+    /// The software's costs.
+    pub costs: CostTable,
+    /// Seed of everything drawn at random outside the machine.
+    pub seed: u64,
+    /// Threads of the simulator.
+    pub threads: usize,
+}
+
+impl MachineSpec {
+    /// The machine that `options` and the machine settings among `settings` ask for. `shape` is used when
+    /// neither the options nor the machine file give one.
+    pub fn new(
+        options: &MachineOptions,
+        settings: &mut Settings,
+        shape: Option<Vec<u16>>,
+    ) -> Result<Self, UsageError> {
+        if options.threads != 1 {
+            return Err(UsageError::Value {
+                option: "--threads".into(),
+                value: options.threads.to_string(),
+                expected: "number of threads that this build supports: 1".into(),
+            });
+        }
+        let file = match &options.machine {
+            Some(path) => read(path)?,
+            None => MachineFile::default(),
+        };
+        let mut config = file.machine;
+        match (&options.shape, shape, &options.machine) {
+            (Some(text), ..) => config.dims = parse_shape(text)?,
+            (None, Some(shape), None) => config.dims = shape,
+            _ => {}
+        }
+        if options.mesh.is_some() {
+            config.mesh = parse_mesh(options.mesh.as_deref(), config.dims.len())?;
+        }
+        if let Some(latency) = options.link_latency {
+            config.link_latency = latency.into();
+        }
+        let memory = &mut config.memory;
+        memory.read_latency =
+            settings.take_in("memory_read_latency", memory.read_latency, 2..=100_000)?;
+        memory.write_latency =
+            settings.take_in("memory_write_latency", memory.write_latency, 1..=100_000)?;
+        memory.jitter = settings.take_in("memory_jitter", memory.jitter, 0..=100_000)?;
+        memory.reorder = settings.take("memory_reorder", memory.reorder, "true or false")?;
+        memory.seed = options.seed;
+        config.skip_idle = settings.take("skip_idle", config.skip_idle, "true or false")?;
+        if let Some(window) = settings.take_optional("window", "number of cycles")? {
+            config.window = Some(window);
+        }
+        config.validate().map_err(|error| UsageError::Value {
+            option: error.field,
+            value: error.value,
+            expected: error.expected,
+        })?;
+        Ok(Self {
+            config,
+            costs: file.costs.unwrap_or_default(),
+            seed: options.seed,
+            threads: options.threads,
+        })
+    }
+
+    /// Nodes of the machine.
+    pub fn nodes(&self) -> usize {
+        self.config.dims.iter().map(|&s| usize::from(s)).product()
+    }
+
+    /// The shape as the user writes it.
+    pub fn shape(&self) -> String {
+        shape_text(&self.config.dims)
+    }
+
+    /// The machine's part of `params`.
+    pub fn params(&self) -> Map<String, Value> {
+        let config = &self.config;
+        let params = json!({
+            "clock_mhz": 1_000_000 / config.cycle_ps,
+            "processor_mhz": 1_000_000 / config.cpu_ps,
+            "flit_bytes": 16,
+            "link_latency": config.link_latency,
+            "mesh": config.mesh,
+            "memory_read_latency": config.memory.read_latency,
+            "memory_write_latency": config.memory.write_latency,
+            "memory_jitter": config.memory.jitter,
+            "memory_reorder": config.memory.reorder,
+            "register_latency": config.reg_latency,
+            "wake_latency": config.wake_latency,
+            "seed": self.seed,
+        });
+        match params {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<MachineFile, UsageError> {
+    let wrong = |reason: String| UsageError::MachineFile {
+        path: path.display().to_string(),
+        reason,
+    };
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// What `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` stand in for what
+/// was not given.
+pub fn trace_config(
+    options: &MachineOptions,
+    window: (u64, u64),
+    scopes: Vec<String>,
+) -> Result<Option<TraceConfig>, UsageError> {
+    let Some(path) = &options.trace else {
+        return Ok(None);
+    };
+    let (from, to) = match &options.trace_window {
+        Some(text) => parse_window(text)?,
+        None => window,
+    };
+    let scopes = match options.trace_scope.as_deref() {
+        None => scopes,
+        Some("all") => Vec::new(),
+        Some(text) => text.split(',').map(|s| scope(s.trim())).collect(),
+    };
+    Ok(Some(TraceConfig {
+        path: path.clone(),
+        window: from..to,
+        scopes,
+    }))
+}
+
+/// A scope as the user writes it: a node number, or a path such as `node0.gyre_node`.
+fn scope(text: &str) -> String {
+    if text.chars().all(|c| c.is_ascii_digit()) {
+        format!("node{text}")
+    } else {
+        text.to_string()
+    }
+}

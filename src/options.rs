@@ -1,0 +1,298 @@
+//! Options that `run` and `bench` share: the machine's shape, settings, and the checks on them.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use thiserror::Error;
+
+/// A wrong option, setting or machine file; ends the command with status 2.
+#[derive(Debug, Error)]
+pub enum UsageError {
+    /// An option's value cannot be understood.
+    #[error("{option}: `{value}` is no {expected}")]
+    Value {
+        /// Option or setting as the user wrote it.
+        option: String,
+        /// What it was given.
+        value: String,
+        /// What would have been right.
+        expected: String,
+    },
+    /// `--set` without `=`.
+    #[error("--set {0}: expected key=value")]
+    NoValue(String),
+    /// A setting nobody asked for.
+    #[error("--set {key}: no such setting here; known are {known}")]
+    UnknownSetting {
+        /// The name given.
+        key: String,
+        /// Every name this command reads.
+        known: String,
+    },
+    /// The machine file cannot be read or understood.
+    #[error("{path}: {reason}")]
+    MachineFile {
+        /// The file.
+        path: String,
+        /// What is wrong, with line and field.
+        reason: String,
+    },
+    /// A combination of options that makes no machine or no run.
+    #[error("{0}")]
+    Combination(String),
+}
+
+/// Options common to `gyre run` and `gyre bench`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MachineOptions {
+    /// Nodes in each of 1 to 5 dimensions, such as 4x4x4
+    #[arg(long, value_name = "AxBxC")]
+    pub shape: Option<String>,
+    /// Dimensions without a wrap link: `all`, or letters from `a` on, such as `ac`
+    #[arg(long, value_name = "DIMS")]
+    pub mesh: Option<String>,
+    /// Cycles that a flit spends on a link
+    #[arg(long, value_name = "CYCLES")]
+    pub link_latency: Option<u32>,
+    /// Seed of everything drawn at random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Threads of the simulator; results do not depend on it
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+    /// Machine description that replaces the reference machine
+    #[arg(long, value_name = "FILE.toml")]
+    pub machine: Option<PathBuf>,
+    /// Writes a waveform; the ending chooses the format: .vcd or .fst
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Cycles the waveform covers
+    #[arg(long, value_name = "FROM:TO")]
+    pub trace_window: Option<String>,
+    /// Nodes in the waveform: `all`, or numbers such as 0,3
+    #[arg(long, value_name = "NODES")]
+    pub trace_scope: Option<String>,
+    /// A setting of the machine or of the bench
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Prints one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Parses `4x4x4`: 1 to 5 sizes from 1 to 64.
+pub fn parse_shape(text: &str) -> Result<Vec<u16>, UsageError> {
+    let wrong = || UsageError::Value {
+        option: "--shape".into(),
+        value: text.into(),
+        expected: "shape: 1 to 5 sizes from 1 to 64 joined by x, such as 4x4x4".into(),
+    };
+    let sizes: Result<Vec<u16>, _> = text.split('x').map(u16::from_str).collect();
+    let sizes = sizes.map_err(|_| wrong())?;
+    if sizes.is_empty() || sizes.len() > 5 || sizes.iter().any(|&s| s == 0 || s > 64) {
+        return Err(wrong());
+    }
+    Ok(sizes)
+}
+
+/// Writes a shape as the user would: `4x4x4`.
+pub fn shape_text(shape: &[u16]) -> String {
+    let sizes: Vec<String> = shape.iter().map(u16::to_string).collect();
+    sizes.join("x")
+}
+
+/// Parses `--mesh`: which of `dims` dimensions are lines.
+pub fn parse_mesh(text: Option<&str>, dims: usize) -> Result<Vec<bool>, UsageError> {
+    let Some(text) = text else {
+        return Ok(vec![false; dims]);
+    };
+    if text == "all" {
+        return Ok(vec![true; dims]);
+    }
+    let mut mesh = vec![false; dims];
+    for letter in text.chars() {
+        let d = (letter as usize).wrapping_sub('a' as usize);
+        if d >= dims || mesh[d] {
+            return Err(UsageError::Value {
+                option: "--mesh".into(),
+                value: text.into(),
+                expected: format!(
+                    "`all` or set of the letters a to {}",
+                    dimension_letter(dims - 1)
+                ),
+            });
+        }
+        mesh[d] = true;
+    }
+    Ok(mesh)
+}
+
+/// The letter of dimension `d`: a, b, c...
+pub fn dimension_letter(d: usize) -> char {
+    char::from(b'a' + d as u8)
+}
+
+/// Parses `from:to` in cycles.
+pub fn parse_window(text: &str) -> Result<(u64, u64), UsageError> {
+    let wrong = || UsageError::Value {
+        option: "--trace-window".into(),
+        value: text.into(),
+        expected: "window: FROM:TO in cycles, FROM before TO".into(),
+    };
+    let (from, to) = text.split_once(':').ok_or_else(wrong)?;
+    match (from.parse(), to.parse()) {
+        (Ok(from), Ok(to)) if from < to => Ok((from, to)),
+        _ => Err(wrong()),
+    }
+}
+
+/// The near-cubic shape in three dimensions with exactly `nodes` nodes: sizes as equal as they can be,
+/// largest first.
+pub fn cubic_shape(nodes: usize) -> Result<Vec<u16>, UsageError> {
+    let mut best: Option<[usize; 3]> = None;
+    for c in (1..=nodes).filter(|c| nodes.is_multiple_of(*c) && c * c * c <= nodes) {
+        let rest = nodes / c;
+        for b in (c..=rest).filter(|b| rest.is_multiple_of(*b) && b * b <= rest) {
+            let a = rest / b;
+            if a <= 64 && best.is_none_or(|[x, _, _]| a < x) {
+                best = Some([a, b, c]);
+            }
+        }
+    }
+    let shape = best.ok_or_else(|| {
+        UsageError::Combination(format!(
+            "no 3-D shape has exactly {nodes} nodes with sizes up to 64: give one with --shape"
+        ))
+    })?;
+    Ok(shape.iter().map(|&s| s as u16).collect())
+}
+
+/// The `--set` values of one command. Whoever needs one takes it; what nobody took is refused.
+#[derive(Debug, Default)]
+pub struct Settings {
+    given: BTreeMap<String, String>,
+    known: Vec<&'static str>,
+}
+
+impl Settings {
+    /// Splits each `key=value`; the last of a repeated key counts.
+    pub fn parse(set: &[String]) -> Result<Self, UsageError> {
+        let mut given = BTreeMap::new();
+        for text in set {
+            let (key, value) = text
+                .split_once('=')
+                .ok_or_else(|| UsageError::NoValue(text.clone()))?;
+            given.insert(key.trim().to_string(), value.trim().to_string());
+        }
+        Ok(Self {
+            given,
+            known: Vec::new(),
+        })
+    }
+
+    /// Takes a setting, or `default` if it was not given.
+    pub fn take<T: FromStr>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        expected: &str,
+    ) -> Result<T, UsageError> {
+        Ok(self.take_optional(key, expected)?.unwrap_or(default))
+    }
+
+    /// Takes a setting that has no default.
+    pub fn take_optional<T: FromStr>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+    ) -> Result<Option<T>, UsageError> {
+        self.known.push(key);
+        let Some(value) = self.given.remove(key) else {
+            return Ok(None);
+        };
+        match value.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(UsageError::Value {
+                option: format!("--set {key}"),
+                value,
+                expected: expected.into(),
+            }),
+        }
+    }
+
+    /// Takes a number within a range.
+    pub fn take_in<T: FromStr + PartialOrd + Display + Copy>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        range: std::ops::RangeInclusive<T>,
+    ) -> Result<T, UsageError> {
+        let expected = format!("number from {} to {}", range.start(), range.end());
+        let value = self.take(key, default, &expected)?;
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        Err(UsageError::Value {
+            option: format!("--set {key}"),
+            value: value.to_string(),
+            expected,
+        })
+    }
+
+    /// Refuses what nobody took.
+    pub fn finish(mut self) -> Result<(), UsageError> {
+        self.known.sort_unstable();
+        self.known.dedup();
+        match self.given.into_keys().next() {
+            None => Ok(()),
+            Some(key) => Err(UsageError::UnknownSetting {
+                key,
+                known: self.known.join(", "),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_and_their_limits() {
+        assert_eq!(parse_shape("4x1x2").unwrap(), [4, 1, 2]);
+        for wrong in ["", "4x", "0x2", "65", "1x1x1x1x1x1", "4X4", "-1", "4x4 "] {
+            let error = parse_shape(wrong).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{wrong}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn cubic_shapes_hold_all_nodes() {
+        assert_eq!(cubic_shape(8).unwrap(), [2, 2, 2]);
+        assert_eq!(cubic_shape(27).unwrap(), [3, 3, 3]);
+        assert_eq!(cubic_shape(16).unwrap(), [4, 2, 2]);
+        assert_eq!(cubic_shape(4).unwrap(), [2, 2, 1]);
+        assert_eq!(cubic_shape(1).unwrap(), [1, 1, 1]);
+        assert!(cubic_shape(67).is_err());
+    }
+
+    #[test]
+    fn meshes_name_dimensions_once() {
+        assert_eq!(parse_mesh(Some("ac"), 3).unwrap(), [true, false, true]);
+        assert_eq!(parse_mesh(Some("all"), 2).unwrap(), [true, true]);
+        assert!(parse_mesh(Some("d"), 3).is_err());
+        assert!(parse_mesh(Some("aa"), 3).is_err());
+    }
+
+    #[test]
+    fn settings_nobody_reads_are_refused() {
+        let mut settings = Settings::parse(&["load=0.3".into(), "lod=1".into()]).unwrap();
+        assert_eq!(settings.take_in("load", 0.1, 0.0..=1.0).unwrap(), 0.3);
+        let error = settings.finish().unwrap_err().to_string();
+        assert_eq!(error, "--set lod: no such setting here; known are load");
+        assert!(Settings::parse(&["load".into()]).is_err());
+    }
+}

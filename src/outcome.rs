@@ -1,0 +1,135 @@
+//! What a command shows at its end: one JSON object, or tables for people.
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Speed and extent of a simulation. Wall-clock figures vary from run to run; nothing else does.
+#[derive(Debug, Clone, Serialize)]
+pub struct SimFigures {
+    /// Simulated node cycles from reset to the end.
+    pub cycles: u64,
+    /// Host seconds.
+    pub wall_s: f64,
+    /// Simulated cycles a host second.
+    pub cycles_per_s: f64,
+    /// Cycles a host second summed over all nodes; skipped cycles of idle nodes count.
+    pub node_cycles_per_s: f64,
+    /// Threads of the simulator.
+    pub threads: usize,
+}
+
+impl SimFigures {
+    /// Figures of `nodes` nodes simulated for `cycles` in `wall_s` host seconds.
+    pub fn new(cycles: u64, nodes: usize, wall_s: f64, threads: usize) -> Self {
+        let rate = cycles as f64 / wall_s.max(1e-9);
+        Self {
+            cycles,
+            wall_s,
+            cycles_per_s: rate,
+            node_cycles_per_s: rate * nodes as f64,
+            threads,
+        }
+    }
+}
+
+/// Result of `gyre run` or `gyre bench`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Name of the bench, or `run`.
+    pub bench: String,
+    /// Shape of the machine, as given to `--shape`.
+    pub shape: String,
+    /// Every parameter that the figures depend on.
+    pub params: Map<String, Value>,
+    /// Figures in simulated cycles, bytes and ratios.
+    pub metrics: Map<String, Value>,
+    /// Extent and speed of the simulation.
+    pub sim: SimFigures,
+    /// State hash of the machine.
+    pub hash: String,
+    /// Text for people, printed after the tables.
+    #[serde(skip)]
+    pub pictures: Vec<String>,
+    /// Whether the workload verified itself; false ends the command with status 1.
+    #[serde(skip)]
+    pub passed: bool,
+}
+
+impl Outcome {
+    /// Prints the outcome on standard output.
+    pub fn print(&self, json: bool) {
+        if json {
+            match serde_json::to_string_pretty(self) {
+                Ok(text) => println!("{text}"),
+                Err(error) => eprintln!("gyre: the result cannot be written as JSON: {error}"),
+            }
+            return;
+        }
+        println!("{} on {}", self.bench, self.shape);
+        println!("{}", figures(&self.metrics));
+        for picture in &self.pictures {
+            println!("\n{picture}");
+        }
+        println!(
+            "\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s on {} thread{}\nhash {}",
+            self.sim.cycles,
+            self.sim.wall_s,
+            self.sim.cycles_per_s,
+            self.sim.node_cycles_per_s,
+            self.sim.threads,
+            if self.sim.threads == 1 { "" } else { "s" },
+            self.hash
+        );
+    }
+}
+
+/// A table with aligned columns and a header.
+pub fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// The scalar metrics as a table; lists of objects become tables of their own.
+fn figures(metrics: &Map<String, Value>) -> String {
+    let mut scalars = table(&["metric", "value"]);
+    let mut lists = Vec::new();
+    for (name, value) in metrics {
+        match value {
+            Value::Array(rows) if rows.first().is_some_and(Value::is_object) => {
+                lists.push(format!("\n{name}\n{}", rows_table(rows)));
+            }
+            Value::Array(_) | Value::Object(_) => {}
+            scalar => {
+                scalars.add_row(vec![name.clone(), scalar_text(scalar)]);
+            }
+        }
+    }
+    format!("{scalars}{}", lists.concat())
+}
+
+fn rows_table(rows: &[Value]) -> String {
+    let first = rows.first().and_then(Value::as_object);
+    let columns: Vec<&str> = first
+        .map(|o| o.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    let mut table = table(&columns);
+    for row in rows {
+        table.add_row(columns.iter().map(|&c| scalar_text(&row[c])));
+    }
+    table.to_string()
+}
+
+fn scalar_text(value: &Value) -> String {
+    match value {
+        Value::Number(n) if n.is_f64() => format!("{:.4}", n.as_f64().unwrap_or(f64::NAN)),
+        Value::String(s) => s.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,122 @@
+//! Which node each rank runs on.
+
+use crate::options::{UsageError, dimension_letter};
+
+/// Ranks on nodes, with the process number each rank has on its node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Node of each rank; node numbers count dimension a fastest.
+    pub node: Vec<usize>,
+    /// Number of the rank among those of its node, from 0 in rank order.
+    pub process: Vec<u8>,
+    /// Ranks of the fullest node.
+    pub per_node: usize,
+}
+
+impl Placement {
+    /// Places `ranks` ranks on a machine of `shape`.
+    ///
+    /// Without `map`, ranks fill the nodes in order of their numbers, as many on each as are needed for
+    /// all ranks to have a place. `map` is a permutation of the dimensions' letters and `t` (the place on
+    /// the node); the last letter varies fastest. The default for three dimensions is `cbat`.
+    pub fn new(ranks: usize, shape: &[u16], map: Option<&str>) -> Result<Self, UsageError> {
+        let nodes: usize = shape.iter().map(|&s| usize::from(s)).product();
+        let per_node = ranks.div_ceil(nodes);
+        let default: String = (0..shape.len())
+            .rev()
+            .map(dimension_letter)
+            .chain(std::iter::once('t'))
+            .collect();
+        let order = axes(map.unwrap_or(&default), shape.len())?;
+        let mut at = vec![0usize; shape.len() + 1];
+        let mut node = Vec::with_capacity(ranks);
+        for _ in 0..ranks {
+            let number = shape
+                .iter()
+                .zip(&at)
+                .rev()
+                .fold(0, |n, (&size, &x)| n * usize::from(size) + x);
+            node.push(number);
+            for &axis in order.iter().rev() {
+                let size = shape.get(axis).map_or(per_node, |&s| usize::from(s));
+                at[axis] += 1;
+                if at[axis] < size {
+                    break;
+                }
+                at[axis] = 0;
+            }
+        }
+        Self::of_nodes(node, nodes)
+    }
+
+    fn of_nodes(node: Vec<usize>, nodes: usize) -> Result<Self, UsageError> {
+        let mut count = vec![0usize; nodes];
+        let mut process = Vec::with_capacity(node.len());
+        for &n in &node {
+            let number = u8::try_from(count[n])
+                .map_err(|_| UsageError::Combination(format!("more than 256 ranks on node {n}")))?;
+            process.push(number);
+            count[n] += 1;
+        }
+        let per_node = count.into_iter().max().unwrap_or(0);
+        Ok(Self {
+            node,
+            process,
+            per_node,
+        })
+    }
+}
+
+/// Axis numbers of a map's letters; the place on the node is axis `dims`.
+fn axes(map: &str, dims: usize) -> Result<Vec<usize>, UsageError> {
+    let wrong = || UsageError::Value {
+        option: "--map".into(),
+        value: map.into(),
+        expected: format!(
+            "order of the letters a to {} and t, each once, the last varying fastest",
+            dimension_letter(dims - 1)
+        ),
+    };
+    let mut order = Vec::with_capacity(dims + 1);
+    for letter in map.chars() {
+        let axis = match letter {
+            't' => dims,
+            _ => (letter as usize).wrapping_sub('a' as usize),
+        };
+        if (axis >= dims && letter != 't') || order.contains(&axis) {
+            return Err(wrong());
+        }
+        order.push(axis);
+    }
+    if order.len() == dims + 1 {
+        Ok(order)
+    } else {
+        Err(wrong())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_fill_nodes_in_order() {
+        let p = Placement::new(8, &[3, 1, 2], None).unwrap();
+        assert_eq!(p.node, [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(p.process, [0, 1, 0, 1, 0, 1, 0, 1]);
+        let p = Placement::new(8, &[2, 2, 2], None).unwrap();
+        assert_eq!(p.node, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_map_orders_the_axes() {
+        let p = Placement::new(4, &[2, 2], Some("tab")).unwrap();
+        assert_eq!(p.node, [0, 2, 1, 3]);
+        let p = Placement::new(8, &[2, 2], Some("tba")).unwrap();
+        assert_eq!(p.node, [0, 1, 2, 3, 0, 1, 2, 3]);
+        assert_eq!(p.process, [0, 0, 0, 0, 1, 1, 1, 1]);
+        for wrong in ["ab", "aabt", "abct", "abt ", ""] {
+            assert!(Placement::new(4, &[2, 2], Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The driver's platform on the simulated machine: the one place where driver and simulator meet.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use gyre_driver::{
+    AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
+    RangeError, WakeReason,
+};
+use gyre_sim::{Cpu, Lock};
+use range_alloc::RangeAllocator;
+
+/// Granule of the heap in bytes: no two buffers share a memory beat.
+const GRANULE: u64 = 64;
+
+/// Bytes of node memory that each process owns; process `p` starts at `(p + 1)` times this.
+pub const PROCESS_BYTES: u64 = 1 << 36;
+
+/// First address of the memory of process `process`.
+pub fn process_base(process: u8) -> u64 {
+    (u64::from(process) + 1) * PROCESS_BYTES
+}
+
+/// The machine as one process of a simulated node sees it: the node's processor, the process's heap
+/// behind its base slot, and the costs of its software.
+#[derive(Clone)]
+pub struct SimPlatform {
+    cpu: Cpu,
+    costs: Rc<CostTable>,
+    heap: Rc<RefCell<RangeAllocator<u64>>>,
+    slot: u16,
+    base: u64,
+}
+
+impl SimPlatform {
+    /// Process `process` of the node of `cpu`; its memory lies behind base slot `slot`.
+    pub fn new(cpu: Cpu, process: u8, slot: u16, costs: Rc<CostTable>) -> Self {
+        Self {
+            cpu,
+            costs,
+            heap: Rc::new(RefCell::new(RangeAllocator::new(
+                0..PROCESS_BYTES / GRANULE,
+            ))),
+            slot,
+            base: process_base(process),
+        }
+    }
+
+    /// The node's processor.
+    pub fn cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+}
+
+impl Platform for SimPlatform {
+    type Buffer = NodeBuffer;
+    type Lock = NodeLock;
+
+    fn read_reg(&self, address: u64) -> Result<u64, BusError> {
+        self.cpu
+            .read_reg(address)
+            .map_err(|error| refused(&error, false))
+    }
+
+    fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
+        self.cpu
+            .write_reg(address, value)
+            .map_err(|error| refused(&error, true))
+    }
+
+    fn alloc(&self, bytes: usize, align: usize) -> Result<NodeBuffer, AllocError> {
+        let refuse = |reason: &str| AllocError {
+            bytes,
+            align,
+            reason: reason.into(),
+        };
+        if !align.is_power_of_two() {
+            return Err(refuse("the alignment is no power of two"));
+        }
+        // Over-allocation buys alignments above the granule.
+        let slack = (align as u64).saturating_sub(GRANULE);
+        let granules = (bytes as u64 + slack).div_ceil(GRANULE).max(1);
+        let range = self
+            .heap
+            .borrow_mut()
+            .allocate_range(granules)
+            .map_err(|_| refuse("the memory of the process is used up"))?;
+        let offset = (range.start * GRANULE).next_multiple_of(align as u64);
+        let buffer = NodeBuffer {
+            platform: self.clone(),
+            range,
+            offset,
+            len: bytes,
+        };
+        // Freed memory is used again: what was there must not show.
+        self.cpu.mem_write(buffer.address(), &vec![0; bytes]);
+        Ok(buffer)
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.cpu.now_ps()
+    }
+
+    fn charge(&self, op: Op, count: u64) {
+        self.cpu
+            .charge_instructions(self.costs.instructions(op) * count);
+    }
+
+    fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+        match self.cpu.wait_wake(group, deadline_ps) {
+            gyre_sim::WakeReason::Wake => WakeReason::Wake,
+            gyre_sim::WakeReason::Deadline => WakeReason::Deadline,
+        }
+    }
+
+    fn notify(&self, group: u8) {
+        self.cpu.signal(group);
+    }
+
+    fn yield_now(&self) {
+        self.cpu.yield_now();
+    }
+
+    fn new_lock(&self) -> NodeLock {
+        NodeLock(Lock::new(&self.cpu))
+    }
+}
+
+fn refused(error: &gyre_sim::BusError, write: bool) -> BusError {
+    BusError {
+        address: error.address(),
+        write,
+        kind: BusErrorKind::Slave,
+    }
+}
+
+/// A piece of a process's memory, freed on drop.
+pub struct NodeBuffer {
+    platform: SimPlatform,
+    range: Range<u64>,
+    offset: u64,
+    len: usize,
+}
+
+impl NodeBuffer {
+    fn check(&self, offset: usize, bytes: usize) -> Result<u64, RangeError> {
+        if offset.checked_add(bytes).is_some_and(|end| end <= self.len) {
+            return Ok(self.address() + offset as u64);
+        }
+        Err(RangeError {
+            offset,
+            bytes,
+            len: self.len,
+        })
+    }
+}
+
+impl DmaBuffer for NodeBuffer {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slot(&self) -> u16 {
+        self.platform.slot
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn address(&self) -> u64 {
+        self.platform.base + self.offset
+    }
+
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        let address = self.check(offset, out.len())?;
+        self.platform.cpu.mem_read(address, out);
+        Ok(())
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        let address = self.check(offset, data.len())?;
+        self.platform.cpu.mem_write(address, data);
+        Ok(())
+    }
+}
+
+impl Drop for NodeBuffer {
+    fn drop(&mut self) {
+        let range = self.range.clone();
+        self.platform.heap.borrow_mut().free_range(range);
+    }
+}
+
+/// A lock between the threads of a node.
+pub struct NodeLock(Lock);
+
+impl PlatformLock for NodeLock {
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    fn trylock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    fn unlock(&self) {
+        self.0.unlock();
+    }
+}

@@ -1,0 +1,225 @@
+//! `gyre run`: runs a program and reports what it did.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use gyre_goal::{Program, parse, parse_file};
+use gyre_sim::{ModelKind, TraceConfig, Until};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::cli::CommandError;
+use crate::goal_run::{GoalReport, GoalRun, MessageSpan};
+use crate::heat_map::{heat_map, link_table};
+use crate::machine_file::{MachineSpec, trace_config};
+use crate::options::{MachineOptions, Settings, UsageError, cubic_shape};
+use crate::outcome::{Outcome, SimFigures};
+use crate::placement::Placement;
+
+/// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
+const BUNDLED: [(&str, &str); 5] = [
+    ("lulesh", include_str!("../workloads/lulesh_8.goal")),
+    ("lulesh27", include_str!("../workloads/lulesh_27.goal")),
+    ("amg", include_str!("../workloads/amg-anysrc_8.goal")),
+    ("stencil", include_str!("../workloads/prk-stencil_16.goal")),
+    ("cg", include_str!("../workloads/npb-cg-S_16.goal")),
+];
+
+/// Cycles before and after a message that a waveform of it shows.
+const MARGIN: u64 = 64;
+
+/// Arguments of `gyre run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A .goal file, or a bundled program: lulesh, lulesh27, amg, stencil, cg
+    pub workload: String,
+    /// Order in which ranks take places: letters of the dimensions and t (place on the node), the last
+    /// varying fastest [default for three dimensions: cbat]
+    #[arg(long, value_name = "ORDER")]
+    pub map: Option<String>,
+    /// Options of the machine.
+    #[command(flatten)]
+    pub machine: MachineOptions,
+}
+
+/// Runs the program.
+///
+/// # Errors
+/// Wrong options, a malformed program, or a program that did not run to its end.
+pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
+    let options = &args.machine;
+    let program = load(&args.workload)?;
+    let totals = program.totals();
+    let ranks = totals.per_rank.len();
+    let operations: u64 = program.ranks().iter().map(|r| r.ops().len() as u64).sum();
+
+    let mut settings = Settings::parse(&options.set)?;
+    let shape = match options.machine {
+        Some(_) => None,
+        None => cubic_shape(ranks).ok(),
+    };
+    let spec = MachineSpec::new(options, &mut settings, shape)?;
+    let goal = GoalRun {
+        machine: spec.config.clone(),
+        costs: spec.costs.clone(),
+        placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
+        reception_fifo: settings.take_in("reception_fifo", 65_536, 4096..=1_048_576)?,
+        injection_fifo: settings.take_in("injection_fifo", 65_536, 4096..=1_048_576)?,
+        comm_thread: settings.take("comm_thread", true, "true or false")?,
+    };
+    settings.finish()?;
+
+    let bar = progress(operations);
+    let started = Instant::now();
+    let report = goal.load(program.clone(), &bar, None)?.run()?;
+    let wall_s = started.elapsed().as_secs_f64();
+    bar.finish_and_clear();
+    let trace = write_trace(options, &goal, program, &report)?;
+
+    let messages: u64 = report.ranks.iter().map(|r| r.received).sum();
+    let bytes: u64 = report.ranks.iter().map(|r| r.received_bytes).sum();
+    let verified = messages == totals.all.sends && bytes == totals.all.bytes;
+    let mut params = spec.params();
+    params.insert("workload".into(), args.workload.clone().into());
+    params.insert("ranks".into(), ranks.into());
+    params.insert("ranks_per_node".into(), goal.placement.per_node.into());
+    params.insert("map".into(), json!(args.map));
+    params.insert("reception_fifo".into(), goal.reception_fifo.into());
+    params.insert("injection_fifo".into(), goal.injection_fifo.into());
+    params.insert("comm_thread".into(), goal.comm_thread.into());
+
+    let metrics = json!({
+        "makespan_cycles": report.makespan_cycles,
+        "makespan_us": report.makespan_ps as f64 / 1e6,
+        "makespan_ns": report.makespan_ps / 1000,
+        "messages": messages,
+        "bytes": bytes,
+        "verified": verified,
+        "peak_held_bytes": report.ranks.iter().map(|r| r.peak_held_bytes).max(),
+        "first_message": report.first_message.map(span_json),
+        "links": link_table(&spec, &report.link_flits, report.makespan_cycles),
+        "per_rank": per_rank(&goal, &report),
+    });
+    let Value::Object(metrics) = metrics else {
+        unreachable!("the metrics are written as an object above")
+    };
+    let mut pictures = vec![heat_map(&spec, &report.link_flits, report.makespan_cycles)];
+    pictures.extend(trace);
+    if !verified {
+        pictures.push(format!(
+            "NOT VERIFIED: {messages} of {} messages and {bytes} of {} bytes arrived and were checked",
+            totals.all.sends, totals.all.bytes
+        ));
+    }
+    Ok(Outcome {
+        bench: "run".into(),
+        shape: spec.shape(),
+        params,
+        metrics,
+        sim: SimFigures::new(report.sim.cycles, spec.nodes(), wall_s, spec.threads),
+        hash: format!("{:016x}", report.sim.hash),
+        pictures,
+        passed: verified,
+    })
+}
+
+fn load(workload: &str) -> Result<Program, CommandError> {
+    let path = Path::new(workload);
+    let bundled = BUNDLED.iter().find(|(name, _)| *name == workload);
+    match bundled {
+        Some((name, text)) if !path.exists() => parse(name, text.as_bytes())
+            .map_err(|error| CommandError::Program(miette::Report::new(*error))),
+        _ => parse_file(path).map_err(|error| CommandError::Program(miette::Report::new(error))),
+    }
+}
+
+fn progress(operations: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "{elapsed_precise} [{wide_bar}] {pos}/{len} operations, {eta} left",
+    );
+    ProgressBar::new(operations).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn span_json(span: MessageSpan) -> Value {
+    json!({
+        "source": span.source,
+        "destination": span.destination,
+        "from_cycle": span.from,
+        "to_cycle": span.to,
+    })
+}
+
+fn per_rank(goal: &GoalRun, report: &GoalReport) -> Vec<Value> {
+    let places = goal.placement.node.iter();
+    places
+        .zip(&report.ranks)
+        .enumerate()
+        .map(|(rank, (node, counts))| {
+            json!({
+                "rank": rank,
+                "node": node,
+                "sent": counts.sent,
+                "sent_bytes": counts.sent_bytes,
+                "received": counts.received,
+                "received_bytes": counts.received_bytes,
+            })
+        })
+        .collect()
+}
+
+/// Runs the program again, up to the end of the waveform's window, on models that can write one. Unless
+/// told otherwise the window is that of the first message, the scope its two nodes. The same machine does
+/// the same in both runs, so the waveform shows what the report counts.
+fn write_trace(
+    options: &MachineOptions,
+    goal: &GoalRun,
+    program: Program,
+    report: &GoalReport,
+) -> Result<Option<String>, CommandError> {
+    if options.trace.is_none() {
+        return Ok(None);
+    }
+    let (window, scopes) = match report.first_message {
+        Some(span) => {
+            let node = |rank: u32| format!("node{}", goal.placement.node[rank as usize]);
+            let mut scopes = vec![node(span.source), node(span.destination)];
+            scopes.dedup();
+            let window = (span.from.saturating_sub(MARGIN), span.to + MARGIN);
+            (window, scopes)
+        }
+        None => ((0, report.sim.cycles.max(1)), Vec::new()),
+    };
+    let Some(config) = trace_config(options, window, scopes)? else {
+        return Ok(None);
+    };
+    let TraceConfig { path, window, .. } = config.clone();
+    let traced = GoalRun {
+        machine: gyre_sim::MachineConfig {
+            model: ModelKind::Traced,
+            ..goal.machine.clone()
+        },
+        costs: goal.costs.clone(),
+        placement: goal.placement.clone(),
+        ..*goal
+    };
+    if window.start >= report.sim.cycles {
+        return Err(UsageError::Combination(format!(
+            "--trace-window {}:{} begins after the end of the run at cycle {}",
+            window.start, window.end, report.sim.cycles
+        ))
+        .into());
+    }
+    let mut loaded = traced.load(program, &ProgressBar::hidden(), Some(config))?;
+    let machine = loaded.machine();
+    machine.run(Until::Cycle(window.end.min(report.sim.cycles)))?;
+    let written: Option<PathBuf> = machine.finish_trace()?;
+    Ok(written.map(|written| {
+        format!(
+            "waveform of cycles {} to {}: {}",
+            window.start,
+            window.end,
+            if written == path { path } else { written }.display()
+        )
+    }))
+}
