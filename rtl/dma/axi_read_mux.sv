@@ -77,6 +77,7 @@ module axi_read_mux
   for (genvar m = 0; m < NAxi; m++) begin : gen_master
     logic [NClient-1:0] req, gnt;
     logic               take;
+    axi_addr_t          ar;
 
     assign req      = valid & clients_of(m);
     assign take     = req != '0 && (!ar_valid_q[m] || m_ar_ready_i[m]);
@@ -86,12 +87,17 @@ module axi_read_mux
         .clk_i, .rst_ni, .req_i(req), .advance_i(take), .gnt_o(gnt)
     );
 
-    always_ff @(posedge clk_i) begin
+    always_comb begin
+      ar = '0;
       if (take) begin
         for (int unsigned c = 0; c < NClient; c++) begin
-          if (gnt[c]) ar_q[m] <= '{addr: addr[c], len: len[c], id: AxiIdW'(c)};
+          if (gnt[c]) ar = '{addr: addr[c], len: len[c], id: AxiIdW'(c)};
         end
       end
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (take) ar_q[m] <= ar;
     end
 
     always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -63,7 +63,9 @@ module desc_activate
 
   always_comb begin
     pick_fifo = '0;
-    for (int unsigned f = 0; f < NInj; f++) if (grant[f]) pick_fifo = pick_fifo | FidW'(f);
+    if (pick) begin
+      for (int unsigned f = 0; f < NInj; f++) if (grant[f]) pick_fifo = pick_fifo | FidW'(f);
+    end
   end
 
   assign read_valid_o = pick;

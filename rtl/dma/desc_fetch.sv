@@ -52,7 +52,9 @@ module desc_fetch
 
   always_comb begin
     take_fifo_o = '0;
-    for (int unsigned f = 0; f < NInj; f++) if (grant[f]) take_fifo_o = take_fifo_o | FidW'(f);
+    if (take_o) begin
+      for (int unsigned f = 0; f < NInj; f++) if (grant[f]) take_fifo_o = take_fifo_o | FidW'(f);
+    end
   end
 
   // The FIFOs whose reads are under way, oldest first.

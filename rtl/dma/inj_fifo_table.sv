@@ -210,7 +210,9 @@ module inj_fifo_table
 
   always_comb begin
     res_fifo = '0;
-    for (int unsigned f = 0; f < NInj; f++) if (resume_first[f]) res_fifo = res_fifo | FidW'(f);
+    if (resume) begin
+      for (int unsigned f = 0; f < NInj; f++) if (resume_first[f]) res_fifo = res_fifo | FidW'(f);
+    end
   end
 
   // ---- pointers ---------------------------------------------------------------------------------

@@ -53,10 +53,14 @@ module packetizer
   logic [FidW-1:0]            fifo;
 
   always_comb begin
-    for (int unsigned p = 0; p < NPath; p++) begin
-      eligible[p] = active_q & member_q[p] & ((resp_q & {NInj{room_i[p][ClassResponse[0]]}}) |
-                                              (~resp_q & {NInj{room_i[p][ClassRequest[0]]}}));
-      path_req[p] = eligible[p] != '0 && !busy_q[p];
+    eligible = '0;
+    path_req = '0;
+    if (active_q != '0) begin
+      for (int unsigned p = 0; p < NPath; p++) begin
+        eligible[p] = active_q & member_q[p] & ((resp_q & {NInj{room_i[p][ClassResponse[0]]}}) |
+                                                (~resp_q & {NInj{room_i[p][ClassRequest[0]]}}));
+        path_req[p] = eligible[p] != '0 && !busy_q[p];
+      end
     end
   end
 
@@ -68,7 +72,9 @@ module packetizer
 
   always_comb begin
     fifo_req = '0;
-    for (int unsigned p = 0; p < NPath; p++) if (path_gnt[p]) fifo_req = fifo_req | eligible[p];
+    if (issue) begin
+      for (int unsigned p = 0; p < NPath; p++) if (path_gnt[p]) fifo_req = fifo_req | eligible[p];
+    end
   end
 
   // A FIFO is on one path at a time: one order serves all paths.
@@ -78,7 +84,9 @@ module packetizer
 
   always_comb begin
     fifo = '0;
-    for (int unsigned f = 0; f < NInj; f++) if (grant[f]) fifo = fifo | FidW'(f);
+    if (issue) begin
+      for (int unsigned f = 0; f < NInj; f++) if (grant[f]) fifo = fifo | FidW'(f);
+    end
   end
 
   // ---- the packet ---------------------------------------------------------------------------------

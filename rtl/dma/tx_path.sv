@@ -60,11 +60,13 @@ module tx_path
   // ---- credits ----------------------------------------------------------------------------------
   logic [NumClasses-1:0] refund;
   logic                  cmd_full;
+  logic [6:0]            cmd_flits;
+
+  assign cmd_flits = cmd_valid_i ? packet_flits(cmd_i.header.len, FlitBytes) : '0;
 
   for (genvar c = 0; c < NumClasses; c++) begin : gen_class
     logic [CreditW-1:0] credits, take;
-    assign take = (cmd_valid_i && cmd_i.header.vclass[0] == 1'(c)) ?
-                  CreditW'(packet_flits(cmd_i.header.len, FlitBytes)) : '0;
+    assign take = (cmd_i.header.vclass[0] == 1'(c)) ? CreditW'(cmd_flits) : '0;
     credit_counter #(.Max(InjDepth)) u_credits (
         .clk_i, .rst_ni, .init_i(1'b0), .take_i(take), .give_i(inj_credit_i[c] || refund[c]),
         .credits_o(credits)
@@ -89,14 +91,24 @@ module tx_path
       .data_o({rd_addr, rd_len}), .empty_o(rd_empty), .full_o(unused_rd_full), .level_o(unused_rd_level)
   );
 
-  assign rd_beats = beats_of(rd_addr[5:0], rd_len);
-  assign rd_edge  = 7'd64 - 7'(rd_addr[11:6]);
-  assign rd_split = 7'(rd_beats) > rd_edge;
-  assign rd_burst = !rd_split ? rd_beats : rd_second_q ? rd_beats - rd_edge[3:0] : rd_edge[3:0];
+  always_comb begin
+    rd_beats  = '0;
+    rd_edge   = '0;
+    rd_split  = 1'b0;
+    rd_burst  = '0;
+    ar_addr_o = '0;
+    ar_len_o  = '0;
+    if (ar_valid_o) begin
+      rd_beats  = beats_of(rd_addr[5:0], rd_len);
+      rd_edge   = 7'd64 - 7'(rd_addr[11:6]);
+      rd_split  = 7'(rd_beats) > rd_edge;
+      rd_burst  = !rd_split ? rd_beats : rd_second_q ? rd_beats - rd_edge[3:0] : rd_edge[3:0];
+      ar_addr_o = rd_second_q ? {rd_addr[AddrW-1:12] + 1'b1, 12'b0} : {rd_addr[AddrW-1:6], 6'b0};
+      ar_len_o  = 8'(rd_burst - 1'b1);
+    end
+  end
 
   assign ar_valid_o = !rd_empty && free_q >= FreeW'(MaxBeats);
-  assign ar_addr_o  = rd_second_q ? {rd_addr[AddrW-1:12] + 1'b1, 12'b0} : {rd_addr[AddrW-1:6], 6'b0};
-  assign ar_len_o   = 8'(rd_burst - 1'b1);
   assign rd_fire    = ar_valid_o && ar_ready_i;
   assign rd_pop     = rd_fire && (!rd_split || rd_second_q);
 
@@ -141,7 +153,8 @@ module tx_path
   tx_cmd_t         pkt;
   logic            pkt_empty, pkt_pop;
   logic [6:0]      flits, cnt_q;
-  logic            paid, start, at_start, step, tail, bad, dead, drop, fail, drop_q, fail_q, cls;
+  logic [3:0]      beats;
+  logic            paid, start, at_start, step, tail, bad, drop, fail, drop_q, fail_q, cls;
   logic            send_header, send_payload, load, ret_empty, ret_full;
   logic [9:0]      left_q;
   logic [FidW-1:0] fifo;
@@ -154,25 +167,42 @@ module tx_path
 
   assign fifo     = FidW'(pkt.fifo);
   assign cls      = pkt.header.vclass[0];
-  assign paid     = pkt.header.len != '0;
-  assign flits    = packet_flits(pkt.header.len, FlitBytes);
   assign at_start = cnt_q == '0;
-  assign start    = !pkt_empty && (!paid || !rdy_empty) && !ret_full;
-  assign dead     = halted_i[fifo];
-  assign bad      = paid && rdy_err && !dead;
-  assign drop     = at_start ? (dead || bad) : drop_q;
-  assign fail     = at_start ? bad : fail_q;
-  // A dropped packet runs through like one that is sent, giving a credit back in place of each flit.
-  assign step     = (!at_start || start) && !(drop && inj_credit_i[cls]);
-  assign tail     = cnt_q + 1'b1 == flits;
 
-  assign pkt_pop      = step && tail;
-  assign rdy_pop      = pkt_pop && paid;
-  assign send_header  = step && cnt_q < 7'(HeaderFlits);
-  assign send_payload = step && cnt_q >= 7'(HeaderFlits);
-  assign load         = step && paid && cnt_q == 7'(HeaderFlits - 1);
-  assign halt_o       = step && at_start && bad;
-  assign halt_fifo_o  = fifo;
+  always_comb begin
+    paid         = 1'b0;
+    flits        = '0;
+    beats        = '0;
+    start        = 1'b0;
+    bad          = 1'b0;
+    drop         = 1'b0;
+    fail         = 1'b0;
+    step         = 1'b0;
+    tail         = 1'b0;
+    send_header  = 1'b0;
+    send_payload = 1'b0;
+    load         = 1'b0;
+    if (!pkt_empty) begin
+      paid         = pkt.header.len != '0;
+      flits        = packet_flits(pkt.header.len, FlitBytes);
+      beats        = beats_of(pkt.addr[5:0], pkt.header.len);
+      start        = (!paid || !rdy_empty) && !ret_full;
+      bad          = paid && rdy_err && !halted_i[fifo];
+      drop         = at_start ? (halted_i[fifo] || bad) : drop_q;
+      fail         = at_start ? bad : fail_q;
+      // A dropped packet runs through like one that is sent, giving a credit back in place of each flit.
+      step         = (!at_start || start) && !(drop && inj_credit_i[cls]);
+      tail         = cnt_q + 1'b1 == flits;
+      send_header  = step && cnt_q < 7'(HeaderFlits);
+      send_payload = step && cnt_q >= 7'(HeaderFlits);
+      load         = step && paid && cnt_q == 7'(HeaderFlits - 1);
+    end
+  end
+
+  assign pkt_pop     = step && tail;
+  assign rdy_pop     = pkt_pop && paid;
+  assign halt_o      = step && at_start && bad;
+  assign halt_fifo_o = fifo;
 
   always_comb begin
     refund = '0;
@@ -202,13 +232,13 @@ module tx_path
   end else begin : gen_header_flits
     logic [HeaderFlits-1:0][FW-1:0] header_flits;
     assign header_flits = pkt.header;
-    assign header_flit  = header_flits[cnt_q[$clog2(HeaderFlits)-1:0]];
+    assign header_flit  = send_header ? header_flits[cnt_q[$clog2(HeaderFlits)-1:0]] : '0;
   end
 
   tx_realign #(.FlitBytes(FlitBytes), .BeatDepth(BeatDepth)) u_realign (
       .clk_i, .rst_ni, .beat_valid_i(r_valid_i), .beat_data_i(r_data_i),
       .header_i(send_header), .header_data_i(header_flit), .load_i(load), .shift_i(send_payload), .tail_i(tail),
-      .offset_i(pkt.addr[5:0]), .beats_i(beats_of(pkt.addr[5:0], pkt.header.len)), .left_i(left_q),
+      .offset_i(pkt.addr[5:0]), .beats_i(beats), .left_i(left_q),
       .pop_o(pop_beat), .data_o(inj_data_o)
   );
 
