@@ -157,7 +157,7 @@ pub fn cubic_shape(nodes: usize) -> Result<Vec<u16>, UsageError> {
         let rest = nodes / c;
         for b in (c..=rest).filter(|b| rest.is_multiple_of(*b) && b * b <= rest) {
             let a = rest / b;
-            if a <= 64 && best.is_none_or(|[x, _, _]| a < x) {
+            if a <= 64 && best.is_none_or(|[x, _, _]| a <= x) {
                 best = Some([a, b, c]);
             }
         }

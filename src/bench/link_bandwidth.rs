@@ -9,7 +9,7 @@ use gyre_layout::{CounterRef, Descriptor, Source};
 use gyre_sim::{Cpu, Machine, Until};
 use serde_json::{Map, json};
 
-use super::raw_dma::{PAYLOAD, RawInjection, SLOT, coord};
+use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
 use crate::bring_up::bring_up;
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
@@ -25,9 +25,8 @@ const TOTAL: u32 = 2 << 20;
 const SAMPLE: u64 = 256;
 /// Data wires of a link, bytes.
 const FLIT_BYTES: u64 = 16;
-/// Where puts land, and where the counters are, in the memory of process 0.
+/// Where puts land in the memory of process 0.
 const LANDING: u64 = PAYLOAD + 0x1000_0000;
-const COUNTERS: u64 = PAYLOAD + 0x2000_0000;
 /// Part of a transfer that counts as steady state.
 const FROM_PERCENT: u64 = 20;
 const TO_PERCENT: u64 = 90;

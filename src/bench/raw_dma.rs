@@ -22,10 +22,11 @@ use crate::platform::process_base;
 /// Base slot of process 0, which has all memory used here.
 pub(super) const SLOT: u16 = 0;
 
-/// Layout of the memory of process 0: rings, then payload.
-const RINGS: u64 = 0;
-const RECEPTION_RING: u64 = 0x200_0000;
-pub(super) const PAYLOAD: u64 = 0x400_0000;
+/// Layout of the memory of process 0: byte counters, rings, payload.
+pub(super) const COUNTERS: u64 = 0;
+const RINGS: u64 = 0x100_0000;
+const RECEPTION_RING: u64 = 0x400_0000;
+pub(super) const PAYLOAD: u64 = 0x800_0000;
 
 const INJECTION_BYTES: u64 = 1 << 20;
 const RECEPTION_BYTES: u64 = 1 << 20;
