@@ -22,12 +22,14 @@ impl Digest {
         self.flush_if_full();
     }
 
-    /// A beat of a memory write: 64 B line at `addr`.
+    /// A beat of a memory write: 64 B line at `addr`. Bytes that are not strobed do not count.
     pub(crate) fn memory_write(&mut self, cycle: u64, addr: u64, data: &[u64; 8], strobe: u64) {
         self.push(cycle << 8 | 0xff);
         self.push(addr);
         self.push(strobe);
-        data.iter().for_each(|&word| self.push(word));
+        for (&word, enables) in data.iter().zip(strobe.to_le_bytes()) {
+            self.push(word & byte_mask(enables));
+        }
         self.flush_if_full();
     }
 
@@ -48,6 +50,12 @@ impl Digest {
             self.pending.clear();
         }
     }
+}
+
+/// 0xff in each byte whose bit is set.
+fn byte_mask(enables: u8) -> u64 {
+    let spread = u64::from(enables).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+    ((spread.wrapping_add(0x7f7f_7f7f_7f7f_7f7f) & 0x8080_8080_8080_8080) >> 7) * 0xff
 }
 
 /// The digests of all nodes, in node order, as one.
@@ -78,6 +86,20 @@ mod tests {
         ] {
             assert_ne!(base, other);
         }
+    }
+
+    #[test]
+    fn bytes_that_are_not_written_do_not_count() {
+        let hash = |word, strobe| {
+            let mut digest = Digest::default();
+            digest.memory_write(1, 0, &[word; 8], strobe);
+            digest.value()
+        };
+        let strobe = 0x8181_8181_8181_8181;
+        let written = hash(0x1100_0000_0000_0022, strobe);
+        assert_eq!(written, hash(0x11ab_cdef_0123_4522, strobe));
+        assert_ne!(written, hash(0x1000_0000_0000_0022, strobe));
+        assert_ne!(written, hash(0x1100_0000_0000_0023, strobe));
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Random {
                 .map(|node| seed * 1_000_003 + node)
                 .collect(),
             left: vec![packets; nodes],
-            cycle: vec![100; nodes],
+            cycle: vec![300; nodes],
             topology,
             gap,
             sent: Vec::new(),
