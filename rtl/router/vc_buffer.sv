@@ -71,16 +71,16 @@ module vc_buffer
     return (ptr == LastPtr) ? '0 : ptr + 1'b1;
   endfunction
 
-  function automatic route_t route(node_cfg_t cfg, coord_t dst, logic dateline);
+  function automatic route_t route(node_cfg_t here, coord_t dst, logic dateline);
     route_t r;
     r = '0;
     if (Inject) begin
       r.port     = 4'(PortId);
-      r.dateline = route_dateline(cfg, dst, LocalPort, 1'b0, r.port);
+      r.dateline = route_dateline(here, dst, LocalPort, 1'b0, r.port);
     end else begin
-      r.port = route_port(cfg, dst, 4'(PortId));
+      r.port = route_port(here, dst, 4'(PortId));
       if (r.port != LocalPort && r.port >= 4'(2 * NDim)) r.port = NoPort;
-      if (r.port < NoPort) r.dateline = route_dateline(cfg, dst, 4'(PortId), dateline, r.port);
+      if (r.port < NoPort) r.dateline = route_dateline(here, dst, 4'(PortId), dateline, r.port);
     end
     return r;
   endfunction

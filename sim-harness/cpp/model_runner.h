@@ -39,7 +39,7 @@ public:
 
     ~ModelRunner() override { model_.final(); }
 
-    rust::Slice<const uint64_t> run(uint64_t start, uint32_t cycles, bool skip, bool stay_high,
+    rust::Slice<const uint64_t> run(uint64_t start, uint32_t cycles, bool skip,
                                     rust::Slice<const uint64_t> input) override {
         out_.clear(start);
         cycle_ = start;

@@ -14,10 +14,9 @@ class SimNode {
 public:
     virtual ~SimNode() = default;
     // Runs `cycles` cycles from `start` with the records in `input`; see records.h. With `skip`, cycles
-    // in which nothing can change are not evaluated. With `stay_high`, the clock is left high, for a
-    // waveform, until `fall`.
+    // in which nothing can change are not evaluated. The clock is left high; a waveform lets it `fall`.
     virtual rust::Slice<const uint64_t> run(uint64_t start, uint32_t cycles, bool skip,
-                                            bool stay_high, rust::Slice<const uint64_t> input)
+                                            rust::Slice<const uint64_t> input)
         = 0;
     virtual void fall() = 0;
     // Resets the node: it is held in reset for some cycles from `cycle` on, and all that was under way

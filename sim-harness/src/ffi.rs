@@ -33,7 +33,6 @@ mod bridge {
             start: u64,
             cycles: u32,
             skip: bool,
-            stay_high: bool,
             input: &[u64],
         ) -> Result<&'a [u64]>;
         fn fall(self: Pin<&mut SimNode>) -> Result<()>;

@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::Xxh3;
 
 /// Digest of a node's link transfers and memory writes, in order of time. Debug side-bands, idle
-/// cycles and anything of the host are not part of it (PL-1).
+/// cycles and anything of the host are not part of it.
 #[derive(Default)]
 pub(crate) struct Digest {
     state: Xxh3,

@@ -208,7 +208,7 @@ impl Machine {
         self.cycle
     }
 
-    /// Digest of all link transfers and memory writes so far (PL-1).
+    /// Digest of all link transfers and memory writes so far.
     pub fn hash(&self) -> u64 {
         hash::combine(self.nodes.iter().map(|node| node.digest.value()))
     }
@@ -326,7 +326,7 @@ impl Machine {
             let shown = tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node));
             if self.nodes[node].next < end || shown || !self.config.skip_idle {
                 let skip = self.config.skip_idle && !shown;
-                self.run_node(node, start, end, skip, tracing)?;
+                self.run_node(node, start, end, skip)?;
             }
         }
         self.cycle = end;
@@ -359,14 +359,7 @@ impl Machine {
     }
 
     /// Runs software and memory, then hardware, of one node from `start` to `end`.
-    fn run_node(
-        &mut self,
-        index: usize,
-        start: u64,
-        end: u64,
-        skip: bool,
-        stay_high: bool,
-    ) -> Result<(), SimError> {
+    fn run_node(&mut self, index: usize, start: u64, end: u64, skip: bool) -> Result<(), SimError> {
         self.run_events(index, end * self.config.cycle_ps);
         let hard = &mut self.nodes[index];
         for request in self.shared.nodes[index].borrow_mut().regs.outbox.drain(..) {
@@ -380,7 +373,7 @@ impl Machine {
         let result = hard
             .model
             .pin_mut()
-            .run(start, (end - start) as u32, skip, stay_high, input);
+            .run(start, (end - start) as u32, skip, input);
         let words = match result {
             Ok(words) => words.to_vec(),
             Err(error) => {

@@ -76,7 +76,7 @@ pub trait Traffic {
 pub struct RouterReport {
     /// Cycles.
     pub cycles: u64,
-    /// Digest of all link transfers (PL-1).
+    /// Digest of all link transfers.
     pub hash: u64,
     /// Node-cycles that were evaluated; the rest was quiet.
     pub node_cycles_evaluated: u64,
@@ -293,7 +293,7 @@ impl<T: Traffic> RouterMachine<T> {
         let result =
             node.model
                 .pin_mut()
-                .run(start, (end - start) as u32, self.skip_idle, false, input);
+                .run(start, (end - start) as u32, self.skip_idle, input);
         let words = match result {
             Ok(words) => words.to_vec(),
             Err(error) => {

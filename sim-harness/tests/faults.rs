@@ -54,7 +54,7 @@ fn without_a_fault_there_is_no_error() {
 }
 
 #[test]
-fn hw4_a_disturbed_flit_is_found_by_the_links_check() {
+fn hw3_a_disturbed_flit_is_found_by_the_links_check() {
     for (word, data) in [(0, [1 << 17, 0]), (0, [0, 1 << 63]), (1 << 9, [0, 0])] {
         let mut machine = machine();
         machine.disturb_link(LinkFault {
@@ -70,7 +70,7 @@ fn hw4_a_disturbed_flit_is_found_by_the_links_check() {
 }
 
 #[test]
-fn hw2_memory_errors_are_contained() {
+fn x5_memory_errors_are_contained() {
     let mut machine = machine();
     machine.fail_memory(0, common::PAYLOAD..common::PAYLOAD + 1);
     send(&mut machine).expect("runs");
@@ -97,7 +97,7 @@ fn repaired_memory_answers_again() {
 }
 
 #[test]
-fn hw4_a_node_reset_alone_comes_back() {
+fn hw3_a_node_reset_alone_comes_back() {
     let mut machine = machine();
     machine.reset_node(1).expect("resets");
     machine.spawn(1, "firmware", |cpu| bring_up_node(&cpu));
@@ -154,7 +154,7 @@ fn peek_sees_what_the_dma_engine_wrote_and_poke_changes_what_it_reads() {
 }
 
 #[test]
-fn x4_report_of_a_hang_reads_the_fifos_of_the_hardware() {
+fn report_of_a_hang_reads_the_fifos_of_the_hardware() {
     let mut machine = Machine::new(config(&[2])).expect("made");
     bring_up(&mut machine).expect("comes up");
     // Node 1 never takes its packets, node 0 waits for an answer.

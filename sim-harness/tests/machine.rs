@@ -11,7 +11,7 @@ fn exchange(config: &MachineConfig, count: usize) -> RunReport {
 }
 
 #[test]
-fn hw2_messages_arrive_whole_in_shapes_of_1_2_3_and_lines() {
+fn hw1_hw2_messages_arrive_whole_in_shapes_of_1_2_3_and_lines() {
     for (dims, mesh) in [
         (&[1u16][..], &[][..]),
         (&[2], &[]),
@@ -31,7 +31,7 @@ fn hw2_messages_arrive_whole_in_shapes_of_1_2_3_and_lines() {
 }
 
 #[test]
-fn pl1_results_do_not_depend_on_window_or_skipping() {
+fn x1_results_do_not_depend_on_window_or_skipping() {
     let base = config(&[2, 2]);
     let expected = exchange(&base, 8);
     assert_eq!(exchange(&base, 8), expected, "twice the same");
@@ -84,7 +84,7 @@ fn hw2_slow_jittery_reordering_stalling_memory_delivers_the_same_bytes() {
 }
 
 #[test]
-fn pl1_noise_in_registers_and_memories_changes_nothing() {
+fn x1_noise_in_registers_and_memories_changes_nothing() {
     let base = config(&[2, 2]);
     let expected = exchange(&base, 4).hash;
     let noisy = MachineConfig {

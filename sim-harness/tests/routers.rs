@@ -109,7 +109,7 @@ fn hw3_every_packet_arrives_once_in_rings_lines_and_mixed_shapes() {
 }
 
 #[test]
-fn pl1_results_do_not_depend_on_window_or_skipping() {
+fn x1_results_do_not_depend_on_window_or_skipping() {
     let base = config(&[4, 3], &[], 6);
     let expected = run(&base, 80, 400).expect("runs");
     assert!(
@@ -132,7 +132,7 @@ fn pl1_results_do_not_depend_on_window_or_skipping() {
 }
 
 #[test]
-fn pl1_noise_in_uninitialised_memories_changes_nothing() {
+fn x1_noise_in_uninitialised_memories_changes_nothing() {
     let base = config(&[3, 3], &[], 2);
     let expected = run(&base, 40, 50).expect("runs").hash;
     for seed in [1, 2] {

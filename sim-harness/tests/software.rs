@@ -92,7 +92,7 @@ fn deadlines_and_sleeps_end_at_their_time() {
 }
 
 #[test]
-fn hw7_an_event_of_the_hardware_wakes_software() {
+fn hw1_an_event_of_the_hardware_wakes_software() {
     run(|cpu| {
         const ERROR_EVENT: u64 = 1 << 63;
         let group = registers::wake(5);
@@ -194,7 +194,7 @@ fn an_actors_error_names_it_and_stops_the_machine() {
 }
 
 #[test]
-fn x4_deadlock_is_found_at_once_and_says_who_waits_for_what() {
+fn deadlock_is_found_at_once_and_says_who_waits_for_what() {
     let mut machine = Machine::new(config(&[2])).expect("made");
     machine.spawn(1, "waiter", |cpu| {
         cpu.describe_wait("the message that never comes");
@@ -212,7 +212,7 @@ fn x4_deadlock_is_found_at_once_and_says_who_waits_for_what() {
 }
 
 #[test]
-fn x4_watchdog_stops_software_that_polls_for_ever() {
+fn watchdog_stops_software_that_polls_for_ever() {
     let mut machine = Machine::new(MachineConfig {
         watchdog: 5000,
         ..config(&[1])

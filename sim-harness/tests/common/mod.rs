@@ -205,6 +205,11 @@ fn take_packet(
 /// Brings a machine up and runs the exchange on it.
 pub fn run_exchange(machine: &mut Machine, count: usize) -> Result<RunReport, SimError> {
     bring_up(machine)?;
+    run_exchange_only(machine, count)
+}
+
+/// Runs the exchange on a machine that is up.
+pub fn run_exchange_only(machine: &mut Machine, count: usize) -> Result<RunReport, SimError> {
     for node in 0..machine.topology().nodes() {
         machine.spawn(node, "exchange", move |cpu| exchange(&cpu, count));
     }
