@@ -1,0 +1,41 @@
+//! The command `gyre` from outside: programs, benches and refusals on the Verilated machine.
+
+mod bench;
+mod program;
+mod refusal;
+mod run;
+mod waveform;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Runs `gyre` with `arguments` in the project's folder.
+fn gyre(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .output()
+        .expect("the command can be started")
+}
+
+/// Runs `gyre` with `--json`; it must succeed.
+fn json(arguments: &[&str]) -> Value {
+    let output = gyre(&[arguments, &["--json"]].concat());
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// A file for one test, in the build's own folder.
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the path is text")
+}

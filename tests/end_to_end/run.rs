@@ -1,0 +1,128 @@
+//! Programs: every message through driver, DMA engine and torus, every byte checked.
+
+use serde_json::Value;
+
+use crate::program::all_to_all;
+use crate::{json, text};
+
+/// `gyre run lulesh`: what the trace contains, and the floor of an infinitely fast network.
+const LULESH_MESSAGES: u64 = 1383;
+const LULESH_BYTES: u64 = 868_944;
+const LULESH_FLOOR_NS: u64 = 1_999_500;
+const LULESH_CEILING_NS: u64 = 2_600_000;
+
+fn metric(result: &Value, name: &str) -> u64 {
+    let value = &result["metrics"][name];
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("metric {name} is {value}"))
+}
+
+fn assert_complete(result: &Value, messages: u64, bytes: u64) {
+    assert_eq!(result["metrics"]["verified"], true);
+    assert_eq!(metric(result, "messages"), messages);
+    assert_eq!(metric(result, "bytes"), bytes);
+}
+
+#[test]
+fn hw1_ct1_x1_lulesh_is_verified_within_bounds_and_repeats() {
+    let run = || json(&["run", "workloads/lulesh_8.goal", "--shape", "2x2x2"]);
+    let first = run();
+    assert_complete(&first, LULESH_MESSAGES, LULESH_BYTES);
+    let makespan = metric(&first, "makespan_ns");
+    assert!(
+        (LULESH_FLOOR_NS..=LULESH_CEILING_NS).contains(&makespan),
+        "{makespan} ns"
+    );
+    let second = run();
+    assert_eq!(first["hash"], second["hash"]);
+    assert_eq!(first["metrics"], second["metrics"]);
+}
+
+#[test]
+fn hw1_small_reception_fifos_hold_messages_back_and_lose_none() {
+    let result = json(&["run", "lulesh", "--set", "reception_fifo=4096"]);
+    assert_complete(&result, LULESH_MESSAGES, LULESH_BYTES);
+}
+
+#[test]
+fn hw2_ct8_several_ranks_a_node_with_any_source_receives() {
+    let result = json(&["run", "workloads/amg-anysrc_8.goal", "--shape", "3x1x2"]);
+    assert_complete(&result, 9056, 471_332);
+    assert_eq!(result["params"]["ranks_per_node"], 2);
+}
+
+#[test]
+fn ct8_a_map_places_ranks_elsewhere_and_changes_only_time() {
+    let result = json(&["run", "lulesh", "--map", "tabc"]);
+    assert_complete(&result, LULESH_MESSAGES, LULESH_BYTES);
+    assert_ne!(result["hash"], json(&["run", "lulesh"])["hash"]);
+}
+
+#[test]
+fn ct1_without_communication_threads_every_message_arrives_too() {
+    let result = json(&["run", "lulesh", "--set", "comm_thread=false"]);
+    assert_complete(&result, LULESH_MESSAGES, LULESH_BYTES);
+}
+
+/// Shapes with dimensions of 1 to 4, rings and lines, in 1 to 5 dimensions.
+#[test]
+fn hw3_every_pair_on_many_shapes() {
+    let shapes: [(&str, &str, usize); 10] = [
+        ("1x1x1", "", 1),
+        ("2x1x1", "", 2),
+        ("1x3", "", 3),
+        ("4", "a", 4),
+        ("4x3x2", "", 24),
+        ("3x3x3", "abc", 27),
+        ("3x2x4", "b", 24),
+        ("2x2", "", 8),
+        ("2x2x2x2x2", "", 32),
+        ("3x1x2x1x2", "ae", 12),
+    ];
+    for (shape, mesh, ranks) in shapes {
+        let path = all_to_all(&format!("shape-{shape}-{mesh}"), ranks);
+        let mut arguments = vec!["run", text(&path), "--shape", shape];
+        if !mesh.is_empty() {
+            arguments.extend(["--mesh", mesh]);
+        }
+        let result = json(&arguments);
+        assert_eq!(result["metrics"]["verified"], true, "{shape} {mesh}");
+        assert_eq!(
+            metric(&result, "messages"),
+            (ranks * ranks) as u64,
+            "{shape} {mesh}"
+        );
+    }
+}
+
+#[test]
+fn x1_window_and_skipping_change_nothing() {
+    let path = all_to_all("window", 8);
+    let plain = json(&["run", text(&path), "--shape", "2x2x2"]);
+    for setting in ["window=1", "skip_idle=false"] {
+        let other = json(&["run", text(&path), "--shape", "2x2x2", "--set", setting]);
+        assert_eq!(plain["hash"], other["hash"], "{setting}");
+        assert_eq!(plain["metrics"], other["metrics"], "{setting}");
+    }
+}
+
+#[test]
+fn hw1_memory_that_reorders_and_varies_its_latency_changes_no_byte() {
+    let path = all_to_all("reorder", 12);
+    for seed in ["1", "2", "3"] {
+        let result = json(&[
+            "run",
+            text(&path),
+            "--shape",
+            "3x2x2",
+            "--seed",
+            seed,
+            "--set",
+            "memory_reorder=true",
+            "--set",
+            "memory_jitter=60",
+        ]);
+        assert_eq!(result["metrics"]["verified"], true, "seed {seed}");
+    }
+}

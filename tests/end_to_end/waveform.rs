@@ -1,0 +1,64 @@
+//! Waveforms: standard readers open them, tracing changes nothing, a packet's id is in them.
+
+use std::path::Path;
+
+use wellen::{SignalEncoding, simple};
+
+use crate::{json, scratch, text};
+
+/// Runs LULESH with a waveform of its first message.
+fn traced(name: &str) -> (serde_json::Value, std::path::PathBuf) {
+    let path = scratch(name);
+    let result = json(&["run", "lulesh", "--trace", text(&path)]);
+    (result, path)
+}
+
+/// Whether any signal called `name` ever has value `id`.
+fn carries(path: &Path, name: &str, id: u64) -> bool {
+    let mut waveform = simple::read(path).expect("a standard reader opens the file");
+    let found: Vec<_> = waveform
+        .hierarchy()
+        .iter_vars()
+        .filter(|var| {
+            matches!(var.signal_encoding(), SignalEncoding::BitVector(_))
+                && var.name(waveform.hierarchy()).contains(name)
+        })
+        .map(wellen::Var::signal_ref)
+        .collect();
+    assert!(!found.is_empty(), "no signal {name} in {}", path.display());
+    waveform.load_signals(&found);
+    found.iter().any(|&signal| {
+        let signal = waveform.get_signal(signal).expect("loaded above");
+        signal.iter_changes().any(|(_, value)| {
+            value
+                .to_bit_string()
+                .is_some_and(|bits| ends_with(&bits, id))
+        })
+    })
+}
+
+/// Whether the value's lowest 32 bits are `id`.
+fn ends_with(bits: &str, id: u64) -> bool {
+    bits.ends_with(&format!("{id:032b}")) || bits == format!("{id:b}")
+}
+
+#[test]
+fn x1_x2_vcd_and_fst_show_the_first_message_and_change_nothing() {
+    let plain = json(&["run", "lulesh"]);
+    for name in ["first.vcd", "first.fst"] {
+        let (result, path) = traced(name);
+        assert_eq!(plain["hash"], result["hash"], "{name}");
+        assert_eq!(plain["metrics"], result["metrics"], "{name}");
+        let size = path.metadata().expect("the waveform was written").len();
+        assert!(size < 20 << 20, "{name} has {size} bytes");
+        // Message ids count from 1 in each rank: (rank << 16) | number.
+        let source = result["metrics"]["first_message"]["source"]
+            .as_u64()
+            .expect("a rank");
+        let id = (source << 16) | 1;
+        assert!(
+            carries(&path, "link_dbg_o", id),
+            "{name}: id {id:#x} on a link"
+        );
+    }
+}
