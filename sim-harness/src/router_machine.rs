@@ -290,10 +290,10 @@ impl<T: Traffic> RouterMachine<T> {
         self.links.receive(index, end, input);
         input.extend_from_slice(node.input.words());
         node.input.clear();
-        let result =
-            node.model
-                .pin_mut()
-                .run(start, (end - start) as u32, self.skip_idle, input);
+        let result = node
+            .model
+            .pin_mut()
+            .run(start, (end - start) as u32, self.skip_idle, input);
         let words = match result {
             Ok(words) => words.to_vec(),
             Err(error) => {
