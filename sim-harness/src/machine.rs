@@ -778,7 +778,7 @@ impl Machine {
         self.nodes[index]
             .model
             .pin_mut()
-            .run(start, cycles, true, false, input)
+            .run(start, cycles, true, input)
     }
 
     // ---- back doors for tests and debugging -------------------------------------------------
