@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wellen::{SignalEncoding, simple};
+use wellen::simple;
 
 use crate::{json, scratch, text};
 
@@ -16,30 +16,21 @@ fn traced(name: &str) -> (serde_json::Value, std::path::PathBuf) {
 /// Whether any signal called `name` ever has value `id`.
 fn carries(path: &Path, name: &str, id: u64) -> bool {
     let mut waveform = simple::read(path).expect("a standard reader opens the file");
-    let found: Vec<_> = waveform
-        .hierarchy()
-        .iter_vars()
-        .filter(|var| {
-            matches!(var.signal_encoding(), SignalEncoding::BitVector(_))
-                && var.name(waveform.hierarchy()).contains(name)
-        })
-        .map(wellen::Var::signal_ref)
+    let hierarchy = waveform.hierarchy();
+    let found: Vec<_> = hierarchy
+        .all_vars()
+        .map(|var| &hierarchy[var])
+        .filter(|var| var.name(hierarchy).contains(name))
+        .map(|var| var.signal_ref())
         .collect();
     assert!(!found.is_empty(), "no signal {name} in {}", path.display());
     waveform.load_signals(&found);
     found.iter().any(|&signal| {
         let signal = waveform.get_signal(signal).expect("loaded above");
-        signal.iter_changes().any(|(_, value)| {
-            value
-                .to_bit_string()
-                .is_some_and(|bits| ends_with(&bits, id))
-        })
+        signal
+            .iter_changes()
+            .any(|(_, value)| u64::from_str_radix(&value.to_string(), 2) == Ok(id))
     })
-}
-
-/// Whether the value's lowest 32 bits are `id`.
-fn ends_with(bits: &str, id: u64) -> bool {
-    bits.ends_with(&format!("{id:032b}")) || bits == format!("{id:b}")
 }
 
 #[test]
