@@ -64,8 +64,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         machine: spec.config.clone(),
         costs: spec.costs.clone(),
         placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
-        reception_fifo: settings.take_in("reception_fifo", 65_536, 4096..=1_048_576)?,
-        injection_fifo: settings.take_in("injection_fifo", 65_536, 4096..=1_048_576)?,
+        reception_fifo: ring(&mut settings, "reception_fifo")?,
+        injection_fifo: ring(&mut settings, "injection_fifo")?,
         comm_thread: settings.take("comm_thread", true, "true or false")?,
     };
     settings.finish()?;
@@ -121,6 +121,19 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         hash: format!("{:016x}", report.sim.hash),
         pictures,
         passed: verified,
+    })
+}
+
+/// Takes the size of a FIFO's ring in bytes.
+fn ring(settings: &mut Settings, key: &'static str) -> Result<usize, UsageError> {
+    let bytes = settings.take_in(key, 65_536, 4096..=1_048_576)?;
+    if bytes.is_power_of_two() {
+        return Ok(bytes);
+    }
+    Err(UsageError::Value {
+        option: format!("--set {key}"),
+        value: bytes.to_string(),
+        expected: "power of two from 4096 to 1048576".into(),
     })
 }
 

@@ -267,7 +267,7 @@ impl Cpu {
     }
 
     fn access(&self, addr: u64) -> Result<Rc<ActorState>, BusError> {
-        if addr % 8 != 0 || addr >> 24 != 0 {
+        if !addr.is_multiple_of(8) || addr >> 24 != 0 {
             return Err(BusError::Address { addr });
         }
         self.synced().ok_or(BusError::Reset { addr })

@@ -42,6 +42,17 @@ pub struct LinkTransfer {
     pub data: [u64; 2],
 }
 
+/// What the memory and the register ports of a node were fed with before a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeInput {
+    /// Cycle.
+    pub cycle: u64,
+    /// Node.
+    pub node: usize,
+    /// Records as in `cpp/records.h`, without those of the links.
+    pub words: Vec<u64>,
+}
+
 /// A disturbance of a link, for tests of its checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkFault {
@@ -124,6 +135,7 @@ pub struct Machine {
     scratch: Vec<u64>,
     faults: Vec<LinkFault>,
     transfers: Option<Vec<LinkTransfer>>,
+    inputs: Option<Vec<NodeInput>>,
     /// First failure of an actor in the window under way.
     failed: Option<(u64, SimError)>,
     stopped: bool,
@@ -183,6 +195,7 @@ impl Machine {
             scratch: Vec::new(),
             faults: Vec::new(),
             transfers: None,
+            inputs: None,
             failed: None,
             stopped: false,
             makespan_ps: 0,
@@ -369,6 +382,17 @@ impl Machine {
         input.clear();
         self.links.receive(index, end, input);
         input.extend_from_slice(hard.input.words());
+        if let Some(inputs) = self
+            .inputs
+            .as_mut()
+            .filter(|_| !hard.input.words().is_empty())
+        {
+            inputs.push(NodeInput {
+                cycle: start,
+                node: index,
+                words: hard.input.words().to_vec(),
+            });
+        }
         hard.input.clear();
         let result = hard
             .model
@@ -859,6 +883,17 @@ impl Machine {
             .unwrap_or_default();
         transfers.sort();
         transfers
+    }
+
+    /// Keeps a list of what is fed to the nodes from now on, to replay it; see
+    /// [`Machine::take_inputs`].
+    pub fn record_inputs(&mut self) {
+        self.inputs.get_or_insert_default();
+    }
+
+    /// What the nodes were fed with since the last call, in order of cycle and node.
+    pub fn take_inputs(&mut self) -> Vec<NodeInput> {
+        self.inputs.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Keeps a log of what software notes about messages; see [`Cpu::log_message`].

@@ -36,7 +36,7 @@ fn x5_options_are_refused_with_value_and_expectation() {
     );
     refused(
         &["run", "lulesh", "--set", "reception_fifo=5000"],
-        &["reception_ring", "5000"],
+        &["reception_fifo", "5000"],
     );
     refused(
         &["run", "lulesh", "--link-latency", "0"],
