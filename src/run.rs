@@ -126,7 +126,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
 
 /// Takes the size of a FIFO's ring in bytes.
 fn ring(settings: &mut Settings, key: &'static str) -> Result<usize, UsageError> {
-    let bytes = settings.take_in(key, 65_536, 4096..=1_048_576)?;
+    let bytes = settings.take_in(key, 65_536_usize, 4096..=1_048_576)?;
     if bytes.is_power_of_two() {
         return Ok(bytes);
     }

@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn faults_are_where_they_were_put() {
-        let mut memory = Memory::new(&[0x100..0x101]);
+        let mut memory = Memory::new(std::slice::from_ref(&(0x100..0x101)));
         memory.add_error_range(0x2000..0x3000);
         assert!(memory.is_faulty(0xc0..0x101) && !memory.is_faulty(0xc0..0x100));
         assert!(memory.is_faulty(0x2fff..0x4000) && !memory.is_faulty(0x3000..0x4000));
