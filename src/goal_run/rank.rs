@@ -48,7 +48,7 @@ pub enum RankError {
         /// The operation.
         op: Op,
         /// The driver's error.
-        source: Error,
+        source: Box<Error>,
     },
     /// Wrong payload.
     #[error("line {line}: {op}: message {key:?}: {source}")]
@@ -74,7 +74,13 @@ pub enum RankError {
     },
     /// The driver failed outside of any operation.
     #[error(transparent)]
-    Advance(#[from] Error),
+    Advance(Box<Error>),
+}
+
+impl From<Error> for RankError {
+    fn from(error: Error) -> Self {
+        Self::Advance(Box::new(error))
+    }
 }
 
 type Buffer = <SimPlatform as Platform>::Buffer;
@@ -258,6 +264,7 @@ impl Rank {
 
     fn driver_error(&self, op: OpId, source: Error) -> RankError {
         let (line, op) = self.line_and_op(op);
+        let source = Box::new(source);
         RankError::Driver { line, op, source }
     }
 
