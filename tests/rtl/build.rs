@@ -39,15 +39,14 @@ fn class(spec: &Spec) -> String {
 }
 
 fn model(spec: &Spec) -> Model {
-    let mut model = Model::new(spec.top).prefix(&class(spec));
-    if spec.leaf {
-        model = model
-            .source("rtl/pkg/gyre_pkg.sv")
-            .library_dir("rtl/common");
-    } else {
-        model = model.file_list("rtl/gyre.f");
+    let mut model = Model::new(spec.top)
+        .prefix(&class(spec))
+        .source("rtl/pkg/gyre_pkg.sv")
+        .source("rtl/pkg/gyre_dma_pkg.sv")
+        .library_dir("tests/rtl/sv");
+    for folder in spec.folders {
+        model = model.library_dir(Path::new("rtl").join(folder));
     }
-    model = model.library_dir("tests/rtl/sv");
     for (name, value) in spec.parameters {
         model = model.parameter(name, value);
     }

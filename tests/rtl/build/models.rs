@@ -8,8 +8,8 @@ pub struct Spec {
     pub top: &'static str,
     /// Parameters of the top module.
     pub parameters: &'static [(&'static str, u32)],
-    /// Uses nothing but `rtl/common`, so that changes elsewhere do not rebuild it.
-    pub leaf: bool,
+    /// Folders of `rtl/` that it is made of; a change elsewhere does not rebuild it.
+    pub folders: &'static [&'static str],
 }
 
 const fn leaf(
@@ -21,7 +21,16 @@ const fn leaf(
         name,
         top,
         parameters,
-        leaf: true,
+        folders: &["common"],
+    }
+}
+
+const fn network(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
+    Spec {
+        name,
+        top: "gyre_network",
+        parameters,
+        folders: &["common", "link", "router"],
     }
 }
 
@@ -43,5 +52,50 @@ pub const MODELS: &[Spec] = &[
     leaf("credits1", "credit_counter", &[("Max", 1)]),
     leaf("credits4", "credit_counter", &[("Max", 4)]),
     leaf("credits64", "credit_counter", &[("Max", 64)]),
+    Spec {
+        name: "link",
+        top: "link_unit",
+        parameters: &[("InitCycles", 32), ("PortId", 5)],
+        folders: &["common", "link"],
+    },
+    network(
+        "network2",
+        &[("NDim", 2), ("VcDepth", 16), ("InjDepth", 40)],
+    ),
+    network(
+        "network3",
+        &[("NDim", 3), ("VcDepth", 16), ("InjDepth", 40)],
+    ),
+    network(
+        "network1_flit8",
+        &[
+            ("NDim", 1),
+            ("FlitBytes", 8),
+            ("VcDepth", 16),
+            ("InjDepth", 70),
+        ],
+    ),
+    network(
+        "network2_flit32",
+        &[
+            ("NDim", 2),
+            ("FlitBytes", 32),
+            ("VcDepth", 6),
+            ("InjDepth", 17),
+        ],
+    ),
+    Spec {
+        name: "dma",
+        top: "gyre_dma",
+        parameters: &[
+            ("NDim", 1),
+            ("NInj", 8),
+            ("NRec", 4),
+            ("NSlot", 8),
+            ("NAxi", 2),
+            ("InjDepth", 70),
+        ],
+        folders: &["common", "dma"],
+    },
     leaf("route_probe", "route_probe", &[]),
 ];

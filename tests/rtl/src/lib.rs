@@ -1,9 +1,17 @@
 //! Verilator testbenches of single RTL units, with scoreboards in Rust.
 //!
 //! - [`Unit`] is any unit of `build/models.rs`.
+//! - [`dma`] is a few DMA engines over a network in Rust, with [`axi`] memories.
+//! - [`fabric`] is a machine of routers under raw traffic, judged by [`scoreboard`].
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
 
+pub mod axi;
+pub mod dma;
+pub mod dma_bench;
+pub mod fabric;
+pub mod packet;
 pub mod routes;
+pub mod scoreboard;
 mod unit;
 
 /// Settings of a property test: `cases` random inputs from a fixed seed, so that every run is the same.

@@ -132,12 +132,13 @@ impl Unit {
         if self.reset.index == usize::MAX {
             return;
         }
-        for level in [1, 0, 0, 1] {
-            self.set(self.reset, 0, level);
+        self.set(self.reset, 0, 0);
+        for _ in 0..2 {
             if let Err(failure) = self.tick() {
                 panic!("{} in reset: {failure}", self.name);
             }
         }
+        self.set(self.reset, 0, 1);
     }
 
     /// The port `name`.
@@ -235,18 +236,35 @@ impl Unit {
         })
     }
 
-    /// One clock cycle: falling edge with the inputs, rising edge. Outputs are those after the rising edge.
+    /// First half of a clock cycle: inputs settle with the clock low. Outputs read now are those that the
+    /// rising edge will see.
+    ///
+    /// # Errors
+    /// [`Failure`] if an assertion fails, now or in an earlier call.
+    pub fn settle(&mut self) -> Result<(), Failure> {
+        self.set(self.clock, 0, 0);
+        self.eval()
+    }
+
+    /// Second half of a clock cycle: the rising edge.
+    ///
+    /// # Errors
+    /// [`Failure`] if an assertion fails, now or in an earlier call.
+    pub fn edge(&mut self) -> Result<(), Failure> {
+        self.set(self.clock, 0, 1);
+        self.eval()?;
+        self.cycle += 1;
+        Ok(())
+    }
+
+    /// One clock cycle. Inputs settle before the edge: assertions sample the wires behind them. Outputs
+    /// are those after the rising edge.
     ///
     /// # Errors
     /// [`Failure`] if an assertion fails, now or in an earlier call.
     pub fn tick(&mut self) -> Result<(), Failure> {
-        // Inputs settle before the edge: assertions sample the wires behind them.
-        for level in [0, 1] {
-            self.set(self.clock, 0, level);
-            self.eval()?;
-        }
-        self.cycle += 1;
-        Ok(())
+        self.settle()?;
+        self.edge()
     }
 
     /// Clock cycles so far, those of reset included.

@@ -4,6 +4,7 @@
 use gyre_rtl_tests::Unit;
 use gyre_rtl_tests::routes::{
     Arrival, Decision, Dependencies, LOCAL_PORT, NO_PORT, Router, RtlRouter, Shape, follow,
+    reference_route,
 };
 
 /// Every shape of `dims` dimensions of 1 to 5 nodes, each ring or line.
@@ -30,33 +31,6 @@ fn all_shapes() -> Vec<Shape> {
     all
 }
 
-/// The route as the specification says it, from the pair alone: dimension by dimension, the short way
-/// round, ties + from even and - from odd source coordinates.
-fn reference_ports(shape: &Shape, src: &[u8; 5], dst: &[u8; 5]) -> Vec<u8> {
-    let mut ports = Vec::new();
-    for d in 0..5 {
-        let (size, s, t) = (
-            i32::from(shape.size[d]),
-            i32::from(src[d]),
-            i32::from(dst[d]),
-        );
-        let steps = if shape.ring[d] {
-            let up = (t - s).rem_euclid(size);
-            match (2 * up).cmp(&size) {
-                std::cmp::Ordering::Less => up,
-                std::cmp::Ordering::Greater => up - size,
-                std::cmp::Ordering::Equal if s % 2 == 0 => up,
-                std::cmp::Ordering::Equal => -up,
-            }
-        } else {
-            t - s
-        };
-        let port = 2 * d as u8 + u8::from(steps < 0);
-        ports.extend(std::iter::repeat_n(port, steps.unsigned_abs() as usize));
-    }
-    ports
-}
-
 #[test]
 fn hw3_every_pair_takes_the_reference_route_of_fewest_hops() {
     let mut router = RtlRouter::default();
@@ -69,7 +43,7 @@ fn hw3_every_pair_takes_the_reference_route_of_fewest_hops() {
                 let ports: Vec<u8> = path.iter().map(|channel| channel.1).collect();
                 assert_eq!(
                     ports,
-                    reference_ports(&shape, &src, &dst),
+                    reference_route(&shape, &src, &dst),
                     "{shape:?} {src:?} -> {dst:?}"
                 );
             }

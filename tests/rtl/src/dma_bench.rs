@@ -1,0 +1,617 @@
+//! Messages between DMA engines, and the scoreboard that judges what becomes of them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use gyre_layout::{
+    CounterRef, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES,
+    Source, VClass, packet_bytes,
+};
+
+use crate::axi::Timing;
+use crate::dma::{Config, Machine, Trouble, coord};
+
+/// Bytes of each ring.
+pub const RING: u64 = 4096;
+/// Injection FIFOs of an engine.
+pub const INJECTION_FIFOS: usize = 8;
+/// Injection FIFOs that software fills; the last one is filled by remote gets.
+pub const SOFTWARE_FIFOS: usize = 6;
+/// The injection FIFO open to remote gets.
+pub const REMOTE_FIFO: usize = 6;
+/// Reception FIFOs of an engine.
+pub const RECEPTION_FIFOS: usize = 4;
+
+/// Bytes of each memory.
+const MEMORY: usize = 0x20_0000;
+/// Ring of injection FIFO f at `INJECTION + f * RING`.
+pub const INJECTION: u64 = 0;
+/// Ring of reception FIFO f at `RECEPTION + f * RING`.
+pub const RECEPTION: u64 = 0x1_0000;
+/// Byte counters.
+pub const COUNTERS: u64 = 0x2_0000;
+/// Random bytes that messages are made of.
+pub const SOURCE: u64 = 0x4_0000;
+/// Bytes of [`SOURCE`].
+pub const SOURCE_BYTES: u64 = 0x4_0000;
+/// Where puts go.
+pub const TARGET: u64 = 0x10_0000;
+
+/// Slots of every engine.
+pub mod slot {
+    /// Readable, at an odd address.
+    pub const SOURCE: u16 = 0;
+    /// Writable.
+    pub const TARGET: u16 = 1;
+    /// Counters.
+    pub const COUNTERS: u16 = 2;
+    /// Readable by another owner only.
+    pub const FOREIGN: u16 = 3;
+    /// Readable, also by descriptors of remote gets.
+    pub const GRANTED: u16 = 4;
+    /// Of 100 bytes, all rights.
+    pub const SMALL: u16 = 5;
+    /// Not valid.
+    pub const INVALID: u16 = 6;
+    /// Descriptors of remote gets are read from here.
+    pub const DESCRIPTORS: u16 = 7;
+}
+
+/// Address of the first byte of each slot.
+pub const SLOT_BASE: [u64; 8] = [
+    SOURCE + 13,
+    TARGET,
+    COUNTERS,
+    SOURCE,
+    SOURCE + 7,
+    TARGET + 0xf_0000,
+    SOURCE,
+    0x3_0000,
+];
+
+/// Register addresses in the group page.
+pub mod reg {
+    /// Injection FIFO `f`, register at byte `offset`.
+    pub const fn injection(f: usize, offset: u64) -> u64 {
+        f as u64 * 0x40 + offset
+    }
+    /// Reception FIFO `f`.
+    pub const fn reception(f: usize, offset: u64) -> u64 {
+        0x800 + f as u64 * 0x40 + offset
+    }
+    /// Slot `s`.
+    pub const fn slot(s: usize, offset: u64) -> u64 {
+        0xc00 + s as u64 * 0x20 + offset
+    }
+    /// Ring address.
+    pub const BASE: u64 = 0x00;
+    /// Ring bytes.
+    pub const SIZE: u64 = 0x08;
+    /// Bytes consumed.
+    pub const HEAD: u64 = 0x10;
+    /// Bytes posted, or committed.
+    pub const TAIL: u64 = 0x18;
+    /// Enable, remote-get FIFO, owner, event.
+    pub const CTRL: u64 = 0x20;
+    /// State.
+    pub const STATUS: u64 = 0x28;
+    /// Descriptors completed.
+    pub const COUNT: u64 = 0x30;
+}
+
+/// A packet that a reception FIFO must get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Expected {
+    bytes: Vec<u8>,
+}
+
+/// Packets of one source FIFO for one reception FIFO arrive in order: (source engine, source FIFO,
+/// target engine, reception FIFO).
+type Flow = (usize, usize, usize, usize);
+
+/// Bytes of a put, and what its counter must wait for.
+#[derive(Clone, Debug)]
+struct Landing {
+    engine: usize,
+    addr: u64,
+    bytes: Vec<u8>,
+    counter: Option<(usize, u64)>,
+}
+
+/// The machine under test with its software: fills injection FIFOs, empties reception FIFOs, judges.
+pub struct Bench {
+    /// The engines.
+    pub machine: Machine,
+    /// Descriptors not posted yet, by engine and FIFO.
+    waiting: Vec<Vec<VecDeque<[u8; DESCRIPTOR_BYTES]>>>,
+    /// Descriptors posted, by engine and FIFO.
+    posted: Vec<Vec<u64>>,
+    /// Those of them that software skipped.
+    skipped: Vec<Vec<u64>>,
+    /// Reception FIFOs that software leaves alone.
+    ignored: Vec<(usize, usize)>,
+    /// Bytes taken from each reception FIFO.
+    taken: Vec<Vec<u64>>,
+    flows: BTreeMap<Flow, VecDeque<Expected>>,
+    landings: Vec<Landing>,
+    next_target: Vec<u64>,
+    next_descriptor: Vec<u64>,
+    next_message: u32,
+    counters: BTreeMap<(usize, u64), u64>,
+    /// Probability that software empties a reception FIFO when it looks at it.
+    pub receive: f64,
+    /// Packets taken from reception FIFOs.
+    pub received: usize,
+    /// Injection FIFOs that software leaves alone, since they are halted.
+    pub parked: Vec<(usize, usize)>,
+}
+
+impl Bench {
+    /// Engines brought up: FIFOs enabled, slots set, random bytes to send.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the bring-up.
+    pub fn new(engines: usize, timing: Timing, seed: u64) -> Result<Self, Trouble> {
+        let mut machine = Machine::new(&Config {
+            engines,
+            memory: MEMORY,
+            timing,
+            seed,
+        });
+        for engine in 0..engines {
+            let mut bytes = vec![0; SOURCE_BYTES as usize];
+            machine.rng().fill(&mut bytes);
+            machine.engines[engine].memory.poke(SOURCE, &bytes);
+            for f in 0..=REMOTE_FIFO {
+                let ring = INJECTION + f as u64 * RING;
+                machine.write(engine, reg::injection(f, reg::BASE), ring)?;
+                machine.write(engine, reg::injection(f, reg::SIZE), RING)?;
+                let ctrl = if f == REMOTE_FIFO { 0b11 } else { 0b01 };
+                machine.write(engine, reg::injection(f, reg::CTRL), ctrl | 1 << 8)?;
+            }
+            // The last reception FIFO stays disabled.
+            for f in 0..RECEPTION_FIFOS - 1 {
+                let ring = RECEPTION + f as u64 * RING;
+                machine.write(engine, reg::reception(f, reg::BASE), ring)?;
+                machine.write(engine, reg::reception(f, reg::SIZE), RING)?;
+                machine.write(engine, reg::reception(f, reg::CTRL), 1)?;
+            }
+            // Limit; valid, read, write, atomic, remote read, owner from bit 8.
+            let slots: [(u64, u64); 8] = [
+                (0x3_f000, 0b00011),
+                (0xf_0000, 0b00101),
+                (0x1000, 0b01001),
+                (0x1000, 0x503),
+                (0x3_f000, 0b10011),
+                (100, 0b11111),
+                (0x1000, 0b11110),
+                (0x1_0000, 0b00011),
+            ];
+            for (s, (base, (limit, rights))) in SLOT_BASE.into_iter().zip(slots).enumerate() {
+                machine.write(engine, reg::slot(s, 0x00), base)?;
+                machine.write(engine, reg::slot(s, 0x08), limit)?;
+                machine.write(engine, reg::slot(s, 0x10), rights)?;
+            }
+        }
+        Ok(Self {
+            machine,
+            waiting: vec![vec![VecDeque::new(); INJECTION_FIFOS]; engines],
+            posted: vec![vec![0; INJECTION_FIFOS]; engines],
+            skipped: vec![vec![0; INJECTION_FIFOS]; engines],
+            ignored: Vec::new(),
+            taken: vec![vec![0; RECEPTION_FIFOS]; engines],
+            flows: BTreeMap::new(),
+            landings: Vec::new(),
+            next_target: vec![0; engines],
+            next_descriptor: vec![0; engines],
+            next_message: 1,
+            counters: BTreeMap::new(),
+            receive: 1.0,
+            received: 0,
+            parked: Vec::new(),
+        })
+    }
+
+    fn engines(&self) -> usize {
+        self.machine.engines.len()
+    }
+
+    /// Queues a descriptor as it is, with nothing expected of it.
+    ///
+    /// # Panics
+    /// If a value does not fit into its field.
+    pub fn post(&mut self, engine: usize, fifo: usize, descriptor: &Descriptor) {
+        let bytes = descriptor.encode().expect("every value fits");
+        self.post_bytes(engine, fifo, bytes);
+    }
+
+    /// Queues the bytes of a descriptor, with nothing expected of it.
+    pub fn post_bytes(&mut self, engine: usize, fifo: usize, bytes: [u8; DESCRIPTOR_BYTES]) {
+        self.waiting[engine][fifo].push_back(bytes);
+    }
+
+    /// A source at a random offset of a slot of [`SOURCE`].
+    pub fn source(&mut self, slot: u16, length: u32) -> Source {
+        let offset = self.machine.rng().u64(0..0x2_0000);
+        Source {
+            slot,
+            offset,
+            length,
+        }
+    }
+
+    fn payload(&self, engine: usize, source: Source) -> Vec<u8> {
+        let addr = SLOT_BASE[usize::from(source.slot)] + source.offset;
+        let memory = &self.machine.engines[engine].memory;
+        memory.peek(addr, source.length as usize).to_vec()
+    }
+
+    /// Sends a message of `length` bytes to a reception FIFO.
+    pub fn send(&mut self, (engine, fifo): (usize, usize), (to, rec): (usize, usize), length: u32) {
+        let source = self.source(slot::SOURCE, length);
+        let message = self.next_message;
+        self.next_message += 1;
+        let flow = (engine as u32) << 8 | fifo as u32;
+        let descriptor = Descriptor::memory_fifo(coord(to), source, rec as u16)
+            .with_software(flow, message)
+            .with_message_id(message);
+        let payload = self.payload(engine, source);
+        let step = MAX_PAYLOAD_BYTES;
+        let packets = payload.len().div_ceil(step).max(1);
+        for index in 0..packets {
+            let part = &payload[index * step..payload.len().min((index + 1) * step)];
+            let header = Header {
+                dst: coord(to),
+                vclass: VClass::Request,
+                src: coord(engine),
+                deposit: false,
+                dynamic_route: false,
+                kind: Kind::MemFifo,
+                len: part.len() as u16,
+                hint: 0,
+                first: index == 0,
+                last: index + 1 == packets,
+                seq: index as u16,
+                target: rec as u16,
+                offset: (index * step) as u32,
+                aux: length,
+                sw0: flow,
+                sw1: message,
+            };
+            let mut bytes = header.encode().expect("every value fits").to_vec();
+            bytes.extend(part);
+            bytes.resize(packet_bytes(part.len()), 0);
+            let flow = self.flows.entry((engine, fifo, to, rec)).or_default();
+            flow.push_back(Expected { bytes });
+        }
+        self.post(engine, fifo, &descriptor);
+    }
+
+    /// A place for `length` bytes at engine `to`, after a random gap, so that all alignments occur.
+    fn place(&mut self, to: usize, length: u32) -> u64 {
+        let gap = self.machine.rng().u64(0..80);
+        let offset = self.next_target[to] + gap;
+        self.next_target[to] = offset + u64::from(length);
+        assert!(self.next_target[to] < 0xe_0000, "test puts too much");
+        offset
+    }
+
+    /// Puts `length` bytes into the memory of `to`, and lowers its counter `counter`, if any.
+    fn put_descriptor(
+        &mut self,
+        from: usize,
+        to: usize,
+        source: Source,
+        counter: Option<u32>,
+    ) -> Descriptor {
+        let offset = self.place(to, source.length);
+        let mut descriptor = Descriptor::put(coord(to), source, slot::TARGET, offset);
+        let length = u64::from(source.length);
+        if let Some(index) = counter {
+            descriptor = descriptor.with_counter(CounterRef {
+                slot: slot::COUNTERS,
+                index,
+            });
+            // A counter waits for all the bytes of its puts from the start.
+            let addr = COUNTERS + 8 * u64::from(index);
+            *self.counters.entry((to, addr)).or_default() += length;
+            let memory = &mut self.machine.engines[to].memory;
+            let value = memory.word(addr) + length;
+            memory.poke(addr, &value.to_le_bytes());
+        }
+        self.landings.push(Landing {
+            engine: to,
+            addr: TARGET + offset,
+            bytes: self.payload(from, source),
+            counter: counter.map(|index| (to, COUNTERS + 8 * u64::from(index))),
+        });
+        descriptor
+    }
+
+    /// Puts `length` bytes into the memory of `to`. Counters are to be used before anything runs.
+    pub fn put(
+        &mut self,
+        (engine, fifo): (usize, usize),
+        to: usize,
+        length: u32,
+        counter: Option<u32>,
+    ) {
+        let source = self.source(slot::SOURCE, length);
+        let descriptor = self.put_descriptor(engine, to, source, counter);
+        self.post(engine, fifo, &descriptor);
+    }
+
+    /// Puts the bytes of `source` into the memory of `to`.
+    pub fn put_from(&mut self, (engine, fifo): (usize, usize), to: usize, source: Source) {
+        let descriptor = self.put_descriptor(engine, to, source, None);
+        self.post(engine, fifo, &descriptor);
+    }
+
+    /// Notes that software skipped a descriptor, which will not count as completed.
+    pub fn skipped(&mut self, engine: usize, fifo: usize) {
+        self.skipped[engine][fifo] += 1;
+    }
+
+    /// Leaves a reception FIFO alone, since it is halted.
+    pub fn ignore_reception(&mut self, engine: usize, fifo: usize) {
+        self.ignored.push((engine, fifo));
+    }
+
+    /// Has engine `to` put pieces of the given lengths back into the memory of `engine`.
+    pub fn get(
+        &mut self,
+        (engine, fifo): (usize, usize),
+        to: usize,
+        lengths: &[u32],
+        counter: Option<u32>,
+    ) {
+        let descriptors: Vec<Descriptor> = lengths
+            .iter()
+            .map(|&length| {
+                let source = self.source(slot::GRANTED, length);
+                self.put_descriptor(to, engine, source, counter)
+            })
+            .collect();
+        self.request(engine, fifo, to, &descriptors);
+    }
+
+    /// Sends descriptors to the remote-get FIFO of `to`, with nothing expected of them.
+    ///
+    /// # Panics
+    /// If a value does not fit into its field.
+    pub fn request(&mut self, engine: usize, fifo: usize, to: usize, descriptors: &[Descriptor]) {
+        let offset = self.next_descriptor[engine];
+        for (index, descriptor) in descriptors.iter().enumerate() {
+            let bytes = descriptor.encode().expect("every value fits");
+            let at = offset + (index * DESCRIPTOR_BYTES) as u64;
+            let base = SLOT_BASE[usize::from(slot::DESCRIPTORS)];
+            let memory = &mut self.machine.engines[engine].memory;
+            memory.poke(base + at, &bytes);
+        }
+        let length = descriptors.len() * DESCRIPTOR_BYTES;
+        // Not only whole lines.
+        self.next_descriptor[engine] = offset + length as u64 + 3;
+        let source = Source {
+            slot: slot::DESCRIPTORS,
+            offset,
+            length: length as u32,
+        };
+        let get = Descriptor::remote_get(coord(to), source, REMOTE_FIFO as u16);
+        self.post(engine, fifo, &get);
+    }
+
+    /// Writes some of the queued descriptors into a ring and moves its TAIL.
+    fn fill(&mut self, engine: usize, fifo: usize) -> Result<(), Trouble> {
+        let head = self.machine.read(engine, reg::injection(fifo, reg::HEAD))?;
+        let posted = self.posted[engine][fifo];
+        let room = RING / DESCRIPTOR_BYTES as u64 - (posted - head / DESCRIPTOR_BYTES as u64);
+        let count = room.min(self.waiting[engine][fifo].len() as u64);
+        let some = self.machine.rng().u64(0..=count);
+        for index in posted..posted + some {
+            if let Some(bytes) = self.waiting[engine][fifo].pop_front() {
+                let at = index * DESCRIPTOR_BYTES as u64 % RING;
+                let ring = INJECTION + fifo as u64 * RING;
+                self.machine.engines[engine].memory.poke(ring + at, &bytes);
+            }
+        }
+        self.posted[engine][fifo] += some;
+        let tail = self.posted[engine][fifo] * DESCRIPTOR_BYTES as u64;
+        self.machine
+            .write(engine, reg::injection(fifo, reg::TAIL), tail)
+    }
+
+    fn wrong(&self, text: String) -> Trouble {
+        Trouble::Wrong(self.machine.cycle(), text)
+    }
+
+    /// Judges every packet that a reception FIFO has committed, and gives its space back.
+    fn drain(&mut self, engine: usize, fifo: usize) -> Result<(), Trouble> {
+        let tail = self.machine.read(engine, reg::reception(fifo, reg::TAIL))?;
+        let mut at = self.taken[engine][fifo];
+        if at == tail {
+            return Ok(());
+        }
+        while at < tail {
+            let header = self.ring_bytes(engine, fifo, at, HEADER_BYTES);
+            // Length: header bits 77:68.
+            let len = (usize::from(header[8]) >> 4) | (usize::from(header[9] & 0x3f) << 4);
+            let bytes = self.ring_bytes(engine, fifo, at, packet_bytes(len));
+            self.judge(engine, fifo, &bytes)?;
+            at += bytes.len() as u64;
+        }
+        if at != tail {
+            let text =
+                format!("engine {engine} reception FIFO {fifo}: TAIL {tail} inside a packet");
+            return Err(self.wrong(text));
+        }
+        self.taken[engine][fifo] = at;
+        self.machine
+            .write(engine, reg::reception(fifo, reg::HEAD), at)
+    }
+
+    fn ring_bytes(&self, engine: usize, fifo: usize, at: u64, len: usize) -> Vec<u8> {
+        let ring = RECEPTION + fifo as u64 * RING;
+        let memory = &self.machine.engines[engine].memory;
+        (at..at + len as u64)
+            .map(|at| memory.bytes[(ring + at % RING) as usize])
+            .collect()
+    }
+
+    fn judge(&mut self, engine: usize, fifo: usize, bytes: &[u8]) -> Result<(), Trouble> {
+        let source = usize::from(bytes[4] & 0x3f);
+        let from = usize::from(bytes[24]);
+        let flow = self.flows.get_mut(&(source, from, engine, fifo));
+        let Some(expected) = flow.and_then(VecDeque::pop_front) else {
+            let text = format!("engine {engine} FIFO {fifo}: unexpected packet {bytes:02x?}");
+            return Err(self.wrong(text));
+        };
+        // Pad bytes are zero on the wire; in the ring they are not promised.
+        let len = (usize::from(bytes[8]) >> 4) | (usize::from(bytes[9] & 0x3f) << 4);
+        let used = HEADER_BYTES + len;
+        if bytes.len() != expected.bytes.len() || bytes[..used] != expected.bytes[..used] {
+            let text = format!(
+                "engine {engine} FIFO {fifo}: packet {bytes:02x?}, expected {:02x?}",
+                expected.bytes
+            );
+            return Err(self.wrong(text));
+        }
+        self.received += 1;
+        Ok(())
+    }
+
+    /// Runs until every message has gone and every packet expected has come, emptying FIFOs on the way,
+    /// then until all is idle; then compares memories and counters.
+    ///
+    /// # Errors
+    /// [`Trouble`], above all [`Trouble::Stuck`] after `limit` cycles.
+    pub fn finish(&mut self, limit: u64) -> Result<(), Trouble> {
+        let end = self.machine.cycle() + limit;
+        while !self.done()? {
+            if self.machine.cycle() > end {
+                let left: usize = self.flows.values().map(VecDeque::len).sum();
+                let text = format!("{left} packets have not come: {:?}", self.flow_levels());
+                return Err(Trouble::Stuck(self.machine.cycle(), text));
+            }
+            self.turn()?;
+        }
+        self.machine.settle(4_000)?;
+        self.compare()
+    }
+
+    fn flow_levels(&self) -> Vec<(Flow, usize)> {
+        let levels = self.flows.iter().map(|(&flow, queue)| (flow, queue.len()));
+        levels.filter(|level| level.1 != 0).collect()
+    }
+
+    /// One turn of the software over all FIFOs.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the machine, or of a packet taken.
+    pub fn turn(&mut self) -> Result<(), Trouble> {
+        for engine in 0..self.engines() {
+            for fifo in 0..INJECTION_FIFOS {
+                let parked = self.parked.contains(&(engine, fifo));
+                if !parked && !self.waiting[engine][fifo].is_empty() {
+                    self.fill(engine, fifo)?;
+                }
+            }
+            for fifo in 0..RECEPTION_FIFOS {
+                let ignored = self.ignored.contains(&(engine, fifo));
+                if !ignored && self.machine.rng().f64() < self.receive {
+                    self.drain(engine, fifo)?;
+                }
+            }
+            self.check_counters(engine)?;
+        }
+        let cycles = self.machine.rng().u64(1..10);
+        self.machine.run(cycles)
+    }
+
+    /// A counter at zero promises that the bytes of all its puts are in memory.
+    fn check_counters(&self, engine: usize) -> Result<(), Trouble> {
+        for &(owner, addr) in self.counters.keys() {
+            let memory = &self.machine.engines[owner].memory;
+            if owner == engine && memory.word(addr) == 0 {
+                for landing in &self.landings {
+                    if landing.counter == Some((owner, addr)) {
+                        self.check_landing(landing)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_landing(&self, landing: &Landing) -> Result<(), Trouble> {
+        let memory = &self.machine.engines[landing.engine].memory;
+        let found = memory.peek(landing.addr, landing.bytes.len());
+        let same = found.iter().zip(&landing.bytes).take_while(|(a, b)| a == b);
+        let same = same.count();
+        if same == landing.bytes.len() {
+            return Ok(());
+        }
+        Err(self.wrong(format!(
+            "engine {}: {} bytes put at {:#x} differ from byte {same}",
+            landing.engine,
+            landing.bytes.len(),
+            landing.addr
+        )))
+    }
+
+    fn done(&mut self) -> Result<bool, Trouble> {
+        if self.flows.values().any(|flow| !flow.is_empty()) {
+            return Ok(false);
+        }
+        for engine in 0..self.engines() {
+            for fifo in 0..SOFTWARE_FIFOS {
+                if self.parked.contains(&(engine, fifo)) {
+                    continue;
+                }
+                let count = self
+                    .machine
+                    .read(engine, reg::injection(fifo, reg::COUNT))?;
+                if !self.waiting[engine][fifo].is_empty()
+                    || count + self.skipped[engine][fifo] != self.posted[engine][fifo]
+                {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(self.machine.quiet())
+    }
+
+    /// Compares the target area of every memory, and every counter, with what they must hold.
+    fn compare(&self) -> Result<(), Trouble> {
+        for landing in &self.landings {
+            self.check_landing(landing)?;
+        }
+        for (index, engine) in self.machine.engines.iter().enumerate() {
+            let mut expected = vec![0; MEMORY - TARGET as usize];
+            for landing in self
+                .landings
+                .iter()
+                .filter(|landing| landing.engine == index)
+            {
+                let at = (landing.addr - TARGET) as usize;
+                expected[at..at + landing.bytes.len()].copy_from_slice(&landing.bytes);
+            }
+            let found = engine.memory.peek(TARGET, expected.len());
+            if let Some(at) = (0..expected.len()).find(|&at| found[at] != expected[at]) {
+                let addr = TARGET + at as u64;
+                return Err(self.wrong(format!("engine {index}: stray byte at {addr:#x}")));
+            }
+            let counters = engine.memory.peek(COUNTERS, 0x1000);
+            if let Some(at) = counters.iter().position(|&byte| byte != 0) {
+                return Err(self.wrong(format!("engine {index}: counter byte {at} is not zero")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counters that reach zero in the end, of engine `engine`.
+    pub fn counters_of(&self, engine: usize) -> u64 {
+        let counters = self.counters.iter();
+        counters
+            .filter(|(key, total)| key.0 == engine && **total != 0)
+            .count() as u64
+    }
+}

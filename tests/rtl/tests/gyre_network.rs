@@ -1,0 +1,490 @@
+//! Machines of `gyre_network` under raw traffic: every packet once, in order, whole (HW-2, HW-3).
+
+use gyre_layout::ErrorReason;
+use gyre_rtl_tests::cases;
+use gyre_rtl_tests::fabric::{Config, Fabric, Trouble, Willingness, WireTap};
+use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
+use gyre_rtl_tests::routes::Shape;
+use gyre_rtl_tests::scoreboard::{Discrepancy, Scoreboard};
+use proptest::prelude::*;
+
+const RING: bool = true;
+const LINE: bool = false;
+
+/// A machine of 16-byte flits with 16 flits a virtual channel.
+fn config(dims: &[(u8, bool)], latency: usize, seed: u64) -> Config {
+    Config {
+        unit: if dims.len() < 3 {
+            "network2"
+        } else {
+            "network3"
+        },
+        flit_bytes: 16,
+        inj_depth: 40,
+        shape: Shape::new(dims),
+        latency,
+        seed,
+    }
+}
+
+/// The machine with its links up.
+fn machine(config: Config) -> Fabric {
+    let mut fabric = Fabric::new(config);
+    fabric
+        .bring_up()
+        .unwrap_or_else(|trouble| panic!("links do not come up: {trouble}"));
+    fabric
+}
+
+/// Sends `count` packets between random pairs in both classes, every second of an edge length.
+fn random_packets(fabric: &mut Fabric, count: usize) {
+    let nodes = fabric.len();
+    for _ in 0..count {
+        let src = fabric.rng().usize(0..nodes);
+        let dst = (src + fabric.rng().usize(1..nodes)) % nodes;
+        let class = fabric.rng().usize(0..2);
+        let len = match fabric.rng().usize(0..12) {
+            edge @ 0..6 => EDGE_LENGTHS[edge],
+            _ => fabric.rng().u16(0..=512),
+        };
+        fabric.send(src, dst, class, len);
+    }
+}
+
+/// Shapes of dimensions of 1, 2, 3, 4 and 5 nodes, rings and lines.
+const SHAPES: &[&[(u8, bool)]] = &[
+    &[(2, RING)],
+    &[(2, LINE)],
+    &[(3, RING)],
+    &[(4, LINE)],
+    &[(5, RING)],
+    &[(1, RING), (3, RING)],
+    &[(2, RING), (3, LINE)],
+    &[(4, RING), (2, LINE)],
+    &[(3, RING), (3, RING)],
+    &[(4, RING), (4, RING)],
+    &[(1, RING), (1, LINE), (4, RING)],
+    &[(2, RING), (2, RING), (2, RING)],
+    &[(2, LINE), (3, RING), (2, RING)],
+    &[(4, RING), (3, LINE), (1, LINE)],
+];
+
+#[test]
+fn hw3_all_pairs_in_every_shape_and_class_with_edge_lengths() {
+    for (index, dims) in SHAPES.iter().enumerate() {
+        let mut fabric = machine(config(dims, 1 + index % 4, index as u64));
+        let nodes = fabric.len();
+        let mut sent = 0;
+        for src in 0..nodes {
+            for dst in (0..nodes).filter(|&dst| dst != src) {
+                for class in 0..2 {
+                    let len = EDGE_LENGTHS[(src + dst + class) % EDGE_LENGTHS.len()];
+                    fabric.send(src, dst, class, len);
+                    sent += 1;
+                }
+            }
+        }
+        fabric
+            .drain(40_000)
+            .unwrap_or_else(|trouble| panic!("{dims:?}: {trouble}"));
+        assert_eq!(fabric.scoreboard.delivered(), sent);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(30))]
+    #[test]
+    fn hw3_random_traffic_with_stalling_receivers_arrives_once_and_in_order(
+        shape in prop::sample::select(SHAPES),
+        latency in 1usize..=6,
+        packets in 1usize..300,
+        inject in 0.1f64..=1.0,
+        eject in [0.05f64..=1.0, 0.05f64..=1.0],
+        seed: u64,
+    ) {
+        let mut fabric = machine(config(shape, latency, seed));
+        fabric.willing = Willingness { inject, eject };
+        random_packets(&mut fabric, packets);
+        let run = fabric.drain(200_000);
+        prop_assert!(run.is_ok(), "{}", run.unwrap_err());
+        prop_assert_eq!(fabric.scoreboard.delivered(), packets);
+    }
+}
+
+#[test]
+fn hw1_flits_of_8_and_32_bytes_carry_the_same_packets() {
+    for (unit, flit_bytes, inj_depth, dims) in [
+        ("network1_flit8", 8, 70, &[(5u8, RING)] as &[_]),
+        ("network2_flit32", 32, 17, &[(3, RING), (4, LINE)]),
+    ] {
+        let mut fabric = machine(Config {
+            unit,
+            flit_bytes,
+            inj_depth,
+            ..config(dims, 2, 5)
+        });
+        fabric.willing.eject = [0.5, 0.7];
+        random_packets(&mut fabric, 300);
+        fabric
+            .drain(100_000)
+            .unwrap_or_else(|trouble| panic!("{unit}: {trouble}"));
+    }
+}
+
+#[test]
+fn x3_saturated_rings_do_not_deadlock() {
+    // Tornado: every node sends half way round in the same direction, in long packets, with buffers
+    // shorter than a packet, until every channel of the ring is held.
+    for (dims, steps) in [
+        (&[(5u8, RING)] as &[_], 2),
+        (&[(4, RING), (4, RING)], 5),
+        (&[(3, RING), (3, RING)], 4),
+        (&[(4, RING), (2, RING), (2, RING)], 2),
+    ] {
+        let mut fabric = machine(config(dims, 3, 11));
+        fabric.willing.eject = [0.3, 0.3];
+        let nodes = fabric.len();
+        for round in 0..24 {
+            for src in 0..nodes {
+                fabric.send(src, (src + steps) % nodes, round % 2, 512);
+            }
+        }
+        fabric
+            .drain(200_000)
+            .unwrap_or_else(|trouble| panic!("{dims:?}: {trouble}"));
+    }
+}
+
+#[test]
+fn hw3_hot_spot_drains() {
+    let mut fabric = machine(config(&[(4, RING), (4, RING)], 2, 3));
+    fabric.willing.eject = [0.2, 0.9];
+    for round in 0..12 {
+        for src in 1..fabric.len() {
+            fabric.send(src, 0, round % 2, EDGE_LENGTHS[round % 6]);
+            fabric.send(src, 0, 0, 512);
+        }
+    }
+    fabric
+        .drain(200_000)
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn hw3_blocked_class_does_not_block_the_other() {
+    for blocked in 0..2 {
+        let mut fabric = machine(config(&[(3, RING), (3, RING)], 2, 9));
+        fabric.willing.eject[blocked] = 0.0;
+        let nodes = fabric.len();
+        // Enough to fill every buffer of the blocked class.
+        for round in 1..nodes {
+            for src in 0..nodes {
+                for _ in 0..6 {
+                    fabric.send(src, (src + round) % nodes, blocked, 512);
+                }
+            }
+        }
+        for _ in 0..4_000 {
+            fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+        }
+        assert!(!fabric.all_injected(), "the blocked class is not backed up");
+        assert_eq!(fabric.scoreboard.delivered(), 0);
+        let mut free = 0;
+        for round in 1..nodes {
+            for src in 0..nodes {
+                fabric.send(src, (src + round) % nodes, 1 - blocked, 200);
+                free += 1;
+            }
+        }
+        for _ in 0..6_000 {
+            fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+        }
+        assert_eq!(fabric.scoreboard.delivered(), free, "blocked {blocked}");
+        fabric.willing.eject = [1.0; 2];
+        fabric
+            .drain(200_000)
+            .unwrap_or_else(|trouble| panic!("{trouble}"));
+    }
+}
+
+#[test]
+fn hw2_one_virtual_channel_fills_a_link_up_to_the_latency_its_buffer_covers() {
+    // 16 flits a channel cover 2 L + 4 cycles up to L = 6.
+    for latency in 1..=6 {
+        let mut fabric = machine(config(&[(2, LINE)], latency, 1));
+        let start = fabric.cycle();
+        for _ in 0..60 {
+            fabric.send(0, 1, 1, 512);
+        }
+        fabric
+            .drain(10_000)
+            .unwrap_or_else(|trouble| panic!("{trouble}"));
+        let cycles = fabric.last_delivery - start;
+        let flits = 60 * 34;
+        assert!(
+            cycles <= flits + latency as u64 + 10,
+            "latency {latency}: {cycles} cycles for {flits} flits"
+        );
+    }
+}
+
+#[test]
+fn hw3_hop_takes_at_most_two_cycles_beyond_the_link() {
+    for latency in [1, 4] {
+        let mut times = Vec::new();
+        for hops in 1..=3 {
+            let mut fabric = machine(config(&[(4, LINE)], latency, 1));
+            let start = fabric.cycle();
+            fabric.send(0, hops, 0, 0);
+            fabric
+                .drain(1_000)
+                .unwrap_or_else(|trouble| panic!("{trouble}"));
+            times.push(fabric.last_delivery - start);
+        }
+        let hop = latency as u64 + 2;
+        assert!(times[1] - times[0] <= hop, "{times:?}");
+        assert!(times[2] - times[1] <= hop, "{times:?}");
+    }
+}
+
+/// Packets that cannot come any more, once the machine is idle: overtaken or still outstanding.
+fn not_delivered(fabric: &Fabric) -> usize {
+    let scoreboard = &fabric.scoreboard;
+    scoreboard.lost.len() + scoreboard.poisoned.len() + scoreboard.outstanding().len()
+}
+
+/// Runs a machine with traffic while `disturb` breaks something, then checks that nothing was lost
+/// without a report and that the machine works as before.
+fn survives(name: &str, config: Config, mut disturb: impl FnMut(&mut Fabric, u64)) -> Fabric {
+    let panic = |trouble: Trouble| -> ! { panic!("{name}: {trouble}") };
+    let mut fabric = machine(config);
+    fabric.scoreboard = Scoreboard::lossy();
+    fabric.willing.eject = [0.6, 0.8];
+    random_packets(&mut fabric, 400);
+    for cycle in 0..3_000 {
+        disturb(&mut fabric, cycle);
+        fabric.step().unwrap_or_else(|trouble| panic(trouble));
+    }
+    fabric.wire_tap = None;
+    for _ in 0..20_000 {
+        if fabric.idle() && fabric.all_injected() && fabric.links_up() {
+            break;
+        }
+        fabric.step().unwrap_or_else(|trouble| panic(trouble));
+    }
+    assert!(fabric.links_up(), "{name}: links stay down");
+    fabric.settle(0).unwrap_or_else(|trouble| panic(trouble));
+    assert_eq!(
+        fabric.scoreboard.delivered() + not_delivered(&fabric),
+        400,
+        "{name}"
+    );
+    if not_delivered(&fabric) != 0 {
+        assert!(
+            !fabric.reports.is_empty(),
+            "{name}: packets lost without a report"
+        );
+    }
+    // The same machine without faults is whole.
+    fabric.scoreboard = Scoreboard::default();
+    fabric.reports.clear();
+    random_packets(&mut fabric, 200);
+    fabric
+        .drain(60_000)
+        .unwrap_or_else(|trouble| panic(trouble));
+    fabric
+}
+
+#[test]
+fn hw2_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
+    for latency in [1, 3, 6] {
+        for port in 0..4 {
+            let config = config(&[(3, RING), (3, RING)], latency, port);
+            survives("link disabled", config, |fabric, cycle| match cycle {
+                120 => {
+                    let others = fabric.linked_ports(4) & !(1 << port);
+                    fabric.enable_links(4, others);
+                }
+                500 => {
+                    let all = fabric.linked_ports(4);
+                    fabric.enable_links(4, all);
+                }
+                _ => {}
+            });
+        }
+    }
+}
+
+#[test]
+fn hw2_node_reset_alone_in_mid_flight_does_not_disturb_the_rest() {
+    for latency in [1, 2, 5] {
+        let config = config(&[(3, RING), (2, RING)], latency, 77);
+        survives("node reset", config, |fabric, cycle| match cycle {
+            90 => fabric.hold_in_reset(2, true),
+            150 => fabric.hold_in_reset(2, false),
+            _ => {}
+        });
+    }
+}
+
+/// Flips bit `bit` of what a wire carries with the first flit at or after `from`.
+fn flip_once(from: u64, node: usize, bit: usize) -> WireTap {
+    let mut done = false;
+    Box::new(move |cycle, sender, _, word| {
+        if !done && cycle >= from && sender == node && word.valid() {
+            done = true;
+            if bit < 128 {
+                word.data[bit / 32] ^= 1 << (bit % 32);
+            } else {
+                word.ctl ^= 1 << (bit - 128);
+            }
+        }
+    })
+}
+
+#[test]
+fn hw2_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
+    // Data, virtual channel, head, tail, err, check, and the valid wire itself.
+    for bit in [
+        0,
+        63,
+        127,
+        128 + 3,
+        128 + 6,
+        128 + 7,
+        128 + 8,
+        128 + 12,
+        128 + 22,
+        128 + 2,
+    ] {
+        for latency in [1, 4] {
+            let config = config(&[(3, RING), (2, LINE)], latency, bit as u64);
+            let fabric = survives("bit flipped", config, |fabric, cycle| {
+                if cycle == 60 {
+                    fabric.wire_tap = Some(flip_once(fabric.cycle(), 1, bit));
+                }
+            });
+            assert!(fabric.reports.is_empty(), "reports after repair");
+        }
+    }
+}
+
+#[test]
+fn hw2_flipped_data_raises_the_crc_error_at_the_receiving_port() {
+    let mut fabric = machine(config(&[(2, LINE)], 2, 1));
+    fabric.scoreboard = Scoreboard::lossy();
+    fabric.wire_tap = Some(flip_once(fabric.cycle(), 0, 17));
+    fabric.send(0, 1, 0, 64);
+    for _ in 0..300 {
+        fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+    }
+    assert_eq!(fabric.scoreboard.delivered(), 0);
+    let report = fabric.reports[0];
+    assert_eq!(
+        (report.node, report.place, report.reason),
+        (1, 1, ErrorReason::LinkCrc)
+    );
+}
+
+#[test]
+fn hw3_packet_for_a_node_outside_the_machine_is_discarded_and_reported() {
+    let mut fabric = machine(config(&[(3, RING)], 1, 1));
+    fabric.scoreboard = Scoreboard::lossy();
+    let id = fabric.send(0, 1, 0, 96);
+    // For a node that knows of no other, every destination but its own is outside.
+    fabric.isolate(1);
+    for _ in 0..100 {
+        fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+    }
+    assert_eq!(fabric.scoreboard.outstanding(), [id]);
+    let reasons: Vec<_> = fabric.reports.iter().map(|report| report.reason).collect();
+    assert_eq!(reasons, [ErrorReason::RouteUnreachable]);
+    fabric
+        .settle(50)
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+/// What a scoreboard says of traffic whose flits pass through `tap` on their way out.
+fn judged(tap: impl FnMut(&Flit) -> Vec<Flit> + 'static) -> Result<(), Trouble> {
+    let mut fabric = machine(config(&[(3, RING)], 1, 4));
+    random_packets(&mut fabric, 30);
+    fabric.eject_tap = Some(Box::new(tap));
+    fabric.drain(3_000)
+}
+
+/// A tap that does `fault` to the flit number `at` that leaves the machine.
+fn nth(
+    at: usize,
+    mut fault: impl FnMut(&Flit) -> Vec<Flit> + 'static,
+) -> impl FnMut(&Flit) -> Vec<Flit> {
+    let mut count = 0;
+    move |flit| {
+        count += 1;
+        if count == at {
+            fault(flit)
+        } else {
+            vec![*flit]
+        }
+    }
+}
+
+#[test]
+fn scoreboard_reports_lost_doubled_and_changed_flits_and_packets() {
+    judged(|flit| vec![*flit]).expect("nothing is wrong");
+    for at in [1, 7, 50] {
+        let lost = judged(nth(at, |_| Vec::new()));
+        assert!(lost.is_err(), "flit {at} lost");
+        let doubled = judged(nth(at, |flit| vec![*flit, *flit]));
+        assert!(doubled.is_err(), "flit {at} doubled");
+        let changed = judged(nth(at, |flit| {
+            let mut flit = *flit;
+            flit.data[3] ^= 0x100;
+            vec![flit]
+        }));
+        assert!(
+            matches!(
+                changed,
+                Err(Trouble::Scoreboard(_, Discrepancy::Content { .. }))
+            ),
+            "flit {at} changed: {changed:?}"
+        );
+        let poisoned = judged(nth(at, |flit| vec![Flit { err: true, ..*flit }]));
+        assert!(poisoned.is_err(), "flit {at} poisoned");
+    }
+    // A whole packet that never comes out.
+    let vanished = judged(|flit| {
+        if flit.dbg == 5 {
+            Vec::new()
+        } else {
+            vec![*flit]
+        }
+    });
+    assert!(vanished.is_err(), "{vanished:?}");
+}
+
+#[test]
+fn lossy_scoreboard_still_reports_damage_and_doubles() {
+    let doubled = {
+        let mut fabric = machine(config(&[(2, RING)], 1, 4));
+        fabric.scoreboard = Scoreboard::lossy();
+        fabric.send(0, 1, 0, 0);
+        let mut copy = Vec::new();
+        fabric.eject_tap = Some(Box::new(move |flit| {
+            copy.push(*flit);
+            if flit.tail {
+                let twice = copy[copy.len() - 1..].iter().chain(&copy);
+                twice.copied().collect()
+            } else {
+                vec![*flit]
+            }
+        }));
+        fabric.drain(500)
+    };
+    assert!(
+        matches!(
+            doubled,
+            Err(Trouble::Scoreboard(_, Discrepancy::Unexpected { .. }))
+        ),
+        "{doubled:?}"
+    );
+}

@@ -1,0 +1,492 @@
+//! A pair of `link_unit` over wires of L cycles: handshake, flits in order, check bits, faults (HW-2).
+
+use std::collections::VecDeque;
+
+use gyre_layout::ErrorReason;
+use gyre_rtl_tests::packet::Flit;
+use gyre_rtl_tests::{Port, Unit, cases};
+use proptest::prelude::*;
+
+/// Flits of buffer of a virtual channel.
+const DEPTH: usize = 20;
+const VCS: usize = 4;
+const FLIT_WORDS: usize = 4;
+
+/// States as on the wire.
+const RESET: u64 = 0;
+const INIT: u64 = 1;
+const UP: u64 = 3;
+
+/// What a wire carries: control word, data, debug id.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    ctl: u64,
+    data: [u32; FLIT_WORDS],
+    dbg: u64,
+}
+
+struct Ports {
+    enable: Port,
+    link_ctl_i: Port,
+    link_data_i: Port,
+    link_dbg_i: Port,
+    link_ctl_o: Port,
+    link_data_o: Port,
+    link_dbg_o: Port,
+    state: Port,
+    up: Port,
+    start: Port,
+    drained: Port,
+    send: Port,
+    send_vc: Port,
+    send_ctl: Port,
+    send_data: Port,
+    pop: Port,
+    pop_vc: Port,
+    rx_valid: Port,
+    rx_vc: Port,
+    rx_ctl: Port,
+    rx_data: Port,
+    credit: Port,
+    credit_vc: Port,
+    err: Port,
+    err_take: Port,
+    reset: Port,
+}
+
+impl Ports {
+    fn of(unit: &Unit) -> Self {
+        let port = |name| unit.port(name);
+        Self {
+            enable: port("enable_i"),
+            link_ctl_i: port("link_ctl_i"),
+            link_data_i: port("link_data_i"),
+            link_dbg_i: port("link_dbg_i"),
+            link_ctl_o: port("link_ctl_o"),
+            link_data_o: port("link_data_o"),
+            link_dbg_o: port("link_dbg_o"),
+            state: port("state_o"),
+            up: port("up_o"),
+            start: port("start_o"),
+            drained: port("drained_i"),
+            send: port("send_i"),
+            send_vc: port("send_vc_i"),
+            send_ctl: port("send_ctl_i"),
+            send_data: port("send_data_i"),
+            pop: port("pop_i"),
+            pop_vc: port("pop_vc_i"),
+            rx_valid: port("rx_valid_o"),
+            rx_vc: port("rx_vc_o"),
+            rx_ctl: port("rx_ctl_o"),
+            rx_data: port("rx_data_o"),
+            credit: port("credit_o"),
+            credit_vc: port("credit_vc_o"),
+            err: port("err_o"),
+            err_take: port("err_take_i"),
+            reset: port("rst_ni"),
+        }
+    }
+}
+
+/// One end with the buffers behind it.
+struct End {
+    unit: Unit,
+    credits: [usize; VCS],
+    buffered: [usize; VCS],
+    /// Flits with their channels still to be sent.
+    to_send: VecDeque<(u64, Flit)>,
+    /// Flits under way from this end.
+    under_way: VecDeque<(u64, Flit)>,
+    /// Flits that came in.
+    received: usize,
+    reports: Vec<ErrorReason>,
+    pops: f64,
+    /// Buffers say that they hold something whatever they hold.
+    busy: bool,
+}
+
+/// Two ends and the wires between them.
+struct Pair {
+    ports: Ports,
+    ends: [End; 2],
+    wires: [VecDeque<Word>; 2],
+    rng: fastrand::Rng,
+    cycle: u64,
+    /// Changes the next flit that leaves this end by this bit: 0..32 control word, then data.
+    flip: Option<(usize, usize)>,
+    /// All flits must arrive.
+    whole: bool,
+}
+
+impl Pair {
+    fn new(latency: usize, seed: u64) -> Self {
+        let end = |seed| End {
+            unit: Unit::new("link", seed),
+            credits: [0; VCS],
+            buffered: [0; VCS],
+            to_send: VecDeque::new(),
+            under_way: VecDeque::new(),
+            received: 0,
+            reports: Vec::new(),
+            pops: 0.8,
+            busy: false,
+        };
+        let ends = [end(seed as u32), end(!seed as u32)];
+        Self {
+            ports: Ports::of(&ends[0].unit),
+            ends,
+            wires: [(); 2].map(|()| VecDeque::from(vec![Word::default(); latency])),
+            rng: fastrand::Rng::with_seed(seed),
+            cycle: 0,
+            flip: None,
+            whole: true,
+        }
+    }
+
+    fn enable(&mut self, end: usize, enable: bool) {
+        let port = self.ports.enable;
+        self.ends[end].unit.set(port, 0, enable.into());
+    }
+
+    fn states(&self) -> [u64; 2] {
+        [0, 1].map(|end| self.ends[end].unit.get(self.ports.state, 0))
+    }
+
+    /// Queues random flits at both ends.
+    fn queue(&mut self, count: usize) {
+        for end in 0..2 {
+            for _ in 0..count {
+                let mut data = [0; 8];
+                data[..FLIT_WORDS].fill_with(|| self.rng.u32(..));
+                let flit = Flit {
+                    data,
+                    head: self.rng.bool(),
+                    tail: self.rng.bool(),
+                    err: self.rng.bool(),
+                    dbg: self.rng.u32(..),
+                };
+                self.ends[end].to_send.push_back((self.rng.u64(0..4), flit));
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        for index in 0..2 {
+            self.drive(index);
+            let settled = self.ends[index].unit.settle();
+            settled.unwrap_or_else(|failure| panic!("end {index}: {failure}"));
+        }
+        for index in 0..2 {
+            self.before_edge(index);
+        }
+        for index in 0..2 {
+            let end = &mut self.ends[index];
+            let clocked = end.unit.edge();
+            clocked.unwrap_or_else(|failure| panic!("end {index}: {failure}"));
+            let mut word = Word {
+                ctl: end.unit.get(self.ports.link_ctl_o, 0),
+                dbg: end.unit.get(self.ports.link_dbg_o, 0),
+                ..Word::default()
+            };
+            let data = end.unit.get_wide(self.ports.link_data_o, 0);
+            word.data.copy_from_slice(&data);
+            if let Some((end, bit)) = self.flip
+                && end == index
+                && word.ctl >> 2 & 1 != 0
+            {
+                self.flip = None;
+                match bit {
+                    0..32 => word.ctl ^= 1 << bit,
+                    _ => word.data[(bit - 32) / 32] ^= 1 << (bit % 32),
+                }
+            }
+            self.wires[index].push_back(word);
+        }
+        self.cycle += 1;
+    }
+
+    /// Inputs of an end for this cycle.
+    fn drive(&mut self, index: usize) {
+        let ports = &self.ports;
+        let word = self.wires[1 - index].pop_front().unwrap_or_default();
+        let end = &mut self.ends[index];
+        let unit = &mut end.unit;
+        unit.set(ports.link_ctl_i, 0, word.ctl);
+        unit.set_wide(ports.link_data_i, 0, &word.data);
+        unit.set(ports.link_dbg_i, 0, word.dbg);
+
+        let up = unit.get(ports.up, 0) != 0;
+        let next = end.to_send.front().copied();
+        let send = next.filter(|(vc, _)| up && end.credits[*vc as usize] > 0 && self.rng.bool());
+        unit.set(ports.send, 0, send.is_some().into());
+        if let Some((vc, flit)) = send {
+            unit.set(ports.send_vc, 0, vc);
+            unit.set(ports.send_ctl, 0, flit.ctl());
+            unit.set_wide(ports.send_data, 0, &flit.data[..FLIT_WORDS]);
+            end.credits[vc as usize] -= 1;
+            end.to_send.pop_front();
+            end.under_way.push_back((vc, flit));
+        }
+
+        let drained = end.buffered == [0; VCS] && !end.busy;
+        unit.set(ports.drained, 0, drained.into());
+        let full: Vec<usize> = (0..VCS).filter(|&vc| end.buffered[vc] > 0).collect();
+        let pop = self.rng.choice(&full).filter(|_| self.rng.f64() < end.pops);
+        unit.set(ports.pop, 0, pop.is_some().into());
+        if let Some(&vc) = pop {
+            unit.set(ports.pop_vc, 0, vc as u64);
+            end.buffered[vc] -= 1;
+        }
+        let err = unit.get_u128(ports.err, 0);
+        unit.set(ports.err_take, 0, (err >> 82) as u64 & 1);
+        if err >> 82 & 1 != 0 {
+            let reason = ErrorReason::try_from((err >> 74) as u8);
+            end.reports.push(reason.expect("a known reason"));
+        }
+    }
+
+    /// What the settled outputs of an end hand over.
+    fn before_edge(&mut self, index: usize) {
+        let ports = &self.ports;
+        let unit = &self.ends[index].unit;
+        let get = |port| unit.get(port, 0);
+        let (credit, credit_vc) = (get(ports.credit), get(ports.credit_vc) as usize);
+        let (start, vc) = (get(ports.start), get(ports.rx_vc));
+        let arrived = (get(ports.rx_valid) != 0)
+            .then(|| Flit::from_ctl(get(ports.rx_ctl), &unit.get_wide(ports.rx_data, 0)));
+        let end = &mut self.ends[index];
+        if start != 0 {
+            end.credits = [DEPTH; VCS];
+        } else if credit != 0 {
+            end.credits[credit_vc] += 1;
+            assert!(end.credits[credit_vc] <= DEPTH, "more credits than buffer");
+        }
+        let Some(flit) = arrived else { return };
+        end.received += 1;
+        end.buffered[vc as usize] += 1;
+        assert!(end.buffered[vc as usize] <= DEPTH, "buffer overflow");
+        let under_way = &mut self.ends[1 - index].under_way;
+        if !self.whole {
+            let place = under_way.iter().position(|sent| *sent == (vc, flit));
+            let place = place.unwrap_or_else(|| panic!("damaged or doubled flit {flit:?}"));
+            under_way.drain(..place);
+        }
+        assert_eq!(
+            under_way.pop_front(),
+            Some((vc, flit)),
+            "cycle {}",
+            self.cycle
+        );
+    }
+
+    fn run(&mut self, cycles: usize) {
+        (0..cycles).for_each(|_| self.step());
+    }
+
+    /// Runs until both ends are up; panics after `limit` cycles.
+    fn until_up(&mut self, limit: usize) {
+        for _ in 0..limit {
+            if self.states() == [UP; 2] {
+                return;
+            }
+            self.step();
+        }
+        panic!("cycle {}: states {:?}", self.cycle, self.states());
+    }
+
+    /// Runs until all flits have arrived.
+    fn until_empty(&mut self, limit: usize) {
+        for _ in 0..limit {
+            if self
+                .ends
+                .iter()
+                .all(|end| end.to_send.is_empty() && end.under_way.is_empty())
+            {
+                return;
+            }
+            self.step();
+        }
+        let left = [0, 1].map(|end| self.ends[end].under_way.len());
+        panic!("{left:?} flits do not arrive; states {:?}", self.states());
+    }
+}
+
+/// A pair that is up.
+fn up(latency: usize, seed: u64) -> Pair {
+    let mut pair = Pair::new(latency, seed);
+    pair.enable(0, true);
+    pair.enable(1, true);
+    pair.until_up(200);
+    pair
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+    #[test]
+    fn hw2_flits_arrive_in_order_whenever_the_ends_are_enabled(
+        latency in 1usize..=8,
+        skew in 0usize..150,
+        first in 0usize..2,
+        flits in 1usize..400,
+        pops in [0.1f64..=1.0, 0.1f64..=1.0],
+        seed: u64,
+    ) {
+        let mut pair = Pair::new(latency, seed);
+        for (end, pops) in pops.into_iter().enumerate() {
+            pair.ends[end].pops = pops;
+        }
+        pair.queue(flits);
+        pair.enable(first, true);
+        pair.run(skew);
+        prop_assert_eq!(pair.ends[0].received + pair.ends[1].received, 0);
+        pair.enable(1 - first, true);
+        pair.until_empty(20_000);
+        prop_assert_eq!(pair.ends[0].received, flits);
+        prop_assert_eq!(pair.ends[1].received, flits);
+        prop_assert!(pair.ends.iter().all(|end| end.reports.is_empty()));
+    }
+
+    #[test]
+    fn hw2_one_end_reset_or_disabled_alone_comes_back(
+        latency in 1usize..=8,
+        end in 0usize..2,
+        reset: bool,
+        away in 1usize..120,
+        at in 0usize..150,
+        seed: u64,
+    ) {
+        let mut pair = up(latency, seed);
+        pair.whole = false;
+        pair.queue(400);
+        pair.run(at);
+        if reset {
+            let port = pair.ports.reset;
+            pair.ends[end].unit.set(port, 0, 0);
+            pair.ends[end].credits = [0; VCS];
+            pair.ends[end].buffered = [0; VCS];
+            pair.run(away);
+            pair.ends[end].unit.set(port, 0, 1);
+        } else {
+            pair.enable(end, false);
+            pair.run(away);
+            pair.enable(end, true);
+        }
+        // A link that was away shorter than the wires are long is still up at the other end.
+        pair.run(2 * latency + 4);
+        pair.until_up(400);
+        // Nothing of the time before is left: all that is sent from now on arrives.
+        pair.ends.iter_mut().for_each(|end| end.to_send.clear());
+        pair.run(4 * latency + 8);
+        pair.ends.iter_mut().for_each(|end| end.under_way.clear());
+        pair.whole = true;
+        pair.queue(100);
+        pair.until_empty(4_000);
+    }
+}
+
+#[test]
+fn hw2_disabled_end_sends_zeros_and_its_peer_waits() {
+    let mut pair = Pair::new(3, 1);
+    pair.enable(0, true);
+    pair.queue(5);
+    pair.run(300);
+    assert_eq!(pair.states(), [INIT, RESET]);
+    assert_eq!(pair.ends[1].unit.get(pair.ports.link_ctl_o, 0), 0);
+}
+
+#[test]
+fn hw2_link_opens_only_over_empty_buffers() {
+    let mut pair = Pair::new(2, 1);
+    pair.ends[1].busy = true;
+    pair.enable(0, true);
+    pair.enable(1, true);
+    pair.run(300);
+    assert_eq!(pair.states()[1], INIT);
+    pair.ends[1].busy = false;
+    pair.until_up(20);
+}
+
+#[test]
+fn hw2_every_single_flipped_bit_of_a_flit_is_noticed_and_the_link_recovers() {
+    // Valid, channel, head, tail, err and check; then all data.
+    for bit in (2..25).chain(32..32 + 128) {
+        let mut pair = up(1 + bit % 8, bit as u64);
+        pair.whole = false;
+        pair.queue(60);
+        pair.run(20);
+        pair.flip = Some((0, bit));
+        pair.run(60);
+        assert!(pair.flip.is_none(), "no flit was sent");
+        let reports = &pair.ends[1].reports;
+        assert_eq!(
+            reports.first(),
+            Some(&ErrorReason::LinkCrc),
+            "bit {bit}: {reports:?}"
+        );
+        pair.until_up(400);
+        pair.ends.iter_mut().for_each(|end| end.to_send.clear());
+        pair.run(50);
+        pair.ends.iter_mut().for_each(|end| end.under_way.clear());
+        pair.whole = true;
+        pair.queue(40);
+        pair.until_empty(2_000);
+    }
+}
+
+/// One more byte of the IEEE CRC-32, bit by bit.
+fn crc_byte(mut crc: u32, byte: u8) -> u32 {
+    crc ^= u32::from(byte);
+    for _ in 0..8 {
+        crc = if crc & 1 != 0 {
+            crc >> 1 ^ 0xedb8_8320
+        } else {
+            crc >> 1
+        };
+    }
+    crc
+}
+
+#[test]
+fn crc_reference_gives_the_check_value_of_the_standard() {
+    let crc = b"123456789"
+        .iter()
+        .fold(!0, |crc, &byte| crc_byte(crc, byte));
+    assert_eq!(!crc, 0xcbf4_3926);
+}
+
+#[test]
+fn hw2_check_wires_carry_sequence_number_and_folded_running_crc() {
+    let mut pair = up(1, 5);
+    pair.queue(600);
+    let (mut crc, mut sequence) = (!0u32, 0u8);
+    let mut flits = 0;
+    while flits < 500 {
+        pair.step();
+        let word = *pair.wires[0].back().expect("a word each cycle");
+        if word.ctl >> 2 & 1 == 0 {
+            continue;
+        }
+        flits += 1;
+        let (vc, flags) = (word.ctl >> 3 & 7, word.ctl >> 6 & 7);
+        let control = (vc | flags << 3) as u8;
+        let data = word.data.iter().flat_map(|word| word.to_le_bytes());
+        crc = data.chain([control]).fold(crc, crc_byte);
+        let folded = crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b);
+        let check = word.ctl >> 9 & 0xffff;
+        assert_eq!(check, u64::from(sequence) << 8 | u64::from(folded));
+        sequence = sequence.wrapping_add(1);
+    }
+}
+
+#[test]
+fn pair_checker_reports_a_flit_that_was_not_sent() {
+    let mut pair = up(2, 9);
+    pair.queue(10);
+    pair.step();
+    while pair.ends[0].under_way.is_empty() {
+        pair.step();
+    }
+    pair.ends[0].under_way[0].1.data[0] ^= 1;
+    let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pair.run(10)));
+    assert!(noticed.is_err());
+}
