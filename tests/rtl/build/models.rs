@@ -34,6 +34,33 @@ const fn network(name: &'static str, parameters: &'static [(&'static str, u32)])
     }
 }
 
+/// A DMA engine with few FIFOs and slots. `inj_depth` is in flits, at least those of a full packet.
+const fn dma_parameters(
+    dims: u32,
+    flit_bytes: u32,
+    masters: u32,
+    inj_depth: u32,
+) -> [(&'static str, u32); 7] {
+    [
+        ("NDim", dims),
+        ("FlitBytes", flit_bytes),
+        ("NInj", 8),
+        ("NRec", 4),
+        ("NSlot", 8),
+        ("NAxi", masters),
+        ("InjDepth", inj_depth),
+    ]
+}
+
+const fn dma(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
+    Spec {
+        name,
+        top: "gyre_dma",
+        parameters,
+        folders: &["common", "dma"],
+    }
+}
+
 /// Every unit under test.
 pub const MODELS: &[Spec] = &[
     leaf("fifo1", "gyre_fifo", &[("Depth", 1), ("Width", 8)]),
@@ -49,6 +76,10 @@ pub const MODELS: &[Spec] = &[
     leaf("arbiter6", "rr_arbiter", &[("N", 6)]),
     leaf("arbiter7", "rr_arbiter", &[("N", 7)]),
     leaf("arbiter8", "rr_arbiter", &[("N", 8)]),
+    leaf("lrs1", "lrs_arbiter", &[("N", 1)]),
+    leaf("lrs2", "lrs_arbiter", &[("N", 2)]),
+    leaf("lrs5", "lrs_arbiter", &[("N", 5)]),
+    leaf("lrs8", "lrs_arbiter", &[("N", 8)]),
     leaf("credits1", "credit_counter", &[("Max", 1)]),
     leaf("credits4", "credit_counter", &[("Max", 4)]),
     leaf("credits64", "credit_counter", &[("Max", 64)]),
@@ -71,7 +102,7 @@ pub const MODELS: &[Spec] = &[
         &[
             ("NDim", 1),
             ("FlitBytes", 8),
-            ("VcDepth", 16),
+            ("VcDepth", 7),
             ("InjDepth", 70),
         ],
     ),
@@ -80,22 +111,13 @@ pub const MODELS: &[Spec] = &[
         &[
             ("NDim", 2),
             ("FlitBytes", 32),
-            ("VcDepth", 6),
-            ("InjDepth", 17),
+            ("VcDepth", 4),
+            ("InjDepth", 2),
         ],
     ),
-    Spec {
-        name: "dma",
-        top: "gyre_dma",
-        parameters: &[
-            ("NDim", 1),
-            ("NInj", 8),
-            ("NRec", 4),
-            ("NSlot", 8),
-            ("NAxi", 2),
-            ("InjDepth", 70),
-        ],
-        folders: &["common", "dma"],
-    },
+    dma("dma1", &dma_parameters(1, 16, 2, 70)),
+    dma("dma1_flit8", &dma_parameters(1, 8, 1, 68)),
+    dma("dma2_flit32", &dma_parameters(2, 32, 2, 17)),
+    dma("dma3", &dma_parameters(3, 16, 2, 40)),
     leaf("route_probe", "route_probe", &[]),
 ];

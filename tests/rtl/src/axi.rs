@@ -32,6 +32,17 @@ struct Burst {
     bytes: Vec<(u64, u8)>,
 }
 
+/// A write that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// When, in cycles of the memory; it changed with the answer.
+    pub cycle: u64,
+    /// Address of the first byte written.
+    pub first: u64,
+    /// Address of the last byte written.
+    pub last: u64,
+}
+
 /// State of one master's channels.
 #[derive(Debug, Default)]
 struct Master {
@@ -92,8 +103,8 @@ pub struct Memory {
     pub read_errors: Vec<Range<u64>>,
     /// Writes that touch one of these are answered with an error and change nothing.
     pub write_errors: Vec<Range<u64>>,
-    /// Writes answered in the last cycle: first and last byte address and whether they changed memory.
-    pub written: Vec<(u64, u64, bool)>,
+    /// All writes answered so far, in order.
+    pub log: Vec<Written>,
 }
 
 impl Memory {
@@ -113,7 +124,7 @@ impl Memory {
             timing,
             read_errors: Vec::new(),
             write_errors: Vec::new(),
-            written: Vec::new(),
+            log: Vec::new(),
         }
     }
 
@@ -136,6 +147,13 @@ impl Memory {
         &self.bytes[addr as usize..addr as usize + len]
     }
 
+    /// Cycle of the last write that touched some of `len` bytes from `addr`; 0 if there was none.
+    pub fn last_write(&self, addr: u64, len: u64) -> u64 {
+        let touches = |write: &&Written| write.first < addr + len && addr <= write.last;
+        let last = self.log.iter().rev().find(touches);
+        last.map_or(0, |write| write.cycle)
+    }
+
     /// Whether no burst is under way.
     pub fn quiet(&self) -> bool {
         self.masters.iter().all(|master| {
@@ -151,7 +169,6 @@ impl Memory {
 
     /// Sets the unit's inputs for the next clock edge.
     pub fn drive(&mut self, unit: &mut Unit) {
-        self.written.clear();
         self.ready = [0; 3];
         let (mut r_valid, mut r_last, mut b_valid) = (0, 0, 0);
         for m in 0..self.masters.len() {
@@ -243,7 +260,11 @@ impl Memory {
                 self.bytes[addr as usize] = value;
             }
         }
-        self.written.push((first, last, !bad));
+        self.log.push(Written {
+            cycle: self.cycle,
+            first,
+            last,
+        });
         unit.set(self.ports.b[1], m, id);
         unit.set(self.ports.b[2], m, if bad { SLVERR } else { OKAY });
         true

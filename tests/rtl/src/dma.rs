@@ -1,24 +1,54 @@
-//! A ring of DMA engines: `gyre_dma` units with AXI memories, over a lossless network in Rust.
+//! A machine of DMA engines: `gyre_dma` units with AXI memories, over a lossless network in Rust.
 
 use std::collections::VecDeque;
 
-use gyre_layout::{Coord, ErrorReason};
+use gyre_layout::{Coord, ErrorReason, HEADER_BYTES, packet_bytes};
 
 use crate::axi::{Memory, Timing};
-use crate::packet::Flit;
-use crate::routes::pack;
+use crate::packet::{Assembler, Flit};
+use crate::routes::{Shape, pack, reference_route};
 use crate::{Failure, Port, Unit};
 
-/// Link paths of an engine of one dimension.
-pub const PATHS: usize = 2;
 /// Virtual-channel classes.
 pub const CLASSES: usize = 2;
-/// Bytes of a flit.
-pub const FLIT_BYTES: usize = 16;
-/// Flits of the injection buffers that the engine believes in.
-const INJ_DEPTH: usize = 70;
 /// Flits that wait before an engine's reception.
 const EJ_DEPTH: usize = 4;
+
+/// A Verilated engine of `build/models.rs`, with those of its parameters that its surroundings share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Name of the unit.
+    pub unit: &'static str,
+    /// Bytes of a flit.
+    pub flit_bytes: usize,
+    /// Flits of the injection buffers that the engine believes in.
+    pub inj_depth: usize,
+}
+
+/// One dimension, flits of 16 bytes, two masters.
+pub const DMA1: Model = Model {
+    unit: "dma1",
+    flit_bytes: 16,
+    inj_depth: 70,
+};
+/// One dimension, flits of 8 bytes, one master, injection buffers of one packet.
+pub const DMA1_FLIT8: Model = Model {
+    unit: "dma1_flit8",
+    flit_bytes: 8,
+    inj_depth: 68,
+};
+/// Two dimensions, flits of 32 bytes, two masters, injection buffers of one packet.
+pub const DMA2_FLIT32: Model = Model {
+    unit: "dma2_flit32",
+    flit_bytes: 32,
+    inj_depth: 17,
+};
+/// Three dimensions, flits of 16 bytes, two masters.
+pub const DMA3: Model = Model {
+    unit: "dma3",
+    flit_bytes: 16,
+    inj_depth: 40,
+};
 
 /// An engine, its memory or the traffic is in trouble.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,7 +108,11 @@ struct Ports {
     reg_err: Port,
     reg_rdata: Port,
     event: Port,
+    threshold: Port,
+    descriptor: Port,
     err: Port,
+    pkt_tx: Port,
+    pkt_rx: Port,
     idle: Port,
 }
 
@@ -104,14 +138,21 @@ impl Ports {
             reg_err: port("reg_err_o"),
             reg_rdata: port("reg_rdata_o"),
             event: port("event_o"),
+            threshold: port("irq_threshold_o"),
+            descriptor: port("irq_descriptor_o"),
             err: port("err_o"),
+            pkt_tx: port("pkt_tx_o"),
+            pkt_rx: port("pkt_rx_o"),
             idle: port("idle_o"),
         }
     }
 }
 
 /// Flit queues by path and class.
-type Queues = [[VecDeque<Flit>; CLASSES]; PATHS];
+type Queues = Vec<[VecDeque<Flit>; CLASSES]>;
+
+/// Where the flits of a packet come out: engine and path.
+type Exit = (usize, usize);
 
 /// An engine with what is attached to it.
 pub struct Engine {
@@ -119,19 +160,34 @@ pub struct Engine {
     /// Its memory.
     pub memory: Memory,
     injected: Queues,
+    assemblers: Vec<[Assembler; CLASSES]>,
     arriving: Queues,
+    /// Exit of the packet at the front of each injection buffer, from its head to its tail.
+    exits: Vec<[Option<Exit>; CLASSES]>,
+    /// Sender and path whose packet is arriving, from its head to its tail.
+    held_by: Vec<[Option<Exit>; CLASSES]>,
     credits: u64,
     /// Errors reported so far.
     pub reports: Vec<Report>,
     /// Pulses of each event so far.
     pub events: [u64; 64],
+    /// Pulses so far of the interrupt that a reception FIFO holds more than its threshold.
+    pub thresholds: u64,
+    /// Pulses so far of the interrupt that a descriptor completed.
+    pub descriptors: u64,
+    /// Packets sent so far, by kind.
+    pub sent: [u64; 8],
+    /// Packets accepted so far, by kind.
+    pub accepted: [u64; 8],
 }
 
 /// How a machine is made.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Engines in the ring, 1 to 3: each is a neighbour of each.
-    pub engines: usize,
+    /// What the engines are.
+    pub model: Model,
+    /// How many of them, and their coordinates.
+    pub shape: Shape,
     /// Bytes of each memory.
     pub memory: usize,
     /// How the memories answer.
@@ -140,9 +196,13 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// The ring of engines.
+/// The engines and what lies between them.
 pub struct Machine {
+    model: Model,
+    shape: Shape,
     ports: Ports,
+    /// Link paths of an engine.
+    paths: usize,
     /// The engines, by coordinate.
     pub engines: Vec<Engine>,
     rng: fastrand::Rng,
@@ -153,7 +213,23 @@ pub struct Machine {
     pub tap: Option<FlitTap>,
 }
 
-/// Coordinates of engine `index`.
+/// What is wrong with the form of a packet, if anything: its class, its number of flits, bytes that pad.
+fn bad_packet(bytes: &[u8], class: usize) -> Option<String> {
+    // Class: header bits 31:30. Length: header bits 77:68.
+    let vclass = usize::from(bytes[3] >> 6);
+    let len = (usize::from(bytes[8]) >> 4) | (usize::from(bytes[9] & 0x3f) << 4);
+    if vclass != class {
+        Some(format!("packet of class {vclass} in class {class}"))
+    } else if bytes.len() != packet_bytes(len) {
+        Some(format!("{} B for {len} B of payload", bytes.len()))
+    } else if bytes[HEADER_BYTES + len..].iter().any(|&byte| byte != 0) {
+        Some(format!("packet of {len} B padded with {bytes:02x?}"))
+    } else {
+        None
+    }
+}
+
+/// Coordinates of engine `index` of a machine of one dimension.
 pub fn coord(index: usize) -> Coord {
     Coord([index as u8, 0, 0, 0, 0])
 }
@@ -162,46 +238,75 @@ impl Machine {
     /// Engines that may run, with everything disabled.
     pub fn new(config: &Config) -> Self {
         let mut rng = fastrand::Rng::with_seed(config.seed);
-        let engines: Vec<Engine> = (0..config.engines)
-            .map(|_| {
-                let unit = Unit::new("dma", rng.u32(..));
+        let units: Vec<Unit> = (0..config.shape.nodes())
+            .map(|_| Unit::new(config.model.unit, rng.u32(..)))
+            .collect();
+        let ports = Ports::of(&units[0]);
+        let paths = ports.inj_ctl.elements;
+        let queues = || -> Queues { (0..paths).map(|_| Default::default()).collect() };
+        let engines = units
+            .into_iter()
+            .map(|unit| {
                 let memory = Memory::new(&unit, config.memory, config.timing.clone(), rng.u64(..));
                 Engine {
                     unit,
                     memory,
-                    injected: Default::default(),
-                    arriving: Default::default(),
+                    injected: queues(),
+                    assemblers: (0..paths).map(|_| Default::default()).collect(),
+                    arriving: queues(),
+                    exits: vec![[None; CLASSES]; paths],
+                    held_by: vec![[None; CLASSES]; paths],
                     credits: 0,
                     reports: Vec::new(),
                     events: [0; 64],
+                    thresholds: 0,
+                    descriptors: 0,
+                    sent: [0; 8],
+                    accepted: [0; 8],
                 }
             })
             .collect();
-        let ports = Ports::of(&engines[0].unit);
         let mut machine = Self {
+            model: config.model,
+            shape: config.shape.clone(),
             ports,
+            paths,
             engines,
             rng,
             cycle: 0,
             network: 1.0,
             tap: None,
         };
-        for engine in 0..config.engines {
+        for engine in 0..machine.engines.len() {
             machine.configure(engine, true, false);
         }
         machine
     }
 
+    /// Coordinates of an engine.
+    pub fn coord(&self, engine: usize) -> Coord {
+        Coord(self.shape.places()[engine])
+    }
+
+    /// The engine at some coordinates, if there is one.
+    pub fn engine_at(&self, coord: Coord) -> Option<usize> {
+        let inside = (coord.0.iter().zip(&self.shape.size)).all(|(c, size)| c < size);
+        inside.then(|| self.shape.index(&coord.0))
+    }
+
     /// Sets an engine's configuration.
     pub fn configure(&mut self, engine: usize, enable: bool, drain: bool) {
-        let sizes = [self.engines.len() as u8, 1, 1, 1, 1];
+        let place = self.shape.places()[engine];
+        let links = (0..self.paths)
+            .filter(|&port| self.shape.neighbour(&place, port as u8).is_some())
+            .fold(0, |mask, port| mask | 1u128 << port);
         // node_cfg_t from bit 0: drain, dma_enable, link_enable[10], ring[5], size[35], coord[30].
         let cfg = u128::from(drain)
             | u128::from(enable) << 1
-            | 3 << 2
-            | 1 << 12
-            | u128::from(pack(&sizes, 7)) << 17
-            | u128::from(pack(&coord(engine).0, 6)) << 52;
+            | links << 2
+            | u128::from(pack(&self.shape.ring.map(u8::from), 1)) << 12
+            | u128::from(pack(&self.shape.size, 7)) << 17
+            | u128::from(pack(&place, 6)) << 52;
         let unit = &mut self.engines[engine].unit;
         unit.set_u128(self.ports.cfg, 0, cfg);
     }
@@ -216,10 +321,25 @@ impl Machine {
         &mut self.rng
     }
 
-    /// The engine that path `path` of `engine` leads to: + to the next, - to the one before.
-    fn target(&self, engine: usize, path: usize) -> usize {
-        let count = self.engines.len();
-        (engine + if path == 0 { 1 } else { count - 1 }) % count
+    /// Where a packet comes out that `engine` injected by `path`, from its first flit.
+    fn exit(&self, engine: usize, path: usize, head: &Flit) -> Result<Exit, Trouble> {
+        let trouble = |text| Trouble::Injection(self.cycle, engine, text);
+        let dst = Coord::unpack(head.data[0]);
+        let target = self.engine_at(dst).ok_or_else(|| {
+            trouble(format!(
+                "path {path}: packet for {dst:?}, outside the machine"
+            ))
+        })?;
+        let route = reference_route(&self.shape, &self.coord(engine).0, &dst.0);
+        match (route.first(), route.last()) {
+            // What leaves a link by its + end arrives by its - end, and the reverse.
+            (Some(&first), Some(&last)) if usize::from(first) == path => {
+                Ok((target, usize::from(last ^ 1)))
+            }
+            _ => Err(trouble(format!(
+                "path {path}: packet for engine {target}, whose route is {route:?}"
+            ))),
+        }
     }
 
     /// One cycle of the whole machine.
@@ -227,7 +347,7 @@ impl Machine {
     /// # Errors
     /// [`Trouble`] if an assertion fails or a rule is broken.
     pub fn step(&mut self) -> Result<(), Trouble> {
-        self.move_flits();
+        self.move_flits()?;
         for index in 0..self.engines.len() {
             self.drive(index);
             let engine = &mut self.engines[index];
@@ -245,28 +365,41 @@ impl Machine {
         Ok(())
     }
 
-    /// Moves flits from the injection buffers over the links.
-    fn move_flits(&mut self) {
-        for index in 0..self.engines.len() {
-            for path in 0..PATHS {
-                let target = self.target(index, path);
-                for class in 0..CLASSES {
-                    // What leaves by + arrives by -, and the reverse.
-                    let room = self.engines[target].arriving[path ^ 1][class].len() < EJ_DEPTH;
-                    if !room || self.rng.f64() >= self.network {
-                        continue;
-                    }
-                    if let Some(flit) = self.engines[index].injected[path][class].pop_front() {
-                        self.engines[index].credits |= 1 << (path * CLASSES + class);
-                        let flits = match &mut self.tap {
-                            Some(tap) => tap(index, path, class, &flit),
-                            None => vec![flit],
-                        };
-                        self.engines[target].arriving[path ^ 1][class].extend(flits);
-                    }
-                }
+    /// Moves flits from the injection buffers to the engines where their packets come out. Packets that
+    /// come out by the same path and class follow each other whole.
+    fn move_flits(&mut self) -> Result<(), Trouble> {
+        let queues = self.engines.len() * self.paths * CLASSES;
+        // Somebody else is first in every cycle.
+        let first = self.cycle as usize % queues;
+        for queue in (first..queues).chain(0..first) {
+            let (index, path) = (queue / CLASSES / self.paths, queue / CLASSES % self.paths);
+            let class = queue % CLASSES;
+            let Some(&flit) = self.engines[index].injected[path][class].front() else {
+                continue;
+            };
+            let (target, exit) = match self.engines[index].exits[path][class] {
+                Some(exit) => exit,
+                None => self.exit(index, path, &flit)?,
+            };
+            let arrival = &self.engines[target];
+            let room = arrival.arriving[exit][class].len() < EJ_DEPTH;
+            let free = arrival.held_by[exit][class].is_none_or(|holder| holder == (index, path));
+            if !room || !free || self.rng.f64() >= self.network {
+                continue;
             }
+            let sender = &mut self.engines[index];
+            sender.injected[path][class].pop_front();
+            sender.credits |= 1 << (path * CLASSES + class);
+            sender.exits[path][class] = (!flit.tail).then_some((target, exit));
+            let flits = match &mut self.tap {
+                Some(tap) => tap(index, path, class, &flit),
+                None => vec![flit],
+            };
+            let arrival = &mut self.engines[target];
+            arrival.arriving[exit][class].extend(flits);
+            arrival.held_by[exit][class] = (!flit.tail).then_some((index, path));
         }
+        Ok(())
     }
 
     fn drive(&mut self, index: usize) {
@@ -276,11 +409,15 @@ impl Machine {
         let unit = &mut engine.unit;
         unit.set(ports.inj_credit, 0, std::mem::take(&mut engine.credits));
         let mut valid = 0;
-        for queue in 0..PATHS * CLASSES {
+        for queue in 0..self.paths * CLASSES {
             if let Some(flit) = engine.arriving[queue / CLASSES][queue % CLASSES].front() {
                 valid |= 1 << queue;
                 unit.set(ports.ej_ctl, queue, flit.ctl());
-                unit.set_wide(ports.ej_data, queue, &flit.data[..FLIT_BYTES / 4]);
+                unit.set_wide(
+                    ports.ej_data,
+                    queue,
+                    &flit.data[..self.model.flit_bytes / 4],
+                );
             }
         }
         unit.set(ports.ej_valid, 0, valid);
@@ -289,7 +426,7 @@ impl Machine {
     fn take_arriving(&mut self, index: usize) {
         let engine = &mut self.engines[index];
         let ready = engine.unit.get(self.ports.ej_ready, 0);
-        for queue in 0..PATHS * CLASSES {
+        for queue in 0..self.paths * CLASSES {
             if ready >> queue & 1 != 0 {
                 engine.arriving[queue / CLASSES][queue % CLASSES].pop_front();
             }
@@ -301,12 +438,23 @@ impl Machine {
         let engine = &mut self.engines[index];
         let valid = engine.unit.get(ports.inj_valid, 0);
         let classes = engine.unit.get(ports.inj_class, 0);
-        for path in (0..PATHS).filter(|path| valid >> path & 1 != 0) {
+        for path in (0..self.paths).filter(|path| valid >> path & 1 != 0) {
             let ctl = engine.unit.get(ports.inj_ctl, path);
             let flit = Flit::from_ctl(ctl, &engine.unit.get_wide(ports.inj_data, path));
-            let queue = &mut engine.injected[path][(classes >> path & 1) as usize];
+            let class = (classes >> path & 1) as usize;
+            let assembled = engine.assemblers[path][class].push(&flit, self.model.flit_bytes);
+            let wrong = match assembled {
+                Ok(Some(packet)) => bad_packet(&packet.bytes, class),
+                Ok(None) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(text) = wrong {
+                let text = format!("path {path}: {text}");
+                return Err(Trouble::Injection(self.cycle, index, text));
+            }
+            let queue = &mut engine.injected[path][class];
             queue.push_back(flit);
-            if queue.len() > INJ_DEPTH {
+            if queue.len() > self.model.inj_depth {
                 let text = format!("path {path}: flit without credit");
                 return Err(Trouble::Injection(self.cycle, index, text));
             }
@@ -421,6 +569,13 @@ impl Engine {
         let events = self.unit.get(ports.event, 0);
         for (bit, count) in self.events.iter_mut().enumerate() {
             *count += events >> bit & 1;
+        }
+        let pulses = |port| self.unit.get(port, 0);
+        self.thresholds += pulses(ports.threshold);
+        self.descriptors += pulses(ports.descriptor);
+        for kind in 0..8 {
+            self.sent[kind] += pulses(ports.pkt_tx) >> kind & 1;
+            self.accepted[kind] += pulses(ports.pkt_rx) >> kind & 1;
         }
         let err = self.unit.get_u128(ports.err, 0);
         if err >> 82 & 1 != 0 {

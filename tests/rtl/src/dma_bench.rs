@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gyre_layout::{
-    CounterRef, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES,
+    Coord, CounterRef, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES,
     Source, VClass, packet_bytes,
 };
 
 use crate::axi::Timing;
-use crate::dma::{Config, Machine, Trouble, coord};
+use crate::dma::{Config, DMA1, Machine, Model, Trouble};
+use crate::routes::Shape;
 
-/// Bytes of each ring.
+/// Bytes of each ring of a machine that is not told otherwise.
 pub const RING: u64 = 4096;
 /// Injection FIFOs of an engine.
 pub const INJECTION_FIFOS: usize = 8;
@@ -23,9 +24,9 @@ pub const RECEPTION_FIFOS: usize = 4;
 
 /// Bytes of each memory.
 const MEMORY: usize = 0x20_0000;
-/// Ring of injection FIFO f at `INJECTION + f * RING`.
+/// Ring of injection FIFO f at `INJECTION` + f rings.
 pub const INJECTION: u64 = 0;
-/// Ring of reception FIFO f at `RECEPTION + f * RING`.
+/// Ring of reception FIFO f at `RECEPTION` + f rings.
 pub const RECEPTION: u64 = 0x1_0000;
 /// Byte counters.
 pub const COUNTERS: u64 = 0x2_0000;
@@ -94,8 +95,12 @@ pub mod reg {
     pub const CTRL: u64 = 0x20;
     /// State.
     pub const STATUS: u64 = 0x28;
-    /// Descriptors completed.
+    /// Injection FIFO: descriptors completed.
     pub const COUNT: u64 = 0x30;
+    /// Reception FIFO: level above which its interrupt comes.
+    pub const THRESHOLD: u64 = 0x30;
+    /// Highest level.
+    pub const HIGHWATER: u64 = 0x38;
 }
 
 /// A packet that a reception FIFO must get.
@@ -117,10 +122,42 @@ struct Landing {
     counter: Option<(usize, u64)>,
 }
 
+/// How a bench is made.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What the engines are.
+    pub model: Model,
+    /// How many of them, and their coordinates.
+    pub shape: Shape,
+    /// Bytes of each ring, 4 or 8 KiB.
+    pub ring: u64,
+    /// How the memories answer.
+    pub timing: Timing,
+    /// Of everything random.
+    pub seed: u64,
+}
+
+impl Setup {
+    /// Engines of one dimension in a ring, with rings of [`RING`] bytes.
+    pub fn ring(engines: usize, timing: Timing, seed: u64) -> Self {
+        Self {
+            model: DMA1,
+            shape: Shape::new(&[(engines as u8, true)]),
+            ring: RING,
+            timing,
+            seed,
+        }
+    }
+}
+
 /// The machine under test with its software: fills injection FIFOs, empties reception FIFOs, judges.
 pub struct Bench {
     /// The engines.
     pub machine: Machine,
+    /// Bytes of each ring.
+    ring: u64,
+    /// What [`SOURCE`] holds, by engine.
+    sources: Vec<Vec<u8>>,
     /// Descriptors not posted yet, by engine and FIFO.
     waiting: Vec<Vec<VecDeque<[u8; DESCRIPTOR_BYTES]>>>,
     /// Descriptors posted, by engine and FIFO.
@@ -145,34 +182,59 @@ pub struct Bench {
     pub parked: Vec<(usize, usize)>,
 }
 
+/// The value, for tests.
+///
+/// # Panics
+/// With the trouble, if there is any.
+pub fn ok<T>(result: Result<T, Trouble>) -> T {
+    result.unwrap_or_else(|trouble| panic!("{trouble}"))
+}
+
+/// Engines of [`Setup::ring`] with memories of moderate, varying latency.
+///
+/// # Panics
+/// If they do not come up.
+pub fn bench(engines: usize, seed: u64) -> Bench {
+    let timing = Timing {
+        read: 5..40,
+        write: 5..60,
+        willing: 0.9,
+    };
+    ok(Bench::new(&Setup::ring(engines, timing, seed)))
+}
+
 impl Bench {
     /// Engines brought up: FIFOs enabled, slots set, random bytes to send.
     ///
     /// # Errors
     /// [`Trouble`] of the bring-up.
-    pub fn new(engines: usize, timing: Timing, seed: u64) -> Result<Self, Trouble> {
+    pub fn new(setup: &Setup) -> Result<Self, Trouble> {
+        let (engines, ring_bytes) = (setup.shape.nodes(), setup.ring);
         let mut machine = Machine::new(&Config {
-            engines,
+            model: setup.model,
+            shape: setup.shape.clone(),
             memory: MEMORY,
-            timing,
-            seed,
+            timing: setup.timing.clone(),
+            seed: setup.seed,
         });
+        let mut sources = Vec::new();
         for engine in 0..engines {
             let mut bytes = vec![0; SOURCE_BYTES as usize];
             machine.rng().fill(&mut bytes);
             machine.engines[engine].memory.poke(SOURCE, &bytes);
+            sources.push(bytes);
             for f in 0..=REMOTE_FIFO {
-                let ring = INJECTION + f as u64 * RING;
+                let ring = INJECTION + f as u64 * ring_bytes;
                 machine.write(engine, reg::injection(f, reg::BASE), ring)?;
-                machine.write(engine, reg::injection(f, reg::SIZE), RING)?;
+                machine.write(engine, reg::injection(f, reg::SIZE), ring_bytes)?;
                 let ctrl = if f == REMOTE_FIFO { 0b11 } else { 0b01 };
                 machine.write(engine, reg::injection(f, reg::CTRL), ctrl | 1 << 8)?;
             }
             // The last reception FIFO stays disabled.
             for f in 0..RECEPTION_FIFOS - 1 {
-                let ring = RECEPTION + f as u64 * RING;
+                let ring = RECEPTION + f as u64 * ring_bytes;
                 machine.write(engine, reg::reception(f, reg::BASE), ring)?;
-                machine.write(engine, reg::reception(f, reg::SIZE), RING)?;
+                machine.write(engine, reg::reception(f, reg::SIZE), ring_bytes)?;
                 machine.write(engine, reg::reception(f, reg::CTRL), 1)?;
             }
             // Limit; valid, read, write, atomic, remote read, owner from bit 8.
@@ -194,6 +256,8 @@ impl Bench {
         }
         Ok(Self {
             machine,
+            ring: ring_bytes,
+            sources,
             waiting: vec![vec![VecDeque::new(); INJECTION_FIFOS]; engines],
             posted: vec![vec![0; INJECTION_FIFOS]; engines],
             skipped: vec![vec![0; INJECTION_FIFOS]; engines],
@@ -246,12 +310,18 @@ impl Bench {
     }
 
     /// Sends a message of `length` bytes to a reception FIFO.
-    pub fn send(&mut self, (engine, fifo): (usize, usize), (to, rec): (usize, usize), length: u32) {
+    /// Returns its message id.
+    pub fn send(
+        &mut self,
+        (engine, fifo): (usize, usize),
+        (to, rec): (usize, usize),
+        length: u32,
+    ) -> u32 {
         let source = self.source(slot::SOURCE, length);
         let message = self.next_message;
         self.next_message += 1;
         let flow = (engine as u32) << 8 | fifo as u32;
-        let descriptor = Descriptor::memory_fifo(coord(to), source, rec as u16)
+        let descriptor = Descriptor::memory_fifo(self.machine.coord(to), source, rec as u16)
             .with_software(flow, message)
             .with_message_id(message);
         let payload = self.payload(engine, source);
@@ -260,9 +330,9 @@ impl Bench {
         for index in 0..packets {
             let part = &payload[index * step..payload.len().min((index + 1) * step)];
             let header = Header {
-                dst: coord(to),
+                dst: self.machine.coord(to),
                 vclass: VClass::Request,
-                src: coord(engine),
+                src: self.machine.coord(engine),
                 deposit: false,
                 dynamic_route: false,
                 kind: Kind::MemFifo,
@@ -284,27 +354,33 @@ impl Bench {
             flow.push_back(Expected { bytes });
         }
         self.post(engine, fifo, &descriptor);
+        message
     }
 
     /// A place for `length` bytes at engine `to`, after a random gap, so that all alignments occur.
     fn place(&mut self, to: usize, length: u32) -> u64 {
         let gap = self.machine.rng().u64(0..80);
-        let offset = self.next_target[to] + gap;
+        self.place_at(to, length, self.next_target[to] + gap)
+    }
+
+    fn place_at(&mut self, to: usize, length: u32, offset: u64) -> u64 {
         self.next_target[to] = offset + u64::from(length);
         assert!(self.next_target[to] < 0xe_0000, "test puts too much");
         offset
     }
 
-    /// Puts `length` bytes into the memory of `to`, and lowers its counter `counter`, if any.
+    /// Puts `source` to `offset` in the memory of `to`, and lowers its counter `counter`, if any.
     fn put_descriptor(
         &mut self,
         from: usize,
-        to: usize,
+        (to, offset): (usize, u64),
         source: Source,
         counter: Option<u32>,
     ) -> Descriptor {
-        let offset = self.place(to, source.length);
-        let mut descriptor = Descriptor::put(coord(to), source, slot::TARGET, offset);
+        let message = self.next_message;
+        self.next_message += 1;
+        let mut descriptor = Descriptor::put(self.machine.coord(to), source, slot::TARGET, offset)
+            .with_message_id(message);
         let length = u64::from(source.length);
         if let Some(index) = counter {
             descriptor = descriptor.with_counter(CounterRef {
@@ -327,28 +403,69 @@ impl Bench {
         descriptor
     }
 
-    /// Puts `length` bytes into the memory of `to`. Counters are to be used before anything runs.
+    /// Puts `length` bytes into the memory of `to`. Counters are to be used before anything runs. Returns
+    /// its message id.
     pub fn put(
         &mut self,
         (engine, fifo): (usize, usize),
         to: usize,
         length: u32,
         counter: Option<u32>,
-    ) {
+    ) -> u32 {
         let source = self.source(slot::SOURCE, length);
-        let descriptor = self.put_descriptor(engine, to, source, counter);
+        let offset = self.place(to, length);
+        let descriptor = self.put_descriptor(engine, (to, offset), source, counter);
         self.post(engine, fifo, &descriptor);
+        descriptor.msg_id
     }
 
     /// Puts the bytes of `source` into the memory of `to`.
     pub fn put_from(&mut self, (engine, fifo): (usize, usize), to: usize, source: Source) {
-        let descriptor = self.put_descriptor(engine, to, source, None);
+        let offset = self.place(to, source.length);
+        let descriptor = self.put_descriptor(engine, (to, offset), source, None);
+        self.post(engine, fifo, &descriptor);
+    }
+
+    /// Puts the bytes of `source` into the memory of `to`, to the next free address that is `residue`
+    /// modulo `modulus`.
+    pub fn put_aligned(
+        &mut self,
+        (engine, fifo): (usize, usize),
+        to: usize,
+        source: Source,
+        (modulus, residue): (u64, u64),
+    ) {
+        let next = SLOT_BASE[usize::from(slot::TARGET)] + self.next_target[to];
+        let gap = (residue + modulus - next % modulus) % modulus;
+        let offset = self.place_at(to, source.length, self.next_target[to] + gap);
+        let descriptor = self.put_descriptor(engine, (to, offset), source, None);
         self.post(engine, fifo, &descriptor);
     }
 
     /// Notes that software skipped a descriptor, which will not count as completed.
     pub fn skipped(&mut self, engine: usize, fifo: usize) {
         self.skipped[engine][fifo] += 1;
+    }
+
+    /// Enables an injection FIFO anew, with what it has not completed queued again from the start of
+    /// its ring.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the register accesses.
+    pub fn restart(&mut self, engine: usize, fifo: usize) -> Result<(), Trouble> {
+        let count = self
+            .machine
+            .read(engine, reg::injection(fifo, reg::COUNT))?;
+        let ring = INJECTION + fifo as u64 * self.ring;
+        for index in (count..std::mem::take(&mut self.posted[engine][fifo])).rev() {
+            let at = index * DESCRIPTOR_BYTES as u64 % self.ring;
+            let memory = &self.machine.engines[engine].memory;
+            let mut bytes = [0; DESCRIPTOR_BYTES];
+            bytes.copy_from_slice(memory.peek(ring + at, DESCRIPTOR_BYTES));
+            self.waiting[engine][fifo].push_front(bytes);
+        }
+        let ctrl = reg::injection(fifo, reg::CTRL);
+        self.machine.write(engine, ctrl, 1 | 1 << 8)
     }
 
     /// Leaves a reception FIFO alone, since it is halted.
@@ -368,7 +485,8 @@ impl Bench {
             .iter()
             .map(|&length| {
                 let source = self.source(slot::GRANTED, length);
-                self.put_descriptor(to, engine, source, counter)
+                let offset = self.place(engine, length);
+                self.put_descriptor(to, (engine, offset), source, counter)
             })
             .collect();
         self.request(engine, fifo, to, &descriptors);
@@ -395,7 +513,7 @@ impl Bench {
             offset,
             length: length as u32,
         };
-        let get = Descriptor::remote_get(coord(to), source, REMOTE_FIFO as u16);
+        let get = Descriptor::remote_get(self.machine.coord(to), source, REMOTE_FIFO as u16);
         self.post(engine, fifo, &get);
     }
 
@@ -403,13 +521,13 @@ impl Bench {
     fn fill(&mut self, engine: usize, fifo: usize) -> Result<(), Trouble> {
         let head = self.machine.read(engine, reg::injection(fifo, reg::HEAD))?;
         let posted = self.posted[engine][fifo];
-        let room = RING / DESCRIPTOR_BYTES as u64 - (posted - head / DESCRIPTOR_BYTES as u64);
+        let room = self.ring / DESCRIPTOR_BYTES as u64 - (posted - head / DESCRIPTOR_BYTES as u64);
         let count = room.min(self.waiting[engine][fifo].len() as u64);
         let some = self.machine.rng().u64(0..=count);
         for index in posted..posted + some {
             if let Some(bytes) = self.waiting[engine][fifo].pop_front() {
-                let at = index * DESCRIPTOR_BYTES as u64 % RING;
-                let ring = INJECTION + fifo as u64 * RING;
+                let at = index * DESCRIPTOR_BYTES as u64 % self.ring;
+                let ring = INJECTION + fifo as u64 * self.ring;
                 self.machine.engines[engine].memory.poke(ring + at, &bytes);
             }
         }
@@ -426,38 +544,55 @@ impl Bench {
     /// Judges every packet that a reception FIFO has committed, and gives its space back.
     fn drain(&mut self, engine: usize, fifo: usize) -> Result<(), Trouble> {
         let tail = self.machine.read(engine, reg::reception(fifo, reg::TAIL))?;
-        let mut at = self.taken[engine][fifo];
-        if at == tail {
+        if self.taken[engine][fifo] == tail {
             return Ok(());
         }
-        while at < tail {
-            let header = self.ring_bytes(engine, fifo, at, HEADER_BYTES);
-            // Length: header bits 77:68.
-            let len = (usize::from(header[8]) >> 4) | (usize::from(header[9] & 0x3f) << 4);
-            let bytes = self.ring_bytes(engine, fifo, at, packet_bytes(len));
-            self.judge(engine, fifo, &bytes)?;
-            at += bytes.len() as u64;
+        while self.taken[engine][fifo] < tail {
+            self.judge_next(engine, fifo)?;
         }
+        let at = self.taken[engine][fifo];
         if at != tail {
             let text =
                 format!("engine {engine} reception FIFO {fifo}: TAIL {tail} inside a packet");
             return Err(self.wrong(text));
         }
-        self.taken[engine][fifo] = at;
         self.machine
             .write(engine, reg::reception(fifo, reg::HEAD), at)
     }
 
+    /// Judges the oldest packet of a reception FIFO and gives its space back.
+    ///
+    /// # Errors
+    /// [`Trouble`] if it is not the expected one.
+    pub fn take_one(&mut self, engine: usize, fifo: usize) -> Result<(), Trouble> {
+        self.judge_next(engine, fifo)?;
+        let at = self.taken[engine][fifo];
+        self.machine
+            .write(engine, reg::reception(fifo, reg::HEAD), at)
+    }
+
+    fn judge_next(&mut self, engine: usize, fifo: usize) -> Result<(), Trouble> {
+        let at = self.taken[engine][fifo];
+        let header = self.ring_bytes(engine, fifo, at, HEADER_BYTES);
+        // Length: header bits 77:68.
+        let len = (usize::from(header[8]) >> 4) | (usize::from(header[9] & 0x3f) << 4);
+        let bytes = self.ring_bytes(engine, fifo, at, packet_bytes(len));
+        self.taken[engine][fifo] += bytes.len() as u64;
+        self.judge(engine, fifo, &bytes)
+    }
+
     fn ring_bytes(&self, engine: usize, fifo: usize, at: u64, len: usize) -> Vec<u8> {
-        let ring = RECEPTION + fifo as u64 * RING;
+        let ring = RECEPTION + fifo as u64 * self.ring;
         let memory = &self.machine.engines[engine].memory;
         (at..at + len as u64)
-            .map(|at| memory.bytes[(ring + at % RING) as usize])
+            .map(|at| memory.bytes[(ring + at % self.ring) as usize])
             .collect()
     }
 
     fn judge(&mut self, engine: usize, fifo: usize, bytes: &[u8]) -> Result<(), Trouble> {
-        let source = usize::from(bytes[4] & 0x3f);
+        let packed = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        let source = self.machine.engine_at(Coord::unpack(packed));
+        let source = source.unwrap_or(usize::MAX);
         let from = usize::from(bytes[24]);
         let flow = self.flows.get_mut(&(source, from, engine, fifo));
         let Some(expected) = flow.and_then(VecDeque::pop_front) else {
@@ -557,6 +692,23 @@ impl Bench {
         )))
     }
 
+    /// A counter came to rest only after the last byte of every put that it counts.
+    fn check_order(&self, landing: &Landing) -> Result<(), Trouble> {
+        let (Some((_, counter)), false) = (landing.counter, landing.bytes.is_empty()) else {
+            return Ok(());
+        };
+        let memory = &self.machine.engines[landing.engine].memory;
+        let data = memory.last_write(landing.addr, landing.bytes.len() as u64);
+        let counted = memory.last_write(counter, 8);
+        if counted > data {
+            return Ok(());
+        }
+        Err(self.wrong(format!(
+            "engine {}: counter {counter:#x} was written in cycle {counted}, a byte of its put at {:#x} in {data}",
+            landing.engine, landing.addr
+        )))
+    }
+
     fn done(&mut self) -> Result<bool, Trouble> {
         if self.flows.values().any(|flow| !flow.is_empty()) {
             return Ok(false);
@@ -583,6 +735,7 @@ impl Bench {
     fn compare(&self) -> Result<(), Trouble> {
         for landing in &self.landings {
             self.check_landing(landing)?;
+            self.check_order(landing)?;
         }
         for (index, engine) in self.machine.engines.iter().enumerate() {
             let mut expected = vec![0; MEMORY - TARGET as usize];
@@ -598,6 +751,10 @@ impl Bench {
             if let Some(at) = (0..expected.len()).find(|&at| found[at] != expected[at]) {
                 let addr = TARGET + at as u64;
                 return Err(self.wrong(format!("engine {index}: stray byte at {addr:#x}")));
+            }
+            let sources = engine.memory.peek(SOURCE, SOURCE_BYTES as usize);
+            if sources != self.sources[index] {
+                return Err(self.wrong(format!("engine {index}: what it sends from has changed")));
             }
             let counters = engine.memory.peek(COUNTERS, 0x1000);
             if let Some(at) = counters.iter().position(|&byte| byte != 0) {

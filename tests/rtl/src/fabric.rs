@@ -1,11 +1,11 @@
 //! A machine of Verilated `gyre_network` units, wired in Rust, under raw traffic.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use gyre_layout::ErrorReason;
 
 use crate::packet::{Assembler, Flit, FramingError, MAX_FLIT_WORDS, Packet};
-use crate::routes::{Place, Shape, pack, reference_route};
+use crate::routes::{Channel, Place, RtlRouter, Shape, follow, pack, reference_route};
 use crate::scoreboard::{Discrepancy, Scoreboard};
 use crate::{Failure, Port, Unit};
 
@@ -45,6 +45,12 @@ pub enum Trouble {
     /// A packet by an ejection path that is not its last link.
     #[error("packet {0} ejected by path {1}, its last link is {2}")]
     Path(u32, usize, usize),
+    /// A packet on a virtual channel that is not on its way: class, then sending node, port, dateline.
+    #[error("packet {0} of class {1} on channel {2:?} of class {3}")]
+    Channel(u32, usize, Channel, usize),
+    /// The counters of flits differ from what was on the links.
+    #[error("cycle {0}: performance outputs told of {1} flits, {2} were on links")]
+    Performance(u64, u64, u64),
     /// Packets that do not come.
     #[error("cycle {cycle}: packets {missing:?} have not arrived")]
     Stuck {
@@ -135,6 +141,9 @@ struct Ports {
     ej_ctl: Port,
     ej_data: Port,
     state: Port,
+    perf_flit: Port,
+    perf_vc: Port,
+    perf_stall: Port,
     err: Port,
     idle: Port,
 }
@@ -161,6 +170,9 @@ impl Ports {
             ej_ctl: port("ej_ctl_o"),
             ej_data: port("ej_data_o"),
             state: port("link_state_o"),
+            perf_flit: port("perf_flit_o"),
+            perf_vc: port("perf_vc_o"),
+            perf_stall: port("perf_stall_o"),
             err: port("err_o"),
             idle: port("idle_o"),
         }
@@ -190,6 +202,9 @@ pub struct Fabric {
     wires: Vec<Vec<VecDeque<Word>>>,
     /// Receiving node of each wire.
     targets: Vec<Vec<Option<usize>>>,
+    /// The virtual channels that each packet takes, and its class.
+    channels: BTreeMap<u32, (usize, Vec<Channel>)>,
+    router: RtlRouter,
     rng: fastrand::Rng,
     cycle: u64,
     next_id: u32,
@@ -204,7 +219,11 @@ pub struct Fabric {
     /// Errors reported so far.
     pub reports: Vec<Report>,
     /// Flits that were on links.
-    pub link_flits: u64,
+    link_flits: u64,
+    /// Those that the performance outputs told of, with the right virtual channel.
+    counted_flits: u64,
+    /// Cycles in which a flit waited for credit, summed over the outputs.
+    pub stalls: u64,
     /// Cycle in which the last packet came out whole.
     pub last_delivery: u64,
 }
@@ -248,6 +267,8 @@ impl Fabric {
             nodes,
             wires,
             targets,
+            channels: BTreeMap::new(),
+            router: RtlRouter::default(),
             rng,
             cycle: 0,
             next_id: 1,
@@ -257,6 +278,8 @@ impl Fabric {
             scoreboard: Scoreboard::default(),
             reports: Vec::new(),
             link_flits: 0,
+            counted_flits: 0,
+            stalls: 0,
             last_delivery: 0,
             config,
         };
@@ -375,6 +398,9 @@ impl Fabric {
         let places = shape.places();
         let route = reference_route(shape, &places[src], &places[dst]);
         let path = usize::from(*route.first().expect("packets to oneself use no link"));
+        let channels = follow(&mut self.router, shape, &places[src], &places[dst]);
+        let channels = channels.expect("every pair has a route");
+        self.channels.insert(id, (class, channels));
         self.nodes[src].queues[path][class].extend(packet.flits(self.config.flit_bytes));
         self.scoreboard.sent(packet);
         id
@@ -400,7 +426,7 @@ impl Fabric {
             ticked.map_err(|failure| Trouble::Assertion(node, failure))?;
         }
         for node in 0..self.nodes.len() {
-            self.outputs(node);
+            self.outputs(node)?;
         }
         self.cycle += 1;
         Ok(())
@@ -515,9 +541,12 @@ impl Fabric {
     }
 
     /// What a node puts on its links, the credits it returns and the errors it reports.
-    fn outputs(&mut self, index: usize) {
+    fn outputs(&mut self, index: usize) -> Result<(), Trouble> {
         let node = &mut self.nodes[index];
         let unit = &node.unit;
+        let counted = unit.get(self.ports.perf_flit, 0);
+        let counted_vc = unit.get(self.ports.perf_vc, 0);
+        self.stalls += u64::from(unit.get(self.ports.perf_stall, 0).count_ones());
         for port in 0..self.p {
             let mut word = Word {
                 ctl: unit.get(self.ports.link_ctl_o, port) as u32,
@@ -528,6 +557,19 @@ impl Fabric {
                 word.data[..data.len()].copy_from_slice(&data);
                 word.dbg = unit.get(self.ports.link_dbg_o, port) as u32;
                 self.link_flits += 1;
+                let vc = word.ctl >> 3 & 7;
+                let vc_counted = (counted_vc >> (3 * port)) as u32 & 7;
+                self.counted_flits += u64::from(counted >> port & 1 != 0 && vc_counted == vc);
+                let channel = (index, port as u8, vc & 1 != 0);
+                let queue = vc as usize / 2;
+                if word.ctl >> 6 & 1 != 0
+                    && let Some((class, channels)) = self.channels.get(&word.dbg)
+                    && (*class != queue || !channels.contains(&channel))
+                {
+                    return Err(Trouble::Channel(word.dbg, *class, channel, queue));
+                }
+            } else if counted >> port & 1 != 0 {
+                self.counted_flits += 1;
             }
             if let Some(tap) = &mut self.wire_tap {
                 tap(self.cycle, index, port, &mut word);
@@ -554,6 +596,7 @@ impl Fabric {
                 place: (err >> 64 & 0x3ff) as u16,
             });
         }
+        Ok(())
     }
 
     /// Whether nothing waits for injection.
@@ -595,6 +638,10 @@ impl Fabric {
                 place,
             } = *report;
             return Err(Trouble::Report(cycle, node, reason, place));
+        }
+        if self.counted_flits != self.link_flits {
+            let (counted, flits) = (self.counted_flits, self.link_flits);
+            return Err(Trouble::Performance(self.cycle, counted, flits));
         }
         self.settle(100)
     }

@@ -3,12 +3,14 @@
 //! - [`Unit`] is any unit of `build/models.rs`.
 //! - [`dma`] is a few DMA engines over a network in Rust, with [`axi`] memories.
 //! - [`fabric`] is a machine of routers under raw traffic, judged by [`scoreboard`].
+//! - [`link_check`] computes the check bits of links.
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
 
 pub mod axi;
 pub mod dma;
 pub mod dma_bench;
 pub mod fabric;
+pub mod link_check;
 pub mod packet;
 pub mod routes;
 pub mod scoreboard;

@@ -1,37 +1,19 @@
-//! DMA engines in loop-back and among each other: messages, rights, errors, visibility (HW-1).
+//! DMA engines in loop-back and among each other: messages, rings, turns, visibility (HW-1).
 
-use std::ops::Range;
+use std::cell::RefCell;
+use std::rc::Rc;
 
-use gyre_layout::{
-    CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Kind, Source,
-};
+use gyre_layout::{Descriptor, Source};
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::cases;
-use gyre_rtl_tests::dma::{FLIT_BYTES, Trouble, coord};
+use gyre_rtl_tests::dma::{DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Model, Trouble, coord};
 use gyre_rtl_tests::dma_bench::{
-    Bench, COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, SOURCE,
-    TARGET, reg, slot,
+    Bench, COUNTERS, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET, bench, ok, reg,
+    slot,
 };
-use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit, Packet};
+use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
 use gyre_rtl_tests::routes::Shape;
 use proptest::prelude::*;
-
-fn timing(read: Range<u64>, write: Range<u64>, willing: f64) -> Timing {
-    Timing {
-        read,
-        write,
-        willing,
-    }
-}
-
-/// A bench with a memory of moderate, varying latency.
-fn bench(engines: usize, seed: u64) -> Bench {
-    ok(Bench::new(engines, timing(5..40, 5..60, 0.9), seed))
-}
-
-fn ok<T>(result: Result<T, Trouble>) -> T {
-    result.unwrap_or_else(|trouble| panic!("{trouble}"))
-}
 
 /// Random messages of all kinds between all engines, each engine to itself included.
 fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
@@ -50,7 +32,9 @@ fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
                 let rec = rng.usize(0..3);
                 bench.send(from, (to, rec), length);
             }
-            4..8 => bench.put(from, to, length, counter),
+            4..8 => {
+                bench.put(from, to, length, counter);
+            }
             _ => {
                 let lengths: Vec<u32> = (0..rng.usize(1..=8)).map(|_| rng.u32(0..900)).collect();
                 bench.get(from, to, &lengths, counter);
@@ -59,12 +43,29 @@ fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
     }
 }
 
+/// Engines of one, two and three dimensions, of flits of 8, 16 and 32 bytes, in rings and lines.
+const MACHINES: &[(Model, &[(u8, bool)])] = &[
+    (DMA1, &[(1, true)]),
+    (DMA1, &[(2, true)]),
+    (DMA1, &[(3, true)]),
+    (DMA1_FLIT8, &[(2, false)]),
+    (DMA1_FLIT8, &[(4, true)]),
+    (DMA2_FLIT32, &[(2, true), (2, true)]),
+    (DMA2_FLIT32, &[(1, true), (3, true)]),
+    (DMA2_FLIT32, &[(3, false), (2, true)]),
+    (DMA3, &[(1, true), (1, true), (1, true)]),
+    (DMA3, &[(2, true), (2, true), (2, true)]),
+    (DMA3, &[(3, true), (2, false), (1, true)]),
+    (DMA3, &[(1, false), (1, true), (4, false)]),
+];
+
 proptest! {
-    #![proptest_config(cases(14))]
+    #![proptest_config(cases(48))]
     #[test]
     fn hw1_random_messages_of_all_kinds_arrive_whole_and_are_visible_in_order(
-        engines in 1usize..=3,
-        messages in 1usize..120,
+        (model, dims) in prop::sample::select(MACHINES),
+        messages in 1usize..160,
+        ring in prop::sample::select(&[4096u64, 8192]),
         read in 1u64..80,
         write in 1u64..120,
         willing in 0.3f64..=1.0,
@@ -72,33 +73,160 @@ proptest! {
         receive in 0.05f64..=1.0,
         seed: u64,
     ) {
-        let mut bench = ok(Bench::new(engines, timing(0..read, 0..write, willing), seed));
+        let shape = Shape::new(dims);
+        let engines = shape.nodes();
+        let timing = Timing { read: 0..read, write: 0..write, willing };
+        let mut bench = ok(Bench::new(&Setup { model, shape, ring, timing, seed }));
         bench.machine.network = network;
         bench.receive = receive;
         random_messages(&mut bench, engines, messages);
         let run = bench.finish(400_000);
         prop_assert!(run.is_ok(), "{}", run.unwrap_err());
+        let (mut sent, mut accepted) = ([0; 8], [0; 8]);
         for (index, engine) in bench.machine.engines.iter().enumerate() {
             prop_assert!(engine.reports.is_empty(), "engine {}: {:?}", index, engine.reports);
             prop_assert_eq!(engine.events[48], bench.counters_of(index));
+            for kind in 0..8 {
+                sent[kind] += engine.sent[kind];
+                accepted[kind] += engine.accepted[kind];
+            }
         }
+        prop_assert_eq!(sent, accepted, "packets by kind");
+        prop_assert_eq!(sent[1], bench.received as u64);
+    }
+}
+
+/// Two engines of each model, neighbours in its last dimension.
+fn pairs() -> impl Iterator<Item = Bench> {
+    let models: [(Model, &[(u8, bool)]); 4] = [
+        (DMA1, &[(2, true)]),
+        (DMA1_FLIT8, &[(2, false)]),
+        (DMA2_FLIT32, &[(1, true), (2, true)]),
+        (DMA3, &[(1, true), (1, false), (2, true)]),
+    ];
+    models.into_iter().map(|(model, dims)| {
+        let timing = Timing {
+            read: 5..40,
+            write: 5..60,
+            willing: 0.9,
+        };
+        let setup = Setup::ring(2, timing, 3);
+        let shape = Shape::new(dims);
+        ok(Bench::new(&Setup {
+            model,
+            shape,
+            ..setup
+        }))
+    })
+}
+
+#[test]
+fn hw1_every_payload_length_arrives_in_messages_and_puts() {
+    for mut bench in pairs() {
+        for length in 0..=512 {
+            let (from, fifo) = (length as usize % 2, length as usize % SOFTWARE_FIFOS);
+            bench.send((from, fifo), (1 - from, fifo % 3), length);
+            bench.put((from, (fifo + 1) % SOFTWARE_FIFOS), 1 - from, length, None);
+            // And to itself.
+            bench.send(
+                (from, (fifo + 2) % SOFTWARE_FIFOS),
+                (from, fifo % 3),
+                length,
+            );
+            bench.put((from, (fifo + 3) % SOFTWARE_FIFOS), from, length, None);
+        }
+        ok(bench.finish(400_000));
     }
 }
 
 #[test]
-fn hw1_every_source_and_target_alignment_in_one_packet_and_over_two() {
-    let mut bench = bench(1, 3);
-    for from in 0..68 {
-        for length in [1, 70, 600] {
+fn hw1_every_source_and_target_alignment_in_a_line_of_memory() {
+    for mut bench in pairs() {
+        for case in 0..64 * 64u64 {
+            let (from, at) = (case / 64, case % 64);
             let source = Source {
                 slot: slot::SOURCE,
-                offset: from,
+                offset: (from + 64 - SLOT_BASE[usize::from(slot::SOURCE)] % 64) % 64,
+                length: bench.machine.rng().u32(1..=140),
+            };
+            let to = case as usize % 3 % 2;
+            bench.put_aligned((0, case as usize % SOFTWARE_FIFOS), to, source, (64, at));
+        }
+        ok(bench.finish(400_000));
+    }
+}
+
+#[test]
+fn hw1_packets_cross_pages_of_4_kib_after_any_of_their_bytes() {
+    for mut bench in pairs() {
+        for case in 0..180u64 {
+            // Up to the boundary, and beyond it, at the source; then at the target.
+            let (before, length) = (case * 37 % 513, 512);
+            let source = Source {
+                slot: slot::SOURCE,
+                offset: 0x2_0000 - SLOT_BASE[usize::from(slot::SOURCE)] % 0x1000 - before,
                 length,
             };
-            bench.put_from((0, from as usize % SOFTWARE_FIFOS), 0, source);
+            let residue = 0x1000 - case * 101 % 513;
+            bench.put_aligned(
+                (0, case as usize % SOFTWARE_FIFOS),
+                1,
+                source,
+                (0x1000, residue),
+            );
         }
+        ok(bench.finish(200_000));
     }
-    ok(bench.finish(100_000));
+}
+
+#[test]
+fn hw1_ranges_may_reach_the_last_byte_of_their_slot() {
+    let mut bench = bench(1, 12);
+    let whole = Source {
+        slot: slot::SMALL,
+        offset: 0,
+        length: 100,
+    };
+    bench.put_from((0, 0), 0, whole);
+    let last = Source {
+        slot: slot::SMALL,
+        offset: 99,
+        length: 1,
+    };
+    bench.put_from((0, 1), 0, last);
+    bench.put((0, 2), 0, 64, Some(511));
+    ok(bench.finish(10_000));
+    // The last 64 bytes of the small slot, as a target; they are not the scoreboard's.
+    let source = Source {
+        slot: slot::SOURCE,
+        offset: 0,
+        length: 64,
+    };
+    bench.post(0, 0, &Descriptor::put(coord(0), source, slot::SMALL, 36));
+    for _ in 0..50 {
+        ok(bench.turn());
+    }
+    let memory = &bench.machine.engines[0].memory;
+    let base = SLOT_BASE[usize::from(slot::SMALL)];
+    let sent = memory.peek(SLOT_BASE[usize::from(slot::SOURCE)], 64);
+    assert_eq!(memory.peek(base + 36, 64), sent);
+    assert!(bench.machine.engines[0].reports.is_empty());
+}
+
+#[test]
+fn hw1_fifo_reads_the_slots_of_its_owner() {
+    let mut bench = bench(1, 13);
+    let ctrl = reg::injection(4, reg::CTRL);
+    ok(bench.machine.write(0, ctrl, 0));
+    ok(bench.machine.write(0, ctrl, 1 | 5 << 4 | 1 << 8));
+    let foreign = Source {
+        slot: slot::FOREIGN,
+        offset: 5,
+        length: 1000,
+    };
+    bench.put_from((0, 4), 0, foreign);
+    ok(bench.finish(10_000));
+    assert!(bench.machine.engines[0].reports.is_empty());
 }
 
 #[test]
@@ -147,7 +275,7 @@ fn hw1_responses_pass_requests_that_wait_for_a_full_reception_fifo() {
 }
 
 #[test]
-fn hw1_packets_of_different_fifos_interleave_fairly() {
+fn hw1_short_messages_are_not_held_up_by_long_ones() {
     let mut bench = bench(2, 6);
     for fifo in 0..4 {
         bench.send((0, fifo), (1, fifo % 3), 40_000);
@@ -168,9 +296,342 @@ fn hw1_packets_of_different_fifos_interleave_fairly() {
     ok(bench.finish(100_000));
 }
 
+/// By how many packets any two of the messages `ids` are apart at most in `order`, counted from where
+/// all of them have begun to where the first of them is complete.
+fn spread(order: &[u32], ids: &[u32]) -> usize {
+    let first = |id: &u32| order.iter().position(|found| found == id);
+    let last = |id: &u32| order.iter().rposition(|found| found == id);
+    let begin = ids.iter().filter_map(first).max().unwrap_or(0);
+    let end = ids.iter().filter_map(last).min().unwrap_or(0);
+    assert!(end > begin + 100, "the messages do not overlap");
+    let mut counts = vec![0usize; ids.len()];
+    let mut spread = 0;
+    for id in &order[begin..end] {
+        if let Some(index) = ids.iter().position(|wanted| wanted == id) {
+            counts[index] += 1;
+        }
+        let (low, high) = (counts.iter().min(), counts.iter().max());
+        spread = spread.max(high.unwrap_or(&0) - low.unwrap_or(&0));
+    }
+    spread
+}
+
+#[test]
+fn hw1_fifos_on_one_path_take_turns_packet_by_packet() {
+    // Memory FIFO messages, puts, and both together: five FIFOs share one link.
+    for (messages, puts) in [(5, 0), (0, 5), (3, 2)] {
+        let mut bench = bench(2, 7);
+        let heads = Rc::new(RefCell::new(Vec::new()));
+        let seen = heads.clone();
+        bench.machine.tap = Some(Box::new(move |engine, _, _, flit| {
+            if flit.head && engine == 0 {
+                seen.borrow_mut().push(flit.dbg);
+            }
+            vec![*flit]
+        }));
+        let messages: Vec<u32> = (0..messages)
+            .map(|fifo| bench.send((0, fifo), (1, fifo % 3), 40_000))
+            .collect();
+        let puts: Vec<u32> = (0..puts)
+            .map(|fifo| bench.put((0, messages.len() + fifo), 1, 40_000, None))
+            .collect();
+        ok(bench.finish(100_000));
+        // Classes have buffers of their own: turns are taken inside a class.
+        for ids in [messages, puts].iter().filter(|ids| !ids.is_empty()) {
+            let spread = spread(&heads.borrow(), ids);
+            assert!(spread <= 2, "{} FIFOs: {spread} packets apart", ids.len());
+        }
+    }
+    assert_eq!(spread(&[1, 2].repeat(99), &[1, 2]), 1);
+    assert_eq!(spread(&[1, 2, 2, 2].repeat(99), &[1, 2]), 197);
+}
+
+/// Cycles from the first descriptor posted until `puts`, (from, to) each, of `length` bytes have landed.
+fn cycles_of(engines: usize, puts: &[(usize, usize)], length: u32) -> u64 {
+    // Injection buffers of two packets cover a short latency only.
+    let timing = Timing {
+        read: 8..9,
+        write: 20..21,
+        willing: 1.0,
+    };
+    let mut bench = ok(Bench::new(&Setup::ring(engines, timing, 14)));
+    for (index, &(from, to)) in puts.iter().enumerate() {
+        bench.put(
+            (from, index % SOFTWARE_FIFOS),
+            to,
+            length,
+            Some(index as u32),
+        );
+    }
+    let start = bench.machine.cycle();
+    let landed = |bench: &Bench| -> u64 {
+        let engines = bench.machine.engines.iter();
+        engines.map(|engine| engine.events[48]).sum()
+    };
+    while landed(&bench) < puts.len() as u64 {
+        ok(bench.turn());
+    }
+    let cycles = bench.machine.cycle() - start;
+    ok(bench.finish(1_000));
+    cycles
+}
+
+#[test]
+fn hw1_every_path_runs_at_link_rate_in_both_directions_at_once() {
+    // 128 packets of 34 flits.
+    let (length, flits) = (65_536, 128 * 34);
+    let alone = cycles_of(3, &[(0, 1)], length);
+    assert!(
+        (flits..flits + flits / 20 + 300).contains(&alone),
+        "{alone}"
+    );
+    // Both neighbours and itself, from everywhere.
+    let all: Vec<(usize, usize)> = (0..9).map(|pair| (pair / 3, pair % 3)).collect();
+    let together = cycles_of(3, &all, length);
+    assert!(
+        together < alone + alone / 10 + 600,
+        "{alone} alone, {together} together"
+    );
+}
+
+/// Runs until register `addr` of engine `engine` holds `value`.
+fn until(bench: &mut Bench, engine: usize, addr: u64, value: u64) {
+    let start = bench.machine.cycle();
+    while ok(bench.machine.read(engine, addr)) != value {
+        ok(bench.turn());
+        assert!(
+            bench.machine.cycle() < start + 30_000,
+            "register {addr:#x} of engine {engine}"
+        );
+    }
+}
+
+#[test]
+fn hw1_reception_ring_fills_to_its_last_byte_and_then_waits() {
+    let register = |offset| reg::reception(1, offset);
+    for engines in [1, 2] {
+        for (length, packets) in [(480, 8), (0, 128), (97, 25)] {
+            let to = engines - 1;
+            let size = (32 + u64::from(length).div_ceil(32) * 32) * packets;
+            let mut bench = bench(engines, 15);
+            bench.receive = 0.0;
+            for _ in 0..packets {
+                bench.send((0, 0), (to, 1), length);
+            }
+            until(&mut bench, to, register(reg::TAIL), size);
+            let status = ok(bench.machine.read(to, register(reg::STATUS)));
+            assert_eq!(status & 0b11, 0b01, "not empty, nothing waited");
+            let high = ok(bench.machine.read(to, register(reg::HIGHWATER)));
+            assert_eq!(high, size);
+
+            // One more of 32 bytes fits only where the ring is not full to the last byte.
+            bench.send((0, 1), (to, 1), 0);
+            let fits = size + 32 <= RING;
+            let end = if fits { size + 32 } else { size };
+            for _ in 0..40 {
+                ok(bench.turn());
+            }
+            let status = ok(bench.machine.read(to, register(reg::STATUS)));
+            assert_eq!(status >> 1 & 1, u64::from(!fits), "waited");
+            assert_eq!(ok(bench.machine.read(to, register(reg::TAIL))), end);
+            if !fits {
+                // It comes as soon as as much is free as it needs, and the mark can be cleared.
+                ok(bench.machine.write(to, register(reg::STATUS), 0b10));
+                ok(bench.take_one(to, 1));
+                until(&mut bench, to, register(reg::TAIL), size + 32);
+                let status = ok(bench.machine.read(to, register(reg::STATUS)));
+                assert_eq!(status & 0b11, 0b01);
+            }
+            bench.receive = 1.0;
+            ok(bench.finish(20_000));
+            let status = ok(bench.machine.read(to, register(reg::STATUS)));
+            assert_eq!(status & 0b11, 0b00, "empty");
+        }
+    }
+}
+
+#[test]
+fn hw1_packet_waits_until_all_of_its_space_is_free() {
+    let mut bench = bench(2, 16);
+    bench.receive = 0.0;
+    for _ in 0..9 {
+        bench.send((0, 0), (1, 1), 480);
+    }
+    let (head, tail) = (reg::reception(1, reg::HEAD), reg::reception(1, reg::TAIL));
+    until(&mut bench, 1, tail, RING);
+    // 512 bytes are needed.
+    ok(bench.machine.write(1, head, 480));
+    for _ in 0..40 {
+        ok(bench.turn());
+    }
+    assert_eq!(ok(bench.machine.read(1, tail)), RING);
+    ok(bench.take_one(1, 1));
+    until(&mut bench, 1, tail, RING + 512);
+    bench.receive = 1.0;
+    ok(bench.finish(20_000));
+}
+
+#[test]
+fn hw1_injection_ring_takes_as_many_descriptors_as_it_holds() {
+    let mut bench = bench(2, 17);
+    let tail = reg::injection(3, reg::TAIL);
+    // From a new start of the ring each time, so that a full ring wraps everywhere.
+    for round in 0..4u64 {
+        let posted = round * (64 + 9 * 2 + 1);
+        for _ in 0..9 * 2 + 1 {
+            bench.send((0, 3), (1, 0), 1);
+        }
+        ok(bench.finish(20_000));
+        let head = (posted + 19) * 64;
+        assert_eq!(ok(bench.machine.read(0, tail)), head);
+        bench.machine.configure(0, true, true);
+        for index in 0..64 {
+            bench.send((0, 3), (1, 0), index);
+        }
+        until(&mut bench, 0, tail, head + RING);
+        assert!(ok(bench.machine.refuses(0, tail, head + RING + 64)));
+        let high = ok(bench.machine.read(0, reg::injection(3, reg::HIGHWATER)));
+        assert_eq!(high, RING);
+        bench.machine.configure(0, true, false);
+        ok(bench.finish(40_000));
+        let status = ok(bench.machine.read(0, reg::injection(3, reg::STATUS)));
+        assert_eq!(status, 0b100, "empty, not busy");
+    }
+}
+
+#[test]
+fn hw1_remote_gets_wait_for_room_in_the_ring_they_go_to() {
+    let mut bench = bench(3, 18);
+    // A refused descriptor at the head of the ring halts it.
+    let source = Source {
+        slot: slot::GRANTED,
+        offset: 0,
+        length: 8,
+    };
+    let third = Descriptor::put(coord(0), source, slot::TARGET, 0);
+    bench.request(2, 0, 1, &[third]);
+    let status = reg::injection(REMOTE_FIFO, reg::STATUS);
+    while ok(bench.machine.read(1, status)) & 1 == 0 {
+        ok(bench.turn());
+    }
+    for _ in 0..12 {
+        bench.get((0, 1), 1, &[40; 8], Some(2));
+    }
+    // 7 gets of 8 descriptors fit beside it; puts go by.
+    until(
+        &mut bench,
+        1,
+        reg::injection(REMOTE_FIFO, reg::TAIL),
+        64 + 7 * 512,
+    );
+    for _ in 0..20 {
+        bench.put((0, 2), 1, 700, None);
+        bench.send((2, 2), (1, 0), 700);
+    }
+    until(&mut bench, 0, reg::injection(2, reg::COUNT), 20);
+    until(&mut bench, 2, reg::injection(2, reg::COUNT), 20);
+    let tail = reg::injection(REMOTE_FIFO, reg::TAIL);
+    assert_eq!(ok(bench.machine.read(1, tail)), 64 + 7 * 512);
+    ok(bench.machine.write(1, status, 1));
+    ok(bench.finish(40_000));
+    assert_eq!(bench.machine.engines[1].reports.len(), 1);
+    assert_eq!(bench.machine.engines[0].events[48], 1);
+    let high = ok(bench
+        .machine
+        .read(1, reg::injection(REMOTE_FIFO, reg::HIGHWATER)));
+    assert!((64 + 7 * 512..=RING).contains(&high), "{high}");
+}
+
+#[test]
+fn hw1_threshold_interrupt_comes_with_each_packet_above_it() {
+    for (threshold, pulses) in [(0, 0), (1, 6), (127, 6), (128, 5), (300, 4), (768, 0)] {
+        let mut bench = bench(2, 19);
+        bench.receive = 0.0;
+        let register = reg::reception(2, reg::THRESHOLD);
+        ok(bench.machine.write(1, register, threshold));
+        for _ in 0..6 {
+            bench.send((0, 0), (1, 2), 96);
+        }
+        until(&mut bench, 1, reg::reception(2, reg::TAIL), 6 * 128);
+        ok(bench.machine.run(4));
+        assert_eq!(bench.machine.engines[1].thresholds, pulses, "{threshold}");
+        bench.receive = 1.0;
+        ok(bench.finish(5_000));
+    }
+}
+
+#[test]
+fn hw1_fifo_without_completion_event_completes_silently() {
+    let mut bench = bench(1, 20);
+    ok(bench.machine.write(0, reg::injection(3, reg::CTRL), 1));
+    for fifo in [2, 3] {
+        for _ in 0..5 {
+            bench.put((0, fifo), 0, 600, None);
+        }
+    }
+    ok(bench.finish(10_000));
+    let engine = &bench.machine.engines[0];
+    assert_eq!((engine.events[16 + 2], engine.events[16 + 3]), (5, 0));
+    assert!((1..=5).contains(&engine.descriptors));
+    assert_eq!(ok(bench.machine.read(0, reg::injection(3, reg::COUNT))), 5);
+}
+
+#[test]
+fn hw1_disabled_fifo_completes_what_has_begun_and_starts_anew() {
+    let mut bench = bench(2, 21);
+    let ctrl = reg::injection(0, reg::CTRL);
+    for _ in 0..6 {
+        bench.send((0, 0), (1, 0), 6_000);
+        bench.put((0, 1), 1, 6_000, None);
+    }
+    until(&mut bench, 0, reg::injection(0, reg::COUNT), 2);
+    ok(bench.machine.write(0, ctrl, 0));
+    bench.parked.push((0, 0));
+    assert!(
+        ok(bench.machine.refuses(0, ctrl, 1)),
+        "enabled while packets are in flight"
+    );
+    // The others go on; nothing of this one is left in flight in the end.
+    until(&mut bench, 0, reg::injection(1, reg::COUNT), 6);
+    assert_eq!(ok(bench.machine.read(0, reg::injection(0, reg::STATUS))), 0);
+    let count = ok(bench.machine.read(0, reg::injection(0, reg::COUNT)));
+    assert!((2..5).contains(&count), "{count}");
+    ok(bench.restart(0, 0));
+    for offset in [reg::HEAD, reg::TAIL, reg::COUNT] {
+        assert_eq!(ok(bench.machine.read(0, reg::injection(0, offset))), 0);
+    }
+    bench.parked.clear();
+    ok(bench.finish(40_000));
+    let rest = ok(bench.machine.read(0, reg::injection(0, reg::COUNT)));
+    assert_eq!(count + rest, 6);
+}
+
+#[test]
+fn hw1_disabled_engine_starts_nothing() {
+    let mut bench = bench(2, 22);
+    bench.machine.configure(0, false, false);
+    bench.send((0, 0), (1, 0), 700);
+    bench.put((0, 1), 1, 700, None);
+    for _ in 0..60 {
+        ok(bench.turn());
+    }
+    assert_eq!(bench.machine.engines[0].sent, [0; 8]);
+    assert!(bench.machine.quiet());
+    // It receives all the same.
+    bench.send((1, 0), (0, 0), 700);
+    until(&mut bench, 1, reg::injection(0, reg::COUNT), 1);
+    bench.machine.configure(0, true, false);
+    ok(bench.finish(10_000));
+}
+
 #[test]
 fn hw1_counter_reaches_zero_after_the_last_byte_of_puts_that_share_it() {
-    let mut bench = ok(Bench::new(2, timing(0..20, 0..200, 1.0), 8));
+    let timing = Timing {
+        read: 0..20,
+        write: 0..200,
+        willing: 1.0,
+    };
+    let mut bench = ok(Bench::new(&Setup::ring(2, timing, 8)));
     for index in 0..40 {
         bench.put((0, index % 6), 1, 1 + 37 * index as u32, Some(3));
         bench.put((1, index % 6), 1, 100, Some(3));
@@ -190,578 +651,6 @@ fn hw1_completion_events_and_high_water_marks_count() {
     assert_eq!(bench.machine.engines[0].events[1], 7);
     let high = ok(bench.machine.read(0, reg::reception(1, 0x38)));
     assert!((160..=7 * 160).contains(&high), "{high}");
-}
-
-/// Sets fields of a descriptor's bytes by name.
-fn with(descriptor: &Descriptor, fields: &[(&str, u64)]) -> [u8; 64] {
-    let mut bytes = descriptor.encode().expect("every value fits");
-    for &(name, value) in fields {
-        let field = DESCRIPTOR_FIELDS
-            .iter()
-            .find(|field| field.name == name)
-            .unwrap_or_else(|| panic!("no field {name}"));
-        field.set(&mut bytes, value).expect("the value fits");
-    }
-    bytes
-}
-
-/// A source of `length` bytes at the start of a slot.
-fn at(slot: u16, length: u32) -> Source {
-    Source {
-        slot,
-        offset: 0,
-        length,
-    }
-}
-
-/// Puts a bad descriptor between good ones and checks that its FIFO alone halts with the reason, that
-/// the rest goes on, and that software can skip it.
-fn halts(name: &str, bad: [u8; 64], reason: ErrorReason) {
-    let mut bench = bench(2, 20);
-    let (engine, fifo) = (0, 2);
-    bench.send((engine, fifo), (1, 0), 900);
-    ok(bench.finish(10_000));
-    bench.post_bytes(engine, fifo, bad);
-    for other in [0, 1, 3, 4, 5] {
-        bench.send((engine, other), (1, other % 3), 1500);
-        bench.put((engine, other), 1, 1500, None);
-    }
-    while ok(bench
-        .machine
-        .read(engine, reg::injection(fifo, reg::STATUS)))
-        & 1
-        == 0
-    {
-        ok(bench.turn());
-        assert!(bench.machine.cycle() < 20_000, "{name}: does not halt");
-    }
-    bench.parked.push((engine, fifo));
-    ok(bench.finish(50_000));
-    let status = ok(bench
-        .machine
-        .read(engine, reg::injection(fifo, reg::STATUS)));
-    assert_eq!(status >> 8 & 0xff, u64::from(u8::from(reason)), "{name}");
-    let head = ok(bench.machine.read(engine, reg::injection(fifo, reg::HEAD)));
-    assert_eq!(head, 64, "{name}: HEAD is at the bad descriptor");
-    let reports = std::mem::take(&mut bench.machine.engines[engine].reports);
-    assert_eq!(reports.len(), 1, "{name}: {reports:?}");
-    assert_eq!((reports[0].reason, reports[0].place), (reason, 2), "{name}");
-    assert_eq!(reports[0].info, INJECTION + 2 * RING + 64, "{name}");
-    assert_eq!(bench.machine.engines[engine].events[63], 1, "{name}");
-
-    // Skipped, the FIFO works again. The skipped descriptor does not count as completed.
-    bench.machine.engines[engine].memory.read_errors.clear();
-    ok(bench
-        .machine
-        .write(engine, reg::injection(fifo, reg::STATUS), 1));
-    ok(bench.machine.run(50));
-    bench.parked.clear();
-    bench.skipped(engine, fifo);
-    bench.send((engine, fifo), (1, 0), 700);
-    ok(bench.finish(20_000));
-    assert!(bench.machine.engines[engine].reports.is_empty(), "{name}");
-}
-
-#[test]
-fn hw1_refused_descriptors_halt_their_fifo_only() {
-    use ErrorReason as E;
-    let fifo = Descriptor::memory_fifo(coord(1), at(slot::SOURCE, 64), 0);
-    let put = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::TARGET, 0);
-    let get = Descriptor::remote_get(coord(1), at(slot::DESCRIPTORS, 64), REMOTE_FIFO as u16);
-    for kind in [0, 4, 5, 6, 7, 15] {
-        halts("kind", with(&fifo, &[("kind", kind)]), E::DescKind);
-    }
-    for reserved in ["rsvd0", "rsvd1", "rsvd2", "rsvd3", "rsvd4", "rsvd5"] {
-        halts(reserved, with(&fifo, &[(reserved, 1)]), E::DescReserved);
-    }
-    halts("remote mark", with(&put, &[("remote", 1)]), E::DescReserved);
-    halts(
-        "requester",
-        with(&put, &[("requester", 1)]),
-        E::DescReserved,
-    );
-    for class in [1, 2, 3] {
-        halts("class", with(&fifo, &[("vclass", class)]), E::DescClass);
-    }
-    halts("put as request", with(&put, &[("vclass", 0)]), E::DescClass);
-    for (field, value) in [("hint", 1), ("dynamic_route", 1), ("deposit", 1)] {
-        halts(field, with(&fifo, &[(field, value)]), E::DescRouting);
-    }
-    halts("far", with(&put, &[("dst", 2)]), E::DescDest);
-    halts(
-        "other dimension",
-        with(&put, &[("dst", 1 << 6)]),
-        E::DescDest,
-    );
-    for bad in [slot::INVALID, slot::TARGET, 8, 1023] {
-        halts("slot", with(&put, &[("src_slot", bad.into())]), E::DescSlot);
-    }
-    let foreign = [("src_slot", slot::FOREIGN.into())];
-    halts("owner", with(&put, &foreign), E::DescOwner);
-    let small = [("src_slot", slot::SMALL.into()), ("length", 101)];
-    halts("length", with(&put, &small), E::DescBounds);
-    let small = [
-        ("src_slot", slot::SMALL.into()),
-        ("length", 1),
-        ("src_off_lo", 100),
-    ];
-    halts("offset", with(&put, &small), E::DescBounds);
-    let wraps = [("src_off_lo", 0xffff_ffff), ("src_off_hi", 0xff)];
-    halts("offset wraps", with(&put, &wraps), E::DescBounds);
-    let wraps = [("dst_off_lo", 0xffff_ffff), ("dst_off_hi", 0xff)];
-    halts("target wraps", with(&put, &wraps), E::DescBounds);
-    for length in [0, 63, 96, 576] {
-        halts("get", with(&get, &[("length", length)]), E::DescLength);
-    }
-}
-
-#[test]
-fn hw1_refused_memory_reads_halt_their_fifo_and_send_nothing() {
-    for (reason, range) in [
-        // The second descriptor of the ring; or the payload of the second, in its last line.
-        (
-            ErrorReason::DescRead,
-            INJECTION + 2 * RING + 64..INJECTION + 2 * RING + 128,
-        ),
-        (
-            ErrorReason::PayloadRead,
-            SOURCE + 13 + 0x3_0400..SOURCE + 13 + 0x3_0401,
-        ),
-    ] {
-        let mut bench = bench(2, 21);
-        bench.send((0, 2), (1, 0), 900);
-        ok(bench.finish(10_000));
-        bench.machine.engines[0].memory.read_errors.push(range);
-        let source = Source {
-            slot: slot::SOURCE,
-            offset: 0x3_0000,
-            length: 2000,
-        };
-        let bad = Descriptor::put(coord(1), source, slot::SMALL, 0);
-        bench.post(0, 2, &bad);
-        for other in [0, 1, 3, 4, 5] {
-            bench.send((0, other), (1, other % 3), 1500);
-        }
-        while ok(bench.machine.read(0, reg::injection(2, reg::STATUS))) & 1 == 0 {
-            ok(bench.turn());
-            assert!(bench.machine.cycle() < 20_000, "{reason:?}: does not halt");
-        }
-        bench.parked.push((0, 2));
-        // Packets before the bad one may have gone; they do not fit into the small slot.
-        ok(bench.finish(50_000));
-        let status = ok(bench.machine.read(0, reg::injection(2, reg::STATUS)));
-        assert_eq!(status >> 8 & 0xff, u64::from(u8::from(reason)));
-        let reports = &bench.machine.engines[0].reports;
-        assert_eq!(reports.len(), 1, "{reports:?}");
-        assert_eq!((reports[0].reason, reports[0].place), (reason, 2));
-    }
-}
-
-/// Sends one descriptor by remote get that must be refused at its target, and checks that requests of
-/// others still are served there by the same FIFO once it is skipped.
-fn refused_there(name: &str, descriptor: &Descriptor, reason: ErrorReason) {
-    let mut bench = bench(3, 22);
-    bench.request(0, 1, 1, std::slice::from_ref(descriptor));
-    while ok(bench
-        .machine
-        .read(1, reg::injection(REMOTE_FIFO, reg::STATUS)))
-        & 1
-        == 0
-    {
-        ok(bench.turn());
-        assert!(bench.machine.cycle() < 20_000, "{name}: is not refused");
-    }
-    let reports = std::mem::take(&mut bench.machine.engines[1].reports);
-    assert_eq!(reports.len(), 1, "{name}: {reports:?}");
-    assert_eq!(
-        (reports[0].reason, usize::from(reports[0].place)),
-        (reason, REMOTE_FIFO),
-        "{name}"
-    );
-    ok(bench
-        .machine
-        .write(1, reg::injection(REMOTE_FIFO, reg::STATUS), 1));
-    bench.get((2, 0), 1, &[100, 512, 33], Some(1));
-    ok(bench.finish(20_000));
-}
-
-#[test]
-fn hw1_remote_get_reads_granted_slots_and_sends_to_its_requester_only() {
-    let granted = at(slot::GRANTED, 64);
-    let put = |dst, source| Descriptor::put(coord(dst), source, slot::TARGET, 0);
-    refused_there("third party", &put(2, granted), ErrorReason::DescRemote);
-    refused_there("itself", &put(1, granted), ErrorReason::DescRemote);
-    let slot = at(slot::SOURCE, 64);
-    refused_there("not granted", &put(0, slot), ErrorReason::DescSlot);
-    let message = Descriptor::memory_fifo(coord(0), granted, 0);
-    refused_there("message", &message, ErrorReason::DescRemote);
-    let get = Descriptor::remote_get(coord(0), granted, REMOTE_FIFO as u16);
-    refused_there("get of a get", &get, ErrorReason::DescRemote);
-    let beyond = Source {
-        offset: 0x3_efff,
-        length: 2,
-        ..granted
-    };
-    refused_there("bounds", &put(0, beyond), ErrorReason::DescBounds);
-}
-
-#[test]
-fn hw1_requester_is_stamped_by_the_engine_whatever_the_descriptor_says() {
-    let mut bench = bench(3, 23);
-    // Claims to have been requested by engine 2, and sends there.
-    let forged = Descriptor::put(coord(2), at(slot::GRANTED, 64), slot::TARGET, 0);
-    let mut bytes = with(&forged, &[("requester", 2), ("remote", 1)]);
-    bench.machine.engines[0]
-        .memory
-        .poke(SLOT_BASE[7] + 0x8000, &bytes);
-    let source = Source {
-        offset: 0x8000,
-        ..at(slot::DESCRIPTORS, 64)
-    };
-    bench.post(
-        0,
-        0,
-        &Descriptor::remote_get(coord(1), source, REMOTE_FIFO as u16),
-    );
-    while ok(bench
-        .machine
-        .read(1, reg::injection(REMOTE_FIFO, reg::STATUS)))
-        & 1
-        == 0
-    {
-        ok(bench.turn());
-        assert!(bench.machine.cycle() < 20_000, "forged request is served");
-    }
-    // What lies in the ring names engine 0.
-    bytes.copy_from_slice(
-        bench.machine.engines[1]
-            .memory
-            .peek(REMOTE_FIFO as u64 * RING, 64),
-    );
-    let requester = u32::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51]]);
-    assert_eq!(requester, 0);
-    assert_eq!(
-        bench.machine.engines[1].reports[0].reason,
-        ErrorReason::DescRemote
-    );
-    ok(bench.finish(20_000));
-}
-
-/// Sends a bad packet among good ones: it is reported once, changes nothing, and the rest arrives.
-fn dropped(name: &str, bad: &Descriptor, reason: ErrorReason) {
-    for to in [0, 1] {
-        let mut bench = bench(2, 30);
-        let mut bad = *bad;
-        bad.dst = coord(to);
-        for _ in 0..3 {
-            bench.send((0, 0), (to, 0), 600);
-            bench.put((0, 1), to, 600, Some(2));
-        }
-        bench.post(0, 0, &bad);
-        for _ in 0..3 {
-            bench.send((0, 0), (to, 0), 600);
-            bench.put((0, 1), to, 600, Some(2));
-        }
-        ok(bench.finish(50_000));
-        let reports = &bench.machine.engines[to].reports;
-        assert_eq!(reports.len(), 1, "{name} to {to}: {reports:?}");
-        assert_eq!(reports[0].reason, reason, "{name} to {to}");
-    }
-}
-
-#[test]
-fn hw1_refused_packets_are_reported_and_change_nothing() {
-    use ErrorReason as E;
-    let source = at(slot::SOURCE, 64);
-    let fifo = |rec| Descriptor::memory_fifo(coord(0), source, rec);
-    let put = |slot, offset| Descriptor::put(coord(0), source, slot, offset);
-    let get = |fifo| Descriptor::remote_get(coord(0), at(slot::DESCRIPTORS, 64), fifo);
-    for (rec, name) in [(3, "disabled"), (4, "absent"), (1023, "absent")] {
-        dropped(name, &fifo(rec), E::PktRecFifo);
-    }
-    for (fifo, name) in [
-        (7, "disabled"),
-        (0, "not for gets"),
-        (8, "absent"),
-        (1023, "absent"),
-    ] {
-        dropped(name, &get(fifo), E::PktInjFifo);
-    }
-    for bad in [slot::INVALID, slot::SOURCE, 8, 1023] {
-        dropped("slot", &put(bad, 0), E::PktSlot);
-    }
-    for offset in [37, 100, 1 << 32, (1 << 40) - 64] {
-        dropped("bounds", &put(slot::SMALL, offset), E::PktBounds);
-    }
-    for (slot, index) in [
-        (slot::TARGET, 0),
-        (slot::INVALID, 0),
-        (slot::COUNTERS, 512),
-        (slot::SMALL, 12),
-        (8, 0),
-    ] {
-        let bad = put(slot::TARGET, 0).with_counter(CounterRef { slot, index });
-        dropped("counter", &bad, E::PktCounter);
-    }
-}
-
-#[test]
-fn hw1_counter_below_zero_is_reported_and_puts_its_bytes_all_the_same() {
-    let mut bench = bench(1, 31);
-    let counter = CounterRef {
-        slot: slot::COUNTERS,
-        index: 5,
-    };
-    bench.put((0, 0), 0, 64, Some(5));
-    ok(bench.finish(10_000));
-    let past = Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0);
-    bench.post(0, 1, &past.with_counter(counter));
-    for _ in 0..100 {
-        ok(bench.turn());
-    }
-    let engine = &bench.machine.engines[0];
-    let reasons: Vec<_> = engine.reports.iter().map(|report| report.reason).collect();
-    assert_eq!(reasons, [ErrorReason::CounterUnderflow]);
-    assert_eq!(engine.memory.word(COUNTERS + 40), 64u64.wrapping_neg());
-    let sent = engine.memory.peek(SOURCE + 13, 64);
-    assert_eq!(engine.memory.peek(TARGET + 0xf_0000, 64), sent);
-}
-
-#[test]
-fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
-    for (reason, write_error, read_error) in [
-        (
-            ErrorReason::Write,
-            Some(TARGET + 0xf_0020..TARGET + 0xf_0021),
-            None,
-        ),
-        (
-            ErrorReason::CounterAccess,
-            Some(COUNTERS + 40..COUNTERS + 48),
-            None,
-        ),
-        (
-            ErrorReason::CounterAccess,
-            None,
-            Some(COUNTERS + 40..COUNTERS + 41),
-        ),
-    ] {
-        let mut bench = bench(2, 32);
-        let memory = &mut bench.machine.engines[1].memory;
-        memory.write_errors.extend(write_error);
-        memory.read_errors.extend(read_error);
-        let counter = CounterRef {
-            slot: slot::COUNTERS,
-            index: 5,
-        };
-        let bad = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::SMALL, 0);
-        bench.post(0, 0, &bad.with_counter(counter));
-        for other in 1..6 {
-            bench.send((0, other), (1, other % 3), 1200);
-            // Another counter, in another line: errors are of whole lines.
-            bench.put((0, other), 1, 1200, Some(100));
-        }
-        bench.machine.engines[1]
-            .memory
-            .poke(COUNTERS + 40, &64u64.to_le_bytes());
-        while bench.machine.engines[1].reports.is_empty() {
-            ok(bench.turn());
-            assert!(bench.machine.cycle() < 20_000, "{reason:?} is not reported");
-        }
-        for _ in 0..300 {
-            ok(bench.turn());
-        }
-        let reports = &bench.machine.engines[1].reports;
-        assert_eq!(reports.len(), 1, "{reports:?}");
-        assert_eq!(reports[0].reason, reason);
-        // The small slot and this counter are not the scoreboard's.
-        bench.machine.engines[1].memory.poke(COUNTERS + 40, &[0; 8]);
-        bench.machine.engines[1]
-            .memory
-            .poke(TARGET + 0xf_0000, &[0; 100]);
-        ok(bench.finish(50_000));
-    }
-}
-
-#[test]
-fn hw1_reception_fifo_halts_at_a_refused_write_and_moves_no_tail_over_it() {
-    let mut bench = bench(2, 33);
-    let ring = RECEPTION + RING;
-    let memory = &mut bench.machine.engines[1].memory;
-    memory.write_errors.push(ring + 0x400..ring + 0x440);
-    let bad = Descriptor::memory_fifo(coord(1), at(slot::SOURCE, 3000), 1);
-    bench.post(0, 0, &bad);
-    for _ in 0..10 {
-        bench.send((0, 1), (1, 0), 800);
-        bench.put((0, 2), 1, 800, Some(1));
-    }
-    bench.receive = 0.0;
-    for _ in 0..400 {
-        ok(bench.turn());
-    }
-    let reasons: Vec<_> = bench.machine.engines[1]
-        .reports
-        .iter()
-        .map(|r| r.reason)
-        .collect();
-    assert_eq!(reasons, [ErrorReason::Write]);
-    let tail = ok(bench.machine.read(1, reg::reception(1, reg::TAIL)));
-    assert_eq!(tail, 544, "the first packet lies before the bad line");
-    let status = ok(bench.machine.read(1, reg::reception(1, reg::STATUS)));
-    assert_eq!(status >> 2 & 1, 1, "halted");
-    let count = ok(bench.machine.read(0, reg::injection(2, reg::COUNT)));
-    assert_eq!(count, 10, "responses go on");
-    // Requests behind it go on when software restarts the FIFO.
-    bench.machine.engines[1].memory.write_errors.clear();
-    ok(bench.machine.write(1, reg::reception(1, reg::CTRL), 1));
-    bench.ignore_reception(1, 1);
-    bench.receive = 1.0;
-    for _ in 0..400 {
-        ok(bench.turn());
-    }
-    assert_eq!(bench.received, 20);
-}
-
-/// A packet from engine 1 to engine 0, with fields of its header replaced, as flits.
-fn packet(class: usize, len: u16, fields: &[(&str, u64)]) -> Vec<Flit> {
-    let shape = Shape::new(&[(2, true)]);
-    let mut rng = fastrand::Rng::with_seed(1);
-    let mut packet = Packet::random(&shape, 9, (1, 0), class, len, &mut rng);
-    let basics: [(&str, u64); 2] = if class == 0 {
-        [("target", 0), ("aux", len.into())]
-    } else {
-        [("target", slot::SMALL.into()), ("aux", 0)]
-    };
-    for &(name, value) in basics.iter().chain(&[("offset", 0)]).chain(fields) {
-        let field = HEADER_FIELDS
-            .iter()
-            .find(|field| field.name == name)
-            .unwrap_or_else(|| panic!("no field {name}"));
-        field.set(&mut packet.bytes, value).expect("the value fits");
-    }
-    packet.flits(FLIT_BYTES)
-}
-
-#[test]
-fn hw1_malformed_packets_are_reported_and_change_nothing() {
-    use ErrorReason as E;
-    let kind = |kind: Kind| [("kind", u64::from(u8::from(kind)))];
-    let mut cases = vec![
-        ("other node", 0, packet(0, 64, &[("dst", 1)]), E::PktDest),
-        ("other node", 1, packet(1, 64, &[("dst", 1)]), E::PktDest),
-        (
-            "reserved",
-            0,
-            packet(0, 64, &[("rsvd0", 1)]),
-            E::PktReserved,
-        ),
-        (
-            "reserved",
-            1,
-            packet(1, 64, &[("rsvd1", 1)]),
-            E::PktReserved,
-        ),
-        ("aux", 1, packet(1, 64, &[("aux", 0x200)]), E::PktReserved),
-        ("put", 0, packet(0, 64, &kind(Kind::Put)), E::PktKind),
-        ("class", 0, packet(0, 64, &[("vclass", 1)]), E::PktKind),
-        ("longer", 0, packet(0, 64, &[("len", 96)]), E::PktTruncated),
-        ("longer", 1, packet(1, 64, &[("len", 96)]), E::PktTruncated),
-        ("shorter", 0, packet(0, 64, &[("len", 32)]), E::PktTruncated),
-        ("shorter", 1, packet(1, 64, &[("len", 1)]), E::PktTruncated),
-        (
-            "no payload",
-            0,
-            packet(0, 0, &[("len", 1)]),
-            E::PktTruncated,
-        ),
-        (
-            "none said",
-            1,
-            packet(1, 64, &[("len", 0)]),
-            E::PktTruncated,
-        ),
-    ];
-    for bad in [
-        Kind::Invalid,
-        Kind::RmwReq,
-        Kind::RmwResp,
-        Kind::Collective,
-        Kind::Control,
-    ] {
-        cases.push(("kind", 0, packet(0, 64, &kind(bad)), E::PktKind));
-        cases.push(("kind", 1, packet(1, 64, &kind(bad)), E::PktKind));
-    }
-    for class in 0..2 {
-        // Poisoned, and cut after each flit.
-        let mut flits = packet(class, 64, &[]);
-        flits[5].err = true;
-        cases.push(("poisoned", class, flits, E::PktTruncated));
-        for cut in 0..5 {
-            let mut flits = packet(class, 64, &[]);
-            flits.truncate(cut + 1);
-            (flits[cut].tail, flits[cut].err) = (true, true);
-            cases.push(("cut", class, flits, E::PktTruncated));
-        }
-    }
-    for (name, class, flits, reason) in cases {
-        let mut bench = bench(2, 40);
-        let before = bench.machine.engines[0].memory.bytes.clone();
-        bench.machine.deliver(0, 0, class, &flits);
-        ok(bench.machine.settle(1_000));
-        ok(bench.machine.run(5));
-        let reasons: Vec<_> = bench.machine.engines[0]
-            .reports
-            .iter()
-            .map(|r| r.reason)
-            .collect();
-        assert_eq!(reasons, [reason], "{name} {class}: {flits:?}");
-        assert!(
-            bench.machine.engines[0].memory.bytes == before,
-            "{name} writes"
-        );
-        let tail = ok(bench.machine.read(0, reg::reception(0, reg::TAIL)));
-        assert_eq!(tail, 0, "{name} moves TAIL");
-        // The path still works.
-        bench.send((1, 0), (0, 0), 600);
-        bench.put((1, 0), 0, 600, Some(1));
-        ok(bench.finish(10_000));
-    }
-}
-
-#[test]
-fn hw1_registers_refuse_what_would_break_a_fifo() {
-    let mut bench = bench(1, 50);
-    let inj = |offset| reg::injection(0, offset);
-    let rec = |offset| reg::reception(0, offset);
-    for (addr, value, what) in [
-        (inj(reg::BASE), 0x1000, "BASE of an enabled FIFO"),
-        (inj(reg::SIZE), 0x2000, "SIZE of an enabled FIFO"),
-        (inj(reg::TAIL), 32, "half a descriptor"),
-        (inj(reg::TAIL), RING + 64, "TAIL past the ring"),
-        (
-            reg::injection(REMOTE_FIFO, reg::TAIL),
-            64,
-            "TAIL of a remote-get FIFO",
-        ),
-        (reg::injection(7, reg::TAIL), 64, "TAIL of a disabled FIFO"),
-        (reg::injection(7, reg::BASE), 0x800, "BASE inside a page"),
-        (reg::injection(7, reg::SIZE), 0x1800, "SIZE no power of two"),
-        (reg::injection(7, reg::SIZE), 0x800, "SIZE too small"),
-        (reg::injection(7, reg::SIZE), 0x20_0000, "SIZE too large"),
-        (reg::injection(7, reg::CTRL), 1, "enable without SIZE"),
-        (reg::injection(8, reg::BASE), 0, "absent injection FIFO"),
-        (rec(reg::BASE), 0x1000, "BASE of an enabled FIFO"),
-        (rec(reg::HEAD), 32, "HEAD past TAIL"),
-        (reg::reception(3, reg::SIZE), 0x1800, "SIZE no power of two"),
-        (reg::reception(4, reg::BASE), 0, "absent reception FIFO"),
-        (reg::slot(8, 0), 0, "absent slot"),
-        (0x1000, 0, "absent page"),
-        (inj(reg::TAIL) + 4, 0, "half a register"),
-    ] {
-        assert!(ok(bench.machine.refuses(0, addr, value)), "{what}");
-    }
-    bench.send((0, 0), (0, 0), 64);
-    ok(bench.finish(5_000));
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Machines of `gyre_network` under raw traffic: every packet once, in order, whole (HW-2, HW-3).
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use gyre_layout::ErrorReason;
 use gyre_rtl_tests::cases;
-use gyre_rtl_tests::fabric::{Config, Fabric, Trouble, Willingness, WireTap};
+use gyre_rtl_tests::fabric::{Config, Fabric, Report, Trouble, Willingness, WireTap, Word};
+use gyre_rtl_tests::link_check::LinkCheck;
 use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
 use gyre_rtl_tests::routes::Shape;
 use gyre_rtl_tests::scoreboard::{Discrepancy, Scoreboard};
@@ -111,24 +115,111 @@ proptest! {
     }
 }
 
+/// Flits of 8 bytes, 7 of them a virtual channel.
+fn flits_of_8_bytes(seed: u64) -> Config {
+    Config {
+        unit: "network1_flit8",
+        flit_bytes: 8,
+        inj_depth: 70,
+        ..config(&[(5, RING)], 2, seed)
+    }
+}
+
+/// Flits of 32 bytes over the smallest buffers there may be: 4 flits a virtual channel, 2 of injection.
+fn smallest_buffers(dims: &[(u8, bool)], seed: u64) -> Config {
+    Config {
+        unit: "network2_flit32",
+        flit_bytes: 32,
+        inj_depth: 2,
+        ..config(dims, 1, seed)
+    }
+}
+
 #[test]
 fn hw1_flits_of_8_and_32_bytes_carry_the_same_packets() {
-    for (unit, flit_bytes, inj_depth, dims) in [
-        ("network1_flit8", 8, 70, &[(5u8, RING)] as &[_]),
-        ("network2_flit32", 32, 17, &[(3, RING), (4, LINE)]),
-    ] {
-        let mut fabric = machine(Config {
-            unit,
-            flit_bytes,
-            inj_depth,
-            ..config(dims, 2, 5)
-        });
-        fabric.willing.eject = [0.5, 0.7];
-        random_packets(&mut fabric, 300);
-        fabric
-            .drain(100_000)
-            .unwrap_or_else(|trouble| panic!("{unit}: {trouble}"));
+    for seed in 0..4 {
+        for config in [
+            flits_of_8_bytes(seed),
+            smallest_buffers(&[(3, RING), (4, LINE)], seed),
+            smallest_buffers(&[(4, RING), (1, LINE)], seed),
+        ] {
+            let unit = config.unit;
+            let mut fabric = machine(config);
+            fabric.willing.eject = [0.5, 0.7];
+            random_packets(&mut fabric, 300);
+            fabric
+                .drain(100_000)
+                .unwrap_or_else(|trouble| panic!("{unit}: {trouble}"));
+        }
     }
+}
+
+#[test]
+fn x3_smallest_buffers_do_not_deadlock() {
+    for (dims, steps) in [(&[(5u8, RING)] as &[_], 2), (&[(4, RING), (3, RING)], 6)] {
+        let mut fabric = machine(smallest_buffers(dims, 12));
+        fabric.willing.eject = [0.3, 0.3];
+        let nodes = fabric.len();
+        for round in 0..24 {
+            for src in 0..nodes {
+                fabric.send(src, (src + steps) % nodes, round % 2, 512);
+            }
+        }
+        fabric
+            .drain(200_000)
+            .unwrap_or_else(|trouble| panic!("{dims:?}: {trouble}"));
+    }
+}
+
+#[test]
+fn hw3_packets_in_transit_and_injected_here_take_turns_on_a_link() {
+    // Nodes 0 and 1 both send over the link from 1 to 2.
+    let mut fabric = machine(config(&[(3, LINE)], 2, 6));
+    let ids: Vec<[u32; 2]> = (0..60)
+        .map(|_| [0, 1].map(|src| fabric.send(src, 2, 0, 512)))
+        .collect();
+    let order = Rc::new(RefCell::new(Vec::new()));
+    let seen = order.clone();
+    fabric.eject_tap = Some(Box::new(move |flit| {
+        if flit.head {
+            seen.borrow_mut().push(flit.dbg);
+        }
+        vec![*flit]
+    }));
+    fabric
+        .drain(20_000)
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
+    let (mut transit, mut here) = (0i32, 0i32);
+    for id in order.borrow().iter().skip(2).take(100) {
+        if ids.iter().any(|pair| pair[0] == *id) {
+            transit += 1;
+        } else {
+            here += 1;
+        }
+        assert!((transit - here).abs() <= 2, "{transit} in transit, {here}");
+    }
+}
+
+#[test]
+fn hw3_stalls_are_counted_when_flits_wait_for_credit_only() {
+    let mut free = machine(config(&[(2, LINE)], 2, 6));
+    for _ in 0..20 {
+        free.send(0, 1, 0, 512);
+    }
+    free.drain(2_000)
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert_eq!(free.stalls, 0);
+
+    let mut blocked = machine(config(&[(2, LINE)], 2, 6));
+    blocked.willing.eject = [0.0; 2];
+    for _ in 0..20 {
+        blocked.send(0, 1, 0, 512);
+    }
+    for _ in 0..1_000 {
+        blocked.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+    }
+    // From when the buffer of 16 flits at the other end is full.
+    assert!((900..1_000).contains(&blocked.stalls), "{}", blocked.stalls);
 }
 
 #[test]
@@ -254,8 +345,8 @@ fn not_delivered(fabric: &Fabric) -> usize {
 }
 
 /// Runs a machine with traffic while `disturb` breaks something, then checks that nothing was lost
-/// without a report and that the machine works as before.
-fn survives(name: &str, config: Config, mut disturb: impl FnMut(&mut Fabric, u64)) -> Fabric {
+/// without a report and that the machine works as before. Gives the reports.
+fn survives(name: &str, config: Config, mut disturb: impl FnMut(&mut Fabric, u64)) -> Vec<Report> {
     let panic = |trouble: Trouble| -> ! { panic!("{name}: {trouble}") };
     let mut fabric = machine(config);
     fabric.scoreboard = Scoreboard::lossy();
@@ -287,12 +378,12 @@ fn survives(name: &str, config: Config, mut disturb: impl FnMut(&mut Fabric, u64
     }
     // The same machine without faults is whole.
     fabric.scoreboard = Scoreboard::default();
-    fabric.reports.clear();
+    let reports = std::mem::take(&mut fabric.reports);
     random_packets(&mut fabric, 200);
     fabric
         .drain(60_000)
         .unwrap_or_else(|trouble| panic(trouble));
-    fabric
+    reports
 }
 
 #[test]
@@ -300,7 +391,7 @@ fn hw2_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
     for latency in [1, 3, 6] {
         for port in 0..4 {
             let config = config(&[(3, RING), (3, RING)], latency, port);
-            survives("link disabled", config, |fabric, cycle| match cycle {
+            let reports = survives("link disabled", config, |fabric, cycle| match cycle {
                 120 => {
                     let others = fabric.linked_ports(4) & !(1 << port);
                     fabric.enable_links(4, others);
@@ -311,6 +402,9 @@ fn hw2_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
                 }
                 _ => {}
             });
+            let down = |report: &Report| report.reason == ErrorReason::LinkDown;
+            assert!(reports.iter().all(down), "{reports:?}");
+            assert!(!reports.is_empty(), "nothing was cut");
         }
     }
 }
@@ -359,14 +453,120 @@ fn hw2_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
     ] {
         for latency in [1, 4] {
             let config = config(&[(3, RING), (2, LINE)], latency, bit as u64);
-            let fabric = survives("bit flipped", config, |fabric, cycle| {
+            let reports = survives("bit flipped", config, |fabric, cycle| {
                 if cycle == 60 {
                     fabric.wire_tap = Some(flip_once(fabric.cycle(), 1, bit));
                 }
             });
-            assert!(fabric.reports.is_empty(), "reports after repair");
+            let crc = |report: &&Report| report.reason == ErrorReason::LinkCrc;
+            assert_eq!(reports.iter().filter(crc).count(), 1, "{reports:?}");
         }
     }
+}
+
+/// Changes the words of one link by `change`, with the check bits of a sender that sends them so.
+/// Arguments of `change`: flits since the link came up, the word.
+fn forged(node: usize, mut change: impl FnMut(usize, &mut Word) + 'static) -> WireTap {
+    let mut check = LinkCheck::default();
+    let mut flits = 0;
+    Box::new(move |_, sender, port, word| {
+        if (sender, port) != (node, 0) {
+            return;
+        }
+        if word.ctl & 3 != 3 {
+            (check, flits) = (LinkCheck::default(), 0);
+            return;
+        }
+        change(flits, word);
+        if word.valid() {
+            flits += 1;
+            word.ctl &= !(0xffff << 9);
+            word.ctl |= check.next(word.ctl, &word.data[..4]) << 9;
+        }
+    })
+}
+
+#[test]
+fn hw2_flits_that_break_the_protocol_are_reported_and_contained() {
+    const HEAD: u32 = 1 << 6;
+    // A head inside a packet, a packet without head, a virtual channel that does not exist. Each once.
+    type Change = fn(&mut Word) -> bool;
+    let changes: [Change; 3] = [
+        |word| {
+            let inside = word.ctl & HEAD == 0;
+            word.ctl |= HEAD;
+            inside
+        },
+        |word| {
+            let head = word.ctl & HEAD != 0;
+            word.ctl &= !HEAD;
+            head
+        },
+        |word| {
+            word.ctl |= 1 << 5;
+            true
+        },
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let config = config(&[(3, RING), (2, LINE)], 2, index as u64);
+        let reports = survives("protocol", config, |fabric, cycle| {
+            let mut done = false;
+            if cycle == 0 {
+                fabric.wire_tap = Some(forged(1, move |flits, word| {
+                    if !done && flits > 30 && word.valid() {
+                        done = change(word);
+                    }
+                }));
+            }
+        });
+        let protocol = |report: &&Report| report.reason == ErrorReason::LinkProtocol;
+        let found: Vec<&Report> = reports.iter().filter(protocol).collect();
+        assert_eq!(found.len(), 1, "change {index}: {reports:?}");
+        assert_eq!((found[0].node, found[0].place), (2, 1), "change {index}");
+    }
+}
+
+#[test]
+fn hw2_flit_sent_without_credit_is_reported_and_contained() {
+    let mut fabric = machine(config(&[(2, LINE)], 2, 8));
+    fabric.scoreboard = Scoreboard::lossy();
+    fabric.willing.eject = [0.0; 2];
+    let mut silent = 0;
+    let mut vc = 0;
+    fabric.wire_tap = Some(forged(0, move |flits, word| {
+        if word.valid() {
+            vc = word.ctl & 7 << 3;
+            silent = 0;
+        } else if flits > 16 {
+            // All credits are used up; one flit more.
+            silent += 1;
+            if silent == 50 {
+                word.ctl |= 1 << 2 | vc;
+            }
+        }
+    }));
+    for _ in 0..4 {
+        fabric.send(0, 1, 0, 512);
+    }
+    for _ in 0..400 {
+        fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+    }
+    let report = fabric.reports[0];
+    assert_eq!(
+        (report.node, report.place, report.reason),
+        (1, 1, ErrorReason::LinkProtocol)
+    );
+    fabric.wire_tap = None;
+    fabric.willing.eject = [1.0; 2];
+    for _ in 0..400 {
+        fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+    }
+    fabric.reports.clear();
+    fabric.scoreboard = Scoreboard::default();
+    random_packets(&mut fabric, 50);
+    fabric
+        .drain(20_000)
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]

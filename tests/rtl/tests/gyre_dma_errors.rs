@@ -1,0 +1,639 @@
+//! What DMA engines do with bad descriptors, bad packets, refused memory accesses and refused register
+//! writes (HW-1): reported once with its reason, contained, and the engine goes on.
+
+use gyre_layout::{
+    CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Kind, Source,
+};
+use gyre_rtl_tests::dma::{DMA1, coord};
+use gyre_rtl_tests::dma_bench::{
+    COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE, TARGET, bench, ok, reg,
+    slot,
+};
+use gyre_rtl_tests::packet::{Flit, Packet};
+use gyre_rtl_tests::routes::Shape;
+
+/// Sets fields of a descriptor's bytes by name.
+fn with(descriptor: &Descriptor, fields: &[(&str, u64)]) -> [u8; 64] {
+    let mut bytes = descriptor.encode().expect("every value fits");
+    for &(name, value) in fields {
+        let field = DESCRIPTOR_FIELDS
+            .iter()
+            .find(|field| field.name == name)
+            .unwrap_or_else(|| panic!("no field {name}"));
+        field.set(&mut bytes, value).expect("the value fits");
+    }
+    bytes
+}
+
+/// A source of `length` bytes at the start of a slot.
+fn at(slot: u16, length: u32) -> Source {
+    Source {
+        slot,
+        offset: 0,
+        length,
+    }
+}
+
+/// Puts a bad descriptor between good ones and checks that its FIFO alone halts with the reason, that
+/// the rest goes on, and that software can skip it.
+fn halts(name: &str, bad: [u8; 64], reason: ErrorReason) {
+    let mut bench = bench(2, 20);
+    let (engine, fifo) = (0, 2);
+    bench.send((engine, fifo), (1, 0), 900);
+    ok(bench.finish(10_000));
+    bench.post_bytes(engine, fifo, bad);
+    for other in [0, 1, 3, 4, 5] {
+        bench.send((engine, other), (1, other % 3), 1500);
+        bench.put((engine, other), 1, 1500, None);
+    }
+    while ok(bench
+        .machine
+        .read(engine, reg::injection(fifo, reg::STATUS)))
+        & 1
+        == 0
+    {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 20_000, "{name}: does not halt");
+    }
+    bench.parked.push((engine, fifo));
+    ok(bench.finish(50_000));
+    let status = ok(bench
+        .machine
+        .read(engine, reg::injection(fifo, reg::STATUS)));
+    assert_eq!(status >> 8 & 0xff, u64::from(u8::from(reason)), "{name}");
+    let head = ok(bench.machine.read(engine, reg::injection(fifo, reg::HEAD)));
+    assert_eq!(head, 64, "{name}: HEAD is at the bad descriptor");
+    let reports = std::mem::take(&mut bench.machine.engines[engine].reports);
+    assert_eq!(reports.len(), 1, "{name}: {reports:?}");
+    assert_eq!((reports[0].reason, reports[0].place), (reason, 2), "{name}");
+    assert_eq!(reports[0].info, INJECTION + 2 * RING + 64, "{name}");
+    assert_eq!(bench.machine.engines[engine].events[63], 1, "{name}");
+
+    // Skipped, the FIFO works again. The skipped descriptor does not count as completed.
+    bench.machine.engines[engine].memory.read_errors.clear();
+    ok(bench
+        .machine
+        .write(engine, reg::injection(fifo, reg::STATUS), 1));
+    ok(bench.machine.run(50));
+    bench.parked.clear();
+    bench.skipped(engine, fifo);
+    bench.send((engine, fifo), (1, 0), 700);
+    ok(bench.finish(20_000));
+    assert!(bench.machine.engines[engine].reports.is_empty(), "{name}");
+}
+
+#[test]
+fn hw1_refused_descriptors_halt_their_fifo_only() {
+    use ErrorReason as E;
+    let fifo = Descriptor::memory_fifo(coord(1), at(slot::SOURCE, 64), 0);
+    let put = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::TARGET, 0);
+    let get = Descriptor::remote_get(coord(1), at(slot::DESCRIPTORS, 64), REMOTE_FIFO as u16);
+    for kind in [0, 4, 5, 6, 7, 15] {
+        halts("kind", with(&fifo, &[("kind", kind)]), E::DescKind);
+    }
+    for reserved in ["rsvd0", "rsvd1", "rsvd2", "rsvd3", "rsvd4", "rsvd5"] {
+        halts(reserved, with(&fifo, &[(reserved, 1)]), E::DescReserved);
+    }
+    halts("remote mark", with(&put, &[("remote", 1)]), E::DescReserved);
+    halts(
+        "requester",
+        with(&put, &[("requester", 1)]),
+        E::DescReserved,
+    );
+    for class in [1, 2, 3] {
+        halts("class", with(&fifo, &[("vclass", class)]), E::DescClass);
+    }
+    halts("put as request", with(&put, &[("vclass", 0)]), E::DescClass);
+    for (field, value) in [("hint", 1), ("dynamic_route", 1), ("deposit", 1)] {
+        halts(field, with(&fifo, &[(field, value)]), E::DescRouting);
+    }
+    halts("far", with(&put, &[("dst", 2)]), E::DescDest);
+    halts(
+        "other dimension",
+        with(&put, &[("dst", 1 << 6)]),
+        E::DescDest,
+    );
+    for bad in [slot::INVALID, slot::TARGET, 8, 1023] {
+        halts("slot", with(&put, &[("src_slot", bad.into())]), E::DescSlot);
+    }
+    let foreign = [("src_slot", slot::FOREIGN.into())];
+    halts("owner", with(&put, &foreign), E::DescOwner);
+    let small = [("src_slot", slot::SMALL.into()), ("length", 101)];
+    halts("length", with(&put, &small), E::DescBounds);
+    let small = [
+        ("src_slot", slot::SMALL.into()),
+        ("length", 1),
+        ("src_off_lo", 100),
+    ];
+    halts("offset", with(&put, &small), E::DescBounds);
+    let wraps = [("src_off_lo", 0xffff_ffff), ("src_off_hi", 0xff)];
+    halts("offset wraps", with(&put, &wraps), E::DescBounds);
+    let wraps = [("dst_off_lo", 0xffff_ffff), ("dst_off_hi", 0xff)];
+    halts("target wraps", with(&put, &wraps), E::DescBounds);
+    for length in [0, 63, 96, 576] {
+        halts("get", with(&get, &[("length", length)]), E::DescLength);
+    }
+}
+
+#[test]
+fn hw1_refused_memory_reads_halt_their_fifo_and_send_nothing() {
+    for (reason, range) in [
+        // The second descriptor of the ring; or the payload of the second, in its last line.
+        (
+            ErrorReason::DescRead,
+            INJECTION + 2 * RING + 64..INJECTION + 2 * RING + 128,
+        ),
+        (
+            ErrorReason::PayloadRead,
+            SOURCE + 13 + 0x3_0400..SOURCE + 13 + 0x3_0401,
+        ),
+    ] {
+        let mut bench = bench(2, 21);
+        bench.send((0, 2), (1, 0), 900);
+        ok(bench.finish(10_000));
+        bench.machine.engines[0].memory.read_errors.push(range);
+        let source = Source {
+            slot: slot::SOURCE,
+            offset: 0x3_0000,
+            length: 2000,
+        };
+        let bad = Descriptor::put(coord(1), source, slot::SMALL, 0);
+        bench.post(0, 2, &bad);
+        for other in [0, 1, 3, 4, 5] {
+            bench.send((0, other), (1, other % 3), 1500);
+        }
+        while ok(bench.machine.read(0, reg::injection(2, reg::STATUS))) & 1 == 0 {
+            ok(bench.turn());
+            assert!(bench.machine.cycle() < 20_000, "{reason:?}: does not halt");
+        }
+        bench.parked.push((0, 2));
+        // Packets before the bad one may have gone; they do not fit into the small slot.
+        ok(bench.finish(50_000));
+        let status = ok(bench.machine.read(0, reg::injection(2, reg::STATUS)));
+        assert_eq!(status >> 8 & 0xff, u64::from(u8::from(reason)));
+        let reports = &bench.machine.engines[0].reports;
+        assert_eq!(reports.len(), 1, "{reports:?}");
+        assert_eq!((reports[0].reason, reports[0].place), (reason, 2));
+    }
+}
+
+/// Sends one descriptor by remote get that must be refused at its target, and checks that requests of
+/// others still are served there by the same FIFO once it is skipped.
+fn refused_there(name: &str, descriptor: &Descriptor, reason: ErrorReason) {
+    let mut bench = bench(3, 22);
+    bench.request(0, 1, 1, std::slice::from_ref(descriptor));
+    while ok(bench
+        .machine
+        .read(1, reg::injection(REMOTE_FIFO, reg::STATUS)))
+        & 1
+        == 0
+    {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 20_000, "{name}: is not refused");
+    }
+    let reports = std::mem::take(&mut bench.machine.engines[1].reports);
+    assert_eq!(reports.len(), 1, "{name}: {reports:?}");
+    assert_eq!(
+        (reports[0].reason, usize::from(reports[0].place)),
+        (reason, REMOTE_FIFO),
+        "{name}"
+    );
+    ok(bench
+        .machine
+        .write(1, reg::injection(REMOTE_FIFO, reg::STATUS), 1));
+    bench.get((2, 0), 1, &[100, 512, 33], Some(1));
+    ok(bench.finish(20_000));
+}
+
+#[test]
+fn hw1_remote_get_reads_granted_slots_and_sends_to_its_requester_only() {
+    let granted = at(slot::GRANTED, 64);
+    let put = |dst, source| Descriptor::put(coord(dst), source, slot::TARGET, 0);
+    refused_there("third party", &put(2, granted), ErrorReason::DescRemote);
+    refused_there("itself", &put(1, granted), ErrorReason::DescRemote);
+    let slot = at(slot::SOURCE, 64);
+    refused_there("not granted", &put(0, slot), ErrorReason::DescSlot);
+    let message = Descriptor::memory_fifo(coord(0), granted, 0);
+    refused_there("message", &message, ErrorReason::DescRemote);
+    let get = Descriptor::remote_get(coord(0), granted, REMOTE_FIFO as u16);
+    refused_there("get of a get", &get, ErrorReason::DescRemote);
+    let beyond = Source {
+        offset: 0x3_efff,
+        length: 2,
+        ..granted
+    };
+    refused_there("bounds", &put(0, beyond), ErrorReason::DescBounds);
+}
+
+#[test]
+fn hw1_requester_is_stamped_by_the_engine_whatever_the_descriptor_says() {
+    let mut bench = bench(3, 23);
+    // Claims to have been requested by engine 2, and sends there.
+    let forged = Descriptor::put(coord(2), at(slot::GRANTED, 64), slot::TARGET, 0);
+    let mut bytes = with(&forged, &[("requester", 2), ("remote", 1)]);
+    bench.machine.engines[0]
+        .memory
+        .poke(SLOT_BASE[7] + 0x8000, &bytes);
+    let source = Source {
+        offset: 0x8000,
+        ..at(slot::DESCRIPTORS, 64)
+    };
+    bench.post(
+        0,
+        0,
+        &Descriptor::remote_get(coord(1), source, REMOTE_FIFO as u16),
+    );
+    while ok(bench
+        .machine
+        .read(1, reg::injection(REMOTE_FIFO, reg::STATUS)))
+        & 1
+        == 0
+    {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 20_000, "forged request is served");
+    }
+    // What lies in the ring names engine 0.
+    bytes.copy_from_slice(
+        bench.machine.engines[1]
+            .memory
+            .peek(REMOTE_FIFO as u64 * RING, 64),
+    );
+    let requester = u32::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51]]);
+    assert_eq!(requester, 0);
+    assert_eq!(
+        bench.machine.engines[1].reports[0].reason,
+        ErrorReason::DescRemote
+    );
+    ok(bench.finish(20_000));
+}
+
+/// Sends a bad packet among good ones: it is reported once, changes nothing, and the rest arrives.
+fn dropped(name: &str, bad: &Descriptor, reason: ErrorReason) {
+    for to in [0, 1] {
+        let mut bench = bench(2, 30);
+        let mut bad = *bad;
+        bad.dst = coord(to);
+        for _ in 0..3 {
+            bench.send((0, 0), (to, 0), 600);
+            bench.put((0, 1), to, 600, Some(2));
+        }
+        bench.post(0, 0, &bad);
+        for _ in 0..3 {
+            bench.send((0, 0), (to, 0), 600);
+            bench.put((0, 1), to, 600, Some(2));
+        }
+        ok(bench.finish(50_000));
+        let reports = &bench.machine.engines[to].reports;
+        assert_eq!(reports.len(), 1, "{name} to {to}: {reports:?}");
+        assert_eq!(reports[0].reason, reason, "{name} to {to}");
+    }
+}
+
+#[test]
+fn hw1_refused_packets_are_reported_and_change_nothing() {
+    use ErrorReason as E;
+    let source = at(slot::SOURCE, 64);
+    let fifo = |rec| Descriptor::memory_fifo(coord(0), source, rec);
+    let put = |slot, offset| Descriptor::put(coord(0), source, slot, offset);
+    let get = |fifo| Descriptor::remote_get(coord(0), at(slot::DESCRIPTORS, 64), fifo);
+    for (rec, name) in [(3, "disabled"), (4, "absent"), (1023, "absent")] {
+        dropped(name, &fifo(rec), E::PktRecFifo);
+    }
+    for (fifo, name) in [
+        (7, "disabled"),
+        (0, "not for gets"),
+        (8, "absent"),
+        (1023, "absent"),
+    ] {
+        dropped(name, &get(fifo), E::PktInjFifo);
+    }
+    for bad in [slot::INVALID, slot::SOURCE, 8, 1023] {
+        dropped("slot", &put(bad, 0), E::PktSlot);
+    }
+    for offset in [37, 100, 1 << 32, (1 << 40) - 64] {
+        dropped("bounds", &put(slot::SMALL, offset), E::PktBounds);
+    }
+    for (slot, index) in [
+        (slot::TARGET, 0),
+        (slot::INVALID, 0),
+        (slot::COUNTERS, 512),
+        (slot::SMALL, 12),
+        (8, 0),
+    ] {
+        let bad = put(slot::TARGET, 0).with_counter(CounterRef { slot, index });
+        dropped("counter", &bad, E::PktCounter);
+    }
+}
+
+#[test]
+fn hw1_counter_below_zero_is_reported_and_puts_its_bytes_all_the_same() {
+    let mut bench = bench(1, 31);
+    let counter = CounterRef {
+        slot: slot::COUNTERS,
+        index: 5,
+    };
+    bench.put((0, 0), 0, 64, Some(5));
+    ok(bench.finish(10_000));
+    let past = Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0);
+    bench.post(0, 1, &past.with_counter(counter));
+    for _ in 0..100 {
+        ok(bench.turn());
+    }
+    let engine = &bench.machine.engines[0];
+    let reasons: Vec<_> = engine.reports.iter().map(|report| report.reason).collect();
+    assert_eq!(reasons, [ErrorReason::CounterUnderflow]);
+    assert_eq!(engine.memory.word(COUNTERS + 40), 64u64.wrapping_neg());
+    let sent = engine.memory.peek(SOURCE + 13, 64);
+    assert_eq!(engine.memory.peek(TARGET + 0xf_0000, 64), sent);
+}
+
+#[test]
+fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
+    for (reason, write_error, read_error) in [
+        (
+            ErrorReason::Write,
+            Some(TARGET + 0xf_0020..TARGET + 0xf_0021),
+            None,
+        ),
+        (
+            ErrorReason::CounterAccess,
+            Some(COUNTERS + 40..COUNTERS + 48),
+            None,
+        ),
+        (
+            ErrorReason::CounterAccess,
+            None,
+            Some(COUNTERS + 40..COUNTERS + 41),
+        ),
+    ] {
+        let mut bench = bench(2, 32);
+        let memory = &mut bench.machine.engines[1].memory;
+        memory.write_errors.extend(write_error);
+        memory.read_errors.extend(read_error);
+        let counter = CounterRef {
+            slot: slot::COUNTERS,
+            index: 5,
+        };
+        let bad = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::SMALL, 0);
+        bench.post(0, 0, &bad.with_counter(counter));
+        for other in 1..6 {
+            bench.send((0, other), (1, other % 3), 1200);
+            // Another counter, in another line: errors are of whole lines.
+            bench.put((0, other), 1, 1200, Some(100));
+        }
+        bench.machine.engines[1]
+            .memory
+            .poke(COUNTERS + 40, &64u64.to_le_bytes());
+        while bench.machine.engines[1].reports.is_empty() {
+            ok(bench.turn());
+            assert!(bench.machine.cycle() < 20_000, "{reason:?} is not reported");
+        }
+        for _ in 0..300 {
+            ok(bench.turn());
+        }
+        let reports = &bench.machine.engines[1].reports;
+        assert_eq!(reports.len(), 1, "{reports:?}");
+        assert_eq!(reports[0].reason, reason);
+        // The small slot and this counter are not the scoreboard's.
+        bench.machine.engines[1].memory.poke(COUNTERS + 40, &[0; 8]);
+        bench.machine.engines[1]
+            .memory
+            .poke(TARGET + 0xf_0000, &[0; 100]);
+        ok(bench.finish(50_000));
+    }
+}
+
+#[test]
+fn hw1_reception_fifo_halts_at_a_refused_write_and_moves_no_tail_over_it() {
+    let mut bench = bench(2, 33);
+    let ring = RECEPTION + RING;
+    let memory = &mut bench.machine.engines[1].memory;
+    memory.write_errors.push(ring + 0x400..ring + 0x440);
+    let bad = Descriptor::memory_fifo(coord(1), at(slot::SOURCE, 3000), 1);
+    bench.post(0, 0, &bad);
+    for _ in 0..10 {
+        bench.send((0, 1), (1, 0), 800);
+        bench.put((0, 2), 1, 800, Some(1));
+    }
+    bench.receive = 0.0;
+    for _ in 0..400 {
+        ok(bench.turn());
+    }
+    let reasons: Vec<_> = bench.machine.engines[1]
+        .reports
+        .iter()
+        .map(|r| r.reason)
+        .collect();
+    assert_eq!(reasons, [ErrorReason::Write]);
+    let tail = ok(bench.machine.read(1, reg::reception(1, reg::TAIL)));
+    assert_eq!(tail, 544, "the first packet lies before the bad line");
+    let status = ok(bench.machine.read(1, reg::reception(1, reg::STATUS)));
+    assert_eq!(status >> 2 & 1, 1, "halted");
+    let count = ok(bench.machine.read(0, reg::injection(2, reg::COUNT)));
+    assert_eq!(count, 10, "responses go on");
+    // Requests behind it go on when software restarts the FIFO.
+    bench.machine.engines[1].memory.write_errors.clear();
+    ok(bench.machine.write(1, reg::reception(1, reg::CTRL), 1));
+    bench.ignore_reception(1, 1);
+    bench.receive = 1.0;
+    for _ in 0..400 {
+        ok(bench.turn());
+    }
+    assert_eq!(bench.received, 20);
+}
+
+#[test]
+fn hw1_remote_get_whose_descriptors_cannot_be_written_halts_the_ring_until_it_is_enabled_anew() {
+    let mut bench = bench(2, 34);
+    let ring = INJECTION + REMOTE_FIFO as u64 * RING;
+    let register = |offset| reg::injection(REMOTE_FIFO, offset);
+    bench.get((0, 0), 1, &[100, 200], None);
+    ok(bench.finish(10_000));
+    let memory = &mut bench.machine.engines[1].memory;
+    memory.write_errors.push(ring + 0x80..ring + 0xc0);
+    let lost = Descriptor::put(coord(0), at(slot::GRANTED, 64), slot::TARGET, 0);
+    bench.request(0, 0, 1, &[lost]);
+    while bench.machine.engines[1].reports.is_empty() {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 20_000, "is not reported");
+    }
+    // Puts and messages go on.
+    bench.put((0, 1), 1, 700, Some(1));
+    bench.send((0, 2), (1, 0), 700);
+    ok(bench.finish(10_000));
+    let reports = std::mem::take(&mut bench.machine.engines[1].reports);
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert_eq!(reports[0].reason, ErrorReason::Write);
+    assert_eq!(ok(bench.machine.read(1, register(reg::TAIL))), 128);
+    let status = ok(bench.machine.read(1, register(reg::STATUS)));
+    assert_eq!(status >> 8, u64::from(u8::from(ErrorReason::Write)));
+    assert_eq!(status & 1, 1, "halted");
+    assert!(
+        ok(bench.machine.refuses(1, register(reg::STATUS), 1)),
+        "descriptors are missing from the ring"
+    );
+    bench.machine.engines[1].memory.write_errors.clear();
+    ok(bench.machine.write(1, register(reg::CTRL), 0b10));
+    ok(bench.machine.write(1, register(reg::CTRL), 0b11));
+    bench.get((0, 0), 1, &[300, 512, 1], Some(2));
+    ok(bench.finish(20_000));
+    assert!(bench.machine.engines[1].reports.is_empty());
+}
+
+/// A packet from engine 1 to engine 0, with fields of its header replaced, as flits.
+fn packet(class: usize, len: u16, fields: &[(&str, u64)]) -> Vec<Flit> {
+    let shape = Shape::new(&[(2, true)]);
+    let mut rng = fastrand::Rng::with_seed(1);
+    let mut packet = Packet::random(&shape, 9, (1, 0), class, len, &mut rng);
+    let basics: [(&str, u64); 2] = if class == 0 {
+        [("target", 0), ("aux", len.into())]
+    } else {
+        [("target", slot::SMALL.into()), ("aux", 0)]
+    };
+    for &(name, value) in basics.iter().chain(&[("offset", 0)]).chain(fields) {
+        let field = HEADER_FIELDS
+            .iter()
+            .find(|field| field.name == name)
+            .unwrap_or_else(|| panic!("no field {name}"));
+        field.set(&mut packet.bytes, value).expect("the value fits");
+    }
+    packet.flits(DMA1.flit_bytes)
+}
+
+#[test]
+fn hw1_malformed_packets_are_reported_and_change_nothing() {
+    use ErrorReason as E;
+    let kind = |kind: Kind| [("kind", u64::from(u8::from(kind)))];
+    let mut cases = vec![
+        ("other node", 0, packet(0, 64, &[("dst", 1)]), E::PktDest),
+        ("other node", 1, packet(1, 64, &[("dst", 1)]), E::PktDest),
+        (
+            "reserved",
+            0,
+            packet(0, 64, &[("rsvd0", 1)]),
+            E::PktReserved,
+        ),
+        (
+            "reserved",
+            1,
+            packet(1, 64, &[("rsvd1", 1)]),
+            E::PktReserved,
+        ),
+        ("aux", 1, packet(1, 64, &[("aux", 0x200)]), E::PktReserved),
+        (
+            "too long",
+            0,
+            packet(0, 64, &[("len", 513)]),
+            E::PktReserved,
+        ),
+        (
+            "too long",
+            1,
+            packet(1, 64, &[("len", 1023)]),
+            E::PktReserved,
+        ),
+        ("put", 0, packet(0, 64, &kind(Kind::Put)), E::PktKind),
+        ("class", 0, packet(0, 64, &[("vclass", 1)]), E::PktKind),
+        ("longer", 0, packet(0, 64, &[("len", 96)]), E::PktTruncated),
+        ("longer", 1, packet(1, 64, &[("len", 96)]), E::PktTruncated),
+        ("shorter", 0, packet(0, 64, &[("len", 32)]), E::PktTruncated),
+        ("shorter", 1, packet(1, 64, &[("len", 1)]), E::PktTruncated),
+        (
+            "no payload",
+            0,
+            packet(0, 0, &[("len", 1)]),
+            E::PktTruncated,
+        ),
+        (
+            "none said",
+            1,
+            packet(1, 64, &[("len", 0)]),
+            E::PktTruncated,
+        ),
+    ];
+    for bad in [
+        Kind::Invalid,
+        Kind::RmwReq,
+        Kind::RmwResp,
+        Kind::Collective,
+        Kind::Control,
+    ] {
+        cases.push(("kind", 0, packet(0, 64, &kind(bad)), E::PktKind));
+        cases.push(("kind", 1, packet(1, 64, &kind(bad)), E::PktKind));
+    }
+    for len in [0, 32, 96] {
+        let get = packet(0, len, &kind(Kind::RemoteGet));
+        cases.push(("get", 0, get, E::DescLength));
+    }
+    for class in 0..2 {
+        // Poisoned, and cut after each flit.
+        let mut flits = packet(class, 64, &[]);
+        flits[5].err = true;
+        cases.push(("poisoned", class, flits, E::PktTruncated));
+        for cut in 0..5 {
+            let mut flits = packet(class, 64, &[]);
+            flits.truncate(cut + 1);
+            (flits[cut].tail, flits[cut].err) = (true, true);
+            cases.push(("cut", class, flits, E::PktTruncated));
+        }
+    }
+    for (name, class, flits, reason) in cases {
+        let mut bench = bench(2, 40);
+        let before = bench.machine.engines[0].memory.bytes.clone();
+        bench.machine.deliver(0, 0, class, &flits);
+        ok(bench.machine.settle(1_000));
+        ok(bench.machine.run(5));
+        let reasons: Vec<_> = bench.machine.engines[0]
+            .reports
+            .iter()
+            .map(|r| r.reason)
+            .collect();
+        assert_eq!(reasons, [reason], "{name} {class}: {flits:?}");
+        assert!(
+            bench.machine.engines[0].memory.bytes == before,
+            "{name} writes"
+        );
+        let tail = ok(bench.machine.read(0, reg::reception(0, reg::TAIL)));
+        assert_eq!(tail, 0, "{name} moves TAIL");
+        // The path still works.
+        bench.send((1, 0), (0, 0), 600);
+        bench.put((1, 0), 0, 600, Some(1));
+        ok(bench.finish(10_000));
+    }
+}
+
+#[test]
+fn hw1_registers_refuse_what_would_break_a_fifo() {
+    let mut bench = bench(1, 50);
+    let inj = |offset| reg::injection(0, offset);
+    let rec = |offset| reg::reception(0, offset);
+    for (addr, value, what) in [
+        (inj(reg::BASE), 0x1000, "BASE of an enabled FIFO"),
+        (inj(reg::SIZE), 0x2000, "SIZE of an enabled FIFO"),
+        (inj(reg::TAIL), 32, "half a descriptor"),
+        (inj(reg::TAIL), RING + 64, "TAIL past the ring"),
+        (
+            reg::injection(REMOTE_FIFO, reg::TAIL),
+            64,
+            "TAIL of a remote-get FIFO",
+        ),
+        (reg::injection(7, reg::TAIL), 64, "TAIL of a disabled FIFO"),
+        (reg::injection(7, reg::BASE), 0x800, "BASE inside a page"),
+        (reg::injection(7, reg::SIZE), 0x1800, "SIZE no power of two"),
+        (reg::injection(7, reg::SIZE), 0x800, "SIZE too small"),
+        (reg::injection(7, reg::SIZE), 0x20_0000, "SIZE too large"),
+        (reg::injection(7, reg::CTRL), 1, "enable without SIZE"),
+        (reg::injection(8, reg::BASE), 0, "absent injection FIFO"),
+        (rec(reg::BASE), 0x1000, "BASE of an enabled FIFO"),
+        (rec(reg::HEAD), 32, "HEAD past TAIL"),
+        (reg::reception(3, reg::SIZE), 0x1800, "SIZE no power of two"),
+        (reg::reception(4, reg::BASE), 0, "absent reception FIFO"),
+        (reg::slot(8, 0), 0, "absent slot"),
+        (0x1000, 0, "absent page"),
+        (inj(reg::TAIL) + 4, 0, "half a register"),
+    ] {
+        assert!(ok(bench.machine.refuses(0, addr, value)), "{what}");
+    }
+    bench.send((0, 0), (0, 0), 64);
+    ok(bench.finish(5_000));
+}
