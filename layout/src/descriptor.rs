@@ -70,7 +70,7 @@ pub struct Descriptor {
     pub target: u16,
     /// Put: byte offset in the destination's slot, 40 bits.
     pub dst_offset: u64,
-    /// Put: counter at the destination to decrement by the payload bytes.
+    /// Put: counter at the destination to lower by the payload bytes, by one if there are none.
     pub counter: Option<CounterRef>,
     /// Software word 0, delivered in the header of a memory-FIFO packet.
     pub sw0: u32,

@@ -1,8 +1,8 @@
-// Byte counters in memory: 8 B little-endian, decremented by the payload bytes of puts (HW-1). One entry for each
-// counter in work merges the decrements that arrive meanwhile, so a counter is read, lowered and written
-// back by one entry at a time; different counters overlap. `zero_o` pulses when a counter that was written has
-// reached exactly 0 and the write is answered. Below zero the counter wraps: ErrCounterUnderflow. A refused read
-// or write is ErrCounterAccess; the decrement is lost.
+// Byte counters in memory: 8 B little-endian, lowered by the payload bytes of puts (HW-1), by one for a put
+// without payload. One entry for each counter in work merges the decrements that arrive meanwhile, so a
+// counter is read, lowered and written back by one entry at a time; different counters overlap. `zero_o`
+// pulses when a counter that was written has reached exactly 0 and the write is answered. Below zero the
+// counter wraps: ErrCounterUnderflow. A refused read or write is ErrCounterAccess; the decrement is lost.
 module counter_unit
   import gyre_pkg::*;
   import gyre_dma_pkg::*;

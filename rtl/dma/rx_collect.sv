@@ -115,17 +115,18 @@ module rx_collect
                     : RowW'(buf_q) * RowW'(RxRows) + RowW'(pos_q[PosW-1:BankW]);
 
   // ---- end of a packet -----------------------------------------------------------------------------
-  logic good;
+  logic good, nothing;
   assign good        = st_q == StDone && reason_q == ErrNone;
+  assign nothing     = resp_q && head_q.len == '0 && !res_q.ctr_valid;
   assign done_req_o  = good && !resp_q;
-  assign done_resp_o = good && resp_q && head_q.len != '0;
+  assign done_resp_o = good && resp_q && !nothing;
   assign complete    = st_q == StDone &&
                        (good ? !done_resp_o || done_resp_ready_i : err_ack_i);
   assign done_head_o = head_q;
   assign done_buf_o  = buf_q;
   assign done_res_o  = res_q;
-  // A put without payload writes nothing and, moving no counter, is done here.
-  assign drop_buf_o  = (complete && !drop_q && !(good && (!resp_q || head_q.len != '0)))
+  // A put without payload and counter is done here.
+  assign drop_buf_o  = (complete && !drop_q && !(good && !nothing))
                      ? RxBuffers'(1) << buf_q : '0;
 
   always_comb begin

@@ -120,7 +120,8 @@ module rx_resolve
         ctr_end         = {16'd0, r_q.ctr_offset, 3'd0} + (OffsetW + 1)'(8);
         put_addr        = slot_i.base + {8'd0, r_q.offset};
         ctr_addr        = ctr_slot_i.base + {23'd0, r_q.ctr_offset, 3'd0};
-        res_d.addr      = put_addr;
+        // Without payload, the write that keeps a put in order touches no byte beside its counter.
+        res_d.addr      = r_q.len == '0 ? ctr_addr : put_addr;
         res_d.next_page = put_addr[AddrW-1:12] + 1'b1;
         res_d.ctr_valid = r_q.ctr_valid;
         res_d.ctr_addr  = ctr_addr;

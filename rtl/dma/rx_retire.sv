@@ -1,7 +1,7 @@
 // Writes of one path on their way: packets in issue order, each with one or two bursts. Responses of one id
 // come back in order; the oldest packet retires when all its responses are there: a request is reported to the
-// commit queue, a put decrements its byte counter. A failed write is reported as ErrWrite; a failed put
-// decrements nothing.
+// commit queue, a put lowers its byte counter by its payload bytes, or by one if it has none. A failed write
+// is reported as ErrWrite; a failed put lowers nothing.
 module rx_retire
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
@@ -77,7 +77,7 @@ module rx_retire
   assign done_index_o  = oldest.commit;
   assign done_failed_o = failed;
   assign ctr_addr_o    = oldest.ctr_addr;
-  assign ctr_bytes_o   = oldest.len;
+  assign ctr_bytes_o   = oldest.len == '0 ? 10'd1 : oldest.len;
   assign busy_o        = level_q != '0;
   assign idle_o        = ready_q == '0;
 

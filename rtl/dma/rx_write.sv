@@ -40,7 +40,7 @@ module rx_write
   rx_write_t   next;
   logic        next_full, d_full;
   logic [$clog2(RxBuffers+1)-1:0] next_level, d_level;
-  logic        empty, seg_q, split, issue_last;
+  logic        empty, seg_q, split, issue_last, nothing;
   logic [9:0]  bytes;
   logic [12:0] end_off;
   logic [3:0]  rows, rows_first, rows_seg;
@@ -51,6 +51,8 @@ module rx_write
       .pop_i(issue_last), .data_o(next), .empty_o(empty), .full_o(next_full), .level_o(next_level)
   );
 
+  // A put without payload: one beat without a byte, so that its counter waits for earlier payload.
+  assign nothing = next.response && next.len == '0;
   always_comb begin
     bytes      = '0;
     end_off    = '0;
@@ -61,7 +63,7 @@ module rx_write
     rows_seg   = '0;
     aw_o       = '0;
     if (!empty) begin
-      bytes      = rx_ring_bytes(next.mem_fifo, next.len);
+      bytes      = nothing ? 10'd8 : rx_ring_bytes(next.mem_fifo, next.len);
       end_off    = {1'b0, next.addr[11:0]} + {3'd0, bytes};
       split      = end_off > 13'd4096;
       rows       = 4'((11'(next.addr[5:0]) + 11'(bytes) + 11'd63) >> 6);
@@ -90,6 +92,7 @@ module rx_write
     logic [1:0]  buffer;
     logic        swap;
     logic        stamp;
+    logic        nothing;    // no byte is written
     coord_t      src;
     logic [5:0]  first;      // first byte in the first row
     logic [5:0]  last;       // bytes of the last row, 0 = 64
@@ -102,8 +105,8 @@ module rx_write
   logic [3:0] row_q;
 
   assign d_new = '{buffer: next.buffer, swap: next.mem_fifo && next.addr[5],
-                   stamp: !next.mem_fifo && !next.response, src: next.src,
-                   first: next.addr[5:0], last: end_off[5:0], rows: rows, rows_first: rows_first,
+                   stamp: !next.mem_fifo && !next.response, nothing: nothing,
+                   src: next.src, first: next.addr[5:0], last: end_off[5:0], rows: rows, rows_first: rows_first,
                    dbg: next.dbg};
   gyre_fifo #(.Width($bits(drain_t)), .Depth(RxBuffers)) u_drain (
       .clk_i, .rst_ni, .clear_i(1'b0), .push_i(issue_o), .data_i(d_new),
@@ -126,7 +129,7 @@ module rx_write
         w_data_o[31]      = 1'b1;              // d0: remote
         w_data_o[384+:32] = {2'b00, d.src};    // d12: requester
       end
-      w_strb_o = '1;
+      w_strb_o = d.nothing ? '0 : '1;
       if (row_q == '0) w_strb_o = w_strb_o & ('1 << d.first);
       if (row_last && d.last != '0) w_strb_o = w_strb_o & ~('1 << d.last);
     end

@@ -69,7 +69,7 @@ package gyre_pkg;
     logic [31:0] msg_id;       // d10: message id for waves and timelines, no function
     logic [31:0] sw1;          // d9
     logic [31:0] sw0;          // d8
-    logic        ctr_valid;    // d7[31]: put: decrement a byte counter at the target
+    logic        ctr_valid;    // d7[31]: put: lower a byte counter at the target, by one if there is no payload
     logic [22:0] rsvd1;        // d7[30:8]: zero
     logic [7:0]  dst_off_hi;   // d7[7:0]
     logic [31:0] dst_off_lo;   // d6: put: offset in the target's slot
