@@ -9,6 +9,7 @@ module desc_activate
 #(
     parameter int unsigned NDim = 3,
     parameter int unsigned NInj = 32,
+    parameter bit          Deposit = 1'b1,    // the network copies packets on their way
     localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1
 ) (
     input  logic                 clk_i,
@@ -82,7 +83,7 @@ module desc_activate
   assign chk_desc  = read_desc_i;
   assign slot_id_o = chk_desc.src_slot;
 
-  desc_check #(.NDim(NDim)) u_check (
+  desc_check #(.NDim(NDim), .Deposit(Deposit)) u_check (
       .valid_i(chk_valid_q), .cfg_i, .desc_i(chk_desc), .remote_i(remote_i[chk_fifo_q]),
       .owner_i(owner_i[chk_fifo_q]), .slot_i, .err_o(chk_err), .path_o(chk_path), .src_o(chk_src)
   );
@@ -121,6 +122,7 @@ module desc_activate
       load_header_o.src    = cfg_i.coord;
       load_header_o.kind   = dec_desc_q.kind;
       load_header_o.target = dec_desc_q.target;
+      load_header_o.deposit = dec_desc_q.deposit;
       unique case (dec_desc_q.kind)
         KindMemFifo: begin
           load_header_o.aux = dec_desc_q.length;
@@ -172,7 +174,7 @@ module desc_activate
   assign unused_desc = ^{dec_desc_q.rsvd0, dec_desc_q.rsvd1, dec_desc_q.rsvd2, dec_desc_q.rsvd3,
                          dec_desc_q.rsvd4, dec_desc_q.rsvd5, dec_desc_q.requester, dec_desc_q.src_slot,
                          dec_desc_q.src_off_hi, dec_desc_q.src_off_lo, dec_desc_q.remote, dec_desc_q.hint,
-                         dec_desc_q.dynamic_route, dec_desc_q.deposit};
+                         dec_desc_q.dynamic_route};
 
 `ifndef SYNTHESIS
   LoadInactive : assert property (@(posedge clk_i) disable iff (!rst_ni) load_o |-> !active_i[load_fifo_o])

@@ -5,7 +5,8 @@
 module desc_check
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
-    parameter int unsigned NDim = 3
+    parameter int unsigned NDim = 3,
+    parameter bit          Deposit = 1'b1   // the network copies packets on their way
 ) (
     input  logic             valid_i,    // 0: nothing is computed
     input  node_cfg_t        cfg_i,
@@ -62,7 +63,9 @@ module desc_check
       else if (desc_i.vclass != (is_put ? ClassResponse : ClassRequest)) err_o = ErrDescClass;
       else if (reserved) err_o = ErrDescReserved;
       else if (!remote_i && (desc_i.remote || desc_i.requester != '0)) err_o = ErrDescReserved;
-      else if (desc_i.dynamic_route || desc_i.deposit || desc_i.hint != '0) err_o = ErrDescRouting;
+      else if (desc_i.dynamic_route || desc_i.hint != '0 ||
+               (desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo)))
+        err_o = ErrDescRouting;
       else if (bad_dst) err_o = ErrDescDest;
       else if (remote_i && (!desc_i.remote || !is_put || desc_i.requester != {2'b00, desc_i.dst}))
         err_o = ErrDescRemote;

@@ -13,6 +13,7 @@ module dma_tx
     parameter int unsigned NInj      = 32,
     parameter int unsigned NAxi      = 4,
     parameter int unsigned InjDepth  = 136,    // flits of each injection buffer, per path and class
+    parameter bit          Deposit   = 1'b1,   // the network copies packets on their way
     localparam int unsigned NPath = 2 * NDim + 1,
     localparam int unsigned FW = FlitBytes * 8
 ) (
@@ -122,7 +123,7 @@ module dma_tx
       .read_desc_o(read_desc), .free_valid_i(free_valid), .free_fifo_i(free_fifo), .idle_o(fetch_idle)
   );
 
-  desc_activate #(.NDim(NDim), .NInj(NInj)) u_activate (
+  desc_activate #(.NDim(NDim), .NInj(NInj), .Deposit(Deposit)) u_activate (
       .clk_i, .rst_ni, .cfg_i, .kill_i(kill), .remote_i(remote), .owner_i(owner),
       .err_valid_o(act_err_valid), .err_fifo_o(act_err_fifo), .err_o(act_err),
       .err_ready_i(!(retire_valid && retire.err)),

@@ -13,6 +13,7 @@ module gyre_dma
     parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
     parameter int unsigned AxiBytes = 64,
     parameter int unsigned InjDepth = 136,   // flits of an injection buffer, per path and class
+    parameter bit          Deposit = 1'b1,   // the network copies packets on their way
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
@@ -179,7 +180,9 @@ module gyre_dma
   error_t               tx_err, rx_err;
   logic [7:0]           pkt_rx;
 
-  dma_tx #(.NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth)) u_tx (
+  dma_tx #(
+      .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth), .Deposit(Deposit)
+  ) u_tx (
       .clk_i, .rst_ni, .cfg_i, .reg_req_i(tx_req), .reg_we_i, .reg_addr_i(reg_addr_i[10:0]), .reg_wdata_i,
       .reg_ack_o(tx_ack), .reg_err_o(tx_nack), .reg_rdata_o(tx_rdata),
       .slot_id_o(tx_slot_id), .slot_i(tx_slot),

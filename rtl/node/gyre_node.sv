@@ -141,7 +141,7 @@ module gyre_node
 
   gyre_dma #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
-      .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth)
+      .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth), .Deposit(deposit_fits(FlitBytes, VcDepth))
   ) u_dma (
       .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
       .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),

@@ -9,6 +9,8 @@ package gyre_pkg;
   parameter int unsigned HeaderBytes = 32;
   parameter int unsigned ChunkBytes = 32;   // payload granule on the wire
   parameter int unsigned MaxPayloadBytes = 512;
+  parameter int unsigned MaxPacketBytes = 544;
+  parameter int unsigned DepositBit = 62;           // of a header: header_t.deposit
   parameter int unsigned DescBytes = 64;
   parameter int unsigned AddrW = 48;        // node memory address
   parameter int unsigned OffsetW = 40;      // offset inside a slot
@@ -55,7 +57,7 @@ package gyre_pkg;
     logic [9:0]  len;          // w2[13:4]: payload bytes 0..512; on the wire rounded up to 32
     kind_e       kind;         // w2[3:0]
     logic        dynamic_route;// w1[31]
-    logic        deposit;      // w1[30]
+    logic        deposit;      // w1[30]: memory FIFO: leave a copy at every node on the way
     coord_t      src;          // w1[29:0]
     vclass_e     vclass;       // w0[31:30]
     coord_t      dst;          // w0[29:0]
@@ -231,6 +233,11 @@ package gyre_pkg;
     else if (cont)  return in_dl;
     else if (crosses) return 1'b0;
     else            return ^{c, t};
+  endfunction
+
+  // Whether the network leaves copies of packets on their way: a virtual channel must hold a whole packet.
+  function automatic bit deposit_fits(int unsigned flit_bytes, int unsigned vc_depth);
+    return flit_bytes * vc_depth >= MaxPacketBytes;
   endfunction
 
   // Flits of a packet with `len` payload bytes for flits of `flit_bytes` bytes.

@@ -60,9 +60,9 @@ module gyre_network
   end
 
   // Outputs: what can move, by virtual channel.
-  logic [P-1:0][NumVc-1:0] head_ok, body_ok, no_credit;
+  logic [P-1:0][NumVc-1:0] head_ok, whole_ok, body_ok, no_credit;
   // Flits offered by each input, and grants.
-  logic [P-1:0]            req, pop, eject, inj_req, inj_pop;
+  logic [P-1:0]            req, copy, pop, eject, inj_req, inj_pop;
   logic [3:0]              in_port[P];
   logic [1:0]              out_vc [P];
   flit_ctl_t               in_ctl [P];
@@ -168,12 +168,14 @@ module gyre_network
         .fault_o     (fault),
         .drained_o   (drained),
         .head_ok_i   (head_ok),
+        .whole_ok_i  (whole_ok),
         .body_ok_i   (body_ok),
         .no_credit_i (no_credit),
         .ej_head_ok_i(ej_head_ok),
         .ej_body_ok_i(ej_body_ok),
         .req_o       (req[p]),
         .port_o      (in_port[p]),
+        .copy_o      (copy[p]),
         .pop_i       (pop[p]),
         .in_vc_o     (in_vc),
         .out_vc_o    (out_vc[p]),
@@ -224,6 +226,7 @@ module gyre_network
         .credit_i   (credit),
         .credit_vc_i(credit_vc),
         .head_ok_o  (head_ok[p]),
+        .whole_ok_o (whole_ok[p]),
         .body_ok_o  (body_ok[p]),
         .no_credit_o(no_credit[p]),
         .gnt_i      (gnt[p]),
@@ -249,7 +252,7 @@ module gyre_network
         .rst_ni,
         .head_ok_o  (ej_head_ok),
         .body_ok_o  (ej_body_ok),
-        .push_i     (eject[p]),
+        .push_i     (eject[p] || (pop[p] && copy[p])),
         .push_vc_i  (in_vc),
         .push_ctl_i (in_ctl[p]),
         .push_data_i(in_data[p]),

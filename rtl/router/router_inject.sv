@@ -30,7 +30,7 @@ module router_inject
     output logic                  stall_o,   // a flit waits for credit
     output logic                  busy_o
 );
-  logic [NumClasses-1:0]      nonempty, full, body, dateline, req, read, credit_q;
+  logic [NumClasses-1:0]      nonempty, full, body, dateline, deposit, req, read, credit_q;
   logic [NumClasses-1:0][3:0] port;
   logic                       class_read;
   logic [1:0]                 vc;
@@ -62,7 +62,8 @@ module router_inject
       .full_o      (full),
       .body_o      (body),
       .port_o      (port),
-      .dateline_o  (dateline)
+      .dateline_o  (dateline),
+      .deposit_o   (deposit)
   );
 
   always_comb begin
@@ -98,7 +99,7 @@ module router_inject
     else if (pop_i || credit_q != '0) credit_q <= pop_i ? read : '0;
   end
 
-  // The sender keeps the credits and the port is known.
+  // The sender keeps the credits, the port is known, and the source keeps no copy.
   logic unused_buffer;
-  assign unused_buffer = ^{full, port};
+  assign unused_buffer = ^{full, port, deposit};
 endmodule

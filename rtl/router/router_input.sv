@@ -1,6 +1,8 @@
 // One link input: a queue a virtual channel and the choice of the virtual channel to serve. A virtual
 // channel requests only when its flit can move in this cycle, so one that is blocked never stands in the
-// way of another.
+// way of another. A packet with the deposit bit moves into its output and, as a copy, into the ejection
+// buffer at once. It starts only when the next input has room for all of it: the copy holds the ejection
+// buffer from head to tail, so it must never wait there for a link.
 //
 // When the link goes down with a packet open, the packet is closed with a tail marked `err`. A packet
 // without a route is discarded and reported (ErrRouteUnreachable).
@@ -27,6 +29,7 @@ module router_input
     output logic                  drained_o,     // no flit and no open packet
     // What can move, by output and virtual channel there; ejection by class.
     input  logic [P*NumVc-1:0]    head_ok_i,
+    input  logic [P*NumVc-1:0]    whole_ok_i,    // head_ok_i, and room for the longest packet
     input  logic [P*NumVc-1:0]    body_ok_i,
     input  logic [P*NumVc-1:0]    no_credit_i,
     input  logic [NumClasses-1:0] ej_head_ok_i,
@@ -34,6 +37,7 @@ module router_input
     // Allocation: the flit of the virtual channel picked.
     output logic                  req_o,
     output logic [3:0]            port_o,        // its output, LocalPort or NoPort
+    output logic                  copy_o,        // it is ejected as well
     input  logic                  pop_i,         // it moves
     output logic [1:0]            in_vc_o,       // its virtual channel at this input
     output logic [1:0]            out_vc_o,      // and at the next
@@ -47,7 +51,7 @@ module router_input
 );
   localparam int unsigned TableW = 16 * NumVc; // port numbers 0..15
 
-  logic [NumVc-1:0]      nonempty, full, body, dateline, open_q;
+  logic [NumVc-1:0]      nonempty, full, body, dateline, deposit, open_q;
   logic [NumVc-1:0][3:0] port;
   error_t                err_q;
 
@@ -94,7 +98,8 @@ module router_input
       .Depth    (VcDepth),
       .FlitBytes(FlitBytes),
       .NDim     (NDim),
-      .PortId   (PortId)
+      .PortId   (PortId),
+      .Deposit  (deposit_fits(FlitBytes, VcDepth))
   ) u_buffer (
       .clk_i,
       .rst_ni,
@@ -112,16 +117,18 @@ module router_input
       .full_o      (full),
       .body_o      (body),
       .port_o      (port),
-      .dateline_o  (dateline)
+      .dateline_o  (dateline),
+      .deposit_o   (deposit)
   );
 
   // ---- requests -----------------------------------------------------------------------------
   // Tables by {port, virtual channel there}; discarding waits for the register of its report.
-  logic [TableW-1:0] head_ok, body_ok, no_credit;
+  logic [TableW-1:0] head_ok, whole_ok, body_ok, no_credit;
   logic [5:0]        index;
 
   always_comb begin
     head_ok   = '0;
+    whole_ok  = '0;
     body_ok   = '0;
     no_credit = '0;
     index     = '0;
@@ -129,6 +136,7 @@ module router_input
     stall_o   = '0;
     if (nonempty != '0) begin
       head_ok[P*NumVc-1:0]              = head_ok_i;
+      whole_ok[P*NumVc-1:0]             = whole_ok_i;
       body_ok[P*NumVc-1:0]              = body_ok_i;
       no_credit[P*NumVc-1:0]            = no_credit_i;
       head_ok[32'(NoPort)*NumVc+:NumVc] = {NumVc{!err_q.valid}};
@@ -137,6 +145,8 @@ module router_input
         if (nonempty[v]) begin
           index = {port[v], 1'(v >> 1), dateline[v]};
           if (port[v] == LocalPort) req[v] = body[v] ? ej_body_ok_i[v>>1] : ej_head_ok_i[v>>1];
+          else if (deposit[v])
+            req[v] = body[v] ? body_ok[index] && ej_body_ok_i[v>>1] : whole_ok[index] && ej_head_ok_i[v>>1];
           else req[v] = body[v] ? body_ok[index] : head_ok[index];
           if (no_credit[index]) stall_o[$clog2(P)'(port[v])] = 1'b1;
         end
@@ -158,7 +168,9 @@ module router_input
     req_o    = req != '0;
     port_o   = '0;
     out_vc_o = '0;
+    copy_o   = 1'b0;
     if (req_o) begin
+      copy_o   = deposit[in_vc_o];
       port_o   = port[in_vc_o];
       out_vc_o = {in_vc_o[1], dateline[in_vc_o]};
     end

@@ -23,6 +23,7 @@ module router_output
     input  logic [1:0]            credit_vc_i,
     // What can move, by virtual channel.
     output logic [NumVc-1:0]      head_ok_o,
+    output logic [NumVc-1:0]      whole_ok_o,  // head_ok_o, and room for the longest packet
     output logic [NumVc-1:0]      body_ok_o,
     output logic [NumVc-1:0]      no_credit_o,
     // Crossbar: one-hot grant, bit PortId = injection.
@@ -44,9 +45,12 @@ module router_output
     output logic                  busy_o
 );
   localparam int unsigned CreditW = $clog2(VcDepth + 1);
+  localparam bit          Deposit = deposit_fits(FlitBytes, VcDepth);
+  localparam logic [CreditW-1:0] Whole = Deposit ? CreditW'(MaxPacketBytes / FlitBytes) : '1;
 
   logic [NumVc-1:0][CreditW-1:0] credits_q;
   logic [NumVc-1:0]              no_credit_q;
+  logic [NumVc-1:0]              whole_q;   // credits for the longest packet
   logic [NumVc-1:0]              held_q;
   logic [NumVc-1:0]              drop_q;    // rest of the packet in this virtual channel is discarded
   logic [NumVc-1:0]              report_q;  // and was not reported yet
@@ -56,6 +60,7 @@ module router_output
   assign err_o       = err_q;
   assign busy_o      = err_q.valid || (!up_i && ((held_q & ~drop_q) | no_credit_q) != '0);
   assign no_credit_o = no_credit_q;
+  assign whole_ok_o  = up_i ? head_ok_o & whole_q : head_ok_o;
 
   always_comb begin
     if (up_i) begin
@@ -91,6 +96,7 @@ module router_output
     if (!rst_ni) begin
       credits_q   <= {NumVc{CreditW'(VcDepth)}};
       no_credit_q <= '0;
+      whole_q     <= '1;
       held_q      <= '0;
       drop_q      <= '0;
       report_q    <= '0;
@@ -98,15 +104,18 @@ module router_output
     end else begin
       if (!up_i) begin
         if (start_i) credits_q <= {NumVc{CreditW'(VcDepth)}};
+        if (start_i) whole_q   <= '1;
         if (no_credit_q != '0) no_credit_q <= '0;
       end else if (!(send_o && credit_i && vc_o == credit_vc_i)) begin
         if (send_o) begin
           credits_q[vc_o]   <= credits_q[vc_o] - 1'b1;
           no_credit_q[vc_o] <= credits_q[vc_o] == CreditW'(1);
+          whole_q[vc_o]     <= credits_q[vc_o] > Whole;
         end
         if (credit_i) begin
           credits_q[credit_vc_i]   <= credits_q[credit_vc_i] + 1'b1;
           no_credit_q[credit_vc_i] <= 1'b0;
+          whole_q[credit_vc_i]     <= credits_q[credit_vc_i] + 1'b1 >= Whole;
         end
       end
 

@@ -11,6 +11,7 @@ module vc_buffer
     parameter int unsigned NDim = 3,
     parameter int unsigned PortId = 0,      // port of arrival, or of departure when injecting
     parameter bit          Inject = 1'b0,   // packets start here and leave by `PortId`
+    parameter bit          Deposit = 1'b0,  // packets may ask for a copy at every node on their way
     localparam int unsigned FlitW = FlitBytes * 8,
     localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
@@ -31,7 +32,8 @@ module vc_buffer
     // Packet at the front of each queue.
     output logic [NumQueues-1:0]      body_o,        // its head has left
     output logic [NumQueues-1:0][3:0] port_o,        // LocalPort: eject, NoPort: discard
-    output logic [NumQueues-1:0]      dateline_o
+    output logic [NumQueues-1:0]      dateline_o,
+    output logic [NumQueues-1:0]      deposit_o      // goes on, and leaves a copy here
 );
   localparam int unsigned Entries = NumQueues * Depth;
   localparam int unsigned PtrW = $clog2(Depth);
@@ -46,6 +48,7 @@ module vc_buffer
   typedef struct packed {
     logic [3:0] port;
     logic       dateline;
+    logic       deposit;
   } route_t;
 
   logic [FlitW-1:0] data_mem [Entries];
@@ -54,7 +57,7 @@ module vc_buffer
 
   logic [NumQueues-1:0][PtrW-1:0]   head_q, tail_q;
   logic [NumQueues-1:0][LevelW-1:0] level_q;
-  logic [NumQueues-1:0]             nonempty_q, full_q, body_q, dateline_q;
+  logic [NumQueues-1:0]             nonempty_q, full_q, body_q, dateline_q, deposit_q;
   logic [NumQueues-1:0][3:0]        port_q;
 
   assign nonempty_o = nonempty_q;
@@ -62,6 +65,7 @@ module vc_buffer
   assign body_o     = body_q;
   assign port_o     = port_q;
   assign dateline_o = dateline_q;
+  assign deposit_o  = deposit_q;
 
   function automatic logic [IndexW-1:0] entry(logic [QueueW-1:0] queue, logic [PtrW-1:0] ptr);
     return IndexW'(32'(queue) * Depth + 32'(ptr));
@@ -71,7 +75,7 @@ module vc_buffer
     return (ptr == LastPtr) ? '0 : ptr + 1'b1;
   endfunction
 
-  function automatic route_t route(node_cfg_t here, coord_t dst, logic dateline);
+  function automatic route_t route(node_cfg_t here, coord_t dst, logic dateline, logic deposit);
     route_t r;
     r = '0;
     if (Inject) begin
@@ -81,6 +85,7 @@ module vc_buffer
       r.port = route_port(here, dst, 4'(PortId));
       if (r.port != LocalPort && r.port >= 4'(2 * NDim)) r.port = NoPort;
       if (r.port < NoPort) r.dateline = route_dateline(here, dst, 4'(PortId), dateline, r.port);
+      r.deposit = Deposit && deposit && r.port < NoPort;
     end
     return r;
   endfunction
@@ -109,19 +114,21 @@ module vc_buffer
   // ---- memories and the routes in front (no reset: used under nonempty_q only) --------------
   always_ff @(posedge clk_i) begin
     if (pop_i && ctl_o.tail) begin
-      {port_q[queue_o], dateline_q[queue_o]} <= route_mem[entry(queue_o, next(head))];
+      {port_q[queue_o], dateline_q[queue_o], deposit_q[queue_o]} <=
+          route_mem[entry(queue_o, next(head))];
     end
     if (push_i) begin
       data_mem[entry(push_queue_i, tail_q[push_queue_i])] <= push_data_i;
       ctl_mem[entry(push_queue_i, tail_q[push_queue_i])]  <= push_ctl_i;
       if (push_ctl_i.head) begin
-        automatic route_t r = route(cfg_i, push_data_i[5*CoordW-1:0], push_queue_i[0]);
+        automatic route_t r = route(cfg_i, push_data_i[5*CoordW-1:0], push_queue_i[0], push_data_i[DepositBit]);
         route_mem[entry(push_queue_i, tail_q[push_queue_i])] <= r;
         // It comes to the front at once.
         if (!nonempty_q[push_queue_i] ||
             (pop_i && queue_o == push_queue_i && level_q[push_queue_i] == LevelW'(1))) begin
           port_q[push_queue_i]     <= r.port;
           dateline_q[push_queue_i] <= r.dateline;
+          deposit_q[push_queue_i]  <= r.deposit;
         end
       end
     end
