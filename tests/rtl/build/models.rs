@@ -97,6 +97,11 @@ pub const MODELS: &[Spec] = &[
         "network3",
         &[("NDim", 3), ("VcDepth", 16), ("InjDepth", 40)],
     ),
+    // The shortest virtual channels that leave copies of packets.
+    network(
+        "network2_deposit",
+        &[("NDim", 2), ("VcDepth", 34), ("InjDepth", 40)],
+    ),
     network(
         "network1_flit8",
         &[

@@ -381,17 +381,18 @@ impl Bench {
         self.next_message += 1;
         let mut descriptor = Descriptor::put(self.machine.coord(to), source, slot::TARGET, offset)
             .with_message_id(message);
-        let length = u64::from(source.length);
+        // A put without payload counts as one.
+        let lowers = u64::from(source.length.max(1));
         if let Some(index) = counter {
             descriptor = descriptor.with_counter(CounterRef {
                 slot: slot::COUNTERS,
                 index,
             });
-            // A counter waits for all the bytes of its puts from the start.
+            // A counter waits for all its puts from the start.
             let addr = COUNTERS + 8 * u64::from(index);
-            *self.counters.entry((to, addr)).or_default() += length;
+            *self.counters.entry((to, addr)).or_default() += lowers;
             let memory = &mut self.machine.engines[to].memory;
-            let value = memory.word(addr) + length;
+            let value = memory.word(addr) + lowers;
             memory.poke(addr, &value.to_le_bytes());
         }
         self.landings.push(Landing {
@@ -401,6 +402,13 @@ impl Bench {
             counter: counter.map(|index| (to, COUNTERS + 8 * u64::from(index))),
         });
         descriptor
+    }
+
+    /// Has counter `index` of `to` promise the bytes of the last put as well, which does not lower it.
+    pub fn cover_last_put(&mut self, to: usize, index: u32) {
+        if let Some(landing) = self.landings.last_mut() {
+            landing.counter = Some((to, COUNTERS + 8 * u64::from(index)));
+        }
     }
 
     /// Puts `length` bytes into the memory of `to`. Counters are to be used before anything runs. Returns

@@ -386,15 +386,23 @@ impl Fabric {
         })
     }
 
-    /// Queues a packet with `len` random payload bytes for injection. Returns its id.
+    /// Queues a packet with `len` random payload bytes for injection; with `deposit` it leaves a copy at
+    /// every node on its way. Returns its id.
     ///
     /// # Panics
     /// If the packet has no link to leave by.
-    pub fn send(&mut self, src: usize, dst: usize, class: usize, len: u16) -> u32 {
+    pub fn send_with(
+        &mut self,
+        src: usize,
+        dst: usize,
+        class: usize,
+        len: u16,
+        deposit: bool,
+    ) -> u32 {
         let id = self.next_id;
         self.next_id += 1;
         let shape = &self.config.shape;
-        let packet = Packet::random(shape, id, (src, dst), class, len, &mut self.rng);
+        let packet = Packet::random(shape, id, (src, dst), class, len, deposit, &mut self.rng);
         let places = shape.places();
         let route = reference_route(shape, &places[src], &places[dst]);
         let path = usize::from(*route.first().expect("packets to oneself use no link"));
@@ -404,6 +412,11 @@ impl Fabric {
         self.nodes[src].queues[path][class].extend(packet.flits(self.config.flit_bytes));
         self.scoreboard.sent(packet);
         id
+    }
+
+    /// Queues a packet that leaves no copies, as [`Fabric::send_with`].
+    pub fn send(&mut self, src: usize, dst: usize, class: usize, len: u16) -> u32 {
+        self.send_with(src, dst, class, len, false)
     }
 
     /// Something random, of the machine's seed.

@@ -2,7 +2,7 @@
 
 use gyre_layout::{CHUNK_BYTES, Coord, HEADER_BYTES, Header, Kind, VClass};
 
-use crate::routes::Shape;
+use crate::routes::{Shape, reference_route};
 
 /// 32-bit words of the widest flit.
 pub const MAX_FLIT_WORDS: usize = 8;
@@ -59,12 +59,15 @@ pub struct Packet {
     pub dst: usize,
     /// 0 request, 1 response.
     pub class: usize,
+    /// Nodes on the way that get a copy.
+    pub copies: Vec<usize>,
     /// Header and padded payload, as on the wire.
     pub bytes: Vec<u8>,
 }
 
 impl Packet {
-    /// A packet between two nodes of `shape` with `len` random payload bytes.
+    /// A packet between two nodes of `shape` with `len` random payload bytes; with `deposit` it leaves a
+    /// copy at every node on its way.
     ///
     /// # Panics
     /// If a value does not fit into the header.
@@ -74,6 +77,7 @@ impl Packet {
         (src, dst): (usize, usize),
         class: usize,
         len: u16,
+        deposit: bool,
         rng: &mut fastrand::Rng,
     ) -> Self {
         let places = shape.places();
@@ -85,7 +89,7 @@ impl Packet {
                 VClass::Response
             },
             src: Coord(places[src]),
-            deposit: false,
+            deposit,
             dynamic_route: false,
             kind: if class == 0 { Kind::MemFifo } else { Kind::Put },
             len,
@@ -105,11 +109,21 @@ impl Packet {
             HEADER_BYTES + usize::from(len).div_ceil(CHUNK_BYTES) * CHUNK_BYTES,
             0,
         );
+        let mut place = places[src];
+        let mut copies = Vec::new();
+        if deposit {
+            for port in reference_route(shape, &places[src], &places[dst]) {
+                place = shape.neighbour(&place, port).unwrap_or(place);
+                copies.push(shape.index(&place));
+            }
+            copies.pop();
+        }
         Self {
             id,
             src,
             dst,
             class,
+            copies,
             bytes,
         }
     }

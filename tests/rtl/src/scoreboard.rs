@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::packet::{Packet, Received};
 
-/// Packets of one flow arrive in the order in which they were sent.
-type Flow = (usize, usize, usize);
+/// Source, node, class, and node that the packets were sent to: another for copies. Packets of one flow
+/// arrive in the order in which they were sent.
+type Flow = (usize, usize, usize, usize);
 
 /// Something arrived that should not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +65,8 @@ pub enum Discrepancy {
 #[derive(Debug, Default)]
 pub struct Scoreboard {
     flows: BTreeMap<Flow, VecDeque<Packet>>,
-    sent: BTreeMap<u32, Flow>,
+    /// Flows of each packet: its own, and one for each copy.
+    sent: BTreeMap<u32, Vec<Flow>>,
     lossy: bool,
     delivered: usize,
     /// Packets that came out with the mark of a damaged packet.
@@ -85,12 +87,22 @@ impl Scoreboard {
 
     /// Notes a packet that was handed over.
     pub fn sent(&mut self, packet: Packet) {
-        let flow = (packet.src, packet.dst, packet.class);
-        self.sent.insert(packet.id, flow);
-        self.flows.entry(flow).or_default().push_back(packet);
+        let flow = |node| (packet.src, node, packet.class, packet.dst);
+        let mut flows = vec![flow(packet.dst)];
+        flows.extend(packet.copies.iter().map(|&node| flow(node)));
+        for &flow in &flows {
+            let waiting = self.flows.entry(flow).or_default();
+            waiting.push_back(packet.clone());
+        }
+        self.sent.insert(packet.id, flows);
     }
 
-    /// Packets that came out whole.
+    /// Nodes that packet `id` was sent to, those that get a copy included.
+    pub fn recipients(&self, id: u32) -> usize {
+        self.sent.get(&id).map_or(0, Vec::len)
+    }
+
+    /// Packets and copies that came out whole.
     pub fn delivered(&self) -> usize {
         self.delivered
     }
@@ -116,8 +128,10 @@ impl Scoreboard {
     ) -> Result<(), Discrepancy> {
         let id = received.id;
         let unexpected = Discrepancy::Unexpected { id, node };
-        let flow = *self.sent.get(&id).ok_or(unexpected.clone())?;
-        let (_, dst, class) = flow;
+        let flows = self.sent.get(&id).ok_or(unexpected.clone())?;
+        let here = flows.iter().find(|flow| flow.1 == node);
+        let flow = *here.unwrap_or(&flows[0]);
+        let (_, dst, class, _) = flow;
         if (node, queue) != (dst, class) {
             return Err(Discrepancy::Misrouted {
                 id,

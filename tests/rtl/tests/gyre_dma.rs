@@ -641,6 +641,20 @@ fn hw1_counter_reaches_zero_after_the_last_byte_of_puts_that_share_it() {
 }
 
 #[test]
+fn fn3_zero_byte_put_lowers_its_counter_behind_all_earlier_payload_of_its_fifo() {
+    for seed in 0..20 {
+        let mut bench = ok(Bench::new(2, timing(0..20, 0..400, 0.7), seed));
+        for index in 0..6 {
+            bench.put((0, 2), 1, 700 * (index + 1), None);
+            bench.cover_last_put(1, index);
+            bench.put((0, 2), 1, 0, Some(index));
+        }
+        ok(bench.finish(100_000));
+        assert_eq!(bench.machine.engines[1].events[48], 6);
+    }
+}
+
+#[test]
 fn hw1_completion_events_and_high_water_marks_count() {
     let mut bench = bench(1, 9);
     for _ in 0..7 {

@@ -104,9 +104,10 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
         halts("class", with(&fifo, &[("vclass", class)]), E::DescClass);
     }
     halts("put as request", with(&put, &[("vclass", 0)]), E::DescClass);
-    for (field, value) in [("hint", 1), ("dynamic_route", 1), ("deposit", 1)] {
+    for (field, value) in [("hint", 1), ("dynamic_route", 1)] {
         halts(field, with(&fifo, &[(field, value)]), E::DescRouting);
     }
+    halts("deposit", with(&put, &[("deposit", 1)]), E::DescRouting);
     halts("far", with(&put, &[("dst", 2)]), E::DescDest);
     halts(
         "other dimension",
@@ -484,7 +485,7 @@ fn hw1_remote_get_whose_descriptors_cannot_be_written_halts_the_ring_until_it_is
 fn packet(class: usize, len: u16, fields: &[(&str, u64)]) -> Vec<Flit> {
     let shape = Shape::new(&[(2, true)]);
     let mut rng = fastrand::Rng::with_seed(1);
-    let mut packet = Packet::random(&shape, 9, (1, 0), class, len, &mut rng);
+    let mut packet = Packet::random(&shape, 9, (1, 0), class, len, false, &mut rng);
     let basics: [(&str, u64); 2] = if class == 0 {
         [("target", 0), ("aux", len.into())]
     } else {

@@ -154,6 +154,85 @@ fn hw1_flits_of_8_and_32_bytes_carry_the_same_packets() {
     }
 }
 
+/// A machine that leaves copies of packets, and random packets of which every second does so.
+fn deposit_machine(
+    dims: &[(u8, bool)],
+    latency: usize,
+    seed: u64,
+    packets: usize,
+) -> (Fabric, usize) {
+    let mut fabric = machine(Config {
+        unit: "network2_deposit",
+        ..config(dims, latency, seed)
+    });
+    let nodes = fabric.len();
+    let mut expected = 0;
+    for _ in 0..packets {
+        let src = fabric.rng().usize(0..nodes);
+        let dst = (src + fabric.rng().usize(1..nodes)) % nodes;
+        let class = fabric.rng().usize(0..2);
+        let deposit = fabric.rng().bool();
+        let len = match fabric.rng().usize(0..12) {
+            edge @ 0..6 => EDGE_LENGTHS[edge],
+            _ => fabric.rng().u16(0..=512),
+        };
+        let id = fabric.send_with(src, dst, class, len, deposit);
+        expected += fabric.scoreboard.recipients(id);
+    }
+    (fabric, expected)
+}
+
+#[test]
+fn ak4_deposit_leaves_a_copy_at_every_node_on_the_way() {
+    for dims in [
+        &[(5u8, RING)] as &[_],
+        &[(5, LINE)],
+        &[(4, RING), (3, LINE)],
+    ] {
+        let mut fabric = machine(Config {
+            unit: "network2_deposit",
+            ..config(dims, 2, 7)
+        });
+        let nodes = fabric.len();
+        let mut expected = 0;
+        for src in 0..nodes {
+            for dst in (0..nodes).filter(|&dst| dst != src) {
+                let id = fabric.send_with(src, dst, (src + dst) % 2, 100, true);
+                expected += fabric.scoreboard.recipients(id);
+            }
+        }
+        assert!(
+            expected > nodes * (nodes - 1),
+            "no route has a node in between"
+        );
+        fabric
+            .drain(40_000)
+            .unwrap_or_else(|trouble| panic!("{dims:?}: {trouble}"));
+        assert_eq!(fabric.scoreboard.delivered(), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(20))]
+    #[test]
+    fn x3_deposit_and_other_packets_mix_without_deadlock(
+        shape in prop::sample::select(vec![
+            &[(5u8, RING)] as &'static [_], &[(4, RING), (4, RING)], &[(3, LINE), (5, RING)],
+        ]),
+        latency in 1usize..=6,
+        packets in 1usize..300,
+        inject in 0.3f64..=1.0,
+        eject in [0.05f64..=1.0, 0.05f64..=1.0],
+        seed: u64,
+    ) {
+        let (mut fabric, expected) = deposit_machine(shape, latency, seed, packets);
+        fabric.willing = Willingness { inject, eject };
+        let run = fabric.drain(400_000);
+        prop_assert!(run.is_ok(), "{}", run.unwrap_err());
+        prop_assert_eq!(fabric.scoreboard.delivered(), expected);
+    }
+}
+
 #[test]
 fn x3_smallest_buffers_do_not_deadlock() {
     for (dims, steps) in [(&[(5u8, RING)] as &[_], 2), (&[(4, RING), (3, RING)], 6)] {
