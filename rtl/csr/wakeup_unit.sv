@@ -53,7 +53,7 @@ module wakeup_unit #(
   end
 
   if (NGroup != 16) begin : gen_bad_ngroup
-    $error("%m: NGroup must be 16, as in the register map");
+    $error("wakeup_unit: NGroup must be 16, as in the register map");
   end
 
 `ifndef SYNTHESIS

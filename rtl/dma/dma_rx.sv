@@ -69,7 +69,8 @@ module dma_rx
     // errors, held until taken
     output error_t                           err_o,
     input  logic                             err_ack_i,
-    output logic                             busy_o,       // something taken is not in memory yet
+    output logic                             busy_o,       // something with a place in memory is not there yet
+    output logic                             holds_o,      // something of a packet without a place is here
     output logic                             idle_o
 );
   // ---- paths --------------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ module dma_rx
   logic [AxiBytes-1:0] w_strb [NPath];
   logic [31:0]         w_dbg  [NPath];
 
-  logic [NPath-1:0]   done, done_failed, ctr_valid, ctr_ack, path_idle, path_busy;
+  logic [NPath-1:0]   done, done_failed, ctr_valid, ctr_ack, path_idle, path_busy, path_holds;
   logic [CommitW-1:0] done_index [NPath];
   logic [AddrW-1:0]   ctr_addr   [NPath];
   logic [9:0]         ctr_bytes  [NPath];
@@ -115,7 +116,7 @@ module dma_rx
         .done_o(done[p]), .done_index_o(done_index[p]), .done_failed_o(done_failed[p]),
         .ctr_valid_o(ctr_valid[p]), .ctr_addr_o(ctr_addr[p]), .ctr_bytes_o(ctr_bytes[p]),
         .ctr_ack_i(ctr_ack[p]), .err_o(err[p]), .err_ack_i(err_ack_i && err_gnt[p]), .busy_o(path_busy[p]),
-        .idle_o(path_idle[p])
+        .holds_o(path_holds[p]), .idle_o(path_idle[p])
     );
   end
 
@@ -226,7 +227,8 @@ module dma_rx
     for (int unsigned s = 0; s < NErr; s++) if (err_gnt[s]) err_o = err[s];
   end
 
-  assign busy_o = path_busy != '0 || commit_busy || ctr_busy;
-  assign idle_o = (&path_idle) && resolve_idle && rec_idle && commit_idle && ctr_idle && (&mux_idle) &&
+  assign busy_o  = path_busy != '0 || commit_busy || ctr_busy;
+  assign holds_o = path_holds != '0;
+  assign idle_o  = (&path_idle) && resolve_idle && rec_idle && commit_idle && ctr_idle && (&mux_idle) &&
                   err_valid == '0 && !retry;
 endmodule

@@ -73,11 +73,11 @@ module dma_tx
 
   // A packet of 544 B on the link needs 512 B from memory.
   if ((((LinkPaths + NAxi - 1) / NAxi) * FlitBytes * 512) > AxiBytes * 544) begin : gen_starved
-    $error("%m: %0d links of %0d B/cycle need more than %0d memory ports of %0d B/cycle",
+    $error("dma_tx: %0d links of %0d B/cycle need more than %0d memory ports of %0d B/cycle",
            LinkPaths, FlitBytes, NAxi, AxiBytes);
   end
   if (NDim < 1 || NDim > MaxDim) begin : gen_bad_ndim
-    $error("%m: NDim is %0d; expected 1..%0d", NDim, MaxDim);
+    $error("dma_tx: NDim is %0d; expected 1..%0d", NDim, MaxDim);
   end
 
   // ---- table ------------------------------------------------------------------------------------

@@ -78,6 +78,7 @@ module gyre_dma
     output logic [7:0]                   pkt_tx_o,          // a packet of kind k was sent
     output logic [7:0]                   pkt_rx_o,          // or accepted
     output logic                         busy_o,            // descriptors, packets or writes under way
+    output logic                         empty_o,           // nor does a packet wait for room in a FIFO
     output logic                         idle_o             // with quiet inputs no register changes
 );
   import gyre_dma_pkg::slot_t, gyre_dma_pkg::axi_addr_t, gyre_dma_pkg::axi_r_t, gyre_dma_pkg::axi_b_t,
@@ -85,10 +86,10 @@ module gyre_dma
   localparam int unsigned NPath = P + 1;
 
   if (AxiBytes != gyre_dma_pkg::AxiBytes) begin : gen_bad_axi
-    $error("%m: AxiBytes is %0d; only %0d is implemented", AxiBytes, gyre_dma_pkg::AxiBytes);
+    $error("gyre_dma: AxiBytes is %0d; only %0d is implemented", AxiBytes, gyre_dma_pkg::AxiBytes);
   end
   if (NAxi < 1 || NAxi > NPath) begin : gen_bad_naxi
-    $error("%m: NAxi is %0d; expected 1..%0d", NAxi, NPath);
+    $error("gyre_dma: NAxi is %0d; expected 1..%0d", NAxi, NPath);
   end
 
   // ---- path to the node itself ----------------------------------------------------------------------
@@ -176,7 +177,7 @@ module gyre_dma
   logic [63:0]          ctr_r_data;
   logic [NInj-1:0]      desc_done;
   logic [15:0]          committed;
-  logic                 threshold, zero, tx_busy, rx_busy, tx_idle, rx_idle;
+  logic                 threshold, zero, tx_busy, rx_busy, rx_holds, tx_idle, rx_idle;
   error_t               tx_err, rx_err;
   logic [7:0]           pkt_rx;
 
@@ -212,7 +213,8 @@ module gyre_dma
       .aw_valid_o, .aw_ready_i, .aw_o(aw), .w_valid_o, .w_ready_i, .w_data_o, .w_strb_o, .w_last_o,
       .b_valid_i, .b_i(b),
       .committed_o(committed), .threshold_o(threshold), .zero_o(zero), .pkt_o(pkt_rx),
-      .err_o(rx_err), .err_ack_i(!tx_err.valid), .busy_o(rx_busy), .idle_o(rx_idle)
+      .err_o(rx_err), .err_ack_i(!tx_err.valid), .busy_o(rx_busy), .holds_o(rx_holds),
+      .idle_o(rx_idle)
   );
 
   // ---- events and errors: registered; an error of the receive side waits for one of the transmit side ----
@@ -254,9 +256,10 @@ module gyre_dma
   // Flits in the loop-back wait for the receive side, which is idle only when it takes none.
   logic unused_loop_idle;
   assign unused_loop_idle = loop_idle;
-  assign busy_o = tx_busy || rx_busy || loop_valid != '0 || !tx_idle || !rx_idle;
-  assign idle_o = tx_idle && rx_idle && slot_idle && !none_q && event_q == '0 && pkt_rx_q == '0 &&
-                  loop_credit == '0;
+  assign busy_o  = tx_busy || rx_busy || loop_valid != '0 || !tx_idle || !rx_idle;
+  assign empty_o = !busy_o && !rx_holds;
+  assign idle_o  = tx_idle && rx_idle && slot_idle && !none_q && event_q == '0 && pkt_rx_q == '0 &&
+                   loop_credit == '0;
 
 `ifndef SYNTHESIS
   OneAck : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0({tx_ack, rec_ack, slot_ack, none_q}))

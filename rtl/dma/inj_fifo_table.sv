@@ -1,21 +1,8 @@
 // Registers and state of the injection FIFOs of one group (HW-1), with the hooks of everything that moves
 // their pointers: software (TAIL), descriptor fetch, completion, and remote gets from the receive side.
 //
-// FIFO f is at f*0x40, 64-bit registers:
-//   +0x00 BASE       ring address, 48 bits, 4 KiB aligned; written while disabled only
-//   +0x08 SIZE       ring bytes, power of two, 4 KiB..1 MiB; written while disabled only
-//   +0x10 HEAD       RO, bytes completed, free-running modulo 2^32 (ring offset = HEAD & (SIZE-1))
-//   +0x18 TAIL       bytes posted, free-running; a write starts the work. Whole descriptors, not before the
-//                    old TAIL, not past HEAD+SIZE, and neither disabled nor remote-get FIFO
-//   +0x20 CTRL       [0] enable, [1] remote-get FIFO, [7:4] owner, [8] completion event. [1] and [7:4]
-//                    change while disabled only. Setting enable clears HEAD, TAIL, COUNT and STATUS; it
-//                    needs a SIZE and nothing of the FIFO in flight
-//   +0x28 STATUS     [0] halted by an error (write 1: skip the bad descriptor and resume, once what is in
-//                    flight has left), [1] busy: work left or in flight, [2] empty, [15:8] err_e of the halt
-//   +0x30 COUNT      RO, descriptors completed, modulo 2^32
-//   +0x38 HIGHWATER  most bytes between HEAD and TAIL so far; a write clears it
-// What breaks these rules, an absent FIFO, and an address that is not a multiple of 8 answer reg_err_o and
-// change nothing. Other bits are ignored when written and read as zero.
+//   inj_fifo_access   registers: decode, check, answer (the register map is described there)
+//   inj_fifo_events   what the rest of the node hears of
 //
 // A remote get that did not reach memory halts its FIFO with ErrWrite; only disabling and enabling ends
 // that, since descriptors are missing from the ring.
@@ -69,14 +56,12 @@ module inj_fifo_table
     output error_t               err_o,
     output logic                 idle_o
 );
-  // Pointers count descriptors: byte counts without their low 6 bits.
-  localparam int unsigned PtrW = 26;
-  localparam int unsigned LvlW = 15;            // 0..1 MiB in descriptors
+  if (NInj == 0 || NInj > 32) begin : gen_bad_ninj
+    $fatal(1, "inj_fifo_table: NInj is %0d; a group page holds 1..32 injection FIFOs", NInj);
+  end
 
-  typedef enum logic [2:0] {
-    RegBase = 3'd0, RegSize = 3'd1, RegHead = 3'd2, RegTail = 3'd3,
-    RegCtrl = 3'd4, RegStatus = 3'd5, RegCount = 3'd6, RegHighwater = 3'd7
-  } reg_e;
+  localparam int unsigned PtrW = InjPtrW;
+  localparam int unsigned LvlW = InjLevelW;
 
   logic [NInj-1:0]   enable_q, remote_q, event_q, halted_q, broken_q, resume_q, avail_q;
   logic [NInj-1:0][3:0] owner_q;
@@ -96,101 +81,31 @@ module inj_fifo_table
     return {base, 12'b0} + AddrW'({ptr & (size - 1'b1), 6'b0});
   endfunction
 
-  // ---- register access: the request is registered, then answered ------------------------------
-  logic            rq_valid_q, rq_we_q, rq_bad_q;
-  logic [FidW-1:0] rq_fifo_q;
-  reg_e            rq_reg_q;
-  logic [63:0]     rq_wdata_q;
-  logic            ack_q, nack_q;
-  logic [63:0]     rdata_q;
-
-  logic            ok, wr, start;
-  logic [63:0]     rdata;
+  // ---- register access ------------------------------------------------------------------------
+  logic            rq_valid, wr, start;
+  logic [FidW-1:0] rq_fifo;
+  inj_reg_e        rq_reg;
+  logic [63:0]     rq_wdata;
   logic [PtrW-1:0] level, new_level;
-  logic            no_fifo;
-
-  if (NInj < 32) begin : gen_absent
-    assign no_fifo = reg_addr_i[10:6] >= 5'(NInj);
-  end else begin : gen_all
-    assign no_fifo = 1'b0;
-  end
+  inj_fifo_t       rq_state;
 
   always_comb begin
-    ok        = 1'b0;
-    rdata     = '0;
-    level     = '0;
-    new_level = '0;
-    if (rq_valid_q) begin
-      level     = tail_q[rq_fifo_q] - head_q[rq_fifo_q];
-      new_level = rq_wdata_q[31:6] - head_q[rq_fifo_q];
-      unique case (rq_reg_q)
-        RegBase: begin
-          rdata = {16'b0, base_q[rq_fifo_q], 12'b0};
-          ok    = !enable_q[rq_fifo_q] && rq_wdata_q[11:0] == '0 && rq_wdata_q[63:AddrW] == '0;
-        end
-        RegSize: begin
-          rdata = 64'({size_q[rq_fifo_q], 6'b0});
-          ok    = !enable_q[rq_fifo_q] && $onehot(rq_wdata_q[20:12]) && rq_wdata_q[11:0] == '0 &&
-                  rq_wdata_q[63:21] == '0;
-        end
-        RegHead: rdata = {32'b0, head_q[rq_fifo_q], 6'b0};
-        RegTail: begin
-          rdata = {32'b0, tail_q[rq_fifo_q], 6'b0};
-          ok    = enable_q[rq_fifo_q] && !remote_q[rq_fifo_q] && rq_wdata_q[5:0] == '0 &&
-                  rq_wdata_q[63:32] == '0 && new_level >= level && new_level <= PtrW'(size_q[rq_fifo_q]);
-        end
-        RegCtrl: begin
-          rdata = 64'({event_q[rq_fifo_q], owner_q[rq_fifo_q], 2'b0, remote_q[rq_fifo_q], enable_q[rq_fifo_q]});
-          if (!rq_wdata_q[0]) ok = 1'b1;
-          else if (enable_q[rq_fifo_q])
-            ok = rq_wdata_q[1] == remote_q[rq_fifo_q] && rq_wdata_q[7:4] == owner_q[rq_fifo_q];
-          else
-            ok = size_q[rq_fifo_q] != '0 && !busy_i[rq_fifo_q] && alloc_q[rq_fifo_q] == landed_q[rq_fifo_q];
-        end
-        RegStatus: begin
-          rdata = 64'({reason_q[rq_fifo_q], 5'b0, level == '0,
-                       busy_i[rq_fifo_q] || (enable_q[rq_fifo_q] && level != '0), halted_q[rq_fifo_q]});
-          ok    = !rq_wdata_q[0] || !broken_q[rq_fifo_q];
-        end
-        RegCount: rdata = 64'(count_q[rq_fifo_q]);
-        RegHighwater: begin
-          rdata = 64'({high_q[rq_fifo_q], 6'b0});
-          ok    = 1'b1;
-        end
-        default: rdata = '0;
-      endcase
+    rq_state = '0;
+    if (rq_valid) begin
+      rq_state = '{enable: enable_q[rq_fifo], remote: remote_q[rq_fifo], event_on: event_q[rq_fifo],
+                   owner: owner_q[rq_fifo], halted: halted_q[rq_fifo], broken: broken_q[rq_fifo],
+                   busy: busy_i[rq_fifo], landed: alloc_q[rq_fifo] == landed_q[rq_fifo],
+                   base: base_q[rq_fifo], size: size_q[rq_fifo], head: head_q[rq_fifo],
+                   tail: tail_q[rq_fifo], count: count_q[rq_fifo], high: high_q[rq_fifo],
+                   reason: reason_q[rq_fifo]};
     end
   end
 
-  assign wr    = rq_valid_q && rq_we_q && !rq_bad_q && ok;
-  assign start = wr && rq_reg_q == RegCtrl && rq_wdata_q[0] && !enable_q[rq_fifo_q];
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      rq_valid_q <= 1'b0;
-      ack_q      <= 1'b0;
-      nack_q     <= 1'b0;
-    end else begin
-      rq_valid_q <= reg_req_i;
-      ack_q      <= rq_valid_q;
-      nack_q     <= rq_valid_q && (rq_bad_q || (rq_we_q && !ok));
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (reg_req_i) begin
-      rq_we_q    <= reg_we_i;
-      rq_bad_q   <= no_fifo || reg_addr_i[2:0] != '0;
-      rq_fifo_q  <= no_fifo ? '0 : FidW'(reg_addr_i[10:6]);
-      rq_reg_q   <= reg_e'(reg_addr_i[5:3]);
-      rq_wdata_q <= reg_wdata_i;
-    end
-    if (rq_valid_q) rdata_q <= (rq_we_q || rq_bad_q) ? '0 : rdata;
-  end
-
-  assign reg_ack_o   = ack_q;
-  assign reg_err_o   = nack_q;
-  assign reg_rdata_o = rdata_q;
+  inj_fifo_access #(.NInj(NInj)) u_access (
+      .clk_i, .rst_ni, .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o, .reg_err_o, .reg_rdata_o,
+      .valid_o(rq_valid), .fifo_o(rq_fifo), .state_i(rq_state), .write_o(wr), .start_o(start),
+      .reg_o(rq_reg), .wdata_o(rq_wdata), .level_o(level), .new_level_o(new_level)
+  );
 
   // ---- who moves what in this cycle -----------------------------------------------------------
   logic [FidW-1:0] ret_fifo, rga_fifo, rgc_fifo, rgl_fifo, res_fifo;
@@ -206,7 +121,7 @@ module inj_fifo_table
   // A resume waits until nothing of the FIFO is in flight; not in a register access, which may disable it.
   assign resume_req   = resume_q & ~busy_i;
   assign resume_first = resume_req & (~resume_req + 1'b1);
-  assign resume       = resume_req != '0 && !rq_valid_q;
+  assign resume       = resume_req != '0 && !rq_valid;
 
   always_comb begin
     res_fifo = '0;
@@ -228,7 +143,7 @@ module inj_fifo_table
         count_q[f]  <= '0;
       end
     end else begin
-      if (wr && rq_reg_q == RegBase) base_q[rq_fifo_q] <= rq_wdata_q[AddrW-1:12];
+      if (wr && rq_reg == InjRegBase) base_q[rq_fifo] <= rq_wdata[AddrW-1:12];
       if (complete) begin
         head_q[ret_fifo]  <= head_q[ret_fifo] + 1'b1;
         count_q[ret_fifo] <= count_q[ret_fifo] + 1'b1;
@@ -238,23 +153,18 @@ module inj_fifo_table
         head_q[res_fifo]  <= head_q[res_fifo] + 1'b1;
         fetch_q[res_fifo] <= head_q[res_fifo] + 1'b1;
       end
-      if (wr && rq_reg_q == RegTail) tail_q[rq_fifo_q] <= rq_wdata_q[31:6];
+      if (wr && rq_reg == InjRegTail) tail_q[rq_fifo] <= rq_wdata[31:6];
       if (rget_alloc_i.valid) alloc_q[rga_fifo] <= alloc_q[rga_fifo] + PtrW'(rget_alloc_i.bytes[9:6]);
       if (rgc_good) tail_q[rgc_fifo] <= tail_q[rgc_fifo] + PtrW'(rget_commit_i.bytes[9:6]);
       if (rget_commit_i.valid) landed_q[rgc_fifo] <= landed_q[rgc_fifo] + PtrW'(rget_commit_i.bytes[9:6]);
       if (start) begin
-        head_q[rq_fifo_q]   <= '0;
-        tail_q[rq_fifo_q]   <= '0;
-        fetch_q[rq_fifo_q]  <= '0;
-        alloc_q[rq_fifo_q]  <= '0;
-        landed_q[rq_fifo_q] <= '0;
-        count_q[rq_fifo_q]  <= '0;
+        {head_q[rq_fifo], tail_q[rq_fifo], fetch_q[rq_fifo]}    <= '0;
+        {alloc_q[rq_fifo], landed_q[rq_fifo], count_q[rq_fifo]} <= '0;
       end
     end
   end
 
-  // ---- highest level ----------------------------------------------------------------------------
-  logic [LvlW-1:0] rgc_level;
+  logic [LvlW-1:0] rgc_level;   // after a commit
   always_comb begin
     rgc_level = '0;
     if (rgc_good) rgc_level = LvlW'(tail_q[rgc_fifo] - head_q[rgc_fifo]) + LvlW'(rget_commit_i.bytes[9:6]);
@@ -269,7 +179,7 @@ module inj_fifo_table
     set_halt  = path_halt_i;
     if (act_err_valid_i) set_halt[act_err_fifo_i] = 1'b1;
     if (rget_commit_i.valid && rget_commit_i.failed) set_halt[rgc_fifo] = 1'b1;
-    if (wr && rq_reg_q == RegTail && new_level != level) set_avail[rq_fifo_q] = 1'b1;
+    if (wr && rq_reg == InjRegTail && new_level != level) set_avail[rq_fifo] = 1'b1;
     if (rgc_good) set_avail[rgc_fifo] = 1'b1;
   end
 
@@ -277,14 +187,8 @@ module inj_fifo_table
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      enable_q <= '0;
-      remote_q <= '0;
-      event_q  <= '0;
-      owner_q  <= '0;
-      halted_q <= '0;
-      broken_q <= '0;
-      resume_q <= '0;
-      avail_q  <= '0;
+      {enable_q, remote_q, event_q, halted_q, broken_q, resume_q, avail_q} <= '0;
+      owner_q <= '0;
       for (int unsigned f = 0; f < NInj; f++) begin
         size_q[f]   <= '0;
         high_q[f]   <= '0;
@@ -311,24 +215,21 @@ module inj_fifo_table
         avail_q[res_fifo] <= head_q[res_fifo] + 1'b1 != tail_q[res_fifo];
       end
       if (wr) begin
-        unique case (rq_reg_q)
-          RegSize: size_q[rq_fifo_q] <= rq_wdata_q[20:6];
-          RegTail: if (LvlW'(new_level) > high_q[rq_fifo_q]) high_q[rq_fifo_q] <= LvlW'(new_level);
-          RegCtrl: begin
-            enable_q[rq_fifo_q] <= rq_wdata_q[0];
-            remote_q[rq_fifo_q] <= rq_wdata_q[1];
-            owner_q[rq_fifo_q]  <= rq_wdata_q[7:4];
-            event_q[rq_fifo_q]  <= rq_wdata_q[8];
+        unique case (rq_reg)
+          InjRegSize: size_q[rq_fifo] <= rq_wdata[20:6];
+          InjRegTail: if (LvlW'(new_level) > high_q[rq_fifo]) high_q[rq_fifo] <= LvlW'(new_level);
+          InjRegCtrl: begin
+            enable_q[rq_fifo] <= rq_wdata[0];
+            remote_q[rq_fifo] <= rq_wdata[1];
+            owner_q[rq_fifo]  <= rq_wdata[7:4];
+            event_q[rq_fifo]  <= rq_wdata[8];
             if (start) begin
-              halted_q[rq_fifo_q] <= 1'b0;
-              broken_q[rq_fifo_q] <= 1'b0;
-              resume_q[rq_fifo_q] <= 1'b0;
-              avail_q[rq_fifo_q]  <= 1'b0;
-              reason_q[rq_fifo_q] <= ErrNone;
+              {halted_q[rq_fifo], broken_q[rq_fifo], resume_q[rq_fifo], avail_q[rq_fifo]} <= '0;
+              reason_q[rq_fifo] <= ErrNone;
             end
           end
-          RegStatus: if (rq_wdata_q[0] && halted_q[rq_fifo_q]) resume_q[rq_fifo_q] <= 1'b1;
-          RegHighwater: high_q[rq_fifo_q] <= '0;
+          InjRegStatus: if (rq_wdata[0] && halted_q[rq_fifo]) resume_q[rq_fifo] <= 1'b1;
+          InjRegHighwater: high_q[rq_fifo] <= '0;
           default: ;
         endcase
       end
@@ -336,36 +237,28 @@ module inj_fifo_table
   end
 
   // ---- events ------------------------------------------------------------------------------------
-  logic [NInj-1:0] done_q;
-  error_t          err_q;
-  logic            ret_err;
-  logic [FidW-1:0] bad_fifo;
-  logic            moved, moved_q;
+  logic             ret_err, moved, events_idle;
+  logic [FidW-1:0]  bad_fifo;
+  logic [AddrW-1:0] bad_addr;
 
   assign ret_err  = retire_valid_i && retire_i.err;
   assign bad_fifo = ret_err ? ret_fifo : act_err_fifo_i;
-  assign moved    = (complete && remote_q[ret_fifo]) || (resume && remote_q[res_fifo]) ||
-                    (wr && rq_reg_q == RegCtrl) || (rget_commit_i.valid && rget_commit_i.failed);
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      done_q  <= '0;
-      err_q   <= '0;
-      moved_q <= 1'b0;
-    end else begin
-      moved_q <= moved;
-      if (complete || done_q != '0) done_q <= complete ? (NInj'(1) << ret_fifo) & event_q : '0;
-      if (ret_err || act_err_valid_i) begin
-        // Nothing older is in flight: HEAD is the descriptor at fault.
-        err_q <= '{valid: 1'b1, reason: ret_err ? ErrPayloadRead : act_err_i, where: MaxFifoId'(bad_fifo),
-                   info: 64'(desc_addr(base_q[bad_fifo], size_q[bad_fifo], LvlW'(head_q[bad_fifo])))};
-      end else if (err_q.valid) err_q.valid <= 1'b0;
-    end
+  always_comb begin
+    bad_addr = '0;
+    // Nothing older is in flight: HEAD is the descriptor at fault.
+    if (ret_err || act_err_valid_i)
+      bad_addr = desc_addr(base_q[bad_fifo], size_q[bad_fifo], LvlW'(head_q[bad_fifo]));
   end
+  assign moved    = (complete && remote_q[ret_fifo]) || (resume && remote_q[res_fifo]) ||
+                    (wr && rq_reg == InjRegCtrl) || (rget_commit_i.valid && rget_commit_i.failed);
 
-  assign desc_done_o = done_q;
-  assign err_o       = err_q;
-  assign rget_moved_o = moved_q;
+  inj_fifo_events #(.NInj(NInj)) u_events (
+      .clk_i, .rst_ni,
+      .done_i(complete ? (NInj'(1) << ret_fifo) & event_q : '0),
+      .err_valid_i(ret_err || act_err_valid_i), .err_i(ret_err ? ErrPayloadRead : act_err_i),
+      .err_fifo_i(MaxFifoId'(bad_fifo)), .err_addr_i(bad_addr), .moved_i(moved),
+      .done_o(desc_done_o), .err_o, .moved_o(rget_moved_o), .idle_o(events_idle)
+  );
 
   // ---- look-ups ----------------------------------------------------------------------------------
   assign enable_o     = enable_q;
@@ -382,11 +275,11 @@ module inj_fifo_table
   assign rget_alloc_o = {alloc_q[rgl_fifo], 6'b0};
   assign rget_free_o  = {size_q[rgl_fifo] - LvlW'(alloc_q[rgl_fifo] - head_q[rgl_fifo]), 6'b0};
 
-  assign idle_o = !rq_valid_q && !ack_q && !nack_q && resume_req == '0 && done_q == '0 && !err_q.valid &&
-                  !moved_q;
+  assign idle_o = !rq_valid && !reg_ack_o && resume_req == '0 && events_idle;
 
   logic unused_table;
-  assign unused_table = ^{retire_i.kind, rget_alloc_i.failed, rget_alloc_i.bytes[5:0], rget_commit_i.bytes[5:0]};
+  assign unused_table = ^{retire_i.kind, rget_alloc_i.failed, rget_alloc_i.bytes[5:0], rget_commit_i.bytes[5:0],
+                          rq_wdata};
 
 `ifndef SYNTHESIS
   for (genvar f = 0; f < NInj; f++) begin : gen_check
@@ -403,8 +296,5 @@ module inj_fifo_table
   CommitAllocated : assert property (@(posedge clk_i) disable iff (!rst_ni)
       rget_commit_i.valid |-> alloc_q[rgc_fifo] != landed_q[rgc_fifo])
   else $fatal(1, "%m: remote get committed without allocation");
-  initial begin
-    if (NInj == 0 || NInj > 32) $fatal(1, "%m: NInj is %0d; a group page holds 1..32 injection FIFOs", NInj);
-  end
 `endif
 endmodule

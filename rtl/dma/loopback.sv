@@ -22,6 +22,10 @@ module loopback
 );
   localparam int unsigned CtlW = $bits(flit_ctl_t);
 
+  if (Depth * FlitBytes < HeaderBytes + MaxPayloadBytes) begin : gen_bad_depth
+    $fatal(1, "loopback: Depth of %0d flits does not hold a full packet", Depth);
+  end
+
   logic [NumClasses-1:0] push, pop, empty, credit_q;
 
   for (genvar c = 0; c < NumClasses; c++) begin : gen_class
@@ -50,9 +54,8 @@ module loopback
   assign idle_o       = (&empty) && credit_q == '0;
 
 `ifndef SYNTHESIS
-  initial begin
-    if (Depth * FlitBytes < HeaderBytes + MaxPayloadBytes)
-      $fatal(1, "%m: Depth of %0d flits does not hold a full packet", Depth);
-  end
+  OwnClass : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      inj_valid_i && inj_ctl_i.head |-> inj_data_i[31:30] == {1'b0, inj_class_i})
+  else $fatal(1, "%m: packet on the FIFO of another class");
 `endif
 endmodule

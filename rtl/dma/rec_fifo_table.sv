@@ -43,7 +43,7 @@ module rec_fifo_table
   localparam int unsigned CountW = $clog2(CommitDepth + 1);
 
   if (NRec < 1 || NRec > 16) begin : gen_bad_nrec
-    $fatal(1, "%m: NRec must be 1..16");
+    $fatal(1, "rec_fifo_table: NRec must be 1..16");
   end
 
   logic [AddrW-13:0] page_q      [NRec];  // BASE[47:12]

@@ -49,6 +49,7 @@ module rx_collect
     // errors, held until taken
     output error_t               err_o,
     input  logic                 err_ack_i,
+    output logic                 holds_o,        // a packet is here
     output logic                 idle_o
 );
   localparam int unsigned ShiftW = $clog2(FlitBytes);
@@ -176,7 +177,8 @@ module rx_collect
   logic unused_hdr;
   assign unused_hdr = ^req_hdr_i;
 
-  assign idle_o = !start && !move && st_q != StDone;
+  assign holds_o = st_q != StIdle;
+  assign idle_o  = !start && !move && st_q != StDone;
 
 `ifndef SYNTHESIS
   InBuffer : assert property (@(posedge clk_i) disable iff (!rst_ni)

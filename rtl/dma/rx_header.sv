@@ -28,6 +28,7 @@ module rx_header
     output logic          tail_o,
     output logic          err_o,
     input  logic          pop_i,
+    output logic          holds_o,         // something of a packet is here
     output logic          idle_o
 );
   localparam int unsigned HeaderFlits = HeaderBytes / FlitBytes;
@@ -92,6 +93,7 @@ module rx_header
   assign hdr_dbg_o     = dbg_q;
   assign hdr_only_o    = only_q;
   assign hdr_damaged_o = damaged_q;
+  assign holds_o       = count_q != '0 || hdr_valid_q || payload_q || !empty;
   assign idle_o        = !take_hdr && !take_payload;
 
 `ifndef SYNTHESIS

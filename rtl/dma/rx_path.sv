@@ -51,13 +51,14 @@ module rx_path
     output error_t                err_o,
     input  logic                  err_ack_i,
     output logic                  busy_o,        // writes not answered yet
+    output logic                  holds_o,       // something of a packet that is not on its way to memory
     output logic                  idle_o
 );
   localparam int unsigned NBank = AxiBytes / FlitBytes;
   localparam int unsigned RowW  = $clog2(RxBuffers * RxRows);
 
   // ---- headers ------------------------------------------------------------------------------------
-  logic [NumClasses-1:0] hv, honly, hdamaged, htake, pv, ptail, perr, ppop, hdr_idle;
+  logic [NumClasses-1:0] hv, honly, hdamaged, htake, pv, ptail, perr, ppop, hdr_idle, hdr_holds;
   header_t               hdr  [NumClasses];
   logic [31:0]           hdbg [NumClasses];
   logic [FW-1:0]         pdata [NumClasses];
@@ -70,7 +71,8 @@ module rx_path
         .clk_i, .rst_ni, .valid_i(ej_valid_i[c]), .ready_o(ej_ready_o[c]), .ctl_i(ej_ctl_i[c]),
         .data_i(ej_data_i[c]), .hdr_valid_o(hv[c]), .hdr_o(hdr[c]), .hdr_dbg_o(hdbg[c]),
         .hdr_only_o(honly[c]), .hdr_damaged_o(hdamaged[c]), .hdr_take_i(htake[c]), .valid_o(pv[c]),
-        .data_o(pdata[c]), .tail_o(ptail[c]), .err_o(perr[c]), .pop_i(ppop[c]), .idle_o(hdr_idle[c])
+        .data_o(pdata[c]), .tail_o(ptail[c]), .err_o(perr[c]), .pop_i(ppop[c]), .holds_o(hdr_holds[c]),
+        .idle_o(hdr_idle[c])
     );
     rx_check #(.Class(c == 0 ? ClassRequest : ClassResponse)) u_check (
         .valid_i(hv[c]), .hdr_i(hdr[c]), .coord_i, .err_o(check_err[c])
@@ -81,14 +83,15 @@ module rx_path
   end
 
   // ---- responses: place first -------------------------------------------------------------------
-  logic     rv, ronly, rtake, resp_idle;
+  logic     rv, ronly, rtake, resp_holds, resp_idle;
   rx_head_t rhead;
   rx_res_t  rres;
   rx_response u_response (
       .clk_i, .rst_ni, .hdr_valid_i(hv[1]), .hdr_i(hdr[1]), .hdr_only_i(honly[1]), .head_i(head[1]),
       .err_i(herr[1]), .hdr_take_o(htake[1]), .req_o(req_o[1]), .req_data_o(req_response_o),
       .gnt_i(gnt_i[1]), .res_valid_i(res_valid_i && res_response_i), .res_i,
-      .valid_o(rv), .only_o(ronly), .head_o(rhead), .res_o(rres), .take_i(rtake), .idle_o(resp_idle)
+      .valid_o(rv), .only_o(ronly), .head_o(rhead), .res_o(rres), .take_i(rtake), .holds_o(resp_holds),
+      .idle_o(resp_idle)
   );
 
   // ---- collection ----------------------------------------------------------------------------------
@@ -98,7 +101,8 @@ module rx_path
   logic [FW-1:0]        buf_wdata;
   logic [AxiW-1:0]      buf_rdata;
   logic                 buf_whdr, buf_swap;
-  logic                 done_req, done_resp, pend_room, pend_write, col_idle, pend_idle, write_idle, retire_idle;
+  logic                 done_req, done_resp, pend_room, pend_write, col_holds, pend_holds;
+  logic                 col_idle, pend_idle, write_idle, retire_idle;
   logic [1:0]           done_buf, pend_buf;
   rx_head_t             done_head, pend_head;
   rx_res_t              done_res;
@@ -114,7 +118,8 @@ module rx_path
       .buf_we_o(buf_we), .buf_row_o(buf_wrow), .buf_data_o(buf_wdata), .buf_hdr_o(buf_whdr),
       .done_req_o(done_req), .done_resp_o(done_resp), .done_resp_ready_i(!pend_write),
       .done_head_o(done_head), .done_buf_o(done_buf), .done_res_o(done_res),
-      .err_o(err_col), .err_ack_i(err_ack_i && !err_retire.valid && !err_pend.valid), .idle_o(col_idle)
+      .err_o(err_col), .err_ack_i(err_ack_i && !err_retire.valid && !err_pend.valid), .holds_o(col_holds),
+      .idle_o(col_idle)
   );
 
   rx_buffer #(.FlitBytes(FlitBytes)) u_buffer (
@@ -134,7 +139,8 @@ module rx_path
       .retry_i, .req_o(req_o[0]), .req_data_o(req_request_o), .gnt_i(gnt_i[0]),
       .res_valid_i(res_valid_i && !res_response_i), .res_i,
       .write_o(pend_write), .head_o(pend_head), .buf_o(pend_buf),
-      .drop_buf_o(drop_pend), .err_o(err_pend), .err_ack_i(err_ack_i && !err_retire.valid), .idle_o(pend_idle)
+      .drop_buf_o(drop_pend), .err_o(err_pend), .err_ack_i(err_ack_i && !err_retire.valid),
+      .holds_o(pend_holds), .idle_o(pend_idle)
   );
 
   // ---- memory ------------------------------------------------------------------------------------
@@ -165,8 +171,9 @@ module rx_path
   );
 
   assign err_o  = err_retire.valid ? err_retire : err_pend.valid ? err_pend : err_col;
-  assign busy_o = retire_busy || !write_idle;
-  assign idle_o = (&hdr_idle) && resp_idle && col_idle && pend_idle && write_idle && retire_idle &&
+  assign busy_o  = retire_busy || !write_idle;
+  assign holds_o = hdr_holds != '0 || resp_holds || col_holds || pend_holds;
+  assign idle_o  = (&hdr_idle) && resp_idle && col_idle && pend_idle && write_idle && retire_idle &&
                   !res_valid_i;
 
 `ifndef SYNTHESIS

@@ -25,6 +25,7 @@ module rx_pending
     output logic [RxBuffers-1:0] drop_buf_o,
     output error_t               err_o,
     input  logic                 err_ack_i,
+    output logic                 holds_o,      // a packet is here
     output logic                 idle_o
 );
   typedef enum logic [1:0] {StAsk, StWait, StBlocked, StRefused} state_e;
@@ -78,7 +79,8 @@ module rx_pending
     end
   end
   // Not idle while a question can be asked or is on its way; blocked is idle.
-  assign idle_o = empty || st_q == StBlocked;
+  assign holds_o = !empty;
+  assign idle_o  = empty || st_q == StBlocked;
 
   logic unused_bits;
   assign unused_bits = ^{res_i, full};

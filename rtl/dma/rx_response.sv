@@ -25,6 +25,7 @@ module rx_response
     output rx_head_t head_o,
     output rx_res_t  res_o,        // not ok: drain and report
     input  logic     take_i,
+    output logic     holds_o,      // a packet is here
     output logic     idle_o
 );
   typedef enum logic [1:0] {StIdle, StWait, StReady} state_e;
@@ -61,6 +62,7 @@ module rx_response
   assign only_o  = only_q;
   assign head_o  = head_q;
   assign res_o   = res_q;
+  assign holds_o = st_q != StIdle;
   // A ready packet counts with the collector, which decides when it goes on.
   assign idle_o  = !(hdr_valid_i && free) && st_q != StWait;
 

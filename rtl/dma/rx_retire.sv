@@ -34,7 +34,7 @@ module rx_retire
 );
   localparam int unsigned PtrW = $clog2(Depth);
   if (Depth != (1 << PtrW)) begin : gen_bad_depth
-    $fatal(1, "%m: Depth must be a power of two");
+    $fatal(1, "rx_retire: Depth must be a power of two");
   end
 
   typedef struct packed {

@@ -31,7 +31,7 @@ module slot_table
   localparam int unsigned IdW = $clog2(NSlot);
 
   if (NSlot < 2 || NSlot > 32 || (NSlot & (NSlot - 1)) != 0) begin : gen_bad_nslot
-    $fatal(1, "%m: NSlot must be a power of two, 2..32");
+    $fatal(1, "slot_table: NSlot must be a power of two, 2..32");
   end
 
   logic [AddrW-1:0]   base_q  [NSlot];

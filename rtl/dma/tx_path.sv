@@ -52,6 +52,13 @@ module tx_path
   localparam int unsigned MaxBeats    = MaxPayloadBytes / AxiBytes + 1;
   localparam int unsigned LevelW      = $clog2(CmdDepth + 1);
 
+  if (InjDepth < MaxFlits) begin : gen_bad_inj
+    $fatal(1, "tx_path: InjDepth of %0d flits does not hold a full packet", InjDepth);
+  end
+  if (BeatDepth < 4 * MaxBeats) begin : gen_bad_beats
+    $fatal(1, "tx_path: BeatDepth of %0d beats does not hold 4 packets", BeatDepth);
+  end
+
   // Beats that hold `len` bytes from `addr`.
   function automatic logic [3:0] beats_of(logic [5:0] addr, logic [9:0] len);
     return 4'((11'(addr) + 11'(len) + 11'(AxiBytes - 1)) >> 6);
@@ -285,9 +292,5 @@ module tx_path
   BurstInPage : assert property (@(posedge clk_i) disable iff (!rst_ni)
       rd_fire |-> 8'(ar_addr_o[11:6]) + ar_len_o < 8'd64)
   else $fatal(1, "%m: burst crosses 4 KiB");
-  initial begin
-    if (InjDepth < MaxFlits) $fatal(1, "%m: InjDepth of %0d flits does not hold a full packet", InjDepth);
-    if (BeatDepth < 4 * MaxBeats) $fatal(1, "%m: BeatDepth of %0d beats does not hold 4 packets", BeatDepth);
-  end
 `endif
 endmodule

@@ -29,6 +29,13 @@ module tx_realign
   localparam int unsigned FineW = $clog2(FlitBytes);
   localparam int unsigned PtrW  = $clog2(BeatDepth);
 
+  if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_bad_flit
+    $fatal(1, "tx_realign: FlitBytes is %0d; expected 8, 16 or 32", FlitBytes);
+  end
+  if (2 ** PtrW != BeatDepth) begin : gen_bad_depth
+    $fatal(1, "tx_realign: BeatDepth is %0d; expected a power of two", BeatDepth);
+  end
+
   logic [FW-1:0]    mem [BeatDepth * Parts];
   logic [PtrW-1:0]  wptr_q, rptr_q;
   logic [PartW-1:0] part_q, part;
@@ -89,10 +96,5 @@ module tx_realign
 `ifndef SYNTHESIS
   AllUsed : assert property (@(posedge clk_i) disable iff (!rst_ni) shift_i && tail_i |-> left == 4'(pop_o))
   else $fatal(1, "%m: beats left over after a packet");
-  initial begin
-    if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32)
-      $fatal(1, "%m: FlitBytes is %0d; expected 8, 16 or 32", FlitBytes);
-    if (2 ** PtrW != BeatDepth) $fatal(1, "%m: BeatDepth is %0d; expected a power of two", BeatDepth);
-  end
 `endif
 endmodule

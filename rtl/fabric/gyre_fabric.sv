@@ -165,7 +165,7 @@ module gyre_fabric
 
   for (genvar d = 0; d < MaxDim; d++) begin : gen_check
     if (Size[d] < 1 || Size[d] > 64 || (d >= NDim && Size[d] != 1)) begin : gen_bad_size
-      $error("%m: Size must be 1 to 64 nodes, and 1 in dimensions from NDim on");
+      $error("gyre_fabric: Size must be 1 to 64 nodes, and 1 in dimensions from NDim on");
     end
   end
 endmodule

@@ -35,6 +35,6 @@ module link_pipe
   end
 
   if (Latency < 1) begin : gen_bad_latency
-    $error("%m: Latency must be 1 or more");
+    $error("link_pipe: Latency must be 1 or more");
   end
 endmodule

@@ -52,10 +52,10 @@ module link_unit
     output logic             busy_o
 );
   if (ReplayDepth != 0) begin : gen_replay
-    $fatal(1, "%m: ReplayDepth %0d: link retransmission is not implemented", ReplayDepth);
+    $fatal(1, "link_unit: ReplayDepth %0d: link retransmission is not implemented", ReplayDepth);
   end
   if (InitCycles < 8) begin : gen_init_cycles
-    $fatal(1, "%m: InitCycles %0d: expected at least 8", InitCycles);
+    $fatal(1, "link_unit: InitCycles %0d: expected at least 8", InitCycles);
   end
 
   localparam int unsigned InitW = $clog2(InitCycles + 1);

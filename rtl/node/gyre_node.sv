@@ -100,7 +100,7 @@ module gyre_node
   node_cfg_t cfg;
   logic core_rst_n; // of DMA engine and network
   logic soft_reset, soft_reset_done, reset_idle;
-  logic net_idle, dma_idle, dma_busy, csr_idle, axil_idle, inj_empty;
+  logic net_idle, dma_idle, dma_busy, dma_empty, csr_idle, axil_idle, inj_empty;
 
   // ---- network ----------------------------------------------------------------------------------
   logic [P-1:0]                 inj_valid, inj_class;
@@ -159,7 +159,8 @@ module gyre_node
       .reg_req_i(page_req), .reg_we_i(page_we), .reg_addr_i(page_addr), .reg_wdata_i(page_wdata),
       .reg_ack_o(page_ack), .reg_err_o(page_err), .reg_rdata_o(page_rdata),
       .event_o(events), .irq_threshold_o(irq_threshold), .irq_descriptor_o(irq_descriptor),
-      .err_o(dma_err), .pkt_tx_o(pkt_tx), .pkt_rx_o(pkt_rx), .busy_o(dma_busy), .idle_o(dma_idle)
+      .err_o(dma_err), .pkt_tx_o(pkt_tx), .pkt_rx_o(pkt_rx), .busy_o(dma_busy),
+      .empty_o(dma_empty), .idle_o(dma_idle)
   );
 
   // ---- reset by software --------------------------------------------------------------------------
@@ -236,7 +237,7 @@ module gyre_node
       .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
       .page_ack_i(page_ack), .page_err_i(page_err), .page_rdata_i(page_rdata),
       .cfg_o(cfg), .soft_reset_o(soft_reset), .soft_reset_done_i(soft_reset_done),
-      .idle_i(net_idle && !dma_busy && !soft_reset), .dma_idle_i(!dma_busy && !soft_reset),
+      .idle_i(net_idle && dma_empty && !soft_reset), .dma_idle_i(!dma_busy && !soft_reset),
       .drained_i(cfg.drain && !dma_busy && inj_empty && !soft_reset),
       .link_state_i(link_state),
       .dma_err_i(dma_err), .net_err_i(net_err), .event_i(events),
@@ -249,13 +250,13 @@ module gyre_node
   assign idle_o = net_idle && dma_idle && csr_idle && axil_idle && reset_idle;
 
   if (NDim < 1 || NDim > MaxDim) begin : gen_bad_ndim
-    $error("%m: NDim must be 1 to 5");
+    $error("gyre_node: NDim must be 1 to 5");
   end
   if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_bad_flit
-    $error("%m: FlitBytes must be 8, 16 or 32");
+    $error("gyre_node: FlitBytes must be 8, 16 or 32");
   end
   // Each link moves FlitBytes a cycle each way; a master reads and writes AxiBytes a cycle.
   if (P * FlitBytes > NAxi * AxiBytes) begin : gen_bad_bandwidth
-    $error("%m: NAxi masters of AxiBytes cannot feed all links");
+    $error("gyre_node: NAxi masters of AxiBytes cannot feed all links");
   end
 endmodule

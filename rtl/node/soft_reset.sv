@@ -63,6 +63,6 @@ module soft_reset #(
   end
 
   if (HoldCycles < 4) begin : gen_bad_hold
-    $error("%m: HoldCycles must be 4 or more");
+    $error("soft_reset: HoldCycles must be 4 or more");
   end
 endmodule

@@ -127,6 +127,35 @@ package gyre_dma_pkg;
   endfunction
 
   // ---- transmit side -----------------------------------------------------------------------------
+  // Pointers of injection FIFOs count descriptors: byte counts without their low 6 bits.
+  parameter int unsigned InjPtrW   = 26;
+  parameter int unsigned InjLevelW = 15;  // 0..1 MiB in descriptors
+
+  // Registers of an injection FIFO: address bits 5:3.
+  typedef enum logic [2:0] {
+    InjRegBase = 3'd0, InjRegSize = 3'd1, InjRegHead = 3'd2, InjRegTail = 3'd3,
+    InjRegCtrl = 3'd4, InjRegStatus = 3'd5, InjRegCount = 3'd6, InjRegHighwater = 3'd7
+  } inj_reg_e;
+
+  // State of one injection FIFO, as register accesses see it.
+  typedef struct packed {
+    logic                 enable;
+    logic                 remote;     // remote-get FIFO
+    logic                 event_on;   // completion event
+    logic [3:0]           owner;
+    logic                 halted;
+    logic                 broken;     // a remote get is missing from the ring
+    logic                 busy;       // something of the FIFO is in flight
+    logic                 landed;     // no remote get is on its way into the ring
+    logic [AddrW-13:0]    base;       // 4 KiB units
+    logic [InjLevelW-1:0] size;
+    logic [InjPtrW-1:0]   head;
+    logic [InjPtrW-1:0]   tail;
+    logic [31:0]          count;
+    logic [InjLevelW-1:0] high;
+    err_e                 reason;
+  } inj_fifo_t;
+
   // One packet, from the packetizer to its path. The payload is header.len bytes at addr.
   typedef struct packed {
     header_t              header;

@@ -47,16 +47,16 @@ module gyre_network
     output logic [P-1:0][VcW-1:0]        perf_vc_o,         // its virtual channel
     output logic [P-1:0]                 perf_stall_o,      // a flit waited for credit of output p
     output error_t                       err_o,
-    output logic                         idle_o
+    output logic                         idle_o             // holds no flit, and no register will change
 );
   if (NDim < 1 || NDim > MaxDim) begin : gen_ndim
-    $fatal(1, "%m: NDim %0d: expected 1 to %0d", NDim, MaxDim);
+    $fatal(1, "gyre_network: NDim %0d: expected 1 to %0d", NDim, MaxDim);
   end
   if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_flit
-    $fatal(1, "%m: FlitBytes %0d: expected 8, 16 or 32", FlitBytes);
+    $fatal(1, "gyre_network: FlitBytes %0d: expected 8, 16 or 32", FlitBytes);
   end
   if (VcDepth < 4) begin : gen_depth
-    $fatal(1, "%m: VcDepth %0d: expected at least 4", VcDepth);
+    $fatal(1, "gyre_network: VcDepth %0d: expected at least 4", VcDepth);
   end
 
   // Outputs: what can move, by virtual channel.
@@ -73,12 +73,10 @@ module gyre_network
   logic [P-1:0]            inj_stall, stall_d, stall_q;
   logic [P-1:0]            busy;
   logic                    awake_q;            // not the first cycle after reset
-  // Error reports: three sources a port hold theirs until it is their turn, one a cycle.
-  logic [P-1:0]            port_pending;
-  logic [2:0]              pending[P];
-  logic [P-1:0][2:0]       err_pending, err_take;
-  error_t                  port_err[P];
-  error_t                  err_d, err_q;
+  // Error reports: link, input and output of each port.
+  error_t                  err     [3*P];
+  logic [3*P-1:0]          err_take;
+  logic                    err_idle;
 
   router_alloc #(
       .NDim(NDim)
@@ -111,7 +109,6 @@ module gyre_network
     flit_ctl_t        inj_ctl;
     logic [FlitW-1:0] inj_data;
     logic [NumClasses-1:0] ej_head_ok, ej_body_ok;
-    error_t           link_err, in_err, out_err;
     logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
 
     link_unit #(
@@ -146,8 +143,8 @@ module gyre_network
         .rx_data_o  (rx_data),
         .credit_o   (credit),
         .credit_vc_o(credit_vc),
-        .err_o      (link_err),
-        .err_take_i (err_take[p][0]),
+        .err_o      (err[3*p]),
+        .err_take_i (err_take[3*p]),
         .busy_o     (link_busy)
     );
 
@@ -182,8 +179,8 @@ module gyre_network
         .ctl_o       (in_ctl[p]),
         .data_o      (in_data[p]),
         .stall_o     (in_stall[p]),
-        .err_o       (in_err),
-        .err_take_i  (err_take[p][1]),
+        .err_o       (err[3*p+1]),
+        .err_take_i  (err_take[3*p+1]),
         .busy_o      (in_busy)
     );
 
@@ -240,8 +237,8 @@ module gyre_network
         .vc_o       (send_vc),
         .ctl_o      (send_ctl),
         .data_o     (send_data),
-        .err_o      (out_err),
-        .err_take_i (err_take[p][2]),
+        .err_o      (err[3*p+2]),
+        .err_take_i (err_take[3*p+2]),
         .busy_o     (out_busy)
     );
 
@@ -263,46 +260,21 @@ module gyre_network
         .busy_o     (ej_busy)
     );
 
-    assign port_pending[p] = out_err.valid || in_err.valid || link_err.valid;
-    always_comb begin
-      pending[p]  = '0;
-      port_err[p] = '0;
-      if (port_pending[p]) begin
-        pending[p] = {out_err.valid, in_err.valid, link_err.valid};
-        if (err_take[p][0]) port_err[p] = link_err;
-        if (err_take[p][1]) port_err[p] = in_err;
-        if (err_take[p][2]) port_err[p] = out_err;
-      end
-    end
-
     assign perf_flit_o[p] = link_ctl_o[p].valid;
     assign perf_vc_o[p]   = link_ctl_o[p].vc;
     assign busy[p]        = link_busy || in_busy || inj_busy || out_busy || ej_busy;
   end
 
   // ---- status -------------------------------------------------------------------------------
-  always_comb begin
-    err_pending = '0;
-    if (port_pending != '0) begin
-      for (int unsigned p = 0; p < P; p++) err_pending[p] = pending[p];
-    end
-  end
-
-  always_comb begin
-    err_d = '0;
-    if (port_pending != '0) begin
-      for (int unsigned p = 0; p < P; p++) err_d = err_d | port_err[p];
-    end
-  end
-
-  rr_arbiter #(
+  router_errors #(
       .N(3 * P)
-  ) u_err_turn (
+  ) u_errors (
       .clk_i,
       .rst_ni,
-      .req_i    (err_pending),
-      .advance_i(1'b1),
-      .gnt_o    (err_take)
+      .err_i (err),
+      .take_o(err_take),
+      .err_o,
+      .idle_o(err_idle)
   );
 
   always_comb begin
@@ -312,19 +284,16 @@ module gyre_network
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      err_q   <= '0;
       stall_q <= '0;
       awake_q <= 1'b0;
     end else begin
       awake_q <= 1'b1;
-      if (port_pending != '0 || err_q.valid) err_q <= err_d;
       stall_q <= stall_d;
     end
   end
 
-  assign err_o        = err_q;
   assign perf_stall_o = stall_q;
-  assign idle_o       = (busy | stall_q) == '0 && !err_q.valid && awake_q;
+  assign idle_o       = (busy | stall_q) == '0 && err_idle && awake_q;
 
   // Routing reads coordinates, sizes and rings; the DMA engine reads the rest.
   logic unused_cfg;

@@ -25,7 +25,7 @@ module router_eject
   localparam int unsigned PtrW = $clog2(Depth);
 
   if (Depth != 2 ** PtrW || Depth < 4) begin : gen_depth
-    $fatal(1, "%m: Depth %0d: expected a power of two, at least 4", Depth);
+    $fatal(1, "router_eject: Depth %0d: expected a power of two, at least 4", Depth);
   end
 
   logic [FlitW-1:0] data_mem[NumClasses*Depth];

@@ -42,7 +42,7 @@ module vc_buffer
   localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
 
   if (Depth < 2) begin : gen_depth
-    $fatal(1, "%m: Depth %0d: expected at least 2 flits", Depth);
+    $fatal(1, "vc_buffer: Depth %0d: expected at least 2 flits", Depth);
   end
 
   typedef struct packed {

@@ -154,6 +154,9 @@ impl Resolved<'_> {
             SPLIT,
             // Warnings are the business of `make lint`, which knows what is waived.
             "-Wno-fatal",
+            // A parameter that a module refuses at elaboration ends the build all the same.
+            "-Werror-USERFATAL",
+            "-Werror-USERERROR",
             "--quiet-stats",
             "--top-module",
             &model.top,
@@ -233,4 +236,32 @@ fn concat(option: &str, path: &Path) -> OsString {
     let mut text = OsString::from(option);
     text.push(path);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locate;
+
+    /// What Verilator says of the node with one parameter set.
+    fn verilate_node(name: &str, value: u32) -> Result<(), Error> {
+        let model = Model::new("gyre_node")
+            .file_list("rtl/gyre.f")
+            .parameter(name, value);
+        let out = tempfile::tempdir().expect("temporary directory");
+        model.resolve()?.verilate(&locate()?, out.path())
+    }
+
+    #[test]
+    fn parameter_refused_at_elaboration_stops_the_build_with_its_message() {
+        // One by $error, one by $fatal.
+        for (name, value, message) in [
+            ("NDim", 6, "gyre_node: NDim must be 1 to 5"),
+            ("VcDepth", 3, "gyre_network: VcDepth 3: expected at least 4"),
+        ] {
+            let error = verilate_node(name, value).expect_err("the parameter is bad");
+            let text = error.to_string();
+            assert!(text.contains(message), "{message} is not in: {text}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Reset and drain of one node by software, in the middle of its work.
+//! Reset, drain and idleness of one node, in the middle of its work.
 
 use gyre_layout::registers::{
     self as reg, base_slot, group_page, injection_fifo, node, reception_fifo, wake_group,
@@ -142,4 +142,39 @@ fn hw1_drain_stops_new_descriptors_and_reports_the_end() {
     assert_eq!(bench.outputs.wake, 0, "a descriptor started");
     bench.write(node::CTRL, enable).expect("writable");
     assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+}
+
+#[test]
+fn hw1_node_is_idle_only_when_it_holds_no_flit() {
+    let mut bench = Bench::new(1);
+    prepare(&mut bench);
+    // Eight full packets with headers for a ring with room for seven.
+    let source = Source {
+        slot: 0,
+        offset: 0,
+        length: 4096,
+    };
+    let descriptor = Descriptor::memory_fifo(Coord::default(), source, 0);
+    let bytes = descriptor.encode().expect("every value fits");
+    bench.memory.insert(RING / 64, bytes);
+    let rec = reg::page(0) + group_page::rec(0);
+    let status = |bench: &mut Bench| {
+        let status = bench.read(node::STATUS).expect("readable");
+        let idle = node::status::IDLE.is_set(status);
+        (idle, node::status::DMA_IDLE.is_set(status))
+    };
+    assert!(bench.run_until(300, |b| b.outputs.idle), "idle at first");
+    assert_eq!(status(&mut bench), (true, true));
+    start(&mut bench);
+    for _ in 0..1000 {
+        bench.cycle();
+    }
+    assert_eq!(bench.read(rec + reception_fifo::TAIL), Ok(7 * 544));
+    assert_eq!(status(&mut bench), (false, true), "one packet waits");
+    bench
+        .write(rec + reception_fifo::HEAD, 544)
+        .expect("writable");
+    assert!(bench.run_until(300, |b| b.outputs.idle), "idle afterwards");
+    assert_eq!(bench.read(rec + reception_fifo::TAIL), Ok(8 * 544));
+    assert_eq!(status(&mut bench), (true, true));
 }
