@@ -9,7 +9,7 @@
 //
 // A buffer of `VcDepth` flits covers the credit round trip of 2 L + 4 cycles at link latency L, so that one
 // virtual channel fills a link up to L = (VcDepth - 4) / 2; the handshake is sound up to L = VcDepth - 3.
-// All outputs come from registers, and with no input none of them changes (`idle_o`).
+// All outputs come from registers, and with no input none changes (`idle_o`).
 module gyre_network
   import gyre_pkg::*;
 #(
@@ -281,7 +281,6 @@ module gyre_network
     stall_d = inj_stall;
     for (int unsigned i = 0; i < P; i++) stall_d = stall_d | in_stall[i];
   end
-
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       stall_q <= '0;
