@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::program::{OpId, OpKind, Program, RankProgram};
+use crate::program::{ANY_TAG, OpId, OpKind, Program, RankProgram};
 
 /// Messages and receives that cannot all match.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -40,7 +40,8 @@ pub enum Imbalance {
     },
     /// More messages are sent than there are receives that could match them, wildcards included.
     #[error(
-        "messages from rank {peer} to rank {rank} with tag {tag}: {sends}, receives that can match them: {receives}"
+        "messages from rank {peer} to rank {rank}{}: {sends}, receives that can match them: {receives}",
+        with_tag(Some(*tag))
     )]
     TooManySends {
         /// The receiving rank.
@@ -58,7 +59,8 @@ pub enum Imbalance {
     },
     /// A message is longer than every receive that could match it.
     #[error(
-        "rank {peer} sends {bytes} bytes to rank {rank} with tag {tag}, but no receive that can match takes more than {largest}"
+        "rank {peer} sends {bytes} bytes to rank {rank}{}, but no receive that can match takes more than {largest}",
+        with_tag(Some(*tag))
     )]
     TooLong {
         /// The receiving rank.
@@ -90,7 +92,11 @@ impl Imbalance {
 }
 
 fn with_tag(tag: Option<u32>) -> String {
-    tag.map_or_else(String::new, |tag| format!(" with tag {tag}"))
+    match tag {
+        None => String::new(),
+        Some(ANY_TAG) => " with tag -1".to_owned(),
+        Some(tag) => format!(" with tag {tag}"),
+    }
 }
 
 /// Operations that are alike for matching.
@@ -183,7 +189,8 @@ fn check_receives(rank: u32, sends: &Sends, receives: &Receives) -> Result<(), I
         entry.count += group.count;
         entry.last = entry.last.max(group.last);
         let Some(tag) = tag else { continue };
-        let sent = sends.get(&(peer, tag)).map_or(0, |g| g.count);
+        let with = |tag| sends.get(&(peer, tag)).map_or(0, |g| g.count);
+        let sent = with(tag) + with(ANY_TAG);
         if group.count > sent {
             return Err(Imbalance::TooManyReceives {
                 rank,
@@ -215,14 +222,21 @@ fn check_receives(rank: u32, sends: &Sends, receives: &Receives) -> Result<(), I
 /// Messages need as many receives that could match them, one of them large enough.
 fn check_sends(rank: u32, sends: &Sends, receives: &Receives) -> Result<(), Imbalance> {
     for (&(peer, tag), group) in sends {
-        let patterns = [
-            (Some(peer), Some(tag)),
-            (Some(peer), None),
-            (None, Some(tag)),
-            (None, None),
-        ];
-        let matching = || patterns.iter().filter_map(|p| receives.get(p));
-        let receives = matching().map(|g| g.count).sum();
+        let matching: Vec<&Group> = if tag == ANY_TAG {
+            let from_peer = receives
+                .iter()
+                .filter(|((from, _), _)| from.is_none_or(|f| f == peer));
+            from_peer.map(|(_, group)| group).collect()
+        } else {
+            let patterns = [
+                (Some(peer), Some(tag)),
+                (Some(peer), None),
+                (None, Some(tag)),
+                (None, None),
+            ];
+            patterns.iter().filter_map(|p| receives.get(p)).collect()
+        };
+        let receives = matching.iter().map(|g| g.count).sum();
         if group.count > receives {
             return Err(Imbalance::TooManySends {
                 rank,
@@ -233,7 +247,7 @@ fn check_sends(rank: u32, sends: &Sends, receives: &Receives) -> Result<(), Imba
                 op: group.last,
             });
         }
-        let largest = matching().map(|g| g.largest_bytes).max().unwrap_or(0);
+        let largest = matching.iter().map(|g| g.largest_bytes).max().unwrap_or(0);
         if group.largest_bytes > largest {
             return Err(Imbalance::TooLong {
                 rank,

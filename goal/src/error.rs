@@ -67,7 +67,7 @@ pub enum Reason {
         max: u64,
     },
     /// A tag that no message can carry.
-    #[error("tag {found} is out of range, expected 0 to {TAG_MAX}, or -1 on a receive")]
+    #[error("tag {found} is out of range, expected 0 to {TAG_MAX}, or -1 for any")]
     TagOutOfRange {
         /// What stands there.
         found: String,
@@ -88,12 +88,9 @@ pub enum Reason {
         /// Number of ranks of the program.
         num_ranks: u32,
     },
-    /// `-1` as destination or tag of a send.
-    #[error("a send cannot have a wildcard {what}: `-1` is for receives")]
-    WildcardSend {
-        /// What it is about.
-        what: &'static str,
-    },
+    /// `-1` as destination of a send.
+    #[error("a send cannot have a wildcard destination: `-1` is for receives")]
+    WildcardSend,
     /// A second `num_ranks`.
     #[error("`num_ranks` is given twice, first in line {first_line}")]
     RepeatedHeader {
@@ -285,7 +282,7 @@ impl Diagnostic for ParseError {
 #[derive(Debug, Error, Diagnostic)]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: cannot be read", path.display())]
     Read {
         /// The file.
         path: PathBuf,

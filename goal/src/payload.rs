@@ -14,7 +14,7 @@ pub struct Key {
     pub source: u32,
     /// Destination rank.
     pub destination: u32,
-    /// Tag of the message (never a wildcard).
+    /// Tag of the message; that of one sent with `tag -1` is [`ANY_TAG`](crate::ANY_TAG).
     pub tag: u32,
     /// How many messages of the same source, destination and tag were sent before it.
     pub number: u64,

@@ -1,7 +1,11 @@
 //! The in-memory form of a GOAL program.
 
-/// Largest tag a message can carry. 4,294,967,295 is how other tools store "any tag".
+/// Largest tag a message can carry.
 pub const TAG_MAX: u32 = u32::MAX - 1;
+
+/// Tag of a message sent with `tag -1`: every receive from its source matches it. Other tools store "any
+/// tag" as the same number.
+pub const ANY_TAG: u32 = u32::MAX;
 
 /// Number of an operation within its rank: its position in the file, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,7 +28,7 @@ pub enum OpKind {
         bytes: u64,
         /// Destination rank.
         to: u32,
-        /// Tag, at most [`TAG_MAX`].
+        /// Tag, at most [`TAG_MAX`], or [`ANY_TAG`].
         tag: u32,
         /// Network interface named by the program; 0 unless given.
         nic: u8,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::program::{Dependency, Op, OpKind, Program, RankProgram};
+use crate::program::{ANY_TAG, Dependency, Op, OpKind, Program, RankProgram};
 
 /// The statement without its label; attributes are written when they differ from the default 0.
 impl Display for Op {
@@ -15,8 +15,10 @@ impl Display for Op {
                 nic,
             } => {
                 write!(f, "send {bytes}b to {to}")?;
-                if tag != 0 {
-                    write!(f, " tag {tag}")?;
+                match tag {
+                    0 => {}
+                    ANY_TAG => write!(f, " tag -1")?,
+                    tag => write!(f, " tag {tag}")?,
                 }
                 nic
             }

@@ -97,10 +97,10 @@ refused_in_rank! {
     }
     tag_out_of_range {
         "send 5b to 1 tag 4294967295" => "3:18: tag 4294967295 is out of range, expected 0 to 4294967294, \
-            or -1 on a receive",
-        "recv 5b from 1 tag -2" => "3:20: tag -2 is out of range, expected 0 to 4294967294, or -1 on a receive",
+            or -1 for any",
+        "recv 5b from 1 tag -2" => "3:20: tag -2 is out of range, expected 0 to 4294967294, or -1 for any",
         "recv 5b from 1 tag 99999999999999999999" => "3:20: tag 99999999999999999999 is out of range, \
-            expected 0 to 4294967294, or -1 on a receive",
+            expected 0 to 4294967294, or -1 for any",
     }
     peer_out_of_range {
         "send 5b to 2" => "3:12: peer 2 is out of range: `num_ranks 2` allows 0 to 1",
@@ -111,7 +111,6 @@ refused_in_rank! {
     }
     wildcards_on_sends {
         "send 5b to -1" => "3:12: a send cannot have a wildcard destination: `-1` is for receives",
-        "send 5b to 1 tag -1" => "3:18: a send cannot have a wildcard tag: `-1` is for receives",
     }
     attributes {
         "send 5b to 1 cpu 1 tag 2" => "3:20: attribute `tag` must stand before `cpu`: the order is `tag`, \
@@ -202,6 +201,10 @@ refused! {
             "6:1: receives that rank 1 posts from rank 2: 1, such messages sent: 0",
         "num_ranks 2\nrank 0 {\nsend 5b to 1 tag 1\nsend 5b to 1 tag 1\n}\nrank 1 {\nrecv 5b from -1 tag 2\nrecv 5b from 0 tag -1\n}\n" =>
             "4:1: messages from rank 0 to rank 1 with tag 1: 2, receives that can match them: 1",
+        "num_ranks 3\nrank 0 {\nsend 5b to 1 tag -1\n}\nrank 1 {\nrecv 5b from 2 tag 4\n}\nrank 2 {\n}\n" =>
+            "6:1: receives that rank 1 posts from rank 2 with tag 4: 1, such messages sent: 0",
+        "num_ranks 2\nrank 0 {\nsend 9b to 1 tag -1\n}\nrank 1 {\nrecv 8b from 0 tag 4\n}\n" =>
+            "3:1: rank 0 sends 9 bytes to rank 1 with tag -1, but no receive that can match takes more than 8",
         "num_ranks 2\nrank 0 {\nl1: send 5b to 1\nl2: send 9b to 1\n}\nrank 1 {\nrecv 5b from 0\nrecv 8b from -1\n}\n" =>
             "4:1: rank 0 sends 9 bytes to rank 1 with tag 0, but no receive that can match takes more than 8",
     }
@@ -219,6 +222,10 @@ fn what_the_grammar_allows_is_accepted() {
     );
     assert_accepted(
         "num_ranks 1\nrank 0 {\nsend 0 b to 0 tag 4294967294 cpu 1 nic 2\nrecv 3b from -1 tag -1 nic 2\n}\n",
+    );
+    assert_accepted(
+        "num_ranks 2\nrank 0 {\nsend 3b to 1 tag -1\nsend 4b to 1 tag -1\nsend 5b to 1\n}\n\
+         rank 1 {\nrecv 5b from 0 tag 6\nrecv 5b from -1 tag -1\nrecv 5b from 0\n}\n",
     );
     assert_accepted(
         "num_ranks 1\nrank 0 {\nsend: calc 5\nrequires: calc 5\nsend requires requires\n}\n",

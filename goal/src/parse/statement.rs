@@ -4,7 +4,7 @@ use super::value::is_label;
 use super::{Definition, OpenRank, Parser, Refusal, plain, refuse};
 use crate::error::Reason;
 use crate::lexer::{Token, TokenKind};
-use crate::program::{Dependency, Op, OpId, OpKind};
+use crate::program::{ANY_TAG, Dependency, Op, OpId, OpKind};
 
 /// Attributes in the order in which they must stand.
 const ATTRIBUTES: [&str; 3] = ["tag", "cpu", "nic"];
@@ -14,9 +14,8 @@ const CPU: usize = 1;
 /// The values of a statement's attributes.
 #[derive(Debug, Clone, Copy)]
 struct Attributes {
-    /// `None` for any tag, and the place of that wildcard.
+    /// `None` for any tag.
     tag: Option<u32>,
-    tag_at: Option<Token>,
     cpu: u8,
     nic: u8,
 }
@@ -163,10 +162,7 @@ impl<'a> Parser<'a> {
         let peer = self.word("the destination rank")?;
         let to = self.destination(peer)?;
         let attributes = self.attributes(true)?;
-        let Some(tag) = attributes.tag else {
-            let token = attributes.tag_at.unwrap_or(keyword);
-            return refuse(token, Reason::WildcardSend { what: "tag" });
-        };
+        let tag = attributes.tag.unwrap_or(ANY_TAG);
         let what = "message sizes";
         self.total_bytes = add(self.total_bytes, bytes, keyword, what)?;
         let nic = attributes.nic;
@@ -210,7 +206,6 @@ impl<'a> Parser<'a> {
     fn attributes(&mut self, message: bool) -> Result<Attributes, Refusal> {
         let mut attributes = Attributes {
             tag: Some(0),
-            tag_at: None,
             cpu: 0,
             nic: 0,
         };
@@ -226,10 +221,7 @@ impl<'a> Parser<'a> {
             self.lexer.pass(name);
             let value = self.word("the value of the attribute")?;
             match index {
-                TAG => {
-                    attributes.tag = self.tag(value)?;
-                    attributes.tag_at = Some(value);
-                }
+                TAG => attributes.tag = self.tag(value)?,
                 CPU => attributes.cpu = self.number(value, "cpu", 0, u8::MAX.into())? as u8,
                 _ => attributes.nic = self.number(value, "nic", 0, u8::MAX.into())? as u8,
             }

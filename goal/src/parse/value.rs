@@ -130,8 +130,7 @@ impl Parser<'_> {
     /// The destination of a send.
     pub(super) fn destination(&self, token: Token) -> Result<u32, Refusal> {
         if self.lexer.bytes(token) == b"-1" {
-            let what = "destination";
-            return refuse(token, Reason::WildcardSend { what });
+            return refuse(token, Reason::WildcardSend);
         }
         let num_ranks = self.num_ranks;
         self.rank_below(token, "rank number", |found| Reason::PeerOutOfRange {

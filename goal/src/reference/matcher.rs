@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 
 use thiserror::Error;
 
+use crate::program::ANY_TAG;
+
 /// A message that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival<M> {
     /// Rank that sent it.
     pub source: u32,
-    /// Its tag.
+    /// Its tag, [`ANY_TAG`] if every tag matches.
     pub tag: u32,
     /// Its payload in bytes.
     pub bytes: u64,
@@ -121,7 +123,9 @@ impl<M, R> Matcher<M, R> {
 
 fn matches<M, R>(receive: &Receive<R>, arrival: &Arrival<M>) -> bool {
     receive.source.is_none_or(|source| source == arrival.source)
-        && receive.tag.is_none_or(|tag| tag == arrival.tag)
+        && receive
+            .tag
+            .is_none_or(|tag| tag == arrival.tag || arrival.tag == ANY_TAG)
 }
 
 fn pair<M, R>(arrival: Arrival<M>, receive: Receive<R>) -> Result<Matched<M, R>, Truncated> {

@@ -7,6 +7,9 @@ use crate::task::TaskId;
 
 use super::{MessagingStats, Received};
 
+/// Tag of a message that matches receives of every tag. MPI does not know it; traced programs do.
+pub const ANY_TAG: u32 = u32::MAX;
+
 /// Match data of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MatchData {
@@ -38,7 +41,9 @@ impl Pattern {
     fn matches(&self, data: &MatchData) -> bool {
         self.comm == data.comm
             && self.source.is_none_or(|source| source == data.source)
-            && self.tag.is_none_or(|tag| tag == data.tag)
+            && self
+                .tag
+                .is_none_or(|tag| tag == data.tag || data.tag == ANY_TAG)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, short};
 use crate::task::TaskId;
 
+pub use matching::ANY_TAG;
 use matching::{Held, MatchData, MatchTable, Pattern};
 
 /// Bytes that one [`Op::CopyChunk`] stands for.
