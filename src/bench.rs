@@ -19,6 +19,7 @@ struct Bench {
     about: &'static str,
     /// Shape when none is given.
     shape: &'static [u16],
+    /// Takes its settings and finishes them, then measures.
     run: fn(&MachineSpec, &mut Settings) -> Result<Outcome, CommandError>,
 }
 
@@ -67,7 +68,7 @@ pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError
         return Err(UsageError::Value {
             option: "bench".into(),
             value: name.into(),
-            expected: format!("bench: {}", names.join(", ")),
+            expected: format!("one of {}", names.join(", ")),
         }
         .into());
     };
@@ -80,7 +81,6 @@ pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError
     let mut settings = Settings::parse(&options.set)?;
     let spec = MachineSpec::new(options, &mut settings, Some(bench.shape.to_vec()))?;
     let mut outcome = (bench.run)(&spec, &mut settings)?;
-    settings.finish()?;
     let mut params = spec.params();
     params.append(&mut outcome.params);
     outcome.params = params;

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -81,8 +82,7 @@ pub fn main() -> ExitCode {
     let (result, json) = match cli.command {
         Command::Run(args) => (run::run(&args), args.machine.json),
         Command::Bench(BenchArgs { list: true, .. }) => {
-            print!("{}", bench::list());
-            return ExitCode::SUCCESS;
+            return print(&bench::list(), ExitCode::SUCCESS);
         }
         Command::Bench(args) => {
             let name = args.name.unwrap_or_default();
@@ -99,10 +99,27 @@ pub fn main() -> ExitCode {
 }
 
 fn finish(outcome: &Outcome, json: bool) -> ExitCode {
-    outcome.print(json);
-    if outcome.passed {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
+    match outcome.text(json) {
+        Ok(text) => print(&text, ExitCode::from(u8::from(!outcome.passed))),
+        Err(error) => {
+            eprintln!("gyre: the result cannot be written as JSON: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Writes `text` to standard output and gives `status`. A reader that has gone is none of our business;
+/// any other failure to write is status 1.
+fn print(text: &str, status: ExitCode) -> ExitCode {
+    let mut output = io::stdout().lock();
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("gyre: standard output: {error}");
+            ExitCode::from(1)
+        }
+        _ => status,
     }
 }

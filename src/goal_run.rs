@@ -22,6 +22,7 @@ use thiserror::Error;
 use crate::bring_up::{OWNER, bring_up};
 use crate::placement::Placement;
 use crate::platform::SimPlatform;
+pub use rank::MAX_MESSAGE_BYTES;
 use rank::{Rank, RankCounts};
 
 /// What to run, and on what.
@@ -201,7 +202,8 @@ impl Loaded {
         })?;
         let cycle_ps = self.machine.config().cycle_ps;
         let end_ps = self.ranks.iter().map(|rank| rank.end_ps()).max();
-        let makespan_ps = end_ps.unwrap_or(self.start_ps) - self.start_ps;
+        // Ranks without operations end when they start.
+        let makespan_ps = end_ps.unwrap_or(0).saturating_sub(self.start_ps);
         let mut link_flits = flits(&self.machine);
         for (now, start) in link_flits.iter_mut().zip(&self.start_flits) {
             for (now, start) in now.iter_mut().zip(start) {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use gyre_driver::CostTable;
+use gyre_layout::MAX_DIM;
 use gyre_sim::{MachineConfig, TraceConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -45,24 +46,24 @@ impl MachineSpec {
             return Err(UsageError::Value {
                 option: "--threads".into(),
                 value: options.threads.to_string(),
-                expected: "number of threads that this build supports: 1".into(),
+                expected: "1, the number of threads that this build supports".into(),
             });
         }
-        let file = match &options.machine {
+        let (file, has_shape) = match &options.machine {
             Some(path) => read(path)?,
-            None => MachineFile::default(),
+            None => (MachineFile::default(), false),
         };
         let mut config = file.machine;
-        match (&options.shape, shape, &options.machine) {
-            (Some(text), ..) => config.dims = parse_shape(text)?,
-            (None, Some(shape), None) => config.dims = shape,
+        match (&options.shape, shape) {
+            (Some(text), _) => config.dims = parse_shape(text)?,
+            (None, Some(shape)) if !has_shape => config.dims = shape,
             _ => {}
         }
         if options.mesh.is_some() {
             config.mesh = parse_mesh(options.mesh.as_deref(), config.dims.len())?;
         }
         if let Some(latency) = options.link_latency {
-            config.link_latency = latency.into();
+            config.link_latency = latency;
         }
         let memory = &mut config.memory;
         memory.read_latency =
@@ -71,20 +72,21 @@ impl MachineSpec {
             settings.take_in("memory_write_latency", memory.write_latency, 1..=100_000)?;
         memory.jitter = settings.take_in("memory_jitter", memory.jitter, 0..=100_000)?;
         memory.reorder = settings.take("memory_reorder", memory.reorder, "true or false")?;
-        memory.seed = options.seed;
+        memory.seed = options.seed.unwrap_or(memory.seed);
+        let seed = memory.seed;
         config.skip_idle = settings.take("skip_idle", config.skip_idle, "true or false")?;
         if let Some(window) = settings.take_optional("window", "number of cycles")? {
             config.window = Some(window);
         }
         config.validate().map_err(|error| UsageError::Value {
-            option: error.field,
+            option: option_of(&error.field),
             value: error.value,
             expected: error.expected,
         })?;
         Ok(Self {
             config,
             costs: file.costs.unwrap_or_default(),
-            seed: options.seed,
+            seed,
             threads: options.threads,
         })
     }
@@ -123,13 +125,38 @@ impl MachineSpec {
     }
 }
 
-fn read(path: &Path) -> Result<MachineFile, UsageError> {
+/// The option that sets a field of the machine.
+fn option_of(field: &str) -> String {
+    match field {
+        "mesh" => "--mesh".into(),
+        "link_latency" => "--link-latency".into(),
+        _ if field.starts_with("dims") => "--shape".into(),
+        _ => format!("--set {field}"),
+    }
+}
+
+/// The file, checked, and whether it gives a shape.
+fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
     let wrong = |reason: String| UsageError::MachineFile {
         path: path.display().to_string(),
         reason,
     };
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+    let file: MachineFile = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let has_shape = text.parse::<toml::Table>().is_ok_and(|table| {
+        table
+            .get("machine")
+            .is_some_and(|m| m.get("dims").is_some())
+    });
+    let mut checked = file.machine.clone();
+    if !has_shape {
+        // The shape comes from elsewhere and is checked there: as many dimensions as there can be.
+        checked.dims = vec![1; MAX_DIM];
+    }
+    checked
+        .validate()
+        .map_err(|error| wrong(format!("machine.{error}")))?;
+    Ok((file, has_shape))
 }
 
 /// What `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` stand in for what
@@ -156,6 +183,33 @@ pub fn trace_config(
         window: from..to,
         scopes,
     }))
+}
+
+/// Refuses a waveform that could not be written, before anything is simulated.
+pub fn check_trace(options: &MachineOptions, nodes: usize) -> Result<(), UsageError> {
+    // The default window and scope are known after the run only, and always fit.
+    let Some(config) = trace_config(options, (0, 1), Vec::new())? else {
+        return Ok(());
+    };
+    config.check(nodes).map_err(|error| UsageError::Value {
+        option: format!("--{}", error.field),
+        value: error.value,
+        expected: error.expected,
+    })?;
+    let path = &config.path;
+    let existed = path.exists();
+    fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .and_then(|_| {
+            if existed {
+                Ok(())
+            } else {
+                fs::remove_file(path)
+            }
+        })
+        .map_err(|error| UsageError::Combination(format!("--trace {}: {error}", path.display())))
 }
 
 /// A scope as the user writes it: a node number, or a path such as `node0.gyre_node`.

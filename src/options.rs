@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum UsageError {
     /// An option's value cannot be understood.
-    #[error("{option}: `{value}` is no {expected}")]
+    #[error("{option}: expected {expected}, found `{value}`")]
     Value {
         /// Option or setting as the user wrote it.
         option: String,
@@ -49,19 +49,19 @@ pub enum UsageError {
 #[derive(Debug, Clone, Default, Args)]
 pub struct MachineOptions {
     /// Nodes in each of 1 to 5 dimensions, such as 4x4x4
-    #[arg(long, value_name = "AxBxC")]
+    #[arg(long, value_name = "AxBxC", allow_negative_numbers = true)]
     pub shape: Option<String>,
     /// Dimensions without a wrap link: `all`, or letters from `a` on, such as `ac`
     #[arg(long, value_name = "DIMS")]
     pub mesh: Option<String>,
     /// Cycles that a flit spends on a link
-    #[arg(long, value_name = "CYCLES")]
-    pub link_latency: Option<u32>,
-    /// Seed of everything drawn at random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    #[arg(long, value_name = "CYCLES", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub link_latency: Option<u64>,
+    /// Seed of everything drawn at random [default: 1]
+    #[arg(long, value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
     /// Threads of the simulator; results do not depend on it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value = "1", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub threads: usize,
     /// Machine description that replaces the reference machine
     #[arg(long, value_name = "FILE.toml")]
@@ -70,10 +70,20 @@ pub struct MachineOptions {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Cycles the waveform covers
-    #[arg(long, value_name = "FROM:TO")]
+    #[arg(
+        long,
+        value_name = "FROM:TO",
+        requires = "trace",
+        allow_hyphen_values = true
+    )]
     pub trace_window: Option<String>,
     /// Nodes in the waveform: `all`, or numbers such as 0,3
-    #[arg(long, value_name = "NODES")]
+    #[arg(
+        long,
+        value_name = "NODES",
+        requires = "trace",
+        allow_negative_numbers = true
+    )]
     pub trace_scope: Option<String>,
     /// A setting of the machine or of the bench
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -83,12 +93,18 @@ pub struct MachineOptions {
     pub json: bool,
 }
 
+/// A whole number, refused in words that say what was expected.
+fn whole<T: FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a whole number, 0 or more")
+}
+
 /// Parses `4x4x4`: 1 to 5 sizes from 1 to 64.
 pub fn parse_shape(text: &str) -> Result<Vec<u16>, UsageError> {
     let wrong = || UsageError::Value {
         option: "--shape".into(),
         value: text.into(),
-        expected: "shape: 1 to 5 sizes from 1 to 64 joined by x, such as 4x4x4".into(),
+        expected: "1 to 5 sizes from 1 to 64 joined by x, such as 4x4x4".into(),
     };
     let sizes: Result<Vec<u16>, _> = text.split('x').map(u16::from_str).collect();
     let sizes = sizes.map_err(|_| wrong())?;
@@ -112,18 +128,22 @@ pub fn parse_mesh(text: Option<&str>, dims: usize) -> Result<Vec<bool>, UsageErr
     if text == "all" {
         return Ok(vec![true; dims]);
     }
+    let wrong = || UsageError::Value {
+        option: "--mesh".into(),
+        value: text.into(),
+        expected: format!(
+            "`all` or letters from a to {}, each once",
+            dimension_letter(dims - 1)
+        ),
+    };
+    if text.is_empty() {
+        return Err(wrong());
+    }
     let mut mesh = vec![false; dims];
     for letter in text.chars() {
         let d = (letter as usize).wrapping_sub('a' as usize);
         if d >= dims || mesh[d] {
-            return Err(UsageError::Value {
-                option: "--mesh".into(),
-                value: text.into(),
-                expected: format!(
-                    "`all` or set of the letters a to {}",
-                    dimension_letter(dims - 1)
-                ),
-            });
+            return Err(wrong());
         }
         mesh[d] = true;
     }
@@ -140,7 +160,7 @@ pub fn parse_window(text: &str) -> Result<(u64, u64), UsageError> {
     let wrong = || UsageError::Value {
         option: "--trace-window".into(),
         value: text.into(),
-        expected: "window: FROM:TO in cycles, FROM before TO".into(),
+        expected: "FROM:TO in cycles, FROM before TO".into(),
     };
     let (from, to) = text.split_once(':').ok_or_else(wrong)?;
     match (from.parse(), to.parse()) {
@@ -230,7 +250,7 @@ impl Settings {
         default: T,
         range: std::ops::RangeInclusive<T>,
     ) -> Result<T, UsageError> {
-        let expected = format!("number from {} to {}", range.start(), range.end());
+        let expected = format!("a number from {} to {}", range.start(), range.end());
         let value = self.take(key, default, &expected)?;
         if range.contains(&value) {
             return Ok(value);
@@ -242,14 +262,14 @@ impl Settings {
         })
     }
 
-    /// Refuses what nobody took.
-    pub fn finish(mut self) -> Result<(), UsageError> {
+    /// Refuses what nobody took. To be called when everything is taken and before anything is simulated.
+    pub fn finish(&mut self) -> Result<(), UsageError> {
         self.known.sort_unstable();
         self.known.dedup();
-        match self.given.into_keys().next() {
+        match self.given.keys().next() {
             None => Ok(()),
             Some(key) => Err(UsageError::UnknownSetting {
-                key,
+                key: key.clone(),
                 known: self.known.join(", "),
             }),
         }
@@ -285,6 +305,7 @@ mod tests {
         assert_eq!(parse_mesh(Some("all"), 2).unwrap(), [true, true]);
         assert!(parse_mesh(Some("d"), 3).is_err());
         assert!(parse_mesh(Some("aa"), 3).is_err());
+        assert!(parse_mesh(Some(""), 3).is_err());
     }
 
     #[test]

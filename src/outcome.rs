@@ -57,22 +57,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Prints the outcome on standard output.
-    pub fn print(&self, json: bool) {
+    /// The outcome as text for standard output: one JSON object, or tables.
+    ///
+    /// # Errors
+    /// A figure that JSON cannot hold.
+    pub fn text(&self, json: bool) -> Result<String, serde_json::Error> {
         if json {
-            match serde_json::to_string_pretty(self) {
-                Ok(text) => println!("{text}"),
-                Err(error) => eprintln!("gyre: the result cannot be written as JSON: {error}"),
-            }
-            return;
+            return Ok(serde_json::to_string_pretty(self)? + "\n");
         }
-        println!("{} on {}", self.bench, self.shape);
-        println!("{}", figures(&self.metrics));
-        for picture in &self.pictures {
-            println!("\n{picture}");
-        }
-        println!(
-            "\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s on {} thread{}\nhash {}",
+        let pictures = self.pictures.iter().map(|text| format!("\n{text}\n"));
+        Ok(format!(
+            "{} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s on {} \
+             thread{}\nhash {}\n",
+            self.bench,
+            self.shape,
+            figures(&self.metrics),
+            pictures.collect::<String>(),
             self.sim.cycles,
             self.sim.wall_s,
             self.sim.cycles_per_s,
@@ -80,7 +80,7 @@ impl Outcome {
             self.sim.threads,
             if self.sim.threads == 1 { "" } else { "s" },
             self.hash
-        );
+        ))
     }
 }
 

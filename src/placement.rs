@@ -1,5 +1,7 @@
 //! Which node each rank runs on.
 
+use gyre_layout::registers::group_page::REC_COUNT;
+
 use crate::options::{UsageError, dimension_letter};
 
 /// Ranks on nodes, with the process number each rank has on its node.
@@ -53,9 +55,13 @@ impl Placement {
         let mut count = vec![0usize; nodes];
         let mut process = Vec::with_capacity(node.len());
         for &n in &node {
-            let number = u8::try_from(count[n])
-                .map_err(|_| UsageError::Combination(format!("more than 256 ranks on node {n}")))?;
-            process.push(number);
+            if count[n] as u64 == REC_COUNT {
+                return Err(UsageError::Combination(format!(
+                    "more than {REC_COUNT} ranks on node {n}: each takes one of its {REC_COUNT} reception \
+                     FIFOs; give a larger --shape"
+                )));
+            }
+            process.push(count[n] as u8);
             count[n] += 1;
         }
         let per_node = count.into_iter().max().unwrap_or(0);
@@ -73,7 +79,7 @@ fn axes(map: &str, dims: usize) -> Result<Vec<usize>, UsageError> {
         option: "--map".into(),
         value: map.into(),
         expected: format!(
-            "order of the letters a to {} and t, each once, the last varying fastest",
+            "the letters a to {} and t in any order, each once, the last varying fastest",
             dimension_letter(dims - 1)
         ),
     };
@@ -115,6 +121,8 @@ mod tests {
         let p = Placement::new(8, &[2, 2], Some("tba")).unwrap();
         assert_eq!(p.node, [0, 1, 2, 3, 0, 1, 2, 3]);
         assert_eq!(p.process, [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert!(Placement::new(64, &[2, 2], None).is_ok());
+        assert!(Placement::new(65, &[2, 2], None).is_err());
         for wrong in ["ab", "aabt", "abct", "abt ", ""] {
             assert!(Placement::new(4, &[2, 2], Some(wrong)).is_err(), "{wrong}");
         }

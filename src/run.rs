@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use gyre_goal::{Program, parse, parse_file};
+use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use gyre_sim::{ModelKind, TraceConfig, Until};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::cli::CommandError;
-use crate::goal_run::{GoalReport, GoalRun, MessageSpan};
+use crate::goal_run::{GoalReport, GoalRun, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
-use crate::machine_file::{MachineSpec, trace_config};
+use crate::machine_file::{MachineSpec, check_trace, trace_config};
 use crate::options::{MachineOptions, Settings, UsageError, cubic_shape};
 use crate::outcome::{Outcome, SimFigures};
 use crate::placement::Placement;
@@ -25,6 +25,9 @@ const BUNDLED: [(&str, &str); 5] = [
     ("stencil", include_str!("../workloads/prk-stencil_16.goal")),
     ("cg", include_str!("../workloads/npb-cg-S_16.goal")),
 ];
+
+/// Nanoseconds of computation in a program: half of what 64 bits of picoseconds hold.
+const MAX_CALC_NS: u64 = u64::MAX / 2000;
 
 /// Cycles before and after a message that a waveform of it shows.
 const MARGIN: u64 = 64;
@@ -50,14 +53,15 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     let options = &args.machine;
     let program = load(&args.workload)?;
+    check_limits(&args.workload, &program)?;
     let totals = program.totals();
     let ranks = totals.per_rank.len();
     let operations: u64 = program.ranks().iter().map(|r| r.ops().len() as u64).sum();
 
     let mut settings = Settings::parse(&options.set)?;
-    let shape = match options.machine {
+    let shape = match options.shape {
         Some(_) => None,
-        None => cubic_shape(ranks).ok(),
+        None => cubic_shape(ranks).map(Some)?,
     };
     let spec = MachineSpec::new(options, &mut settings, shape)?;
     let goal = GoalRun {
@@ -69,6 +73,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         comm_thread: settings.take("comm_thread", true, "true or false")?,
     };
     settings.finish()?;
+    check_trace(options, spec.nodes())?;
 
     let bar = progress(operations);
     let started = Instant::now();
@@ -133,7 +138,7 @@ fn ring(settings: &mut Settings, key: &'static str) -> Result<usize, UsageError>
     Err(UsageError::Value {
         option: format!("--set {key}"),
         value: bytes.to_string(),
-        expected: "power of two from 4096 to 1048576".into(),
+        expected: "a power of two from 4096 to 1048576".into(),
     })
 }
 
@@ -143,8 +148,39 @@ fn load(workload: &str) -> Result<Program, CommandError> {
     match bundled {
         Some((name, text)) if !path.exists() => parse(name, text.as_bytes())
             .map_err(|error| CommandError::Program(miette::Report::new(*error))),
+        None if !path.exists() => {
+            let names = BUNDLED.map(|(name, _)| name).join(", ");
+            Err(UsageError::Combination(format!(
+                "`{workload}` is no file and no bundled program; bundled are {names}"
+            ))
+            .into())
+        }
         _ => parse_file(path).map_err(|error| CommandError::Program(miette::Report::new(error))),
     }
+}
+
+/// Refuses programs beyond what the machine can hold or count.
+fn check_limits(workload: &str, program: &Program) -> Result<(), UsageError> {
+    let calc_ns = program.totals().all.calc_ns;
+    if calc_ns > MAX_CALC_NS {
+        return Err(UsageError::Combination(format!(
+            "{workload}: its calc times add up to {calc_ns} ns, expected at most {MAX_CALC_NS}"
+        )));
+    }
+    for rank in program.ranks() {
+        for (number, op) in (0..).zip(rank.ops()) {
+            let (OpKind::Send { bytes, .. } | OpKind::Recv { bytes, .. }) = op.kind else {
+                continue;
+            };
+            if bytes > MAX_MESSAGE_BYTES {
+                let line = rank.line(OpId(number)).unwrap_or(0);
+                return Err(UsageError::Combination(format!(
+                    "{workload}:{line}: {op}: expected at most {MAX_MESSAGE_BYTES} bytes"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn progress(operations: u64) -> ProgressBar {

@@ -22,6 +22,64 @@ pub struct TraceConfig {
     pub scopes: Vec<String>,
 }
 
+impl TraceConfig {
+    /// Checks it for a machine of `nodes` nodes.
+    ///
+    /// # Errors
+    /// An unknown ending of the file's name, an empty window, a scope outside the machine.
+    pub fn check(&self, nodes: usize) -> Result<(), ConfigError> {
+        self.is_fst()?;
+        if self.window.is_empty() {
+            let window = format!("{}:{}", self.window.start, self.window.end);
+            return Err(ConfigError::new(
+                "trace-window",
+                window,
+                "from:to with from below to",
+            ));
+        }
+        self.shown(nodes)?;
+        Ok(())
+    }
+
+    /// Whether the file's name ends with `.fst`; else with `.vcd`.
+    fn is_fst(&self) -> Result<bool, ConfigError> {
+        let extension = self.path.extension().and_then(|text| text.to_str());
+        match extension {
+            Some("vcd") => Ok(false),
+            Some("fst") => Ok(true),
+            _ => {
+                let path = self.path.display();
+                Err(ConfigError::new(
+                    "trace",
+                    path,
+                    "a file name ending in .vcd or .fst",
+                ))
+            }
+        }
+    }
+
+    /// Which nodes the waveform shows.
+    fn shown(&self, nodes: usize) -> Result<Vec<bool>, ConfigError> {
+        let mut shown = vec![self.scopes.is_empty(); nodes];
+        for scope in &self.scopes {
+            let node = scope
+                .split('.')
+                .next()
+                .and_then(|name| name.strip_prefix("node"))
+                .and_then(|number| number.parse::<usize>().ok())
+                .filter(|&node| node < nodes);
+            match node {
+                Some(node) => shown[node] = true,
+                None => {
+                    let expected = format!("node0 to node{}, then names below it", nodes - 1);
+                    return Err(ConfigError::new("trace-scope", scope, expected));
+                }
+            }
+        }
+        Ok(shown)
+    }
+}
+
 /// A waveform that is being written, or will be.
 pub(crate) struct Trace {
     config: TraceConfig,
@@ -45,43 +103,9 @@ impl Trace {
         context: SharedPtr<ffi::SimContext>,
         nodes: usize,
     ) -> Result<Self, ConfigError> {
-        let extension = config.path.extension().and_then(|text| text.to_str());
-        let fst = match extension {
-            Some("vcd") => false,
-            Some("fst") => true,
-            _ => {
-                let path = config.path.display();
-                return Err(ConfigError::new(
-                    "trace",
-                    path,
-                    "a file name ending in .vcd or .fst",
-                ));
-            }
-        };
-        if config.window.is_empty() {
-            let window = format!("{}:{}", config.window.start, config.window.end);
-            return Err(ConfigError::new(
-                "trace-window",
-                window,
-                "from:to with from below to",
-            ));
-        }
-        let mut shown = vec![config.scopes.is_empty(); nodes];
-        for scope in &config.scopes {
-            let node = scope
-                .split('.')
-                .next()
-                .and_then(|name| name.strip_prefix("node"))
-                .and_then(|number| number.parse::<usize>().ok())
-                .filter(|&node| node < nodes);
-            match node {
-                Some(node) => shown[node] = true,
-                None => {
-                    let expected = format!("node0 to node{}, then names below it", nodes - 1);
-                    return Err(ConfigError::new("trace-scope", scope, expected));
-                }
-            }
-        }
+        config.check(nodes)?;
+        let fst = config.is_fst()?;
+        let shown = config.shown(nodes)?;
         Ok(Self {
             config,
             context,

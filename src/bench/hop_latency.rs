@@ -60,7 +60,8 @@ fn measure(config: &MachineConfig, hops: u16) -> Result<(Vec<u64>, u64, u64), Si
     ))
 }
 
-pub(super) fn run(spec: &MachineSpec, _: &mut Settings) -> Result<Outcome, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome, CommandError> {
+    settings.finish()?;
     let ring = !spec.config.mesh.first().copied().unwrap_or(false);
     let size = spec.config.dims[0];
     let hops = if ring { (size - 1) / 2 } else { size - 1 };

@@ -35,7 +35,8 @@ type Failure = Box<dyn Error>;
 /// (cycle, bytes received) at the looks of one receiver.
 type Samples = Rc<RefCell<Vec<(u64, u64)>>>;
 
-pub(super) fn run(spec: &MachineSpec, _: &mut Settings) -> Result<Outcome, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome, CommandError> {
+    settings.finish()?;
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
             "link-bandwidth needs a neighbour in the first dimension".into(),

@@ -35,8 +35,7 @@ pub const PATTERNS: [Pattern; 6] = [
 ];
 
 /// What `--set pattern=` accepts.
-pub const EXPECTED: &str =
-    "pattern: uniform, tornado, transpose, bit-complement, neighbour or hot-spot";
+pub const EXPECTED: &str = "uniform, tornado, transpose, bit-complement, neighbour or hot-spot";
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

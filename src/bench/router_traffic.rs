@@ -116,7 +116,7 @@ impl Tally {
         self.latencies.sort_unstable();
         let area = (nodes as u64 * offer.measure) as f64;
         let count = self.latencies.len();
-        let mean = self.latencies.iter().sum::<u64>() as f64 / count.max(1) as f64;
+        let mean = (count > 0).then(|| self.latencies.iter().sum::<u64>() as f64 / count as f64);
         let p99 = self.latencies.get((count * 99).div_ceil(100).max(1) - 1);
         let expected = self.offered_flits / offer.flits();
         let mut metrics = Map::new();

@@ -12,6 +12,7 @@ use crate::outcome::{Outcome, SimFigures};
 
 pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome, CommandError> {
     let offer = traffic::offer(spec, settings, 0.15)?;
+    settings.finish()?;
     let nodes = spec.nodes();
     let started = Instant::now();
     let (tally, cycles, hash) = raw_dma::run_traffic(spec, &offer)?;

@@ -33,6 +33,19 @@ pub(super) fn offer(
         measure: settings.take_in("cycles", 10_000, 1..=100_000_000)?,
     };
     offer.pattern.check(&spec.config.dims)?;
+    // A source draws at most one packet a cycle.
+    let most = offer.flits() as f64;
+    if offer.load > most {
+        return Err(UsageError::Value {
+            option: "--set load".into(),
+            value: offer.load.to_string(),
+            expected: format!(
+                "at most {most}, one packet a cycle with {} B of payload",
+                offer.payload
+            ),
+        }
+        .into());
+    }
     Ok(offer)
 }
 
@@ -52,6 +65,7 @@ pub(super) fn params(offer: &Offer, via: &str) -> Map<String, serde_json::Value>
 pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome, CommandError> {
     let offer = offer(spec, settings, 0.3)?;
     let via: String = settings.take("via", "router".to_string(), "router or dma")?;
+    settings.finish()?;
     let nodes = spec.nodes();
     let started = Instant::now();
     let (tally, cycles, hash) = match via.as_str() {
@@ -68,7 +82,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome
             return Err(UsageError::Value {
                 option: "--set via".into(),
                 value: via,
-                expected: "way in: router or dma".into(),
+                expected: "router or dma".into(),
             }
             .into());
         }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, Platform, RangeError,
-    TaskId, messaging::Received,
+    TaskId,
+    messaging::{ANY_TAG, Received},
 };
 use gyre_goal::exec::RankState;
 use gyre_goal::payload::{self, Key, MessageNumbers, Mismatch};
@@ -21,6 +22,12 @@ use crate::platform::SimPlatform;
 /// Context of the client that all messages use, and their dispatch identifier.
 const CONTEXT: u8 = 0;
 const DISPATCH: u8 = 1;
+
+/// Payload bytes of the longest message or receive.
+pub const MAX_MESSAGE_BYTES: u64 = 1 << 31;
+
+/// A message of any tag is the same for program and driver.
+const _: () = assert!(gyre_goal::ANY_TAG == ANY_TAG);
 
 /// What a rank has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -299,8 +306,8 @@ impl Rank {
         if bytes == 0 {
             return Ok(BufferRange::empty());
         }
-        let size = usize::try_from(bytes).ok().filter(|&size| size <= 1 << 31);
-        let Some(size) = size else {
+        let size = usize::try_from(bytes).ok();
+        let Some(size) = size.filter(|_| bytes <= MAX_MESSAGE_BYTES) else {
             let (line, op) = self.line_and_op(op);
             return Err(RankError::Size { line, op, bytes });
         };

@@ -1,6 +1,7 @@
 //! Bad input: exit status 2 and a text that names place, value and what was expected.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use crate::{gyre, scratch, text};
 
@@ -53,6 +54,143 @@ fn x5_options_are_refused_with_value_and_expectation() {
 }
 
 #[test]
+fn x5_values_of_options_are_refused_in_words() {
+    refused(
+        &["run", "lulesh", "--mesh", ""],
+        &["--mesh: expected `all` or letters from a to c"],
+    );
+    refused(
+        &["run", "lulesh", "--shape", "-2"],
+        &["--shape: expected", "found `-2`"],
+    );
+    refused(
+        &["run", "lulesh", "--shape", "64x64x64"],
+        &["--shape", "at most 4096 nodes"],
+    );
+    refused(
+        &["run", "lulesh", "--link-latency", "-1"],
+        &["--link-latency", "whole number"],
+    );
+    refused(
+        &["run", "lulesh", "--link-latency", "61"],
+        &["--link-latency: expected 1 to 60", "`61`"],
+    );
+    refused(
+        &["run", "lulesh", "--seed", "abc"],
+        &["--seed", "'abc'", "whole number"],
+    );
+    refused(
+        &["bench", "traffic", "--set", "payload=0", "--set", "load=3"],
+        &["load", "at most 2", "`3`"],
+    );
+    refused(&["run", "Lulesh"], &["`Lulesh`", "no file", "lulesh27"]);
+}
+
+#[test]
+fn x5_programs_beyond_the_machine_are_refused() {
+    let write = |name: &str, program: &str| {
+        let path = scratch(name);
+        fs::write(&path, program).expect("the build's folder can be written");
+        path
+    };
+    let path = write(
+        "long-calc.goal",
+        "num_ranks 1\nrank 0 {\ncalc 18446744073709551615\n}\n",
+    );
+    refused(
+        &["run", text(&path)],
+        &["long-calc.goal", "calc", "18446744073709551615"],
+    );
+    let path = write(
+        "long-message.goal",
+        "num_ranks 1\nrank 0 {\nsend 2147483649b to 0\nrecv 2147483649b from 0\n}\n",
+    );
+    refused(
+        &["run", text(&path)],
+        &["long-message.goal:3", "at most 2147483648 bytes"],
+    );
+    let ranks = |count: usize| {
+        let blocks: String = (0..count)
+            .map(|rank| format!("rank {rank} {{\n}}\n"))
+            .collect();
+        write(
+            &format!("ranks-{count}.goal"),
+            &format!("num_ranks {count}\n{blocks}"),
+        )
+    };
+    refused(
+        &["run", text(&ranks(17)), "--shape", "1"],
+        &["16 ranks on node 0", "--shape"],
+    );
+    refused(&["run", text(&ranks(67))], &["67 nodes", "--shape"]);
+}
+
+#[test]
+fn x5_settings_and_waveforms_are_refused_before_anything_runs() {
+    refused(&["run", "lulesh", "--trace-window", "1:5"], &["--trace"]);
+    refused(&["run", "lulesh", "--trace-scope", "0"], &["--trace"]);
+    // Each of these would take minutes if it ran first.
+    let slow = [
+        "bench",
+        "sim-speed",
+        "--shape",
+        "16x16",
+        "--set",
+        "cycles=100000000",
+    ];
+    refused(&[&slow[..], &["--set", "lod=1"]].concat(), &["lod", "load"]);
+    let slow = [
+        "run",
+        "cg",
+        "--shape",
+        "4x4",
+        "--set",
+        "memory_read_latency=90000",
+    ];
+    let with = |more: &[&'static str]| [&slow[..], more].concat();
+    refused(
+        &with(&["--trace", "no/such/folder/w.vcd"]),
+        &["--trace no/such/folder/w.vcd"],
+    );
+    refused(
+        &with(&["--trace", "w.vcd", "--trace-window", "9:5"]),
+        &["--trace-window", "`9:5`"],
+    );
+    refused(
+        &with(&["--trace", "w.vcd", "--trace-window", "-5:5"]),
+        &["--trace-window", "`-5:5`"],
+    );
+    refused(
+        &with(&["--trace", "w.vcd", "--trace-scope", "16"]),
+        &["--trace-scope", "node15"],
+    );
+}
+
+#[test]
+fn x5_output_that_nobody_takes_is_no_panic() {
+    let status = |sink: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gyre"));
+        let mut child = command
+            .args(["bench", "--list"])
+            .stdout(sink)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command can be started");
+        // A pipe whose reader has gone.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the command ends");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!error.contains("panicked"), "{error}");
+        (output.status.code(), error)
+    };
+    assert!(matches!(status(Stdio::piped()).0, Some(0)));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let (code, error) = status(full.expect("a device that is always full").into());
+    assert_eq!(code, Some(1));
+    assert!(error.contains("standard output"), "{error}");
+}
+
+#[test]
 fn x5_machine_files_are_refused_with_line_and_field() {
     let path = scratch("machine.toml");
     fs::write(&path, "[machine]\nlink_latncy = 4\n").expect("the build's folder can be written");
@@ -60,4 +198,38 @@ fn x5_machine_files_are_refused_with_line_and_field() {
         &["run", "lulesh", "--machine", text(&path)],
         &["machine.toml", "line 2", "link_latncy"],
     );
+    for (name, file, words) in [
+        (
+            "range.toml",
+            "[machine]\nlink_latency = 99\n",
+            &["machine.link_latency = 99", "1 to 60"][..],
+        ),
+        (
+            "memory.toml",
+            "[machine.memory]\nread_latency = 0\n",
+            &["machine.memory.read_latency = 0"],
+        ),
+        (
+            "dims.toml",
+            "[machine]\ndims = [4, 65]\n",
+            &["machine.dims[1] = 65", "1 to 64"],
+        ),
+        ("open.toml", "[machine\n", &["line 1"]),
+    ] {
+        let path = scratch(name);
+        fs::write(&path, file).expect("the build's folder can be written");
+        refused(
+            &["run", "lulesh", "--machine", text(&path)],
+            &[&[name], words].concat(),
+        );
+    }
+}
+
+#[test]
+fn a_machine_file_without_a_shape_leaves_it_to_the_program() {
+    let path = scratch("latency.toml");
+    fs::write(&path, "[machine]\nlink_latency = 9\n").expect("the build's folder can be written");
+    let result = crate::json(&["run", "stencil", "--machine", text(&path)]);
+    assert_eq!(result["shape"], "4x2x2");
+    assert_eq!(result["params"]["link_latency"], 9);
 }

@@ -1,9 +1,11 @@
 //! Programs: every message through driver, DMA engine and torus, every byte checked.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::program::all_to_all;
-use crate::{json, text};
+use crate::{json, scratch, text};
 
 /// `gyre run lulesh`: what the trace contains, and the floor of an infinitely fast network.
 const LULESH_MESSAGES: u64 = 1383;
@@ -50,6 +52,28 @@ fn hw2_ct8_several_ranks_a_node_with_any_source_receives() {
     let result = json(&["run", "workloads/amg-anysrc_8.goal", "--shape", "3x1x2"]);
     assert_complete(&result, 9056, 471_332);
     assert_eq!(result["params"]["ranks_per_node"], 2);
+}
+
+/// Payload says which message it is, so a receive that got another one fails the run.
+#[test]
+fn ct1_open_tags_and_origins_of_receives_and_open_tags_of_messages_match() {
+    let path = scratch("open-tags.goal");
+    let program = "num_ranks 3\n\
+        rank 0 {\na: send 40b to 2 tag 5\nb: send 900b to 2 tag -1\nb requires a\n\
+        c: send 70b to 2 tag 6\nc requires b\n}\n\
+        rank 1 {\nw: calc 9000\ns: send 11b to 2 tag 8\ns requires w\n}\n\
+        rank 2 {\nr1: recv 40b from 0 tag -1\nr2: recv 900b from 0 tag 6\nr3: recv 70b from 0 tag 6\n\
+        r4: recv 11b from -1 tag -1\nr2 requires r1\nr3 requires r2\nr4 requires r3\n}\n";
+    fs::write(&path, program).expect("the build's folder can be written");
+    let result = json(&["run", text(&path), "--shape", "3"]);
+    assert_complete(&result, 4, 40 + 900 + 70 + 11);
+}
+
+#[test]
+fn a_program_without_operations_ends_at_once() {
+    let path = scratch("empty.goal");
+    fs::write(&path, "num_ranks 1\nrank 0 {\n}\n").expect("the build's folder can be written");
+    assert_eq!(metric(&json(&["run", text(&path)]), "makespan_cycles"), 0);
 }
 
 #[test]
