@@ -1,8 +1,10 @@
 //! The command `gyre` from outside: programs, benches and refusals on the Verilated machine.
 
 mod bench;
+mod guide;
 mod program;
 mod refusal;
+mod requirements;
 mod run;
 mod waveform;
 
