@@ -231,16 +231,25 @@ fn hw1_fifo_reads_the_slots_of_its_owner() {
 
 #[test]
 fn hw1_rings_wrap_many_times() {
-    let mut bench = bench(2, 4);
-    // 200 descriptors in a ring of 64, and 150 KiB through reception rings of 4 KiB.
-    for index in 0..200 {
-        bench.send((0, 1), (1, 2), 40 * (index % 20));
-        bench.send((1, 5), (0, 0), 512);
-        bench.get((0, 2), 1, &[64, 1], None);
+    for ring in [4096, 8192] {
+        let timing = Timing {
+            read: 5..40,
+            write: 5..60,
+            willing: 0.9,
+        };
+        let setup = Setup::ring(2, timing, 4);
+        let mut bench = ok(Bench::new(&Setup { ring, ..setup }));
+        // 200 descriptors in a ring of 64 or 128, 150 KiB through each reception ring, and remote gets of
+        // three descriptors, which lie across pages and the end of their ring.
+        for index in 0..200 {
+            bench.send((0, 1), (1, 2), 40 * (index % 20));
+            bench.send((1, 5), (0, 0), 512);
+            bench.get((0, 2), 1, &[64, 1, 0], None);
+        }
+        bench.receive = 0.5;
+        ok(bench.finish(400_000));
+        assert!(bench.machine.engines[1].events[2] >= 200);
     }
-    bench.receive = 0.5;
-    ok(bench.finish(400_000));
-    assert!(bench.machine.engines[1].events[2] >= 200);
 }
 
 #[test]
