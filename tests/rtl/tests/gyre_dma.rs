@@ -652,7 +652,12 @@ fn hw1_counter_reaches_zero_after_the_last_byte_of_puts_that_share_it() {
 #[test]
 fn fn3_zero_byte_put_lowers_its_counter_behind_all_earlier_payload_of_its_fifo() {
     for seed in 0..20 {
-        let mut bench = ok(Bench::new(2, timing(0..20, 0..400, 0.7), seed));
+        let timing = Timing {
+            read: 0..20,
+            write: 0..400,
+            willing: 0.7,
+        };
+        let mut bench = ok(Bench::new(&Setup::ring(2, timing, seed)));
         for index in 0..6 {
             bench.put((0, 2), 1, 700 * (index + 1), None);
             bench.cover_last_put(1, index);
