@@ -41,7 +41,7 @@ fn x5_options_are_refused_with_value_and_expectation() {
     );
     refused(
         &["run", "lulesh", "--link-latency", "0"],
-        &["link_latency", "0"],
+        &["--link-latency", "0"],
     );
     refused(&["run", "lulesh", "--map", "ttt"], &["--map", "`ttt`"]);
     refused(&["run", "lulesh", "--threads", "0"], &["--threads", "0"]);

@@ -1,11 +1,12 @@
 //! The requirements map, `docs/requirements.md`: every id is there, every path and test it names exists,
-//! and every test with an id in its name is in it.
+//! and every test with an id in its name is in it. `GYRE_UPDATE_MAP=1` writes the lists of tests anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const MAP: &str = "docs/requirements.md";
+const UPDATE: &str = "GYRE_UPDATE_MAP";
 
 /// Groups of ids with the number of requirements in each.
 const GROUPS: [(&str, u32); 7] = [
@@ -165,11 +166,75 @@ fn faults(map: &str, sources: &BTreeMap<String, String>) -> Vec<String> {
     faults
 }
 
+/// The map with its lists of tests as they are now: those with the id in their names, and others that are
+/// listed and exist.
+fn updated(map: &str, sources: &BTreeMap<String, String>) -> String {
+    let rows = read(map, &mut Vec::new());
+    let mut text = String::new();
+    let mut id = String::new();
+    for line in map.lines() {
+        if let Some(title) = line.strip_prefix("### ") {
+            id = title.split(' ').next().unwrap_or_default().to_owned();
+        }
+        if line.starts_with("- tests: ") {
+            continue;
+        }
+        if line.starts_with("- state: ") {
+            let mut list = String::new();
+            for (file, source) in sources {
+                let listed = |name: &str| {
+                    let pair = (file.clone(), name.to_owned());
+                    rows.get(&id).is_some_and(|row| row.tests.contains(&pair))
+                };
+                let named = |name: &str| ids_of(name).contains(&id);
+                let tests: BTreeSet<&str> = functions(source)
+                    .filter(|name| named(name) || listed(name))
+                    .collect();
+                if !tests.is_empty() {
+                    let separator = if list.is_empty() { "" } else { "; " };
+                    list.push_str(&format!("{separator}`{file}`"));
+                    tests
+                        .iter()
+                        .for_each(|test| list.push_str(&format!(" `{test}`")));
+                }
+            }
+            if !list.is_empty() {
+                text.push_str(&format!("- tests: {list}\n"));
+            }
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
 #[test]
 fn the_map_names_every_requirement_and_what_exists() {
-    let map = fs::read_to_string(root().join(MAP)).expect("the map is there");
-    let faults = faults(&map, &sources());
-    assert!(faults.is_empty(), "{MAP}:\n{}", faults.join("\n"));
+    let path = root().join(MAP);
+    let map = fs::read_to_string(&path).expect("the map is there");
+    let sources = sources();
+    if std::env::var_os(UPDATE).is_some() {
+        fs::write(&path, updated(&map, &sources)).expect("the map can be written");
+        return;
+    }
+    let faults = faults(&map, &sources);
+    assert!(
+        faults.is_empty(),
+        "{MAP}: {UPDATE}=1 writes the lists of tests anew\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn lists_of_tests_written_anew_are_right() {
+    let map = "### CT-2 x\n- code: `src`\n- tests: `a.rs` `gone` `other`\n- state: **partial**\n";
+    let source = "fn hw1_ct2_here() {}\nfn other() {}\nfn third() {}\n";
+    let sources = BTreeMap::from([("a.rs".to_owned(), source.to_owned())]);
+    let updated = updated(map, &sources);
+    assert_eq!(
+        updated,
+        map.replace("`gone` `other`", "`hw1_ct2_here` `other`")
+    );
 }
 
 #[test]
