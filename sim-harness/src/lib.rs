@@ -31,7 +31,7 @@ pub use actor::{ActorError, ActorId, LogEntry};
 pub use config::{ConfigError, MAX_NODES, MachineConfig, MemoryConfig, ModelKind};
 pub use cpu::{Cpu, Lock, Notify, WakeReason};
 pub use error::SimError;
-pub use machine::{AxiChannels, LinkFault, LinkTransfer, Machine, NodeInput};
+pub use machine::{AxiChannels, LinkFault, LinkTransfer, Machine, NodeInput, NodeOutput};
 pub use regbus::BusError;
 pub use report::{RunReport, Until};
 pub use router_machine::{Delivery, RawPacket, RouterMachine, RouterReport, Traffic};

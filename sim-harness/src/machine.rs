@@ -53,6 +53,17 @@ pub struct NodeInput {
     pub words: Vec<u64>,
 }
 
+/// What a node put out in a window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeOutput {
+    /// First cycle of the window.
+    pub cycle: u64,
+    /// Node.
+    pub node: usize,
+    /// Records as in `cpp/records.h`.
+    pub words: Vec<u64>,
+}
+
 /// A disturbance of a link, for tests of its checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkFault {
@@ -136,6 +147,7 @@ pub struct Machine {
     faults: Vec<LinkFault>,
     transfers: Option<Vec<LinkTransfer>>,
     inputs: Option<Vec<NodeInput>>,
+    outputs: Option<Vec<NodeOutput>>,
     /// First failure of an actor in the window under way.
     failed: Option<(u64, SimError)>,
     stopped: bool,
@@ -196,6 +208,7 @@ impl Machine {
             faults: Vec::new(),
             transfers: None,
             inputs: None,
+            outputs: None,
             failed: None,
             stopped: false,
             makespan_ps: 0,
@@ -313,7 +326,11 @@ impl Machine {
     /// Runs one window, at most to `limit`; jumps to where something happens first.
     fn advance(&mut self, next: Option<u64>, limit: u64) -> Result<(), SimError> {
         if self.config.skip_idle {
-            let start = next.unwrap_or(u64::MAX).clamp(self.cycle, limit);
+            let mut start = next.unwrap_or(u64::MAX).clamp(self.cycle, limit);
+            let trace = self.trace.as_ref();
+            if let Some(first) = trace.and_then(|trace| trace.begins_between(self.cycle, start)) {
+                start = first;
+            }
             self.cycle = start;
             if start == limit {
                 return Ok(());
@@ -405,6 +422,13 @@ impl Machine {
                 return Err(hardware_error(index, cycle, &error));
             }
         };
+        if let Some(outputs) = &mut self.outputs {
+            outputs.push(NodeOutput {
+                cycle: start,
+                node: index,
+                words: words.clone(),
+            });
+        }
         for record in OutReader::new(&words, start) {
             self.take_record(index, record)
                 .map_err(|(cycle, message)| SimError::Hardware {
@@ -894,6 +918,19 @@ impl Machine {
     /// What the nodes were fed with since the last call, in order of cycle and node.
     pub fn take_inputs(&mut self) -> Vec<NodeInput> {
         self.inputs.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Keeps a list of what the nodes put out from now on; see [`Machine::take_outputs`].
+    pub fn record_outputs(&mut self) {
+        self.outputs.get_or_insert_default();
+    }
+
+    /// What the nodes put out since the last call, in order of cycle and node.
+    pub fn take_outputs(&mut self) -> Vec<NodeOutput> {
+        self.outputs
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Keeps a log of what software notes about messages; see [`Cpu::log_message`].

@@ -125,6 +125,14 @@ impl Trace {
         self.nodes[node]
     }
 
+    /// Where a jump from one cycle to another must stop, so that the waveform begins with its window
+    /// even when nothing happens there.
+    pub(crate) fn begins_between(&self, from: u64, to: u64) -> Option<u64> {
+        let first = self.config.window.start.max(from);
+        (self.state == State::Waiting && first <= to && first < self.config.window.end)
+            .then_some(first)
+    }
+
     /// The first cycle to be written, if it is still to come.
     pub(crate) fn starts_after(&self, cycle: u64) -> Option<u64> {
         Some(self.config.window.start).filter(|&start| start > cycle)

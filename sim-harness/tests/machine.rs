@@ -11,26 +11,6 @@ fn exchange(config: &MachineConfig, count: usize) -> RunReport {
 }
 
 #[test]
-fn hw1_hw2_messages_arrive_whole_in_shapes_of_1_2_3_and_lines() {
-    for (dims, mesh) in [
-        (&[1u16][..], &[][..]),
-        (&[2], &[]),
-        (&[3], &[true]),
-        (&[2, 2], &[]),
-        (&[3, 2], &[false, true]),
-        (&[2, 1, 3], &[]),
-    ] {
-        let config = MachineConfig {
-            mesh: mesh.to_vec(),
-            ..config(dims)
-        };
-        let nodes = config.topology().expect("valid").nodes() as u64;
-        let report = exchange(&config, 6);
-        assert_eq!(report.actors_ended, 2 * nodes);
-    }
-}
-
-#[test]
 fn x1_results_do_not_depend_on_window_or_skipping() {
     let base = config(&[2, 2]);
     let expected = exchange(&base, 8);

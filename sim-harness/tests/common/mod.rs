@@ -1,6 +1,8 @@
 //! A small messaging program, written on registers and memory alone, for tests of the machine.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod traffic;
+
 use gyre_firmware::{
     InjectionConfig, NetworkConfig, Node, NodeError, ReceptionConfig, Rights, SelfTest, SlotConfig,
 };
@@ -31,16 +33,20 @@ pub fn config(dims: &[u16]) -> MachineConfig {
     }
 }
 
-/// Brings a node up with one injection FIFO, one reception FIFO and one slot, all numbered 0.
-pub fn bring_up_node(cpu: &Cpu) -> Result<(), NodeError<BusError>> {
+/// Place of a node in its machine.
+pub fn network(cpu: &Cpu) -> NetworkConfig {
     let topology = cpu.topology();
-    let network = NetworkConfig {
+    NetworkConfig {
         coord: coord(topology, cpu.node()),
         size: topology.sizes().map(|s| s as u8),
         ring: topology.rings(),
-    };
+    }
+}
+
+/// Brings a node up with one injection FIFO, one reception FIFO and one slot, all numbered 0.
+pub fn bring_up_node(cpu: &Cpu) -> Result<(), NodeError<BusError>> {
     let mut node = Node::identify(cpu.clone())?;
-    node.bring_up(&network, SelfTest::Run, 1000)?;
+    node.bring_up(&network(cpu), SelfTest::Run, 1000)?;
     node.open_injection(
         0,
         &InjectionConfig {
