@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::num::NonZero;
@@ -65,6 +66,8 @@ struct Generated {
     dir: PathBuf,
     /// Its C++ files.
     files: Vec<PathBuf>,
+    /// Optimisation of the code that runs each cycle.
+    opt_level: u32,
 }
 
 /// Runs Verilator on the models that are not in the cache, several at a time.
@@ -123,6 +126,7 @@ fn verilate(
         name: name.to_owned(),
         dir,
         files,
+        opt_level: model.model.optimisation().unwrap_or(FAST),
     })
 }
 
@@ -143,6 +147,7 @@ fn compile_all(
         name: "runtime".to_owned(),
         dir: own,
         files,
+        opt_level: FAST,
     };
 
     let compiler = compiler_identity(toolchain)?;
@@ -154,6 +159,9 @@ fn compile_all(
         digest.text(&compiler);
         digest.text(&toolchain.version.to_string());
         digest.text(&toolchain.root.to_string_lossy());
+        if unit.opt_level != FAST {
+            digest.text(&unit.opt_level.to_string());
+        }
         let headers = files_in(&unit.dir)?;
         for file in headers.iter().chain(&unit.files) {
             let is_code = file
@@ -178,14 +186,18 @@ fn compile_all(
             .enumerate()
             .flat_map(|(index, (unit, _, _))| unit.files.iter().map(move |f| (f.as_path(), index)))
             .collect();
-        let (slow, fast): (Vec<_>, Vec<_>) = files
-            .into_iter()
-            .partition(|(file, _)| file.to_string_lossy().ends_with("__Slow.cpp"));
+        let mut by_level: BTreeMap<u32, Vec<(&Path, usize)>> = BTreeMap::new();
+        for (file, index) in files {
+            let slow = file.to_string_lossy().ends_with("__Slow.cpp");
+            let opt_level = if slow {
+                SLOW
+            } else {
+                missing[index].0.opt_level
+            };
+            by_level.entry(opt_level).or_default().push((file, index));
+        }
         let mut objects: Vec<Vec<PathBuf>> = vec![Vec::new(); missing.len()];
-        for (files, opt_level) in [(fast, FAST), (slow, SLOW)] {
-            if files.is_empty() {
-                continue;
-            }
+        for (opt_level, files) in by_level.into_iter().rev() {
             let mut build = cc::Build::new();
             configure(&mut build, toolchain);
             build

@@ -1,0 +1,134 @@
+#include "gyre-fabric-tests/src/fabric.h"
+
+#include "Vfabric.h"
+#include "node_wires.h"
+
+#include <utility>
+#include <vector>
+
+// Ports of gyre_fabric that are those of gyre_node, one of each a node.
+#define GYRE_NODE_PORTS(PORT) \
+    PORT(link_ctl_o) PORT(link_data_o) PORT(link_dbg_o) \
+    PORT(m_ar_valid_o) PORT(m_ar_ready_i) PORT(m_ar_addr_o) PORT(m_ar_len_o) PORT(m_ar_size_o) \
+    PORT(m_ar_burst_o) PORT(m_ar_id_o) PORT(m_r_valid_i) PORT(m_r_ready_o) PORT(m_r_data_i) \
+    PORT(m_r_id_i) PORT(m_r_resp_i) PORT(m_r_last_i) PORT(m_aw_valid_o) PORT(m_aw_ready_i) \
+    PORT(m_aw_addr_o) PORT(m_aw_len_o) PORT(m_aw_size_o) PORT(m_aw_burst_o) PORT(m_aw_id_o) \
+    PORT(m_w_valid_o) PORT(m_w_ready_i) PORT(m_w_data_o) PORT(m_w_strb_o) PORT(m_w_last_o) \
+    PORT(m_b_valid_i) PORT(m_b_ready_o) PORT(m_b_id_i) PORT(m_b_resp_i) \
+    PORT(s0_aw_valid_i) PORT(s0_aw_ready_o) PORT(s0_aw_addr_i) PORT(s0_w_valid_i) PORT(s0_w_ready_o) \
+    PORT(s0_w_data_i) PORT(s0_w_strb_i) PORT(s0_b_valid_o) PORT(s0_b_ready_i) PORT(s0_b_resp_o) \
+    PORT(s0_ar_valid_i) PORT(s0_ar_ready_o) PORT(s0_ar_addr_i) PORT(s0_r_valid_o) PORT(s0_r_ready_i) \
+    PORT(s0_r_data_o) PORT(s0_r_resp_o) \
+    PORT(s1_aw_valid_i) PORT(s1_aw_ready_o) PORT(s1_aw_addr_i) PORT(s1_w_valid_i) PORT(s1_w_ready_o) \
+    PORT(s1_w_data_i) PORT(s1_w_strb_i) PORT(s1_b_valid_o) PORT(s1_b_ready_i) PORT(s1_b_resp_o) \
+    PORT(s1_ar_valid_i) PORT(s1_ar_ready_o) PORT(s1_ar_addr_i) PORT(s1_r_valid_o) PORT(s1_r_ready_i) \
+    PORT(s1_r_data_o) PORT(s1_r_resp_o) \
+    PORT(irq_o) PORT(wake_o)
+
+namespace gyre {
+
+namespace {
+
+constexpr int kNodes = 4;
+constexpr int kPorts = 6;
+constexpr int kMasters = 2;
+constexpr int kFlitWords = 2;
+
+// The ports of one node of the fabric under the names that they have at a single node.
+struct NodeView {
+    NodeView(Vfabric& fabric, int node)
+        : time_i(fabric.time_i)
+#define GYRE_BIND(name) , name(fabric.name[node])
+              GYRE_NODE_PORTS(GYRE_BIND) {
+    }
+
+    decltype((std::declval<Vfabric&>().time_i)) time_i;
+#define GYRE_DECLARE(name) decltype(std::declval<Vfabric&>().name[0]) name;
+    GYRE_NODE_PORTS(GYRE_DECLARE)
+    // Link inputs are wired inside the fabric; these lead nowhere.
+    uint32_t link_ctl_i[kPorts];
+    uint32_t link_dbg_i[kPorts];
+    VlWide<2 * kFlitWords> link_data_i[kPorts];
+};
+
+using Wires = NodeWires<NodeView, kPorts, kMasters, kFlitWords>;
+
+struct Node {
+    Node(Vfabric& fabric, int number, Stalls stalls) : view(fabric, number), wires(view, stalls) {}
+
+    NodeView view;
+    Wires wires;
+    OutBuffer out;
+    std::vector<uint64_t> input;  // stays while the wires look at it
+};
+
+class FlatFabric final : public Fabric {
+public:
+    FlatFabric(uint64_t stall_seed, uint32_t stall_percent) : model_(zeroed(context_)) {
+        for (int n = 0; n < kNodes; n++) {
+            const Stalls stalls{stall_seed + n, stall_percent};
+            nodes_.push_back(std::make_unique<Node>(model_, n, stalls));
+        }
+        // As ModelRunner of gyre-sim resets a single node.
+        model_.clk_i = 0;
+        model_.rst_ni = 1;
+        model_.eval();
+        model_.rst_ni = 0;
+        model_.eval();
+        for (auto& node : nodes_) node->wires.drive(node->view, 0, node->out);
+        for (int i = 0; i < 4; i++) {
+            model_.clk_i = 1;
+            model_.eval();
+            model_.clk_i = 0;
+            model_.eval();
+        }
+        model_.rst_ni = 1;
+        model_.eval();
+        for (auto& node : nodes_) node->out.clear(0);
+    }
+
+    ~FlatFabric() override { model_.final(); }
+
+    void load(uint32_t node, rust::Slice<const uint64_t> words) override {
+        Node& to = *nodes_.at(node);
+        to.input.assign(kPorts, 0);  // no link records
+        to.input.insert(to.input.end(), words.begin(), words.end());
+        to.wires.load(to.input.data(), to.input.data() + to.input.size());
+    }
+
+    void run(uint64_t end) override {
+        for (; cycle_ < end; cycle_++) {
+            for (auto& node : nodes_) node->wires.drive(node->view, cycle_, node->out);
+            model_.clk_i = 0;
+            model_.eval();
+            model_.clk_i = 1;
+            model_.eval();
+            for (auto& node : nodes_) node->wires.record(node->view, cycle_, node->out);
+        }
+    }
+
+    rust::Slice<const uint64_t> outputs(uint32_t node) const override {
+        const OutBuffer& out = nodes_.at(node)->out;
+        return {out.data(), out.size()};
+    }
+
+private:
+    // Registers and memories without a reset start as zeros, as in a machine without noise.
+    static VerilatedContext* zeroed(VerilatedContext& context) {
+        context.randReset(0);
+        return &context;
+    }
+
+    VerilatedContext context_;
+    Vfabric model_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+    uint64_t cycle_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Fabric> new_fabric(uint64_t stall_seed, uint32_t stall_percent) {
+    return std::make_unique<FlatFabric>(stall_seed, stall_percent);
+}
+
+}  // namespace gyre
