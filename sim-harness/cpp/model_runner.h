@@ -86,6 +86,8 @@ public:
         wires_.clear();
         reset_end_ = cycle + kResetCycles;
         model_.rst_ni = 0;
+        // What was offered is withdrawn at once: reset is asynchronous.
+        model_.eval();
         settled_ = was_idle_ = false;
     }
 
