@@ -68,6 +68,17 @@ codes! {
 }
 
 codes! {
+    /// Operation of a read-modify-write: `rmw_op_e` in SystemVerilog.
+    RmwOp in "rmw_op" {
+        Set = 0, "set";
+        Add = 1, "add";
+        Or = 2, "or";
+        And = 3, "and";
+        Xor = 4, "xor";
+    }
+}
+
+codes! {
     /// Reason of an error, in `ERR_STATUS` and in the status of an injection FIFO: `err_e` in SystemVerilog.
     ErrorReason in "reason" {
         None = 0x00, "no error";
@@ -83,18 +94,22 @@ codes! {
         DescLength = 0x0a, "remote get whose payload is no whole number of descriptors, 1 to 8";
         DescRead = 0x0b, "descriptor fetch answered with an error";
         PayloadRead = 0x0c, "payload read answered with an error";
+        DescRmw = 0x0d, "read-modify-write of unknown operation, or with an operand of other than 4 or 8 bytes";
         PktKind = 0x20, "packet: kind that this node does not serve";
         PktTruncated = 0x21, "packet cut short by a link going down, or length and flits disagree";
         PktDest = 0x22, "packet for another node ejected here";
         PktRecFifo = 0x23, "packet: reception FIFO absent or disabled";
         PktInjFifo = 0x24, "packet: injection FIFO absent, disabled or not open to remote gets";
-        PktSlot = 0x25, "packet: slot invalid or without write right";
+        PktSlot = 0x25, "packet: slot invalid or without the right: write, or atomic for a read-modify-write";
         PktBounds = 0x26, "packet: range leaves its slot";
         PktCounter = 0x27, "packet: counter slot invalid, without atomic right, or out of bounds";
         PktReserved = 0x28, "packet: reserved header field not zero";
         Write = 0x29, "memory write answered with an error";
         CounterUnderflow = 0x2a, "byte counter went below zero";
         CounterAccess = 0x2b, "byte counter read or write answered with an error";
+        PktOwner = 0x2c, "read-modify-write: slot of another owner than the injection FIFO";
+        PktRmw = 0x2d, "read-modify-write of unknown operation, wrong length, or not aligned to its operand";
+        RmwAccess = 0x2e, "read-modify-write: read or write answered with an error";
         LinkCrc = 0x40, "link: running CRC or sequence number differs";
         LinkDown = 0x41, "link down: packet dropped";
         LinkProtocol = 0x42, "link: flit without credit space, or while the link was not up";

@@ -1,7 +1,7 @@
 //! The injection descriptor: 64 bytes in the ring of an injection FIFO.
 
 use crate::field::bit_fields;
-use crate::{Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, VClass};
+use crate::{Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, Rmw, RmwOp, VClass};
 
 bit_fields! {
     /// Fields of a descriptor, lowest bit first: `desc_t` in SystemVerilog.
@@ -30,9 +30,13 @@ bit_fields! {
     SW0 "sw0" 256 +: 32;
     SW1 "sw1" 288 +: 32;
     MSG_ID "msg_id" 320 +: 32;
-    RSVD2 "rsvd2" 352 +: 32;
+    RMW_OP "rmw_op" 352 +: 3;
+    RMW_COMPARE "rmw_compare" 355 +: 1;
+    RMW_FETCH "rmw_fetch" 356 +: 1;
+    RSVD2 "rsvd2" 357 +: 27;
     REQUESTER "requester" 384 +: 32;
-    RSVD3 "rsvd3" 416 +: 96;
+    RSVD3 "rsvd3" 416 +: 32;
+    RMW_TEST "rmw_test" 448 +: 64;
 }
 
 /// Payload of a descriptor: `length` bytes from byte `offset` of base slot `slot`.
@@ -46,8 +50,8 @@ pub struct Source {
     pub length: u32,
 }
 
-/// An injection descriptor (HW-1). Make one with [`Descriptor::memory_fifo`], [`Descriptor::put`] or
-/// [`Descriptor::remote_get`].
+/// An injection descriptor (HW-1). Make one with [`Descriptor::memory_fifo`], [`Descriptor::put`],
+/// [`Descriptor::remote_get`] or [`Descriptor::rmw`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// What to do.
@@ -64,18 +68,28 @@ pub struct Descriptor {
     pub dst: Coord,
     /// Virtual-channel class.
     pub vclass: VClass,
-    /// Payload.
+    /// Payload. Read-modify-write: where the value before goes, and the bytes of the operand.
     pub source: Source,
     /// Reception FIFO, base slot, or remote-get injection FIFO at the destination.
     pub target: u16,
-    /// Put: byte offset in the destination's slot, 40 bits.
+    /// Put, read-modify-write: byte offset in the destination's slot, 40 bits.
     pub dst_offset: u64,
     /// Put: counter at the destination to lower by the payload bytes, by one if there are none.
+    /// Read-modify-write: counter at this node to lower by the bytes of the operand when the answer is here.
     pub counter: Option<CounterRef>,
-    /// Software word 0, delivered in the header of a memory-FIFO packet.
+    /// Software word 0, delivered in the header of a memory-FIFO packet. Read-modify-write: low half of the
+    /// operand.
     pub sw0: u32,
-    /// Software word 1.
+    /// Software word 1. Read-modify-write: high half of the operand.
     pub sw1: u32,
+    /// Read-modify-write: operation; else [`RmwOp::Set`].
+    pub rmw_op: RmwOp,
+    /// Read-modify-write: only where memory equals `rmw_test`.
+    pub rmw_compare: bool,
+    /// Read-modify-write: the value before is wanted.
+    pub rmw_fetch: bool,
+    /// Read-modify-write: what memory is compared with.
+    pub rmw_test: u64,
     /// Message id for waves and timelines; no function.
     pub msg_id: u32,
     /// Node that a remote get came from; written by the DMA engine, else zero.
@@ -98,6 +112,10 @@ impl Descriptor {
             counter: None,
             sw0: 0,
             sw1: 0,
+            rmw_op: RmwOp::Set,
+            rmw_compare: false,
+            rmw_fetch: false,
+            rmw_test: 0,
             msg_id: 0,
             requester: Coord([0; crate::MAX_DIM]),
         }
@@ -124,7 +142,33 @@ impl Descriptor {
         Self::new(Kind::RemoteGet, VClass::Request, dst, source, fifo)
     }
 
-    /// Sets the counter that a put decrements.
+    /// Has `rmw` done at byte `offset` of base slot `slot` of `dst`, which needs the atomic right and the owner of
+    /// the injection FIFO. Its answer moves the counter of [`Descriptor::with_counter`], at this node.
+    #[must_use]
+    pub const fn rmw(dst: Coord, slot: u16, offset: u64, rmw: Rmw) -> Self {
+        let (result_slot, result_offset) = match rmw.fetch {
+            Some(place) => place,
+            None => (0, 0),
+        };
+        let source = Source {
+            slot: result_slot,
+            offset: result_offset,
+            length: if rmw.wide { 8 } else { 4 },
+        };
+        let mut descriptor = Self::new(Kind::RmwReq, VClass::Request, dst, source, slot);
+        descriptor.dst_offset = offset;
+        descriptor.sw0 = rmw.value as u32;
+        descriptor.sw1 = (rmw.value >> 32) as u32;
+        descriptor.rmw_op = rmw.op;
+        descriptor.rmw_fetch = rmw.fetch.is_some();
+        if let Some(test) = rmw.test {
+            descriptor.rmw_compare = true;
+            descriptor.rmw_test = test;
+        }
+        descriptor
+    }
+
+    /// Sets the counter that a put decrements at its target, or the answer of a read-modify-write here.
     #[must_use]
     pub const fn with_counter(mut self, counter: CounterRef) -> Self {
         self.counter = Some(counter);
@@ -173,6 +217,10 @@ impl Descriptor {
             (CTR_VALID, self.counter.is_some().into()),
             (SW0, self.sw0.into()),
             (SW1, self.sw1.into()),
+            (RMW_OP, u8::from(self.rmw_op).into()),
+            (RMW_COMPARE, self.rmw_compare.into()),
+            (RMW_FETCH, self.rmw_fetch.into()),
+            (RMW_TEST, self.rmw_test),
             (MSG_ID, self.msg_id.into()),
             (REQUESTER, self.requester.pack()?.into()),
         ] {
@@ -215,6 +263,10 @@ impl Descriptor {
             }),
             sw0: SW0.get(bytes) as u32,
             sw1: SW1.get(bytes) as u32,
+            rmw_op: RmwOp::try_from(RMW_OP.get(bytes) as u8)?,
+            rmw_compare: RMW_COMPARE.get(bytes) != 0,
+            rmw_fetch: RMW_FETCH.get(bytes) != 0,
+            rmw_test: RMW_TEST.get(bytes) as u64,
             msg_id: MSG_ID.get(bytes) as u32,
             requester: Coord::unpack(REQUESTER.get(bytes) as u32),
         })
@@ -242,6 +294,19 @@ mod tests {
             Descriptor::memory_fifo(dst, SOURCE, 15).with_software(0xdead_beef, 0x1234_5678),
             Descriptor::put(dst, SOURCE, 7, 0xaa_8000_0001).with_counter(counter),
             Descriptor::remote_get(dst, SOURCE, 31).with_message_id(0xffff_ffff),
+            Descriptor::rmw(
+                dst,
+                3,
+                0xff_ffff_fff8,
+                Rmw {
+                    op: RmwOp::Xor,
+                    wide: true,
+                    value: 0x0123_4567_89ab_cdef,
+                    test: Some(u64::MAX),
+                    fetch: Some((0x2aa, 0x55_5555_5555)),
+                },
+            )
+            .with_counter(counter),
         ] {
             let bytes = descriptor.encode().expect("every value fits");
             assert_eq!(Descriptor::decode(&bytes), Ok(descriptor));
@@ -264,7 +329,7 @@ mod tests {
     #[test]
     fn reserved_bits_are_refused() {
         let mut bytes = [0; DESCRIPTOR_BYTES];
-        bytes[63] = 1;
+        bytes[55] = 1;
         assert_eq!(
             Descriptor::decode(&bytes),
             Err(LayoutError::Reserved { field: "rsvd3" })

@@ -26,7 +26,7 @@ bit_fields! {
     SW1 "sw1" 224 +: 32;
 }
 
-/// A byte counter at a put's target: 8 bytes at `8 * index` in slot `slot`.
+/// A byte counter at a put's target, or at the requester of a read-modify-write: 8 bytes at `8 * index` in slot `slot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterRef {
     /// Base slot of the counter, 10 bits.
@@ -35,7 +35,7 @@ pub struct CounterRef {
     pub index: u32,
 }
 
-/// Where the payload of a direct put goes.
+/// Where the payload of a direct put, or of the answer to a read-modify-write, goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutTarget {
     /// Base slot at the target.
@@ -73,13 +73,14 @@ pub struct Header {
     pub seq: u16,
     /// Reception FIFO, base slot, or injection FIFO (remote get).
     pub target: u16,
-    /// Memory FIFO: byte offset in the message. Put: low 32 bits of the offset in the slot.
+    /// Memory FIFO: byte offset in the message. Put, read-modify-write: low 32 bits of the offset in the slot.
     pub offset: u32,
-    /// Memory FIFO: bytes of the message. Put: upper offset bits, counter mark.
+    /// Memory FIFO: bytes of the message. Put, read-modify-write response: upper offset bits, counter mark.
+    /// Read-modify-write request: see [`crate::RMW_AUX_FIELDS`].
     pub aux: u32,
-    /// Memory FIFO: software word 0. Put: counter.
+    /// Memory FIFO: software word 0. Put, read-modify-write: counter.
     pub sw0: u32,
-    /// Memory FIFO: software word 1.
+    /// Memory FIFO: software word 1. Read-modify-write request: low 32 bits of the offset of the result.
     pub sw1: u32,
 }
 
@@ -146,10 +147,10 @@ impl Header {
         })
     }
 
-    /// Where the payload goes; `None` unless the packet is a put.
+    /// Where the payload goes; `None` unless the packet is a put or a read-modify-write response.
     #[must_use]
     pub fn put_target(&self) -> Option<PutTarget> {
-        (self.kind == Kind::Put).then(|| PutTarget {
+        matches!(self.kind, Kind::Put | Kind::RmwResp).then(|| PutTarget {
             slot: self.target,
             offset: u64::from(self.aux & 0xff) << 32 | u64::from(self.offset),
             counter: (self.aux & 1 << 8 != 0).then_some(CounterRef {

@@ -13,20 +13,24 @@ mod field;
 mod header;
 mod link;
 pub mod registers;
+mod rmw;
 
-pub use codes::{ErrorReason, Kind, VClass};
+pub use codes::{ErrorReason, Kind, RmwOp, VClass};
 pub use coord::Coord;
 pub use descriptor::{Descriptor, Source};
 pub use error::LayoutError;
 pub use field::{BitField, Field};
 pub use header::{CounterRef, Header, PutTarget};
 pub use link::{LINK_FIELDS, LinkState};
+pub use rmw::Rmw;
 
 /// Fields of a packet header, lowest bit first: `header_t` in SystemVerilog.
 pub use header::FIELDS as HEADER_FIELDS;
 
 /// Fields of an injection descriptor, lowest bit first: `desc_t` in SystemVerilog.
 pub use descriptor::FIELDS as DESCRIPTOR_FIELDS;
+/// Fields of the word `aux` of a read-modify-write request, lowest bit first.
+pub use rmw::FIELDS as RMW_AUX_FIELDS;
 
 /// Dimensions that every header has room for.
 pub const MAX_DIM: usize = 5;

@@ -448,11 +448,11 @@ pub mod base_slot {
         pub const READ: Field = Field::new(1, 1);
         /// Packets may write. Bit 2, read and write.
         pub const WRITE: Field = Field::new(2, 1);
-        /// Holds byte counters. Bit 3, read and write.
+        /// Holds byte counters, and takes read-modify-writes. Bit 3, read and write.
         pub const ATOMIC: Field = Field::new(3, 1);
         /// Descriptors that arrived by remote get may read. Bit 4, read and write.
         pub const REMOTE_READ: Field = Field::new(4, 1);
-        /// Owner: injection FIFOs of this owner may read. Bits 11:8, read and write.
+        /// Owner: injection FIFOs of this owner may read, and those of other nodes may read-modify-write. Bits 11:8, read and write.
         pub const OWNER: Field = Field::new(8, 4);
     }
 }

@@ -3,6 +3,11 @@
 // counter is read, lowered and written back by one entry at a time; different counters overlap. `zero_o`
 // pulses when a counter that was written has reached exactly 0 and the write is answered. Below zero the
 // counter wraps: ErrCounterUnderflow. A refused read or write is ErrCounterAccess; the decrement is lost.
+//
+// Read-modify-writes go through the same entries, one at a time up to its write, and never share one: the order
+// in which they and decrements come in is that in which each word of memory sees them. Every one is written,
+// with no byte enabled where a comparison failed, so that they complete in order. A refused read or write is
+// ErrRmwAccess.
 module counter_unit
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
@@ -18,6 +23,13 @@ module counter_unit
     input  logic [AddrW-1:0]    req_addr_i  [NPath],   // multiple of 8
     input  logic [9:0]          req_bytes_i [NPath],
     output logic [NPath-1:0]    req_ack_o,
+    // read-modify-writes
+    input  logic                rmw_req_i,
+    input  rmw_exec_t           rmw_i,
+    output logic                rmw_ack_o,
+    output logic                rmw_done_o,   // one-cycle pulse, in the order of rmw_ack_o: in memory
+    output logic                rmw_failed_o, // or refused
+    output logic [63:0]         rmw_old_o,    // the operand before
     // reads of 8 B, answered in order
     output logic                ar_valid_o,
     input  logic                ar_ready_i,
@@ -51,15 +63,22 @@ module counter_unit
   logic [63:0]      new_q  [NEntry];
   err_e             err_q  [NEntry];
   logic [NEntry-1:0] zero_q;
+  logic [NEntry-1:0] rmw_q;            // read-modify-write
+  logic [7:0]       strb_q [NEntry];   // bytes to write
+  logic [63:0]      old_q  [NEntry];   // read-modify-write: the operand before
 
   // ---- input ---------------------------------------------------------------------------------
-  logic             in_valid_q, in_take, in_load;
+  logic             in_valid_q, in_take, in_load, in_rmw_q;
   logic [AddrW-1:0] in_addr_q;
   logic [9:0]       in_bytes_q;
-  logic [NPath-1:0] gnt;
-  assign in_load = (!in_valid_q || in_take) && req_i != '0;
-  rr_arbiter #(.N(NPath)) u_arb (.clk_i, .rst_ni, .req_i, .advance_i(in_load), .gnt_o(gnt));
-  assign req_ack_o = in_load ? gnt : '0;
+  logic             early_q;           // a read-modify-write is not written yet; exec_q is its own
+  rmw_exec_t        exec_q;
+  logic [NPath:0]   req, gnt;
+  assign req     = {rmw_req_i && !early_q, req_i};
+  assign in_load = (!in_valid_q || in_take) && req != '0;
+  rr_arbiter #(.N(NPath + 1)) u_arb (.clk_i, .rst_ni, .req_i(req), .advance_i(in_load), .gnt_o(gnt));
+  assign req_ack_o = in_load ? gnt[NPath-1:0] : '0;
+  assign rmw_ack_o = in_load && gnt[NPath];
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) in_valid_q <= 1'b0;
     else if (in_load || in_take) in_valid_q <= in_load;
@@ -71,6 +90,11 @@ module counter_unit
           in_addr_q  <= req_addr_i[p];
           in_bytes_q <= req_bytes_i[p];
         end
+      end
+      in_rmw_q <= gnt[NPath];
+      if (gnt[NPath]) begin
+        in_addr_q <= {rmw_i.addr[AddrW-1:3], 3'd0};
+        exec_q    <= rmw_i;
       end
     end
   end
@@ -84,8 +108,8 @@ module counter_unit
     assign has_error[e]  = st_q[e] == StError;
   end
   assign first_free = ~used & (used + 1'b1);
-  assign in_take    = in_valid_q && (match != '0 || first_free != '0);
-  assign add        = !in_valid_q ? '0 : match != '0 ? match : first_free;
+  assign in_take    = in_valid_q && (match != '0 ? !in_rmw_q && (match & rmw_q) == '0 : first_free != '0);
+  assign add        = !in_take ? '0 : match != '0 ? match : first_free;
 
   function automatic logic [IdxW-1:0] index_of(logic [NEntry-1:0] one_hot);
     logic [IdxW-1:0] i;
@@ -115,8 +139,13 @@ module counter_unit
       .pop_i(r_valid_i), .data_o(r_idx), .empty_o(r_empty), .full_o(r_full), .level_o(r_level)
   );
 
-  logic [63:0] lowered;
+  logic [63:0] lowered, applied, old;
+  logic [7:0]  applied_strb;
   assign lowered = r_data_i - {32'd0, sum_q[r_idx]};
+  rmw_alu u_alu (
+      .valid_i(r_valid_i && rmw_q[r_idx]), .exec_i(exec_q), .data_i(r_data_i),
+      .new_o(applied), .strb_o(applied_strb), .old_o(old)
+  );
 
   // ---- write -----------------------------------------------------------------------------------
   logic w_busy_q, write_start, b_empty, b_full;
@@ -135,18 +164,27 @@ module counter_unit
       w_busy_q <= 1'b0;
     end
   end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) early_q <= 1'b0;
+    else if (rmw_ack_o) early_q <= 1'b1;
+    else if (write_start && rmw_q[write_idx]) early_q <= 1'b0;
+  end
   always_comb begin
     w_data_o = '0;
     w_strb_o = '0;
     if (w_sel_i) begin
       w_data_o[{addr_q[w_idx_q][5:3], 6'd0}+:64] = new_q[w_idx_q];
-      w_strb_o[{addr_q[w_idx_q][5:3], 3'd0}+:8]  = '1;
+      w_strb_o[{addr_q[w_idx_q][5:3], 3'd0}+:8]  = strb_q[w_idx_q];
     end
   end
   gyre_fifo #(.Width(IdxW), .Depth(NEntry)) u_writes (
       .clk_i, .rst_ni, .clear_i(1'b0), .push_i(write_start), .data_i(write_idx),
       .pop_i(b_valid_i), .data_o(b_idx), .empty_o(b_empty), .full_o(b_full), .level_o(b_level)
   );
+
+  assign rmw_done_o   = b_valid_i && rmw_q[b_idx];
+  assign rmw_failed_o = b_bad_i || err_q[b_idx] != ErrNone;
+  assign rmw_old_o    = old_q[b_idx];
 
   // ---- errors and events --------------------------------------------------------------------------
   assign err_idx = index_of(has_error & (~has_error + 1'b1));
@@ -174,7 +212,7 @@ module counter_unit
     assign b_here = b_valid_i && b_idx == IdxW'(e);
     assign finish = (b_here && !b_bad_i && err_q[e] == ErrNone) ||
                     (st_q[e] == StError && err_ack_i && err_idx == IdxW'(e));
-    assign sum_d  = (used[e] ? sum_q[e] : '0) + (adds ? SumW'(in_bytes_q) : '0);
+    assign sum_d  = (used[e] ? sum_q[e] : '0) + (adds && !in_rmw_q ? SumW'(in_bytes_q) : '0);
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) begin
@@ -184,17 +222,29 @@ module counter_unit
         new_q[e]  <= '0;
         err_q[e]  <= ErrNone;
         zero_q[e] <= 1'b0;
+        rmw_q[e]  <= 1'b0;
+        strb_q[e] <= '0;
+        old_q[e]  <= '0;
       end else if (adds || reads || r_here || writes || b_here || finish) begin
         sum_q[e] <= sum_d;
         if (adds && !used[e]) begin
           addr_q[e] <= in_addr_q;
           st_q[e]   <= StRead;
           err_q[e]  <= ErrNone;
+          rmw_q[e]  <= in_rmw_q;
         end
         if (reads) st_q[e] <= StReadWait;
-        if (r_here) begin
+        if (r_here && rmw_q[e]) begin
+          new_q[e]  <= applied;
+          strb_q[e] <= r_err_i ? '0 : applied_strb;
+          old_q[e]  <= old;
+          zero_q[e] <= 1'b0;
+          err_q[e]  <= r_err_i ? ErrRmwAccess : ErrNone;
+          st_q[e]   <= StWrite;
+        end else if (r_here) begin
           sum_q[e]  <= adds ? SumW'(in_bytes_q) : '0;
           new_q[e]  <= lowered;
+          strb_q[e] <= '1;
           zero_q[e] <= lowered == '0;
           err_q[e]  <= r_err_i ? ErrCounterAccess
                      : r_data_i < {32'd0, sum_q[e]} ? ErrCounterUnderflow : ErrNone;
@@ -203,7 +253,7 @@ module counter_unit
         if (writes) st_q[e] <= StWriteWait;
         if (b_here && !finish) begin
           st_q[e] <= StError;
-          if (b_bad_i) err_q[e] <= ErrCounterAccess;
+          if (b_bad_i) err_q[e] <= rmw_q[e] ? ErrRmwAccess : ErrCounterAccess;
         end
         if (finish) begin
           st_q[e]  <= sum_d != '0 ? StRead : StFree;
@@ -214,7 +264,7 @@ module counter_unit
   end
 
   assign busy_o = in_valid_q || used != '0;
-  assign idle_o = req_i == '0 && !in_take && want_read == '0 && want_write == '0 && has_error == '0 &&
+  assign idle_o = req == '0 && !in_take && want_read == '0 && want_write == '0 && has_error == '0 &&
                   !ar_valid_q && !w_busy_q && !zero_q1;
   logic unused_flags;
   assign unused_flags = ^{r_empty, b_empty, r_full, b_full, r_level, b_level};
@@ -224,7 +274,10 @@ module counter_unit
   else $fatal(1, "%m: one counter in two entries");
   Aligned : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q |-> in_addr_q[2:0] == '0)
   else $fatal(1, "%m: counter address not a multiple of 8");
-  NoZero : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q |-> in_bytes_q != '0)
+  NoZero : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q && !in_rmw_q |-> in_bytes_q != '0)
   else $fatal(1, "%m: decrement by zero");
+  RmwAlone : assert property (@(posedge clk_i) disable iff (!rst_ni) in_take && match != '0 |->
+      !in_rmw_q && (match & rmw_q) == '0)
+  else $fatal(1, "%m: a read-modify-write shares its entry");
 `endif
 endmodule

@@ -29,6 +29,7 @@ module desc_activate
     output logic                 read_valid_o,
     output logic [FidW-1:0]      read_fifo_o,
     input  desc_t                read_desc_i,  // a cycle after read_valid_o
+    input  logic [AddrW-1:0]     read_addr_i,  // its address
     output logic                 free_valid_o, // the descriptor of free_fifo_o is used up
     output logic [FidW-1:0]      free_fifo_o,
     // Source slot, combinational
@@ -84,7 +85,7 @@ module desc_activate
   assign slot_id_o = chk_desc.src_slot;
 
   desc_check #(.NDim(NDim), .Deposit(Deposit)) u_check (
-      .valid_i(chk_valid_q), .cfg_i, .desc_i(chk_desc), .remote_i(remote_i[chk_fifo_q]),
+      .valid_i(chk_valid_q), .cfg_i, .desc_i(chk_desc), .addr_i(read_addr_i), .remote_i(remote_i[chk_fifo_q]),
       .owner_i(owner_i[chk_fifo_q]), .slot_i, .err_o(chk_err), .path_o(chk_path), .src_o(chk_src)
   );
 
@@ -95,6 +96,7 @@ module desc_activate
   logic [3:0]       dec_path_q;
   logic [AddrW-1:0] dec_src_q;
   desc_t            dec_desc_q;
+  logic [3:0]       dec_owner_q;
   logic             alive, alone, good;
 
   assign alive = dec_valid_q && !kill_i[dec_fifo_q];
@@ -109,7 +111,7 @@ module desc_activate
   assign free_fifo_o  = dec_fifo_q;
 
   assign load_fifo_o   = dec_fifo_q;
-  assign load_length_o = dec_desc_q.length;
+  assign load_length_o = dec_desc_q.kind == KindRmwReq ? 32'(DescBytes / 2) : dec_desc_q.length;
   assign load_src_o    = dec_src_q;
   assign load_path_o   = dec_path_q;
   assign load_dbg_o    = dec_desc_q.msg_id;
@@ -133,6 +135,13 @@ module desc_activate
           load_header_o.offset = dec_desc_q.dst_off_lo;
           load_header_o.aux    = {23'b0, dec_desc_q.ctr_valid, dec_desc_q.dst_off_hi};
           load_header_o.sw0    = {dec_desc_q.ctr_offset, dec_desc_q.ctr_slot};
+        end
+        KindRmwReq: begin
+          load_header_o.offset = dec_desc_q.dst_off_lo;
+          load_header_o.aux    = {dec_desc_q.length[3], dec_owner_q, dec_desc_q.src_off_hi, dec_desc_q.src_slot,
+                                  dec_desc_q.ctr_valid, dec_desc_q.dst_off_hi};  // rmw_aux_t
+          load_header_o.sw0    = {dec_desc_q.ctr_offset, dec_desc_q.ctr_slot};
+          load_header_o.sw1    = dec_desc_q.src_off_lo;
         end
         default: ; // remote get: the payload says it all
       endcase
@@ -164,6 +173,7 @@ module desc_activate
       dec_path_q <= chk_path;
       dec_src_q  <= chk_src;
       dec_desc_q <= chk_desc;
+      dec_owner_q <= owner_i[chk_fifo_q];
     end
   end
 
@@ -172,9 +182,9 @@ module desc_activate
 
   logic unused_desc;
   assign unused_desc = ^{dec_desc_q.rsvd0, dec_desc_q.rsvd1, dec_desc_q.rsvd2, dec_desc_q.rsvd3,
-                         dec_desc_q.rsvd4, dec_desc_q.rsvd5, dec_desc_q.requester, dec_desc_q.src_slot,
-                         dec_desc_q.src_off_hi, dec_desc_q.src_off_lo, dec_desc_q.remote, dec_desc_q.hint,
-                         dec_desc_q.dynamic_route};
+                         dec_desc_q.rsvd4, dec_desc_q.rsvd5, dec_desc_q.requester, dec_desc_q.remote,
+                         dec_desc_q.hint, dec_desc_q.dynamic_route, dec_desc_q.rmw_op, dec_desc_q.rmw_compare,
+                         dec_desc_q.rmw_fetch, dec_desc_q.rmw_test};
 
 `ifndef SYNTHESIS
   LoadInactive : assert property (@(posedge clk_i) disable iff (!rst_ni) load_o |-> !active_i[load_fifo_o])

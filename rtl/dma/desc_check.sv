@@ -1,7 +1,8 @@
 // Checks of one descriptor (HW-1): a pure function of the descriptor, its FIFO and its source slot. Gives
 // the first reason to refuse it, or the path it takes and the byte address of its payload.
 //
-// A descriptor of length 0 reads nothing: its source slot is not looked at.
+// A descriptor of length 0 reads nothing: its source slot is not looked at. The source slot of a read-modify-write
+// is where the old value goes, looked at only with rmw_fetch; its payload is the upper half of the descriptor.
 module desc_check
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -11,6 +12,7 @@ module desc_check
     input  logic             valid_i,    // 0: nothing is computed
     input  node_cfg_t        cfg_i,
     input  desc_t            desc_i,
+    input  logic [AddrW-1:0] addr_i,     // of the descriptor
     input  logic             remote_i,   // the FIFO is filled by remote gets
     input  logic [3:0]       owner_i,    // of the FIFO
     input  slot_t            slot_i,     // slot desc_i.src_slot
@@ -20,7 +22,7 @@ module desc_check
 );
   localparam logic [3:0] PathLocal = 4'(2 * NDim);
 
-  logic               reserved, bad_dst, is_put, is_rget, known;
+  logic               reserved, bad_dst, is_put, is_rget, is_rmw, known, bad_rmw;
   logic [3:0]         port;
   logic [OffsetW:0]   src_end, dst_end;
   logic [AddrW:0]     addr_end;
@@ -34,6 +36,8 @@ module desc_check
     bad_dst  = 1'b0;
     is_put   = 1'b0;
     is_rget  = 1'b0;
+    is_rmw   = 1'b0;
+    bad_rmw  = 1'b0;
     known    = 1'b0;
     port     = '0;
     src_end  = '0;
@@ -43,8 +47,11 @@ module desc_check
     if (valid_i) begin
       is_put   = desc_i.kind == KindPut;
       is_rget  = desc_i.kind == KindRemoteGet;
-      known    = is_put || is_rget || desc_i.kind == KindMemFifo;
-      reserved = {desc_i.rsvd0, desc_i.rsvd1, desc_i.rsvd2, desc_i.rsvd3, desc_i.rsvd4, desc_i.rsvd5} != '0;
+      is_rmw   = desc_i.kind == KindRmwReq;
+      known    = is_put || is_rget || is_rmw || desc_i.kind == KindMemFifo;
+      reserved = {desc_i.rsvd0, desc_i.rsvd1, desc_i.rsvd2, desc_i.rsvd3, desc_i.rsvd4, desc_i.rsvd5} != '0 ||
+                 (!is_rmw && {desc_i.rmw_op, desc_i.rmw_compare, desc_i.rmw_fetch, desc_i.rmw_test} != '0);
+      bad_rmw  = is_rmw && (desc_i.rmw_op > RmwXor || (desc_i.length != 32'd4 && desc_i.length != 32'd8));
 
       port = route_port(cfg_i, desc_i.dst, LocalPort);
       for (int unsigned d = 0; d < MaxDim; d++) begin
@@ -57,7 +64,7 @@ module desc_check
       src_end  = {1'b0, src_off} + (OffsetW + 1)'(desc_i.length);
       dst_end  = {1'b0, desc_i.dst_off_hi, desc_i.dst_off_lo} + (OffsetW + 1)'(desc_i.length);
       addr_end = {1'b0, slot_i.base} + (AddrW + 1)'(src_end);
-      src_o    = slot_i.base + AddrW'(src_off);
+      src_o    = is_rmw ? addr_i + AddrW'(DescBytes / 2) : slot_i.base + AddrW'(src_off);
 
       if (!known) err_o = ErrDescKind;
       else if (desc_i.vclass != (is_put ? ClassResponse : ClassRequest)) err_o = ErrDescClass;
@@ -72,9 +79,11 @@ module desc_check
       else if (is_rget && (desc_i.length[5:0] != '0 || desc_i.length == '0 ||
                            desc_i.length > 32'(MaxPayloadBytes)))
         err_o = ErrDescLength;
-      else if (is_put && dst_end > {1'b1, OffsetW'(0)}) err_o = ErrDescBounds;
-      else if (desc_i.length != '0) begin
-        if (!slot_i.valid || !slot_i.read || (remote_i && !slot_i.remote_read)) err_o = ErrDescSlot;
+      else if (bad_rmw) err_o = ErrDescRmw;
+      else if ((is_put || is_rmw) && dst_end > {1'b1, OffsetW'(0)}) err_o = ErrDescBounds;
+      else if (is_rmw ? desc_i.rmw_fetch : desc_i.length != '0) begin
+        if (!slot_i.valid || !(is_rmw ? slot_i.write : slot_i.read) || (remote_i && !slot_i.remote_read))
+          err_o = ErrDescSlot;
         else if (slot_i.owner != owner_i) err_o = ErrDescOwner;
         else if (src_end > {1'b0, slot_i.limit} || addr_end > {1'b1, AddrW'(0)}) err_o = ErrDescBounds;
       end
@@ -82,7 +91,7 @@ module desc_check
   end
 
   logic unused_check;
-  assign unused_check = ^{cfg_i.link_enable, cfg_i.dma_enable, cfg_i.drain, slot_i.write, slot_i.atomic,
+  assign unused_check = ^{cfg_i.link_enable, cfg_i.dma_enable, cfg_i.drain, slot_i.atomic,
                           desc_i.target, desc_i.msg_id, desc_i.sw0, desc_i.sw1, desc_i.ctr_valid,
                           desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot};
 

@@ -29,12 +29,15 @@ module desc_fetch
     input  logic             read_valid_i,
     input  logic [FidW-1:0]  read_fifo_i,
     output desc_t            read_desc_o, // a cycle after read_valid_i
+    output logic [AddrW-1:0] read_addr_o, // and its address
     input  logic             free_valid_i, // the prefetched descriptor of free_fifo_i is used up
     input  logic [FidW-1:0]  free_fifo_i,
     output logic             idle_o
 );
   logic [DescBytes*8-1:0] raw_mem [NInj];
+  logic [AddrW-1:0]       addr_mem [NInj];  // of the descriptor fetched last
   desc_t                  desc_q;
+  logic [AddrW-1:0]       addr_q;
   logic [NInj-1:0]        raw_valid_q, raw_err_q, fetching_q;
   logic                   ar_valid_q;
   logic [AddrW-1:0]       ar_addr_q;
@@ -75,8 +78,14 @@ module desc_fetch
 
   always_ff @(posedge clk_i) begin
     if (r_valid_i) raw_mem[order_fifo] <= r_data_i;
-    if (read_valid_i) desc_q <= raw_mem[read_fifo_i];
-    if (take_o) ar_addr_q <= take_addr_i;
+    if (read_valid_i) begin
+      desc_q <= raw_mem[read_fifo_i];
+      addr_q <= addr_mem[read_fifo_i];
+    end
+    if (take_o) begin
+      ar_addr_q             <= take_addr_i;
+      addr_mem[take_fifo_o] <= take_addr_i;
+    end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -100,6 +109,7 @@ module desc_fetch
   assign raw_err_o   = raw_err_q;
   assign fetching_o  = fetching_q;
   assign read_desc_o = desc_q;
+  assign read_addr_o = addr_q;
   assign idle_o      = !ar_valid_q && (request == '0 || order_full) && (raw_valid_q & kill_i) == '0;
 
 `ifndef SYNTHESIS

@@ -1,5 +1,6 @@
 // Receive side of the DMA engine (HW-1): one reception path per ejection path of the network and one for the
-// loop-back, a shared resolver, the reception FIFOs, the commit queue and the counter unit.
+// loop-back, a shared resolver, the reception FIFOs, the commit queue, the counter unit and the unit for
+// read-modify-writes.
 // The paths work whenever packets come: slots and FIFOs that software has not enabled refuse them.
 module dma_rx
   import gyre_pkg::*;
@@ -14,7 +15,7 @@ module dma_rx
 ) (
     input  logic                             clk_i,
     input  logic                             rst_ni,
-    input  coord_t                           coord_i,
+    input  node_cfg_t                        cfg_i,
     // ejection, path NPath-1 is the loop-back
     input  logic [NPath-1:0][NumClasses-1:0] ej_valid_i,
     output logic [NPath-1:0][NumClasses-1:0] ej_ready_o,
@@ -33,6 +34,8 @@ module dma_rx
     input  slot_t                            slot_i,
     output logic [MaxFifoId-1:0]             ctr_id_o,
     input  slot_t                            ctr_slot_i,
+    output logic [MaxFifoId-1:0]             rmw_id_o,
+    input  slot_t                            rmw_slot_i,
     // remote-get injection FIFOs; rget_moved_i pulses after a ring may have gained room or changed state
     output logic [MaxFifoId-1:0]             rget_id_o,
     input  logic                             rget_ok_i,
@@ -50,6 +53,11 @@ module dma_rx
     input  logic                             ctr_r_valid_i,
     input  logic [63:0]                      ctr_r_data_i,
     input  logic                             ctr_r_err_i,
+    // answers to read-modify-writes
+    output logic                             answer_valid_o,
+    output logic [3:0]                       answer_path_o,
+    output tx_cmd_t                          answer_o,
+    input  logic                             answer_ready_i,
     // memory writes: path p on master p % NAxi, counters on master 0
     output logic [NAxi-1:0]                  aw_valid_o,
     input  logic [NAxi-1:0]                  aw_ready_i,
@@ -93,7 +101,11 @@ module dma_rx
   logic [AddrW-1:0]   ctr_addr   [NPath];
   logic [9:0]         ctr_bytes  [NPath];
 
-  localparam int unsigned NErr = NPath + 1;   // and the counter unit
+  logic [NPath-1:0]   rmw_req, rmw_gnt;
+  logic [AxiW-1:0]    rmw_row [NPath];
+  logic [31:0]        rmw_dbg [NPath];
+
+  localparam int unsigned NErr = NPath + 2;   // and the counter unit, read-modify-writes
   error_t          err [NErr];
   logic [NErr-1:0] err_valid, err_gnt;
 
@@ -106,10 +118,11 @@ module dma_rx
     assign b_valid[p] = b_valid_i[Master] && b_i[Master].id == AxiIdW'(p);
     assign b_bad[p]   = b_i[Master].resp != AxiOkay;
     rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p))) u_path (
-        .clk_i, .rst_ni, .coord_i, .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
+        .clk_i, .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
         .ej_ctl_i(ej_ctl_i[p]), .ej_data_i(ej_data_i[p]),
         .req_o(p_req), .req_request_o(req_request[p]), .req_response_o(req_response[p]), .gnt_i(p_gnt),
         .res_valid_i(res_valid[p]), .res_response_i(res_response), .res_i(res), .retry_i(retry),
+        .rmw_req_o(rmw_req[p]), .rmw_gnt_i(rmw_gnt[p]), .rmw_row_o(rmw_row[p]), .rmw_dbg_o(rmw_dbg[p]),
         .aw_req_o(aw_req[p]), .aw_o(aw[p]), .aw_gnt_i(aw_gnt[p]), .w_sel_i(w_sel[p]), .w_pop_i(w_pop[p]),
         .w_data_o(w_data[p]), .w_strb_o(w_strb[p]), .w_last_o(w_last[p]), .w_dbg_o(w_dbg[p]),
         .b_valid_i(b_valid[p]), .b_bad_i(b_bad[p]),
@@ -128,7 +141,8 @@ module dma_rx
   logic [AddrW-13:0]    rec_next_page;
   logic [CommitW-1:0]   commit_index;
   rec_move_t            rec_commit;
-  logic                 committed, resolve_idle, rec_idle, commit_idle, commit_busy;
+  logic                 committed, resolve_idle, rec_idle, commit_idle, commit_busy, rmw_accepted;
+  logic [7:0]           pkt_resolved;
 
   rx_resolve #(.NPath(NPath)) u_resolve (
       .clk_i, .rst_ni, .req_i(req), .req_request_i(req_request), .req_response_i(req_response), .gnt_o(gnt),
@@ -138,7 +152,7 @@ module dma_rx
       .rec_addr_i(rec_addr), .rec_next_page_i(rec_next_page), .rec_alloc_o(rec_alloc), .rec_wait_o(rec_wait),
       .rget_id_o, .rget_ok_i, .rget_base_i, .rget_size_i, .rget_alloc_i, .rget_free_i, .rget_alloc_o,
       .commit_room_i(commit_room), .commit_index_i(commit_index), .commit_push_o(commit_push),
-      .commit_rget_o(commit_rget), .pkt_o, .idle_o(resolve_idle)
+      .commit_rget_o(commit_rget), .pkt_o(pkt_resolved), .idle_o(resolve_idle)
   );
   rec_fifo_table #(.NRec(NRec)) u_rec (
       .clk_i, .rst_ni, .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o, .reg_err_o, .reg_rdata_o,
@@ -155,14 +169,21 @@ module dma_rx
   assign committed_o = committed ? 16'(1 << rec_commit.id[3:0]) : '0;
   assign retry       = rec_retry || rget_moved_i;
 
-  // ---- counters -----------------------------------------------------------------------------------
+  assign pkt_o       = pkt_resolved | (rmw_accepted ? 8'(1 << KindRmwReq) : '0);
+
+  // ---- counters and read-modify-writes --------------------------------------------------------------
   localparam logic [AxiIdW-1:0] CtrWriteId = AxiIdW'(NPath);
   logic                c_aw_req, c_aw_gnt, c_w_sel, c_w_pop, ctr_idle, ctr_busy;
   axi_addr_t           c_aw;
   logic [AxiW-1:0]     c_w_data;
   logic [AxiBytes-1:0] c_w_strb;
+  logic                exec_req, exec_ack, exec_done, exec_failed, rmw_idle, rmw_busy;
+  rmw_exec_t           exec;
+  logic [63:0]         exec_old;
   counter_unit #(.NPath(NPath), .WriteId(CtrWriteId)) u_counter (
       .clk_i, .rst_ni, .req_i(ctr_valid), .req_addr_i(ctr_addr), .req_bytes_i(ctr_bytes), .req_ack_o(ctr_ack),
+      .rmw_req_i(exec_req), .rmw_i(exec), .rmw_ack_o(exec_ack), .rmw_done_o(exec_done),
+      .rmw_failed_o(exec_failed), .rmw_old_o(exec_old),
       .ar_valid_o(ctr_ar_valid_o), .ar_ready_i(ctr_ar_ready_i), .ar_addr_o(ctr_ar_addr_o),
       .r_valid_i(ctr_r_valid_i), .r_data_i(ctr_r_data_i), .r_err_i(ctr_r_err_i),
       .aw_req_o(c_aw_req), .aw_o(c_aw), .aw_gnt_i(c_aw_gnt), .w_sel_i(c_w_sel), .w_pop_i(c_w_pop),
@@ -170,6 +191,14 @@ module dma_rx
       .b_valid_i(b_valid_i[0] && b_i[0].id == CtrWriteId), .b_bad_i(b_i[0].resp != AxiOkay),
       .zero_o, .err_o(err[NPath]), .err_ack_i(err_ack_i && err_gnt[NPath]), .busy_o(ctr_busy),
       .idle_o(ctr_idle)
+  );
+
+  rmw_unit #(.NDim(NDim)) u_rmw (
+      .clk_i, .rst_ni, .cfg_i, .req_i(rmw_req), .gnt_o(rmw_gnt), .row_i(rmw_row), .dbg_i(rmw_dbg),
+      .slot_id_o(rmw_id_o), .slot_i(rmw_slot_i), .rmw_req_o(exec_req), .rmw_o(exec), .rmw_ack_i(exec_ack),
+      .rmw_done_i(exec_done), .rmw_failed_i(exec_failed), .rmw_old_i(exec_old),
+      .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .accepted_o(rmw_accepted),
+      .err_o(err[NPath+1]), .err_ack_i(err_ack_i && err_gnt[NPath+1]), .busy_o(rmw_busy), .idle_o(rmw_idle)
   );
 
   // ---- write masters ------------------------------------------------------------------------------
@@ -227,8 +256,8 @@ module dma_rx
     for (int unsigned s = 0; s < NErr; s++) if (err_gnt[s]) err_o = err[s];
   end
 
-  assign busy_o  = path_busy != '0 || commit_busy || ctr_busy;
+  assign busy_o  = path_busy != '0 || commit_busy || ctr_busy || rmw_busy;
   assign holds_o = path_holds != '0;
-  assign idle_o  = (&path_idle) && resolve_idle && rec_idle && commit_idle && ctr_idle && (&mux_idle) &&
-                  err_valid == '0 && !retry;
+  assign idle_o  = (&path_idle) && resolve_idle && rec_idle && commit_idle && ctr_idle && rmw_idle &&
+                   (&mux_idle) && err_valid == '0 && !retry;
 endmodule

@@ -47,6 +47,11 @@ module dma_tx
     output flit_ctl_t                        inj_ctl_o  [NPath],
     output logic [FW-1:0]                    inj_data_o [NPath],
     input  logic [NPath-1:0][NumClasses-1:0] inj_credit_i,
+    // Answers to read-modify-writes, from the receive side
+    input  logic                             answer_valid_i,
+    input  logic [3:0]                       answer_path_i,
+    input  tx_cmd_t                          answer_i,
+    output logic                             answer_ready_o,
     // AXI read masters; read data is always taken
     output logic [NAxi-1:0]                  m_ar_valid_o,
     input  logic [NAxi-1:0]                  m_ar_ready_i,
@@ -84,7 +89,7 @@ module dma_tx
   logic [NInj-1:0]      enable, remote, halted, avail, fifo_busy, path_halt, kill;
   logic [NInj-1:0]      fetching, staged, active, inflight, raw_valid, raw_err;
   logic [NInj-1:0][3:0] owner, last_path;
-  logic                 take, act_err_valid, retire_valid, table_idle;
+  logic                 take, act_err_valid, retire_valid, fifo_retire, table_idle;
   logic [FidW-1:0]      take_fifo, act_err_fifo;
   logic [AddrW-1:0]     take_addr;
   err_e                 act_err;
@@ -98,7 +103,7 @@ module dma_tx
       .enable_o(enable), .remote_o(remote), .halted_o(halted), .avail_o(avail), .owner_o(owner),
       .busy_i(fifo_busy), .fetch_take_i(take), .fetch_fifo_i(take_fifo), .fetch_addr_o(take_addr),
       .path_halt_i(path_halt), .act_err_valid_i(act_err_valid), .act_err_fifo_i(act_err_fifo),
-      .act_err_i(act_err), .retire_valid_i(retire_valid), .retire_i(retire),
+      .act_err_i(act_err), .retire_valid_i(fifo_retire), .retire_i(retire),
       .rget_id_i, .rget_ok_o, .rget_base_o, .rget_size_o, .rget_alloc_o, .rget_free_o, .rget_alloc_i,
       .rget_commit_i, .rget_moved_o, .desc_done_o, .err_o, .idle_o(table_idle)
   );
@@ -111,7 +116,7 @@ module dma_tx
   desc_t            read_desc;
   header_t          load_header;
   logic [31:0]      load_length, load_dbg;
-  logic [AddrW-1:0] load_src;
+  logic [AddrW-1:0] load_src, read_addr;
   logic [3:0]       load_path;
 
   desc_fetch #(.NInj(NInj)) u_fetch (
@@ -120,15 +125,15 @@ module dma_tx
       .ar_valid_o(fetch_ar_valid), .ar_ready_i(fetch_ar_ready), .ar_addr_o(fetch_ar_addr),
       .r_valid_i(fetch_r_valid), .r_data_i(m_r_data_i[0]), .r_err_i(fetch_r_err),
       .raw_valid_o(raw_valid), .raw_err_o(raw_err), .read_valid_i(read_valid), .read_fifo_i(read_fifo),
-      .read_desc_o(read_desc), .free_valid_i(free_valid), .free_fifo_i(free_fifo), .idle_o(fetch_idle)
+      .read_desc_o(read_desc), .read_addr_o(read_addr), .free_valid_i(free_valid), .free_fifo_i(free_fifo), .idle_o(fetch_idle)
   );
 
   desc_activate #(.NDim(NDim), .NInj(NInj), .Deposit(Deposit)) u_activate (
       .clk_i, .rst_ni, .cfg_i, .kill_i(kill), .remote_i(remote), .owner_i(owner),
       .err_valid_o(act_err_valid), .err_fifo_o(act_err_fifo), .err_o(act_err),
-      .err_ready_i(!(retire_valid && retire.err)),
+      .err_ready_i(!(fifo_retire && retire.err)),
       .raw_valid_i(raw_valid), .raw_err_i(raw_err), .read_valid_o(read_valid), .read_fifo_o(read_fifo),
-      .read_desc_i(read_desc), .free_valid_o(free_valid), .free_fifo_o(free_fifo), .slot_id_o, .slot_i,
+      .read_desc_i(read_desc), .read_addr_i(read_addr), .free_valid_o(free_valid), .free_fifo_o(free_fifo), .slot_id_o, .slot_i,
       .active_i(active), .inflight_i(inflight), .path_i(last_path), .load_o(load), .load_fifo_o(load_fifo),
       .load_header_o(load_header), .load_length_o(load_length), .load_src_o(load_src), .load_path_o(load_path),
       .load_dbg_o(load_dbg), .staged_o(staged), .idle_o(act_idle)
@@ -144,7 +149,8 @@ module dma_tx
       .clk_i, .rst_ni, .halted_i(halted), .load_i(load), .load_fifo_i(load_fifo), .load_header_i(load_header),
       .load_length_i(load_length), .load_src_i(load_src), .load_path_i(load_path), .load_dbg_i(load_dbg),
       .active_o(active), .inflight_o(inflight), .path_o(last_path), .cmd_valid_o(cmd_valid), .cmd_o(cmd),
-      .room_i(room), .retire_valid_i(retire_valid), .retire_fifo_i(FidW'(retire.fifo)), .idle_o(packet_idle)
+      .room_i(room), .answer_valid_i, .answer_path_i, .answer_i, .answer_ready_o,
+      .retire_valid_i(fifo_retire), .retire_fifo_i(FidW'(retire.fifo)), .idle_o(packet_idle)
   );
 
   // ---- paths ------------------------------------------------------------------------------------------
@@ -176,6 +182,7 @@ module dma_tx
       .clk_i, .rst_ni, .req_i(ret_valid), .advance_i(retire_valid), .gnt_o(ret_gnt)
   );
   assign retire_valid = ret_valid != '0;
+  assign fifo_retire  = retire_valid && !retire.answer;
   always_comb begin
     retire = '0;
     for (int unsigned p = 0; p < NPath; p++) if (ret_gnt[p]) retire = ret[p];

@@ -82,7 +82,7 @@ module gyre_dma
     output logic                         idle_o             // with quiet inputs no register changes
 );
   import gyre_dma_pkg::slot_t, gyre_dma_pkg::axi_addr_t, gyre_dma_pkg::axi_r_t, gyre_dma_pkg::axi_b_t,
-         gyre_dma_pkg::rget_move_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
+         gyre_dma_pkg::rget_move_t, gyre_dma_pkg::tx_cmd_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
   localparam int unsigned NPath = P + 1;
 
   if (AxiBytes != gyre_dma_pkg::AxiBytes) begin : gen_bad_axi
@@ -158,13 +158,14 @@ module gyre_dma
   assign reg_err_o   = (tx_ack && tx_nack) || (rec_ack && rec_nack) || (slot_ack && slot_nack) || none_q;
   assign reg_rdata_o = tx_ack ? tx_rdata : rec_ack ? rec_rdata : slot_ack ? slot_rdata : '0;
 
-  logic [MaxFifoId-1:0] tx_slot_id, rx_slot_id, ctr_slot_id;
-  slot_t                tx_slot, rx_slot, ctr_slot;
+  logic [MaxFifoId-1:0] tx_slot_id, rx_slot_id, ctr_slot_id, rmw_slot_id;
+  slot_t                tx_slot, rx_slot, ctr_slot, rmw_slot;
   slot_table #(.NSlot(NSlot)) u_slots (
       .clk_i, .rst_ni, .reg_req_i(slot_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(slot_ack), .reg_err_o(slot_nack), .reg_rdata_o(slot_rdata),
       .tx_id_i(tx_slot_id), .tx_slot_o(tx_slot), .rx_id_i(rx_slot_id), .rx_slot_o(rx_slot),
-      .ctr_id_i(ctr_slot_id), .ctr_slot_o(ctr_slot), .idle_o(slot_idle)
+      .ctr_id_i(ctr_slot_id), .ctr_slot_o(ctr_slot), .rmw_id_i(rmw_slot_id), .rmw_slot_o(rmw_slot),
+      .idle_o(slot_idle)
   );
 
   // ---- transmit and receive -------------------------------------------------------------------------
@@ -180,6 +181,9 @@ module gyre_dma
   logic                 threshold, zero, tx_busy, rx_busy, rx_holds, tx_idle, rx_idle;
   error_t               tx_err, rx_err;
   logic [7:0]           pkt_rx;
+  logic                 answer_valid, answer_ready;
+  logic [3:0]           answer_path;
+  tx_cmd_t              answer;
 
   dma_tx #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth), .Deposit(Deposit)
@@ -192,6 +196,7 @@ module gyre_dma
       .rget_commit_i(rget_commit), .rget_moved_o(rget_moved),
       .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),
       .inj_credit_i(inj_credit),
+      .answer_valid_i(answer_valid), .answer_path_i(answer_path), .answer_i(answer), .answer_ready_o(answer_ready),
       .m_ar_valid_o(ar_valid_o), .m_ar_ready_i(ar_ready_i), .m_ar_o(ar),
       .m_r_valid_i(r_valid_i), .m_r_i(r), .m_r_data_i(r_data_i),
       .ctr_ar_valid_i(ctr_ar_valid), .ctr_ar_ready_o(ctr_ar_ready), .ctr_ar_addr_i(ctr_ar_addr),
@@ -200,11 +205,13 @@ module gyre_dma
   );
 
   dma_rx #(.NDim(NDim), .FlitBytes(FlitBytes), .NRec(NRec), .NAxi(NAxi)) u_rx (
-      .clk_i, .rst_ni, .coord_i(cfg_i.coord),
+      .clk_i, .rst_ni, .cfg_i,
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
       .reg_req_i(rec_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(rec_ack), .reg_err_o(rec_nack), .reg_rdata_o(rec_rdata),
       .slot_id_o(rx_slot_id), .slot_i(rx_slot), .ctr_id_o(ctr_slot_id), .ctr_slot_i(ctr_slot),
+      .rmw_id_o(rmw_slot_id), .rmw_slot_i(rmw_slot),
+      .answer_valid_o(answer_valid), .answer_path_o(answer_path), .answer_o(answer), .answer_ready_i(answer_ready),
       .rget_id_o(rget_id), .rget_ok_i(rget_ok), .rget_base_i(rget_base), .rget_size_i(rget_size),
       .rget_alloc_i(rget_alloc_ptr), .rget_free_i(rget_free), .rget_alloc_o(rget_alloc),
       .rget_commit_o(rget_commit), .rget_moved_i(rget_moved),

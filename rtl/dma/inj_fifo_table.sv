@@ -278,7 +278,7 @@ module inj_fifo_table
   assign idle_o = !rq_valid && !reg_ack_o && resume_req == '0 && events_idle;
 
   logic unused_table;
-  assign unused_table = ^{retire_i.kind, rget_alloc_i.failed, rget_alloc_i.bytes[5:0], rget_commit_i.bytes[5:0],
+  assign unused_table = ^{retire_i.kind, retire_i.answer, rget_alloc_i.failed, rget_alloc_i.bytes[5:0], rget_commit_i.bytes[5:0],
                           rq_wdata};
 
 `ifndef SYNTHESIS

@@ -3,7 +3,8 @@
 // packet is issued to a path only when it fits into the injection buffer of its class, so that it never
 // blocks another; FIFOs whose class has no room lose no turn.
 //
-// Every packet of a message but the last carries 512 bytes.
+// Every packet of a message but the last carries 512 bytes. Answers to read-modify-writes come whole from the
+// receive side and go before the packets of FIFOs.
 module packetizer
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -29,11 +30,18 @@ module packetizer
     output logic [NPath-1:0]                  cmd_valid_o,
     output tx_cmd_t                           cmd_o,      // common to all paths
     input  logic [NPath-1:0][NumClasses-1:0]  room_i,     // a full-size packet of the class may be issued
+    // Answers
+    input  logic                              answer_valid_i,
+    input  logic [3:0]                        answer_path_i,
+    input  tx_cmd_t                           answer_i,
+    output logic                              answer_ready_o,
+    // Packets of FIFOs that left
     input  logic                              retire_valid_i,
     input  logic [FidW-1:0]                   retire_fifo_i,
     output logic                              idle_o
 );
   localparam int unsigned CntW = 5;
+  localparam int unsigned PathW = $clog2(NPath);
 
   logic [NInj-1:0]            active_q, resp_q, inflight_q;
   logic [NPath-1:0][NInj-1:0] member_q;                // FIFOs of each path
@@ -49,8 +57,9 @@ module packetizer
   logic [NPath-1:0]           path_req, path_gnt, busy_q; // busy_q: got a packet in the cycle before
   logic [NPath-1:0][NInj-1:0] eligible;
   logic [NInj-1:0]            fifo_req, grant;
-  logic                       issue;
+  logic                       issue, answer;
   logic [FidW-1:0]            fifo;
+  logic [PathW-1:0]           answer_path;
 
   always_comb begin
     eligible = '0;
@@ -68,7 +77,10 @@ module packetizer
       .clk_i, .rst_ni, .req_i(path_req), .advance_i(issue), .gnt_o(path_gnt)
   );
 
-  assign issue = path_req != '0;
+  assign answer_path    = PathW'(answer_path_i);
+  assign answer         = answer_valid_i && room_i[answer_path][ClassResponse[0]] && !busy_q[answer_path];
+  assign answer_ready_o = answer;
+  assign issue          = path_req != '0 && !answer;
 
   always_comb begin
     fifo_req = '0;
@@ -141,7 +153,7 @@ module packetizer
       path_q     <= '0;
       for (int unsigned f = 0; f < NInj; f++) count_q[f] <= '0;
     end else begin
-      busy_q   <= path_gnt;
+      busy_q   <= answer ? NPath'(1) << answer_path : path_gnt;
       active_q <= ((active_q & ~(last ? grant : '0)) | loaded) & ~halted_i;
       if (load_i) begin
         resp_q <= (load_header_i.vclass == ClassResponse) ? (resp_q | loaded) : (resp_q & ~loaded);
@@ -162,6 +174,7 @@ module packetizer
   end
 
   always_ff @(posedge clk_i) begin
+    if (answer) cmd_q <= answer_i;
     if (issue) begin
       cmd_q       <= cmd_d;
       pos_q[fifo] <= pos + 32'(MaxPayloadBytes);
@@ -180,7 +193,7 @@ module packetizer
   assign active_o    = active_q;
   assign inflight_o  = inflight_q;
   assign path_o      = path_q;
-  assign idle_o      = !issue && busy_q == '0 && (active_q & halted_i) == '0;
+  assign idle_o      = !issue && !answer && busy_q == '0 && (active_q & halted_i) == '0;
 
 `ifndef SYNTHESIS
   RetireCounted : assert property (@(posedge clk_i) disable iff (!rst_ni)
@@ -189,6 +202,9 @@ module packetizer
   CountFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
       issue && !retired[fifo] |-> count_q[fifo] != '1)
   else $fatal(1, "%m: too many packets of one FIFO in flight");
+  AnswerPath : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      answer_valid_i |-> 32'(answer_path_i) < NPath && answer_i.answer)
+  else $fatal(1, "%m: answer for a path that does not exist");
   PathExists : assert property (@(posedge clk_i) disable iff (!rst_ni) load_i |-> 32'(load_path_i) < NPath)
   else $fatal(1, "%m: descriptor for a path that does not exist");
 `endif

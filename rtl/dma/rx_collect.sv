@@ -70,7 +70,7 @@ module rx_collect
   logic              flush_q;          // bytes are left over after the last flit
 
   // ---- start of a packet ------------------------------------------------------------------------
-  logic     complete, flushing, can_start, start_req, start_resp, start, s_drop, s_only;
+  logic     complete, flushing, can_start, start_req, start_resp, start, s_drop, s_only, s_kept;
   rx_head_t s_head;
   err_e     s_err;
   logic [CountW-1:0]    s_flits;
@@ -87,6 +87,7 @@ module rx_collect
   assign s_head     = start_resp ? resp_head_i : req_head_i;
   assign s_err      = start_resp ? (resp_res_i.ok ? ErrNone : resp_res_i.err) : req_err_i;
   assign s_only     = start_resp ? resp_only_i : req_only_i;
+  assign s_kept     = s_head.mem_fifo || s_head.rmw;   // its header is stored before its payload
   assign s_drop     = s_err != ErrNone;
   assign s_flits    = CountW'({s_head.len[9:5] + 5'(s_head.len[4:0] != '0), 5'd0} / 10'(FlitBytes));
   assign resp_take_o = start_resp;
@@ -109,7 +110,7 @@ module rx_collect
       .shift_i(shift_q), .data_i(data), .data_o(aligned)
   );
 
-  assign buf_hdr_o  = start_req && !s_drop && s_head.mem_fifo;
+  assign buf_hdr_o  = start_req && !s_drop && s_kept;
   assign buf_data_o = aligned;
   assign buf_we_o   = (store || flushing) ? NBank'(1) << pos_q[BankW-1:0] : '0;
   assign buf_row_o  = buf_hdr_o ? RowW'(s_buf) * RowW'(RxRows)
@@ -165,7 +166,7 @@ module rx_collect
       left_q   <= s_flits;
       shift_q  <= start_resp ? resp_res_i.addr[ShiftW-1:0] : '0;
       pos_q    <= start_resp ? PosW'(resp_res_i.addr[5:ShiftW])
-                             : s_head.mem_fifo ? PosW'(NBank / 2) : '0;
+                             : s_kept ? PosW'(NBank / 2) : '0;
       reason_q <= s_drop ? s_err : (s_only && s_flits != '0) ? ErrPktTruncated : ErrNone;
     end else if (move) begin
       if (left_q != '0) left_q <= left_q - 1'b1;

@@ -1,6 +1,7 @@
 // Reception path: packets from one ejection path of the network (or the loop-back) to memory (HW-1).
 //   rx_header x2 -> rx_response (puts: place first) -> rx_collect -> rx_buffer -> rx_write -> rx_retire
 //                                          requests: -> rx_pending (place after collection)
+//                    read-modify-writes, once what came before is in memory: -> rmw_unit
 // Responses go first and never wait for requests: requests without a place hold at most all buffers but one.
 module rx_path
   import gyre_pkg::*;
@@ -27,6 +28,11 @@ module rx_path
     input  logic                  res_response_i,
     input  rx_res_t               res_i,
     input  logic                  retry_i,       // a ring has moved
+    // read-modify-write unit
+    output logic                  rmw_req_o,
+    input  logic                  rmw_gnt_i,
+    output logic [AxiW-1:0]       rmw_row_o,     // header and payload; zero without grant
+    output logic [31:0]           rmw_dbg_o,
     // write multiplexer
     output logic                  aw_req_o,
     output axi_addr_t             aw_o,
@@ -78,8 +84,9 @@ module rx_path
         .valid_i(hv[c]), .hdr_i(hdr[c]), .coord_i, .err_o(check_err[c])
     );
     assign herr[c] = hdamaged[c] ? ErrPktTruncated : check_err[c];
-    assign head[c] = '{mem_fifo: hdr[c].kind == KindMemFifo, target: hdr[c].target, len: hdr[c].len,
-                       src: hdr[c].src, dbg: hdbg[c], info: {hdr[c][95:64], hdr[c][31:0]}};
+    assign head[c] = '{mem_fifo: hdr[c].kind == KindMemFifo, rmw: hdr[c].kind == KindRmwReq,
+                       target: hdr[c].target, len: hdr[c].len, src: hdr[c].src, dbg: hdbg[c],
+                       info: {hdr[c][95:64], hdr[c][31:0]}};
   end
 
   // ---- responses: place first -------------------------------------------------------------------
@@ -101,7 +108,7 @@ module rx_path
   logic [FW-1:0]        buf_wdata;
   logic [AxiW-1:0]      buf_rdata;
   logic                 buf_whdr, buf_swap;
-  logic                 done_req, done_resp, pend_room, pend_write, col_holds, pend_holds;
+  logic                 done_req, done_resp, pend_room, pend_write, pend_rmw, col_holds, pend_holds;
   logic                 col_idle, pend_idle, write_idle, retire_idle;
   logic [1:0]           done_buf, pend_buf;
   rx_head_t             done_head, pend_head;
@@ -124,7 +131,8 @@ module rx_path
 
   rx_buffer #(.FlitBytes(FlitBytes)) u_buffer (
       .clk_i, .we_i(buf_we), .wrow_i(buf_wrow), .wdata_i(buf_wdata), .whdr_i(buf_whdr),
-      .whdr_data_i(hdr[0]), .re_i(w_sel_i), .swap_i(buf_swap), .rrow_i(buf_rrow), .rdata_o(buf_rdata)
+      .whdr_data_i(hdr[0]), .re_i(w_sel_i || rmw_gnt_i), .swap_i(w_sel_i && buf_swap),
+      .rrow_i(w_sel_i ? buf_rrow : RowW'(pend_buf) * RowW'(RxRows)), .rdata_o(buf_rdata)
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -137,11 +145,21 @@ module rx_path
   rx_pending u_pending (
       .clk_i, .rst_ni, .push_i(done_req), .push_head_i(done_head), .push_buf_i(done_buf), .room_o(pend_room),
       .retry_i, .req_o(req_o[0]), .req_data_o(req_request_o), .gnt_i(gnt_i[0]),
-      .res_valid_i(res_valid_i && !res_response_i), .res_i,
+      .res_valid_i(res_valid_i && !res_response_i), .res_i, .rmw_o(pend_rmw), .rmw_take_i(rmw_gnt_i),
       .write_o(pend_write), .head_o(pend_head), .buf_o(pend_buf),
       .drop_buf_o(drop_pend), .err_o(err_pend), .err_ack_i(err_ack_i && !err_retire.valid),
       .holds_o(pend_holds), .idle_o(pend_idle)
   );
+
+  // ---- read-modify-writes: the buffers are read when no write reads them --------------------------
+  logic rmw_clear, retired, order_idle;
+  rx_order u_order (
+      .clk_i, .rst_ni, .push_i(pend_write || done_resp), .retire_i(retired), .ask_i(pend_rmw),
+      .take_i(rmw_gnt_i), .clear_o(rmw_clear), .idle_o(order_idle)
+  );
+  assign rmw_req_o = pend_rmw && rmw_clear && !w_sel_i;
+  assign rmw_row_o = rmw_gnt_i ? buf_rdata : '0;
+  assign rmw_dbg_o = pend_head.dbg;
 
   // ---- memory ------------------------------------------------------------------------------------
   rx_write_t write, issue;
@@ -153,7 +171,7 @@ module rx_path
   assign wres  = pend_write ? res_i : done_res;
   assign whead = pend_write ? pend_head : done_head;
   assign write = '{buffer: pend_write ? pend_buf : done_buf, response: !pend_write,
-                   mem_fifo: whead.mem_fifo, target: whead.target, len: whead.len, src: whead.src,
+                   silent: !pend_write && wres.silent, mem_fifo: whead.mem_fifo, target: whead.target, len: whead.len, src: whead.src,
                    dbg: whead.dbg, addr: wres.addr, next_page: wres.next_page, commit: wres.commit,
                    ctr_valid: wres.ctr_valid, ctr_addr: wres.ctr_addr};
   rx_write #(.Id(Id)) u_write (
@@ -165,7 +183,7 @@ module rx_path
   );
   rx_retire u_retire (
       .clk_i, .rst_ni, .push_i(issue_valid), .push_data_i(issue), .push_two_i(issue_two), .room_o(issue_room),
-      .b_valid_i, .b_bad_i, .done_o, .done_index_o, .done_failed_o,
+      .b_valid_i, .b_bad_i, .done_o, .done_index_o, .done_failed_o, .retire_o(retired),
       .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i,
       .err_o(err_retire), .err_ack_i, .busy_o(retire_busy), .idle_o(retire_idle)
   );
@@ -174,7 +192,7 @@ module rx_path
   assign busy_o  = retire_busy || !write_idle;
   assign holds_o = hdr_holds != '0 || resp_holds || col_holds || pend_holds;
   assign idle_o  = (&hdr_idle) && resp_idle && col_idle && pend_idle && write_idle && retire_idle &&
-                  !res_valid_i;
+                   order_idle && !res_valid_i;
 
 `ifndef SYNTHESIS
   BufferOnce : assert property (@(posedge clk_i) disable iff (!rst_ni)

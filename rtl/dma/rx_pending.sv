@@ -1,5 +1,6 @@
 // Collected requests of one path that wait for ring space, in order. The oldest asks the resolver; refused for
 // lack of space it waits, without any activity, until a ring has moved. Responses pass by meanwhile.
+// A read-modify-write asks its own unit, which takes it out of its buffer at once.
 module rx_pending
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
@@ -17,6 +18,9 @@ module rx_pending
     input  logic                 gnt_i,
     input  logic                 res_valid_i,
     input  rx_res_t              res_i,
+    // read-modify-write at the front
+    output logic                 rmw_o,
+    input  logic                 rmw_take_i,
     // packets for the write unit, in the cycle of the answer
     output logic                 write_o,
     output rx_head_t             head_o,
@@ -43,15 +47,17 @@ module rx_pending
   );
 
   assign room_o     = {1'b0, level} + 3'(push_i) < 3'(Depth);
-  assign req_o      = !empty && st_q == StAsk;
-  assign req_data_o = '{mem_fifo: head.mem_fifo, target: head.target, len: head.len, offset: '0,
+  assign req_o      = !empty && !head.rmw && st_q == StAsk;
+  assign rmw_o      = !empty && head.rmw;
+  assign req_data_o = '{mem_fifo: head.mem_fifo, rmw: 1'b0, silent: 1'b0, target: head.target, len: head.len,
+                        offset: '0,
                         ctr_valid: 1'b0, ctr_slot: '0, ctr_offset: '0};
   assign write_o    = res_valid_i && res_i.ok;
   assign dropped    = st_q == StRefused && err_ack_i;
-  assign pop        = write_o || dropped;
+  assign pop        = write_o || dropped || rmw_take_i;
   assign head_o     = head;
   assign buf_o      = buffer;
-  assign drop_buf_o = dropped ? RxBuffers'(1) << buffer : '0;
+  assign drop_buf_o = dropped || rmw_take_i ? RxBuffers'(1) << buffer : '0;
   always_comb begin
     err_o        = '0;
     err_o.reason = ErrNone;
@@ -88,5 +94,7 @@ module rx_pending
 `ifndef SYNTHESIS
   AnswerExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) res_valid_i |-> st_q == StWait)
   else $fatal(1, "%m: answer without a question");
+  RmwTaken : assert property (@(posedge clk_i) disable iff (!rst_ni) rmw_take_i |-> rmw_o && st_q == StAsk)
+  else $fatal(1, "%m: a read-modify-write was taken that is not there");
 `endif
 endmodule

@@ -1,7 +1,7 @@
 // Finds the place in memory of every received packet: slot look-up with rights and bounds for puts, ring
 // allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
 // grant to answer; responses first, so they never wait for requests.
-//   put:        ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
+//   put, answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
 //   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
 //   remote get: ErrPktInjFifo, or blocked while the ring is full
 module rx_resolve
@@ -120,13 +120,14 @@ module rx_resolve
         ctr_end         = {16'd0, r_q.ctr_offset, 3'd0} + (OffsetW + 1)'(8);
         put_addr        = slot_i.base + {8'd0, r_q.offset};
         ctr_addr        = ctr_slot_i.base + {23'd0, r_q.ctr_offset, 3'd0};
-        // Without payload, the write that keeps a put in order touches no byte beside its counter.
-        res_d.addr      = r_q.len == '0 ? ctr_addr : put_addr;
+        res_d.silent    = r_q.silent;
+        // The write that keeps a put without payload in order touches no byte, beside its counter.
+        res_d.addr      = (r_q.silent || r_q.len == '0) ? ctr_addr : put_addr;
         res_d.next_page = put_addr[AddrW-1:12] + 1'b1;
         res_d.ctr_valid = r_q.ctr_valid;
         res_d.ctr_addr  = ctr_addr;
-        if (!slot_i.valid || !slot_i.write)                res_d.err = ErrPktSlot;
-        else if (end_off > {1'b0, slot_i.limit})           res_d.err = ErrPktBounds;
+        if (!r_q.silent && (!slot_i.valid || !slot_i.write)) res_d.err = ErrPktSlot;
+        else if (!r_q.silent && end_off > {1'b0, slot_i.limit}) res_d.err = ErrPktBounds;
         else if (r_q.ctr_valid && (!ctr_slot_i.valid || !ctr_slot_i.atomic ||
                  ctr_end > {1'b0, ctr_slot_i.limit} || ctr_addr[2:0] != '0))
                                                            res_d.err = ErrPktCounter;
@@ -158,7 +159,7 @@ module rx_resolve
   assign rec_wait_o    = res_d.blocked && r_q.mem_fifo;
   assign rget_alloc_o  = '{valid: commit_push_o && !r_q.mem_fifo, failed: 1'b0,
                            id: r_q.target, bytes: r_q.len};
-  assign pkt_o         = !res_d.ok ? '0 : response_q ? 8'(1 << KindPut)
+  assign pkt_o         = !res_d.ok ? '0 : response_q ? (r_q.rmw ? 8'(1 << KindRmwResp) : 8'(1 << KindPut))
                        : r_q.mem_fifo ? 8'(1 << KindMemFifo) : 8'(1 << KindRemoteGet);
 
   // ---- answer --------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ module rx_response
   assign free       = st_q == StIdle || (st_q == StReady && take_i);
   assign good       = err_i == ErrNone;
   assign req_o      = hdr_valid_i && free && good;
-  assign req_data_o = '{mem_fifo: 1'b0, target: hdr_i.target, len: hdr_i.len,
+  assign req_data_o = '{mem_fifo: 1'b0, rmw: hdr_i.kind == KindRmwResp,
+                        silent: hdr_i.kind == KindRmwResp && hdr_i.aux[9], target: hdr_i.target, len: hdr_i.len,
                         offset: {hdr_i.aux[7:0], hdr_i.offset}, ctr_valid: hdr_i.aux[8],
                         ctr_slot: hdr_i.sw0[9:0], ctr_offset: hdr_i.sw0[31:10]};
   assign hdr_take_o = hdr_valid_i && free && (!good || gnt_i);

@@ -22,6 +22,7 @@ module rx_retire
     output logic [CommitW-1:0] done_index_o,
     output logic               done_failed_o,
     // puts: counter unit
+    output logic               retire_o,       // a packet is in memory, or lost
     output logic               ctr_valid_o,
     output logic [AddrW-1:0]   ctr_addr_o,
     output logic [9:0]         ctr_bytes_o,
@@ -76,6 +77,7 @@ module rx_retire
   end
   assign done_index_o  = oldest.commit;
   assign done_failed_o = failed;
+  assign retire_o      = retire;
   assign ctr_addr_o    = oldest.ctr_addr;
   assign ctr_bytes_o   = oldest.len == '0 ? 10'd1 : oldest.len;
   assign busy_o        = level_q != '0;

@@ -105,7 +105,7 @@ module rx_write
   logic [3:0] row_q;
 
   assign d_new = '{buffer: next.buffer, swap: next.mem_fifo && next.addr[5],
-                   stamp: !next.mem_fifo && !next.response, nothing: nothing,
+                   stamp: !next.mem_fifo && !next.response, nothing: nothing || next.silent,
                    src: next.src, first: next.addr[5:0], last: end_off[5:0], rows: rows, rows_first: rows_first,
                    dbg: next.dbg};
   gyre_fifo #(.Width($bits(drain_t)), .Depth(RxBuffers)) u_drain (

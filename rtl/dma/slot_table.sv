@@ -26,6 +26,8 @@ module slot_table
     output slot_t                rx_slot_o,
     input  logic [MaxFifoId-1:0] ctr_id_i,
     output slot_t                ctr_slot_o,
+    input  logic [MaxFifoId-1:0] rmw_id_i,
+    output slot_t                rmw_slot_o,
     output logic                 idle_o
 );
   localparam int unsigned IdW = $clog2(NSlot);
@@ -58,6 +60,8 @@ module slot_table
                                 limit_q[rx_id_i[IdW-1:0]], ctrl_q[rx_id_i[IdW-1:0]]);
   assign ctr_slot_o = make_slot(ctr_id_i < MaxFifoId'(NSlot), base_q[ctr_id_i[IdW-1:0]],
                                 limit_q[ctr_id_i[IdW-1:0]], ctrl_q[ctr_id_i[IdW-1:0]]);
+  assign rmw_slot_o = make_slot(rmw_id_i < MaxFifoId'(NSlot), base_q[rmw_id_i[IdW-1:0]],
+                                limit_q[rmw_id_i[IdW-1:0]], ctrl_q[rmw_id_i[IdW-1:0]]);
 
   logic [IdW-1:0] sel;
   logic [1:0]     word;

@@ -48,21 +48,11 @@ module tx_path
   localparam int unsigned HeaderFlits = HeaderBytes / FlitBytes;
   localparam int unsigned MaxFlits    = (HeaderBytes + MaxPayloadBytes) / FlitBytes;
   localparam int unsigned CreditW     = $clog2(InjDepth + 1);
-  localparam int unsigned FreeW       = $clog2(BeatDepth + 1);
-  localparam int unsigned MaxBeats    = MaxPayloadBytes / AxiBytes + 1;
   localparam int unsigned LevelW      = $clog2(CmdDepth + 1);
 
   if (InjDepth < MaxFlits) begin : gen_bad_inj
     $fatal(1, "tx_path: InjDepth of %0d flits does not hold a full packet", InjDepth);
   end
-  if (BeatDepth < 4 * MaxBeats) begin : gen_bad_beats
-    $fatal(1, "tx_path: BeatDepth of %0d beats does not hold 4 packets", BeatDepth);
-  end
-
-  // Beats that hold `len` bytes from `addr`.
-  function automatic logic [3:0] beats_of(logic [5:0] addr, logic [9:0] len);
-    return 4'((11'(addr) + 11'(len) + 11'(AxiBytes - 1)) >> 6);
-  endfunction
 
   // ---- credits ----------------------------------------------------------------------------------
   logic [NumClasses-1:0] refund;
@@ -81,80 +71,14 @@ module tx_path
     assign room_o[c] = credits >= CreditW'(MaxFlits) && !cmd_full;
   end
 
-  // ---- reads: one burst a packet, two at a 4 KiB boundary ---------------------------------------
-  logic             rd_push, rd_pop, rd_empty, rd_second_q, rd_split, rd_fire;
-  logic [AddrW-1:0] rd_addr;
-  logic [9:0]       rd_len;
-  logic [3:0]       rd_beats, rd_burst;
-  logic [6:0]       rd_edge;                // beats up to the boundary
-  logic [FreeW-1:0] free_q;                 // beats neither kept nor on their way
-  logic             pop_beat;
-
-  logic unused_rd_full;
-  logic [LevelW-1:0] unused_rd_level;
-  assign rd_push = cmd_valid_i && cmd_i.header.len != '0;
-  gyre_fifo #(.Width(AddrW + 10), .Depth(CmdDepth)) u_reads (
-      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rd_push), .data_i({cmd_i.addr, cmd_i.header.len}), .pop_i(rd_pop),
-      .data_o({rd_addr, rd_len}), .empty_o(rd_empty), .full_o(unused_rd_full), .level_o(unused_rd_level)
+  // ---- payload reads; an answer brings its payload along -----------------------------------------
+  logic rdy_empty, rdy_err, rdy_pop, pop_beat;
+  tx_read #(.CmdDepth(CmdDepth), .BeatDepth(BeatDepth)) u_read (
+      .clk_i, .rst_ni, .push_i(cmd_valid_i && cmd_i.header.len != '0 && !cmd_i.answer),
+      .addr_i(cmd_i.addr), .len_i(cmd_i.header.len), .ar_valid_o, .ar_ready_i, .ar_addr_o, .ar_len_o,
+      .r_valid_i, .r_err_i, .pop_beat_i(pop_beat), .whole_empty_o(rdy_empty), .whole_err_o(rdy_err),
+      .whole_pop_i(rdy_pop)
   );
-
-  always_comb begin
-    rd_beats  = '0;
-    rd_edge   = '0;
-    rd_split  = 1'b0;
-    rd_burst  = '0;
-    ar_addr_o = '0;
-    ar_len_o  = '0;
-    if (ar_valid_o) begin
-      rd_beats  = beats_of(rd_addr[5:0], rd_len);
-      rd_edge   = 7'd64 - 7'(rd_addr[11:6]);
-      rd_split  = 7'(rd_beats) > rd_edge;
-      rd_burst  = !rd_split ? rd_beats : rd_second_q ? rd_beats - rd_edge[3:0] : rd_edge[3:0];
-      ar_addr_o = rd_second_q ? {rd_addr[AddrW-1:12] + 1'b1, 12'b0} : {rd_addr[AddrW-1:6], 6'b0};
-      ar_len_o  = 8'(rd_burst - 1'b1);
-    end
-  end
-
-  assign ar_valid_o = !rd_empty && free_q >= FreeW'(MaxBeats);
-  assign rd_fire    = ar_valid_o && ar_ready_i;
-  assign rd_pop     = rd_fire && (!rd_split || rd_second_q);
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      rd_second_q <= 1'b0;
-      free_q      <= FreeW'(BeatDepth);
-    end else begin
-      if (rd_fire) rd_second_q <= rd_split && !rd_second_q;
-      if (rd_fire || pop_beat) free_q <= free_q - (rd_fire ? FreeW'(rd_burst) : '0) + FreeW'(pop_beat);
-    end
-  end
-
-  // ---- arrival: which packets are whole, and whether they are sound -------------------------------
-  logic       exp_empty, whole, arr_err_q, rdy_empty, rdy_err, rdy_pop;
-  logic [3:0] exp_beats, arr_q;
-
-  logic unused_exp_full, unused_rdy_full;
-  logic [LevelW-1:0] unused_exp_level, unused_rdy_level;
-  gyre_fifo #(.Width(4), .Depth(CmdDepth)) u_expected (
-      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rd_fire && !rd_second_q), .data_i(rd_beats), .pop_i(whole),
-      .data_o(exp_beats), .empty_o(exp_empty), .full_o(unused_exp_full), .level_o(unused_exp_level)
-  );
-  gyre_fifo #(.Width(1), .Depth(CmdDepth)) u_whole (
-      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(whole), .data_i(arr_err_q || r_err_i), .pop_i(rdy_pop),
-      .data_o(rdy_err), .empty_o(rdy_empty), .full_o(unused_rdy_full), .level_o(unused_rdy_level)
-  );
-
-  assign whole = r_valid_i && arr_q + 1'b1 == exp_beats;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      arr_q     <= '0;
-      arr_err_q <= 1'b0;
-    end else if (r_valid_i) begin
-      arr_q     <= whole ? '0 : arr_q + 1'b1;
-      arr_err_q <= !whole && (arr_err_q || r_err_i);
-    end
-  end
 
   // ---- emission -----------------------------------------------------------------------------------
   tx_cmd_t         pkt;
@@ -190,12 +114,12 @@ module tx_path
     send_payload = 1'b0;
     load         = 1'b0;
     if (!pkt_empty) begin
-      paid         = pkt.header.len != '0;
+      paid         = pkt.header.len != '0 && !pkt.answer;
       flits        = packet_flits(pkt.header.len, FlitBytes);
-      beats        = beats_of(pkt.addr[5:0], pkt.header.len);
+      beats        = tx_beats(pkt.addr[5:0], pkt.header.len);
       start        = (!paid || !rdy_empty) && !ret_full;
       bad          = paid && rdy_err && !halted_i[fifo];
-      drop         = at_start ? (halted_i[fifo] || bad) : drop_q;
+      drop         = at_start ? ((halted_i[fifo] && !pkt.answer) || bad) : drop_q;
       fail         = at_start ? bad : fail_q;
       // A dropped packet runs through like one that is sent, giving a credit back in place of each flit.
       step         = (!at_start || start) && !(drop && inj_credit_i[cls]);
@@ -233,18 +157,23 @@ module tx_path
     else if (send_payload) left_q <= (left_q > 10'(FlitBytes)) ? left_q - 10'(FlitBytes) : '0;
   end
 
+  // Flits that do not come from memory: the header, and the payload of an answer.
+  logic          own;
+  logic [63:0]   own_data;
   logic [FW-1:0] header_flit;
+  assign own      = send_header || (send_payload && pkt.answer);
+  assign own_data = (send_payload && pkt.answer && cnt_q == 7'(HeaderFlits)) ? pkt.data : '0;
   if (HeaderFlits == 1) begin : gen_one_header_flit
-    assign header_flit = pkt.header;
+    assign header_flit = send_header ? pkt.header : FW'(own_data);
   end else begin : gen_header_flits
     logic [HeaderFlits-1:0][FW-1:0] header_flits;
     assign header_flits = pkt.header;
-    assign header_flit  = send_header ? header_flits[cnt_q[$clog2(HeaderFlits)-1:0]] : '0;
+    assign header_flit  = send_header ? header_flits[cnt_q[$clog2(HeaderFlits)-1:0]] : FW'(own_data);
   end
 
   tx_realign #(.FlitBytes(FlitBytes), .BeatDepth(BeatDepth)) u_realign (
       .clk_i, .rst_ni, .beat_valid_i(r_valid_i), .beat_data_i(r_data_i),
-      .header_i(send_header), .header_data_i(header_flit), .load_i(load), .shift_i(send_payload), .tail_i(tail),
+      .header_i(own), .header_data_i(header_flit), .load_i(load), .shift_i(send_payload && !own), .tail_i(tail),
       .offset_i(pkt.addr[5:0]), .beats_i(beats), .left_i(left_q),
       .pop_o(pop_beat), .data_o(inj_data_o)
   );
@@ -270,7 +199,7 @@ module tx_path
 
   // ---- packets that left ------------------------------------------------------------------------
   tx_retire_t ret_in;
-  assign ret_in = '{fifo: pkt.fifo, kind: pkt.header.kind, last: pkt.header.last, drop: drop, err: fail};
+  assign ret_in = '{fifo: pkt.fifo, kind: pkt.header.kind, answer: pkt.answer, last: pkt.header.last, drop: drop, err: fail};
 
   logic [2:0] unused_ret_level;
   gyre_fifo #(.Width($bits(tx_retire_t)), .Depth(4)) u_retired (
@@ -282,15 +211,10 @@ module tx_path
   assign idle_o = !ar_valid_o && !start && at_start && !inj_valid_q && ret_empty;
 
 `ifndef SYNTHESIS
-  BeatExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> !exp_empty)
-  else $fatal(1, "%m: read data that nobody asked for");
   CommandFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
       cmd_valid_i |-> room_o[cmd_i.header.vclass[0]])
   else $fatal(1, "%m: command without room");
   ClassInUse : assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_valid_i |-> !cmd_i.header.vclass[1])
   else $fatal(1, "%m: class not in use");
-  BurstInPage : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rd_fire |-> 8'(ar_addr_o[11:6]) + ar_len_o < 8'd64)
-  else $fatal(1, "%m: burst crosses 4 KiB");
 `endif
 endmodule

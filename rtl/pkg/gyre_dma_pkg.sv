@@ -39,7 +39,7 @@ package gyre_dma_pkg;
     logic               valid;
     logic               read;         // payload of local descriptors may be read
     logic               write;        // puts may write
-    logic               atomic;       // byte counters may live here
+    logic               atomic;       // byte counters may live here, and read-modify-writes are done
     logic               remote_read;  // descriptors that arrived by remote get may read
     logic [3:0]         owner;
     logic [AddrW-1:0]   base;         // byte address
@@ -67,6 +67,8 @@ package gyre_dma_pkg;
   // What a path asks the resolver for one packet, taken from its header.
   typedef struct packed {
     logic                 mem_fifo;   // else, by the class: put (response) or remote get (request)
+    logic                 rmw;        // response: of an rmw
+    logic                 silent;     // response: writes nothing
     logic [MaxFifoId-1:0] target;     // reception FIFO, slot, injection FIFO
     logic [9:0]           len;        // payload bytes
     logic [OffsetW-1:0]   offset;     // put: bytes in the slot
@@ -83,13 +85,15 @@ package gyre_dma_pkg;
     logic [AddrW-1:0]     addr;       // first byte
     logic [AddrW-13:0]    next_page;  // address bits 47:12 for what lies beyond the first 4 KiB boundary
     logic [CommitW-1:0]   commit;     // request: place in the commit queue
-    logic                 ctr_valid;  // put: decrement the counter at ctr_addr
+    logic                 silent;     // response: nothing is written
+    logic                 ctr_valid;  // response: decrement the counter at ctr_addr
     logic [AddrW-1:0]     ctr_addr;
   } rx_res_t;
 
   // What stays with a packet from its header on.
   typedef struct packed {
     logic                 mem_fifo;   // as in rx_req_t
+    logic                 rmw;        // rmw request
     logic [MaxFifoId-1:0] target;
     logic [9:0]           len;        // payload bytes
     coord_t               src;
@@ -101,6 +105,7 @@ package gyre_dma_pkg;
   typedef struct packed {
     logic [1:0]           buffer;
     logic                 response;
+    logic                 silent;     // nothing is written
     logic                 mem_fifo;
     logic [MaxFifoId-1:0] target;
     logic [9:0]           len;
@@ -112,6 +117,16 @@ package gyre_dma_pkg;
     logic                 ctr_valid;
     logic [AddrW-1:0]     ctr_addr;
   } rx_write_t;
+
+  // A checked read-modify-write on its way to memory.
+  typedef struct packed {
+    logic [AddrW-1:0]     addr;       // aligned to the operand
+    logic [2:0]           op;         // rmw_op_e
+    logic                 compare;
+    logic                 wide;       // 8 B operand, else 4 B
+    logic [63:0]          value;
+    logic [63:0]          test;
+  } rmw_exec_t;
 
   // Ring move of a reception FIFO.
   typedef struct packed {
@@ -156,18 +171,27 @@ package gyre_dma_pkg;
     err_e                 reason;
   } inj_fifo_t;
 
-  // One packet, from the packetizer to its path. The payload is header.len bytes at addr.
+  // One packet, from the packetizer to its path. The payload is header.len bytes at addr, or, of the answer to
+  // an rmw, `data`.
   typedef struct packed {
     header_t              header;
+    logic                 answer;     // of the receive side: belongs to no injection FIFO
+    logic [63:0]          data;
     logic [AddrW-1:0]     addr;
     logic [MaxFifoId-1:0] fifo;       // injection FIFO
     logic [31:0]          dbg;        // packet id for waves
   } tx_cmd_t;
 
+  // Beats that hold `len` bytes from `addr`.
+  function automatic logic [3:0] tx_beats(logic [5:0] addr, logic [9:0] len);
+    return 4'((11'(addr) + 11'(len) + 11'(AxiBytes - 1)) >> 6);
+  endfunction
+
   // A packet left its path: sent, or dropped (then nothing of it was sent).
   typedef struct packed {
     logic [MaxFifoId-1:0] fifo;
     kind_e                kind;
+    logic                 answer;     // as in tx_cmd_t
     logic                 last;       // last packet of its descriptor
     logic                 drop;       // dropped: its FIFO is halted
     logic                 err;        // dropped because its payload could not be read: the reason of the halt

@@ -41,12 +41,23 @@ package gyre_pkg;
     KindControl    = 4'd7
   } kind_e;
 
+  // Operation of a read-modify-write. With rmw_compare it is applied only where memory equals the test
+  // operand; with rmw_fetch the answer carries what memory held before, in either case.
+  typedef enum logic [2:0] {
+    RmwSet = 3'd0,             // memory = value
+    RmwAdd = 3'd1,             // memory + value, modulo the operand's size
+    RmwOr  = 3'd2,
+    RmwAnd = 3'd3,
+    RmwXor = 3'd4
+  } rmw_op_e;
+
   // ---- packet header: 32 B, w0 (bits 31:0) first on the wire ------------------------------
   typedef struct packed {
-    logic [31:0] sw1;          // w7: memory FIFO: software word 1
-    logic [31:0] sw0;          // w6: memory FIFO: software word 0; put: {counter_offset[21:0], counter_slot[9:0]}
-    logic [31:0] aux;          // w5: memory FIFO: bytes of the whole message; put: {.., counter_valid[8], offset[39:32]}
-    logic [31:0] offset;       // w4: memory FIFO: byte offset in the message; put: offset[31:0] in the slot
+    logic [31:0] sw1;          // w7: memory FIFO: software word 1; rmw request: result_offset[31:0]
+    logic [31:0] sw0;          // w6: memory FIFO: software word 0; put, rmw: {counter_offset[21:0], counter_slot[9:0]}
+    logic [31:0] aux;          // w5: memory FIFO: bytes of the whole message; rmw request: rmw_aux_t;
+                               // put, rmw response: {.., silent[9] (rmw), counter_valid[8], offset[39:32]}
+    logic [31:0] offset;       // w4: memory FIFO: byte offset in the message; put, rmw: offset[31:0] in the slot
     logic [5:0]  rsvd1;        // w3[31:26]: zero
     logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, or injection FIFO (remote get)
     logic [15:0] seq;          // w3[15:0]: packet number in its message, modulo 2^16
@@ -63,27 +74,44 @@ package gyre_pkg;
     coord_t      dst;          // w0[29:0]
   } header_t;                  // 256 bits
 
+  // Word `aux` of an rmw request. Counter and result belong to the requester; the payload is the upper half
+  // of the descriptor, d8..d15. The response is a put of the operand's size to the place of the result, or,
+  // with `silent`, of nothing: then only the counter moves.
+  typedef struct packed {
+    logic        wide;         // bit 31: 8 B operand, else 4 B
+    logic [3:0]  owner;        // of the injection FIFO
+    logic [7:0]  result_off_hi;
+    logic [9:0]  result_slot;
+    logic        ctr_valid;
+    logic [7:0]  offset_hi;
+  } rmw_aux_t;                 // 32 bits
+
   // ---- injection descriptor: 64 B, d0 first in memory -------------------------------------
   typedef struct packed {
-    logic [95:0] rsvd3;        // d15..d13: zero
+    logic [63:0] rmw_test;     // d15, d14: rmw with compare: test operand, low bytes first
+    logic [31:0] rsvd3;        // d13: zero
     logic [31:0] requester;    // d12: {2'b0, coordinates}: written by the DMA engine for remote gets, else zero
-    logic [31:0] rsvd2;        // d11: zero
+    logic [26:0] rsvd2;        // d11[31:5]: zero
+    logic        rmw_fetch;    // d11[4]: rmw: the old value is wanted
+    logic        rmw_compare;  // d11[3]: rmw: only where memory equals rmw_test
+    logic [2:0]  rmw_op;       // d11[2:0]: rmw: rmw_op_e
     logic [31:0] msg_id;       // d10: message id for waves and timelines, no function
-    logic [31:0] sw1;          // d9
-    logic [31:0] sw0;          // d8
-    logic        ctr_valid;    // d7[31]: put: lower a byte counter at the target, by one if there is no payload
+    logic [31:0] sw1;          // d9: rmw: value operand, upper 4 bytes
+    logic [31:0] sw0;          // d8: rmw: value operand, lower 4 bytes
+    logic        ctr_valid;    // d7[31]: put: lower a byte counter at the target, by one if there is no payload;
+                               // rmw: at this node, when the answer is here
     logic [22:0] rsvd1;        // d7[30:8]: zero
     logic [7:0]  dst_off_hi;   // d7[7:0]
-    logic [31:0] dst_off_lo;   // d6: put: offset in the target's slot
-    logic [21:0] ctr_offset;   // d5[31:10]: put: counter offset in its slot, in 8 B units
-    logic [9:0]  ctr_slot;     // d5[9:0]: put: base slot of the counter at the target
+    logic [31:0] dst_off_lo;   // d6: put, rmw: offset in the target's slot
+    logic [21:0] ctr_offset;   // d5[31:10]: put, rmw: counter offset in its slot, in 8 B units
+    logic [9:0]  ctr_slot;     // d5[9:0]: put, rmw: base slot of the counter
     logic [31:0] src_off_lo;   // d4
     logic [1:0]  rsvd0;        // d3[31:30]: zero
     logic [9:0]  target;       // d3[29:20]: reception FIFO, base slot, or remote-get injection FIFO at the target
-    logic [9:0]  src_slot;     // d3[19:10]: base slot of the payload
+    logic [9:0]  src_slot;     // d3[19:10]: base slot of the payload; rmw with fetch: where the old value goes
     logic [1:0]  rsvd4;        // d3[9:8]: zero
     logic [7:0]  src_off_hi;   // d3[7:0]
-    logic [31:0] length;       // d2: payload bytes
+    logic [31:0] length;       // d2: payload bytes; rmw: bytes of the operand, 4 or 8
     logic [1:0]  vclass;       // d1[31:30]
     coord_t      dst;          // d1[29:0]
     logic        remote;       // d0[31]: arrived by remote get; written by the DMA engine, else zero
@@ -150,18 +178,22 @@ package gyre_pkg;
     ErrDescLength        = 8'h0a, // remote get whose payload is no whole number of descriptors, 1..8
     ErrDescRead          = 8'h0b, // descriptor fetch answered with an error
     ErrPayloadRead       = 8'h0c, // payload read answered with an error
+    ErrDescRmw           = 8'h0d, // rmw of unknown operation, or with an operand of other than 4 or 8 bytes
     ErrPktKind           = 8'h20, // packet kind this node does not serve
     ErrPktTruncated      = 8'h21, // packet cut short by a link going down, or length and flits disagree
     ErrPktDest           = 8'h22, // packet for another node ejected here
     ErrPktRecFifo        = 8'h23, // reception FIFO absent or disabled
     ErrPktInjFifo        = 8'h24, // remote get to an injection FIFO absent, disabled or not open to remote gets
-    ErrPktSlot           = 8'h25, // slot invalid or without write right
+    ErrPktSlot           = 8'h25, // slot invalid or without the right: write, or atomic for rmw
     ErrPktBounds         = 8'h26, // range leaves its slot
     ErrPktCounter        = 8'h27, // counter slot invalid, without atomic right, or out of bounds
     ErrPktReserved       = 8'h28, // reserved header field not zero
     ErrWrite             = 8'h29, // memory write answered with an error
     ErrCounterUnderflow  = 8'h2a, // byte counter went below zero
     ErrCounterAccess     = 8'h2b, // counter read or write answered with an error
+    ErrPktOwner          = 8'h2c, // rmw: slot of another owner than the injection FIFO
+    ErrPktRmw            = 8'h2d, // rmw of unknown operation, wrong length, or not aligned to its operand
+    ErrRmwAccess         = 8'h2e, // rmw read or write answered with an error
     ErrLinkCrc           = 8'h40, // running CRC or sequence number differs
     ErrLinkDown          = 8'h41, // packet dropped: its link is down
     ErrLinkProtocol      = 8'h42, // flit without credit space, or flit while the link was not up

@@ -19,8 +19,10 @@ pub enum Subject {
     Descriptor,
     /// Fields of `link_word_t`.
     Link,
-    /// Values of `kind_e`, `vclass_e`, `err_e` and `link_ctl_e`, one after the other.
+    /// Values of `kind_e`, `vclass_e`, `err_e`, `link_ctl_e` and `rmw_op_e`, one after the other.
     Codes,
+    /// Fields of `rmw_aux_t`.
+    RmwAux,
 }
 
 /// Value of a field, lowest bits first, of the struct in `bits`; `None` if it has no such field.

@@ -2,7 +2,7 @@
 
 use gyre_layout::{
     BitField, Coord, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Header,
-    Kind, LINK_FIELDS, LinkState, Source, VClass,
+    Kind, LINK_FIELDS, LinkState, RMW_AUX_FIELDS, Rmw, RmwOp, Source, VClass,
 };
 use gyre_layout_tests::{Subject, field};
 
@@ -41,6 +41,11 @@ fn hw1_every_field_of_the_descriptor_matches_systemverilog() {
 }
 
 #[test]
+fn hw1_every_field_of_an_rmw_request_matches_systemverilog() {
+    assert_table_matches(Subject::RmwAux, RMW_AUX_FIELDS);
+}
+
+#[test]
 fn hw3_every_field_of_the_link_word_matches_systemverilog() {
     assert_table_matches(Subject::Link, LINK_FIELDS);
 }
@@ -50,7 +55,8 @@ fn hw1_every_code_matches_systemverilog() {
     let codes = (Kind::ALL.iter().map(|&c| u8::from(c)))
         .chain(VClass::ALL.iter().map(|&c| c.into()))
         .chain(ErrorReason::ALL.iter().map(|&c| c.into()))
-        .chain(LinkState::ALL.iter().map(|&c| c as u8));
+        .chain(LinkState::ALL.iter().map(|&c| c as u8))
+        .chain(RmwOp::ALL.iter().map(|&c| c.into()));
     let mut count = 0;
     for (index, code) in codes.enumerate() {
         assert_eq!(
@@ -154,6 +160,46 @@ fn hw1_encoded_descriptor_reads_back_in_systemverilog() {
         ("sw1", 12),
         ("msg_id", 13),
         ("requester", 0),
+    ] {
+        let read = named(Subject::Descriptor, DESCRIPTOR_FIELDS, name, &bytes);
+        assert_eq!(read, value, "{name}");
+    }
+}
+
+#[test]
+fn hw1_encoded_rmw_descriptor_reads_back_in_systemverilog() {
+    let rmw = Rmw {
+        op: RmwOp::And,
+        wide: true,
+        value: 0x0123_4567_89ab_cdef,
+        test: Some(0xfedc_ba98_7654_3210),
+        fetch: Some((0x2a5, 0xfe_dcba_9876)),
+    };
+    let descriptor = Descriptor::rmw(Coord([1, 0, 0, 0, 63]), 0x15a, 0x12_3456_7898, rmw)
+        .with_counter(CounterRef {
+            slot: 0x3f,
+            index: 0x2a_aaaa,
+        });
+    let bytes = descriptor.encode().expect("every value fits");
+    for (name, value) in [
+        ("kind", 4_u128),
+        ("vclass", 0),
+        ("length", 8),
+        ("src_off_hi", 0xfe),
+        ("src_off_lo", 0xdcba_9876),
+        ("src_slot", 0x2a5),
+        ("target", 0x15a),
+        ("dst_off_hi", 0x12),
+        ("dst_off_lo", 0x3456_7898),
+        ("ctr_valid", 1),
+        ("ctr_slot", 0x3f),
+        ("ctr_offset", 0x2a_aaaa),
+        ("sw0", 0x89ab_cdef),
+        ("sw1", 0x0123_4567),
+        ("rmw_op", 3),
+        ("rmw_compare", 1),
+        ("rmw_fetch", 1),
+        ("rmw_test", 0xfedc_ba98_7654_3210),
     ] {
         let read = named(Subject::Descriptor, DESCRIPTOR_FIELDS, name, &bytes);
         assert_eq!(read, value, "{name}");

@@ -106,9 +106,20 @@ pub struct Slverr;
 struct Burst {
     addr: u64,
     id: u8,
+    lines: Vec<Line>,
 }
 
-/// A node on a test bench with 1-cycle memory.
+/// Bytes of a line to write: number of the line, data, byte enables.
+type Line = (u64, [u8; 64], u64);
+
+/// The answer to a write burst, with which it takes effect.
+struct Answer {
+    id: u8,
+    due: u64,
+    lines: Vec<Line>,
+}
+
+/// A node on a test bench with 1-cycle memory. A write takes effect with its answer.
 pub struct Bench {
     node: cxx::UniquePtr<ffi::Node>,
     inputs: Inputs,
@@ -118,14 +129,21 @@ pub struct Bench {
     pub memory: BTreeMap<u64, [u8; 64]>,
     /// While set, memory accepts requests and answers none.
     pub hold_answers: bool,
+    /// Cycles from the data of a write to its answer.
+    pub write_latency: u64,
+    /// Number (address / 64) of a line whose reads and writes fail.
+    pub bad_line: Option<u64>,
     /// Cycles since reset.
     pub cycles: u64,
     /// Read bursts that memory has accepted.
     pub reads_accepted: u64,
     reads: VecDeque<(u64, u8, bool)>,
     writes: VecDeque<Burst>,
-    answers: VecDeque<u8>,
+    answers: VecDeque<Answer>,
 }
+
+/// AXI response of an access that failed: SLVERR.
+const FAILED: u8 = 2;
 
 /// Cycles after which an access that has no answer counts as hung.
 const HUNG: u64 = 1000;
@@ -139,6 +157,8 @@ impl Bench {
             outputs: Outputs::default(),
             memory: BTreeMap::new(),
             hold_answers: false,
+            write_latency: 0,
+            bad_line: None,
             cycles: 0,
             reads_accepted: 0,
             reads: VecDeque::new(),
@@ -171,10 +191,16 @@ impl Bench {
                 }
                 memory.r_id = id;
                 memory.r_last = last;
+                if self.bad_line == Some(addr / 64) {
+                    memory.r_resp = FAILED;
+                }
             }
-            if let Some(&id) = self.answers.front() {
+            if let Some(answer) = self.answers.front().filter(|a| a.due <= self.cycles) {
                 memory.b_valid = true;
-                memory.b_id = id;
+                memory.b_id = answer.id;
+                if answer.lines.iter().any(|l| self.bad_line == Some(l.0)) {
+                    memory.b_resp = FAILED;
+                }
             }
         }
         // Handshakes that this cycle's edge completes.
@@ -190,7 +216,18 @@ impl Bench {
             self.reads.pop_front();
         }
         if inputs.b_valid && outputs.b_ready {
-            self.answers.pop_front();
+            let answer = self.answers.pop_front();
+            for (number, data, strobe) in answer.into_iter().flat_map(|a| a.lines) {
+                if self.bad_line == Some(number) {
+                    continue;
+                }
+                let line = self.memory.entry(number).or_insert([0; 64]);
+                for (byte, value) in line.iter_mut().enumerate() {
+                    if strobe >> byte & 1 == 1 {
+                        *value = data[byte];
+                    }
+                }
+            }
         }
         if inputs.ar_ready && outputs.ar_valid {
             self.reads_accepted += 1;
@@ -202,25 +239,37 @@ impl Bench {
         }
         if inputs.w_ready && outputs.w_valid {
             let burst = self.writes.front_mut().expect("w_ready means a burst");
-            let line = self.memory.entry(burst.addr / 64).or_insert([0; 64]);
-            for (byte, value) in line.iter_mut().enumerate() {
-                if outputs.w_strb >> byte & 1 == 1 {
-                    *value = (outputs.w_data[byte / 4] >> (8 * (byte % 4))) as u8;
-                }
-            }
+            let data =
+                core::array::from_fn(|byte| outputs.w_data[byte / 4].to_le_bytes()[byte % 4]);
+            burst.lines.push((burst.addr / 64, data, outputs.w_strb));
             burst.addr += 64;
-            let id = burst.id;
-            if outputs.w_last {
-                self.writes.pop_front();
-                self.answers.push_back(id);
+            if outputs.w_last
+                && let Some(Burst { id, lines, .. }) = self.writes.pop_front()
+            {
+                let due = self.cycles + self.write_latency;
+                self.answers.push_back(Answer { id, due, lines });
             }
         }
         if inputs.aw_ready && outputs.aw_valid {
             self.writes.push_back(Burst {
                 addr: outputs.aw_addr,
                 id: outputs.aw_id,
+                lines: Vec::new(),
             });
         }
+    }
+
+    /// The 8 bytes at `addr`, a multiple of 8, little-endian.
+    pub fn word(&self, addr: u64) -> u64 {
+        let line = self.memory.get(&(addr / 64)).copied().unwrap_or([0; 64]);
+        let bytes = core::array::from_fn(|byte| line[addr as usize % 64 + byte]);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Sets the 8 bytes at `addr`, a multiple of 8, little-endian.
+    pub fn set_word(&mut self, addr: u64, value: u64) {
+        let line = self.memory.entry(addr / 64).or_insert([0; 64]);
+        line[addr as usize % 64..][..8].copy_from_slice(&value.to_le_bytes());
     }
 
     /// Runs until `done`, at most `limit` cycles; whether it was reached.
