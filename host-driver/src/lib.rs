@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ack;
 mod buffer;
 mod client;
 mod context;
@@ -39,6 +40,10 @@ mod registers;
 mod sync;
 mod task;
 
+pub use ack::{
+    AckConfig, AckConfigError, AckDispatcher, AckMethod, AckPacket, AckStats, CoalescingRule,
+    MAX_COOKIES, Together,
+};
 pub use buffer::BufferRange;
 pub use client::{Client, ClientConfig, Resources};
 pub use context::{Context, ContextInfo, Progress, advancev};
