@@ -11,7 +11,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gyre_driver::{ClientConfig, CostTable, Resources, TaskId, TaskMap};
+use gyre_driver::{
+    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, TaskId, TaskMap,
+};
 use gyre_goal::Program;
 use gyre_goal::exec::RankState;
 use gyre_layout::Coord;
@@ -143,8 +145,12 @@ impl GoalRun {
                     injection_ring: self.injection_fifo,
                     reception_ring: self.reception_fifo,
                     owner: OWNER,
+                    // Ranks have no memory regions.
+                    slots_per_process: 0,
                     ..Resources::default()
                 },
+                eager_limit: DEFAULT_EAGER_LIMIT,
+                ack: AckConfig::default(),
             };
             let costs = Rc::clone(&costs);
             let opened = Rc::clone(&opened);

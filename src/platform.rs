@@ -1,6 +1,6 @@
 //! The driver's platform on the simulated machine: the one place where driver and simulator meet.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -29,6 +29,8 @@ pub struct SimPlatform {
     cpu: Cpu,
     costs: Rc<CostTable>,
     heap: Rc<RefCell<RangeAllocator<u64>>>,
+    /// End of the granules that have been allocated before: above, memory is still zero.
+    used: Rc<Cell<u64>>,
     slot: u16,
     base: u64,
 }
@@ -42,6 +44,7 @@ impl SimPlatform {
             heap: Rc::new(RefCell::new(RangeAllocator::new(
                 0..PROCESS_BYTES / GRANULE,
             ))),
+            used: Rc::new(Cell::new(0)),
             slot,
             base: process_base(process),
         }
@@ -93,8 +96,12 @@ impl Platform for SimPlatform {
             offset,
             len: bytes,
         };
-        // Freed memory is used again: what was there must not show.
-        self.cpu.mem_write(buffer.address(), &vec![0; bytes]);
+        // Freed memory is used again: what was there must not show. The rest stays untouched, so that it
+        // takes no room in the simulator.
+        let used = (self.used.get() * GRANULE).saturating_sub(offset);
+        let dirty = bytes.min(usize::try_from(used).unwrap_or(bytes));
+        self.cpu.mem_write(buffer.address(), &vec![0; dirty]);
+        self.used.set(self.used.get().max(buffer.range.end));
         Ok(buffer)
     }
 

@@ -1,5 +1,6 @@
 //! Parts of DMA buffers, as sends and receives name them.
 
+use crate::instruction::RemoteAddress;
 use crate::platform::{DmaBuffer, RangeError};
 use crate::sync::Arc;
 
@@ -74,6 +75,20 @@ impl<B: DmaBuffer> BufferRange<B> {
         self.buffer
             .as_ref()
             .map(|buffer| (buffer.slot(), buffer.offset() + self.offset as u64))
+    }
+
+    /// Place of the first byte as peers name it, or `None` for a range without a buffer.
+    #[must_use]
+    pub fn remote_address(&self) -> Option<RemoteAddress> {
+        self.location()
+            .map(|(slot, offset)| RemoteAddress { slot, offset })
+    }
+
+    /// Address of the first byte in node memory, or `None` for a range without a buffer.
+    pub(crate) fn address(&self) -> Option<u64> {
+        self.buffer
+            .as_ref()
+            .map(|buffer| buffer.address() + self.offset as u64)
     }
 
     /// Copies `out.len()` bytes from `offset` inside the range on.

@@ -2,11 +2,14 @@
 
 use core::ops::Range;
 
+use crate::ack::AckConfig;
+use crate::buffer::BufferRange;
 use crate::context::{Context, ContextInfo};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::injection::RING_ALIGN;
 use crate::platform::Platform;
+use crate::region::{MemoryRegion, RegionRights, SlotShare};
 use crate::registers;
 use crate::sync::{Arc, Mutex, short};
 use crate::task::{TaskId, TaskLocation, TaskMap};
@@ -26,8 +29,20 @@ pub struct Resources {
     /// Injection FIFOs of each context, at least 1. A flow keeps to one of them, chosen by its
     /// destination node; several let one context feed several links.
     pub injection_per_context: u16,
-    /// Ring of an injection FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a descriptor.
+    /// Ring of an injection FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a descriptor. Beside it
+    /// goes a staging area of eight times its size, for what is copied when it is sent.
     pub injection_ring: usize,
+    /// First remote-get injection FIFO; each context has one, for the gets of others from it.
+    pub remote_get_first: u16,
+    /// Ring of a remote-get FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a get under way.
+    pub remote_get_ring: usize,
+    /// Byte counters of each context, at least 1: most gets, rendezvous receives and fences that it has
+    /// under way at once; more wait.
+    pub counters: u16,
+    /// First base slot of the memory regions.
+    pub slot_first: u16,
+    /// Base slots of each process: most memory regions that it has at once.
+    pub slots_per_process: u16,
     /// First reception FIFO; each context has one.
     pub reception_first: u16,
     /// Ring of a reception FIFO in bytes: a power of two, 4 KiB to 1 MiB.
@@ -39,12 +54,19 @@ pub struct Resources {
 }
 
 impl Default for Resources {
-    /// Everything from number 0 on, one injection FIFO a context, rings of 64 KiB, owner 0.
+    /// Injection, reception FIFOs and wake groups from number 0 on, remote-get FIFOs and base slots from
+    /// 16 on; one injection FIFO and 256 counters a context, 4 base slots a process, rings of 64 KiB,
+    /// owner 0.
     fn default() -> Self {
         Self {
             injection_first: 0,
             injection_per_context: 1,
             injection_ring: 64 << 10,
+            remote_get_first: 16,
+            remote_get_ring: 64 << 10,
+            counters: 256,
+            slot_first: 16,
+            slots_per_process: 4,
             reception_first: 0,
             reception_ring: 64 << 10,
             wake_first: 0,
@@ -68,13 +90,22 @@ pub struct ClientConfig {
     pub contexts: u8,
     /// The share of every node.
     pub resources: Resources,
+    /// Most bytes of data that a send carries itself (eager); above, the destination fetches them
+    /// (rendezvous). 0: always rendezvous, but for no data at all.
+    pub eager_limit: usize,
+    /// When contexts acknowledge what they have received.
+    pub ack: AckConfig,
 }
+
+/// The default of [`ClientConfig::eager_limit`], bytes.
+pub const DEFAULT_EAGER_LIMIT: usize = 4096;
 
 /// A client in one task.
 pub struct Client<P: Platform> {
     platform: P,
     plan: Arc<Plan>,
     created: Mutex<Vec<bool>>,
+    slots: Arc<SlotShare>,
 }
 
 /// What every context of a client knows about it.
@@ -119,6 +150,11 @@ impl Plan {
         first..first + each
     }
 
+    /// Remote-get FIFO of (process, context), on every node.
+    pub fn remote_get_fifo(&self, process: u8, context: u8) -> u16 {
+        self.config.resources.remote_get_first + self.index(process, context)
+    }
+
     /// Wake group of (process, context), on every node.
     pub fn wake_group(&self, process: u8, context: u8) -> u8 {
         // Checked when the client is created: less than the groups of a node.
@@ -147,8 +183,15 @@ impl Plan {
         if resources.injection_per_context == 0 {
             return refuse("injection_per_context", 0, "at least 1");
         }
+        if resources.counters == 0 {
+            return refuse("counters", 0, "at least 1");
+        }
+        if u32::try_from(self.config.eager_limit).is_err() {
+            return refuse("eager_limit", self.config.eager_limit, "at most 2^32 - 1");
+        }
         for (field, bytes) in [
             ("injection_ring", resources.injection_ring),
+            ("remote_get_ring", resources.remote_get_ring),
             ("reception_ring", resources.reception_ring),
         ] {
             if !bytes.is_power_of_two() || !(RING_ALIGN..=RING_MAX).contains(&bytes) {
@@ -161,38 +204,63 @@ impl Plan {
         // At most 256 processes of 255 contexts with 65535 FIFOs each: fits 64 bits, then compared.
         let processes = tasks.processes_on(self.location.node) as u32;
         let count = u64::from(processes) * u64::from(*contexts);
-        for (what, first, each, available) in [
+        let injection_fifos = u32::from(parameters.injection_fifos) * u32::from(parameters.groups);
+        let injection_end = u64::from(resources.injection_first)
+            + count * u64::from(resources.injection_per_context);
+        let remote_get_first = u64::from(resources.remote_get_first);
+        for (what, first, needed, available) in [
             (
                 "injection FIFOs",
-                u64::from(resources.injection_first),
-                u64::from(resources.injection_per_context),
-                u32::from(parameters.injection_fifos) * u32::from(parameters.groups),
+                resources.injection_first,
+                count * u64::from(resources.injection_per_context),
+                injection_fifos,
             ),
             (
                 "reception FIFOs",
-                u64::from(resources.reception_first),
-                1,
+                resources.reception_first,
+                count,
                 u32::from(parameters.reception_fifos) * u32::from(parameters.groups),
             ),
             (
+                "remote-get FIFOs",
+                resources.remote_get_first,
+                count,
+                injection_fifos,
+            ),
+            (
                 "wake groups",
-                u64::from(resources.wake_first),
-                1,
+                u16::from(resources.wake_first),
+                count,
                 WAKE_GROUPS,
             ),
+            (
+                "base slots",
+                resources.slot_first,
+                u64::from(processes) * u64::from(resources.slots_per_process),
+                u32::from(parameters.slots) * u32::from(parameters.groups),
+            ),
         ] {
-            let end = first + count * each;
+            let end = u64::from(first) + needed;
             if end > u64::from(available) {
                 return Err(Error::Resources {
                     client: name.clone(),
                     what,
-                    first: first as u32,
+                    first: u32::from(first),
                     end: u32::try_from(end).unwrap_or(u32::MAX),
                     processes,
                     contexts: u32::from(*contexts),
                     available,
                 });
             }
+        }
+        if remote_get_first < injection_end
+            && u64::from(resources.injection_first) < remote_get_first + count
+        {
+            return refuse(
+                "remote_get_first",
+                usize::from(resources.remote_get_first),
+                "FIFOs that are none of the client's injection FIFOs",
+            );
         }
         Ok(())
     }
@@ -210,10 +278,14 @@ impl<P: Platform> Client<P> {
         let node = registers::node(platform)?;
         plan.check(node.parameters())?;
         let created = vec![false; usize::from(plan.config.contexts)];
+        let resources = &plan.config.resources;
+        let slots = resources.slots_per_process;
+        let first = resources.slot_first + u16::from(location.process) * slots;
         Ok(Self {
             platform: platform.clone(),
             plan: Arc::new(plan),
             created: Mutex::new(created),
+            slots: Arc::new(SlotShare::new(first, slots)),
         })
     }
 
@@ -263,6 +335,7 @@ impl<P: Platform> Client<P> {
         let info = ContextInfo {
             endpoint,
             injection_fifos: self.plan.injection_fifos(process, offset),
+            remote_get_fifo: self.plan.remote_get_fifo(process, offset),
             reception_fifo: self.plan.reception_fifo(process, offset),
             wake_group: self.plan.wake_group(process, offset),
         };
@@ -271,6 +344,28 @@ impl<P: Platform> Client<P> {
             short(&self.created)[usize::from(offset)] = false;
         }
         context
+    }
+
+    /// Makes `range` a memory region that peers reach by rput and rget, behind a base slot of its own
+    /// from the process's share.
+    ///
+    /// # Errors
+    /// [`Error::EmptyRegion`], [`Error::RegionSlots`] when all slots are in use, [`Error::SetUp`].
+    pub fn create_region(
+        &self,
+        range: &BufferRange<P::Buffer>,
+        rights: RegionRights,
+    ) -> Result<MemoryRegion<P>, Error> {
+        let owner = self.plan.config.resources.owner;
+        MemoryRegion::create(
+            &self.platform,
+            self.name(),
+            self.task(),
+            owner,
+            &self.slots,
+            range,
+            rights,
+        )
     }
 
     /// The endpoint (task, context offset) of this client.

@@ -3,16 +3,23 @@
 use core::ops::Range;
 use std::collections::VecDeque;
 
+use crate::buffer::BufferRange;
 use crate::client::Plan;
-use crate::cost::Op;
+use crate::cookie::{CookieTable, Pending};
+use crate::cost::{COPY_CHUNK, Op};
 use crate::dispatch::{DispatchFn, DispatchTable};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::instruction::{Instruction, SendMessage};
+use crate::instruction::{
+    DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rput,
+    SendImmediate, SendMessage,
+};
 use crate::platform::{Platform, PlatformLock, WakeReason};
+use crate::region::RemoteRegion;
 use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, TryLockError, short};
 use crate::task::{TaskId, TaskMap};
+use crate::wire::{FIRST_SYSTEM, Headed, MAX_HEADER, System};
 
 /// A context. Clones are handles to the same context; all methods take `&self`.
 ///
@@ -38,6 +45,8 @@ pub struct ContextInfo {
     pub endpoint: Endpoint,
     /// Its injection FIFOs.
     pub injection_fifos: Range<u16>,
+    /// Its remote-get FIFO.
+    pub remote_get_fifo: u16,
     /// Its reception FIFO.
     pub reception_fifo: u16,
     /// Its wake group.
@@ -85,6 +94,8 @@ pub(crate) struct Shared<P: Platform> {
     queue_lock: P::Lock,
     queue: Mutex<Queue<P>>,
     pub dispatch: Mutex<DispatchTable<P>>,
+    /// Operations that wait for an acknowledgement.
+    pub cookies: Mutex<CookieTable<P>>,
     /// Only ever taken with `try_lock`: it is held across platform calls and callbacks.
     engine: Mutex<Engine<P>>,
     /// A callback is running.
@@ -93,6 +104,8 @@ pub(crate) struct Shared<P: Platform> {
     pub woken: AtomicBool,
     /// The last turn left something to do that no event will announce.
     pub unfinished: AtomicBool,
+    /// The last turn left nothing under way.
+    at_rest: AtomicBool,
 }
 
 struct Queue<P: Platform> {
@@ -119,10 +132,12 @@ impl<P: Platform> Context<P> {
                     destroyed: false,
                 }),
                 dispatch: Mutex::new(DispatchTable::new()),
+                cookies: Mutex::new(CookieTable::new()),
                 engine: Mutex::new(engine),
                 in_callback: AtomicBool::new(false),
                 woken: AtomicBool::new(true),
                 unfinished: AtomicBool::new(false),
+                at_rest: AtomicBool::new(true),
             }),
         })
     }
@@ -163,11 +178,13 @@ impl<P: Platform> Context<P> {
         self.shared.plan.endpoint(task, context)
     }
 
-    /// Sets the callback for messages with dispatch identifier `id`. Set it before such messages arrive.
+    /// Sets the callback for messages with dispatch identifier `id`, 0 to 223. Set it before such
+    /// messages arrive.
     ///
     /// # Errors
-    /// [`Error::DispatchInUse`].
+    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
     pub fn set_dispatch(&self, id: u8, callback: DispatchFn<P>) -> Result<(), Error> {
+        check_dispatch(id)?;
         if short(&self.shared.dispatch).set(id, callback) {
             Ok(())
         } else {
@@ -178,12 +195,11 @@ impl<P: Platform> Context<P> {
     /// Puts an instruction on the work queue, checks it, and returns; `advance` carries it out.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`], [`Error::ForeignEndpoint`], [`Error::MessageLength`],
-    /// [`Error::Unsupported`], [`Error::Destroyed`].
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`],
+    /// [`Error::MessageLength`], [`Error::PacketLength`], [`Error::SystemDispatch`],
+    /// [`Error::Destroyed`].
     pub fn post(&self, instruction: Instruction<P>) -> Result<(), Error> {
-        if let Instruction::Send(send) = &instruction {
-            self.check_send(send)?;
-        }
+        self.check(&instruction)?;
         self.shared.platform.charge(Op::Post, 1);
         let asleep = self.with_queue(|queue| {
             if queue.destroyed {
@@ -206,25 +222,199 @@ impl<P: Platform> Context<P> {
         self.post(Instruction::Send(message))
     }
 
-    fn check_send(&self, send: &SendMessage<P>) -> Result<(), Error> {
-        if send.destination.client != self.shared.info.endpoint.client {
+    /// Copies header and data of a short message and posts it.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
+        check_dispatch(message.dispatch)?;
+        let bytes = message.header.len() + message.data.len();
+        let limit = if message.header.is_empty() {
+            SendImmediate::MAX
+        } else {
+            SendImmediate::MAX_HEADED
+        };
+        if bytes > limit {
+            return Err(Error::PacketLength {
+                what: "immediate message",
+                bytes,
+                limit,
+            });
+        }
+        self.shared
+            .platform
+            .charge(Op::CopyChunk, bytes.div_ceil(COPY_CHUNK) as u64);
+        let (dispatch, payload) = if message.header.is_empty() {
+            (message.dispatch, message.data.to_vec())
+        } else {
+            // Both lengths are below 512.
+            let fields = Headed {
+                cookie: 0,
+                length: message.data.len() as u32,
+                header_length: message.header.len() as u16,
+                dispatch: message.dispatch,
+            };
+            let mut payload = fields.encode();
+            payload.extend_from_slice(message.header);
+            payload.extend_from_slice(message.data);
+            (System::Headed as u8, payload)
+        };
+        self.post(Instruction::SendImmediate(ImmediateMessage {
+            destination: message.destination,
+            dispatch,
+            comm: message.comm,
+            tag: message.tag,
+            payload,
+        }))
+    }
+
+    /// Posts a put.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn put(&self, put: Put<P>) -> Result<(), Error> {
+        self.post(Instruction::Put(put))
+    }
+
+    /// Posts a get. Gets of one context from one endpoint are served in the order posted.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn get(&self, get: Get<P>) -> Result<(), Error> {
+        self.post(Instruction::Get(get))
+    }
+
+    /// Posts a put into a memory region.
+    ///
+    /// # Errors
+    /// [`Error::RegionTask`], [`Error::RegionRights`], [`Error::RegionBounds`]; as [`Context::post`].
+    pub fn rput(&self, rput: Rput<P>) -> Result<(), Error> {
+        let remote = check_region(
+            &rput.region,
+            rput.destination,
+            (rput.region.rights.put, "puts"),
+            rput.offset,
+            rput.data.len(),
+        )?;
+        self.put(Put {
+            destination: rput.destination,
+            data: rput.data,
+            remote,
+            local_done: rput.local_done,
+            remote_done: rput.remote_done,
+        })
+    }
+
+    /// Posts a get from a memory region.
+    ///
+    /// # Errors
+    /// As [`Context::rput`].
+    pub fn rget(&self, rget: Rget<P>) -> Result<(), Error> {
+        let remote = check_region(
+            &rget.region,
+            rget.source,
+            (rget.region.rights.get, "gets"),
+            rget.offset,
+            rget.into.len(),
+        )?;
+        self.get(Get {
+            source: rget.source,
+            remote,
+            into: rget.into,
+            done: rget.done,
+        })
+    }
+
+    /// Posts a fence.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn fence(&self, fence: Fence<P>) -> Result<(), Error> {
+        self.post(Instruction::Fence(fence))
+    }
+
+    /// Posts a fence of every endpoint of the client; `done` is called when all have completed. All of
+    /// them have to advance. It keeps a fixed number of fences under way.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn fence_all(&self, done: Option<DoneFn<P>>) -> Result<(), Error> {
+        self.post(Instruction::FenceAll(done))
+    }
+
+    /// Remembers an operation that `peer` will acknowledge, and gives the cookie by which it does so:
+    /// never 0. `done` is called when the acknowledgement comes.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`].
+    pub fn expect_ack(&self, peer: Endpoint, done: DoneFn<P>) -> Result<u32, Error> {
+        self.check_endpoint(peer)?;
+        Ok(short(&self.shared.cookies).insert(Pending {
+            peer,
+            data: BufferRange::empty(),
+            local_done: None,
+            remote_done: Some(done),
+        }))
+    }
+
+    /// Forgets an operation that will not be acknowledged, and gives its callback back.
+    pub fn forget_ack(&self, cookie: u32) -> Option<DoneFn<P>> {
+        short(&self.shared.cookies).remove(cookie)?.remote_done
+    }
+
+    /// Acknowledges `cookie` to `peer`, when the acknowledgement dispatcher thinks fit.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn acknowledge(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
+        self.post(Instruction::Acknowledge { peer, cookie })
+    }
+
+    /// Whether the context has nothing left to do: no work posted, nothing under way, waiting or owed to
+    /// anybody. Only then may a thread stop advancing it without holding others up.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.shared.at_rest.load(Ordering::Acquire) && self.with_queue(|q| q.work.is_empty())
+    }
+
+    fn check(&self, instruction: &Instruction<P>) -> Result<(), Error> {
+        match instruction {
+            Instruction::Send(send) => {
+                self.check_endpoint(send.destination)?;
+                check_dispatch(send.dispatch)?;
+                check_length(send.data.len())?;
+                if send.header.len() > MAX_HEADER {
+                    return Err(Error::PacketLength {
+                        what: "header",
+                        bytes: send.header.len(),
+                        limit: MAX_HEADER,
+                    });
+                }
+                Ok(())
+            }
+            Instruction::SendImmediate(message) => self.check_endpoint(message.destination),
+            Instruction::Put(put) => {
+                self.check_endpoint(put.destination)?;
+                check_length(put.data.len())
+            }
+            Instruction::Get(get) => {
+                self.check_endpoint(get.source)?;
+                check_length(get.into.len())
+            }
+            Instruction::Fence(fence) => self.check_endpoint(fence.destination),
+            Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer),
+            Instruction::FenceAll(_) | Instruction::Call(_) => Ok(()),
+        }
+    }
+
+    fn check_endpoint(&self, endpoint: Endpoint) -> Result<(), Error> {
+        if endpoint.client != self.shared.info.endpoint.client {
             return Err(Error::ForeignEndpoint {
                 expected: self.shared.info.endpoint.client,
-                found: send.destination.client,
+                found: endpoint.client,
             });
         }
-        self.endpoint(send.destination.task, send.destination.context)?;
-        if send.remote_done.is_some() {
-            return Err(Error::Unsupported {
-                what: "a remote done callback with the eager protocol",
-            });
-        }
-        if u32::try_from(send.data.len()).is_err() {
-            return Err(Error::MessageLength {
-                bytes: send.data.len(),
-            });
-        }
-        Ok(())
+        self.endpoint(endpoint.task, endpoint.context).map(|_| ())
     }
 
     /// Starts new work, takes packets and completions, and runs callbacks; at most `turns` times (0 counts
@@ -248,6 +438,8 @@ impl<P: Platform> Context<P> {
             }
             let left = result.is_err() || engine.unfinished();
             self.shared.unfinished.store(left, Ordering::Release);
+            let at_rest = result.is_ok() && engine.left(self).is_none();
+            self.shared.at_rest.store(at_rest, Ordering::Release);
             result
         };
         // Threads that wait on this context look again at what callbacks may have changed.
@@ -349,6 +541,7 @@ impl<P: Platform> Context<P> {
                 waiting: 0,
                 in_flight: 0,
                 arriving: 0,
+                operations: 0,
             })
         }
     }
@@ -382,6 +575,56 @@ impl<P: Platform> Context<P> {
         }
         Ok(engine)
     }
+}
+
+/// Refuses dispatch identifiers of the driver.
+fn check_dispatch(id: u8) -> Result<(), Error> {
+    if id >= FIRST_SYSTEM {
+        return Err(Error::SystemDispatch { id });
+    }
+    Ok(())
+}
+
+/// Refuses transfers longer than a descriptor can say.
+fn check_length(bytes: usize) -> Result<(), Error> {
+    u32::try_from(bytes)
+        .map(|_| ())
+        .map_err(|_| Error::MessageLength { bytes })
+}
+
+/// Checks a transfer of `bytes` bytes at `offset` of a region, and says where in memory that is.
+fn check_region(
+    region: &RemoteRegion,
+    endpoint: Endpoint,
+    (allowed, what): (bool, &'static str),
+    offset: u64,
+    bytes: usize,
+) -> Result<RemoteAddress, Error> {
+    if region.task != endpoint.task {
+        return Err(Error::RegionTask {
+            expected: endpoint.task,
+            found: region.task,
+        });
+    }
+    if !allowed {
+        return Err(Error::RegionRights {
+            task: region.task,
+            what,
+        });
+    }
+    let bytes = bytes as u64;
+    if offset.checked_add(bytes).is_none_or(|end| end > region.len) {
+        return Err(Error::RegionBounds {
+            task: region.task,
+            offset,
+            bytes,
+            len: region.len,
+        });
+    }
+    Ok(RemoteAddress {
+        slot: region.slot,
+        offset,
+    })
 }
 
 /// Advances several contexts, each at most `turns` times.

@@ -4,6 +4,9 @@ use core::num::NonZeroU32;
 
 use serde::Deserialize;
 
+/// Bytes that one [`Op::CopyChunk`] stands for.
+pub(crate) const COPY_CHUNK: usize = 32;
+
 /// An operation of the driver that takes processor time. [`Platform::charge`](crate::Platform::charge)
 /// is called with it; [`CostTable`] says what it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,11 +37,17 @@ pub enum Op {
     Allocate,
     /// One lock taken or given back.
     Lock,
+    /// One byte counter set or looked at.
+    Counter,
+    /// One system message built or taken apart.
+    Control,
+    /// One message handed to the acknowledgement dispatcher, or one iteration of it with messages owed.
+    Acknowledge,
 }
 
 impl Op {
     /// Every operation, in declaration order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Post,
         Self::Advance,
         Self::Start,
@@ -52,6 +61,9 @@ impl Op {
         Self::Enqueue,
         Self::Allocate,
         Self::Lock,
+        Self::Counter,
+        Self::Control,
+        Self::Acknowledge,
     ];
 }
 
@@ -72,6 +84,9 @@ pub struct CostTable {
     enqueue: NonZeroU32,
     allocate: NonZeroU32,
     lock: NonZeroU32,
+    counter: NonZeroU32,
+    control: NonZeroU32,
+    acknowledge: NonZeroU32,
 }
 
 /// A cost table that cannot be used; the message names line, column and field.
@@ -117,6 +132,9 @@ impl CostTable {
             Op::Enqueue => self.enqueue,
             Op::Allocate => self.allocate,
             Op::Lock => self.lock,
+            Op::Counter => self.counter,
+            Op::Control => self.control,
+            Op::Acknowledge => self.acknowledge,
         };
         u64::from(entry.get())
     }

@@ -17,9 +17,11 @@ pub struct Arrival<'a> {
     pub comm: u8,
     /// Tag given by the sender.
     pub tag: u32,
-    /// Bytes of the whole message.
+    /// The header given by the sender: to be used during the callback only.
+    pub header: &'a [u8],
+    /// Bytes of the data.
     pub length: usize,
-    /// The whole message, when it came in one packet: to be used during the callback only.
+    /// All of the data, when it came in one packet: to be used during the callback only.
     pub immediate: Option<&'a [u8]>,
 }
 
@@ -27,7 +29,7 @@ pub struct Arrival<'a> {
 pub enum Receive<P: Platform> {
     /// Nothing more: the callback has used the immediate data, or does not want the message.
     Consumed,
-    /// Asynchronous receive: the message is stored at the start of `into`, then `done` is called. A
+    /// Asynchronous receive: the data is stored at the start of `into`, then `done` is called. A
     /// message longer than `into` is taken off the network and dropped, nothing is stored, and `done`
     /// gets [`Error::MessageTooLong`](crate::Error::MessageTooLong).
     Into {

@@ -1,30 +1,39 @@
-//! What a context does in `advance`: its FIFOs, and the messages that are arriving.
+//! What a context does in `advance`: its FIFOs, the operations under way, and the messages that are
+//! arriving.
+
+mod arrive;
+mod fence;
+mod start;
 
 use std::collections::BTreeMap;
 
-use gyre_layout::{Coord, Descriptor, Kind, MAX_PAYLOAD_BYTES, Source, event};
+use gyre_layout::event;
 
+use crate::ack::AckDispatcher;
 use crate::buffer::BufferRange;
 use crate::client::Plan;
 use crate::context::{Context, ContextInfo, Progress};
 use crate::cost::Op;
-use crate::dispatch::{Arrival, Receive};
+use crate::counter::CounterBlock;
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::Error;
-use crate::injection::{Completed, InjectionFifo, Outgoing};
-use crate::instruction::{DoneFn, Instruction, SendMessage};
+use crate::gets::{Gets, Landed, Purpose};
+use crate::injection::{Completed, Finish, InjectionFifo};
+use crate::instruction::DoneFn;
 use crate::platform::Platform;
-use crate::reception::{Packet, ReceptionFifo};
+use crate::reception::ReceptionFifo;
 use crate::registers;
+use crate::remote_get::RemoteGetFifo;
 use crate::sync::{Ordering, short};
-use crate::task::{TaskId, TaskLocation};
+use crate::task::TaskLocation;
+use crate::wire::{GetFailed, System};
+
+use fence::Fences;
 
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
 /// starves.
 const PATIENCE: u32 = 8;
-/// Bytes that one [`Op::CopyChunk`] stands for.
-const COPY_CHUNK: usize = 32;
 
 /// Who sends: messages of one origin arrive one after the other.
 type Origin = (TaskLocation, u8);
@@ -34,6 +43,8 @@ struct Assembly<P: Platform> {
     length: usize,
     received: usize,
     target: Target<P>,
+    /// To be acknowledged when the message has arrived.
+    cookie: Option<(Endpoint, u32)>,
 }
 
 /// Where a message goes.
@@ -50,12 +61,24 @@ enum Target<P: Platform> {
     },
 }
 
+/// A headed message whose data comes in the next message of its origin.
+struct Announced<P: Platform> {
+    length: usize,
+    target: Target<P>,
+    cookie: Option<(Endpoint, u32)>,
+}
+
 /// The part of a context that one thread at a time works on.
 pub(crate) struct Engine<P: Platform> {
     injection: Vec<InjectionFifo<P>>,
+    remote_get: RemoteGetFifo<P>,
     reception: ReceptionFifo<P>,
     arriving: BTreeMap<Origin, Assembly<P>>,
-    /// Events of this context's FIFOs in the wake cause.
+    announced: BTreeMap<Origin, Announced<P>>,
+    gets: Gets<P>,
+    acks: AckDispatcher,
+    fences: Fences<P>,
+    /// Events of this context's FIFOs and of counters in the wake cause.
     events: u64,
     /// Completions have not been looked at since the wake cause was cleared.
     completions_unseen: bool,
@@ -66,12 +89,23 @@ pub(crate) struct Engine<P: Platform> {
     next_message: u32,
 }
 
+/// What a context has not finished: the numbers of [`Error::WorkLeft`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
+    waiting: usize,
+    in_flight: usize,
+    arriving: usize,
+    operations: usize,
+}
+
 impl<P: Platform> Engine<P> {
-    /// Sets up the FIFOs and the wake group of a context.
+    /// Sets up the FIFOs, the counters and the wake group of a context.
     pub fn open(platform: &P, plan: &Plan, info: &ContextInfo) -> Result<Self, Error> {
         let resources = &plan.config.resources;
+        let acks = AckDispatcher::new(plan.config.ack.clone())?;
         let mut node = registers::node(platform)?;
-        let mut events = event::reception(u32::from(info.reception_fifo));
+        let counters = CounterBlock::open(platform, resources.counters)?;
+        let mut events = event::reception(u32::from(info.reception_fifo)) | event::COUNTER;
         let mut injection = Vec::new();
         for id in info.injection_fifos.clone() {
             events |= event::injection(u32::from(id));
@@ -83,6 +117,13 @@ impl<P: Platform> Engine<P> {
                 resources.owner,
             )?);
         }
+        let remote_get = RemoteGetFifo::open(
+            platform,
+            &mut node,
+            info.remote_get_fifo,
+            resources.remote_get_ring,
+            resources.owner,
+        )?;
         let reception = ReceptionFifo::open(
             platform,
             &mut node,
@@ -94,8 +135,13 @@ impl<P: Platform> Engine<P> {
         registers::write(platform, registers::wake_mask(info.wake_group), mask)?;
         Ok(Self {
             injection,
+            remote_get,
             reception,
             arriving: BTreeMap::new(),
+            announced: BTreeMap::new(),
+            gets: Gets::new(counters),
+            acks,
+            fences: Fences::new(),
             events,
             completions_unseen: false,
             since_poll: 0,
@@ -115,15 +161,20 @@ impl<P: Platform> Engine<P> {
         }
         let mut progress = Progress::default();
         self.run_completions(context, completed, &mut progress)?;
-        let waiting: usize = self.injection.iter().map(InjectionFifo::waiting).sum();
-        let in_flight: usize = self.injection.iter().map(InjectionFifo::in_flight).sum();
-        let arriving = self.arriving.len();
-        if posted + waiting + in_flight + arriving > 0 {
+        let left = self.left(context);
+        if posted > 0 || left.is_some() {
+            let left = left.unwrap_or(Left {
+                waiting: 0,
+                in_flight: 0,
+                arriving: 0,
+                operations: 0,
+            });
             return Err(Error::WorkLeft {
                 posted,
-                waiting,
-                in_flight,
-                arriving,
+                waiting: left.waiting,
+                in_flight: left.in_flight,
+                arriving: left.arriving,
+                operations: left.operations,
             });
         }
         let mut node = registers::node(platform)?;
@@ -135,12 +186,29 @@ impl<P: Platform> Engine<P> {
         for fifo in &mut self.injection {
             fifo.close(&mut node)?;
         }
+        self.remote_get.close(&mut node)?;
+        self.gets.close();
         self.reception.close(&mut node)
+    }
+
+    /// What has not finished; `None` when nothing is left.
+    pub fn left(&self, context: &Context<P>) -> Option<Left> {
+        let left = Left {
+            waiting: self.injection.iter().map(InjectionFifo::waiting).sum(),
+            in_flight: self.injection.iter().map(InjectionFifo::in_flight).sum(),
+            arriving: self.arriving.len() + self.announced.len(),
+            operations: self.gets.len()
+                + self.fences.len()
+                + self.acks.owed()
+                + short(&context.shared().cookies).len(),
+        };
+        let nothing = left.waiting + left.in_flight + left.arriving + left.operations == 0;
+        (!nothing).then_some(left)
     }
 
     /// Whether there is something to do that no wake-up will announce.
     pub fn unfinished(&self) -> bool {
-        self.completions_unseen
+        self.completions_unseen || !self.acks.is_empty()
     }
 
     /// One turn: new work first, then packets and completions when they are due.
@@ -156,16 +224,20 @@ impl<P: Platform> Engine<P> {
             || progress.is_idle()
             || self.since_poll >= PATIENCE
             || self.injection.iter().any(InjectionFifo::blocked);
-        if !due {
+        if due {
+            let polled = self.poll(context, woken, progress);
+            if polled.is_err() {
+                // What the failed poll has not seen must be looked at again.
+                context.shared().woken.store(true, Ordering::Release);
+            }
+            polled?;
+        } else {
             self.since_poll += 1;
+        }
+        self.acknowledge(context)?;
+        if !due && self.injection.iter().all(|fifo| fifo.waiting() == 0) {
             return Ok(());
         }
-        let polled = self.poll(context, woken, progress);
-        if polled.is_err() {
-            // What the failed poll has not seen must be looked at again.
-            context.shared().woken.store(true, Ordering::Release);
-        }
-        polled?;
         // What callbacks have posted starts now, not a turn later.
         self.start_work(context, progress)
     }
@@ -178,13 +250,14 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Error> {
         let platform = context.platform();
         if woken {
-            // Cleared before the FIFOs are read: what comes later sets it again.
+            // Cleared before FIFOs and counters are read: what comes later sets it again.
             let cause = registers::wake_cause(context.query().wake_group);
             registers::write(platform, cause, self.events)?;
             self.completions_unseen = self.injection.iter().any(|f| f.in_flight() > 0);
         }
         self.since_poll = 0;
         let packets = self.receive(context, progress)?;
+        let landed = self.poll_gets(context, progress)?;
 
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;
@@ -204,7 +277,7 @@ impl<P: Platform> Engine<P> {
                 }
             }
         }
-        if woken && packets == 0 && retired == 0 && outcome.is_ok() {
+        if woken && packets == 0 && landed == 0 && retired == 0 && outcome.is_ok() {
             outcome = self.check_errors(context, &mut completed);
         }
         progress.completed += completed.len();
@@ -231,64 +304,79 @@ impl<P: Platform> Engine<P> {
                 fifo.check_halt(platform, completed)?;
             }
         }
-        self.reception.check_halt(platform)
+        let refused = self.check_remote_gets(context);
+        self.reception.check_halt(platform).and(refused)
     }
 
-    /// Carries out what has been posted, and starts as many sends as there is room for.
-    fn start_work(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<(), Error> {
-        let platform = context.platform();
-        for instruction in context.take_work() {
-            platform.charge(Op::Start, 1);
-            progress.instructions += 1;
-            match instruction {
-                Instruction::Send(send) => self.enqueue(context, send)?,
-                Instruction::Call(function) => {
-                    progress.callbacks += 1;
-                    callback(context, || function(context));
-                }
-            }
-        }
-        let mut completed = Vec::new();
-        for fifo in &mut self.injection {
-            if fifo.waiting() > 0 {
-                progress.started += fifo.start(platform, &mut completed)?;
-            }
-        }
-        self.run_completions(context, completed, progress)
-    }
-
-    fn enqueue(&mut self, context: &Context<P>, send: SendMessage<P>) -> Result<(), Error> {
+    /// Looks whether somebody's get was refused here, and tells the requester.
+    fn check_remote_gets(&mut self, context: &Context<P>) -> Result<(), Error> {
+        let Some(refused) = self.remote_get.check_halt(context.platform())? else {
+            return Ok(());
+        };
         let plan = &context.shared().plan;
-        let to = plan.config.tasks.location(send.destination.task)?;
-        let length = u32::try_from(send.data.len()).map_err(|_| Error::MessageLength {
-            bytes: send.data.len(),
-        })?;
-        let message = send.message_id.unwrap_or_else(|| {
-            self.next_message = self.next_message.wrapping_add(1);
-            (context.task().0 << 16) | (self.next_message & 0xffff)
-        });
-        let source = Source {
-            slot: 0,
-            offset: 0,
-            length,
-        };
-        let envelope = Envelope {
-            dispatch: send.dispatch,
-            process: plan.location.process,
-            context: context.query().endpoint.context,
-            comm: send.comm,
-        };
-        let target = plan.reception_fifo(to.process, send.destination.context);
-        let descriptor = Descriptor::memory_fifo(to.node, source, target)
-            .with_software(envelope.pack(), send.tag)
-            .with_message_id(message);
-        let lane = lane(to.node, self.injection.len());
-        self.injection[lane].enqueue(Outgoing {
-            descriptor,
-            data: send.data,
-            local_done: send.local_done,
-        });
-        Ok(())
+        let reason = refused.reason.map_or_else(|code| code, u8::from);
+        if let Some(descriptor) = refused.descriptor {
+            // A requester's software words are its own envelope and the number of its get.
+            let envelope = Envelope::unpack(descriptor.sw0);
+            let from = TaskLocation {
+                node: descriptor.requester,
+                process: envelope.process,
+            };
+            let requester = plan.config.tasks.task_at(from);
+            if let Some(task) = requester.filter(|_| envelope.context < plan.config.contexts) {
+                let peer = plan.endpoint(task, envelope.context)?;
+                let message = GetFailed {
+                    get: descriptor.sw1,
+                    reason,
+                };
+                self.send_control(context, peer, System::GetFailed, message.encode())?;
+            }
+        }
+        Err(Error::RemoteDescriptor {
+            fifo: self.remote_get.id(),
+            reason: refused.reason,
+        })
+    }
+
+    /// Ends the gets whose data has arrived.
+    fn poll_gets(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<usize, Error> {
+        let mut landed = Vec::new();
+        let polled = self.gets.poll(context.platform(), &mut landed);
+        let count = landed.len();
+        let mut result = polled;
+        for get in landed {
+            let ended = self.end_get(context, get, progress);
+            result = result.and(ended);
+        }
+        result.map(|()| count)
+    }
+
+    /// A get has landed or failed: what it was for goes on.
+    fn end_get(
+        &mut self,
+        context: &Context<P>,
+        get: Landed<P>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        progress.completed += 1;
+        match get.purpose {
+            Purpose::User(done) => deliver(context, done, get.result, progress),
+            Purpose::Receive { done, cookie } => {
+                let delivered = deliver(context, done, get.result, progress);
+                self.owe(context, get.peer, cookie);
+                delivered
+            }
+            Purpose::PutSync { cookie } => {
+                self.owe(context, get.peer, cookie);
+                get.result
+            }
+            Purpose::PeerFence { cookie } => {
+                self.answer_fence(context, get.peer, cookie, get.result)
+            }
+            Purpose::OwnFence { cookie } => {
+                self.own_gets_landed(context, cookie, get.result, progress)
+            }
+        }
     }
 
     /// Calls the done callbacks; an error that has none is returned.
@@ -300,227 +388,59 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Error> {
         let mut result = Ok(());
         for entry in completed {
-            match (entry.local_done, entry.result) {
-                (Some(done), outcome) => {
-                    progress.callbacks += 1;
-                    callback(context, || done(context, outcome));
+            let ended = match (entry.finish, entry.result) {
+                (Finish::Control | Finish::Get { .. }, Ok(())) => Ok(()),
+                (Finish::Control, Err(error)) => Err(error),
+                (Finish::Get { number }, Err(error)) => {
+                    match self.gets.fail(number as u32, None, error.clone()) {
+                        Some(get) => self.end_get(context, get, progress),
+                        None => Err(error),
+                    }
                 }
-                (None, Err(error)) => result = result.and(Err(error)),
-                (None, Ok(())) => {}
-            }
+                (Finish::Send { local_done, .. }, Ok(())) => {
+                    deliver(context, local_done, Ok(()), progress)
+                }
+                (
+                    Finish::Send {
+                        local_done,
+                        cookie,
+                        answered,
+                    },
+                    Err(error),
+                ) => self.fail_send(context, local_done, cookie, answered, error, progress),
+            };
+            result = result.and(ended);
         }
         result
     }
 
-    /// Takes all packets that are there.
-    fn receive(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<usize, Error> {
-        let platform = context.platform();
-        self.reception.poll(platform)?;
-        let before = progress.packets;
-        let mut result = Ok(());
-        loop {
-            match self.reception.next(platform) {
-                Ok(Some(packet)) => {
-                    progress.packets += 1;
-                    platform.charge(Op::Packet, 1);
-                    let handled = self.handle(context, &packet, progress);
-                    result = result.and(handled);
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    result = result.and(Err(error));
-                    break;
-                }
-            }
-        }
-        self.reception.give_back(platform)?;
-        result.map(|()| progress.packets - before)
-    }
-
-    /// Handles one packet.
-    fn handle(
+    /// A send or put was refused: its callbacks get the error, which is returned if there are none.
+    fn fail_send(
         &mut self,
         context: &Context<P>,
-        packet: &Packet,
+        local_done: Option<DoneFn<P>>,
+        cookie: Option<u32>,
+        answered: bool,
+        error: Error,
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        let header = &packet.header;
-        let envelope = Envelope::unpack(header.sw0);
-        let from = TaskLocation {
-            node: header.src,
-            process: envelope.process,
-        };
-        let plan = &context.shared().plan;
-        let task = plan
-            .config
-            .tasks
-            .task_at(from)
-            .filter(|_| envelope.context < plan.config.contexts)
-            .ok_or(Error::UnknownOrigin {
-                node: header.src,
-                process: envelope.process,
-            })?;
-        let order = |field, value: u64, expected: u64| Error::PacketOrder {
-            origin: task,
-            field,
-            value,
-            expected,
-        };
-        if header.kind != Kind::MemFifo {
-            return Err(order(
-                "kind",
-                u64::from(u8::from(header.kind)),
-                u64::from(u8::from(Kind::MemFifo)),
-            ));
-        }
-        let origin = (from, envelope.context);
-        if header.first {
-            let cut = self.arriving.remove(&origin);
-            let (target, known) = self.begin(context, packet, task, envelope, progress);
-            let assembly = Assembly {
-                length: header.aux as usize,
-                received: 0,
-                target,
-            };
-            let continued =
-                self.continue_message(context, packet, origin, task, assembly, progress);
-            let failed = match cut {
-                Some(cut) => fail(context, cut, order("first", 1, 0), progress),
-                None => Ok(()),
-            };
-            return known.and(continued).and(failed);
-        }
-        match self.arriving.remove(&origin) {
-            Some(assembly) => {
-                self.continue_message(context, packet, origin, task, assembly, progress)
+        let pending = cookie.and_then(|cookie| {
+            let mut cookies = short(&context.shared().cookies);
+            if answered {
+                cookies.disarm(cookie)
+            } else {
+                cookies.remove(cookie)
             }
-            None => Err(order("first", 0, 1)),
+        });
+        let remote_done = pending.and_then(|pending| pending.remote_done);
+        if local_done.is_none() && remote_done.is_none() {
+            return Err(error);
         }
+        for done in [local_done, remote_done].into_iter().flatten() {
+            deliver(context, Some(done), Err(error.clone()), progress)?;
+        }
+        Ok(())
     }
-
-    /// First packet of a message: asks its dispatch callback where it goes. A message without callback
-    /// goes nowhere, and the error says so once.
-    fn begin(
-        &mut self,
-        context: &Context<P>,
-        packet: &Packet,
-        task: TaskId,
-        envelope: Envelope,
-        progress: &mut Progress,
-    ) -> (Target<P>, Result<(), Error>) {
-        let header = &packet.header;
-        let length = header.aux as usize;
-        let Some(mut dispatch) = short(&context.shared().dispatch).take(envelope.dispatch) else {
-            let error = Error::UnknownDispatch {
-                id: envelope.dispatch,
-                origin: task,
-                length,
-            };
-            return (Target::Nowhere, Err(error));
-        };
-        let arrival = Arrival {
-            origin: Endpoint {
-                client: context.query().endpoint.client,
-                context: envelope.context,
-                task,
-            },
-            comm: envelope.comm,
-            tag: header.sw1,
-            length,
-            immediate: (packet.payload().len() == length).then(|| packet.payload()),
-        };
-        progress.callbacks += 1;
-        let receive = callback(context, || dispatch(context, &arrival));
-        short(&context.shared().dispatch).put_back(envelope.dispatch, dispatch);
-        let target = match receive {
-            Receive::Consumed => Target::Nowhere,
-            Receive::Into { into, done } if into.len() < length => Target::TooLong {
-                receive: into.len(),
-                done,
-            },
-            Receive::Into { into, done } => Target::Buffer { into, done },
-        };
-        (target, Ok(()))
-    }
-
-    /// Adds a packet to its message, and ends the message with its last byte.
-    fn continue_message(
-        &mut self,
-        context: &Context<P>,
-        packet: &Packet,
-        origin: Origin,
-        task: TaskId,
-        mut assembly: Assembly<P>,
-        progress: &mut Progress,
-    ) -> Result<(), Error> {
-        let header = &packet.header;
-        let bytes = packet.payload().len();
-        // Packets of a message are full but for the last, and come in order.
-        let expected_bytes = (assembly.length - assembly.received).min(MAX_PAYLOAD_BYTES);
-        let ends = assembly.received + expected_bytes == assembly.length;
-        for (field, value, expected) in [
-            ("offset", u64::from(header.offset), assembly.received as u64),
-            ("length", u64::from(header.aux), assembly.length as u64),
-            ("len", bytes as u64, expected_bytes as u64),
-            ("last", u64::from(header.last), u64::from(ends)),
-        ] {
-            if value != expected {
-                let error = Error::PacketOrder {
-                    origin: task,
-                    field,
-                    value,
-                    expected,
-                };
-                return fail(context, assembly, error, progress);
-            }
-        }
-        if let Target::Buffer { into, .. } = &assembly.target {
-            context
-                .platform()
-                .charge(Op::CopyChunk, bytes.div_ceil(COPY_CHUNK) as u64);
-            into.write(assembly.received, packet.payload())?;
-        }
-        assembly.received += bytes;
-        if !ends {
-            self.arriving.insert(origin, assembly);
-            return Ok(());
-        }
-        let (done, result) = match assembly.target {
-            Target::Nowhere => (None, Ok(())),
-            Target::Buffer { done, .. } => (done, Ok(())),
-            Target::TooLong { receive, done } => (
-                done,
-                Err(Error::MessageTooLong {
-                    message: assembly.length,
-                    receive,
-                }),
-            ),
-        };
-        deliver(context, done, result, progress)
-    }
-}
-
-/// Which of `lanes` injection FIFOs carries the messages to `node`: always the same, so that they stay in
-/// order, and spread over neighbours.
-fn lane(node: Coord, lanes: usize) -> usize {
-    let mixed = node.0.iter().fold(0_u32, |hash, &c| {
-        (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
-    });
-    (mixed >> 16) as usize % lanes
-}
-
-/// Ends a message with an error.
-fn fail<P: Platform>(
-    context: &Context<P>,
-    assembly: Assembly<P>,
-    error: Error,
-    progress: &mut Progress,
-) -> Result<(), Error> {
-    let done = match assembly.target {
-        Target::Nowhere => None,
-        Target::Buffer { done, .. } | Target::TooLong { done, .. } => done,
-    };
-    deliver(context, done, Err(error), progress)
 }
 
 /// Gives a result to its done callback; an error that has none is returned.

@@ -3,6 +3,7 @@
 use gyre_firmware::NodeError;
 use gyre_layout::{Coord, ErrorReason, LayoutError};
 
+use crate::ack::AckConfigError;
 use crate::platform::{AllocError, BusError, RangeError};
 use crate::task::TaskId;
 
@@ -24,6 +25,9 @@ pub enum Error {
     /// No DMA memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    /// An acknowledgement configuration that cannot be used.
+    #[error(transparent)]
+    Ack(#[from] AckConfigError),
     /// A range leaves its buffer.
     #[error(transparent)]
     Range(#[from] RangeError),
@@ -125,6 +129,125 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
     },
+    /// A header, or an immediate message, that does not fit into one packet.
+    #[error("{what} of {bytes} bytes, expected at most {limit}")]
+    PacketLength {
+        /// What it is.
+        what: &'static str,
+        /// Its bytes.
+        bytes: usize,
+        /// Most it may have.
+        limit: usize,
+    },
+    /// A dispatch identifier that belongs to the driver.
+    #[error("dispatch identifier {id} belongs to the driver, expected 0 to 223")]
+    SystemDispatch {
+        /// The identifier.
+        id: u8,
+    },
+    /// A transfer that leaves the memory region.
+    #[error(
+        "bytes {offset}..{} leave a memory region of {len} bytes of {task}", .offset.saturating_add(*.bytes)
+    )]
+    RegionBounds {
+        /// Whose region.
+        task: TaskId,
+        /// First byte of the transfer.
+        offset: u64,
+        /// Its bytes.
+        bytes: u64,
+        /// Bytes of the region.
+        len: u64,
+    },
+    /// A transfer that the memory region does not allow.
+    #[error("the memory region of {task} does not allow {what}")]
+    RegionRights {
+        /// Whose region.
+        task: TaskId,
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// A memory region of another task than the endpoint's.
+    #[error("the memory region belongs to {found}, the endpoint to {expected}")]
+    RegionTask {
+        /// Task of the endpoint.
+        expected: TaskId,
+        /// Task of the region.
+        found: TaskId,
+    },
+    /// A memory region without any byte.
+    #[error("a memory region of 0 bytes, expected at least 1")]
+    EmptyRegion,
+    /// All base slots of the process are in use.
+    #[error("client `{client}`: all {slots} base slots of the process are in use")]
+    RegionSlots {
+        /// Name of the client.
+        client: String,
+        /// Slots of the process.
+        slots: usize,
+    },
+    /// Bytes that are no memory region.
+    #[error(
+        "encoded memory region: {field} is {value:#x}, expected 0 in the bits that have no meaning"
+    )]
+    RegionEncoding {
+        /// Field of the encoding.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// The counters of a context lie where no put can name them.
+    #[error("counters at bytes {offset}..{} of their slot, expected below 2^25: create contexts first", .offset + *.bytes as u64)]
+    CounterReach {
+        /// Byte offset in the slot.
+        offset: u64,
+        /// Bytes of the counters.
+        bytes: usize,
+    },
+    /// A system message that is none; it is dropped.
+    #[error("{message} from {origin}: {field} is {value}, expected {expected}")]
+    SystemMessage {
+        /// Who sent it.
+        origin: TaskId,
+        /// Which message.
+        message: &'static str,
+        /// Field of the message.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// An acknowledgement of something that waits for none: it came twice, or was never asked for.
+    #[error("acknowledgement {cookie} from {origin}: nothing waits for it")]
+    UnknownCookie {
+        /// Who sent it.
+        origin: TaskId,
+        /// The cookie.
+        cookie: u32,
+    },
+    /// The node of the peer refused what a get asked for.
+    #[error("the node of {peer} refused a get: {}", Reason(.reason))]
+    RemoteRefused {
+        /// The peer.
+        peer: TaskId,
+        /// Why, or the code if it has no meaning.
+        reason: Result<ErrorReason, u8>,
+    },
+    /// A descriptor that arrived by remote get was refused; its requester has been told if it is known.
+    #[error("remote-get FIFO {fifo} refused a descriptor: {}", Reason(.reason))]
+    RemoteDescriptor {
+        /// The FIFO.
+        fifo: u16,
+        /// Why, or the code if it has no meaning.
+        reason: Result<ErrorReason, u8>,
+    },
+    /// The peer could not find out whether everything before the fence has completed.
+    #[error("the fence failed at {peer}")]
+    FenceFailed {
+        /// The peer.
+        peer: TaskId,
+    },
     /// `advance` was called from a callback of the same context.
     #[error("a callback called advance: callbacks run in advance and may only start operations")]
     AdvanceInCallback,
@@ -139,7 +262,7 @@ pub enum Error {
     Destroyed,
     /// The context still has work: it cannot be destroyed.
     #[error(
-        "the context has work left: {posted} instructions posted, {waiting} sends waiting, {in_flight} descriptors in flight, {arriving} messages arriving"
+        "the context has work left: {posted} instructions posted, {waiting} sends waiting, {in_flight} descriptors in flight, {arriving} messages arriving, {operations} operations under way"
     )]
     WorkLeft {
         /// Instructions on the work queue.
@@ -150,6 +273,8 @@ pub enum Error {
         in_flight: usize,
         /// Messages of which some packets have arrived.
         arriving: usize,
+        /// Gets, fences, and sends and puts that have not been acknowledged, and acknowledgements owed.
+        operations: usize,
     },
     /// A dispatch identifier that has a callback already.
     #[error("dispatch identifier {id} has a callback already")]

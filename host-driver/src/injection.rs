@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use gyre_firmware::{InjectionConfig, Node, Register};
 use gyre_layout::registers::injection_fifo::status;
-use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason};
+use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason, MAX_PAYLOAD_BYTES};
 
 use crate::buffer::BufferRange;
-use crate::cost::Op;
+use crate::cost::{COPY_CHUNK, Op};
 use crate::error::Error;
 use crate::instruction::DoneFn;
 use crate::platform::{DmaBuffer, Platform};
@@ -16,26 +16,50 @@ use crate::registers::{self, Bus};
 /// Alignment of a ring, bytes.
 pub(crate) const RING_ALIGN: usize = 4096;
 
-/// A send that is ready to become a descriptor.
+/// Bytes of an entry of the staging area.
+const STAGING_BYTES: usize = MAX_PAYLOAD_BYTES;
+
+/// What a descriptor reads.
+pub(crate) enum Payload<P: Platform> {
+    /// A range of the user's, in place.
+    Data(BufferRange<P::Buffer>),
+    /// At most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area when the descriptor is written.
+    Staged(Vec<u8>),
+}
+
+/// What ends with a descriptor.
+pub(crate) enum Finish<P: Platform> {
+    /// Nothing: a message of the driver's own.
+    Control,
+    /// A send or put: its data has been read. When the descriptor is refused, the operation that waits
+    /// for `cookie` fails too; `answered` says that its acknowledgement comes nevertheless.
+    Send {
+        local_done: Option<DoneFn<P>>,
+        cookie: Option<u32>,
+        answered: bool,
+    },
+    /// Get `number` has been asked for.
+    Get { number: u64 },
+}
+
+/// An operation that is ready to become a descriptor.
 pub(crate) struct Outgoing<P: Platform> {
-    /// The descriptor; one without data gets a source inside the ring, so that it names a valid slot.
+    /// The descriptor; its source is filled in from the payload.
     pub descriptor: Descriptor,
-    /// The data.
-    pub data: BufferRange<P::Buffer>,
-    /// Called when the DMA engine has read the data.
-    pub local_done: Option<DoneFn<P>>,
+    pub payload: Payload<P>,
+    pub finish: Finish<P>,
 }
 
 /// A descriptor that the DMA engine has and has not completed.
 struct InFlight<P: Platform> {
-    data: BufferRange<P::Buffer>,
-    local_done: Option<DoneFn<P>>,
+    payload: Payload<P>,
+    finish: Finish<P>,
     refused: Option<Result<ErrorReason, u8>>,
 }
 
 /// A descriptor that has completed.
 pub(crate) struct Completed<P: Platform> {
-    pub local_done: Option<DoneFn<P>>,
+    pub finish: Finish<P>,
     pub result: Result<(), Error>,
 }
 
@@ -43,6 +67,8 @@ pub(crate) struct Completed<P: Platform> {
 pub(crate) struct InjectionFifo<P: Platform> {
     id: u16,
     ring: Option<P::Buffer>,
+    /// One entry a descriptor, at the same index: it is free when the descriptor's place is.
+    staging: Option<P::Buffer>,
     /// Bytes of descriptors written, modulo 2^32: the value of TAIL.
     tail: u32,
     /// Bytes of descriptors retired, modulo 2^32: follows HEAD.
@@ -63,8 +89,9 @@ impl<P: Platform> InjectionFifo<P> {
         bytes: usize,
         owner: u8,
     ) -> Result<Self, Error> {
-        platform.charge(Op::Allocate, 1);
+        platform.charge(Op::Allocate, 2);
         let ring = platform.alloc(bytes, RING_ALIGN)?;
+        let staging = platform.alloc(bytes / DESCRIPTOR_BYTES * STAGING_BYTES, RING_ALIGN)?;
         let config = InjectionConfig {
             base: ring.address(),
             size: bytes as u64,
@@ -81,6 +108,7 @@ impl<P: Platform> InjectionFifo<P> {
         Ok(Self {
             id,
             ring: Some(ring),
+            staging: Some(staging),
             tail: 0,
             head: 0,
             published: 0,
@@ -98,6 +126,7 @@ impl<P: Platform> InjectionFifo<P> {
                 cause,
             })?;
         self.ring = None;
+        self.staging = None;
         Ok(())
     }
 
@@ -109,19 +138,19 @@ impl<P: Platform> InjectionFifo<P> {
         self.waiting.len()
     }
 
-    /// Puts a send behind those that wait already.
+    /// Puts an operation behind those that wait already.
     pub fn enqueue(&mut self, outgoing: Outgoing<P>) {
         self.waiting.push_back(outgoing);
     }
 
-    /// Whether the next waiting send finds no room.
+    /// Whether the next waiting operation finds no room.
     pub fn blocked(&self) -> bool {
         !self.waiting.is_empty() && self.in_flight.len() >= self.capacity
     }
 
-    /// Turns waiting sends into descriptors as far as there is room, and starts them all with one write
-    /// of TAIL. A send that makes no descriptor goes to `completed` with its error. Returns how many
-    /// sends left the queue.
+    /// Turns waiting operations into descriptors as far as there is room, and starts them all with one write
+    /// of TAIL. One that makes no descriptor goes to `completed` with its error. Returns how many
+    /// left the queue.
     pub fn start(
         &mut self,
         platform: &P,
@@ -132,35 +161,44 @@ impl<P: Platform> InjectionFifo<P> {
             let Some(outgoing) = self.waiting.pop_front() else {
                 break;
             };
-            let Some(ring) = &self.ring else {
+            let (Some(ring), Some(staging)) = (&self.ring, &self.staging) else {
                 return Err(Error::Destroyed);
             };
             platform.charge(Op::Descriptor, 1);
             let mut descriptor = outgoing.descriptor;
-            if let Some((slot, offset)) = outgoing.data.location() {
-                descriptor.source.slot = slot;
-                descriptor.source.offset = offset;
-            } else {
-                descriptor.source.slot = ring.slot();
-                descriptor.source.offset = ring.offset();
-            }
             started += 1;
             let place = self.tail as usize & (ring.len() - 1);
-            let written = descriptor
-                .encode()
-                .map_err(Error::from)
-                .and_then(|bytes| Ok(ring.write(place, &bytes)?));
+            let written = match &outgoing.payload {
+                Payload::Data(data) => {
+                    // One without data gets a source inside the ring, so that it names a valid slot.
+                    let (slot, offset) = data.location().unwrap_or((ring.slot(), ring.offset()));
+                    descriptor.source.slot = slot;
+                    descriptor.source.offset = offset;
+                    Ok(())
+                }
+                Payload::Staged(bytes) => {
+                    let entry = place / DESCRIPTOR_BYTES * STAGING_BYTES;
+                    descriptor.source.slot = staging.slot();
+                    descriptor.source.offset = staging.offset() + entry as u64;
+                    platform.charge(Op::CopyChunk, bytes.len().div_ceil(COPY_CHUNK) as u64);
+                    staging.write(entry, bytes)
+                }
+            };
+            let written = written.map_err(Error::from).and_then(|()| {
+                let bytes = descriptor.encode()?;
+                Ok(ring.write(place, &bytes)?)
+            });
             if let Err(error) = written {
                 completed.push(Completed {
-                    local_done: outgoing.local_done,
+                    finish: outgoing.finish,
                     result: Err(error),
                 });
                 continue;
             }
             self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
             self.in_flight.push_back(InFlight {
-                data: outgoing.data,
-                local_done: outgoing.local_done,
+                payload: outgoing.payload,
+                finish: outgoing.finish,
                 refused: None,
             });
         }
@@ -207,7 +245,7 @@ impl<P: Platform> InjectionFifo<P> {
                 }),
             };
             completed.push(Completed {
-                local_done: entry.local_done,
+                finish: entry.finish,
                 result,
             });
         }
@@ -259,8 +297,9 @@ impl<P: Platform> Drop for InjectionFifo<P> {
     fn drop(&mut self) {
         if let Some(ring) = self.ring.take() {
             core::mem::forget(ring);
+            core::mem::forget(self.staging.take());
             for entry in self.in_flight.drain(..) {
-                core::mem::forget(entry.data);
+                core::mem::forget(entry.payload);
             }
         }
     }

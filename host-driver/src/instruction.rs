@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::platform::Platform;
+use crate::region::RemoteRegion;
 
 /// Done callback: called once, by the thread that advances the context.
 pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
@@ -16,33 +17,54 @@ pub type CallFn<P> = Box<dyn FnOnce(&Context<P>)>;
 pub enum Instruction<P: Platform> {
     /// Send a message to an endpoint.
     Send(SendMessage<P>),
+    /// Send a short message that has been copied already.
+    SendImmediate(ImmediateMessage),
+    /// Write into a peer's memory.
+    Put(Put<P>),
+    /// Fetch from a peer's memory.
+    Get(Get<P>),
+    /// Tell when everything before it between two endpoints has completed.
+    Fence(Fence<P>),
+    /// Fence every endpoint of the client.
+    FenceAll(Option<DoneFn<P>>),
+    /// Acknowledge `cookie` to `peer`, through the acknowledgement dispatcher.
+    Acknowledge {
+        /// Who gave the cookie.
+        peer: Endpoint,
+        /// The cookie, see [`Context::expect_ack`].
+        cookie: u32,
+    },
     /// Call a function from `advance`, in order with the other instructions.
     Call(CallFn<P>),
 }
 
 /// SEND: an active message that the dispatch callback `dispatch` of the destination receives.
+///
+/// Up to the client's `eager_limit` the data travels with the message (eager). Above it the destination
+/// fetches the data straight into the receive buffer (rendezvous, FN-3).
 pub struct SendMessage<P: Platform> {
     /// Where to.
     pub destination: Endpoint,
-    /// Dispatch identifier at the destination.
+    /// Dispatch identifier at the destination, 0 to 223.
     pub dispatch: u8,
     /// Communication context, handed to the dispatch callback.
     pub comm: u8,
     /// Tag, handed to the dispatch callback.
     pub tag: u32,
-    /// The data, kept alive until the DMA engine has read it. Do not change it before `local_done`.
+    /// Header, handed to the dispatch callback: at most [`MAX_HEADER`](crate::MAX_HEADER) bytes.
+    pub header: Vec<u8>,
+    /// The data, kept alive until it has been read. Do not change it before `local_done`.
     pub data: BufferRange<P::Buffer>,
-    /// Called when the DMA engine has read the data: it may be changed again.
+    /// Called when the data has been read: it may be changed again.
     pub local_done: Option<DoneFn<P>>,
-    /// Called when the data is at the destination. Not served by the eager protocol: `post` answers
-    /// [`Error::Unsupported`].
+    /// Called when the destination has all data and its receive is done.
     pub remote_done: Option<DoneFn<P>>,
     /// Number by which waves and timelines name the message; `None` lets the context choose.
     pub message_id: Option<u32>,
 }
 
 impl<P: Platform> SendMessage<P> {
-    /// A SEND without communication context, tag, callbacks and message number.
+    /// A SEND without communication context, tag, header, callbacks and message number.
     #[must_use]
     pub fn new(destination: Endpoint, dispatch: u8, data: BufferRange<P::Buffer>) -> Self {
         Self {
@@ -50,10 +72,135 @@ impl<P: Platform> SendMessage<P> {
             dispatch,
             comm: 0,
             tag: 0,
+            header: Vec::new(),
             data,
             local_done: None,
             remote_done: None,
             message_id: None,
         }
     }
+}
+
+/// SEND of one packet whose header and data are copied by [`Context::send_immediate`]: both may be
+/// changed as soon as it returns.
+#[derive(Debug, Clone, Copy)]
+pub struct SendImmediate<'a> {
+    /// Where to.
+    pub destination: Endpoint,
+    /// Dispatch identifier at the destination, 0 to 223.
+    pub dispatch: u8,
+    /// Communication context, handed to the dispatch callback.
+    pub comm: u8,
+    /// Tag, handed to the dispatch callback.
+    pub tag: u32,
+    /// Header, handed to the dispatch callback.
+    pub header: &'a [u8],
+    /// The data: with the header at most [`Self::MAX`] bytes, or [`Self::MAX_HEADED`] if there is a
+    /// header.
+    pub data: &'a [u8],
+}
+
+impl SendImmediate<'_> {
+    /// Most bytes of data without a header: the payload of a packet.
+    pub const MAX: usize = gyre_layout::MAX_PAYLOAD_BYTES;
+    /// Most bytes of header and data together.
+    pub const MAX_HEADED: usize = Self::MAX - crate::wire::Headed::BYTES;
+
+    /// An immediate SEND of nothing.
+    #[must_use]
+    pub const fn new(destination: Endpoint, dispatch: u8) -> Self {
+        Self {
+            destination,
+            dispatch,
+            comm: 0,
+            tag: 0,
+            header: &[],
+            data: &[],
+        }
+    }
+}
+
+/// An immediate SEND on the work queue: made by [`Context::send_immediate`].
+pub struct ImmediateMessage {
+    pub(crate) destination: Endpoint,
+    /// Dispatch identifier of the packet.
+    pub(crate) dispatch: u8,
+    pub(crate) comm: u8,
+    pub(crate) tag: u32,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A place in a peer's memory, as its hardware names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteAddress {
+    /// Base slot of the peer's node.
+    pub slot: u16,
+    /// Byte offset in the slot, less than 2^40.
+    pub offset: u64,
+}
+
+/// PUT: `data` is written at `remote` in the memory of `destination`'s node by the DMA engines alone.
+/// Base slots of that node say what may be written; a refusal is an error of that node.
+pub struct Put<P: Platform> {
+    /// Whose memory.
+    pub destination: Endpoint,
+    /// The data, kept alive until it has been read. Do not change it before `local_done`.
+    pub data: BufferRange<P::Buffer>,
+    /// Where to.
+    pub remote: RemoteAddress,
+    /// Called when the data has been read: it may be changed again.
+    pub local_done: Option<DoneFn<P>>,
+    /// Called when the data is in the destination's memory. Only this needs the destination to advance.
+    pub remote_done: Option<DoneFn<P>>,
+}
+
+/// GET: `into` is filled from `remote` in the memory of `source`'s node by the DMA engines alone.
+pub struct Get<P: Platform> {
+    /// Whose memory, and whose remote-get FIFO serves the request.
+    pub source: Endpoint,
+    /// Where from.
+    pub remote: RemoteAddress,
+    /// Where to. The length of the range is that of the transfer.
+    pub into: BufferRange<P::Buffer>,
+    /// Called when all bytes are in `into`.
+    pub done: Option<DoneFn<P>>,
+}
+
+/// RPUT: a [`Put`] into a memory region, checked against it when it is posted.
+pub struct Rput<P: Platform> {
+    /// Whose region.
+    pub destination: Endpoint,
+    /// The data, kept alive until it has been read. Do not change it before `local_done`.
+    pub data: BufferRange<P::Buffer>,
+    /// The region.
+    pub region: RemoteRegion,
+    /// First byte written in the region.
+    pub offset: u64,
+    /// As in [`Put`].
+    pub local_done: Option<DoneFn<P>>,
+    /// As in [`Put`].
+    pub remote_done: Option<DoneFn<P>>,
+}
+
+/// RGET: a [`Get`] from a memory region, checked against it when it is posted.
+pub struct Rget<P: Platform> {
+    /// Whose region, and whose remote-get FIFO serves the request.
+    pub source: Endpoint,
+    /// The region.
+    pub region: RemoteRegion,
+    /// First byte read in the region.
+    pub offset: u64,
+    /// Where to. The length of the range is that of the transfer.
+    pub into: BufferRange<P::Buffer>,
+    /// Called when all bytes are in `into`.
+    pub done: Option<DoneFn<P>>,
+}
+
+/// FENCE: `done` is called when every send, put and get that this context started to `destination`
+/// before it has completed there (FN-1). Later ones go on meanwhile. The destination has to advance.
+pub struct Fence<P: Platform> {
+    /// The other endpoint.
+    pub destination: Endpoint,
+    /// Called when everything before has completed; all their done callbacks have run then.
+    pub done: Option<DoneFn<P>>,
 }

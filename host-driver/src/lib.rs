@@ -25,36 +25,47 @@ mod ack;
 mod buffer;
 mod client;
 mod context;
+mod cookie;
 mod cost;
+mod counter;
 mod dispatch;
 mod endpoint;
 mod engine;
 mod envelope;
 mod error;
+mod gets;
 mod injection;
 mod instruction;
 pub mod messaging;
 mod platform;
 mod reception;
+mod region;
 mod registers;
+mod remote_get;
 mod sync;
 mod task;
+mod wire;
 
 pub use ack::{
     AckConfig, AckConfigError, AckDispatcher, AckMethod, AckPacket, AckStats, CoalescingRule,
     MAX_COOKIES, Together,
 };
 pub use buffer::BufferRange;
-pub use client::{Client, ClientConfig, Resources};
+pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, Resources};
 pub use context::{Context, ContextInfo, Progress, advancev};
 pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use instruction::{CallFn, DoneFn, Instruction, SendMessage};
+pub use instruction::{
+    CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rput,
+    SendImmediate, SendMessage,
+};
 pub use messaging::Messaging;
 
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError, WakeReason,
 };
+pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use task::{TaskId, TaskLocation, TaskMap};
+pub use wire::MAX_HEADER;

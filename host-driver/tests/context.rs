@@ -473,6 +473,7 @@ fn ep1_endpoints_name_client_task_and_context() {
     // A second client beside the first one, with its own share.
     let beside = Resources {
         injection_first: 4,
+        remote_get_first: 20,
         reception_first: 4,
         wake_first: 4,
         ..small()
@@ -578,6 +579,7 @@ fn ep3_a_context_with_work_left_is_not_destroyed() {
             waiting: 0,
             in_flight,
             arriving: 0,
+            operations: 0,
         })
     };
     assert_eq!(contexts[0].destroy(), left(1, 0));
@@ -593,20 +595,6 @@ fn ep3_a_context_with_work_left_is_not_destroyed() {
     contexts[1].advance(1).expect("no error");
     contexts[0].destroy().expect("at rest");
     contexts[1].destroy().expect("at rest");
-}
-
-#[test]
-fn ep4_what_the_eager_protocol_cannot_do_is_refused() {
-    let machine = Double::new(2, 1);
-    let contexts = machine.contexts(&[0, 1], small());
-    let send = SendMessage {
-        remote_done: Some(Box::new(|_, _| ())),
-        ..message(&contexts[0], 1, 0, b"data")
-    };
-    assert!(matches!(
-        contexts[0].send(send),
-        Err(Error::Unsupported { .. })
-    ));
 }
 
 #[test]

@@ -246,8 +246,11 @@ impl Rank {
         self.state.borrow_mut().next_ready(processor)
     }
 
+    /// Whether the program is done and nobody waits for this rank any more.
     fn is_over(&self) -> bool {
-        self.state.borrow().is_done() && self.open_sends.get() == 0
+        self.state.borrow().is_done()
+            && self.open_sends.get() == 0
+            && self.messaging.context().is_at_rest()
     }
 
     /// Wakes threads that wait, so that they see the end.

@@ -1,31 +1,35 @@
-//! Test double of a machine: nodes with the registers of the DMA engine and memory-FIFO delivery
-//! between them, in host memory. It is no model of the hardware's timing; it is there to drive the
-//! driver through every order of events, by seed, and to plant faults.
+//! Test double of a machine: nodes with the registers of the DMA engine, and memory-FIFO messages, puts
+//! with byte counters and remote gets between them, in host memory. It is no model of the hardware's
+//! timing; it is there to drive the driver through every order of events, by seed, and to plant faults.
+//!
+//! At first a packet arrives in the step in which it is injected. [`Double::reorder`] lets packets travel:
+//! packets of one class between two nodes stay in order, anything else may overtake, and counters are
+//! lowered some time after their puts, as the hardware may.
 
 #![allow(dead_code)] // each test uses its part
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{
-    AllocError, BusError, BusErrorKind, Client, ClientConfig, Context, CostTable, DmaBuffer, Op,
-    Platform, PlatformLock, RangeError, Resources, TaskId, TaskMap, WakeReason,
+    AckConfig, AllocError, BusError, BusErrorKind, Client, ClientConfig, Context, CostTable,
+    DmaBuffer, Op, Platform, PlatformLock, RangeError, Resources, TaskId, TaskMap, WakeReason,
 };
 use gyre_layout::registers::{
-    base_slot, group_page, injection_fifo as inj, node, page, reception_fifo as rec, wake,
-    wake_group,
+    base_slot, base_slot::ctrl as slot_ctrl, group_page, injection_fifo as inj, node, page,
+    reception_fifo as rec, wake, wake_group,
 };
 use gyre_layout::{
-    Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Header, ID_MAGIC, ID_VERSION, Kind,
-    MAX_PAYLOAD_BYTES, VClass, event, packet_bytes,
+    Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Field, Header, ID_MAGIC, ID_VERSION, Kind,
+    MAX_PAYLOAD_BYTES, PutTarget, event, packet_bytes,
 };
 
 /// The slot that covers all memory of a node, and its base.
 pub const SLOT: u16 = 3;
 const SLOT_BASE: u64 = 0x8000;
-const MEMORY: usize = 2 << 20;
+const MEMORY: usize = 32 << 20;
 const FREED: u8 = 0xdd;
 
 /// A planted fault.
@@ -43,6 +47,10 @@ pub enum Fault {
     TailBeyond,
     /// No wake-up events.
     NoWake,
+    /// Puts of no bytes overtake what travels before them.
+    OvertakingSync,
+    /// Puts of no bytes lower no counter.
+    IdleSync,
 }
 
 /// A first packet put into a reception FIFO.
@@ -78,12 +86,38 @@ struct Reception {
     head_writes: u64,
 }
 
+/// A base slot, as its registers hold it.
+#[derive(Default, Clone, Copy)]
+struct Slot {
+    base: u64,
+    limit: u64,
+    ctrl: u64,
+}
+
+/// A packet between two nodes.
+struct Travelling {
+    to: usize,
+    header: Header,
+    /// Where a put goes, instead of its coded form in the header.
+    put: PutTarget,
+    payload: Vec<u8>,
+    message: u32,
+}
+
+/// A put whose bytes are in memory and whose counter has not been lowered yet.
+struct Decrement {
+    node: usize,
+    address: u64,
+    by: u64,
+}
+
 struct NodeState {
     coord: Coord,
     memory: Vec<u8>,
     next: u64,
     inj: Vec<Injection>,
     rec: Vec<Reception>,
+    slots: Vec<Slot>,
     wake_mask: [u64; 16],
     wake_cause: [u64; 16],
     notified: [bool; 16],
@@ -94,6 +128,14 @@ struct State {
     nodes: Vec<NodeState>,
     by_coord: BTreeMap<Coord, usize>,
     fault: Option<Fault>,
+    /// Packets travel instead of arriving at once.
+    reordering: bool,
+    /// Packets on their way, by source, destination and class.
+    channels: BTreeMap<(usize, usize, u8), VecDeque<Travelling>>,
+    decrements: Vec<Decrement>,
+    /// A class that does not move for so many steps.
+    held: Option<(u8, u32)>,
+    refused: Vec<ErrorReason>,
     packets: u64,
     commits: Vec<Commit>,
     random: u64,
@@ -151,6 +193,7 @@ impl Double {
                     next: SLOT_BASE + 0x1000,
                     inj: (0..32).map(|_| Injection::default()).collect(),
                     rec: (0..16).map(|_| Reception::default()).collect(),
+                    slots: slots(),
                     wake_mask: [0; 16],
                     wake_cause: [0; 16],
                     notified: [false; 16],
@@ -158,6 +201,11 @@ impl Double {
                 })
                 .collect(),
             fault: None,
+            reordering: false,
+            channels: BTreeMap::new(),
+            decrements: Vec::new(),
+            held: None,
+            refused: Vec::new(),
             packets: 0,
             commits: Vec::new(),
             random: seed | 1,
@@ -206,6 +254,21 @@ impl Double {
 
     pub fn plant(&self, fault: Fault) {
         self.state.borrow_mut().fault = Some(fault);
+    }
+
+    /// From now on packets travel, and overtake where the network lets them.
+    pub fn reorder(&self) {
+        self.state.borrow_mut().reordering = true;
+    }
+
+    /// Packets and descriptors that nodes refused, with the reasons.
+    pub fn refused(&self) -> Vec<ErrorReason> {
+        self.state.borrow().refused.clone()
+    }
+
+    /// Packets that have left so far.
+    pub fn packets(&self) -> u64 {
+        self.state.borrow().packets
     }
 
     pub fn set_hook(&self, hook: impl FnMut(Op) + 'static) {
@@ -264,6 +327,73 @@ impl Double {
     }
 }
 
+/// The slot of all memory, valid from the start.
+fn slots() -> Vec<Slot> {
+    let mut slots = vec![Slot::default(); 32];
+    slots[usize::from(SLOT)] = Slot {
+        base: SLOT_BASE,
+        limit: MEMORY as u64 - SLOT_BASE,
+        ctrl: slot_ctrl::VALID.put(1)
+            | slot_ctrl::READ.put(1)
+            | slot_ctrl::WRITE.put(1)
+            | slot_ctrl::ATOMIC.put(1)
+            | slot_ctrl::REMOTE_READ.put(1),
+    };
+    slots
+}
+
+impl NodeState {
+    /// Address of a range of a slot that has all of `rights`; `Err(true)` when it leaves the slot.
+    fn place(&self, slot: u16, offset: u64, bytes: usize, rights: &[Field]) -> Result<usize, bool> {
+        let slot = self.slots.get(usize::from(slot)).ok_or(false)?;
+        if !slot_ctrl::VALID.is_set(slot.ctrl) || rights.iter().any(|r| !r.is_set(slot.ctrl)) {
+            return Err(false);
+        }
+        if offset + bytes as u64 > slot.limit {
+            return Err(true);
+        }
+        Ok((slot.base + offset) as usize)
+    }
+
+    /// Why the DMA engine refuses a descriptor of injection FIFO `f`; else where its payload is.
+    fn check(&self, f: usize, descriptor: &Descriptor) -> Result<usize, ErrorReason> {
+        let ctrl = self.inj[f].ctrl;
+        let remote = inj::ctrl::REMOTE_GET.is_set(ctrl);
+        let put = descriptor.kind == Kind::Put;
+        if remote && (!descriptor.remote || !put || descriptor.requester != descriptor.dst) {
+            return Err(ErrorReason::DescRemote);
+        }
+        let length = descriptor.source.length as usize;
+        if descriptor.kind == Kind::RemoteGet
+            && (length == 0
+                || !length.is_multiple_of(DESCRIPTOR_BYTES)
+                || length > MAX_PAYLOAD_BYTES)
+        {
+            return Err(ErrorReason::DescLength);
+        }
+        if length == 0 {
+            return Ok(0);
+        }
+        let source = descriptor.source;
+        let rights = [slot_ctrl::READ, slot_ctrl::REMOTE_READ];
+        let rights = &rights[..if remote { 2 } else { 1 }];
+        let at = self
+            .place(source.slot, source.offset, length, rights)
+            .map_err(|bounds| {
+                if bounds {
+                    ErrorReason::DescBounds
+                } else {
+                    ErrorReason::DescSlot
+                }
+            })?;
+        let owner = slot_ctrl::OWNER.get(self.slots[usize::from(source.slot)].ctrl);
+        if owner != inj::ctrl::OWNER.get(ctrl) {
+            return Err(ErrorReason::DescOwner);
+        }
+        Ok(at)
+    }
+}
+
 pub fn config(tasks: &Arc<TaskMap>, task: u32, resources: Resources) -> ClientConfig {
     ClientConfig {
         name: "test".to_owned(),
@@ -272,6 +402,8 @@ pub fn config(tasks: &Arc<TaskMap>, task: u32, resources: Resources) -> ClientCo
         task: TaskId(task),
         contexts: 1,
         resources,
+        eager_limit: gyre_driver::DEFAULT_EAGER_LIMIT,
+        ack: AckConfig::default(),
     }
 }
 
@@ -295,6 +427,31 @@ impl State {
     }
 
     fn step(&mut self) -> bool {
+        if !self.reordering {
+            return self.inject();
+        }
+        let held = match self.held {
+            Some((class, left)) if left > 0 => {
+                self.held = Some((class, left - 1));
+                Some(class)
+            }
+            _ => {
+                // One class falls behind for a while, or none.
+                let class = self.random(3) as u8;
+                self.held = Some((class, self.random(64) as u32));
+                None
+            }
+        };
+        let first = self.random(3);
+        (0..3).any(|turn| match (first + turn) % 3 {
+            0 => self.inject(),
+            1 => self.arrive(held),
+            _ => self.lower(),
+        }) || held.is_some_and(|class| self.channels.keys().any(|key| key.2 == class))
+    }
+
+    /// Sends one packet of some injection FIFO.
+    fn inject(&mut self) -> bool {
         let mut ready = Vec::new();
         for (n, node) in self.nodes.iter().enumerate() {
             for (f, fifo) in node.inj.iter().enumerate() {
@@ -316,6 +473,84 @@ impl State {
         false
     }
 
+    /// Delivers one packet that travels.
+    fn arrive(&mut self, held: Option<u8>) -> bool {
+        let keys: Vec<_> = self.channels.keys().copied().collect();
+        let mut keys: Vec<_> = keys.into_iter().filter(|key| Some(key.2) != held).collect();
+        while !keys.is_empty() {
+            let key = keys.swap_remove(self.random(keys.len()));
+            let Some(mut queue) = self.channels.remove(&key) else {
+                continue;
+            };
+            let sync = |p: &Travelling| p.header.kind == Kind::Put && p.header.len == 0;
+            let next = match queue.iter().position(sync) {
+                Some(at) if self.fault == Some(Fault::OvertakingSync) => at,
+                _ => 0,
+            };
+            let room = self.room(queue[next].to, &queue[next].header, 1);
+            let packet = if room { queue.remove(next) } else { None };
+            if !queue.is_empty() {
+                self.channels.insert(key, queue);
+            }
+            if let Some(packet) = packet {
+                self.deliver(packet);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Lowers one counter.
+    fn lower(&mut self) -> bool {
+        if self.decrements.is_empty() {
+            return false;
+        }
+        let pick = self.random(self.decrements.len());
+        let Decrement { node, address, by } = self.decrements.swap_remove(pick);
+        let bytes = &mut self.nodes[node].memory[address as usize..][..8];
+        let mut value = [0; 8];
+        value.copy_from_slice(bytes);
+        let left = u64::from_le_bytes(value)
+            .checked_sub(by)
+            .expect("a byte counter went below zero");
+        bytes.copy_from_slice(&left.to_le_bytes());
+        if left == 0 {
+            self.raise(node, event::COUNTER);
+        }
+        true
+    }
+
+    /// Whether node `to` has room for `copies` of a packet.
+    fn room(&mut self, to: usize, header: &Header, copies: usize) -> bool {
+        let bytes = usize::from(header.len);
+        let target = usize::from(header.target);
+        match header.kind {
+            Kind::MemFifo => {
+                let fifo = &mut self.nodes[to].rec[target];
+                assert!(rec::ctrl::ENABLE.is_set(fifo.ctrl), "FIFO is disabled");
+                let level = fifo.tail.wrapping_sub(fifo.head) as usize;
+                let room =
+                    !fifo.halted && level + packet_bytes(bytes) * copies <= fifo.size as usize;
+                if !room {
+                    fifo.waited = true;
+                    self.full_waits += 1;
+                }
+                room
+            }
+            Kind::RemoteGet => {
+                let fifo = &self.nodes[to].inj[target];
+                assert!(inj::ctrl::ENABLE.is_set(fifo.ctrl), "FIFO is disabled");
+                assert!(
+                    inj::ctrl::REMOTE_GET.is_set(fifo.ctrl),
+                    "no remote-get FIFO"
+                );
+                let level = fifo.tail.wrapping_sub(fifo.head) as usize;
+                fifo.halted.is_none() && level + bytes * copies <= fifo.size as usize
+            }
+            _ => true,
+        }
+    }
+
     /// Sends the next packet of a FIFO; false when its destination is full.
     fn send_packet(&mut self, n: usize, f: usize) -> bool {
         let fifo = &self.nodes[n].inj[f];
@@ -326,9 +561,9 @@ impl State {
                 let mut bytes = [0; DESCRIPTOR_BYTES];
                 bytes.copy_from_slice(&self.nodes[n].memory[at as usize..][..DESCRIPTOR_BYTES]);
                 let descriptor = Descriptor::decode(&bytes).expect("a descriptor");
-                assert_eq!(descriptor.kind, Kind::MemFifo);
-                if descriptor.source.slot != SLOT {
-                    self.nodes[n].inj[f].halted = Some(ErrorReason::DescSlot);
+                if let Err(reason) = self.nodes[n].check(f, &descriptor) {
+                    self.nodes[n].inj[f].halted = Some(reason);
+                    self.refused.push(reason);
                     self.raise(n, event::ERROR);
                     return true;
                 }
@@ -344,11 +579,11 @@ impl State {
         let last = sent + bytes == length;
         let header = Header {
             dst: descriptor.dst,
-            vclass: VClass::Request,
+            vclass: descriptor.vclass,
             src: self.nodes[n].coord,
             deposit: false,
             dynamic_route: false,
-            kind: Kind::MemFifo,
+            kind: descriptor.kind,
             len: bytes as u16,
             hint: 0,
             first: sent == 0,
@@ -360,8 +595,15 @@ impl State {
             sw0: descriptor.sw0,
             sw1: descriptor.sw1,
         };
-        let from = (SLOT_BASE + descriptor.source.offset) as usize + sent;
-        let mut payload = self.nodes[n].memory[from..from + bytes].to_vec();
+        let put = PutTarget {
+            slot: descriptor.target,
+            offset: descriptor.dst_offset + sent as u64,
+            counter: descriptor.counter,
+        };
+        let mut payload = match self.nodes[n].check(f, &descriptor) {
+            Ok(at) if bytes > 0 => self.nodes[n].memory[at + sent..][..bytes].to_vec(),
+            _ => vec![0; bytes],
+        };
         let to = self.by_coord[&descriptor.dst];
         let copies = match self.fault {
             Some(Fault::LosePacket(k)) if k == self.packets => 0,
@@ -372,13 +614,7 @@ impl State {
             }
             _ => 1,
         };
-        let size = packet_bytes(bytes);
-        let target = &mut self.nodes[to].rec[usize::from(descriptor.target)];
-        assert!(rec::ctrl::ENABLE.is_set(target.ctrl), "FIFO is disabled");
-        let level = target.tail.wrapping_sub(target.head) as usize;
-        if target.halted || level + size * copies > target.size as usize {
-            target.waited = true;
-            self.full_waits += 1;
+        if !self.reordering && !self.room(to, &header, copies) {
             self.nodes[n].inj[f].sent = (sent > 0).then_some((descriptor, sent));
             if self.fault == Some(Fault::EarlyHead) {
                 self.nodes[n].inj[f].sent = Some((descriptor, sent));
@@ -387,7 +623,19 @@ impl State {
         }
         self.packets += 1;
         for _ in 0..copies {
-            self.deliver(to, &header, &payload, descriptor.msg_id);
+            let packet = Travelling {
+                to,
+                header,
+                put,
+                payload: payload.clone(),
+                message: descriptor.msg_id,
+            };
+            if self.reordering {
+                let key = (n, to, u8::from(descriptor.vclass));
+                self.channels.entry(key).or_default().push_back(packet);
+            } else {
+                self.deliver(packet);
+            }
         }
         let fifo = &mut self.nodes[n].inj[f];
         if last {
@@ -408,10 +656,26 @@ impl State {
         }
     }
 
-    fn deliver(&mut self, to: usize, header: &Header, payload: &[u8], message: u32) {
+    fn deliver(&mut self, packet: Travelling) {
+        match packet.header.kind {
+            Kind::MemFifo => self.deliver_to_fifo(packet),
+            Kind::Put => self.deliver_put(packet),
+            Kind::RemoteGet => self.deliver_remote_get(packet),
+            kind => panic!("{kind} is not served"),
+        }
+    }
+
+    fn deliver_to_fifo(&mut self, packet: Travelling) {
+        let Travelling {
+            to,
+            header,
+            payload,
+            message,
+            ..
+        } = packet;
         let fifo = usize::from(header.target);
         let mut bytes = header.encode().expect("a header").to_vec();
-        bytes.extend_from_slice(payload);
+        bytes.extend_from_slice(&payload);
         bytes.resize(packet_bytes(payload.len()), 0);
         let node = &mut self.nodes[to];
         let target = &mut node.rec[fifo];
@@ -428,6 +692,61 @@ impl State {
             });
         }
         self.raise(to, event::reception(fifo as u32));
+    }
+
+    fn deliver_put(&mut self, packet: Travelling) {
+        let (to, payload) = (packet.to, packet.payload);
+        let target = packet.put;
+        let node = &mut self.nodes[to];
+        if !payload.is_empty() {
+            let rights = [slot_ctrl::WRITE];
+            match node.place(target.slot, target.offset, payload.len(), &rights) {
+                Ok(at) => node.memory[at..at + payload.len()].copy_from_slice(&payload),
+                Err(bounds) => {
+                    self.refused.push(if bounds {
+                        ErrorReason::PktBounds
+                    } else {
+                        ErrorReason::PktSlot
+                    });
+                    self.raise(to, event::ERROR);
+                    return;
+                }
+            }
+        }
+        let Some(counter) = target.counter else {
+            return;
+        };
+        let offset = u64::from(counter.index) * 8;
+        let Ok(address) = node.place(counter.slot, offset, 8, &[slot_ctrl::ATOMIC]) else {
+            self.refused.push(ErrorReason::PktCounter);
+            self.raise(to, event::ERROR);
+            return;
+        };
+        if payload.is_empty() && self.fault == Some(Fault::IdleSync) {
+            return;
+        }
+        self.decrements.push(Decrement {
+            node: to,
+            address: address as u64,
+            by: payload.len().max(1) as u64,
+        });
+        if !self.reordering {
+            self.lower();
+        }
+    }
+
+    fn deliver_remote_get(&mut self, packet: Travelling) {
+        let node = &mut self.nodes[packet.to];
+        let fifo = &mut node.inj[usize::from(packet.header.target)];
+        for bytes in packet.payload.as_chunks::<DESCRIPTOR_BYTES>().0 {
+            let mut descriptor = Descriptor::decode(bytes).expect("a descriptor");
+            descriptor.remote = true;
+            descriptor.requester = packet.header.src;
+            let bytes = descriptor.encode().expect("as it came");
+            let at = (fifo.base + u64::from(fifo.tail) % fifo.size) as usize;
+            node.memory[at..at + DESCRIPTOR_BYTES].copy_from_slice(&bytes);
+            fifo.tail = fifo.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
+        }
     }
 
     fn read(&mut self, n: usize, address: u64) -> Option<u64> {
@@ -481,6 +800,12 @@ impl State {
                     _ => return None,
                 }
             }
+            Place::Slot(s, offset) => match offset {
+                base_slot::BASE => node.slots.get(s)?.base,
+                base_slot::LIMIT => node.slots.get(s)?.limit,
+                base_slot::CTRL => node.slots.get(s)?.ctrl,
+                _ => return None,
+            },
             _ => return None,
         })
     }
@@ -540,6 +865,15 @@ impl State {
                     _ => return None,
                 }
             }
+            Place::Slot(s, offset) => {
+                let slot = node.slots.get_mut(s)?;
+                match offset {
+                    base_slot::BASE => slot.base = value,
+                    base_slot::LIMIT => slot.limit = value,
+                    base_slot::CTRL => slot.ctrl = value,
+                    _ => return None,
+                }
+            }
             _ => return None,
         }
         Some(())
@@ -551,6 +885,7 @@ enum Place {
     Wake(usize, u64),
     Injection(usize, u64),
     Reception(usize, u64),
+    Slot(usize, u64),
 }
 
 fn decode(address: u64) -> Option<Place> {
@@ -563,8 +898,8 @@ fn decode(address: u64) -> Option<Place> {
             let (f, offset) = split(offset - group_page::rec(0), 0x40);
             Some(Place::Reception(f, offset))
         } else {
-            let _ = base_slot::BASE;
-            None
+            let (s, offset) = split(offset - group_page::slot(0), 0x20);
+            Some(Place::Slot(s, offset))
         };
     }
     match address.checked_sub(wake(0)) {

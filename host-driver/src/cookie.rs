@@ -1,0 +1,98 @@
+//! Cookies: operations of an origin that end with an acknowledgement of their target.
+
+use std::collections::BTreeMap;
+
+use crate::buffer::BufferRange;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::instruction::DoneFn;
+use crate::platform::Platform;
+
+/// An operation that waits for its acknowledgement.
+pub(crate) struct Pending<P: Platform> {
+    /// Who will acknowledge.
+    pub peer: Endpoint,
+    /// What the peer may still fetch.
+    pub data: BufferRange<P::Buffer>,
+    pub local_done: Option<DoneFn<P>>,
+    pub remote_done: Option<DoneFn<P>>,
+}
+
+/// The operations that wait, by cookie. Cookies are not used again until all others have been.
+pub(crate) struct CookieTable<P: Platform> {
+    pending: BTreeMap<u32, Pending<P>>,
+    last: u32,
+}
+
+impl<P: Platform> CookieTable<P> {
+    pub fn new() -> Self {
+        Self {
+            pending: BTreeMap::new(),
+            last: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Remembers an operation and gives its cookie, which is never 0.
+    pub fn insert(&mut self, pending: Pending<P>) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.last != 0 && !self.pending.contains_key(&self.last) {
+                self.pending.insert(self.last, pending);
+                return self.last;
+            }
+        }
+    }
+
+    /// An acknowledgement of `cookie` has come from `peer`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCookie`] when nothing waits for it there: it was acknowledged before, or never sent.
+    pub fn acknowledged(&mut self, peer: Endpoint, cookie: u32) -> Result<Pending<P>, Error> {
+        match self.pending.remove(&cookie) {
+            Some(pending) if pending.peer == peer => Ok(pending),
+            other => {
+                if let Some(pending) = other {
+                    self.pending.insert(cookie, pending);
+                }
+                Err(Error::UnknownCookie {
+                    origin: peer.task,
+                    cookie,
+                })
+            }
+        }
+    }
+
+    /// The operation failed and will not be acknowledged.
+    pub fn remove(&mut self, cookie: u32) -> Option<Pending<P>> {
+        self.pending.remove(&cookie)
+    }
+
+    /// The operation failed, but its acknowledgement will come: it then means nothing.
+    pub fn disarm(&mut self, cookie: u32) -> Option<Pending<P>> {
+        let pending = self.pending.get_mut(&cookie)?;
+        let peer = pending.peer;
+        Some(core::mem::replace(
+            pending,
+            Pending {
+                peer,
+                data: BufferRange::empty(),
+                local_done: None,
+                remote_done: None,
+            },
+        ))
+    }
+}
+
+impl<P: Platform> Drop for CookieTable<P> {
+    /// The peers of operations that were not acknowledged may still fetch their data: it is leaked
+    /// rather than given to somebody else.
+    fn drop(&mut self) {
+        for (_, pending) in core::mem::take(&mut self.pending) {
+            core::mem::forget(pending.data);
+        }
+    }
+}

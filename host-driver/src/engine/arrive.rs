@@ -1,0 +1,558 @@
+//! What arrives: packets, the messages that they make up, and the driver's own messages.
+
+use gyre_layout::{ErrorReason, Kind, MAX_PAYLOAD_BYTES};
+
+use super::{Announced, Assembly, Engine, Origin, Target, callback, deliver};
+use crate::buffer::BufferRange;
+use crate::context::{Context, Progress};
+use crate::cost::{COPY_CHUNK, Op};
+use crate::dispatch::{Arrival, Receive};
+use crate::endpoint::Endpoint;
+use crate::envelope::Envelope;
+use crate::error::Error;
+use crate::gets::{Purpose, Waiting};
+use crate::instruction::{DoneFn, RemoteAddress};
+use crate::platform::Platform;
+use crate::reception::Packet;
+use crate::sync::short;
+use crate::task::{TaskId, TaskLocation};
+use crate::wire::{
+    self, FIRST_SYSTEM, Fence, FenceAck, GetFailed, Headed, PutSync, Rts, System, WireError,
+};
+
+/// A message as its dispatch callback gets it.
+struct Incoming<'a> {
+    origin: Endpoint,
+    dispatch: u8,
+    comm: u8,
+    tag: u32,
+    header: &'a [u8],
+    length: usize,
+    immediate: Option<&'a [u8]>,
+}
+
+impl<P: Platform> Engine<P> {
+    /// Takes all packets that are there.
+    pub(super) fn receive(
+        &mut self,
+        context: &Context<P>,
+        progress: &mut Progress,
+    ) -> Result<usize, Error> {
+        let platform = context.platform();
+        self.reception.poll(platform)?;
+        let before = progress.packets;
+        let mut result = Ok(());
+        loop {
+            match self.reception.next(platform) {
+                Ok(Some(packet)) => {
+                    progress.packets += 1;
+                    platform.charge(Op::Packet, 1);
+                    let handled = self.handle(context, &packet, progress);
+                    result = result.and(handled);
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    result = result.and(Err(error));
+                    break;
+                }
+            }
+        }
+        self.reception.give_back(platform)?;
+        result.map(|()| progress.packets - before)
+    }
+
+    /// Handles one packet.
+    fn handle(
+        &mut self,
+        context: &Context<P>,
+        packet: &Packet,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let header = &packet.header;
+        let envelope = Envelope::unpack(header.sw0);
+        let from = TaskLocation {
+            node: header.src,
+            process: envelope.process,
+        };
+        let plan = &context.shared().plan;
+        let task = plan
+            .config
+            .tasks
+            .task_at(from)
+            .filter(|_| envelope.context < plan.config.contexts)
+            .ok_or(Error::UnknownOrigin {
+                node: header.src,
+                process: envelope.process,
+            })?;
+        let order = |field, value: u64, expected: u64| Error::PacketOrder {
+            origin: task,
+            field,
+            value,
+            expected,
+        };
+        if header.kind != Kind::MemFifo {
+            return Err(order(
+                "kind",
+                u64::from(u8::from(header.kind)),
+                u64::from(u8::from(Kind::MemFifo)),
+            ));
+        }
+        let origin = (from, envelope.context);
+        if header.first {
+            let cut = match self.arriving.remove(&origin) {
+                Some(cut) => fail(context, cut.target, order("first", 1, 0), progress),
+                None => Ok(()),
+            };
+            let (assembly, known) = self.begin(context, packet, origin, task, envelope, progress);
+            let continued =
+                self.continue_message(context, packet, origin, task, assembly, progress);
+            return known.and(continued).and(cut);
+        }
+        match self.arriving.remove(&origin) {
+            Some(assembly) => {
+                self.continue_message(context, packet, origin, task, assembly, progress)
+            }
+            None => Err(order("first", 0, 1)),
+        }
+    }
+
+    /// First packet of a message: finds out where it goes. A message that cannot be understood goes
+    /// nowhere, and the error says so once.
+    fn begin(
+        &mut self,
+        context: &Context<P>,
+        packet: &Packet,
+        origin: Origin,
+        task: TaskId,
+        envelope: Envelope,
+        progress: &mut Progress,
+    ) -> (Assembly<P>, Result<(), Error>) {
+        let header = &packet.header;
+        let length = header.aux as usize;
+        let peer = Endpoint {
+            client: context.query().endpoint.client,
+            context: envelope.context,
+            task,
+        };
+        let assembly = |target, cookie| Assembly {
+            length,
+            received: 0,
+            target,
+            cookie,
+        };
+        let announced = self.announced.remove(&origin);
+        if envelope.dispatch == System::Data as u8 {
+            return match announced {
+                Some(announced) if announced.length == length => {
+                    (assembly(announced.target, announced.cookie), Ok(()))
+                }
+                other => {
+                    let error = Error::PacketOrder {
+                        origin: task,
+                        field: "length",
+                        value: length as u64,
+                        expected: other.as_ref().map_or(0, |a| a.length as u64),
+                    };
+                    let failed = match other {
+                        Some(other) => fail(context, other.target, error, progress),
+                        None => Err(error),
+                    };
+                    (assembly(Target::Nowhere, None), failed)
+                }
+            };
+        }
+        let cut = match announced {
+            Some(announced) => {
+                let error = Error::PacketOrder {
+                    origin: task,
+                    field: "dispatch",
+                    value: u64::from(envelope.dispatch),
+                    expected: System::Data as u64,
+                };
+                fail(context, announced.target, error, progress)
+            }
+            None => Ok(()),
+        };
+        let mut incoming = Incoming {
+            origin: peer,
+            dispatch: envelope.dispatch,
+            comm: envelope.comm,
+            tag: header.sw1,
+            header: &[],
+            length,
+            immediate: (packet.payload().len() == length).then(|| packet.payload()),
+        };
+        if envelope.dispatch < FIRST_SYSTEM {
+            return match dispatch(context, &incoming, progress) {
+                Ok(receive) => (assembly(target(receive, length), None), cut),
+                Err(error) => (assembly(Target::Nowhere, None), cut.and(Err(error))),
+            };
+        }
+        let handled = match incoming.immediate {
+            // All system messages but data have one packet.
+            Some(payload) => {
+                incoming.immediate = None;
+                self.system(context, origin, incoming, payload, progress)
+            }
+            None => Err(malformed(
+                task,
+                WireError {
+                    message: "system message",
+                    field: "length",
+                    value: length as u64,
+                    expected: "one packet",
+                },
+            )),
+        };
+        (assembly(Target::Nowhere, None), cut.and(handled))
+    }
+
+    /// A message of the driver's own. `incoming` has what its packet header says.
+    fn system(
+        &mut self,
+        context: &Context<P>,
+        origin: Origin,
+        incoming: Incoming<'_>,
+        payload: &[u8],
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        context.platform().charge(Op::Control, 1);
+        let peer = incoming.origin;
+        let task = peer.task;
+        let wrong = |error| malformed(task, error);
+        match System::from_id(incoming.dispatch) {
+            Some(System::Headed) => {
+                let (fields, rest) = Headed::decode(payload).map_err(wrong)?;
+                let (header, data) =
+                    wire::split_header("headed message", rest, fields.header_length)
+                        .map_err(wrong)?;
+                let incoming = Incoming {
+                    dispatch: fields.dispatch,
+                    header,
+                    length: fields.length as usize,
+                    ..incoming
+                };
+                self.headed(context, origin, incoming, fields.cookie, data, progress)
+            }
+            Some(System::Rts) => {
+                let (fields, rest) = Rts::decode(payload).map_err(wrong)?;
+                let (header, rest) =
+                    wire::split_header("request to send", rest, fields.header_length)
+                        .map_err(wrong)?;
+                wire::end("request to send", ((), rest)).map_err(wrong)?;
+                let incoming = Incoming {
+                    dispatch: fields.dispatch,
+                    header,
+                    length: fields.length as usize,
+                    ..incoming
+                };
+                self.request_to_send(context, incoming, fields, progress)
+            }
+            Some(System::Ack) => {
+                let mut result = Ok(());
+                for cookie in wire::decode_cookies(payload).map_err(wrong)? {
+                    let acknowledged = self.acknowledged(context, peer, cookie, progress);
+                    result = result.and(acknowledged);
+                }
+                result
+            }
+            Some(System::PutSync) => {
+                let fields = wire::end("put synchronisation", {
+                    PutSync::decode(payload).map_err(wrong)?
+                });
+                let cookie = fields.map_err(wrong)?.cookie;
+                self.synchronise(peer, Purpose::PutSync { cookie });
+                Ok(())
+            }
+            Some(System::Fence) => {
+                let fields = wire::end("fence", Fence::decode(payload).map_err(wrong)?);
+                self.peer_fence(peer, fields.map_err(wrong)?.cookie);
+                Ok(())
+            }
+            Some(System::FenceAck) => {
+                let fields = wire::end("fence acknowledgement", {
+                    FenceAck::decode(payload).map_err(wrong)?
+                });
+                self.fence_answered(context, peer, fields.map_err(wrong)?, progress)
+            }
+            Some(System::GetFailed) => {
+                let fields = wire::end("failed get", GetFailed::decode(payload).map_err(wrong)?);
+                let fields = fields.map_err(wrong)?;
+                let error = Error::RemoteRefused {
+                    peer: task,
+                    reason: ErrorReason::try_from(fields.reason).map_err(|_| fields.reason),
+                };
+                match self.gets.fail(fields.get, Some(peer), error) {
+                    Some(get) => self.end_get(context, get, progress),
+                    None => Err(Error::UnknownCookie {
+                        origin: task,
+                        cookie: fields.get,
+                    }),
+                }
+            }
+            Some(System::Data) | None => Err(wrong(WireError {
+                message: "system message",
+                field: "dispatch identifier",
+                value: u64::from(incoming.dispatch),
+                expected: "one of the driver's",
+            })),
+        }
+    }
+
+    /// An eager message with a header, or with an acknowledgement asked for.
+    fn headed<'a>(
+        &mut self,
+        context: &Context<P>,
+        origin: Origin,
+        mut incoming: Incoming<'a>,
+        cookie: u32,
+        data: &'a [u8],
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let peer = incoming.origin;
+        let length = incoming.length;
+        let inside = data.len() == length;
+        if !inside && !data.is_empty() {
+            return Err(malformed(
+                peer.task,
+                WireError {
+                    message: "headed message",
+                    field: "length",
+                    value: length as u64,
+                    expected: "the bytes after the header, or none of them",
+                },
+            ));
+        }
+        incoming.immediate = inside.then_some(data);
+        let (target, known) = match dispatch(context, &incoming, progress) {
+            Ok(receive) => (target(receive, length), Ok(())),
+            Err(error) => (Target::Nowhere, Err(error)),
+        };
+        let cookie = (cookie != 0).then_some((peer, cookie));
+        if !inside {
+            self.announced.insert(
+                origin,
+                Announced {
+                    length,
+                    target,
+                    cookie,
+                },
+            );
+            return known;
+        }
+        if let Target::Buffer { into, .. } = &target {
+            store(context, into, 0, data)?;
+        }
+        let ended = self.end_message(context, target, length, cookie, progress);
+        known.and(ended)
+    }
+
+    /// RTS has come: the data is fetched straight into the receive buffer.
+    fn request_to_send(
+        &mut self,
+        context: &Context<P>,
+        incoming: Incoming<'_>,
+        rts: Rts,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let peer = incoming.origin;
+        let length = incoming.length;
+        let (target, known) = match dispatch(context, &incoming, progress) {
+            Ok(receive) => (target(receive, length), Ok(())),
+            Err(error) => (Target::Nowhere, Err(error)),
+        };
+        match target {
+            Target::Buffer { into, done } if length > 0 => {
+                let into = into.part(0, length)?;
+                self.gets.push(Waiting {
+                    peer,
+                    remote: RemoteAddress {
+                        slot: rts.slot,
+                        offset: rts.offset,
+                    },
+                    into,
+                    purpose: Purpose::Receive {
+                        done,
+                        cookie: rts.cookie,
+                    },
+                });
+                known
+            }
+            // Nothing is fetched: the origin is told that its data is free.
+            other => {
+                let cookie = Some((peer, rts.cookie));
+                let ended = self.end_message(context, other, length, cookie, progress);
+                known.and(ended)
+            }
+        }
+    }
+
+    /// The peer has acknowledged `cookie`.
+    fn acknowledged(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        cookie: u32,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let pending = short(&context.shared().cookies).acknowledged(peer, cookie)?;
+        drop(pending.data);
+        progress.completed += 1;
+        for done in [pending.local_done, pending.remote_done] {
+            deliver(context, done, Ok(()), progress)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a packet to its message, and ends the message with its last byte.
+    fn continue_message(
+        &mut self,
+        context: &Context<P>,
+        packet: &Packet,
+        origin: Origin,
+        task: TaskId,
+        mut assembly: Assembly<P>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let header = &packet.header;
+        let bytes = packet.payload().len();
+        // Packets of a message are full but for the last, and come in order.
+        let expected_bytes = (assembly.length - assembly.received).min(MAX_PAYLOAD_BYTES);
+        let ends = assembly.received + expected_bytes == assembly.length;
+        for (field, value, expected) in [
+            ("offset", u64::from(header.offset), assembly.received as u64),
+            ("length", u64::from(header.aux), assembly.length as u64),
+            ("len", bytes as u64, expected_bytes as u64),
+            ("last", u64::from(header.last), u64::from(ends)),
+        ] {
+            if value != expected {
+                let error = Error::PacketOrder {
+                    origin: task,
+                    field,
+                    value,
+                    expected,
+                };
+                return fail(context, assembly.target, error, progress);
+            }
+        }
+        if let Target::Buffer { into, .. } = &assembly.target {
+            store(context, into, assembly.received, packet.payload())?;
+        }
+        assembly.received += bytes;
+        if !ends {
+            self.arriving.insert(origin, assembly);
+            return Ok(());
+        }
+        let Assembly {
+            length,
+            target,
+            cookie,
+            ..
+        } = assembly;
+        self.end_message(context, target, length, cookie, progress)
+    }
+
+    /// All of a message has been taken off the network, or nothing of it will come.
+    fn end_message(
+        &mut self,
+        context: &Context<P>,
+        target: Target<P>,
+        length: usize,
+        cookie: Option<(Endpoint, u32)>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let (done, result) = match target {
+            Target::Nowhere => (None, Ok(())),
+            Target::Buffer { done, .. } => (done, Ok(())),
+            Target::TooLong { receive, done } => (
+                done,
+                Err(Error::MessageTooLong {
+                    message: length,
+                    receive,
+                }),
+            ),
+        };
+        let delivered = deliver(context, done, result, progress);
+        if let Some((peer, cookie)) = cookie {
+            self.owe(context, peer, cookie);
+        }
+        delivered
+    }
+}
+
+/// Calls the dispatch callback of a message.
+fn dispatch<P: Platform>(
+    context: &Context<P>,
+    incoming: &Incoming<'_>,
+    progress: &mut Progress,
+) -> Result<Receive<P>, Error> {
+    let id = incoming.dispatch;
+    let Some(mut function) = short(&context.shared().dispatch).take(id) else {
+        return Err(Error::UnknownDispatch {
+            id,
+            origin: incoming.origin.task,
+            length: incoming.length,
+        });
+    };
+    let arrival = Arrival {
+        origin: incoming.origin,
+        comm: incoming.comm,
+        tag: incoming.tag,
+        header: incoming.header,
+        length: incoming.length,
+        immediate: incoming.immediate,
+    };
+    progress.callbacks += 1;
+    let receive = callback(context, || function(context, &arrival));
+    short(&context.shared().dispatch).put_back(id, function);
+    Ok(receive)
+}
+
+/// Where a message of `length` bytes goes.
+fn target<P: Platform>(receive: Receive<P>, length: usize) -> Target<P> {
+    match receive {
+        Receive::Consumed => Target::Nowhere,
+        Receive::Into { into, done } if into.len() < length => Target::TooLong {
+            receive: into.len(),
+            done,
+        },
+        Receive::Into { into, done } => Target::Buffer { into, done },
+    }
+}
+
+/// Copies payload to its place.
+fn store<P: Platform>(
+    context: &Context<P>,
+    into: &BufferRange<P::Buffer>,
+    offset: usize,
+    payload: &[u8],
+) -> Result<(), Error> {
+    let chunks = payload.len().div_ceil(COPY_CHUNK);
+    context.platform().charge(Op::CopyChunk, chunks as u64);
+    Ok(into.write(offset, payload)?)
+}
+
+/// Ends a message with an error.
+fn fail<P: Platform>(
+    context: &Context<P>,
+    target: Target<P>,
+    error: Error,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    let done: Option<DoneFn<P>> = match target {
+        Target::Nowhere => None,
+        Target::Buffer { done, .. } | Target::TooLong { done, .. } => done,
+    };
+    deliver(context, done, Err(error), progress)
+}
+
+/// A system message that cannot be understood.
+fn malformed(origin: TaskId, error: WireError) -> Error {
+    Error::SystemMessage {
+        origin,
+        message: error.message,
+        field: error.field,
+        value: error.value,
+        expected: error.expected,
+    }
+}

@@ -1,0 +1,272 @@
+//! Fences (FN-1 to FN-8), put synchronisation and acknowledgements.
+//!
+//! A fence sends FENCE behind everything that the context has sent to the endpoint. The endpoint then
+//! sends a get of no bytes: it follows all gets of the endpoint from here, through the same remote-get
+//! FIFO, and its put of no bytes follows all puts to the endpoint's node. When that has come back, the
+//! endpoint sends what acknowledgements it owes, and FENCE_ACK behind them. Meanwhile a get of no bytes
+//! from here follows the gets that the context has sent itself. Nothing is counted for fences: their own
+//! records are all there is.
+
+use std::collections::BTreeMap;
+
+use super::{Engine, deliver};
+use crate::ack::AckPacket;
+use crate::context::{Context, Progress};
+use crate::cost::Op;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::gets::Purpose;
+use crate::instruction::DoneFn;
+use crate::platform::Platform;
+use crate::task::TaskId;
+use crate::wire::{Fence, FenceAck, System, encode_cookies};
+
+/// Fences that a fence of all endpoints keeps under way.
+const WINDOW: usize = 16;
+
+/// A fence at its origin.
+struct Record<P: Platform> {
+    peer: Endpoint,
+    answered: bool,
+    own_gets_landed: bool,
+    result: Result<(), Error>,
+    owner: Owner<P>,
+}
+
+/// Whom the end of a fence concerns.
+enum Owner<P: Platform> {
+    User(Option<DoneFn<P>>),
+    /// Fence-all of this number.
+    All(u32),
+}
+
+/// A fence of all endpoints.
+struct AllRecord<P: Platform> {
+    next_task: u32,
+    next_context: u8,
+    under_way: usize,
+    result: Result<(), Error>,
+    done: Option<DoneFn<P>>,
+}
+
+/// The fences that a context has started and not finished.
+pub(super) struct Fences<P: Platform> {
+    single: BTreeMap<u32, Record<P>>,
+    all: BTreeMap<u32, AllRecord<P>>,
+    last: u32,
+}
+
+impl<P: Platform> Fences<P> {
+    pub fn new() -> Self {
+        Self {
+            single: BTreeMap::new(),
+            all: BTreeMap::new(),
+            last: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.single.len() + self.all.len()
+    }
+
+    fn number(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            let last = self.last;
+            if !self.single.contains_key(&last) && !self.all.contains_key(&last) {
+                return last;
+            }
+        }
+    }
+}
+
+impl<P: Platform> Engine<P> {
+    pub(super) fn start_fence(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        done: Option<DoneFn<P>>,
+    ) -> Result<(), Error> {
+        self.open_fence(context, peer, Owner::User(done))
+    }
+
+    fn open_fence(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        owner: Owner<P>,
+    ) -> Result<(), Error> {
+        let cookie = self.fences.number();
+        self.fences.single.insert(
+            cookie,
+            Record {
+                peer,
+                answered: false,
+                own_gets_landed: false,
+                result: Ok(()),
+                owner,
+            },
+        );
+        self.synchronise(peer, Purpose::OwnFence { cookie });
+        self.send_control(context, peer, System::Fence, Fence { cookie }.encode())
+    }
+
+    pub(super) fn start_fence_all(
+        &mut self,
+        context: &Context<P>,
+        done: Option<DoneFn<P>>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let number = self.fences.number();
+        let record = AllRecord {
+            next_task: 0,
+            next_context: 0,
+            under_way: 0,
+            result: Ok(()),
+            done,
+        };
+        self.continue_fence_all(context, number, record, progress)
+    }
+
+    /// Starts fences up to the window; ends the fence-all when none is left.
+    fn continue_fence_all(
+        &mut self,
+        context: &Context<P>,
+        number: u32,
+        mut record: AllRecord<P>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let config = &context.shared().plan.config;
+        while record.under_way < WINDOW && (record.next_task as usize) < config.tasks.len() {
+            let task = TaskId(record.next_task);
+            let peer = context.endpoint(task, record.next_context)?;
+            self.open_fence(context, peer, Owner::All(number))?;
+            record.under_way += 1;
+            record.next_context += 1;
+            if record.next_context == config.contexts {
+                record.next_context = 0;
+                record.next_task += 1;
+            }
+        }
+        if record.under_way == 0 {
+            return deliver(context, record.done, record.result, progress);
+        }
+        self.fences.all.insert(number, record);
+        Ok(())
+    }
+
+    /// FENCE has come: everything that `peer` sent before it has been handled here, or is in memory once
+    /// a get of no bytes has come back.
+    pub(super) fn peer_fence(&mut self, peer: Endpoint, cookie: u32) {
+        self.synchronise(peer, Purpose::PeerFence { cookie });
+    }
+
+    /// Everything before the fence of `peer` has completed here: sends what is owed, then the answer.
+    pub(super) fn answer_fence(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        cookie: u32,
+        result: Result<(), Error>,
+    ) -> Result<(), Error> {
+        for packet in self.acks.flush(peer) {
+            self.send_ack(context, packet)?;
+        }
+        let message = FenceAck {
+            cookie,
+            failed: u8::from(result.is_err()),
+        };
+        self.send_control(context, peer, System::FenceAck, message.encode())?;
+        result
+    }
+
+    /// The gets of this context before its fence `cookie` have landed.
+    pub(super) fn own_gets_landed(
+        &mut self,
+        context: &Context<P>,
+        cookie: u32,
+        result: Result<(), Error>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        if let Some(record) = self.fences.single.get_mut(&cookie) {
+            record.own_gets_landed = true;
+            record.result = record.result.clone().and(result);
+        }
+        self.end_fence(context, cookie, progress)
+    }
+
+    /// FENCE_ACK has come.
+    pub(super) fn fence_answered(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        message: FenceAck,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        match self.fences.single.get_mut(&message.cookie) {
+            Some(record) if record.peer == peer && !record.answered => {
+                record.answered = true;
+                if message.failed != 0 && record.result.is_ok() {
+                    record.result = Err(Error::FenceFailed { peer: peer.task });
+                }
+            }
+            _ => {
+                return Err(Error::UnknownCookie {
+                    origin: peer.task,
+                    cookie: message.cookie,
+                });
+            }
+        }
+        self.end_fence(context, message.cookie, progress)
+    }
+
+    fn end_fence(
+        &mut self,
+        context: &Context<P>,
+        cookie: u32,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let over = self
+            .fences
+            .single
+            .get(&cookie)
+            .is_some_and(|record| record.answered && record.own_gets_landed);
+        let Some(record) = over.then(|| self.fences.single.remove(&cookie)).flatten() else {
+            return Ok(());
+        };
+        match record.owner {
+            Owner::User(done) => deliver(context, done, record.result, progress),
+            Owner::All(number) => {
+                let Some(mut all) = self.fences.all.remove(&number) else {
+                    return Ok(());
+                };
+                all.under_way -= 1;
+                all.result = all.result.and(record.result);
+                self.continue_fence_all(context, number, all, progress)
+            }
+        }
+    }
+
+    /// Owes `peer` the acknowledgement of `cookie`.
+    pub(super) fn owe(&mut self, context: &Context<P>, peer: Endpoint, cookie: u32) {
+        context.platform().charge(Op::Acknowledge, 1);
+        self.acks.enqueue(peer, cookie);
+    }
+
+    /// One iteration of the acknowledgement dispatcher.
+    pub(super) fn acknowledge(&mut self, context: &Context<P>) -> Result<(), Error> {
+        if self.acks.is_empty() {
+            return Ok(());
+        }
+        context.platform().charge(Op::Acknowledge, 1);
+        for packet in self.acks.iterate() {
+            self.send_ack(context, packet)?;
+        }
+        Ok(())
+    }
+
+    fn send_ack(&mut self, context: &Context<P>, packet: AckPacket) -> Result<(), Error> {
+        let payload = encode_cookies(&packet.cookies);
+        self.send_control(context, packet.peer, System::Ack, payload)
+    }
+}

@@ -1,0 +1,379 @@
+//! New work: from instructions to descriptors.
+
+use gyre_layout::{Coord, Descriptor, MAX_PAYLOAD_BYTES, Source};
+
+use super::{Engine, callback};
+use crate::buffer::BufferRange;
+use crate::context::{Context, Progress};
+use crate::cookie::Pending;
+use crate::cost::Op;
+use crate::endpoint::Endpoint;
+use crate::envelope::Envelope;
+use crate::error::Error;
+use crate::gets::{Purpose, Started, Waiting};
+use crate::injection::{Finish, Outgoing, Payload};
+use crate::instruction::{Get, ImmediateMessage, Instruction, Put, RemoteAddress, SendMessage};
+use crate::platform::Platform;
+use crate::sync::short;
+use crate::task::TaskLocation;
+use crate::wire::{Headed, PutSync, Rts, System};
+
+/// What the packets of a message say about it.
+#[derive(Clone, Copy)]
+struct Label {
+    dispatch: u8,
+    comm: u8,
+    tag: u32,
+    message_id: u32,
+}
+
+impl<P: Platform> Engine<P> {
+    /// Carries out what has been posted, and starts as many operations as there is room for.
+    pub(super) fn start_work(
+        &mut self,
+        context: &Context<P>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let platform = context.platform();
+        for instruction in context.take_work() {
+            platform.charge(Op::Start, 1);
+            progress.instructions += 1;
+            match instruction {
+                Instruction::Send(send) => self.start_send(context, send)?,
+                Instruction::SendImmediate(message) => self.start_immediate(context, message)?,
+                Instruction::Put(put) => self.start_put(context, put)?,
+                Instruction::Get(get) => self.start_get(get),
+                Instruction::Fence(fence) => {
+                    self.start_fence(context, fence.destination, fence.done)?;
+                }
+                Instruction::FenceAll(done) => self.start_fence_all(context, done, progress)?,
+                Instruction::Acknowledge { peer, cookie } => self.owe(context, peer, cookie),
+                Instruction::Call(function) => {
+                    progress.callbacks += 1;
+                    callback(context, || function(context));
+                }
+            }
+        }
+        while let Some(get) = self.gets.start(platform)? {
+            self.send_get(context, get)?;
+        }
+        let mut completed = Vec::new();
+        for fifo in &mut self.injection {
+            if fifo.waiting() > 0 {
+                progress.started += fifo.start(platform, &mut completed)?;
+            }
+        }
+        self.run_completions(context, completed, progress)
+    }
+
+    /// SEND: chooses the protocol by the length of the data.
+    fn start_send(&mut self, context: &Context<P>, send: SendMessage<P>) -> Result<(), Error> {
+        // All lengths were checked when the send was posted.
+        let length = send.data.len() as u32;
+        let message_id = self.message_id(context, send.message_id);
+        let label = Label {
+            dispatch: send.dispatch,
+            comm: send.comm,
+            tag: send.tag,
+            message_id,
+        };
+        let peer = send.destination;
+        if send.data.len() > context.shared().plan.config.eager_limit {
+            return self.start_rendezvous(context, send, label);
+        }
+        if send.header.is_empty() && send.remote_done.is_none() {
+            let finish = Finish::Send {
+                local_done: send.local_done,
+                cookie: None,
+                answered: false,
+            };
+            return self.enqueue_message(context, peer, label, Payload::Data(send.data), finish);
+        }
+        let cookie = send.remote_done.map(|remote_done| {
+            short(&context.shared().cookies).insert(Pending {
+                peer,
+                data: BufferRange::empty(),
+                local_done: None,
+                remote_done: Some(remote_done),
+            })
+        });
+        let finish = Finish::Send {
+            local_done: send.local_done,
+            cookie,
+            answered: false,
+        };
+        context.platform().charge(Op::Control, 1);
+        let fields = Headed {
+            cookie: cookie.unwrap_or(0),
+            length,
+            header_length: send.header.len() as u16,
+            dispatch: send.dispatch,
+        };
+        let mut payload = fields.encode();
+        payload.extend_from_slice(&send.header);
+        let start = payload.len();
+        let head = Label {
+            dispatch: System::Headed as u8,
+            ..label
+        };
+        if start + send.data.len() <= MAX_PAYLOAD_BYTES {
+            payload.resize(start + send.data.len(), 0);
+            send.data.read(0, &mut payload[start..])?;
+            return self.enqueue_message(context, peer, head, Payload::Staged(payload), finish);
+        }
+        let data = Label {
+            dispatch: System::Data as u8,
+            ..label
+        };
+        let head_payload = Payload::Staged(payload);
+        self.enqueue_message(context, peer, head, head_payload, Finish::Control)?;
+        self.enqueue_message(context, peer, data, Payload::Data(send.data), finish)
+    }
+
+    /// The data stays here until the destination has fetched it.
+    fn start_rendezvous(
+        &mut self,
+        context: &Context<P>,
+        send: SendMessage<P>,
+        label: Label,
+    ) -> Result<(), Error> {
+        let peer = send.destination;
+        let length = send.data.len() as u32;
+        let Some((slot, offset)) = send.data.location() else {
+            // A range with bytes has a buffer.
+            return Err(Error::EmptyRegion);
+        };
+        let cookie = short(&context.shared().cookies).insert(Pending {
+            peer,
+            data: send.data,
+            local_done: send.local_done,
+            remote_done: send.remote_done,
+        });
+        context.platform().charge(Op::Control, 1);
+        let fields = Rts {
+            cookie,
+            length,
+            offset,
+            slot,
+            header_length: send.header.len() as u16,
+            dispatch: send.dispatch,
+        };
+        let mut payload = fields.encode();
+        payload.extend_from_slice(&send.header);
+        let rts = Label {
+            dispatch: System::Rts as u8,
+            ..label
+        };
+        self.enqueue_message(
+            context,
+            peer,
+            rts,
+            Payload::Staged(payload),
+            Finish::Control,
+        )
+    }
+
+    fn start_immediate(
+        &mut self,
+        context: &Context<P>,
+        message: ImmediateMessage,
+    ) -> Result<(), Error> {
+        let label = Label {
+            dispatch: message.dispatch,
+            comm: message.comm,
+            tag: message.tag,
+            message_id: self.message_id(context, None),
+        };
+        let payload = Payload::Staged(message.payload);
+        self.enqueue_message(
+            context,
+            message.destination,
+            label,
+            payload,
+            Finish::Control,
+        )
+    }
+
+    fn start_put(&mut self, context: &Context<P>, put: Put<P>) -> Result<(), Error> {
+        let peer = put.destination;
+        let to = self.location(context, peer)?;
+        let source = Source {
+            slot: 0,
+            offset: 0,
+            length: put.data.len() as u32,
+        };
+        let message_id = self.message_id(context, None);
+        let descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
+            .with_message_id(message_id);
+        let cookie = put.remote_done.map(|remote_done| {
+            short(&context.shared().cookies).insert(Pending {
+                peer,
+                data: BufferRange::empty(),
+                local_done: None,
+                remote_done: Some(remote_done),
+            })
+        });
+        let lane = self.lane(to.node);
+        self.injection[lane].enqueue(Outgoing {
+            descriptor,
+            payload: Payload::Data(put.data),
+            finish: Finish::Send {
+                local_done: put.local_done,
+                cookie,
+                answered: true,
+            },
+        });
+        match cookie {
+            // Behind the put, in the same FIFO.
+            Some(cookie) => {
+                let message = PutSync { cookie };
+                self.send_control(context, peer, System::PutSync, message.encode())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn start_get(&mut self, get: Get<P>) {
+        self.gets.push(Waiting {
+            peer: get.source,
+            remote: get.remote,
+            into: get.into,
+            purpose: Purpose::User(get.done),
+        });
+    }
+
+    /// Puts a get of no bytes behind all gets from `peer` so far: it comes back when they have landed, and
+    /// when what the peer's node sent here before it serves the request has landed too (FN-3).
+    pub(super) fn synchronise(&mut self, peer: Endpoint, purpose: Purpose<P>) {
+        self.gets.push(Waiting {
+            peer,
+            remote: RemoteAddress { slot: 0, offset: 0 },
+            into: BufferRange::empty(),
+            purpose,
+        });
+    }
+
+    /// Asks the peer's DMA engine for a put of the data, which lowers the get's counter.
+    fn send_get(&mut self, context: &Context<P>, get: Started<P>) -> Result<(), Error> {
+        let plan = &context.shared().plan;
+        let to = self.location(context, get.peer)?;
+        let source = Source {
+            slot: get.remote.slot,
+            offset: get.remote.offset,
+            length: get.into.len() as u32,
+        };
+        // No bytes go to the counter's own slot, at its start.
+        let (slot, offset) = get.into.location().unwrap_or((get.counter.slot, 0));
+        let message_id = self.message_id(context, None);
+        // The software words of a put go nowhere; they name the requester if the put is refused.
+        let put = Descriptor::put(plan.location.node, source, slot, offset)
+            .with_counter(get.counter)
+            .with_software(self.envelope(context, 0, 0).pack(), get.number as u32)
+            .with_message_id(message_id);
+        let payload = put.encode()?.to_vec();
+        let source = Source {
+            slot: 0,
+            offset: 0,
+            length: payload.len() as u32,
+        };
+        let fifo = plan.remote_get_fifo(to.process, get.peer.context);
+        let descriptor = Descriptor::remote_get(to.node, source, fifo).with_message_id(message_id);
+        context.platform().charge(Op::Control, 1);
+        let lane = self.lane(to.node);
+        self.injection[lane].enqueue(Outgoing {
+            descriptor,
+            payload: Payload::Staged(payload),
+            finish: Finish::Get { number: get.number },
+        });
+        Ok(())
+    }
+
+    /// Sends a message of the driver's own.
+    pub(super) fn send_control(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        system: System,
+        payload: Vec<u8>,
+    ) -> Result<(), Error> {
+        context.platform().charge(Op::Control, 1);
+        let label = Label {
+            dispatch: system as u8,
+            comm: 0,
+            tag: 0,
+            message_id: self.message_id(context, None),
+        };
+        self.enqueue_message(
+            context,
+            peer,
+            label,
+            Payload::Staged(payload),
+            Finish::Control,
+        )
+    }
+
+    /// Puts a memory-FIFO message on its lane.
+    fn enqueue_message(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        label: Label,
+        payload: Payload<P>,
+        finish: Finish<P>,
+    ) -> Result<(), Error> {
+        let to = self.location(context, peer)?;
+        let length = match &payload {
+            Payload::Data(data) => data.len(),
+            Payload::Staged(bytes) => bytes.len(),
+        };
+        let source = Source {
+            slot: 0,
+            offset: 0,
+            length: length as u32,
+        };
+        let envelope = self.envelope(context, label.dispatch, label.comm);
+        let target = context
+            .shared()
+            .plan
+            .reception_fifo(to.process, peer.context);
+        let descriptor = Descriptor::memory_fifo(to.node, source, target)
+            .with_software(envelope.pack(), label.tag)
+            .with_message_id(label.message_id);
+        let lane = self.lane(to.node);
+        self.injection[lane].enqueue(Outgoing {
+            descriptor,
+            payload,
+            finish,
+        });
+        Ok(())
+    }
+
+    fn envelope(&self, context: &Context<P>, dispatch: u8, comm: u8) -> Envelope {
+        Envelope {
+            dispatch,
+            process: context.shared().plan.location.process,
+            context: context.query().endpoint.context,
+            comm,
+        }
+    }
+
+    fn location(&self, context: &Context<P>, peer: Endpoint) -> Result<TaskLocation, Error> {
+        context.shared().plan.config.tasks.location(peer.task)
+    }
+
+    fn message_id(&mut self, context: &Context<P>, chosen: Option<u32>) -> u32 {
+        chosen.unwrap_or_else(|| {
+            self.next_message = self.next_message.wrapping_add(1);
+            (context.task().0 << 16) | (self.next_message & 0xffff)
+        })
+    }
+
+    /// Which injection FIFO carries everything to `node`: always the same, so that it stays in order, and
+    /// spread over neighbours.
+    fn lane(&self, node: Coord) -> usize {
+        let mixed = node.0.iter().fold(0_u32, |hash, &c| {
+            (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
+        });
+        (mixed >> 16) as usize % self.injection.len()
+    }
+}

@@ -1,0 +1,186 @@
+//! Remote gets of a context: each lowers a byte counter of its own to zero as its data arrives.
+
+use std::collections::VecDeque;
+
+use crate::buffer::BufferRange;
+use crate::counter::CounterBlock;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::instruction::{DoneFn, RemoteAddress};
+use crate::platform::Platform;
+use gyre_layout::CounterRef;
+
+/// What a get is for: what happens when its counter is zero.
+pub(crate) enum Purpose<P: Platform> {
+    /// A get of the user.
+    User(Option<DoneFn<P>>),
+    /// The data of a rendezvous: its receive is done, then the origin is acknowledged.
+    Receive {
+        done: Option<DoneFn<P>>,
+        cookie: u32,
+    },
+    /// The puts of the peer before this are in memory: acknowledge that.
+    PutSync { cookie: u32 },
+    /// The target's part of fence `cookie` of the peer (FN-3).
+    PeerFence { cookie: u32 },
+    /// The origin's own gets before its fence `cookie` have landed.
+    OwnFence { cookie: u32 },
+}
+
+impl<P: Platform> Purpose<P> {
+    /// Whether the get ends after all earlier gets from the same peer.
+    fn is_barrier(&self) -> bool {
+        !matches!(self, Self::User(_) | Self::Receive { .. })
+    }
+}
+
+/// A get that has no counter yet.
+pub(crate) struct Waiting<P: Platform> {
+    pub peer: Endpoint,
+    pub remote: RemoteAddress,
+    pub into: BufferRange<P::Buffer>,
+    pub purpose: Purpose<P>,
+}
+
+/// A get whose counter has been set.
+struct Active<P: Platform> {
+    number: u64,
+    peer: Endpoint,
+    counter: u16,
+    into: BufferRange<P::Buffer>,
+    purpose: Purpose<P>,
+}
+
+/// A get that has ended.
+pub(crate) struct Landed<P: Platform> {
+    pub peer: Endpoint,
+    pub purpose: Purpose<P>,
+    pub result: Result<(), Error>,
+}
+
+/// A get ready to be sent.
+pub(crate) struct Started<P: Platform> {
+    pub number: u64,
+    pub counter: CounterRef,
+    pub peer: Endpoint,
+    pub remote: RemoteAddress,
+    pub into: BufferRange<P::Buffer>,
+}
+
+/// The gets of a context, in the order in which they were asked for.
+pub(crate) struct Gets<P: Platform> {
+    counters: CounterBlock<P>,
+    waiting: VecDeque<Waiting<P>>,
+    active: Vec<Active<P>>,
+    next: u64,
+}
+
+impl<P: Platform> Gets<P> {
+    pub fn new(counters: CounterBlock<P>) -> Self {
+        Self {
+            counters,
+            waiting: VecDeque::new(),
+            active: Vec::new(),
+            next: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len() + self.active.len()
+    }
+
+    /// Puts a get behind those that wait for a counter.
+    pub fn push(&mut self, get: Waiting<P>) {
+        self.waiting.push_back(get);
+    }
+
+    /// Gives the next get a counter, if there is one.
+    pub fn start(&mut self, platform: &P) -> Result<Option<Started<P>>, Error> {
+        let Some(get) = self.waiting.front() else {
+            return Ok(None);
+        };
+        // A put of no bytes lowers its counter by one.
+        let value = get.into.len().max(1) as u64;
+        let Some((index, counter)) = self.counters.take(platform, value)? else {
+            return Ok(None);
+        };
+        let Some(get) = self.waiting.pop_front() else {
+            return Ok(None);
+        };
+        let number = self.next;
+        self.next += 1;
+        self.active.push(Active {
+            number,
+            peer: get.peer,
+            counter: index,
+            into: get.into.clone(),
+            purpose: get.purpose,
+        });
+        Ok(Some(Started {
+            number,
+            counter,
+            peer: get.peer,
+            remote: get.remote,
+            into: get.into,
+        }))
+    }
+
+    /// Takes out the gets whose counters are zero. Those that close a row of gets stay until the row has
+    /// landed: counters of one path may reach memory in another order than their puts came.
+    pub fn poll(&mut self, platform: &P, landed: &mut Vec<Landed<P>>) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        let mut kept: Vec<Active<P>> = Vec::with_capacity(self.active.len());
+        for get in core::mem::take(&mut self.active) {
+            let open = get.purpose.is_barrier() && kept.iter().any(|other| other.peer == get.peer);
+            let zero = !open
+                && match self.counters.value(platform, get.counter) {
+                    Ok(value) => value == 0,
+                    Err(error) => {
+                        outcome = outcome.and(Err(error));
+                        false
+                    }
+                };
+            if zero {
+                self.counters.give_back(get.counter);
+                landed.push(Landed {
+                    peer: get.peer,
+                    purpose: get.purpose,
+                    result: Ok(()),
+                });
+            } else {
+                kept.push(get);
+            }
+        }
+        self.active = kept;
+        outcome
+    }
+
+    /// Get `number` (modulo 2^32) has been refused and will not land. Its counter is free again.
+    pub fn fail(&mut self, number: u32, peer: Option<Endpoint>, error: Error) -> Option<Landed<P>> {
+        let at = self.active.iter().position(|get| {
+            get.number as u32 == number && peer.is_none_or(|peer| peer == get.peer)
+        })?;
+        let get = self.active.remove(at);
+        self.counters.give_back(get.counter);
+        Some(Landed {
+            peer: get.peer,
+            purpose: get.purpose,
+            result: Err(error),
+        })
+    }
+
+    /// Frees the counters. Only when no get is active.
+    pub fn close(&mut self) {
+        self.counters.close();
+    }
+}
+
+impl<P: Platform> Drop for Gets<P> {
+    /// Gets that have not landed may still be written: their buffers are leaked rather than given to
+    /// somebody else.
+    fn drop(&mut self) {
+        for get in self.active.drain(..) {
+            core::mem::forget(get.into);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The remote-get injection FIFO of a context: others' gets from this context fill it, and the DMA engine
+//! alone empties it (CT-4).
+
+use gyre_firmware::{InjectionConfig, Node, Register};
+use gyre_layout::registers::injection_fifo::status;
+use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason};
+
+use crate::cost::Op;
+use crate::error::Error;
+use crate::injection::RING_ALIGN;
+use crate::platform::{DmaBuffer, Platform};
+use crate::registers::{self, Bus};
+
+/// A remote-get FIFO.
+pub(crate) struct RemoteGetFifo<P: Platform> {
+    id: u16,
+    ring: Option<P::Buffer>,
+}
+
+/// A descriptor that came by remote get and was refused.
+pub(crate) struct Refused {
+    /// The descriptor, unless its bytes are none.
+    pub descriptor: Option<Descriptor>,
+    pub reason: Result<ErrorReason, u8>,
+}
+
+impl<P: Platform> RemoteGetFifo<P> {
+    /// Allocates a ring of `bytes` bytes and hands it to FIFO `id`.
+    pub fn open(
+        platform: &P,
+        node: &mut Node<Bus<P>>,
+        id: u16,
+        bytes: usize,
+        owner: u8,
+    ) -> Result<Self, Error> {
+        platform.charge(Op::Allocate, 1);
+        let ring = platform.alloc(bytes, RING_ALIGN)?;
+        let config = InjectionConfig {
+            base: ring.address(),
+            size: bytes as u64,
+            owner,
+            remote_get: true,
+            interrupt: false,
+        };
+        node.open_injection(id, &config)
+            .map_err(|cause| Error::SetUp {
+                what: "a remote-get FIFO",
+                cause,
+            })?;
+        Ok(Self {
+            id,
+            ring: Some(ring),
+        })
+    }
+
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Disables the FIFO and frees its ring.
+    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+        node.close_injection(self.id)
+            .map_err(|cause| Error::SetUp {
+                what: "a remote-get FIFO",
+                cause,
+            })?;
+        self.ring = None;
+        Ok(())
+    }
+
+    /// Looks whether the FIFO has halted at a descriptor that the DMA engine refuses; if so, reads the
+    /// descriptor and lets the FIFO skip it.
+    pub fn check_halt(&mut self, platform: &P) -> Result<Option<Refused>, Error> {
+        let Some(ring) = &self.ring else {
+            return Err(Error::Destroyed);
+        };
+        let register = Register::injection_status(self.id);
+        let value = registers::read(platform, register)?;
+        // The field has 8 bits.
+        let code = status::REASON.get(value) as u8;
+        // Halted without a reason yet: the error event follows.
+        if !status::HALTED.is_set(value) || code == u8::from(ErrorReason::None) {
+            return Ok(None);
+        }
+        let reason = ErrorReason::try_from(code).map_err(|_| code);
+        let head = registers::read(platform, Register::injection_head(self.id))?;
+        let mut bytes = [0; DESCRIPTOR_BYTES];
+        let place = head as usize & (ring.len() - 1) & !(DESCRIPTOR_BYTES - 1);
+        ring.read(place, &mut bytes)?;
+        registers::write(platform, register, status::HALTED.put(1))?;
+        Ok(Some(Refused {
+            descriptor: Descriptor::decode(&bytes).ok(),
+            reason,
+        }))
+    }
+}
+
+impl<P: Platform> Drop for RemoteGetFifo<P> {
+    /// A FIFO that was not closed may still be filled: its ring is leaked rather than given to somebody
+    /// else.
+    fn drop(&mut self) {
+        if let Some(ring) = self.ring.take() {
+            core::mem::forget(ring);
+        }
+    }
+}

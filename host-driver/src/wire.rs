@@ -1,0 +1,262 @@
+//! System messages: what contexts say to each other for the protocols, as memory-FIFO messages of one
+//! packet with dispatch identifiers of their own. All numbers are little-endian, without gaps.
+
+use gyre_layout::MAX_PAYLOAD_BYTES;
+
+/// First dispatch identifier that belongs to the driver; users have those below.
+pub(crate) const FIRST_SYSTEM: u8 = 224;
+
+/// Most bytes of a header of a send, so that every protocol carries it in its first packet.
+pub const MAX_HEADER: usize = 448;
+
+/// Dispatch identifiers of the system messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum System {
+    /// [`Headed`]: a message with header or acknowledgement, and its data if they fit.
+    Headed = 224,
+    /// Data of the headed message before it, when it did not fit.
+    Data = 225,
+    /// [`Rts`]: request to send, the rendezvous protocol's first message (FN-3).
+    Rts = 226,
+    /// Acknowledgements: cookies of 4 bytes, 1 to 120 of them.
+    Ack = 227,
+    /// [`PutSync`]: asks when the puts before it are in memory.
+    PutSync = 228,
+    /// [`Fence`] (FN-3).
+    Fence = 229,
+    /// [`FenceAck`] (FN-3).
+    FenceAck = 230,
+    /// [`GetFailed`]: a descriptor that came by remote get was refused.
+    GetFailed = 231,
+}
+
+impl System {
+    const ALL: [Self; 8] = [
+        Self::Headed,
+        Self::Data,
+        Self::Rts,
+        Self::Ack,
+        Self::PutSync,
+        Self::Fence,
+        Self::FenceAck,
+        Self::GetFailed,
+    ];
+
+    /// The message with this dispatch identifier.
+    pub fn from_id(id: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&system| system as u8 == id)
+    }
+}
+
+/// A system message that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WireError {
+    pub message: &'static str,
+    pub field: &'static str,
+    pub value: u64,
+    pub expected: &'static str,
+}
+
+/// Declares a message by its fields, in the order in which they stand.
+macro_rules! message {
+    ($(#[$doc:meta])* $name:ident, $text:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) struct $name {
+            $($(#[$field_doc])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// Bytes of the fields.
+            pub const BYTES: usize = 0 $(+ size_of::<$type>())*;
+
+            /// The fields' bytes.
+            pub fn encode(&self) -> Vec<u8> {
+                let mut bytes = Vec::with_capacity(Self::BYTES);
+                $(bytes.extend_from_slice(&self.$field.to_le_bytes());)*
+                bytes
+            }
+
+            /// The fields at the start of `bytes`, and what follows them.
+            pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
+                let mut rest = bytes;
+                let message = Self {
+                    $($field: {
+                        let Some((field, after)) = rest.split_first_chunk() else {
+                            return Err(WireError {
+                                message: $text,
+                                field: stringify!($field),
+                                value: bytes.len() as u64,
+                                expected: "a message long enough to hold the field",
+                            });
+                        };
+                        rest = after;
+                        <$type>::from_le_bytes(*field)
+                    },)*
+                };
+                Ok((message, rest))
+            }
+        }
+    };
+}
+
+message! {
+    /// An eager message that needs more than its packet header says. The header follows, then the data
+    /// if the packet has room for all of it; else the next message of the flow is [`System::Data`].
+    Headed, "headed message" {
+        /// To be acknowledged, or 0.
+        cookie: u32,
+        /// Bytes of the data.
+        length: u32,
+        /// Bytes of the header.
+        header_length: u16,
+        /// The user's dispatch identifier.
+        dispatch: u8,
+    }
+}
+
+message! {
+    /// Request to send; the header follows.
+    Rts, "request to send" {
+        /// To be acknowledged when the data has been fetched.
+        cookie: u32,
+        /// Bytes of the data, at least 1.
+        length: u32,
+        /// Where the data is: byte offset in its slot.
+        offset: u64,
+        /// Base slot of the data at the origin.
+        slot: u16,
+        /// Bytes of the header.
+        header_length: u16,
+        /// The user's dispatch identifier.
+        dispatch: u8,
+    }
+}
+
+message! {
+    /// Asks for an acknowledgement once the puts of the flow before it are in memory.
+    PutSync, "put synchronisation" {
+        /// To be acknowledged.
+        cookie: u32,
+    }
+}
+
+message! {
+    /// The origin's fence message.
+    Fence, "fence" {
+        /// Number of the fence at the origin.
+        cookie: u32,
+    }
+}
+
+message! {
+    /// Everything before the fence has completed at the target.
+    FenceAck, "fence acknowledgement" {
+        /// Number of the fence at the origin.
+        cookie: u32,
+        /// 0, or 1 when the target could not find out.
+        failed: u8,
+    }
+}
+
+message! {
+    /// A descriptor of a remote get was refused where it should have been injected.
+    GetFailed, "failed get" {
+        /// Number of the get at the requester, modulo 2^32.
+        get: u32,
+        /// Reason code.
+        reason: u8,
+    }
+}
+
+/// Splits the header off what follows the fields of a message.
+pub(crate) fn split_header<'a>(
+    message: &'static str,
+    rest: &'a [u8],
+    header_length: u16,
+) -> Result<(&'a [u8], &'a [u8]), WireError> {
+    rest.split_at_checked(usize::from(header_length))
+        .ok_or(WireError {
+            message,
+            field: "header_length",
+            value: u64::from(header_length),
+            expected: "at most what the packet holds",
+        })
+}
+
+/// Checks that nothing follows the fields of a message.
+pub(crate) fn end<T>(message: &'static str, (fields, rest): (T, &[u8])) -> Result<T, WireError> {
+    if rest.is_empty() {
+        return Ok(fields);
+    }
+    Err(WireError {
+        message,
+        field: "length",
+        value: rest.len() as u64,
+        expected: "0 bytes after the fields",
+    })
+}
+
+/// The payload of an ACK message.
+pub(crate) fn encode_cookies(cookies: &[u32]) -> Vec<u8> {
+    cookies.iter().flat_map(|c| c.to_le_bytes()).collect()
+}
+
+/// The cookies in the payload of an ACK message.
+pub(crate) fn decode_cookies(bytes: &[u8]) -> Result<impl Iterator<Item = u32>, WireError> {
+    let (cookies, rest) = bytes.as_chunks::<4>();
+    if cookies.is_empty() || !rest.is_empty() || bytes.len() > MAX_PAYLOAD_BYTES {
+        return Err(WireError {
+            message: "acknowledgement",
+            field: "length",
+            value: bytes.len() as u64,
+            expected: "a multiple of 4, at least 4",
+        });
+    }
+    Ok(cookies.iter().map(|&cookie| u32::from_le_bytes(cookie)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fn3_messages_round_trip_and_stand_where_the_table_says() {
+        let rts = Rts {
+            cookie: 0x0403_0201,
+            length: 0x0807_0605,
+            offset: 0x100f_0e0d_0c0b_0a09,
+            slot: 0x1211,
+            header_length: 0x1413,
+            dispatch: 0x15,
+        };
+        let mut bytes = rts.encode();
+        assert_eq!(bytes, (1..=0x15).collect::<Vec<u8>>());
+        assert_eq!(bytes.len(), Rts::BYTES);
+        bytes.push(9);
+        assert_eq!(Rts::decode(&bytes), Ok((rts, &[9][..])));
+        assert!(Rts::BYTES + MAX_HEADER <= MAX_PAYLOAD_BYTES);
+        assert!(Headed::BYTES + MAX_HEADER <= MAX_PAYLOAD_BYTES);
+    }
+
+    #[test]
+    fn x5_malformed_messages_name_field_and_value() {
+        let short = Rts::decode(&[0; 9]).expect_err("offset is cut");
+        assert_eq!((short.field, short.value), ("offset", 9));
+        let long = end("fence", Fence::decode(&[0; 7]).expect("long enough"));
+        assert_eq!(long.map_err(|e| (e.field, e.value)), Err(("length", 3)));
+        let header = split_header("request to send", &[1, 2], 3).expect_err("cut");
+        assert_eq!((header.field, header.value), ("header_length", 3));
+        for bad in [0, 3, 5] {
+            assert_eq!(
+                decode_cookies(&[0; 8][..bad]).err().map(|e| e.value),
+                Some(bad as u64)
+            );
+        }
+        let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
+        assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
+        assert_eq!(System::from_id(223), None);
+        assert_eq!(System::from_id(232), None);
+        assert_eq!(System::from_id(231), Some(System::GetFailed));
+    }
+}
