@@ -34,6 +34,9 @@ use fence::Fences;
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
 /// starves.
 const PATIENCE: u32 = 8;
+/// Polls that may find nothing before errors are looked for without a wake-up: a thread that never waits
+/// is never woken for them.
+const IDLE_POLLS: u32 = 256;
 
 /// Who sends: messages of one origin arrive one after the other.
 type Origin = (TaskLocation, u8);
@@ -86,6 +89,8 @@ pub(crate) struct Engine<P: Platform> {
     since_poll: u32,
     /// Turns since completions were last looked for.
     since_completions: u32,
+    /// Polls in a row that found nothing.
+    idle_polls: u32,
     next_message: u32,
 }
 
@@ -146,6 +151,7 @@ impl<P: Platform> Engine<P> {
             completions_unseen: false,
             since_poll: 0,
             since_completions: 0,
+            idle_polls: 0,
             next_message: 0,
         })
     }
@@ -277,8 +283,14 @@ impl<P: Platform> Engine<P> {
                 }
             }
         }
-        if woken && packets == 0 && landed == 0 && retired == 0 && outcome.is_ok() {
-            outcome = self.check_errors(context, &mut completed);
+        if packets + landed + retired > 0 {
+            self.idle_polls = 0;
+        } else if outcome.is_ok() {
+            self.idle_polls += 1;
+            if woken || self.idle_polls >= IDLE_POLLS {
+                self.idle_polls = 0;
+                outcome = self.check_errors(context, &mut completed);
+            }
         }
         progress.completed += completed.len();
         self.completions_unseen = self.injection.iter().any(InjectionFifo::resuming);
