@@ -5,10 +5,11 @@ use core::ops::Range;
 use crate::ack::AckConfig;
 use crate::buffer::BufferRange;
 use crate::context::{Context, ContextInfo};
+use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::injection::RING_ALIGN;
-use crate::platform::Platform;
+use crate::injection::{InjectionFifo, RING_ALIGN};
+use crate::platform::{Platform, PlatformLock};
 use crate::region::{MemoryRegion, RegionRights, SlotShare};
 use crate::registers;
 use crate::sync::{Arc, Mutex, short};
@@ -26,7 +27,10 @@ const RING_MAX: usize = 1 << 20;
 pub struct Resources {
     /// First injection FIFO.
     pub injection_first: u16,
-    /// Injection FIFOs of each context, at least 1. A flow keeps to one of them, chosen by its
+    /// Whether the contexts of a process share its injection FIFOs and lock each before use (EP-2); else
+    /// each context has its own.
+    pub shared_injection: bool,
+    /// Injection FIFOs of each context, or of each process that shares them, at least 1. A flow keeps to one of them, chosen by its
     /// destination node; several let one context feed several links.
     pub injection_per_context: u16,
     /// Ring of an injection FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a descriptor. Beside it
@@ -60,6 +64,7 @@ impl Default for Resources {
     fn default() -> Self {
         Self {
             injection_first: 0,
+            shared_injection: false,
             injection_per_context: 1,
             injection_ring: 64 << 10,
             remote_get_first: 16,
@@ -106,6 +111,10 @@ pub struct Client<P: Platform> {
     plan: Arc<Plan>,
     created: Mutex<Vec<bool>>,
     slots: Arc<SlotShare>,
+    /// Taken while a context of a client with shared injection FIFOs is created.
+    creation: P::Lock,
+    /// The shared injection FIFOs, once a context has been created.
+    shared: Mutex<Vec<Arc<InjectionFifo<P>>>>,
 }
 
 /// What every context of a client knows about it.
@@ -145,8 +154,14 @@ impl Plan {
 
     /// Injection FIFOs of (process, context), on every node.
     pub fn injection_fifos(&self, process: u8, context: u8) -> Range<u16> {
-        let each = self.config.resources.injection_per_context;
-        let first = self.config.resources.injection_first + self.index(process, context) * each;
+        let resources = &self.config.resources;
+        let each = resources.injection_per_context;
+        let owner = if resources.shared_injection {
+            u16::from(process)
+        } else {
+            self.index(process, context)
+        };
+        let first = resources.injection_first + owner * each;
         first..first + each
     }
 
@@ -205,14 +220,19 @@ impl Plan {
         let processes = tasks.processes_on(self.location.node) as u32;
         let count = u64::from(processes) * u64::from(*contexts);
         let injection_fifos = u32::from(parameters.injection_fifos) * u32::from(parameters.groups);
-        let injection_end = u64::from(resources.injection_first)
-            + count * u64::from(resources.injection_per_context);
+        let injection_users = if resources.shared_injection {
+            u64::from(processes)
+        } else {
+            count
+        };
+        let injection = injection_users * u64::from(resources.injection_per_context);
+        let injection_end = u64::from(resources.injection_first) + injection;
         let remote_get_first = u64::from(resources.remote_get_first);
         for (what, first, needed, available) in [
             (
                 "injection FIFOs",
                 resources.injection_first,
-                count * u64::from(resources.injection_per_context),
+                injection,
                 injection_fifos,
             ),
             (
@@ -286,6 +306,8 @@ impl<P: Platform> Client<P> {
             plan: Arc::new(plan),
             created: Mutex::new(created),
             slots: Arc::new(SlotShare::new(first, slots)),
+            creation: platform.new_lock(),
+            shared: Mutex::new(Vec::new()),
         })
     }
 
@@ -339,11 +361,61 @@ impl<P: Platform> Client<P> {
             reception_fifo: self.plan.reception_fifo(process, offset),
             wake_group: self.plan.wake_group(process, offset),
         };
-        let context = Context::create(self.platform.clone(), Arc::clone(&self.plan), info);
+        let context = self.open_context(info);
         if context.is_err() {
             short(&self.created)[usize::from(offset)] = false;
         }
         context
+    }
+
+    fn open_context(&self, info: ContextInfo) -> Result<Context<P>, Error> {
+        let platform = &self.platform;
+        let create = |fifos: &[_]| {
+            Context::create(
+                platform.clone(),
+                Arc::clone(&self.plan),
+                info.clone(),
+                fifos,
+            )
+        };
+        if !self.plan.config.resources.shared_injection {
+            return create(&self.open_injection(&info)?);
+        }
+        platform.charge(Op::Lock, 1);
+        self.creation.lock();
+        let open = short(&self.shared).clone();
+        let fifos = if open.is_empty() || open.iter().any(|fifo| fifo.is_closed(platform)) {
+            self.open_injection(&info)
+        } else {
+            Ok(open)
+        };
+        let context = fifos.and_then(|fifos| {
+            *short(&self.shared) = fifos.clone();
+            create(&fifos)
+        });
+        platform.charge(Op::Lock, 1);
+        self.creation.unlock();
+        context
+    }
+
+    /// Sets up the injection FIFOs that a context names.
+    fn open_injection(&self, info: &ContextInfo) -> Result<Vec<Arc<InjectionFifo<P>>>, Error> {
+        let resources = &self.plan.config.resources;
+        let mut node = registers::node(&self.platform)?;
+        info.injection_fifos
+            .clone()
+            .map(|id| {
+                InjectionFifo::open(
+                    &self.platform,
+                    &mut node,
+                    id,
+                    resources.injection_ring,
+                    resources.owner,
+                    resources.shared_injection,
+                )
+                .map(Arc::new)
+            })
+            .collect()
     }
 
     /// Makes `range` a memory region that peers reach by rput and rget, behind a base slot of its own

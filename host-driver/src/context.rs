@@ -11,6 +11,7 @@ use crate::dispatch::{DispatchFn, DispatchTable};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::injection::InjectionFifo;
 use crate::instruction::{
     DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rput,
     SendImmediate, SendMessage,
@@ -116,8 +117,13 @@ struct Queue<P: Platform> {
 }
 
 impl<P: Platform> Context<P> {
-    pub(crate) fn create(platform: P, plan: Arc<Plan>, info: ContextInfo) -> Result<Self, Error> {
-        let engine = Engine::open(&platform, &plan, &info)?;
+    pub(crate) fn create(
+        platform: P,
+        plan: Arc<Plan>,
+        info: ContextInfo,
+        fifos: &[Arc<InjectionFifo<P>>],
+    ) -> Result<Self, Error> {
+        let engine = Engine::open(&platform, &plan, &info, fifos)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 lock: platform.new_lock(),

@@ -19,13 +19,13 @@ use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::Error;
 use crate::gets::{Gets, Landed, Purpose};
-use crate::injection::{Completed, Finish, InjectionFifo};
+use crate::injection::{Completed, Finish, InjectionFifo, Lane};
 use crate::instruction::DoneFn;
 use crate::platform::Platform;
 use crate::reception::ReceptionFifo;
 use crate::registers;
 use crate::remote_get::RemoteGetFifo;
-use crate::sync::{Ordering, short};
+use crate::sync::{Arc, Ordering, short};
 use crate::task::TaskLocation;
 use crate::wire::{GetFailed, System};
 
@@ -73,7 +73,7 @@ struct Announced<P: Platform> {
 
 /// The part of a context that one thread at a time works on.
 pub(crate) struct Engine<P: Platform> {
-    injection: Vec<InjectionFifo<P>>,
+    lanes: Vec<Lane<P>>,
     remote_get: RemoteGetFifo<P>,
     reception: ReceptionFifo<P>,
     arriving: BTreeMap<Origin, Assembly<P>>,
@@ -104,23 +104,24 @@ pub(crate) struct Left {
 }
 
 impl<P: Platform> Engine<P> {
-    /// Sets up the FIFOs, the counters and the wake group of a context.
-    pub fn open(platform: &P, plan: &Plan, info: &ContextInfo) -> Result<Self, Error> {
+    /// Sets up a context that injects through `fifos`: its other FIFOs, counters and wake group.
+    pub fn open(
+        platform: &P,
+        plan: &Plan,
+        info: &ContextInfo,
+        fifos: &[Arc<InjectionFifo<P>>],
+    ) -> Result<Self, Error> {
         let resources = &plan.config.resources;
         let acks = AckDispatcher::new(plan.config.ack.clone())?;
         let mut node = registers::node(platform)?;
         let counters = CounterBlock::open(platform, resources.counters)?;
         let mut events = event::reception(u32::from(info.reception_fifo)) | event::COUNTER;
-        let mut injection = Vec::new();
+        let mut lanes = Vec::new();
+        for fifo in fifos {
+            lanes.push(Lane::open(platform, fifo, info.endpoint.context)?);
+        }
         for id in info.injection_fifos.clone() {
             events |= event::injection(u32::from(id));
-            injection.push(InjectionFifo::open(
-                platform,
-                &mut node,
-                id,
-                resources.injection_ring,
-                resources.owner,
-            )?);
         }
         let remote_get = RemoteGetFifo::open(
             platform,
@@ -139,7 +140,7 @@ impl<P: Platform> Engine<P> {
         let mask = events | event::ERROR;
         registers::write(platform, registers::wake_mask(info.wake_group), mask)?;
         Ok(Self {
-            injection,
+            lanes,
             remote_get,
             reception,
             arriving: BTreeMap::new(),
@@ -160,9 +161,9 @@ impl<P: Platform> Engine<P> {
     pub fn close(&mut self, context: &Context<P>, posted: usize) -> Result<(), Error> {
         let platform = context.platform();
         let mut completed = Vec::new();
-        for fifo in &mut self.injection {
-            if fifo.in_flight() > 0 {
-                fifo.poll(platform, &mut completed)?;
+        for lane in &mut self.lanes {
+            if lane.in_flight() > 0 {
+                lane.poll(platform, &mut completed)?;
             }
         }
         let mut progress = Progress::default();
@@ -189,8 +190,8 @@ impl<P: Platform> Engine<P> {
             registers::wake_mask(context.query().wake_group),
             0,
         )?;
-        for fifo in &mut self.injection {
-            fifo.close(&mut node)?;
+        for lane in &mut self.lanes {
+            lane.close(platform, &mut node)?;
         }
         self.remote_get.close(&mut node)?;
         self.gets.close();
@@ -200,8 +201,8 @@ impl<P: Platform> Engine<P> {
     /// What has not finished; `None` when nothing is left.
     pub fn left(&self, context: &Context<P>) -> Option<Left> {
         let left = Left {
-            waiting: self.injection.iter().map(InjectionFifo::waiting).sum(),
-            in_flight: self.injection.iter().map(InjectionFifo::in_flight).sum(),
+            waiting: self.lanes.iter().map(Lane::waiting).sum(),
+            in_flight: self.lanes.iter().map(Lane::in_flight).sum(),
             arriving: self.arriving.len() + self.announced.len(),
             operations: self.gets.len()
                 + self.fences.len()
@@ -229,7 +230,7 @@ impl<P: Platform> Engine<P> {
             || self.completions_unseen
             || progress.is_idle()
             || self.since_poll >= PATIENCE
-            || self.injection.iter().any(InjectionFifo::blocked);
+            || self.lanes.iter().any(Lane::blocked);
         if due {
             let polled = self.poll(context, woken, progress);
             if polled.is_err() {
@@ -241,7 +242,7 @@ impl<P: Platform> Engine<P> {
             self.since_poll += 1;
         }
         self.acknowledge(context)?;
-        if !due && self.injection.iter().all(|fifo| fifo.waiting() == 0) {
+        if !due && self.lanes.iter().all(|lane| lane.waiting() == 0) {
             return Ok(());
         }
         // What callbacks have posted starts now, not a turn later.
@@ -259,7 +260,7 @@ impl<P: Platform> Engine<P> {
             // Cleared before FIFOs and counters are read: what comes later sets it again.
             let cause = registers::wake_cause(context.query().wake_group);
             registers::write(platform, cause, self.events)?;
-            self.completions_unseen = self.injection.iter().any(|f| f.in_flight() > 0);
+            self.completions_unseen = self.lanes.iter().any(|lane| lane.in_flight() > 0);
         }
         self.since_poll = 0;
         let packets = self.receive(context, progress)?;
@@ -267,7 +268,10 @@ impl<P: Platform> Engine<P> {
 
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;
-        let blocked = self.injection.iter().any(InjectionFifo::blocked);
+        let blocked = self.lanes.iter().any(Lane::blocked);
+        if packets > 0 {
+            self.idle_polls = 0;
+        }
         if packets > 0 && !blocked && self.since_completions < PATIENCE {
             return Ok(());
         }
@@ -275,9 +279,9 @@ impl<P: Platform> Engine<P> {
         let mut completed = Vec::new();
         let mut outcome = Ok(());
         let mut retired = 0;
-        for fifo in &mut self.injection {
-            if fifo.in_flight() > 0 {
-                match fifo.poll(platform, &mut completed) {
+        for lane in &mut self.lanes {
+            if lane.in_flight() > 0 {
+                match lane.poll(platform, &mut completed) {
                     Ok(count) => retired += count,
                     Err(error) => outcome = outcome.and(Err(error)),
                 }
@@ -293,7 +297,7 @@ impl<P: Platform> Engine<P> {
             }
         }
         progress.completed += completed.len();
-        self.completions_unseen = self.injection.iter().any(InjectionFifo::resuming);
+        self.completions_unseen = self.lanes.iter().any(Lane::resuming);
         let called = self.run_completions(context, completed, progress);
         outcome.and(called)
     }
@@ -311,9 +315,9 @@ impl<P: Platform> Engine<P> {
             return Ok(());
         }
         registers::write(platform, cause, event::ERROR)?;
-        for fifo in &mut self.injection {
-            if fifo.in_flight() > 0 {
-                fifo.check_halt(platform, completed)?;
+        for lane in &mut self.lanes {
+            if lane.in_flight() > 0 {
+                lane.check_halt(platform, completed)?;
             }
         }
         let refused = self.check_remote_gets(context);

@@ -1,6 +1,6 @@
 //! An injection FIFO as its owner uses it: a ring of descriptors in node memory.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use gyre_firmware::{InjectionConfig, Node, Register};
 use gyre_layout::registers::injection_fifo::status;
@@ -10,8 +10,9 @@ use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::error::Error;
 use crate::instruction::DoneFn;
-use crate::platform::{DmaBuffer, Platform};
+use crate::platform::{DmaBuffer, Platform, PlatformLock};
 use crate::registers::{self, Bus};
+use crate::sync::{Arc, Mutex, TryLockError};
 
 /// Alignment of a ring, bytes.
 pub(crate) const RING_ALIGN: usize = 4096;
@@ -63,10 +64,10 @@ pub(crate) struct Completed<P: Platform> {
     pub result: Result<(), Error>,
 }
 
-/// An injection FIFO with exclusive use.
-pub(crate) struct InjectionFifo<P: Platform> {
+/// The ring of an injection FIFO and its descriptors.
+struct Ring<P: Platform> {
     id: u16,
-    ring: Option<P::Buffer>,
+    memory: Option<P::Buffer>,
     /// One entry a descriptor, at the same index: it is free when the descriptor's place is.
     staging: Option<P::Buffer>,
     /// Bytes of descriptors written, modulo 2^32: the value of TAIL.
@@ -75,25 +76,37 @@ pub(crate) struct InjectionFifo<P: Platform> {
     head: u32,
     /// Value of TAIL that the hardware knows.
     published: u32,
-    in_flight: VecDeque<InFlight<P>>,
-    waiting: VecDeque<Outgoing<P>>,
+    /// Each with the context offset that it belongs to.
+    in_flight: VecDeque<(u8, InFlight<P>)>,
+    /// Completions of a context that another one has seen.
+    mailboxes: BTreeMap<u8, Vec<Completed<P>>>,
     capacity: usize,
+    users: usize,
+}
+
+/// An injection FIFO: of one context, or shared by all of a process under a lock (EP-2).
+pub(crate) struct InjectionFifo<P: Platform> {
+    /// Taken around every use; `None` when there is one user.
+    lock: Option<P::Lock>,
+    /// Only ever taken with `try_lock`: by the holder of `lock`, or by the only user.
+    ring: Mutex<Ring<P>>,
 }
 
 impl<P: Platform> InjectionFifo<P> {
-    /// Allocates a ring of `bytes` bytes and hands it to FIFO `id`.
+    /// Allocates a ring of `bytes` bytes and hands it to FIFO `id`. `shared`: several contexts use it.
     pub fn open(
         platform: &P,
         node: &mut Node<Bus<P>>,
         id: u16,
         bytes: usize,
         owner: u8,
+        shared: bool,
     ) -> Result<Self, Error> {
         platform.charge(Op::Allocate, 2);
-        let ring = platform.alloc(bytes, RING_ALIGN)?;
+        let memory = platform.alloc(bytes, RING_ALIGN)?;
         let staging = platform.alloc(bytes / DESCRIPTOR_BYTES * STAGING_BYTES, RING_ALIGN)?;
         let config = InjectionConfig {
-            base: ring.address(),
+            base: memory.address(),
             size: bytes as u64,
             owner,
             remote_get: false,
@@ -106,32 +119,104 @@ impl<P: Platform> InjectionFifo<P> {
                 cause,
             })?;
         Ok(Self {
-            id,
-            ring: Some(ring),
-            staging: Some(staging),
-            tail: 0,
-            head: 0,
-            published: 0,
-            in_flight: VecDeque::new(),
-            waiting: VecDeque::new(),
-            capacity: bytes / DESCRIPTOR_BYTES,
+            lock: shared.then(|| platform.new_lock()),
+            ring: Mutex::new(Ring {
+                id,
+                memory: Some(memory),
+                staging: Some(staging),
+                tail: 0,
+                head: 0,
+                published: 0,
+                in_flight: VecDeque::new(),
+                mailboxes: BTreeMap::new(),
+                capacity: bytes / DESCRIPTOR_BYTES,
+                users: 0,
+            }),
         })
     }
 
-    /// Disables the FIFO and frees its ring. Only with nothing in flight.
-    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Error> {
-        node.close_injection(self.id)
-            .map_err(|cause| Error::SetUp {
-                what: "an injection FIFO",
-                cause,
-            })?;
-        self.ring = None;
-        self.staging = None;
-        Ok(())
+    /// Uses the ring, under the lock if it is shared.
+    fn with<R>(
+        &self,
+        platform: &P,
+        work: impl FnOnce(&mut Ring<P>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        if let Some(lock) = &self.lock {
+            platform.charge(Op::Lock, 1);
+            lock.lock();
+        }
+        let result = match self.ring.try_lock() {
+            Ok(mut ring) => work(&mut ring),
+            Err(TryLockError::Poisoned(poisoned)) => work(&mut poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Error::Busy),
+        };
+        if let Some(lock) = &self.lock {
+            platform.charge(Op::Lock, 1);
+            lock.unlock();
+        }
+        result
     }
 
+    /// Whether the last user has closed it.
+    pub fn is_closed(&self, platform: &P) -> bool {
+        self.with(platform, |ring| Ok(ring.memory.is_none()))
+            .unwrap_or(true)
+    }
+}
+
+/// The use that one context makes of an injection FIFO: what it has sent through it, and what waits for
+/// room.
+pub(crate) struct Lane<P: Platform> {
+    fifo: Arc<InjectionFifo<P>>,
+    /// Offset of the context.
+    user: u8,
+    waiting: VecDeque<Outgoing<P>>,
+    in_flight: usize,
+    /// The ring was full when this context last wrote to it.
+    full: bool,
+    /// A refused descriptor of this context had not been skipped when it last looked.
+    resuming: bool,
+}
+
+impl<P: Platform> Lane<P> {
+    /// Makes context `user` a user of `fifo`.
+    pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>, user: u8) -> Result<Self, Error> {
+        fifo.with(platform, |ring| {
+            ring.users += 1;
+            Ok(())
+        })?;
+        Ok(Self {
+            fifo: Arc::clone(fifo),
+            user,
+            waiting: VecDeque::new(),
+            in_flight: 0,
+            full: false,
+            resuming: false,
+        })
+    }
+
+    /// Ends the use, with nothing in flight; the last user disables the FIFO and frees its ring.
+    pub fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+        self.fifo.with(platform, |ring| {
+            if ring.users > 1 {
+                ring.users -= 1;
+                return Ok(());
+            }
+            node.close_injection(ring.id)
+                .map_err(|cause| Error::SetUp {
+                    what: "an injection FIFO",
+                    cause,
+                })?;
+            ring.users = 0;
+            ring.memory = None;
+            ring.staging = None;
+            Ok(())
+        })
+    }
+
+    /// Descriptors of this context that have not been retired.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
+        self.in_flight
     }
 
     pub fn waiting(&self) -> usize {
@@ -143,82 +228,135 @@ impl<P: Platform> InjectionFifo<P> {
         self.waiting.push_back(outgoing);
     }
 
-    /// Whether the next waiting operation finds no room.
+    /// Whether the next waiting operation found no room.
     pub fn blocked(&self) -> bool {
-        !self.waiting.is_empty() && self.in_flight.len() >= self.capacity
+        self.full && !self.waiting.is_empty()
     }
 
-    /// Turns waiting operations into descriptors as far as there is room, and starts them all with one write
-    /// of TAIL. One that makes no descriptor goes to `completed` with its error. Returns how many
+    /// Whether a refused descriptor has not been skipped yet.
+    pub fn resuming(&self) -> bool {
+        self.resuming
+    }
+
+    /// Turns waiting operations into descriptors as far as there is room, and starts them all with one
+    /// write of TAIL. One that makes no descriptor goes to `completed` with its error. Returns how many
     /// left the queue.
     pub fn start(
         &mut self,
         platform: &P,
         completed: &mut Vec<Completed<P>>,
     ) -> Result<usize, Error> {
-        let mut started = 0;
-        while self.in_flight.len() < self.capacity {
-            let Some(outgoing) = self.waiting.pop_front() else {
-                break;
-            };
-            let (Some(ring), Some(staging)) = (&self.ring, &self.staging) else {
-                return Err(Error::Destroyed);
-            };
-            platform.charge(Op::Descriptor, 1);
-            let mut descriptor = outgoing.descriptor;
-            started += 1;
-            let place = self.tail as usize & (ring.len() - 1);
-            let written = match &outgoing.payload {
-                Payload::Data(data) => {
-                    // One without data gets a source inside the ring, so that it names a valid slot.
-                    let (slot, offset) = data.location().unwrap_or((ring.slot(), ring.offset()));
-                    descriptor.source.slot = slot;
-                    descriptor.source.offset = offset;
-                    Ok(())
+        let fifo = Arc::clone(&self.fifo);
+        fifo.with(platform, |ring| {
+            let before = self.waiting.len();
+            while ring.in_flight.len() < ring.capacity {
+                let Some(outgoing) = self.waiting.pop_front() else {
+                    break;
+                };
+                match ring.write(platform, &outgoing) {
+                    Ok(()) => {
+                        self.in_flight += 1;
+                        let entry = InFlight {
+                            payload: outgoing.payload,
+                            finish: outgoing.finish,
+                            refused: None,
+                        };
+                        ring.in_flight.push_back((self.user, entry));
+                    }
+                    Err(error) => completed.push(Completed {
+                        finish: outgoing.finish,
+                        result: Err(error),
+                    }),
                 }
-                Payload::Staged(bytes) => {
-                    let entry = place / DESCRIPTOR_BYTES * STAGING_BYTES;
-                    descriptor.source.slot = staging.slot();
-                    descriptor.source.offset = staging.offset() + entry as u64;
-                    platform.charge(Op::CopyChunk, bytes.len().div_ceil(COPY_CHUNK) as u64);
-                    staging.write(entry, bytes)
-                }
-            };
-            let written = written.map_err(Error::from).and_then(|()| {
-                let bytes = descriptor.encode()?;
-                Ok(ring.write(place, &bytes)?)
-            });
-            if let Err(error) = written {
-                completed.push(Completed {
-                    finish: outgoing.finish,
-                    result: Err(error),
-                });
-                continue;
             }
-            self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
-            self.in_flight.push_back(InFlight {
-                payload: outgoing.payload,
-                finish: outgoing.finish,
-                refused: None,
-            });
-        }
-        if self.published != self.tail {
-            registers::write(
-                platform,
-                Register::injection_tail(self.id),
-                u64::from(self.tail),
-            )?;
-            self.published = self.tail;
-        }
-        Ok(started)
+            self.full = ring.in_flight.len() >= ring.capacity;
+            ring.publish(platform)?;
+            Ok(before - self.waiting.len())
+        })
     }
 
-    /// Reads HEAD and retires what has completed into `completed`.
+    /// Reads HEAD and retires what has completed: what is this context's goes into `completed`. Returns
+    /// how many that are.
     pub fn poll(
         &mut self,
         platform: &P,
         completed: &mut Vec<Completed<P>>,
     ) -> Result<usize, Error> {
+        let fifo = Arc::clone(&self.fifo);
+        fifo.with(platform, |ring| {
+            ring.retire(platform)?;
+            Ok(self.collect(ring, completed))
+        })
+    }
+
+    /// Looks whether the FIFO has halted at a descriptor that the DMA engine refuses; if so, retires what
+    /// came before, notes the refusal for the descriptor's done callback and lets the FIFO skip it.
+    pub fn check_halt(
+        &mut self,
+        platform: &P,
+        completed: &mut Vec<Completed<P>>,
+    ) -> Result<(), Error> {
+        let fifo = Arc::clone(&self.fifo);
+        fifo.with(platform, |ring| {
+            let checked = ring.check_halt(platform);
+            self.collect(ring, completed);
+            checked
+        })
+    }
+
+    /// Takes what has completed of this context.
+    fn collect(&mut self, ring: &mut Ring<P>, completed: &mut Vec<Completed<P>>) -> usize {
+        let mine = ring.mailboxes.remove(&self.user).unwrap_or_default();
+        let count = mine.len();
+        self.in_flight -= count;
+        self.full &= ring.in_flight.len() >= ring.capacity;
+        self.resuming = ring.resuming() == Some(self.user);
+        completed.extend(mine);
+        count
+    }
+}
+
+impl<P: Platform> Ring<P> {
+    /// Writes a descriptor behind the others.
+    fn write(&mut self, platform: &P, outgoing: &Outgoing<P>) -> Result<(), Error> {
+        let (Some(memory), Some(staging)) = (&self.memory, &self.staging) else {
+            return Err(Error::Destroyed);
+        };
+        platform.charge(Op::Descriptor, 1);
+        let mut descriptor = outgoing.descriptor;
+        let place = self.tail as usize & (memory.len() - 1);
+        match &outgoing.payload {
+            Payload::Data(data) => {
+                // One without data gets a source inside the ring, so that it names a valid slot.
+                let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
+                descriptor.source.slot = slot;
+                descriptor.source.offset = offset;
+            }
+            Payload::Staged(bytes) => {
+                let entry = place / DESCRIPTOR_BYTES * STAGING_BYTES;
+                descriptor.source.slot = staging.slot();
+                descriptor.source.offset = staging.offset() + entry as u64;
+                platform.charge(Op::CopyChunk, bytes.len().div_ceil(COPY_CHUNK) as u64);
+                staging.write(entry, bytes)?;
+            }
+        }
+        memory.write(place, &descriptor.encode()?)?;
+        self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
+        Ok(())
+    }
+
+    /// Tells the hardware about new descriptors.
+    fn publish(&mut self, platform: &P) -> Result<(), Error> {
+        if self.published != self.tail {
+            let register = Register::injection_tail(self.id);
+            registers::write(platform, register, u64::from(self.tail))?;
+            self.published = self.tail;
+        }
+        Ok(())
+    }
+
+    /// Reads HEAD and puts what has completed into the mailboxes.
+    fn retire(&mut self, platform: &P) -> Result<(), Error> {
         let value = registers::read(platform, Register::injection_head(self.id))?;
         let inconsistent = |reason| Error::Register {
             register: "HEAD",
@@ -236,7 +374,7 @@ impl<P: Platform> InjectionFifo<P> {
             return Err(inconsistent("beyond the tail"));
         }
         platform.charge(Op::Retire, count as u64);
-        for entry in self.in_flight.drain(..count) {
+        for (user, entry) in self.in_flight.drain(..count) {
             let result = match entry.refused {
                 None => Ok(()),
                 Some(reason) => Err(Error::Descriptor {
@@ -244,35 +382,30 @@ impl<P: Platform> InjectionFifo<P> {
                     reason,
                 }),
             };
-            completed.push(Completed {
+            self.mailboxes.entry(user).or_default().push(Completed {
                 finish: entry.finish,
                 result,
             });
         }
         self.head = head;
-        Ok(count)
+        Ok(())
     }
 
-    /// Looks whether the FIFO has halted at a descriptor that the DMA engine refuses; if so, retires what
-    /// came before, notes the refusal for the descriptor's done callback and lets the FIFO skip it.
-    pub fn check_halt(
-        &mut self,
-        platform: &P,
-        completed: &mut Vec<Completed<P>>,
-    ) -> Result<(), Error> {
+    fn check_halt(&mut self, platform: &P) -> Result<(), Error> {
         let register = Register::injection_status(self.id);
         let value = registers::read(platform, register)?;
         // The field has 8 bits.
         let code = status::REASON.get(value) as u8;
         // Halted without a reason yet: the error event follows.
-        if !status::HALTED.is_set(value) || code == u8::from(ErrorReason::None) || self.resuming() {
+        let halted = status::HALTED.is_set(value) && code != u8::from(ErrorReason::None);
+        if !halted || self.resuming().is_some() {
             return Ok(());
         }
         let reason = ErrorReason::try_from(code).map_err(|_| code);
         // The engine halts when nothing older is in flight: HEAD points at the descriptor.
-        self.poll(platform, completed)?;
+        self.retire(platform)?;
         match self.in_flight.front_mut() {
-            Some(entry) => entry.refused = Some(reason),
+            Some((_, entry)) => entry.refused = Some(reason),
             None => {
                 return Err(Error::Descriptor {
                     fifo: self.id,
@@ -283,22 +416,21 @@ impl<P: Platform> InjectionFifo<P> {
         registers::write(platform, register, status::HALTED.put(1))
     }
 
-    /// Whether a refused descriptor has not been skipped yet.
-    pub fn resuming(&self) -> bool {
-        self.in_flight
-            .front()
-            .is_some_and(|entry| entry.refused.is_some())
+    /// Whose refused descriptor has not been skipped yet.
+    fn resuming(&self) -> Option<u8> {
+        let (user, entry) = self.in_flight.front()?;
+        entry.refused.is_some().then_some(*user)
     }
 }
 
-impl<P: Platform> Drop for InjectionFifo<P> {
+impl<P: Platform> Drop for Ring<P> {
     /// A FIFO that was not closed may still be read by the DMA engine: its ring and the data of its
     /// descriptors are leaked rather than given to somebody else.
     fn drop(&mut self) {
-        if let Some(ring) = self.ring.take() {
-            core::mem::forget(ring);
+        if let Some(memory) = self.memory.take() {
+            core::mem::forget(memory);
             core::mem::forget(self.staging.take());
-            for entry in self.in_flight.drain(..) {
+            for (_, entry) in self.in_flight.drain(..) {
                 core::mem::forget(entry.payload);
             }
         }

@@ -58,9 +58,9 @@ impl<P: Platform> Engine<P> {
             self.send_get(context, get)?;
         }
         let mut completed = Vec::new();
-        for fifo in &mut self.injection {
-            if fifo.waiting() > 0 {
-                progress.started += fifo.start(platform, &mut completed)?;
+        for lane in &mut self.lanes {
+            if lane.waiting() > 0 {
+                progress.started += lane.start(platform, &mut completed)?;
             }
         }
         self.run_completions(context, completed, progress)
@@ -214,7 +214,7 @@ impl<P: Platform> Engine<P> {
             })
         });
         let lane = self.lane(to.node);
-        self.injection[lane].enqueue(Outgoing {
+        self.lanes[lane].enqueue(Outgoing {
             descriptor,
             payload: Payload::Data(put.data),
             finish: Finish::Send {
@@ -280,7 +280,7 @@ impl<P: Platform> Engine<P> {
         let descriptor = Descriptor::remote_get(to.node, source, fifo).with_message_id(message_id);
         context.platform().charge(Op::Control, 1);
         let lane = self.lane(to.node);
-        self.injection[lane].enqueue(Outgoing {
+        self.lanes[lane].enqueue(Outgoing {
             descriptor,
             payload: Payload::Staged(payload),
             finish: Finish::Get { number: get.number },
@@ -340,7 +340,7 @@ impl<P: Platform> Engine<P> {
             .with_software(envelope.pack(), label.tag)
             .with_message_id(label.message_id);
         let lane = self.lane(to.node);
-        self.injection[lane].enqueue(Outgoing {
+        self.lanes[lane].enqueue(Outgoing {
             descriptor,
             payload,
             finish,
@@ -374,6 +374,6 @@ impl<P: Platform> Engine<P> {
         let mixed = node.0.iter().fold(0_u32, |hash, &c| {
             (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
         });
-        (mixed >> 16) as usize % self.injection.len()
+        (mixed >> 16) as usize % self.lanes.len()
     }
 }
