@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::ack::AckConfig;
+use crate::ack::{AckConfig, AckDispatcher};
 use crate::buffer::BufferRange;
 use crate::context::{Context, ContextInfo};
 use crate::cost::Op;
@@ -184,105 +184,115 @@ impl Plan {
             tasks,
             ..
         } = &self.config;
-        let refuse = |field, value: usize, expected| {
+        let refuse = |field, value: u64, expected| {
             Err(Error::Config {
                 client: name.clone(),
                 field,
-                value: value as u64,
+                value,
                 expected,
             })
         };
         if *contexts == 0 {
             return refuse("contexts", 0, "at least 1");
         }
-        if resources.injection_per_context == 0 {
-            return refuse("injection_per_context", 0, "at least 1");
-        }
-        if resources.counters == 0 {
-            return refuse("counters", 0, "at least 1");
-        }
         if u32::try_from(self.config.eager_limit).is_err() {
-            return refuse("eager_limit", self.config.eager_limit, "at most 2^32 - 1");
+            let limit = self.config.eager_limit as u64;
+            return refuse("eager_limit", limit, "at most 2^32 - 1");
         }
-        for (field, bytes) in [
-            ("injection_ring", resources.injection_ring),
-            ("remote_get_ring", resources.remote_get_ring),
-            ("reception_ring", resources.reception_ring),
-        ] {
-            if !bytes.is_power_of_two() || !(RING_ALIGN..=RING_MAX).contains(&bytes) {
-                return refuse(field, bytes, "a power of two from 4096 to 1048576 bytes");
-            }
+        if let Err((field, value, expected)) = resources.check() {
+            return refuse(field, value, expected);
         }
-        if resources.owner > 15 {
-            return refuse("owner", usize::from(resources.owner), "0 to 15");
-        }
-        // At most 256 processes of 255 contexts with 65535 FIFOs each: fits 64 bits, then compared.
+        AckDispatcher::new(self.config.ack.clone())?;
+        // At most 256 processes.
         let processes = tasks.processes_on(self.location.node) as u32;
-        let count = u64::from(processes) * u64::from(*contexts);
-        let injection_fifos = u32::from(parameters.injection_fifos) * u32::from(parameters.groups);
-        let injection_users = if resources.shared_injection {
-            u64::from(processes)
-        } else {
-            count
-        };
-        let injection = injection_users * u64::from(resources.injection_per_context);
-        let injection_end = u64::from(resources.injection_first) + injection;
-        let remote_get_first = u64::from(resources.remote_get_first);
-        for (what, first, needed, available) in [
-            (
-                "injection FIFOs",
-                resources.injection_first,
-                injection,
-                injection_fifos,
-            ),
-            (
-                "reception FIFOs",
-                resources.reception_first,
-                count,
-                u32::from(parameters.reception_fifos) * u32::from(parameters.groups),
-            ),
-            (
-                "remote-get FIFOs",
-                resources.remote_get_first,
-                count,
-                injection_fifos,
-            ),
-            (
-                "wake groups",
-                u16::from(resources.wake_first),
-                count,
-                WAKE_GROUPS,
-            ),
-            (
-                "base slots",
-                resources.slot_first,
-                u64::from(processes) * u64::from(resources.slots_per_process),
-                u32::from(parameters.slots) * u32::from(parameters.groups),
-            ),
-        ] {
-            let end = u64::from(first) + needed;
-            if end > u64::from(available) {
+        let groups = u32::from(parameters.groups);
+        let available = [
+            u32::from(parameters.injection_fifos) * groups,
+            u32::from(parameters.reception_fifos) * groups,
+            u32::from(parameters.injection_fifos) * groups,
+            WAKE_GROUPS,
+            u32::from(parameters.slots) * groups,
+        ];
+        let used = resources.used(u64::from(processes), *contexts);
+        for ((what, numbers), available) in used.iter().zip(available) {
+            if numbers.end > u64::from(available) {
                 return Err(Error::Resources {
                     client: name.clone(),
                     what,
-                    first: u32::from(first),
-                    end: u32::try_from(end).unwrap_or(u32::MAX),
+                    // From a field of 16 bits.
+                    first: numbers.start as u32,
+                    end: u32::try_from(numbers.end).unwrap_or(u32::MAX),
                     processes,
                     contexts: u32::from(*contexts),
                     available,
                 });
             }
         }
-        if remote_get_first < injection_end
-            && u64::from(resources.injection_first) < remote_get_first + count
-        {
+        let [(_, injection), _, (_, remote_get), ..] = used;
+        if remote_get.start < injection.end && injection.start < remote_get.end {
             return refuse(
                 "remote_get_first",
-                usize::from(resources.remote_get_first),
-                "FIFOs that are none of the client's injection FIFOs",
+                remote_get.start,
+                "FIFOs that are none of the client's other injection FIFOs",
             );
         }
         Ok(())
+    }
+}
+
+impl Resources {
+    /// Refuses values that make no sense on any node: gives field, value and what it must be.
+    pub(crate) fn check(&self) -> Result<(), (&'static str, u64, &'static str)> {
+        for (field, value) in [
+            ("injection_per_context", self.injection_per_context),
+            ("counters", self.counters),
+        ] {
+            if value == 0 {
+                return Err((field, 0, "at least 1"));
+            }
+        }
+        for (field, bytes) in [
+            ("injection_ring", self.injection_ring),
+            ("remote_get_ring", self.remote_get_ring),
+            ("reception_ring", self.reception_ring),
+        ] {
+            if !bytes.is_power_of_two() || !(RING_ALIGN..=RING_MAX).contains(&bytes) {
+                let expected = "a power of two from 4096 to 1048576 bytes";
+                return Err((field, bytes as u64, expected));
+            }
+        }
+        if self.owner > 15 {
+            return Err(("owner", u64::from(self.owner), "0 to 15"));
+        }
+        Ok(())
+    }
+
+    /// What a node with `processes` processes of `contexts` contexts needs: injection, reception and
+    /// remote-get FIFOs, wake groups, and base slots. Remote-get FIFOs are injection FIFOs too.
+    pub(crate) fn used(&self, processes: u64, contexts: u8) -> [(&'static str, Range<u64>); 5] {
+        // At most 256 processes of 255 contexts with 65535 FIFOs each: fits 64 bits.
+        let count = processes * u64::from(contexts);
+        let injecting = if self.shared_injection {
+            processes
+        } else {
+            count
+        };
+        [
+            (
+                "injection FIFOs",
+                self.injection_first,
+                injecting * u64::from(self.injection_per_context),
+            ),
+            ("reception FIFOs", self.reception_first, count),
+            ("remote-get injection FIFOs", self.remote_get_first, count),
+            ("wake groups", u16::from(self.wake_first), count),
+            (
+                "base slots",
+                self.slot_first,
+                processes * u64::from(self.slots_per_process),
+            ),
+        ]
+        .map(|(what, first, needed)| (what, u64::from(first)..u64::from(first) + needed))
     }
 }
 

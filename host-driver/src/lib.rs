@@ -1,15 +1,18 @@
-//! The messaging driver: clients, contexts and endpoints over any bus (EP-1 to EP-4), and the
+//! The messaging driver: clients, contexts and endpoints over any bus (EP-1 to EP-5), and the
 //! matching module on top of them (CT-1, CT-8).
 //!
 //! * A [`Platform`] is the machine: registers, DMA memory, time, waiting, locks. The driver knows no
 //!   simulator and no foreign code.
+//! * A [`Configuration`] gives the clients of an application by its name, with tasks and resources.
 //! * A [`Client`] owns [`Resources`] of the node; its [`Context`]s share them out, so that
 //!   [`Context::advance`] needs no resource lock.
 //! * Work is [posted](Context::post) as [`Instruction`]s and carried out by
 //!   [`advance`](Context::advance), which also runs all callbacks. Callbacks may post, and may not
 //!   advance. Nothing blocks except [`Context::wait`].
-//! * One protocol carries a SEND: eager over memory FIFO. Rings that are full make work wait inside the
-//!   context; that is never an error.
+//! * A SEND goes by one of three protocols, chosen by its length: immediate, eager, rendezvous. PUT and
+//!   GET, and RPUT and RGET with memory regions, move data without software at the target. FENCE says when
+//!   everything before it has completed (FN). Rings that are full make work wait inside the context; that
+//!   is never an error.
 //! * [`Messaging`] pairs sends with receives by (origin task, tag, communication context).
 //!
 //! ```text
@@ -24,6 +27,7 @@
 mod ack;
 mod buffer;
 mod client;
+mod config;
 mod context;
 mod cookie;
 mod cost;
@@ -52,6 +56,7 @@ pub use ack::{
 };
 pub use buffer::BufferRange;
 pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, Resources};
+pub use config::{ConfigError, Configuration};
 pub use context::{Context, ContextInfo, Progress, advancev};
 pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};

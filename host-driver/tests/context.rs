@@ -849,3 +849,64 @@ fn buffer_ranges_stay_inside_their_buffer() {
     whole.read(99, &mut byte).expect("inside");
     assert_eq!(byte, [1]);
 }
+
+#[test]
+fn ep2_contexts_that_share_injection_fifos_lock_them_and_keep_what_is_theirs() {
+    for seed in 1..10 {
+        let machine = Double::new(2, seed);
+        let tasks = machine.tasks(&[0, 1]);
+        let resources = Resources {
+            shared_injection: true,
+            injection_per_context: 2,
+            ..small()
+        };
+        let clients: Vec<_> = (0..2)
+            .map(|task| {
+                let config = ClientConfig {
+                    contexts: 3,
+                    ..config(&tasks, task, resources)
+                };
+                Client::create(&machine.process(task as usize), config)
+                    .expect("the double has the resources")
+            })
+            .collect();
+        let contexts: Vec<_> = clients
+            .iter()
+            .flat_map(|client| (0..3).map(|offset| client.create_context(offset).expect("free")))
+            .collect();
+        assert_eq!(contexts[0].query().injection_fifos, 0..2);
+        assert_eq!(contexts[2].query().injection_fifos, 0..2);
+        let log = Log::default();
+        log_messages(&contexts[3], &log);
+        let locks = machine.charged(Op::Lock);
+        let done = Rc::new(RefCell::new([0; 3]));
+        for tag in 0..150 {
+            let from = tag as usize % 3;
+            let (counts, sender) = (Rc::clone(&done), contexts[from].query().endpoint);
+            let send = SendMessage {
+                local_done: Some(Box::new(move |context, result| {
+                    result.expect("sent");
+                    assert_eq!(context.query().endpoint, sender, "not somebody else's");
+                    counts.borrow_mut()[from] += 1;
+                })),
+                ..message(&contexts[from], 1, tag, &pattern(5 + tag as usize * 20, 0))
+            };
+            contexts[from].send(send).expect("valid");
+        }
+        settle(&machine, &contexts);
+        assert_eq!(*done.borrow(), [50; 3]);
+        assert_eq!(log.borrow().len(), 150);
+        assert!(machine.charged(Op::Lock) > locks);
+        for context in &contexts {
+            context.destroy().expect("at rest");
+        }
+        // The last one has given the FIFOs back.
+        clients[0]
+            .create_context(0)
+            .expect_err("its offset is used");
+        let again = Client::create(&machine.process(0), config(&tasks, 0, small()));
+        again
+            .and_then(|client| client.create_context(0))
+            .expect("the FIFOs are free");
+    }
+}

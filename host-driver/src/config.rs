@@ -1,0 +1,410 @@
+//! Configuration files: the clients of an application with their tasks and resources (EP-5).
+//!
+//! ```toml
+//! [[application.hello.client]]
+//! name = "mpi"
+//! tasks = "all"              # or processes of the application: [0, 2, 3]
+//! contexts = 2
+//! eager_limit = 8192         # bytes
+//!
+//! [application.hello.client.resources]
+//! injection_per_context = 2
+//! remote_get_first = 16
+//!
+//! [application.hello.client.ack]
+//! method = "coalesce"
+//! ```
+//!
+//! What is left out has the values of [`Resources::default`], [`AckConfig::default`] and
+//! [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
+
+use core::ops::Range;
+use std::collections::BTreeMap;
+
+use gyre_layout::Coord;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::ack::AckConfig;
+use crate::client::{ClientConfig, DEFAULT_EAGER_LIMIT, Resources};
+use crate::error::Error;
+use crate::sync::Arc;
+use crate::task::{TaskId, TaskMap};
+
+/// A configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No TOML, or not the fields that belong there; the message names line and column.
+    #[error("{file}: {source}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// What is wrong, and where.
+        #[source]
+        source: toml::de::Error,
+    },
+    /// A field with a value that makes no sense.
+    #[error("{file}:{line}: {field} is {value}, expected {expected}")]
+    Field {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        expected: String,
+    },
+    /// An application that the file does not have.
+    #[error("{file}: no application `{application}`, expected one of: {}", .known.join(", "))]
+    UnknownApplication {
+        /// The file.
+        file: String,
+        /// The application.
+        application: String,
+        /// Those that are there.
+        known: Vec<String>,
+    },
+    /// A process that the application does not have.
+    #[error("process {process} of an application of {processes} processes")]
+    UnknownProcess {
+        /// The process.
+        process: u32,
+        /// Processes of the application.
+        processes: usize,
+    },
+    /// The driver refuses the tasks of a client.
+    #[error("{file}:{line}: tasks of client `{client}`: {source}")]
+    Tasks {
+        /// The file.
+        file: String,
+        /// Line of the tasks.
+        line: usize,
+        /// The client.
+        client: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// Two clients of one application would use the same resource of a node.
+    #[error(
+        "{file}:{line}: client `{client}` needs {what} {}..{} of node {node}, which overlap {}..{} of client `{other}`",
+        .needs.start, .needs.end, .has.start, .has.end
+    )]
+    Overlap {
+        /// The file.
+        file: String,
+        /// Line of the client that comes later.
+        line: usize,
+        /// That client.
+        client: String,
+        /// The resource.
+        what: &'static str,
+        /// Numbers that it needs.
+        needs: Range<u64>,
+        /// The client before it.
+        other: String,
+        /// Numbers that that one has.
+        has: Range<u64>,
+        /// The node.
+        node: Coord,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    application: BTreeMap<String, FileApplication>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileApplication {
+    #[serde(default)]
+    client: Vec<Spanned<FileClient>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileClient {
+    name: Spanned<String>,
+    tasks: Spanned<FileTasks>,
+    contexts: Option<Spanned<u8>>,
+    eager_limit: Option<u32>,
+    #[serde(default)]
+    resources: FileResources,
+    ack: Option<AckConfig>,
+}
+
+/// Which processes of the application are tasks of the client, in task order.
+#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
+#[serde(untagged, expecting = "\"all\" or a list of processes")]
+enum FileTasks {
+    All(All),
+    Some(Vec<u32>),
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+enum All {
+    All,
+}
+
+/// Declares the fields of [`Resources`] as a file may give them, each with its line.
+macro_rules! resources {
+    ($($field:ident: $type:ty,)*) => {
+        #[derive(Deserialize, Default)]
+        #[serde(deny_unknown_fields)]
+        struct FileResources {
+            $($field: Option<Spanned<$type>>,)*
+        }
+
+        impl FileResources {
+            /// The resources, and where in the text those stand that are given.
+            fn resolve(&self) -> (Resources, BTreeMap<&'static str, usize>) {
+                let mut resources = Resources::default();
+                let mut places = BTreeMap::new();
+                $(if let Some(value) = &self.$field {
+                    resources.$field = *value.get_ref();
+                    places.insert(stringify!($field), value.span().start);
+                })*
+                (resources, places)
+            }
+        }
+    };
+}
+
+resources! {
+    injection_first: u16,
+    shared_injection: bool,
+    injection_per_context: u16,
+    injection_ring: usize,
+    remote_get_first: u16,
+    remote_get_ring: usize,
+    counters: u16,
+    slot_first: u16,
+    slots_per_process: u16,
+    reception_first: u16,
+    reception_ring: usize,
+    wake_first: u8,
+    owner: u8,
+}
+
+/// A client as the file gives it.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    line: usize,
+    tasks: FileTasks,
+    tasks_line: usize,
+    contexts: u8,
+    eager_limit: usize,
+    resources: Resources,
+    ack: AckConfig,
+}
+
+/// The applications of a configuration file.
+#[derive(Debug)]
+pub struct Configuration {
+    file: String,
+    applications: BTreeMap<String, Vec<Entry>>,
+}
+
+impl Configuration {
+    /// Parses a configuration in TOML; `file` is the file named in errors.
+    ///
+    /// # Errors
+    /// [`ConfigError::Toml`], [`ConfigError::Field`].
+    pub fn from_toml(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let parsed: File = toml::from_str(text).map_err(|source| ConfigError::Toml {
+            file: file.to_owned(),
+            source,
+        })?;
+        let line = |place: usize| text[..place].matches('\n').count() + 1;
+        let mut applications = BTreeMap::new();
+        for (application, clients) in parsed.application {
+            let mut entries: Vec<Entry> = Vec::new();
+            for client in clients.client {
+                let client_line = line(client.span().start);
+                let client = client.into_inner();
+                let refuse = |place: usize, field, value: String, expected: &str| {
+                    Err(ConfigError::Field {
+                        file: file.to_owned(),
+                        line: line(place),
+                        field,
+                        value,
+                        expected: expected.to_owned(),
+                    })
+                };
+                let name_place = client.name.span().start;
+                let name = client.name.into_inner();
+                if entries.iter().any(|entry| entry.name == name) {
+                    let expected = "a name that no other client of the application has";
+                    return refuse(name_place, "name", format!("`{name}`"), expected);
+                }
+                if entries.len() > usize::from(u8::MAX) {
+                    let expected = "at most 256 clients in an application";
+                    return refuse(name_place, "name", format!("`{name}`"), expected);
+                }
+                let (resources, places) = client.resources.resolve();
+                let contexts_place = client.contexts.as_ref().map_or(0, |c| c.span().start);
+                let entry = Entry {
+                    line: client_line,
+                    tasks_line: line(client.tasks.span().start),
+                    tasks: client.tasks.into_inner(),
+                    contexts: client.contexts.map_or(1, Spanned::into_inner),
+                    eager_limit: client
+                        .eager_limit
+                        .map_or(DEFAULT_EAGER_LIMIT, |limit| limit as usize),
+                    resources,
+                    ack: client.ack.unwrap_or_default(),
+                    name,
+                };
+                if entry.contexts == 0 {
+                    return refuse(contexts_place, "contexts", "0".into(), "at least 1");
+                }
+                if let Err((field, value, expected)) = entry.resources.check() {
+                    let place = places.get(field).copied().unwrap_or(name_place);
+                    return refuse(place, field, value.to_string(), expected);
+                }
+                if let Err(error) = crate::ack::AckDispatcher::new(entry.ack.clone()) {
+                    return refuse(name_place, "ack", error.to_string(), "usable rules");
+                }
+                entries.push(entry);
+            }
+            applications.insert(application, entries);
+        }
+        Ok(Self {
+            file: file.to_owned(),
+            applications,
+        })
+    }
+
+    /// Names of the applications.
+    pub fn applications(&self) -> impl Iterator<Item = &str> {
+        self.applications.keys().map(String::as_str)
+    }
+
+    /// The clients that process `process` of an application has, where process `p` lives on node
+    /// `nodes[p]`.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownApplication`], [`ConfigError::UnknownProcess`], [`ConfigError::Tasks`];
+    /// [`ConfigError::Overlap`] when two clients of the application, on any of its nodes, would use the
+    /// same FIFO, wake group or base slot.
+    pub fn clients(
+        &self,
+        application: &str,
+        nodes: &[Coord],
+        process: u32,
+    ) -> Result<Vec<ClientConfig>, ConfigError> {
+        let entries =
+            self.applications
+                .get(application)
+                .ok_or_else(|| ConfigError::UnknownApplication {
+                    file: self.file.clone(),
+                    application: application.to_owned(),
+                    known: self.applications.keys().cloned().collect(),
+                })?;
+        if process as usize >= nodes.len() {
+            return Err(ConfigError::UnknownProcess {
+                process,
+                processes: nodes.len(),
+            });
+        }
+        let mut mine = Vec::new();
+        let mut before: Vec<(&Entry, Arc<TaskMap>)> = Vec::new();
+        for (id, entry) in entries.iter().enumerate() {
+            let processes = self.processes(entry, nodes.len())?;
+            let places = processes.iter().map(|&p| nodes[p as usize]);
+            let tasks = TaskMap::new(places).map_err(|source| ConfigError::Tasks {
+                file: self.file.clone(),
+                line: entry.tasks_line,
+                client: entry.name.clone(),
+                source: Box::new(source),
+            })?;
+            let tasks = Arc::new(tasks);
+            for (other, other_tasks) in &before {
+                self.check_overlap((entry, &tasks), (other, other_tasks), nodes)?;
+            }
+            before.push((entry, Arc::clone(&tasks)));
+            if let Some(task) = processes.iter().position(|&p| p == process) {
+                mine.push(ClientConfig {
+                    name: entry.name.clone(),
+                    // At most 256 clients and 2^32 tasks.
+                    id: id as u8,
+                    tasks,
+                    task: TaskId(task as u32),
+                    contexts: entry.contexts,
+                    resources: entry.resources,
+                    eager_limit: entry.eager_limit,
+                    ack: entry.ack.clone(),
+                });
+            }
+        }
+        Ok(mine)
+    }
+
+    /// The processes that are tasks of a client, in task order.
+    fn processes(&self, entry: &Entry, count: usize) -> Result<Vec<u32>, ConfigError> {
+        let listed = match &entry.tasks {
+            // As many as there are nodes named, one a process.
+            FileTasks::All(All::All) => return Ok((0..count as u32).collect()),
+            FileTasks::Some(listed) => listed,
+        };
+        for (index, &process) in listed.iter().enumerate() {
+            let expected = if process as usize >= count {
+                format!("less than {count}, the processes of the application")
+            } else if listed[..index].contains(&process) {
+                "each process once".to_owned()
+            } else {
+                continue;
+            };
+            return Err(ConfigError::Field {
+                file: self.file.clone(),
+                line: entry.tasks_line,
+                field: "tasks",
+                value: process.to_string(),
+                expected,
+            });
+        }
+        Ok(listed.clone())
+    }
+
+    /// Checks that two clients use different resources on every node.
+    fn check_overlap(
+        &self,
+        (entry, tasks): (&Entry, &TaskMap),
+        (other, other_tasks): (&Entry, &TaskMap),
+        nodes: &[Coord],
+    ) -> Result<(), ConfigError> {
+        for &node in nodes {
+            let used = |entry: &Entry, tasks: &TaskMap| {
+                let processes = tasks.processes_on(node) as u64;
+                entry.resources.used(processes, entry.contexts)
+            };
+            for (what, needs) in used(entry, tasks) {
+                for (kind, has) in used(other, other_tasks) {
+                    let pool = |what: &str| what.ends_with("injection FIFOs");
+                    let same = kind == what || (pool(kind) && pool(what));
+                    if same && needs.start < has.end && has.start < needs.end {
+                        return Err(ConfigError::Overlap {
+                            file: self.file.clone(),
+                            line: entry.line,
+                            client: entry.name.clone(),
+                            what,
+                            needs,
+                            other: other.name.clone(),
+                            has,
+                            node,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
