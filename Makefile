@@ -5,7 +5,7 @@
 CARGO ?= cargo
 PROFILE := --release --locked
 
-.PHONY: run test build setup setup-verilator lint syn csr csr-check fmt-check clippy unit clean help
+.PHONY: run test build setup setup-verilator lint syn csr csr-check fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus and leaves the first message's waveform in out/.
 run: setup-verilator
@@ -13,7 +13,7 @@ run: setup-verilator
 	$(CARGO) run $(PROFILE) -- run lulesh --trace out/first-message.vcd
 
 # Everything that must hold before a change lands; the same as CI.
-test: setup csr-check fmt-check clippy lint syn unit
+test: setup csr-check fmt-check clippy lint syn unit model-check
 
 build: setup-verilator
 	$(CARGO) build $(PROFILE)
@@ -51,6 +51,11 @@ clippy: setup-verilator
 # Rust and RTL tests.
 unit: setup-verilator
 	$(CARGO) test $(PROFILE) --workspace
+
+# The driver's queues and locks, every interleaving of a few threads.
+model-check:
+	$(CARGO) clippy $(PROFILE) -p gyre-driver --features loom --test concurrency -- -D warnings
+	$(CARGO) test $(PROFILE) -p gyre-driver --features loom --test concurrency
 
 clean:
 	$(CARGO) clean

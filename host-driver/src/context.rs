@@ -113,7 +113,22 @@ struct Queue<P: Platform> {
     work: VecDeque<Instruction<P>>,
     /// Threads inside `wait`.
     sleepers: usize,
+    /// Announcements made to threads inside `wait`.
+    announcements: u64,
+    /// Threads inside `wait` that the last announcement has not reached.
+    unaware: usize,
     destroyed: bool,
+}
+
+impl<P: Platform> Queue<P> {
+    /// Everybody inside `wait` is to look again. Says whether the wake group must be signalled for that.
+    fn announce(&mut self) -> bool {
+        if self.sleepers > 0 {
+            self.announcements += 1;
+            self.unaware = self.sleepers;
+        }
+        self.sleepers > 0
+    }
 }
 
 impl<P: Platform> Context<P> {
@@ -135,6 +150,8 @@ impl<P: Platform> Context<P> {
                 queue: Mutex::new(Queue {
                     work: VecDeque::new(),
                     sleepers: 0,
+                    announcements: 0,
+                    unaware: 0,
                     destroyed: false,
                 }),
                 dispatch: Mutex::new(DispatchTable::new()),
@@ -212,7 +229,7 @@ impl<P: Platform> Context<P> {
                 return Err(Error::Destroyed);
             }
             queue.work.push_back(instruction);
-            Ok(queue.sleepers > 0)
+            Ok(queue.announce())
         })?;
         if asleep {
             self.shared.platform.notify(self.shared.info.wake_group);
@@ -450,10 +467,10 @@ impl<P: Platform> Context<P> {
         };
         // Threads that wait on this context look again at what callbacks may have changed.
         let asleep = self.with_queue(|queue| {
-            queue.sleepers > 0
-                && (progress.callbacks > 0
-                    || !queue.work.is_empty()
-                    || self.shared.unfinished.load(Ordering::Acquire))
+            let news = progress.callbacks > 0
+                || !queue.work.is_empty()
+                || self.shared.unfinished.load(Ordering::Acquire);
+            news && queue.announce()
         });
         if asleep {
             self.shared.platform.notify(self.shared.info.wake_group);
@@ -469,7 +486,7 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::Destroyed`].
     pub fn wait(&self, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
-        let sleeps = self.with_queue(|queue| {
+        let asleep_since = self.with_queue(|queue| {
             if queue.destroyed {
                 return Err(Error::Destroyed);
             }
@@ -477,16 +494,25 @@ impl<P: Platform> Context<P> {
                 && !self.shared.unfinished.load(Ordering::Acquire)
                 && !self.shared.woken.load(Ordering::Acquire);
             queue.sleepers += usize::from(sleeps);
-            Ok(sleeps)
+            Ok(sleeps.then_some(queue.announcements))
         })?;
-        if !sleeps {
+        let Some(asleep_since) = asleep_since else {
             return Ok(WakeReason::Wake);
+        };
+        let group = self.shared.info.wake_group;
+        let reason = self.shared.platform.wait(group, deadline_ps);
+        let (destroyed, others) = self.with_queue(|queue| {
+            queue.sleepers -= 1;
+            queue.unaware -= usize::from(queue.announcements != asleep_since);
+            (queue.destroyed, queue.unaware > 0)
+        });
+        if others {
+            // A signal that found nobody asleep yet wakes only one of those that were about to sleep.
+            self.shared.platform.notify(group);
         }
-        let reason = self
-            .shared
-            .platform
-            .wait(self.shared.info.wake_group, deadline_ps);
-        self.with_queue(|queue| queue.sleepers -= 1);
+        if destroyed {
+            return Err(Error::Destroyed);
+        }
         if reason == WakeReason::Wake {
             self.shared.woken.store(true, Ordering::Release);
         }
@@ -535,10 +561,13 @@ impl<P: Platform> Context<P> {
         let posted = self.with_queue(|queue| queue.work.len());
         engine.close(self, posted)?;
         // A post that came in between has been accepted: it cannot be carried out any more.
-        let posted = self.with_queue(|queue| {
+        let (posted, asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
-            queue.work.len()
+            (queue.work.len(), queue.announce())
         });
+        if asleep {
+            self.shared.platform.notify(self.shared.info.wake_group);
+        }
         if posted == 0 {
             Ok(())
         } else {

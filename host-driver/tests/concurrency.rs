@@ -1,0 +1,406 @@
+//! Work queue, locks and sleeping of a context, and the matching module, under a model checker: every
+//! interleaving of a few threads, up to a bound of preemptions, on the test double of the bus (EP-2, EP-3).
+//!
+//! Run with `make model-check`: the checker's primitives stand in for the standard library's throughout
+//! the driver, and work inside a model only.
+
+mod double;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use double::{Double, Process, config};
+use gyre_driver::{
+    AllocError, BufferRange, BusError, Client, Context, Error, Instruction, Messaging, Op,
+    Platform, PlatformLock, Resources, TaskId, WakeReason,
+};
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+/// A fault of the platform that the models must notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Planted {
+    Nothing,
+    /// Locks let everybody in.
+    OpenLock,
+    /// Notifications do not reach the threads that sleep.
+    LostNotify,
+}
+
+/// The double with locks and sleeping made of the checker's primitives. Its registers and memory change
+/// between two of these only.
+#[derive(Clone)]
+struct Checked {
+    process: Process,
+    sleep: Rc<Sleep>,
+    planted: Planted,
+}
+
+#[derive(Default)]
+struct Sleep {
+    state: Mutex<Sleepers>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Sleepers {
+    count: usize,
+    /// Notifications that found a sleeper.
+    notified: usize,
+}
+
+/// A lock that sleeps while it is taken.
+struct CheckedLock {
+    taken: Mutex<bool>,
+    freed: Condvar,
+    open: bool,
+}
+
+impl Platform for Checked {
+    type Buffer = double::Memory;
+    type Lock = CheckedLock;
+
+    fn read_reg(&self, address: u64) -> Result<u64, BusError> {
+        self.process.read_reg(address)
+    }
+
+    /// What a write starts has happened when it returns, and wakes those that sleep.
+    fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
+        let state = self.sleep.state.lock().unwrap();
+        let result = self.process.write_reg(address, value);
+        self.process.machine.settle();
+        drop(state);
+        self.sleep.changed.notify_all();
+        result
+    }
+
+    fn alloc(&self, bytes: usize, align: usize) -> Result<double::Memory, AllocError> {
+        self.process.alloc(bytes, align)
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.process.now_ps()
+    }
+
+    fn charge(&self, op: Op, count: u64) {
+        self.process.charge(op, count);
+    }
+
+    fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+        assert_eq!(deadline_ps, None);
+        let mut state = self.sleep.state.lock().unwrap();
+        let before = state.notified;
+        // With a deadline the double does not sleep.
+        while self.process.wait(group, Some(0)) != WakeReason::Wake && state.notified == before {
+            state.count += 1;
+            state = self.sleep.changed.wait(state).unwrap();
+            state.count -= 1;
+        }
+        WakeReason::Wake
+    }
+
+    fn notify(&self, group: u8) {
+        if self.planted == Planted::LostNotify {
+            return;
+        }
+        let mut state = self.sleep.state.lock().unwrap();
+        if state.count > 0 {
+            state.notified += 1;
+        } else {
+            self.process.notify(group);
+        }
+        drop(state);
+        self.sleep.changed.notify_all();
+    }
+
+    fn yield_now(&self) {
+        thread::yield_now();
+    }
+
+    fn new_lock(&self) -> CheckedLock {
+        CheckedLock {
+            taken: Mutex::new(false),
+            freed: Condvar::new(),
+            open: self.planted == Planted::OpenLock,
+        }
+    }
+}
+
+impl PlatformLock for CheckedLock {
+    fn lock(&self) {
+        let mut taken = self.taken.lock().unwrap();
+        while *taken && !self.open {
+            taken = self.freed.wait(taken).unwrap();
+        }
+        *taken = true;
+    }
+
+    fn trylock(&self) -> bool {
+        !core::mem::replace(&mut *self.taken.lock().unwrap(), true)
+    }
+
+    fn unlock(&self) {
+        let held = core::mem::replace(&mut *self.taken.lock().unwrap(), false);
+        assert!(held || self.open, "unlocks a free lock");
+        self.freed.notify_one();
+    }
+}
+
+/// A context of the only task of a client, on one node.
+fn context(planted: Planted) -> Context<Checked> {
+    let machine = Double::new(1, 1);
+    let tasks = machine.tasks(&[0]);
+    let resources = Resources {
+        injection_ring: 4096,
+        reception_ring: 4096,
+        ..Resources::default()
+    };
+    let platform = Checked {
+        process: machine.process(0),
+        sleep: Rc::default(),
+        planted,
+    };
+    Client::create(&platform, config(&tasks, 0, resources))
+        .and_then(|client| client.create_context(0))
+        .expect("the double has the resources")
+}
+
+/// Checks every interleaving with at most `preemptions` preemptions; there must be some.
+fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let count = count.load(Ordering::Relaxed);
+    println!("{count} interleavings");
+    assert!(count > 10, "only {count} interleavings");
+}
+
+/// The calls that have run: (thread, number).
+type Calls = Rc<RefCell<Vec<(u32, u32)>>>;
+
+fn post(context: &Context<Checked>, calls: &Calls, thread: u32, number: u32) -> Result<(), Error> {
+    let calls = Rc::clone(calls);
+    context.post(Instruction::Call(Box::new(move |_| {
+        calls.borrow_mut().push((thread, number));
+    })))
+}
+
+/// Advances and sleeps until `done`.
+fn advance_until(context: &Context<Checked>, done: impl Fn() -> bool) {
+    loop {
+        context.advance(1).expect("no error");
+        if done() {
+            return;
+        }
+        context.wait(None).expect("not destroyed");
+    }
+}
+
+/// Two threads post while the first advances and sleeps: nothing is lost, the calls of a thread run in its
+/// order, and no wake-up is missed (a missed one would be a deadlock, which the checker reports).
+fn two_post_one_advances(planted: Planted) {
+    let context = context(planted);
+    let calls = Calls::default();
+    let posters: Vec<_> = [(1, 2), (2, 1)]
+        .into_iter()
+        .map(|(number, count)| {
+            let (context, calls) = (context.clone(), Rc::clone(&calls));
+            thread::spawn(move || {
+                for call in 0..count {
+                    post(&context, &calls, number, call).expect("not destroyed");
+                }
+            })
+        })
+        .collect();
+    advance_until(&context, || calls.borrow().len() == 3);
+    for poster in posters {
+        poster.join().unwrap();
+    }
+    let calls = calls.borrow();
+    let of = |thread| calls.iter().filter(move |call| call.0 == thread);
+    assert!(of(1).map(|call| call.1).eq([0, 1]));
+    assert!(of(2).map(|call| call.1).eq([0]));
+    assert!(context.advance(1).expect("no error").is_idle());
+}
+
+#[test]
+fn ep3_threads_post_while_another_advances_and_sleeps() {
+    check(2, || two_post_one_advances(Planted::Nothing));
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn ep3_a_lost_notification_is_found() {
+    check(2, || two_post_one_advances(Planted::LostNotify));
+}
+
+/// Two threads share a context: each takes the lock to advance.
+fn two_share_by_lock(planted: Planted) {
+    let context = context(planted);
+    let calls = Calls::default();
+    let work = |number: u32| {
+        let (context, calls) = (context.clone(), Rc::clone(&calls));
+        move || {
+            post(&context, &calls, number, 0).expect("not destroyed");
+            context.lock();
+            context.advance(1).expect("never busy under the lock");
+            context.unlock().expect("nobody else unlocks");
+            assert!(calls.borrow().contains(&(number, 0)), "own work is done");
+        }
+    };
+    let other = thread::spawn(work(1));
+    work(0)();
+    other.join().unwrap();
+    assert_eq!(calls.borrow().len(), 2);
+    assert!(matches!(context.unlock(), Err(Error::NotLocked)));
+}
+
+#[test]
+fn ep3_the_lock_keeps_threads_that_advance_apart() {
+    check(2, || two_share_by_lock(Planted::Nothing));
+}
+
+#[test]
+#[should_panic(expected = "nobody else unlocks")]
+fn ep3_a_lock_that_lets_everybody_in_is_found() {
+    check(2, || two_share_by_lock(Planted::OpenLock));
+}
+
+#[test]
+fn ep3_trylock_takes_a_free_lock_only() {
+    check(2, || {
+        let context = context(Planted::Nothing);
+        let inside = Rc::new(Cell::new(0));
+        let taken = Rc::new(Cell::new(0));
+        let work = || {
+            let (context, inside, taken) = (context.clone(), Rc::clone(&inside), Rc::clone(&taken));
+            move || {
+                if context.trylock() {
+                    assert_eq!(inside.replace(1), 0, "two threads hold the lock");
+                    context.advance(1).expect("never busy under the lock");
+                    assert_eq!(inside.replace(0), 1);
+                    taken.set(taken.get() + 1);
+                    context.unlock().expect("nobody else unlocks");
+                }
+            }
+        };
+        let other = thread::spawn(work());
+        work()();
+        other.join().unwrap();
+        assert!(taken.get() >= 1, "the first to come finds it free");
+        assert!(context.trylock());
+        context.unlock().expect("nobody else unlocks");
+    });
+}
+
+#[test]
+fn ep3_a_post_against_destroy_is_refused_or_reported() {
+    check(3, || {
+        let context = context(Planted::Nothing);
+        let calls = Calls::default();
+        let poster = {
+            let (context, calls) = (context.clone(), Rc::clone(&calls));
+            thread::spawn(move || post(&context, &calls, 1, 0))
+        };
+        let destroyed = context.destroy();
+        match poster.join().unwrap() {
+            // Accepted: either the context still lives and does it, or destroy says that it is left.
+            Ok(()) => match destroyed {
+                Err(Error::WorkLeft { posted: 1, .. }) => {}
+                Ok(()) => panic!("destroy lost an accepted post"),
+                Err(error) => panic!("{error}"),
+            },
+            Err(Error::Destroyed) => assert_eq!(destroyed, Ok(())),
+            Err(error) => panic!("{error}"),
+        }
+    });
+}
+
+#[test]
+fn ep3_destroy_against_advance_lets_one_of_them_in() {
+    check(3, || {
+        let context = context(Planted::Nothing);
+        let other = {
+            let context = context.clone();
+            thread::spawn(move || context.advance(1))
+        };
+        let destroyed = context.destroy();
+        let advanced = other.join().unwrap();
+        match destroyed {
+            Ok(()) => assert!(matches!(
+                advanced,
+                Ok(_) | Err(Error::Busy | Error::Destroyed)
+            )),
+            Err(error) => {
+                assert_eq!(error, Error::Busy);
+                assert!(advanced.is_ok());
+                assert_eq!(context.destroy(), Ok(()));
+            }
+        }
+    });
+}
+
+#[test]
+fn ep3_destroy_wakes_all_threads_that_sleep() {
+    check(2, || {
+        let context = context(Planted::Nothing);
+        context.advance(1).expect("no error");
+        let sleepers: Vec<_> = (0..2)
+            .map(|_| {
+                let context = context.clone();
+                thread::spawn(move || context.wait(None))
+            })
+            .collect();
+        context.destroy().expect("at rest");
+        for sleeper in sleepers {
+            assert_eq!(sleeper.join().unwrap(), Err(Error::Destroyed));
+        }
+    });
+}
+
+#[test]
+fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
+    check(2, || {
+        let context = context(Planted::Nothing);
+        let module = Messaging::create(&context, 1).expect("first use");
+        let received = Calls::default();
+        let receiver = {
+            let (module, received) = (module.clone(), Rc::clone(&received));
+            thread::spawn(move || {
+                for number in 0..2 {
+                    let received = Rc::clone(&received);
+                    let done = move |_: &Context<Checked>, result: Result<_, Error>| {
+                        let result: gyre_driver::messaging::Received = result.expect("received");
+                        received.borrow_mut().push((number, result.tag));
+                    };
+                    module
+                        .receive(None, None, 0, BufferRange::empty(), Some(Box::new(done)))
+                        .expect("valid");
+                }
+            })
+        };
+        let sender = {
+            let module = module.clone();
+            thread::spawn(move || {
+                for tag in 0..2 {
+                    module
+                        .send(TaskId(0), tag, 0, BufferRange::empty(), None)
+                        .expect("valid");
+                }
+            })
+        };
+        advance_until(&context, || received.borrow().len() == 2);
+        sender.join().unwrap();
+        receiver.join().unwrap();
+        // In the order sent, to the receives in the order posted.
+        assert_eq!(*received.borrow(), [(0, 0), (1, 1)]);
+    });
+}
