@@ -68,7 +68,7 @@ impl Platform for Checked {
 
     /// What a write starts has happened when it returns, and wakes those that sleep.
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
-        let state = self.sleep.state.lock().unwrap();
+        let state = self.sleep.state.lock().expect("no thread panics");
         let result = self.process.write_reg(address, value);
         self.process.machine.settle();
         drop(state);
@@ -90,12 +90,12 @@ impl Platform for Checked {
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
         assert_eq!(deadline_ps, None);
-        let mut state = self.sleep.state.lock().unwrap();
+        let mut state = self.sleep.state.lock().expect("no thread panics");
         let before = state.notified;
         // With a deadline the double does not sleep.
         while self.process.wait(group, Some(0)) != WakeReason::Wake && state.notified == before {
             state.count += 1;
-            state = self.sleep.changed.wait(state).unwrap();
+            state = self.sleep.changed.wait(state).expect("no thread panics");
             state.count -= 1;
         }
         WakeReason::Wake
@@ -105,7 +105,7 @@ impl Platform for Checked {
         if self.planted == Planted::LostNotify {
             return;
         }
-        let mut state = self.sleep.state.lock().unwrap();
+        let mut state = self.sleep.state.lock().expect("no thread panics");
         if state.count > 0 {
             state.notified += 1;
         } else {
@@ -130,19 +130,19 @@ impl Platform for Checked {
 
 impl PlatformLock for CheckedLock {
     fn lock(&self) {
-        let mut taken = self.taken.lock().unwrap();
+        let mut taken = self.taken.lock().expect("no thread panics");
         while *taken && !self.open {
-            taken = self.freed.wait(taken).unwrap();
+            taken = self.freed.wait(taken).expect("no thread panics");
         }
         *taken = true;
     }
 
     fn trylock(&self) -> bool {
-        !core::mem::replace(&mut *self.taken.lock().unwrap(), true)
+        !core::mem::replace(&mut *self.taken.lock().expect("no thread panics"), true)
     }
 
     fn unlock(&self) {
-        let held = core::mem::replace(&mut *self.taken.lock().unwrap(), false);
+        let held = core::mem::replace(&mut *self.taken.lock().expect("no thread panics"), false);
         assert!(held || self.open, "unlocks a free lock");
         self.freed.notify_one();
     }
@@ -222,7 +222,7 @@ fn two_post_one_advances(planted: Planted) {
         .collect();
     advance_until(&context, || calls.borrow().len() == 3);
     for poster in posters {
-        poster.join().unwrap();
+        poster.join().expect("no thread panics");
     }
     let calls = calls.borrow();
     let of = |thread| calls.iter().filter(move |call| call.0 == thread);
@@ -258,7 +258,7 @@ fn two_share_by_lock(planted: Planted) {
     };
     let other = thread::spawn(work(1));
     work(0)();
-    other.join().unwrap();
+    other.join().expect("no thread panics");
     assert_eq!(calls.borrow().len(), 2);
     assert!(matches!(context.unlock(), Err(Error::NotLocked)));
 }
@@ -294,7 +294,7 @@ fn ep3_trylock_takes_a_free_lock_only() {
         };
         let other = thread::spawn(work());
         work()();
-        other.join().unwrap();
+        other.join().expect("no thread panics");
         assert!(taken.get() >= 1, "the first to come finds it free");
         assert!(context.trylock());
         context.unlock().expect("nobody else unlocks");
@@ -311,7 +311,7 @@ fn ep3_a_post_against_destroy_is_refused_or_reported() {
             thread::spawn(move || post(&context, &calls, 1, 0))
         };
         let destroyed = context.destroy();
-        match poster.join().unwrap() {
+        match poster.join().expect("no thread panics") {
             // Accepted: either the context still lives and does it, or destroy says that it is left.
             Ok(()) => match destroyed {
                 Err(Error::WorkLeft { posted: 1, .. }) => {}
@@ -333,7 +333,7 @@ fn ep3_destroy_against_advance_lets_one_of_them_in() {
             thread::spawn(move || context.advance(1))
         };
         let destroyed = context.destroy();
-        let advanced = other.join().unwrap();
+        let advanced = other.join().expect("no thread panics");
         match destroyed {
             Ok(()) => assert!(matches!(
                 advanced,
@@ -361,7 +361,10 @@ fn ep3_destroy_wakes_all_threads_that_sleep() {
             .collect();
         context.destroy().expect("at rest");
         for sleeper in sleepers {
-            assert_eq!(sleeper.join().unwrap(), Err(Error::Destroyed));
+            assert_eq!(
+                sleeper.join().expect("no thread panics"),
+                Err(Error::Destroyed)
+            );
         }
     });
 }
@@ -398,8 +401,8 @@ fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
             })
         };
         advance_until(&context, || received.borrow().len() == 2);
-        sender.join().unwrap();
-        receiver.join().unwrap();
+        sender.join().expect("no thread panics");
+        receiver.join().expect("no thread panics");
         // In the order sent, to the receives in the order posted.
         assert_eq!(*received.borrow(), [(0, 0), (1, 1)]);
     });
