@@ -581,6 +581,14 @@ impl<P: Platform> Context<P> {
         }
     }
 
+    /// Refuses a destroyed context.
+    pub(crate) fn check_alive(&self) -> Result<(), Error> {
+        if self.with_queue(|queue| queue.destroyed) {
+            return Err(Error::Destroyed);
+        }
+        Ok(())
+    }
+
     /// Takes the instructions posted so far.
     pub(crate) fn take_work(&self) -> VecDeque<Instruction<P>> {
         self.with_queue(|queue| core::mem::take(&mut queue.work))
@@ -605,9 +613,7 @@ impl<P: Platform> Context<P> {
                 });
             }
         };
-        if self.with_queue(|queue| queue.destroyed) {
-            return Err(Error::Destroyed);
-        }
+        self.check_alive()?;
         Ok(engine)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::buffer::BufferRange;
 use crate::context::Context;
 use crate::endpoint::Endpoint;
+use crate::error::Error;
 use crate::instruction::DoneFn;
 use crate::platform::Platform;
 
@@ -29,9 +30,11 @@ pub struct Arrival<'a> {
 pub enum Receive<P: Platform> {
     /// Nothing more: the callback has used the immediate data, or does not want the message.
     Consumed,
+    /// The message makes no sense: it is dropped, and `advance` returns the error.
+    Refused(Error),
     /// Asynchronous receive: the data is stored at the start of `into`, then `done` is called. A
     /// message longer than `into` is taken off the network and dropped, nothing is stored, and `done`
-    /// gets [`Error::MessageTooLong`](crate::Error::MessageTooLong).
+    /// gets [`Error::MessageTooLong`].
     Into {
         /// Where the message goes.
         into: BufferRange<P::Buffer>,

@@ -123,6 +123,9 @@ pub enum Error {
         /// Bytes of the receive.
         receive: usize,
     },
+    /// The receive was cancelled before a message matched it.
+    #[error("the receive was cancelled")]
+    Cancelled,
     /// Asked for something that the protocols of this driver do not do.
     #[error("not supported: {what}")]
     Unsupported {

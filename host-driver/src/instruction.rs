@@ -55,6 +55,8 @@ pub struct SendMessage<P: Platform> {
     pub header: Vec<u8>,
     /// The data, kept alive until it has been read. Do not change it before `local_done`.
     pub data: BufferRange<P::Buffer>,
+    /// Send the data eagerly however long it is.
+    pub eager: bool,
     /// Called when the data has been read: it may be changed again.
     pub local_done: Option<DoneFn<P>>,
     /// Called when the destination has all data and its receive is done.
@@ -74,6 +76,7 @@ impl<P: Platform> SendMessage<P> {
             tag: 0,
             header: Vec::new(),
             data,
+            eager: false,
             local_done: None,
             remote_done: None,
             message_id: None,

@@ -24,6 +24,10 @@
 
 #![forbid(unsafe_code)]
 
+// The test double of the machine names the driver as its users do.
+#[cfg(test)]
+extern crate self as gyre_driver;
+
 mod ack;
 mod buffer;
 mod client;
@@ -66,8 +70,7 @@ pub use instruction::{
     CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rput,
     SendImmediate, SendMessage,
 };
-pub use messaging::Messaging;
-
+pub use messaging::{Messaging, MessagingConfig};
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError, WakeReason,
 };

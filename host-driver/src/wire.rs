@@ -99,6 +99,7 @@ macro_rules! message {
         }
     };
 }
+pub(crate) use message;
 
 message! {
     /// An eager message that needs more than its packet header says. The header follows, then the data

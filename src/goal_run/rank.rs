@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, Platform, RangeError,
-    TaskId,
+    BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, MessagingConfig,
+    Platform, RangeError, TaskId,
     messaging::{ANY_TAG, Received},
 };
 use gyre_goal::exec::RankState;
@@ -124,7 +124,7 @@ impl Rank {
     ) -> Result<Self, Error> {
         let client = Client::create(&platform, config)?;
         let context = client.create_context(CONTEXT)?;
-        let messaging = Messaging::create(&context, DISPATCH)?;
+        let messaging = Messaging::create(&context, MessagingConfig::new(DISPATCH))?;
         let cpu = platform.cpu().clone();
         Ok(Self {
             state: RefCell::new(state),

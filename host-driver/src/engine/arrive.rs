@@ -505,13 +505,16 @@ fn dispatch<P: Platform>(
     progress.callbacks += 1;
     let receive = callback(context, || function(context, &arrival));
     short(&context.shared().dispatch).put_back(id, function);
-    Ok(receive)
+    match receive {
+        Receive::Refused(error) => Err(error),
+        receive => Ok(receive),
+    }
 }
 
 /// Where a message of `length` bytes goes.
 fn target<P: Platform>(receive: Receive<P>, length: usize) -> Target<P> {
     match receive {
-        Receive::Consumed => Target::Nowhere,
+        Receive::Consumed | Receive::Refused(_) => Target::Nowhere,
         Receive::Into { into, done } if into.len() < length => Target::TooLong {
             receive: into.len(),
             done,

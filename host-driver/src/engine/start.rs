@@ -78,7 +78,7 @@ impl<P: Platform> Engine<P> {
             message_id,
         };
         let peer = send.destination;
-        if send.data.len() > context.shared().plan.config.eager_limit {
+        if !send.eager && send.data.len() > context.shared().plan.config.eager_limit {
             return self.start_rendezvous(context, send, label);
         }
         if send.header.is_empty() && send.remote_done.is_none() {

@@ -1,11 +1,10 @@
-//! The posted queue and the unexpected queue, without any machine: who matches whom.
+//! The queue of posted receives and the queue of pending messages, without any machine: who matches whom.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::error::Error;
 use crate::task::TaskId;
 
-use super::{MessagingStats, Received};
+use super::Received;
 
 /// Tag of a message that matches receives of every tag. MPI does not know it; traced programs do.
 pub const ANY_TAG: u32 = u32::MAX;
@@ -47,135 +46,206 @@ impl Pattern {
     }
 }
 
-/// A message that came before its receive, both complete now.
-pub(super) struct Held<R, M> {
-    pub data: MatchData,
-    pub payload: M,
-    pub receiver: R,
-    /// How its arrival ended.
-    pub result: Result<(), Error>,
+/// A receive without message.
+struct Posted<R> {
+    id: u64,
+    pattern: Pattern,
+    receiver: R,
 }
 
-/// A message without, or with a too early, receive.
-struct Unexpected<R, M> {
+/// A message that has come and is not done with.
+struct Pending<R, M> {
     data: MatchData,
-    payload: M,
-    bytes: usize,
-    /// How its arrival ended, once it has.
-    arrival: Option<Result<(), Error>>,
-    /// The receive that has matched it while it was still arriving.
+    length: usize,
+    message: M,
+    /// Nothing more has to come before a receive can have it.
+    ready: bool,
+    /// The receive that it has matched while it was not ready.
     receiver: Option<R>,
 }
 
-/// The two queues. `R` is a receive, `M` the payload of a held message.
+/// A message and its receive.
+pub(super) struct Pair<R, M> {
+    pub data: MatchData,
+    pub length: usize,
+    pub message: M,
+    pub receiver: R,
+}
+
+/// The two queues. `R` is a receive, `M` what is known of a message besides match data and length.
+///
+/// Receives match in the order posted, messages in the order in which they came; both are found by
+/// walking, and what was compared is counted for the cost of it.
 pub(super) struct MatchTable<R, M> {
-    posted: VecDeque<(Pattern, R)>,
+    posted: VecDeque<Posted<R>>,
     /// By order of arrival.
-    unexpected: BTreeMap<u64, Unexpected<R, M>>,
+    pending: BTreeMap<u64, Pending<R, M>>,
     next: u64,
-    stats: MessagingStats,
+    expected: u64,
+    unexpected: u64,
+    #[cfg(test)]
+    pub planted: Option<super::tests::Planted>,
 }
 
 impl<R, M> MatchTable<R, M> {
     pub fn new() -> Self {
         Self {
             posted: VecDeque::new(),
-            unexpected: BTreeMap::new(),
+            pending: BTreeMap::new(),
             next: 0,
-            stats: MessagingStats::default(),
+            expected: 0,
+            unexpected: 0,
+            #[cfg(test)]
+            planted: None,
         }
     }
 
-    pub fn stats(&self) -> MessagingStats {
-        let held = self.unexpected.values().filter(|u| u.receiver.is_none());
-        MessagingStats {
-            posted: self.posted.len(),
-            held: held.count(),
-            ..self.stats
-        }
+    /// Messages that found a receive, and messages that did not, when they came.
+    pub fn arrivals(&self) -> (u64, u64) {
+        (self.expected, self.unexpected)
     }
 
-    /// A message arrives: takes the oldest receive that matches. Also says how many were compared.
-    pub fn arrive(&mut self, data: MatchData) -> (u64, Option<R>) {
-        let found = self.posted.iter().position(|(p, _)| p.matches(&data));
+    /// Receives without message now.
+    pub fn posted(&self) -> usize {
+        self.posted.len()
+    }
+
+    /// Messages without receive now.
+    pub fn pending(&self) -> usize {
+        let unmatched = |pending: &&Pending<R, M>| pending.receiver.is_none();
+        self.pending.values().filter(unmatched).count()
+    }
+
+    /// A message has come: takes the oldest receive that matches. Also says how many were compared.
+    pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<R>) {
+        let matches = |posted: &Posted<R>| posted.pattern.matches(data);
+        let found = self.posted.iter().position(matches);
+        #[cfg(test)]
+        let found = match self.planted {
+            Some(super::tests::Planted::YoungestReceive) => self.posted.iter().rposition(matches),
+            _ => found,
+        };
         let attempts = found.map_or(self.posted.len(), |index| index + 1) as u64;
         let receiver = found
             .and_then(|index| self.posted.remove(index))
-            .map(|(_, receiver)| receiver);
-        if receiver.is_some() {
-            self.stats.expected += 1;
+            .map(|posted| posted.receiver);
+        match receiver {
+            Some(_) => self.expected += 1,
+            None => self.unexpected += 1,
         }
         (attempts, receiver)
     }
 
-    /// Holds a message that found no receive; `bytes` is what its payload takes. Returns its number.
-    pub fn hold(&mut self, data: MatchData, payload: M, bytes: usize) -> u64 {
+    /// Puts a message behind those that have come before, with its receive if it has one and is not
+    /// ready. Returns its number.
+    pub fn insert(
+        &mut self,
+        data: MatchData,
+        length: usize,
+        message: M,
+        ready: bool,
+        receiver: Option<R>,
+    ) -> u64 {
         let id = self.next;
         self.next += 1;
-        self.unexpected.insert(
-            id,
-            Unexpected {
-                data,
-                payload,
-                bytes,
-                arrival: None,
-                receiver: None,
-            },
-        );
-        self.stats.unexpected += 1;
-        self.stats.held_bytes += bytes;
-        self.stats.peak_held_bytes = self.stats.peak_held_bytes.max(self.stats.held_bytes);
+        let pending = Pending {
+            data,
+            length,
+            message,
+            ready,
+            receiver,
+        };
+        self.pending.insert(id, pending);
         id
     }
 
-    /// The last byte of held message `id` is there, or it failed. Gives the pair if it has its receive.
-    pub fn arrived(&mut self, id: u64, result: Result<(), Error>) -> Option<Held<R, M>> {
-        self.unexpected.get_mut(&id)?.arrival = Some(result);
-        self.take_pair(id)
+    /// What is known of message `id`.
+    pub fn message(&self, id: u64) -> Option<(usize, &M)> {
+        let pending = self.pending.get(&id)?;
+        Some((pending.length, &pending.message))
     }
 
-    /// A receive is posted: takes the oldest held message that matches, now or when it has arrived.
-    /// Also says how many were compared.
-    pub fn receive(&mut self, pattern: Pattern, receiver: R) -> (u64, Option<Held<R, M>>) {
+    /// Message `id` is not ready: takes it out if it has its receive.
+    pub fn take_matched(&mut self, id: u64) -> Option<Pair<R, M>> {
+        self.pending.get(&id)?.receiver.as_ref()?;
+        self.take(id)
+    }
+
+    /// Message `id` is ready, and now known as `message`. Takes it out if it has its receive.
+    pub fn ready(&mut self, id: u64, message: M) -> Option<Pair<R, M>> {
+        let pending = self.pending.get_mut(&id)?;
+        pending.message = message;
+        pending.ready = true;
+        self.take_matched(id)
+    }
+
+    /// A receive is posted: takes the oldest message that matches and is ready. One that is not ready gets
+    /// the receive and keeps it. Also says how many were compared.
+    pub fn receive(&mut self, id: u64, pattern: Pattern, receiver: R) -> (u64, Option<Pair<R, M>>) {
+        let (attempts, found) = self.find(&pattern);
+        let Some(number) = found else {
+            self.posted.push_back(Posted {
+                id,
+                pattern,
+                receiver,
+            });
+            return (attempts, None);
+        };
+        let Some(pending) = self.pending.get_mut(&number) else {
+            return (attempts, None);
+        };
+        pending.receiver = Some(receiver);
+        let pair = if pending.ready {
+            self.take(number)
+        } else {
+            None
+        };
+        (attempts, pair)
+    }
+
+    /// The oldest message that matches: match data and length. Also says how many were compared.
+    pub fn probe(&self, pattern: &Pattern) -> (u64, Option<(MatchData, usize)>) {
+        let (attempts, found) = self.find(pattern);
+        let pending = found.and_then(|number| self.pending.get(&number));
+        (attempts, pending.map(|p| (p.data, p.length)))
+    }
+
+    /// Takes receive `id` back if it has no message. Also says how many were compared.
+    pub fn cancel(&mut self, id: u64) -> (u64, Option<R>) {
+        let found = self.posted.iter().position(|posted| posted.id == id);
+        let attempts = found.map_or(self.posted.len(), |index| index + 1) as u64;
+        let posted = found.and_then(|index| self.posted.remove(index));
+        (attempts, posted.map(|posted| posted.receiver))
+    }
+
+    /// The oldest message without receive that matches.
+    fn find(&self, pattern: &Pattern) -> (u64, Option<u64>) {
         let mut attempts = 0;
-        for (&id, message) in &mut self.unexpected {
-            if message.receiver.is_some() {
+        let mut found = None;
+        for (&number, pending) in &self.pending {
+            if pending.receiver.is_some() {
                 continue;
             }
             attempts += 1;
-            if pattern.matches(&message.data) {
-                message.receiver = Some(receiver);
-                return (attempts, self.take_pair(id));
+            if pattern.matches(&pending.data) {
+                found = Some(number);
+                #[cfg(test)]
+                if self.planted == Some(super::tests::Planted::YoungestMessage) {
+                    continue;
+                }
+                break;
             }
         }
-        self.posted.push_back((pattern, receiver));
-        (attempts, None)
+        (attempts, found)
     }
 
-    /// Takes held message `id` out if both it and its receive are there.
-    fn take_pair(&mut self, id: u64) -> Option<Held<R, M>> {
-        let message = self.unexpected.remove(&id)?;
-        match (message.arrival, message.receiver) {
-            (Some(result), Some(receiver)) => {
-                self.stats.held_bytes -= message.bytes;
-                Some(Held {
-                    data: message.data,
-                    payload: message.payload,
-                    receiver,
-                    result,
-                })
-            }
-            (arrival, receiver) => {
-                self.unexpected.insert(
-                    id,
-                    Unexpected {
-                        arrival,
-                        receiver,
-                        ..message
-                    },
-                );
-                None
-            }
-        }
+    fn take(&mut self, id: u64) -> Option<Pair<R, M>> {
+        let pending = self.pending.remove(&id)?;
+        Some(Pair {
+            data: pending.data,
+            length: pending.length,
+            message: pending.message,
+            receiver: pending.receiver?,
+        })
     }
 }

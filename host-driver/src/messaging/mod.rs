@@ -1,28 +1,86 @@
-//! The application messaging module: sends and receives that are paired by match data (CT-1, CT-8).
+//! The application messaging module: sends and receives that are paired by match data (CT-1 to CT-8).
 //!
 //! Match data is (origin task, tag, communication context); a receive may leave task or tag open. Messages
-//! of one origin match in the order sent, receives in the order posted, as in MPI. A message that no
-//! receive waits for is held in a buffer of its own and counted, see [`MessagingStats`].
+//! of one origin match in the order sent, receives in the order posted, as in MPI.
+//!
+//! From the switch-over size on a message waits at its origin until it has a receive, and no payload is
+//! ever buffered at the target:
+//!
+//! 1. The send transmits an RTS: match data, where the data is, its size.
+//! 2. The target matches it with a receive, or puts it into its pending queue until there is one.
+//! 3. The target issues a remote get. The origin's DMA engine reads the data and sends it by direct put;
+//!    no processor has a part in that.
+//! 4. The target's byte counter goes from the size down to zero: the receive's callback runs.
+//! 5. The target acknowledges: the send's callback runs at the origin.
+//!
+//! A shorter message travels at once; if no receive waits for it, it is held in a buffer of its own, which
+//! [`MessagingStats`] counts. [`Protocol::TemporaryBuffer`] is the prior art for the longer ones, to compare
+//! with: the target lets the data come at once, and holds what no receive waits for.
 
+mod held;
 mod matching;
+pub mod primitives;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 
 use crate::buffer::BufferRange;
+use crate::client::DEFAULT_EAGER_LIMIT;
 use crate::context::Context;
-use crate::cost::Op;
+use crate::cost::{COPY_CHUNK, Op};
 use crate::dispatch::{Arrival, Receive};
+use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::instruction::{DoneFn, Instruction, SendMessage};
+use crate::instruction::{DoneFn, Instruction, RemoteAddress};
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, short};
 use crate::task::TaskId;
 
+use held::{HeldBuffer, HeldMemory};
 pub use matching::ANY_TAG;
-use matching::{Held, MatchData, MatchTable, Pattern};
+use matching::{MatchData, MatchTable, Pair, Pattern};
+use primitives::{ClearToSend, Handler, Primitives, RequestToSend};
 
-/// Bytes that one [`Op::CopyChunk`] stands for.
-const COPY_CHUNK: usize = 32;
+/// How messages from the switch-over size on travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// The target fetches the data when it has the receive (CT-4).
+    #[default]
+    RemoteGet,
+    /// The prior art: RTS, CTS at once, and the data into the receive's buffer if it is posted by then,
+    /// into a temporary buffer if not (CT-8).
+    TemporaryBuffer,
+}
 
-/// What a receive has got.
+/// How a module works; the same in all tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessagingConfig {
+    /// First of four dispatch identifiers that the module uses.
+    pub dispatch: u8,
+    /// How messages from the switch-over size on travel.
+    pub protocol: Protocol,
+    /// Shortest message, in bytes, that waits at its origin for its receive; shorter ones travel at once.
+    /// 0: all wait.
+    pub switch_over: usize,
+}
+
+impl MessagingConfig {
+    /// Remote get above the driver's default limit of eager messages.
+    #[must_use]
+    pub const fn new(dispatch: u8) -> Self {
+        Self {
+            dispatch,
+            protocol: Protocol::RemoteGet,
+            switch_over: DEFAULT_EAGER_LIMIT + 1,
+        }
+    }
+}
+
+/// What a receive has got, or a probe has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// Task that sent the message.
@@ -59,12 +117,12 @@ impl Request {
     }
 }
 
-/// Counts of the matching module.
+/// Counts of the messaging module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessagingStats {
     /// Messages that found their receive posted.
     pub expected: u64,
-    /// Messages that had to be held.
+    /// Messages that came before their receive.
     pub unexpected: u64,
     /// Payload bytes held now.
     pub held_bytes: usize,
@@ -72,8 +130,8 @@ pub struct MessagingStats {
     pub peak_held_bytes: usize,
     /// Receives posted and not matched now.
     pub posted: usize,
-    /// Messages held and not matched now.
-    pub held: usize,
+    /// Messages that have come and are not matched now: the length of the pending queue.
+    pub pending: usize,
 }
 
 /// A receive with its way out.
@@ -83,53 +141,93 @@ struct Receiver<P: Platform> {
     complete: Arc<AtomicBool>,
 }
 
-/// The payload of a held message.
-struct Payload<P: Platform> {
-    data: BufferRange<P::Buffer>,
-    length: usize,
+/// What is known of a message that has come, besides match data and length.
+enum Message<P: Platform> {
+    /// All of it is at its origin.
+    AtOrigin {
+        origin: Endpoint,
+        place: RemoteAddress,
+        cookie: u32,
+    },
+    /// It is being sent, after a CTS.
+    Awaited { origin: Endpoint, cookie: u32 },
+    /// Its first packet has come, the last one has not.
+    Arriving,
+    /// It is held here, whole.
+    Held(HeldBuffer<P>),
+    /// It was lost on its way here.
+    Failed(Error),
 }
 
-type Table<P> = MatchTable<Receiver<P>, Payload<P>>;
+type Matched<P> = Pair<Receiver<P>, Message<P>>;
+
+/// Why a post from `advance` cannot fail.
+const POSTS: &str =
+    "advance keeps the context alive, and the origin's message has shown that it exists";
+
+/// State of a module, shared with its dispatch callbacks.
+struct Inner<P: Platform> {
+    config: MessagingConfig,
+    primitives: Primitives,
+    table: Mutex<MatchTable<Receiver<P>, Message<P>>>,
+    memory: HeldMemory,
+    /// Data for which a CTS has not come yet, by cookie.
+    awaiting_cts: Mutex<BTreeMap<u32, BufferRange<P::Buffer>>>,
+    requests: AtomicU64,
+    #[cfg(test)]
+    trace: tests::Trace,
+}
 
 /// Matched messages over one context. Clones are handles to the same module.
 ///
-/// All tasks create theirs on the same context offset with the same dispatch identifier. Any thread may
-/// send and receive at any time; what is posted happens in `advance`.
+/// All tasks create theirs on the same context offset with the same configuration. Any thread may send and
+/// receive at any time; data moves and callbacks run in `advance`.
 pub struct Messaging<P: Platform> {
     context: Context<P>,
-    dispatch: u8,
-    table: Arc<Mutex<Table<P>>>,
-    requests: Arc<AtomicU64>,
+    inner: Arc<Inner<P>>,
 }
 
 impl<P: Platform> Clone for Messaging<P> {
     fn clone(&self) -> Self {
         Self {
             context: self.context.clone(),
-            dispatch: self.dispatch,
-            table: Arc::clone(&self.table),
-            requests: Arc::clone(&self.requests),
+            inner: Arc::clone(&self.inner),
         }
     }
 }
 
 impl<P: Platform> Messaging<P> {
-    /// Starts the module on `context`, with the messages of dispatch identifier `dispatch`.
+    /// Starts the module on `context`.
     ///
     /// # Errors
-    /// [`Error::DispatchInUse`].
-    pub fn create(context: &Context<P>, dispatch: u8) -> Result<Self, Error> {
-        let table = Arc::new(Mutex::new(Table::new()));
-        let arrivals = Arc::clone(&table);
-        context.set_dispatch(
-            dispatch,
-            Box::new(move |context, arrival| arrive(context, &arrivals, arrival)),
-        )?;
+    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
+    pub fn create(context: &Context<P>, config: MessagingConfig) -> Result<Self, Error> {
+        let primitives = Primitives::new(config.dispatch)?;
+        let inner = Arc::new(Inner {
+            config,
+            primitives,
+            table: Mutex::new(MatchTable::new()),
+            memory: HeldMemory::default(),
+            awaiting_cts: Mutex::new(BTreeMap::new()),
+            requests: AtomicU64::new(0),
+            #[cfg(test)]
+            trace: tests::Trace::default(),
+        });
+        for (handler, arrive) in [
+            (Handler::Eager, arrive_eager as ArriveFn<P>),
+            (Handler::RequestToSend, arrive_request_to_send),
+            (Handler::ClearToSend, arrive_clear_to_send),
+            (Handler::Transfer, arrive_transfer),
+        ] {
+            let inner = Arc::clone(&inner);
+            let callback = move |context: &Context<P>, arrival: &Arrival<'_>| {
+                arrive(context, &inner, arrival).unwrap_or_else(Receive::Refused)
+            };
+            context.set_dispatch(primitives.id(handler), Box::new(callback))?;
+        }
         Ok(Self {
             context: context.clone(),
-            dispatch,
-            table,
-            requests: Arc::new(AtomicU64::new(0)),
+            inner,
         })
     }
 
@@ -142,10 +240,27 @@ impl<P: Platform> Messaging<P> {
     /// Counts so far.
     #[must_use]
     pub fn stats(&self) -> MessagingStats {
-        short(&self.table).stats()
+        let (held_bytes, peak_held_bytes) = self.inner.memory.held_and_peak();
+        let table = short(&self.inner.table);
+        let (expected, unexpected) = table.arrivals();
+        MessagingStats {
+            expected,
+            unexpected,
+            held_bytes,
+            peak_held_bytes,
+            posted: table.posted(),
+            pending: table.pending(),
+        }
     }
 
-    /// Sends `data` to task `to`. `done` is called when `data` may be changed again.
+    /// Whether a message of `bytes` bytes travels at once, and does not wait for its receive.
+    #[must_use]
+    pub fn is_eager(&self, bytes: usize) -> bool {
+        bytes < self.inner.config.switch_over
+    }
+
+    /// Sends `data` to task `to`. `done` is called when `data` may be changed again: for a message that
+    /// waits for its receive that is when the target has acknowledged it.
     ///
     /// # Errors
     /// As [`Context::post`].
@@ -159,20 +274,65 @@ impl<P: Platform> Messaging<P> {
     ) -> Result<Request, Error> {
         let request = self.request();
         let complete = Arc::clone(&request.complete);
+        let done: DoneFn<P> = Box::new(move |context, result| {
+            complete.store(true, Ordering::Release);
+            if let Some(done) = done {
+                done(context, result);
+            }
+        });
         let offset = self.context.query().endpoint.context;
-        let destination = self.context.endpoint(to, offset)?;
-        self.context.send(SendMessage {
-            comm,
-            tag,
-            local_done: Some(Box::new(move |context, result| {
-                complete.store(true, Ordering::Release);
-                if let Some(done) = done {
-                    done(context, result);
-                }
-            })),
-            ..SendMessage::new(destination, self.dispatch, data)
-        })?;
+        let to = self.context.endpoint(to, offset)?;
+        if self.is_eager(data.len()) {
+            let primitives = self.inner.primitives;
+            primitives.memory_fifo(&self.context, to, (comm, tag), data, Some(done))?;
+        } else {
+            self.send_request(to, (comm, tag), data, done)?;
+        }
         Ok(request)
+    }
+
+    /// Sends the RTS of a message.
+    fn send_request(
+        &self,
+        to: Endpoint,
+        label: (u8, u32),
+        data: BufferRange<P::Buffer>,
+        done: DoneFn<P>,
+    ) -> Result<(), Error> {
+        let length = data.len();
+        let length = u32::try_from(length).map_err(|_| Error::MessageLength { bytes: length })?;
+        let inner = &self.inner;
+        let answer = inner.config.protocol == Protocol::TemporaryBuffer;
+        let nowhere = RemoteAddress { slot: 0, offset: 0 };
+        let place = data.remote_address().unwrap_or(nowhere);
+        let waits = data.clone();
+        let cookie = inner
+            .primitives
+            .await_acknowledge(&self.context, to, data, done)?;
+        if answer {
+            short(&inner.awaiting_cts).insert(cookie, waits);
+        }
+        let rts = RequestToSend {
+            cookie,
+            length,
+            place,
+            answer,
+        };
+        let sender = Arc::clone(inner);
+        let left: DoneFn<P> = Box::new(move |context, result| {
+            if let Err(error) = result {
+                fail_send(context, &sender, cookie, error);
+            }
+        });
+        let sent = inner
+            .primitives
+            .request_to_send(&self.context, to, label, rts, left);
+        if sent.is_err() {
+            short(&inner.awaiting_cts).remove(&cookie);
+            // The caller has the error: the callback is not called.
+            self.context.forget_ack(cookie);
+        }
+        sent
     }
 
     /// Receives a message into the start of `into`: from task `from` or any, with tag `tag` or any, in
@@ -189,144 +349,371 @@ impl<P: Platform> Messaging<P> {
         into: BufferRange<P::Buffer>,
         done: Option<ReceiveDone<P>>,
     ) -> Result<Request, Error> {
-        if let Some(task) = from {
-            self.context.tasks().location(task)?;
-        }
+        let pattern = self.pattern(from, tag, comm)?;
+        self.context.check_alive()?;
         let request = self.request();
         let receiver = Receiver {
             into,
             done,
             complete: Arc::clone(&request.complete),
         };
-        let pattern = Pattern {
+        let (attempts, matched) = short(&self.inner.table).receive(request.id, pattern, receiver);
+        let platform = self.context.platform();
+        platform.charge(Op::MatchAttempt, attempts);
+        match matched {
+            None => platform.charge(Op::Enqueue, 1),
+            Some(matched) => {
+                // Callbacks run in `advance` alone.
+                let inner = Arc::clone(&self.inner);
+                let deliver = move |context: &Context<P>| deliver(context, &inner, matched);
+                self.context.post(Instruction::Call(Box::new(deliver)))?;
+            }
+        }
+        Ok(request)
+    }
+
+    /// Looks for a message that a receive posted now would match, without receiving it: from task `from` or
+    /// any, with tag `tag` or any, in communication context `comm`. Messages come in `advance`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`].
+    pub fn probe(
+        &self,
+        from: Option<TaskId>,
+        tag: Option<u32>,
+        comm: u8,
+    ) -> Result<Option<Received>, Error> {
+        let pattern = self.pattern(from, tag, comm)?;
+        let (attempts, found) = short(&self.inner.table).probe(&pattern);
+        self.context.platform().charge(Op::MatchAttempt, attempts);
+        Ok(found.map(|(data, length)| data.received(length)))
+    }
+
+    /// Takes a receive back that no message has matched, and says whether there was one: `advance` then
+    /// calls its done callback with [`Error::Cancelled`]. A receive that has matched completes as if
+    /// nothing had been asked, and so does a send, whose message is on its way.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub fn cancel(&self, request: &Request) -> Result<bool, Error> {
+        self.context.check_alive()?;
+        let (attempts, receiver) = short(&self.inner.table).cancel(request.id);
+        self.context.platform().charge(Op::MatchAttempt, attempts);
+        let Some(receiver) = receiver else {
+            return Ok(false);
+        };
+        let finish = move |context: &Context<P>| finish(context, receiver, Err(Error::Cancelled));
+        self.context.post(Instruction::Call(Box::new(finish)))?;
+        Ok(true)
+    }
+
+    fn pattern(&self, from: Option<TaskId>, tag: Option<u32>, comm: u8) -> Result<Pattern, Error> {
+        if let Some(task) = from {
+            self.context.tasks().location(task)?;
+        }
+        Ok(Pattern {
             source: from,
             tag,
             comm,
-        };
-        let table = Arc::clone(&self.table);
-        self.context
-            .post(Instruction::Call(Box::new(move |context| {
-                start_receive(context, &table, pattern, receiver);
-            })))?;
-        Ok(request)
+        })
     }
 
     fn request(&self) -> Request {
         Request {
-            id: self.requests.fetch_add(1, Ordering::Relaxed),
+            id: self.inner.requests.fetch_add(1, Ordering::Relaxed),
             complete: Arc::new(AtomicBool::new(false)),
         }
     }
 }
 
-/// A receive reaches the table.
-fn start_receive<P: Platform>(
-    context: &Context<P>,
-    table: &Mutex<Table<P>>,
-    pattern: Pattern,
-    receiver: Receiver<P>,
-) {
-    let (attempts, held) = short(table).receive(pattern, receiver);
-    let platform = context.platform();
-    platform.charge(Op::MatchAttempt, attempts);
-    match held {
-        None => platform.charge(Op::Enqueue, 1),
-        Some(held) => finish_held(context, held),
-    }
-}
+/// What one of the module's dispatch callbacks does; an error refuses the message.
+type ArriveFn<P> = fn(&Context<P>, &Arc<Inner<P>>, &Arrival<'_>) -> Result<Receive<P>, Error>;
 
-/// The first packet of a message reaches the table.
-fn arrive<P: Platform>(
-    context: &Context<P>,
-    table: &Arc<Mutex<Table<P>>>,
-    arrival: &Arrival<'_>,
-) -> Receive<P> {
-    let platform = context.platform();
-    let data = MatchData {
+fn match_data(arrival: &Arrival<'_>) -> MatchData {
+    MatchData {
         source: arrival.origin.task(),
         tag: arrival.tag,
         comm: arrival.comm,
-    };
+    }
+}
+
+/// The first packet of an eager message has come.
+fn arrive_eager<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let data = match_data(arrival);
     let length = arrival.length;
-    let (attempts, receiver) = short(table).arrive(data);
+    #[cfg(test)]
+    inner.trace.arrived(data.received(length));
+    let (attempts, matched) = {
+        let mut table = short(&inner.table);
+        let (attempts, receiver) = table.arrive(&data);
+        let matched =
+            receiver.ok_or_else(|| table.insert(data, length, Message::Arriving, false, None));
+        (attempts, matched)
+    };
+    let platform = context.platform();
     platform.charge(Op::MatchAttempt, attempts);
-    if let Some(receiver) = receiver {
-        return Receive::Into {
+    match matched {
+        Ok(receiver) => Ok(Receive::Into {
             into: receiver.into.clone(),
             done: Some(Box::new(move |context, result| {
                 finish(context, receiver, result.map(|()| data.received(length)));
             })),
-        };
-    }
-
-    // Nobody waits for it: hold it. The posted queue cannot change meanwhile, since it changes only in
-    // `advance`, which is here.
-    platform.charge(Op::Enqueue, 1);
-    let (buffer, outcome) = if length == 0 {
-        (BufferRange::empty(), Ok(()))
-    } else {
-        platform.charge(Op::Allocate, 1);
-        match platform.alloc(length, COPY_CHUNK) {
-            Ok(buffer) => (BufferRange::whole(buffer), Ok(())),
-            Err(error) => (BufferRange::empty(), Err(Error::from(error))),
+        }),
+        Err(id) => {
+            platform.charge(Op::Enqueue, 1);
+            Ok(hold(context, inner, id, length, None))
         }
-    };
-    let payload = Payload {
-        data: buffer.clone(),
-        length,
-    };
-    let held_bytes = buffer.len();
-    let id = short(table).hold(data, payload, held_bytes);
-    if outcome.is_err() {
-        // The receive that matches it gets the error.
-        short(table).arrived(id, outcome);
-        return Receive::Consumed;
-    }
-    let table = Arc::clone(table);
-    Receive::Into {
-        into: buffer,
-        done: Some(Box::new(move |context, result| {
-            let held = short(&table).arrived(id, result);
-            if let Some(held) = held {
-                finish_held(context, held);
-            }
-        })),
     }
 }
 
-/// A held message has arrived whole and has its receive: copies it over.
-fn finish_held<P: Platform>(context: &Context<P>, held: Held<Receiver<P>, Payload<P>>) {
-    let Held {
-        data,
-        payload,
-        receiver,
-        result,
-    } = held;
-    let room = receiver.into.len();
-    let result = result.and_then(|()| {
-        if payload.length > room {
-            return Err(Error::MessageTooLong {
-                message: payload.length,
-                receive: room,
-            });
+/// An RTS has come (CT-2, CT-3).
+fn arrive_request_to_send<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let rts = RequestToSend::decode(arrival)?;
+    let platform = context.platform();
+    platform.charge(Op::Control, 1);
+    let (data, origin, cookie) = (match_data(arrival), arrival.origin, rts.cookie);
+    let length = rts.length as usize;
+    #[cfg(test)]
+    inner.trace.arrived(data.received(length));
+    let at_origin = Message::AtOrigin {
+        origin,
+        place: rts.place,
+        cookie,
+    };
+    let (attempts, matched) = {
+        let mut table = short(&inner.table);
+        let (attempts, receiver) = table.arrive(&data);
+        let matched = match receiver {
+            receiver if rts.answer => {
+                let awaited = Message::Awaited { origin, cookie };
+                Err(table.insert(data, length, awaited, false, receiver))
+            }
+            Some(receiver) => Ok(Pair {
+                data,
+                length,
+                message: at_origin,
+                receiver,
+            }),
+            None => Err(table.insert(data, length, at_origin, true, None)),
+        };
+        (attempts, matched)
+    };
+    platform.charge(Op::MatchAttempt, attempts);
+    match matched {
+        Ok(pair) => deliver(context, inner, pair),
+        Err(transfer) => {
+            platform.charge(Op::Enqueue, 1);
+            if rts.answer {
+                let cts = ClearToSend { cookie, transfer };
+                inner.primitives.clear_to_send(context, origin, cts)?;
+            }
         }
-        let platform = context.platform();
-        let mut chunk = [0; 4096];
-        let mut offset = 0;
-        while offset < payload.length {
-            let bytes = chunk.len().min(payload.length - offset);
-            payload.data.read(offset, &mut chunk[..bytes])?;
-            receiver.into.write(offset, &chunk[..bytes])?;
-            offset += bytes;
+    }
+    Ok(Receive::Consumed)
+}
+
+/// A CTS has come: its data is sent.
+fn arrive_clear_to_send<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let cts = ClearToSend::decode(arrival)?;
+    context.platform().charge(Op::Control, 1);
+    let cookie = cts.cookie;
+    let data = short(&inner.awaiting_cts).remove(&cookie);
+    let data = data.ok_or(Error::UnknownCookie {
+        origin: arrival.origin.task(),
+        cookie,
+    })?;
+    let sender = Arc::clone(inner);
+    let done: DoneFn<P> = Box::new(move |context, result| {
+        if let Err(error) = result {
+            fail_send(context, &sender, cookie, error);
         }
-        platform.charge(Op::CopyChunk, payload.length.div_ceil(COPY_CHUNK) as u64);
-        if payload.length > 0 {
-            platform.charge(Op::Allocate, 1);
-        }
-        Ok(data.received(payload.length))
     });
-    drop(payload);
-    finish(context, receiver, result);
+    inner
+        .primitives
+        .transfer(context, arrival.origin, cts.transfer, data, done)?;
+    Ok(Receive::Consumed)
+}
+
+/// The first packet of the data that a CTS asked for has come.
+fn arrive_transfer<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let id = primitives::decode_transfer(arrival)?;
+    context.platform().charge(Op::Control, 1);
+    let wrong =
+        |field, value, expected| primitives::wrong_transfer(arrival, field, value, expected);
+    let (length, cookie, matched) = {
+        let mut table = short(&inner.table);
+        let (length, cookie) = match table.message(id) {
+            Some((length, &Message::Awaited { origin, cookie })) if origin == arrival.origin => {
+                (length, cookie)
+            }
+            _ => return Err(wrong("transfer", id, "the number of a CTS to this origin")),
+        };
+        if length != arrival.length {
+            return Err(wrong("length", arrival.length as u64, "that of the RTS"));
+        }
+        (length, cookie, table.take_matched(id))
+    };
+    let origin = arrival.origin;
+    let Some(Pair { data, receiver, .. }) = matched else {
+        return Ok(hold(context, inner, id, length, Some((origin, cookie))));
+    };
+    let module = Arc::clone(inner);
+    Ok(Receive::Into {
+        into: receiver.into.clone(),
+        done: Some(Box::new(move |context, result| {
+            finish(context, receiver, result.map(|()| data.received(length)));
+            acknowledge(context, &module, origin, cookie);
+        })),
+    })
+}
+
+/// Holds message `id`, whose data comes now and has no receive. `owed` is acknowledged when it is there.
+fn hold<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    id: u64,
+    length: usize,
+    owed: Option<(Endpoint, u32)>,
+) -> Receive<P> {
+    let module = Arc::clone(inner);
+    let ready = move |context: &Context<P>, message: Message<P>| {
+        let matched = short(&module.table).ready(id, message);
+        if let Some(matched) = matched {
+            deliver(context, &module, matched);
+        }
+        if let Some((origin, cookie)) = owed {
+            acknowledge(context, &module, origin, cookie);
+        }
+    };
+    match inner.memory.alloc(context.platform(), length) {
+        Ok(held) => Receive::Into {
+            into: held.range().clone(),
+            done: Some(Box::new(move |context, result| {
+                let message = match result {
+                    Ok(()) => Message::Held(held),
+                    Err(error) => Message::Failed(error),
+                };
+                ready(context, message);
+            })),
+        },
+        Err(error) => {
+            // The receive that matches it gets the error.
+            ready(context, Message::Failed(error));
+            Receive::Consumed
+        }
+    }
+}
+
+/// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
+fn deliver<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>, matched: Matched<P>) {
+    let Pair {
+        data,
+        length,
+        message,
+        receiver,
+    } = matched;
+    let fits = fits(length, receiver.into.len());
+    match message {
+        Message::AtOrigin {
+            origin,
+            place,
+            cookie,
+        } => {
+            let part = fits.and_then(|()| Ok(receiver.into.part(0, length)?));
+            match part {
+                Ok(part) if length > 0 => {
+                    fetch(
+                        context,
+                        inner,
+                        (origin, place, cookie),
+                        part,
+                        data,
+                        receiver,
+                    );
+                }
+                other => {
+                    finish(context, receiver, other.map(|_| data.received(length)));
+                    acknowledge(context, inner, origin, cookie);
+                }
+            }
+        }
+        Message::Held(held) => {
+            let copied = fits.and_then(|()| copy(context, held.range(), &receiver.into));
+            drop(held);
+            finish(context, receiver, copied.map(|()| data.received(length)));
+        }
+        Message::Failed(error) => finish(context, receiver, Err(error)),
+        // The table gives messages away when they are ready.
+        Message::Awaited { .. } | Message::Arriving => {}
+    }
+}
+
+/// Fetches the data of a message from its origin (CT-4 to CT-6).
+fn fetch<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    (origin, place, cookie): (Endpoint, RemoteAddress, u32),
+    into: BufferRange<P::Buffer>,
+    data: MatchData,
+    receiver: Receiver<P>,
+) {
+    let length = into.len();
+    let module = Arc::clone(inner);
+    let done: DoneFn<P> = Box::new(move |context, result| {
+        finish(context, receiver, result.map(|()| data.received(length)));
+        acknowledge(context, &module, origin, cookie);
+    });
+    inner
+        .primitives
+        .remote_get(context, origin, place, into, done)
+        .expect(POSTS);
+}
+
+/// Refuses a message longer than its receive.
+fn fits(message: usize, receive: usize) -> Result<(), Error> {
+    if message > receive {
+        return Err(Error::MessageTooLong { message, receive });
+    }
+    Ok(())
+}
+
+/// Copies a held message to the start of its receive.
+fn copy<P: Platform>(
+    context: &Context<P>,
+    from: &BufferRange<P::Buffer>,
+    to: &BufferRange<P::Buffer>,
+) -> Result<(), Error> {
+    let mut chunk = [0; 4096];
+    let mut offset = 0;
+    while offset < from.len() {
+        let bytes = chunk.len().min(from.len() - offset);
+        from.read(offset, &mut chunk[..bytes])?;
+        to.write(offset, &chunk[..bytes])?;
+        offset += bytes;
+    }
+    let platform = context.platform();
+    platform.charge(Op::CopyChunk, from.len().div_ceil(COPY_CHUNK) as u64);
+    if !from.is_empty() {
+        // The held memory is given back.
+        platform.charge(Op::Allocate, 1);
+    }
+    Ok(())
 }
 
 /// Completes a receive.
@@ -339,5 +726,28 @@ fn finish<P: Platform>(
     if let Some(done) = receiver.done {
         context.platform().charge(Op::Callback, 1);
         done(context, result);
+    }
+}
+
+/// Tells the origin of a message that its data is free. Runs in `advance`.
+fn acknowledge<P: Platform>(context: &Context<P>, inner: &Inner<P>, origin: Endpoint, cookie: u32) {
+    #[cfg(test)]
+    match inner.trace.acknowledgements() {
+        0 => return,
+        1 => {}
+        _ => context.acknowledge(origin, cookie).expect(POSTS),
+    }
+    inner
+        .primitives
+        .acknowledge(context, origin, cookie)
+        .expect(POSTS);
+}
+
+/// A message has not left its origin, not all of it: its send fails.
+fn fail_send<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>, cookie: u32, error: Error) {
+    short(&inner.awaiting_cts).remove(&cookie);
+    if let Some(done) = context.forget_ack(cookie) {
+        context.platform().charge(Op::Callback, 1);
+        done(context, Err(error));
     }
 }

@@ -1,0 +1,66 @@
+//! Memory for payload that no receive waits for, and the account of it (CT-3).
+
+use crate::buffer::BufferRange;
+use crate::cost::Op;
+use crate::error::Error;
+use crate::platform::Platform;
+use crate::sync::{Arc, Mutex, short};
+
+/// Alignment of a held payload, bytes: that of the chunks in which it is copied.
+const ALIGN: usize = 32;
+
+#[derive(Default)]
+struct Account {
+    held: usize,
+    peak: usize,
+}
+
+/// The one place where a messaging module gets memory for payload.
+#[derive(Default)]
+pub(super) struct HeldMemory {
+    account: Arc<Mutex<Account>>,
+}
+
+/// Memory of one payload; counted as long as it lives.
+pub(super) struct HeldBuffer<P: Platform> {
+    range: BufferRange<P::Buffer>,
+    account: Arc<Mutex<Account>>,
+}
+
+impl HeldMemory {
+    /// Memory for `bytes` bytes.
+    pub fn alloc<P: Platform>(&self, platform: &P, bytes: usize) -> Result<HeldBuffer<P>, Error> {
+        let range = if bytes == 0 {
+            BufferRange::empty()
+        } else {
+            platform.charge(Op::Allocate, 1);
+            BufferRange::whole(platform.alloc(bytes, ALIGN)?)
+        };
+        let mut account = short(&self.account);
+        account.held += bytes;
+        account.peak = account.peak.max(account.held);
+        Ok(HeldBuffer {
+            range,
+            account: Arc::clone(&self.account),
+        })
+    }
+
+    /// Bytes held now, and most bytes held at any time.
+    pub fn held_and_peak(&self) -> (usize, usize) {
+        let account = short(&self.account);
+        (account.held, account.peak)
+    }
+}
+
+impl<P: Platform> HeldBuffer<P> {
+    /// The memory.
+    pub fn range(&self) -> &BufferRange<P::Buffer> {
+        &self.range
+    }
+}
+
+impl<P: Platform> Drop for HeldBuffer<P> {
+    fn drop(&mut self) {
+        short(&self.account).held -= self.range.len();
+    }
+}
