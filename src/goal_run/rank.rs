@@ -338,21 +338,34 @@ impl Rank {
         counts.sent_bytes += bytes;
         self.counts.set(counts);
         self.open_sends.set(self.open_sends.get() + 1);
+        let eager = self.messaging.is_eager(data.len());
         let rank = Rc::clone(self);
         let done = move |_: &Context<SimPlatform>, result: Result<(), Error>| {
             rank.open_sends.set(rank.open_sends.get() - 1);
-            if let Err(source) = result {
-                let error = rank.driver_error(op, source);
-                rank.failure.borrow_mut().get_or_insert(error);
+            match result {
+                Err(source) => {
+                    let error = rank.driver_error(op, source);
+                    rank.failure.borrow_mut().get_or_insert(error);
+                }
+                Ok(()) if !eager => {
+                    // The callback's thread may be ahead of the others: let them catch up before they see it.
+                    rank.cpu.yield_now();
+                    rank.finish(op);
+                }
+                Ok(()) => {}
             }
             rank.news.notify_all();
         };
         self.messaging
             .send(TaskId(to), tag, 0, data, Some(Box::new(done)))
             .map_err(|error| self.driver_error(op, error))?;
-        // Eager: handed over is finished.
         self.state.borrow_mut().started(op);
-        self.finish(op);
+        if eager {
+            // Handed over is finished; a message that waits for its receive is when it is acknowledged.
+            self.finish(op);
+        } else {
+            self.news.notify_all();
+        }
         Ok(())
     }
 
