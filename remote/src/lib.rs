@@ -1,0 +1,30 @@
+//! A task as an operating-system process of its own, in lock-step with the machine in another.
+//!
+//! * In the task's process, [`run`] gives the task a [`RemotePlatform`]: the driver's [`Platform`]
+//!   whose every call is a request in a mailbox. The process has nothing else of the machine.
+//! * In the machine's process, [`TaskProcess::spawn`] starts the task's process, and
+//!   [`TaskProcess::serve`] carries its requests out, one after the other, on the platform of the
+//!   node. It runs where a task inside the machine's process would run, so the machine sees
+//!   the same calls at the same simulated times.
+//!
+//! A mailbox is shared memory: one slot that holds a request, then its answer, and a window for the
+//! bytes of buffers. A socket pair is the doorbell, and tells when the other side has ended. The
+//! side that waits for the doorbell sleeps; so the machine stands still while a task thinks, and how long that
+//! takes on the host has no influence on simulated time.
+//!
+//! A mailbox serves one thread, and so does [`RemotePlatform`]. The crate needs Unix.
+//!
+//! [`Platform`]: gyre_driver::Platform
+
+mod mailbox;
+mod platform;
+mod process;
+mod protocol;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use mailbox::MailboxError;
+pub use platform::{RemoteBuffer, RemoteLock, RemotePlatform, TaskError, run};
+pub use process::{ProcessError, TaskProcess};
+pub use session::SessionError;

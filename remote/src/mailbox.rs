@@ -1,0 +1,202 @@
+//! Shared memory for one request or answer at a time, and a doorbell.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use memmap2::MmapRaw;
+use serde::{Serialize, de::DeserializeOwned};
+use tempfile::TempPath;
+use thiserror::Error;
+
+/// Words of the mailbox: what it is, which message it holds, the message's bytes, the message, the window.
+const FORMAT: usize = 0;
+const SEQUENCE: usize = 1;
+const LENGTH: usize = 2;
+const MESSAGE: usize = 8;
+const WINDOW: usize = MESSAGE + MESSAGE_BYTES / 8;
+const WORDS: usize = WINDOW + WINDOW_BYTES / 8;
+
+/// Most bytes of an encoded message.
+const MESSAGE_BYTES: usize = 1024;
+
+/// Most bytes of a buffer that travel with one request.
+pub(crate) const WINDOW_BYTES: usize = 64 << 10;
+
+/// Marks a file as a mailbox of this layout and protocol.
+const FORMAT_1: u64 = u64::from_le_bytes(*b"gyrembx1");
+
+/// A message that could not be passed.
+#[derive(Debug, Error)]
+pub enum MailboxError {
+    /// The other side has ended.
+    #[error("the other side of the mailbox has ended")]
+    Closed,
+    /// The other side has not answered within the limit.
+    #[error("the other side of the mailbox has been silent for too long")]
+    Silent,
+    /// What is in the mailbox is no message.
+    #[error("malformed message: {0}")]
+    Malformed(String),
+    /// The file is no mailbox.
+    #[error("not a mailbox of this version")]
+    Format,
+    /// The operating system failed.
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+impl From<io::Error> for MailboxError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                Self::Closed
+            }
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Silent,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// One side of a mailbox. The sides take turns: one sends and receives, the other receives and sends.
+pub(crate) struct Mailbox {
+    memory: Memory,
+    bell: UnixStream,
+    /// Number of the last message in either direction.
+    sequence: Cell<u64>,
+}
+
+impl Mailbox {
+    /// Makes a mailbox, and returns with it its file and the doorbell of the other side.
+    pub fn create() -> io::Result<(Self, TempPath, UnixStream)> {
+        let (file, path) = tempfile::Builder::new()
+            .prefix("gyre-mailbox-")
+            .tempfile()?
+            .into_parts();
+        file.set_len((WORDS * 8) as u64)?;
+        let memory = Memory(MmapRaw::map_raw(&file)?);
+        memory.words()[FORMAT].store(FORMAT_1, Ordering::Relaxed);
+        let (bell, other) = UnixStream::pair()?;
+        let sequence = Cell::new(0);
+        let mailbox = Self {
+            memory,
+            bell,
+            sequence,
+        };
+        Ok((mailbox, path, other))
+    }
+
+    /// The other side of the mailbox in file `path`.
+    pub fn open(path: &Path, bell: UnixStream) -> Result<Self, MailboxError> {
+        let file = File::options().read(true).write(true).open(path)?;
+        if file.metadata()?.len() != (WORDS * 8) as u64 {
+            return Err(MailboxError::Format);
+        }
+        let memory = Memory(MmapRaw::map_raw(&file)?);
+        if memory.words()[FORMAT].load(Ordering::Relaxed) != FORMAT_1 {
+            return Err(MailboxError::Format);
+        }
+        let sequence = Cell::new(0);
+        Ok(Self {
+            memory,
+            bell,
+            sequence,
+        })
+    }
+
+    /// From now on, [`Mailbox::receive`] waits at most so long, in time of the host.
+    pub fn set_limit(&self, limit: Duration) -> io::Result<()> {
+        self.bell.set_read_timeout(Some(limit))
+    }
+
+    /// Puts a message into the slot and rings.
+    pub fn send<M: Serialize>(&self, message: &M) -> Result<(), MailboxError> {
+        let mut bytes = [0; MESSAGE_BYTES];
+        let used = postcard::to_slice(message, &mut bytes).map_err(malformed)?;
+        let words = self.memory.words();
+        store(&words[MESSAGE..], used);
+        words[LENGTH].store(used.len() as u64, Ordering::Relaxed);
+        self.sequence.set(self.sequence.get() + 1);
+        words[SEQUENCE].store(self.sequence.get(), Ordering::Release);
+        (&self.bell).write_all(&[0])?;
+        Ok(())
+    }
+
+    /// Waits for the doorbell and takes the message out of the slot.
+    pub fn receive<M: DeserializeOwned>(&self) -> Result<M, MailboxError> {
+        (&self.bell).read_exact(&mut [0])?;
+        let words = self.memory.words();
+        let found = words[SEQUENCE].load(Ordering::Acquire);
+        self.sequence.set(self.sequence.get() + 1);
+        if found != self.sequence.get() {
+            let expected = self.sequence.get();
+            let text = format!("number {found} where {expected} was expected");
+            return Err(MailboxError::Malformed(text));
+        }
+        let length = words[LENGTH].load(Ordering::Relaxed);
+        let mut bytes = [0; MESSAGE_BYTES];
+        let used = usize::try_from(length)
+            .ok()
+            .and_then(|length| bytes.get_mut(..length));
+        let Some(used) = used else {
+            let text = format!("{length} bytes where at most {MESSAGE_BYTES} fit");
+            return Err(MailboxError::Malformed(text));
+        };
+        load(&words[MESSAGE..], used);
+        match postcard::take_from_bytes(used).map_err(malformed)? {
+            (message, []) => Ok(message),
+            (_, rest) => {
+                let text = format!("{} bytes after its end", rest.len());
+                Err(MailboxError::Malformed(text))
+            }
+        }
+    }
+
+    /// Puts at most [`WINDOW_BYTES`] bytes into the window, before the message that is about them.
+    pub fn fill_window(&self, data: &[u8]) {
+        assert!(data.len() <= WINDOW_BYTES, "callers cut at the window");
+        store(&self.memory.words()[WINDOW..], data);
+    }
+
+    /// Takes at most [`WINDOW_BYTES`] bytes out of the window, after the message that is about them.
+    pub fn take_window(&self, out: &mut [u8]) {
+        assert!(out.len() <= WINDOW_BYTES, "callers cut at the window");
+        load(&self.memory.words()[WINDOW..], out);
+    }
+}
+
+fn malformed(error: postcard::Error) -> MailboxError {
+    MailboxError::Malformed(error.to_string())
+}
+
+/// A mapping of a mailbox's file.
+struct Memory(MmapRaw);
+
+impl Memory {
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is readable and writable, begins on a page, has `WORDS` words (its file
+        // was made or found that long, and nothing here shortens it) and lives as long as `self`.
+        // Every bit pattern is an `AtomicU64`, and both processes reach the memory through this
+        // function alone: whatever the other one does, there is no data race.
+        unsafe { std::slice::from_raw_parts(self.0.as_mut_ptr().cast(), WORDS) }
+    }
+}
+
+fn store(words: &[AtomicU64], data: &[u8]) {
+    for (word, piece) in words.iter().zip(data.chunks(8)) {
+        let mut bytes = [0; 8];
+        bytes[..piece.len()].copy_from_slice(piece);
+        word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+    }
+}
+
+fn load(words: &[AtomicU64], out: &mut [u8]) {
+    for (word, piece) in words.iter().zip(out.chunks_mut(8)) {
+        let bytes = word.load(Ordering::Relaxed).to_le_bytes();
+        piece.copy_from_slice(&bytes[..piece.len()]);
+    }
+}

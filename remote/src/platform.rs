@@ -1,0 +1,371 @@
+//! The task's side: the driver's platform as requests to the machine.
+
+use std::cell::Cell;
+use std::fmt::Display;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::rc::Rc;
+
+use gyre_driver::{
+    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, WakeReason,
+};
+use thiserror::Error;
+
+use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::protocol::{Answer, Request, clip, op_number};
+
+/// Why a task's process has not run its task to the end.
+#[derive(Debug, Error)]
+pub enum TaskError {
+    /// There is no machine behind the mailbox.
+    #[error("mailbox {path}: {source}")]
+    Attach {
+        /// The mailbox's file.
+        path: String,
+        /// What is wrong with it.
+        source: MailboxError,
+    },
+    /// The machine went away, or answered what it was not asked.
+    #[error("the machine is lost: {0}")]
+    Lost(MailboxError),
+    /// The task failed; the machine has been told.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Runs `task` on the machine behind `mailbox`, the file that [`TaskProcess::spawn`] named, with the
+/// process's standard input as the doorbell, and tells the machine how it ended.
+///
+/// When the machine is lost, `task` is unwound: a platform's methods have no way to say so.
+///
+/// # Errors
+/// [`TaskError`].
+///
+/// [`TaskProcess::spawn`]: crate::TaskProcess::spawn
+pub fn run<E: Display>(
+    mailbox: &Path,
+    task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
+) -> Result<(), TaskError> {
+    let attach = || {
+        let bell = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        Mailbox::open(mailbox, bell)
+    };
+    let attached = attach().map_err(|source| TaskError::Attach {
+        path: mailbox.display().to_string(),
+        source,
+    })?;
+    run_on(attached, task)
+}
+
+/// [`run`] on an open mailbox.
+pub(crate) fn run_on<E: Display>(
+    mailbox: Mailbox,
+    task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
+) -> Result<(), TaskError> {
+    let platform = RemotePlatform {
+        connection: Rc::new(Connection {
+            mailbox,
+            lost: Cell::new(false),
+        }),
+    };
+    // Nothing of the task is looked at after it was unwound.
+    let result = catch_unwind(AssertUnwindSafe(|| task(&platform)));
+    let error = match result {
+        Ok(result) => result.err().map(|error| error.to_string()),
+        Err(payload) => match payload.downcast::<MailboxError>() {
+            Ok(lost) => return Err(TaskError::Lost(*lost)),
+            Err(payload) => resume_unwind(payload),
+        },
+    };
+    let finish = Request::Finish {
+        error: error.as_deref().map(clip),
+    };
+    let answer = platform.connection.exchange(&finish);
+    // A handle that the task has left somewhere is of no use any more.
+    platform.connection.lost.set(true);
+    match answer {
+        Ok(Answer::Done) => error.map_or(Ok(()), |text| Err(TaskError::Failed(text))),
+        Ok(answer) => Err(TaskError::Lost(unasked(&finish, &answer))),
+        Err(lost) => Err(TaskError::Lost(lost)),
+    }
+}
+
+struct Connection {
+    mailbox: Mailbox,
+    /// Whether the machine is lost, and no request makes sense any more.
+    lost: Cell<bool>,
+}
+
+impl Connection {
+    fn exchange(&self, request: &Request) -> Result<Answer, MailboxError> {
+        if self.lost.get() {
+            return Err(MailboxError::Closed);
+        }
+        let answer = self
+            .mailbox
+            .send(request)
+            .and_then(|()| self.mailbox.receive());
+        self.lost.set(answer.is_err());
+        answer
+    }
+
+    /// Asks the machine; unwinds to [`run_on`] when it is lost.
+    fn ask(&self, request: &Request) -> Answer {
+        self.exchange(request).unwrap_or_else(|lost| lose(lost))
+    }
+
+    /// Asks for what can be answered in one way only.
+    fn tell(&self, request: &Request) {
+        match self.ask(request) {
+            Answer::Done => {}
+            answer => self.unasked(request, &answer),
+        }
+    }
+
+    fn value(&self, request: &Request) -> u64 {
+        match self.ask(request) {
+            Answer::Value(value) => value,
+            answer => self.unasked(request, &answer),
+        }
+    }
+
+    fn truth(&self, request: &Request) -> bool {
+        match self.ask(request) {
+            Answer::Truth(truth) => truth,
+            answer => self.unasked(request, &answer),
+        }
+    }
+
+    /// Tells the machine that something is dropped. With the machine lost there is nothing to tell, and
+    /// the next request finds out.
+    fn drop_handle(&self, request: &Request) {
+        if !matches!(self.exchange(request), Ok(Answer::Done)) {
+            self.lost.set(true);
+        }
+    }
+
+    fn unasked(&self, request: &Request, answer: &Answer) -> ! {
+        self.lost.set(true);
+        lose(unasked(request, answer))
+    }
+}
+
+fn unasked(request: &Request, answer: &Answer) -> MailboxError {
+    MailboxError::Malformed(format!("{answer:?} in answer to {request:?}"))
+}
+
+/// Unwinds the task without a word; [`run_on`] reports.
+fn lose(lost: MailboxError) -> ! {
+    resume_unwind(Box::new(lost))
+}
+
+/// The machine as a task in a process of its own sees it. Handles of one thread.
+#[derive(Clone)]
+pub struct RemotePlatform {
+    connection: Rc<Connection>,
+}
+
+impl Platform for RemotePlatform {
+    type Buffer = RemoteBuffer;
+    type Lock = RemoteLock;
+
+    fn read_reg(&self, address: u64) -> Result<u64, BusError> {
+        let request = Request::ReadRegister { address };
+        match self.connection.ask(&request) {
+            Answer::Value(value) => Ok(value),
+            Answer::Refused(refusal) => Err(refusal.into()),
+            answer => self.connection.unasked(&request, &answer),
+        }
+    }
+
+    fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
+        let request = Request::WriteRegister { address, value };
+        match self.connection.ask(&request) {
+            Answer::Done => Ok(()),
+            Answer::Refused(refusal) => Err(refusal.into()),
+            answer => self.connection.unasked(&request, &answer),
+        }
+    }
+
+    fn alloc(&self, bytes: usize, align: usize) -> Result<RemoteBuffer, AllocError> {
+        let request = Request::Allocate {
+            bytes: bytes as u64,
+            align: align as u64,
+        };
+        match self.connection.ask(&request) {
+            Answer::Buffer {
+                buffer,
+                slot,
+                offset,
+                address,
+            } => Ok(RemoteBuffer {
+                connection: Rc::clone(&self.connection),
+                handle: buffer,
+                len: bytes,
+                slot,
+                offset,
+                address,
+            }),
+            Answer::NoMemory { reason } => Err(AllocError {
+                bytes,
+                align,
+                reason,
+            }),
+            answer => self.connection.unasked(&request, &answer),
+        }
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.connection.value(&Request::Now)
+    }
+
+    fn charge(&self, op: Op, count: u64) {
+        let op = op_number(op);
+        self.connection.tell(&Request::Charge { op, count });
+    }
+
+    fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+        let woken = self.connection.truth(&Request::Wait { group, deadline_ps });
+        if woken {
+            WakeReason::Wake
+        } else {
+            WakeReason::Deadline
+        }
+    }
+
+    fn notify(&self, group: u8) {
+        self.connection.tell(&Request::Notify { group });
+    }
+
+    fn yield_now(&self) {
+        self.connection.tell(&Request::Yield);
+    }
+
+    fn new_lock(&self) -> RemoteLock {
+        RemoteLock {
+            connection: Rc::clone(&self.connection),
+            handle: self.connection.value(&Request::NewLock),
+        }
+    }
+}
+
+/// A buffer in the node's memory, freed on drop.
+pub struct RemoteBuffer {
+    connection: Rc<Connection>,
+    handle: u64,
+    len: usize,
+    slot: u16,
+    offset: u64,
+    address: u64,
+}
+
+impl RemoteBuffer {
+    fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
+        if offset.checked_add(bytes).is_some_and(|end| end <= self.len) {
+            return Ok(());
+        }
+        Err(RangeError {
+            offset,
+            bytes,
+            len: self.len,
+        })
+    }
+}
+
+impl DmaBuffer for RemoteBuffer {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.check(offset, out.len())?;
+        for (at, piece) in pieces(offset, out.len()) {
+            self.connection.tell(&Request::ReadBuffer {
+                buffer: self.handle,
+                offset: at as u64,
+                bytes: piece as u64,
+            });
+            let start = at - offset;
+            self.connection
+                .mailbox
+                .take_window(&mut out[start..start + piece]);
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.check(offset, data.len())?;
+        for (at, piece) in pieces(offset, data.len()) {
+            let start = at - offset;
+            self.connection
+                .mailbox
+                .fill_window(&data[start..start + piece]);
+            self.connection.tell(&Request::WriteBuffer {
+                buffer: self.handle,
+                offset: at as u64,
+                bytes: piece as u64,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Cuts an access into windows: (offset, bytes) of each. An access of no bytes is one window, since it
+/// too lets earlier things happen first.
+fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..bytes.max(1))
+        .step_by(WINDOW_BYTES)
+        .map(move |start| (offset + start, (bytes - start).min(WINDOW_BYTES)))
+}
+
+impl Drop for RemoteBuffer {
+    fn drop(&mut self) {
+        let buffer = self.handle;
+        self.connection.drop_handle(&Request::Free { buffer });
+    }
+}
+
+/// A lock of the node.
+pub struct RemoteLock {
+    connection: Rc<Connection>,
+    handle: u64,
+}
+
+impl PlatformLock for RemoteLock {
+    fn lock(&self) {
+        let lock = self.handle;
+        self.connection.tell(&Request::Lock { lock });
+    }
+
+    fn trylock(&self) -> bool {
+        let lock = self.handle;
+        self.connection.truth(&Request::TryLock { lock })
+    }
+
+    fn unlock(&self) {
+        let lock = self.handle;
+        self.connection.tell(&Request::Unlock { lock });
+    }
+}
+
+impl Drop for RemoteLock {
+    fn drop(&mut self) {
+        let lock = self.handle;
+        self.connection.drop_handle(&Request::DropLock { lock });
+    }
+}

@@ -1,0 +1,134 @@
+//! What a task asks of the machine, and what it is told: a variant for each method of the platform.
+//! Bytes of buffers travel in the mailbox's window, everything else in its message.
+
+use gyre_driver::{BusError, BusErrorKind, Op};
+use serde::{Deserialize, Serialize};
+
+/// A request of the task's process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// `Platform::read_reg`: [`Answer::Value`] or [`Answer::Refused`].
+    ReadRegister { address: u64 },
+    /// `Platform::write_reg`: [`Answer::Done`] or [`Answer::Refused`].
+    WriteRegister { address: u64, value: u64 },
+    /// `Platform::alloc`: [`Answer::Buffer`] or [`Answer::NoMemory`].
+    Allocate { bytes: u64, align: u64 },
+    /// A buffer is dropped: [`Answer::Done`].
+    Free { buffer: u64 },
+    /// `DmaBuffer::read` of at most a window: [`Answer::Done`], with the bytes in the window.
+    ReadBuffer {
+        buffer: u64,
+        offset: u64,
+        bytes: u64,
+    },
+    /// `DmaBuffer::write` of the first bytes of the window: [`Answer::Done`].
+    WriteBuffer {
+        buffer: u64,
+        offset: u64,
+        bytes: u64,
+    },
+    /// `Platform::now_ps`: [`Answer::Value`].
+    Now,
+    /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
+    Charge { op: u8, count: u64 },
+    /// `Platform::wait`: [`Answer::Truth`], whether it was woken before the deadline.
+    Wait { group: u8, deadline_ps: Option<u64> },
+    /// `Platform::notify`: [`Answer::Done`].
+    Notify { group: u8 },
+    /// `Platform::yield_now`: [`Answer::Done`].
+    Yield,
+    /// `Platform::new_lock`: [`Answer::Value`], the lock's handle.
+    NewLock,
+    /// A lock is dropped: [`Answer::Done`].
+    DropLock { lock: u64 },
+    /// `PlatformLock::lock`: [`Answer::Done`].
+    Lock { lock: u64 },
+    /// `PlatformLock::trylock`: [`Answer::Truth`].
+    TryLock { lock: u64 },
+    /// `PlatformLock::unlock`: [`Answer::Done`].
+    Unlock { lock: u64 },
+    /// The task has ended, with this error if any: [`Answer::Done`]. Nothing may follow.
+    Finish { error: Option<String> },
+}
+
+/// The machine's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// It is done.
+    Done,
+    /// A register's value, a time, a handle.
+    Value(u64),
+    /// Yes or no.
+    Truth(bool),
+    /// A register access was refused.
+    Refused(Refusal),
+    /// A buffer: its handle, base slot, offset behind the slot, and address in node memory.
+    Buffer {
+        buffer: u64,
+        slot: u16,
+        offset: u64,
+        address: u64,
+    },
+    /// There is no such memory.
+    NoMemory { reason: String },
+}
+
+/// A [`BusError`] on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    address: u64,
+    write: bool,
+    kind: RefusalKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum RefusalKind {
+    Slave,
+    Decode,
+    Timeout,
+}
+
+impl Refusal {
+    /// `None` for a kind of error that this protocol has no word for.
+    pub fn new(error: &BusError) -> Option<Self> {
+        let kind = match error.kind {
+            BusErrorKind::Slave => RefusalKind::Slave,
+            BusErrorKind::Decode => RefusalKind::Decode,
+            BusErrorKind::Timeout => RefusalKind::Timeout,
+            _ => return None,
+        };
+        Some(Self {
+            address: error.address,
+            write: error.write,
+            kind,
+        })
+    }
+}
+
+impl From<Refusal> for BusError {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            address: refusal.address,
+            write: refusal.write,
+            kind: match refusal.kind {
+                RefusalKind::Slave => BusErrorKind::Slave,
+                RefusalKind::Decode => BusErrorKind::Decode,
+                RefusalKind::Timeout => BusErrorKind::Timeout,
+            },
+        }
+    }
+}
+
+/// Number of an operation in [`Op::ALL`].
+pub(crate) fn op_number(op: Op) -> u8 {
+    let position = Op::ALL.iter().position(|&other| other == op);
+    position.expect("ALL has every operation") as u8 // a handful
+}
+
+/// Most bytes of a text in a message, so that every message fits the slot.
+const TEXT_BYTES: usize = 768;
+
+/// The part of `text` that fits a message.
+pub(crate) fn clip(text: &str) -> String {
+    text[..text.floor_char_boundary(TEXT_BYTES)].to_owned()
+}

@@ -1,0 +1,244 @@
+//! The machine's side: carries a task's requests out on the node's platform.
+
+use std::collections::BTreeMap;
+
+use gyre_driver::{DmaBuffer, Op, Platform, PlatformLock, WakeReason};
+use thiserror::Error;
+
+use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::protocol::{Answer, Refusal, Request, clip};
+
+/// Why the requests of a task's process could not be carried out to the end.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// No request came.
+    #[error(transparent)]
+    Mailbox(#[from] MailboxError),
+    /// A request names something that does not exist, or breaks a rule of the platform.
+    #[error("invalid request {request}: {reason}")]
+    Invalid {
+        /// The request.
+        request: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The platform gave an answer that cannot be passed on.
+    #[error("no word in the mailbox for: {0}")]
+    Answer(gyre_driver::BusError),
+}
+
+/// What a task has of the node.
+struct Session<'a, P: Platform> {
+    platform: &'a P,
+    mailbox: &'a Mailbox,
+    buffers: BTreeMap<u64, P::Buffer>,
+    locks: BTreeMap<u64, TaskLock<P::Lock>>,
+    handles: u64,
+}
+
+struct TaskLock<L> {
+    lock: L,
+    /// Whether the task holds it: it has one thread.
+    held: bool,
+}
+
+/// Why one request is invalid.
+enum Fault {
+    Invalid(String),
+    Answer(gyre_driver::BusError),
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Self {
+        Self::Invalid(reason)
+    }
+}
+
+/// Carries out requests until the task finishes; returns the task's own error, if it failed.
+pub(crate) fn serve<P: Platform>(
+    mailbox: &Mailbox,
+    platform: &P,
+) -> Result<Option<String>, SessionError> {
+    let mut session = Session {
+        platform,
+        mailbox,
+        buffers: BTreeMap::new(),
+        locks: BTreeMap::new(),
+        handles: 0,
+    };
+    loop {
+        let request: Request = mailbox.receive()?;
+        if let Request::Finish { error } = request {
+            mailbox.send(&Answer::Done)?;
+            return Ok(error);
+        }
+        let answer = session.perform(&request).map_err(|fault| match fault {
+            Fault::Answer(error) => SessionError::Answer(error),
+            Fault::Invalid(reason) => SessionError::Invalid {
+                request: format!("{request:?}"),
+                reason,
+            },
+        })?;
+        mailbox.send(&answer)?;
+    }
+}
+
+impl<P: Platform> Session<'_, P> {
+    fn perform(&mut self, request: &Request) -> Result<Answer, Fault> {
+        let platform = self.platform;
+        let answer = match *request {
+            Request::ReadRegister { address } => match platform.read_reg(address) {
+                Ok(value) => Answer::Value(value),
+                Err(error) => refused(error)?,
+            },
+            Request::WriteRegister { address, value } => match platform.write_reg(address, value) {
+                Ok(()) => Answer::Done,
+                Err(error) => refused(error)?,
+            },
+            Request::Allocate { bytes, align } => self.allocate(size(bytes)?, size(align)?),
+            Request::Free { buffer } => match self.buffers.remove(&buffer) {
+                Some(_) => Answer::Done,
+                None => return Err(unknown("buffer").into()),
+            },
+            Request::ReadBuffer {
+                buffer,
+                offset,
+                bytes,
+            } => {
+                let mut window = vec![0; window(bytes)?];
+                let from = self.buffer(buffer)?;
+                from.read(size(offset)?, &mut window)
+                    .map_err(|error| error.to_string())?;
+                self.mailbox.fill_window(&window);
+                Answer::Done
+            }
+            Request::WriteBuffer {
+                buffer,
+                offset,
+                bytes,
+            } => {
+                let mut window = vec![0; window(bytes)?];
+                self.mailbox.take_window(&mut window);
+                let into = self.buffer(buffer)?;
+                into.write(size(offset)?, &window)
+                    .map_err(|error| error.to_string())?;
+                Answer::Done
+            }
+            Request::Now => Answer::Value(platform.now_ps()),
+            Request::Charge { op, count } => {
+                let op = Op::ALL.get(usize::from(op));
+                let op = *op.ok_or_else(|| unknown("operation"))?;
+                // More would carry simulated time beyond what 64 bits hold.
+                if count > u64::from(u32::MAX) {
+                    return Err(format!("more than {} operations", u32::MAX).into());
+                }
+                platform.charge(op, count);
+                Answer::Done
+            }
+            Request::Wait { group, deadline_ps } => {
+                Answer::Truth(platform.wait(group, deadline_ps) == WakeReason::Wake)
+            }
+            Request::Notify { group } => {
+                platform.notify(group);
+                Answer::Done
+            }
+            Request::Yield => {
+                platform.yield_now();
+                Answer::Done
+            }
+            Request::NewLock => {
+                let lock = platform.new_lock();
+                let handle = self.handle();
+                self.locks.insert(handle, TaskLock { lock, held: false });
+                Answer::Value(handle)
+            }
+            Request::DropLock { lock } => match self.locks.remove(&lock) {
+                Some(_) => Answer::Done,
+                None => return Err(unknown("lock").into()),
+            },
+            Request::Lock { lock } => {
+                let lock = self.known_lock(lock)?;
+                if lock.held {
+                    return Err("the task would wait for itself".to_owned().into());
+                }
+                lock.lock.lock();
+                lock.held = true;
+                Answer::Done
+            }
+            Request::TryLock { lock } => {
+                let lock = self.known_lock(lock)?;
+                let taken = lock.lock.trylock();
+                lock.held |= taken;
+                Answer::Truth(taken)
+            }
+            Request::Unlock { lock } => {
+                let lock = self.known_lock(lock)?;
+                if !lock.held {
+                    return Err("the task does not hold the lock".to_owned().into());
+                }
+                lock.held = false;
+                lock.lock.unlock();
+                Answer::Done
+            }
+            // `serve` takes it.
+            Request::Finish { .. } => return Err("the task has finished".to_owned().into()),
+        };
+        Ok(answer)
+    }
+
+    fn handle(&mut self) -> u64 {
+        self.handles += 1;
+        self.handles
+    }
+
+    fn allocate(&mut self, bytes: usize, align: usize) -> Answer {
+        match self.platform.alloc(bytes, align) {
+            Ok(buffer) => {
+                let handle = self.handle();
+                let answer = Answer::Buffer {
+                    buffer: handle,
+                    slot: buffer.slot(),
+                    offset: buffer.offset(),
+                    address: buffer.address(),
+                };
+                self.buffers.insert(handle, buffer);
+                answer
+            }
+            Err(error) => Answer::NoMemory {
+                reason: clip(&error.reason),
+            },
+        }
+    }
+
+    fn buffer(&self, handle: u64) -> Result<&P::Buffer, String> {
+        self.buffers.get(&handle).ok_or_else(|| unknown("buffer"))
+    }
+
+    fn known_lock(&mut self, handle: u64) -> Result<&mut TaskLock<P::Lock>, String> {
+        self.locks.get_mut(&handle).ok_or_else(|| unknown("lock"))
+    }
+}
+
+fn unknown(what: &str) -> String {
+    format!("no such {what}")
+}
+
+fn refused(error: gyre_driver::BusError) -> Result<Answer, Fault> {
+    match Refusal::new(&error) {
+        Some(refusal) => Ok(Answer::Refused(refusal)),
+        None => Err(Fault::Answer(error)),
+    }
+}
+
+fn size(value: u64) -> Result<usize, String> {
+    usize::try_from(value).map_err(|_| format!("{value} is more than this host can count"))
+}
+
+fn window(bytes: u64) -> Result<usize, String> {
+    match size(bytes)? {
+        bytes @ 0..=WINDOW_BYTES => Ok(bytes),
+        bytes => Err(format!(
+            "{bytes} bytes where a window has {WINDOW_BYTES} bytes"
+        )),
+    }
+}

@@ -1,0 +1,547 @@
+//! Both sides of a mailbox in one process, on a platform that writes its calls down.
+
+use std::cell::RefCell;
+use std::process::Command;
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use gyre_driver::{
+    AllocError, BusError, BusErrorKind, DmaBuffer, Op, Platform, PlatformLock, RangeError,
+    WakeReason,
+};
+
+use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::platform::{RemotePlatform, TaskError, run_on};
+use crate::process::{ProcessError, TaskProcess};
+use crate::protocol::{Answer, Request};
+use crate::session::{SessionError, serve};
+
+/// A platform that notes every call.
+#[derive(Clone, Default)]
+struct Noted {
+    calls: Rc<RefCell<Vec<String>>>,
+}
+
+impl Noted {
+    fn note(&self, call: String) {
+        self.calls.borrow_mut().push(call);
+    }
+}
+
+struct NotedBuffer {
+    platform: Noted,
+    bytes: RefCell<Vec<u8>>,
+}
+
+struct NotedLock {
+    platform: Noted,
+    held: RefCell<bool>,
+}
+
+impl Platform for Noted {
+    type Buffer = NotedBuffer;
+    type Lock = NotedLock;
+
+    fn read_reg(&self, address: u64) -> Result<u64, BusError> {
+        self.note(format!("read {address:#x}"));
+        let refuse = |kind| BusError {
+            address,
+            write: false,
+            kind,
+        };
+        match address {
+            0x10 => Err(refuse(BusErrorKind::Slave)),
+            0x18 => Err(refuse(BusErrorKind::Decode)),
+            0x20 => Err(refuse(BusErrorKind::Timeout)),
+            _ => Ok(!address),
+        }
+    }
+
+    fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
+        self.note(format!("write {address:#x} {value:#x}"));
+        if address != 0x10 {
+            return Ok(());
+        }
+        Err(BusError {
+            address: 0x30,
+            write: true,
+            kind: BusErrorKind::Slave,
+        })
+    }
+
+    fn alloc(&self, bytes: usize, align: usize) -> Result<NotedBuffer, AllocError> {
+        self.note(format!("alloc {bytes} {align}"));
+        if align == 3 {
+            let reason = "ü".repeat(5000);
+            return Err(AllocError {
+                bytes,
+                align,
+                reason,
+            });
+        }
+        Ok(NotedBuffer {
+            platform: self.clone(),
+            bytes: RefCell::new(vec![0; bytes]),
+        })
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.note("now".into());
+        123_456_789_012
+    }
+
+    fn charge(&self, op: Op, count: u64) {
+        self.note(format!("charge {op:?} {count}"));
+    }
+
+    fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+        self.note(format!("wait {group} {deadline_ps:?}"));
+        if deadline_ps.is_some() {
+            WakeReason::Deadline
+        } else {
+            WakeReason::Wake
+        }
+    }
+
+    fn notify(&self, group: u8) {
+        self.note(format!("notify {group}"));
+    }
+
+    fn yield_now(&self) {
+        self.note("yield".into());
+    }
+
+    fn new_lock(&self) -> NotedLock {
+        self.note("new lock".into());
+        NotedLock {
+            platform: self.clone(),
+            held: RefCell::new(false),
+        }
+    }
+}
+
+impl DmaBuffer for NotedBuffer {
+    fn len(&self) -> usize {
+        self.bytes.borrow().len()
+    }
+
+    fn slot(&self) -> u16 {
+        7
+    }
+
+    fn offset(&self) -> u64 {
+        0x40
+    }
+
+    fn address(&self) -> u64 {
+        0x10_0040
+    }
+
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.platform
+            .note(format!("buffer read {offset} {}", out.len()));
+        out.copy_from_slice(&self.bytes.borrow()[offset..offset + out.len()]);
+        Ok(())
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.platform
+            .note(format!("buffer write {offset} {}", data.len()));
+        self.bytes.borrow_mut()[offset..offset + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+impl Drop for NotedBuffer {
+    fn drop(&mut self) {
+        self.platform.note("free".into());
+    }
+}
+
+impl PlatformLock for NotedLock {
+    fn lock(&self) {
+        self.platform.note("lock".into());
+        *self.held.borrow_mut() = true;
+    }
+
+    fn trylock(&self) -> bool {
+        self.platform.note("trylock".into());
+        !self.held.replace(true)
+    }
+
+    fn unlock(&self) {
+        self.platform.note("unlock".into());
+        *self.held.borrow_mut() = false;
+    }
+}
+
+impl Drop for NotedLock {
+    fn drop(&mut self) {
+        self.platform.note("drop lock".into());
+    }
+}
+
+/// Both sides of a mailbox.
+fn sides() -> (Mailbox, Mailbox) {
+    let (machine, file, bell) = Mailbox::create().expect("a mailbox");
+    machine.set_limit(Duration::from_secs(60)).expect("a limit");
+    let task = Mailbox::open(&file, bell).expect("opens");
+    (machine, task)
+}
+
+/// A task on the far side of a mailbox, and the machine's side of it.
+fn far<T: Send + 'static>(
+    task: impl FnOnce(&RemotePlatform) -> Result<T, String> + Send + 'static,
+) -> (Mailbox, JoinHandle<(Option<T>, Result<(), TaskError>)>) {
+    let (machine, side) = sides();
+    let thread = thread::spawn(move || {
+        let mut result = None;
+        let end = run_on(side, |platform| {
+            task(platform).map(|value| result = Some(value))
+        });
+        (result, end)
+    });
+    (machine, thread)
+}
+
+/// Every call of the platform; returns what they returned.
+fn every_call<P: Platform>(platform: &P) -> Result<Vec<String>, String> {
+    let mut seen = Vec::new();
+    for address in [8, 0x10, 0x18, 0x20, u64::MAX] {
+        seen.push(format!("{:?}", platform.read_reg(address)));
+    }
+    for address in [8, 0x10] {
+        seen.push(format!("{:?}", platform.write_reg(address, u64::MAX)));
+    }
+    let buffer = platform.alloc(100, 64).map_err(|error| error.to_string())?;
+    let place = (buffer.slot(), buffer.offset(), buffer.address());
+    seen.push(format!("{place:?} {}", buffer.len()));
+    let data: Vec<u8> = (1..=17).collect();
+    buffer.write(3, &data).map_err(|error| error.to_string())?;
+    buffer.write(100, &[]).map_err(|error| error.to_string())?;
+    let mut out = vec![0xff; 100];
+    buffer
+        .read(0, &mut out)
+        .map_err(|error| error.to_string())?;
+    seen.push(format!("{out:?}"));
+    drop(buffer);
+    seen.push(platform.now_ps().to_string());
+    for op in Op::ALL {
+        platform.charge(op, u64::from(u32::MAX));
+    }
+    seen.push(format!("{:?}", platform.wait(15, None)));
+    seen.push(format!("{:?}", platform.wait(0, Some(u64::MAX))));
+    platform.notify(9);
+    platform.yield_now();
+    let lock = platform.new_lock();
+    lock.lock();
+    seen.push(lock.trylock().to_string());
+    lock.unlock();
+    seen.push(lock.trylock().to_string());
+    lock.unlock();
+    Ok(seen)
+}
+
+#[test]
+fn every_call_reaches_the_node_as_it_was_made_and_its_result_comes_back() {
+    let here = Noted::default();
+    let expected = every_call(&here).expect("ends");
+
+    let there = Noted::default();
+    let (machine, task) = far(every_call);
+    assert_eq!(serve(&machine, &there).expect("serves"), None);
+    let (seen, end) = task.join().expect("no panic");
+    end.expect("ends well");
+    assert_eq!(seen.expect("has results"), expected);
+    assert_eq!(*there.calls.borrow(), *here.calls.borrow());
+}
+
+#[test]
+fn buffers_larger_than_the_window_pass_in_pieces() {
+    let bytes = 2 * WINDOW_BYTES + 12_345;
+    let there = Noted::default();
+    let (machine, task) = far(move |platform| {
+        let buffer = platform.alloc(bytes, 64).map_err(|e| e.to_string())?;
+        let data: Vec<u8> = (0..bytes - 5).map(|i| (i * 7 % 251) as u8).collect();
+        buffer.write(5, &data).map_err(|e| e.to_string())?;
+        let mut out = vec![0; bytes - 5];
+        buffer.read(5, &mut out).map_err(|e| e.to_string())?;
+        let refused = buffer.read(6, &mut out).map_err(|e| e.to_string());
+        Ok((out == data, refused))
+    });
+    serve(&machine, &there).expect("serves");
+    let (result, _) = task.join().expect("no panic");
+    let (equal, refused) = result.expect("has a result");
+    assert!(equal);
+    let len = bytes;
+    let range = RangeError {
+        offset: 6,
+        bytes: bytes - 5,
+        len,
+    };
+    assert_eq!(refused, Err(range.to_string()));
+    let accesses = there.calls.borrow().len() - 2;
+    assert_eq!(accesses, 6, "three pieces each way, none out of range");
+}
+
+#[test]
+fn a_failed_allocation_says_why_as_far_as_it_fits() {
+    let (machine, task) = far(|platform| Ok(platform.alloc(10, 3).err()));
+    serve(&machine, &Noted::default()).expect("serves");
+    let (result, _) = task.join().expect("no panic");
+    let error = result.flatten().expect("an error");
+    assert_eq!((error.bytes, error.align), (10, 3));
+    assert!(error.reason.len() > 700 && error.reason.chars().all(|c| c == 'ü'));
+}
+
+#[test]
+fn a_failed_task_reports_its_error_on_both_sides() {
+    let (machine, task) = far(|_| Err::<(), _>("out of sorts".to_owned()));
+    let end = serve(&machine, &Noted::default()).expect("serves");
+    assert_eq!(end.as_deref(), Some("out of sorts"));
+    let (_, end) = task.join().expect("no panic");
+    assert!(matches!(end, Err(TaskError::Failed(text)) if text == "out of sorts"));
+}
+
+#[test]
+fn a_task_that_goes_away_is_noticed_and_what_it_had_is_given_back() {
+    let (machine, side) = sides();
+    let task = thread::spawn(move || {
+        let ask = |request: Request| {
+            side.send(&request).expect("sends");
+            side.receive::<Answer>().expect("is answered")
+        };
+        ask(Request::Allocate {
+            bytes: 8,
+            align: 64,
+        });
+        ask(Request::NewLock)
+    });
+    let there = Noted::default();
+    let end = serve(&machine, &there);
+    assert!(matches!(
+        end,
+        Err(SessionError::Mailbox(MailboxError::Closed))
+    ));
+    assert_eq!(task.join().expect("no panic"), Answer::Value(2));
+    assert_eq!(
+        *there.calls.borrow(),
+        ["alloc 8 64", "new lock", "free", "drop lock"]
+    );
+}
+
+#[test]
+fn a_lost_machine_unwinds_the_task_with_an_error() {
+    let (machine, task) = far(|platform| -> Result<(), String> {
+        let buffer = platform.alloc(8, 64).map_err(|e| e.to_string())?;
+        loop {
+            // Has no way to fail, and must not return a time that never was.
+            platform.now_ps();
+            buffer.write(0, &[1]).map_err(|e| e.to_string())?;
+        }
+    });
+    // Answers some requests, then goes, in the middle of one.
+    let _: Request = machine.receive().expect("asks");
+    let answer = Answer::Buffer {
+        buffer: 1,
+        slot: 0,
+        offset: 0,
+        address: 0,
+    };
+    machine.send(&answer).expect("answers");
+    let _: Request = machine.receive().expect("asks");
+    drop(machine);
+    let (_, end) = task.join().expect("no panic");
+    assert!(matches!(end, Err(TaskError::Lost(MailboxError::Closed))));
+}
+
+#[test]
+fn an_answer_to_another_question_ends_the_task() {
+    let (machine, task) = far(|platform| Ok(platform.now_ps()));
+    let _: Request = machine.receive().expect("asks");
+    machine.send(&Answer::Truth(true)).expect("answers");
+    let (_, end) = task.join().expect("no panic");
+    let Err(TaskError::Lost(MailboxError::Malformed(text))) = end else {
+        panic!("{end:?}");
+    };
+    assert_eq!(text, "Truth(true) in answer to Now");
+}
+
+#[test]
+fn a_silent_task_exceeds_the_limit() {
+    let (machine, _task) = sides();
+    machine
+        .set_limit(Duration::from_millis(20))
+        .expect("a limit");
+    let end = serve(&machine, &Noted::default());
+    assert!(matches!(
+        end,
+        Err(SessionError::Mailbox(MailboxError::Silent))
+    ));
+}
+
+/// What `serve` says to `requests`, of which all but the last are fine.
+fn refusal(requests: &[Request]) -> String {
+    let (machine, side) = sides();
+    let requests = requests.to_vec();
+    let task = thread::spawn(move || {
+        for request in requests {
+            side.send(&request).expect("sends");
+            if side.receive::<Answer>().is_err() {
+                break;
+            }
+        }
+    });
+    let end = serve(&machine, &Noted::default());
+    drop(machine);
+    task.join().expect("no panic");
+    match end {
+        Err(error @ SessionError::Invalid { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn requests_that_break_the_rules_are_refused_by_name() {
+    let allocate = Request::Allocate {
+        bytes: 100,
+        align: 64,
+    };
+    let write = |buffer, offset, bytes| Request::WriteBuffer {
+        buffer,
+        offset,
+        bytes,
+    };
+    let over = WINDOW_BYTES as u64 + 1;
+    let cases = [
+        (vec![Request::Free { buffer: 1 }], "no such buffer"),
+        (
+            vec![
+                allocate.clone(),
+                Request::Free { buffer: 1 },
+                Request::Free { buffer: 1 },
+            ],
+            "no such buffer",
+        ),
+        (vec![allocate.clone(), write(2, 0, 1)], "no such buffer"),
+        (vec![allocate, write(1, 0, over)], "a window has"),
+        (
+            vec![Request::NewLock, Request::Unlock { lock: 1 }],
+            "does not hold",
+        ),
+        (
+            vec![
+                Request::NewLock,
+                Request::Lock { lock: 1 },
+                Request::Lock { lock: 1 },
+            ],
+            "wait for itself",
+        ),
+        (vec![Request::TryLock { lock: 0 }], "no such lock"),
+        (vec![Request::DropLock { lock: 0 }], "no such lock"),
+        (
+            vec![Request::Charge { op: 200, count: 1 }],
+            "no such operation",
+        ),
+        (
+            vec![Request::Charge {
+                op: 0,
+                count: 1 << 32,
+            }],
+            "more than 4294967295",
+        ),
+    ];
+    for (requests, reason) in cases {
+        let text = refusal(&requests);
+        let name = format!("{:?}", requests.last().expect("one"));
+        assert!(text.contains(reason), "{text}");
+        assert!(text.contains(&name), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_message_is_malformed() {
+    fn received<M: serde::Serialize>(message: &M) -> String {
+        let (machine, task) = sides();
+        task.send(message).expect("sends");
+        match serve(&machine, &Noted::default()) {
+            Err(SessionError::Mailbox(MailboxError::Malformed(text))) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+    // No such request, a request cut short, and one with something behind it.
+    assert!(!received(&200u8).is_empty());
+    assert!(!received(&(0u8, 0x80u8)).is_empty());
+    assert_eq!(received(&(Request::Now, 1u8)), "1 bytes after its end");
+
+    // A second message before the answer to the first.
+    let (machine, task) = sides();
+    task.send(&Request::Now).expect("sends");
+    task.send(&Request::Now).expect("sends");
+    match serve(&machine, &Noted::default()) {
+        Err(SessionError::Mailbox(MailboxError::Malformed(text))) => {
+            assert_eq!(text, "number 2 where 1 was expected");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_file_that_is_no_mailbox_is_refused() {
+    let open = |bytes: &[u8]| {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), bytes).expect("written");
+        let (bell, _other) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        Mailbox::open(file.path(), bell).err()
+    };
+    assert!(matches!(open(b""), Some(MailboxError::Format)));
+    let (_machine, file, _bell) = Mailbox::create().expect("a mailbox");
+    let mut bytes = std::fs::read(&file).expect("read");
+    bytes[0] ^= 1;
+    assert!(matches!(open(&bytes), Some(MailboxError::Format)));
+}
+
+/// How a shell script fares as a task's process.
+fn script(text: &str, limit: Duration) -> ProcessError {
+    let mut command = Command::new("sh");
+    command.args(["-c", text]);
+    let process = TaskProcess::spawn(command, limit).expect("starts");
+    process
+        .serve(&Noted::default())
+        .expect_err("a script is no task")
+}
+
+#[test]
+fn processes_that_are_no_tasks_end_with_an_error() {
+    let end = script("exit 7", TaskProcess::LIMIT);
+    assert!(
+        matches!(end, ProcessError::Ended(status) if status.code() == Some(7)),
+        "{end}"
+    );
+    let end = script("kill -9 $$", TaskProcess::LIMIT);
+    assert!(
+        end.to_string()
+            .ends_with("ended before its task: signal: 9 (SIGKILL)"),
+        "{end}"
+    );
+    // Rings without a message.
+    let end = script("printf x >&0; exec sleep 1000", TaskProcess::LIMIT);
+    assert!(matches!(end, ProcessError::Protocol(_)), "{end}");
+    // Does nothing, with and without the doorbell in its hand.
+    for text in ["exec sleep 1000", "exec sleep 1000 <&-"] {
+        let end = script(text, Duration::from_millis(50));
+        assert!(matches!(end, ProcessError::Hung { .. }), "{end}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_named() {
+    let command = Command::new("/no/such/program");
+    let error = TaskProcess::spawn(command, TaskProcess::LIMIT).err();
+    let text = error.expect("refused").to_string();
+    assert!(
+        text.starts_with("/no/such/program cannot be started: "),
+        "{text}"
+    );
+}

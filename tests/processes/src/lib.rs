@@ -1,0 +1,231 @@
+//! A program of two tasks that exchange messages, on any platform: as a coroutine inside the machine's
+//! process, or as a process of its own.
+
+#![forbid(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gyre_driver::{
+    BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, Platform, RangeError,
+    Resources, TaskId, TaskMap, WakeReason, messaging::Received,
+};
+use gyre_goal::payload::{self, Key, Mismatch};
+use gyre_layout::Coord;
+use thiserror::Error as ThisError;
+
+/// Bytes of the message of each round: none, parts of a packet, one packet, several, more than the
+/// mailbox's window, more than a reception FIFO.
+pub const SIZES: [usize; 9] = [0, 1, 8, 64, 512, 513, 4096, 70_001, 150_000];
+
+/// Messages that cross in the last round, and the bytes of each.
+pub const BURST: usize = 24;
+const BURST_BYTES: usize = 700;
+
+/// Both tasks open their contexts within this time, then begin, picoseconds.
+const SET_UP_PS: u64 = 200_000_000;
+
+/// A wake group that no context uses.
+const SPARE_GROUP: u8 = 15;
+
+/// One of the two tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its number, 0 or 1.
+    pub task: u32,
+    /// Coordinate, in a machine of one dimension, of the node of each task.
+    pub nodes: [u8; 2],
+}
+
+/// Why a task failed.
+#[derive(Debug, ThisError)]
+pub enum ExchangeError {
+    /// The driver refused or failed.
+    #[error(transparent)]
+    Driver(#[from] Error),
+    /// A buffer was left.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// A message is not what was sent.
+    #[error("{key:?}: {source}")]
+    Payload {
+        /// The message.
+        key: Key,
+        /// The first wrong byte.
+        source: Mismatch,
+    },
+    /// A message of another length.
+    #[error("{key:?} has {found} bytes, not {expected}")]
+    Length {
+        /// The message.
+        key: Key,
+        /// Bytes sent.
+        expected: usize,
+        /// Bytes received.
+        found: usize,
+    },
+    /// The contexts were not open when the messages began.
+    #[error("the set-up took more than {SET_UP_PS} ps")]
+    SetUp,
+}
+
+/// Sends and receives under way.
+struct Traffic<P: Platform> {
+    messaging: Messaging<P>,
+    task: u32,
+    open: Rc<Cell<usize>>,
+    failure: Rc<RefCell<Option<ExchangeError>>>,
+}
+
+impl Exchange {
+    /// Runs the task; `begin_round` is told of every round, from 0 on, when its messages are posted.
+    ///
+    /// # Errors
+    /// [`ExchangeError`].
+    pub fn run<P: Platform>(
+        &self,
+        platform: &P,
+        mut begin_round: impl FnMut(usize),
+    ) -> Result<(), ExchangeError> {
+        let begin = platform.now_ps() + SET_UP_PS;
+        let place = |column| Coord([column, 0, 0, 0, 0]);
+        let config = ClientConfig {
+            name: "exchange".into(),
+            id: 0,
+            tasks: Arc::new(TaskMap::new(self.nodes.map(place))?),
+            task: TaskId(self.task),
+            contexts: 1,
+            resources: Resources::default(),
+        };
+        let client = Client::create(platform, config)?;
+        let context = client.create_context(0)?;
+        let traffic = Traffic {
+            messaging: Messaging::create(&context, 1)?,
+            task: self.task,
+            open: Rc::default(),
+            failure: Rc::default(),
+        };
+        if platform.now_ps() >= begin {
+            return Err(ExchangeError::SetUp);
+        }
+        while platform.wait(SPARE_GROUP, Some(begin)) != WakeReason::Deadline {}
+
+        for (round, &bytes) in SIZES.iter().enumerate() {
+            let tag = round as u32; // a handful
+            // One side posts its receive first, the other finds the message there already.
+            if self.task == 0 {
+                traffic.receive(platform, tag, bytes)?;
+                traffic.send(platform, tag, bytes)?;
+                begin_round(round);
+                traffic.finish()?;
+            } else {
+                traffic.send(platform, tag, bytes)?;
+                begin_round(round);
+                traffic.finish()?;
+                traffic.receive(platform, tag, bytes)?;
+                traffic.finish()?;
+            }
+        }
+        let tags = || (SIZES.len() as u32..).take(BURST);
+        for tag in tags() {
+            traffic.send(platform, tag, BURST_BYTES)?;
+        }
+        begin_round(SIZES.len());
+        for tag in tags() {
+            traffic.receive(platform, tag, BURST_BYTES)?;
+        }
+        traffic.finish()
+    }
+}
+
+impl<P: Platform> Traffic<P> {
+    fn key(&self, source: u32, tag: u32) -> Key {
+        Key {
+            source,
+            destination: 1 - source,
+            tag,
+            number: 0,
+        }
+    }
+
+    fn buffer(platform: &P, bytes: usize) -> Result<BufferRange<P::Buffer>, ExchangeError> {
+        if bytes == 0 {
+            return Ok(BufferRange::empty());
+        }
+        let buffer = platform.alloc(bytes, 64).map_err(Error::from)?;
+        Ok(BufferRange::whole(buffer))
+    }
+
+    fn send(&self, platform: &P, tag: u32, bytes: usize) -> Result<(), ExchangeError> {
+        let mut data = vec![0; bytes];
+        payload::fill(&self.key(self.task, tag), 0, &mut data);
+        let buffer = Self::buffer(platform, bytes)?;
+        buffer.write(0, &data)?;
+        let (open, failure) = self.started();
+        let done = move |_: &Context<P>, result: Result<(), Error>| {
+            open.set(open.get() - 1);
+            if let Err(error) = result {
+                failure.borrow_mut().get_or_insert(error.into());
+            }
+        };
+        let peer = TaskId(1 - self.task);
+        let done = Some(Box::new(done) as _);
+        self.messaging.send(peer, tag, 0, buffer, done)?;
+        Ok(())
+    }
+
+    fn receive(&self, platform: &P, tag: u32, bytes: usize) -> Result<(), ExchangeError> {
+        let into = Self::buffer(platform, bytes)?;
+        let data = into.clone();
+        let key = self.key(1 - self.task, tag);
+        let (open, failure) = self.started();
+        let done = move |_: &Context<P>, result: Result<Received, Error>| {
+            open.set(open.get() - 1);
+            if let Err(error) = check(&key, &data, result) {
+                failure.borrow_mut().get_or_insert(error);
+            }
+        };
+        let peer = Some(TaskId(1 - self.task));
+        let done = Some(Box::new(done) as _);
+        self.messaging.receive(peer, Some(tag), 0, into, done)?;
+        Ok(())
+    }
+
+    fn started(&self) -> (Rc<Cell<usize>>, Rc<RefCell<Option<ExchangeError>>>) {
+        self.open.set(self.open.get() + 1);
+        (Rc::clone(&self.open), Rc::clone(&self.failure))
+    }
+
+    /// Advances until everything posted is done.
+    fn finish(&self) -> Result<(), ExchangeError> {
+        let context = self.messaging.context();
+        while self.open.get() > 0 {
+            if context.advance(1)?.is_idle() {
+                context.wait(None)?;
+            }
+        }
+        self.failure.borrow_mut().take().map_or(Ok(()), Err)
+    }
+}
+
+/// Checks every byte of a message.
+fn check<B: DmaBuffer>(
+    key: &Key,
+    data: &BufferRange<B>,
+    result: Result<Received, Error>,
+) -> Result<(), ExchangeError> {
+    let key = *key;
+    let found = result?.length;
+    let expected = data.len();
+    if found != expected {
+        return Err(ExchangeError::Length {
+            key,
+            expected,
+            found,
+        });
+    }
+    let mut bytes = vec![0; found];
+    data.read(0, &mut bytes)?;
+    payload::check(&key, 0, &bytes).map_err(|source| ExchangeError::Payload { key, source })
+}

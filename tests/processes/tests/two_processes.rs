@@ -1,0 +1,176 @@
+//! Two tasks as two operating-system processes, in lock-step with the machine in a third, do what they
+//! do as coroutines inside it, cycle by cycle.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Duration;
+
+use gyre::bring_up::bring_up;
+use gyre::platform::SimPlatform;
+use gyre_driver::CostTable;
+use gyre_process_tests::Exchange;
+use gyre_remote::{ProcessError, TaskProcess};
+use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
+
+/// How the tasks run.
+enum Tasks {
+    Coroutines,
+    /// With these further arguments for each, and the limit.
+    Processes([&'static [&'static str]; 2], Duration),
+}
+
+const PROCESSES: Tasks = Tasks::Processes([&[], &[]], TaskProcess::LIMIT);
+
+/// What a run of the exchange amounts to.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    report: RunReport,
+    /// When each task ended, picoseconds.
+    ends_ps: Vec<(u32, u64)>,
+}
+
+fn machine(nodes: [u8; 2]) -> Result<Machine, SimError> {
+    let mut machine = Machine::new(MachineConfig {
+        dims: vec![2],
+        ..MachineConfig::default()
+    })?;
+    bring_up(&mut machine, process(nodes, 1) + 1)?;
+    Ok(machine)
+}
+
+/// Number of a task among those of its node.
+fn process(nodes: [u8; 2], task: u32) -> u8 {
+    u8::from(task == 1 && nodes[0] == nodes[1])
+}
+
+/// Starts the exchange's tasks on `machine`; returns their processes' numbers.
+fn start(
+    machine: &mut Machine,
+    nodes: [u8; 2],
+    tasks: &Tasks,
+    ends_ps: &Rc<RefCell<Vec<(u32, u64)>>>,
+) -> Result<Vec<u32>, ProcessError> {
+    let costs = Rc::new(CostTable::default());
+    let mut ids = Vec::new();
+    for task in [0, 1] {
+        let exchange = Exchange { task, nodes };
+        let number = process(nodes, task);
+        let node = usize::from(nodes[task as usize]);
+        let name = format!("task {task}");
+        let costs = Rc::clone(&costs);
+        let ends_ps = Rc::clone(ends_ps);
+        let platform = move |cpu| SimPlatform::new(cpu, number, u16::from(number), costs);
+        let remote = match tasks {
+            Tasks::Coroutines => None,
+            Tasks::Processes(more, limit) => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_exchange_task"));
+                command.args(["--task", &task.to_string(), "--nodes"]);
+                command.args(nodes.map(|node| node.to_string()));
+                command.args(more[task as usize]);
+                let remote = TaskProcess::spawn(command, *limit)?;
+                ids.push(remote.id());
+                Some(remote)
+            }
+        };
+        machine.spawn(
+            node,
+            &name,
+            move |cpu| -> Result<(), Box<dyn std::error::Error>> {
+                let platform = platform(cpu);
+                match remote {
+                    None => exchange.run(&platform, |_| {})?,
+                    Some(remote) => remote.serve(&platform)?,
+                }
+                ends_ps.borrow_mut().push((task, platform.cpu().now_ps()));
+                Ok(())
+            },
+        );
+    }
+    Ok(ids)
+}
+
+/// Runs the exchange on a machine of its own.
+fn run(nodes: [u8; 2], tasks: &Tasks) -> (Result<Outcome, SimError>, Vec<u32>) {
+    let ends_ps = Rc::default();
+    let mut machine = machine(nodes).expect("a machine");
+    let ids = start(&mut machine, nodes, tasks, &ends_ps).expect("tasks");
+    let report = machine.run(Until::Quiet);
+    let outcome = report.map(|report| Outcome {
+        report,
+        ends_ps: ends_ps.take(),
+    });
+    (outcome, ids)
+}
+
+/// Fails when a process is still there; this one has waited for all it started.
+fn assert_gone(ids: &[u32]) {
+    assert_eq!(ids.len(), 2);
+    for id in ids {
+        assert!(!Path::new(&format!("/proc/{id}")).exists(), "process {id}");
+    }
+}
+
+/// The error with which a task of the exchange stopped the machine.
+fn failure(more: [&'static [&'static str]; 2], limit: Duration) -> (String, ProcessError) {
+    let (outcome, ids) = run([0, 1], &Tasks::Processes(more, limit));
+    assert_gone(&ids);
+    match outcome {
+        Err(SimError::Actor { actor, source, .. }) => {
+            let error = source.downcast().expect("an error of the process");
+            (actor, *error)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn assert_equal_as_processes(nodes: [u8; 2]) {
+    let (inside, _) = run(nodes, &Tasks::Coroutines);
+    let inside = inside.expect("runs");
+    assert_eq!(inside.ends_ps.len(), 2);
+    assert!(inside.report.link_flits > 0 || nodes[0] == nodes[1]);
+    for _ in 0..2 {
+        let (outside, ids) = run(nodes, &PROCESSES);
+        assert_eq!(outside.expect("runs"), inside);
+        assert_gone(&ids);
+    }
+}
+
+#[test]
+fn x1_two_processes_on_two_nodes_run_as_two_coroutines_do() {
+    assert_equal_as_processes([0, 1]);
+}
+
+#[test]
+fn x1_two_processes_on_one_node_run_as_two_coroutines_do() {
+    assert_equal_as_processes([1, 1]);
+}
+
+#[test]
+fn a_process_that_dies_stops_the_machine_and_the_other_process() {
+    let (actor, error) = failure([&[], &["--die-in", "4"]], TaskProcess::LIMIT);
+    assert_eq!(actor, "task 1");
+    let text = error.to_string();
+    assert!(text.contains("ended before its task: signal: 6"), "{text}");
+}
+
+#[test]
+fn a_process_that_hangs_stops_the_machine_and_the_other_process() {
+    let limit = Duration::from_secs(5);
+    let (actor, error) = failure([&["--hang-in", "4"], &[]], limit);
+    assert_eq!(actor, "task 0");
+    assert!(matches!(error, ProcessError::Hung { .. }), "{error}");
+}
+
+#[test]
+fn a_task_that_fails_in_its_process_stops_the_machine_with_its_words() {
+    // Task 1 believes that it is number 7.
+    let (actor, error) = failure([&[], &["--task", "7"]], TaskProcess::LIMIT);
+    assert_eq!(actor, "task 1");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("the task failed: ") && text.contains('7'),
+        "{text}"
+    );
+}
