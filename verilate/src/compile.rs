@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::cache::{Cache, Digest, files_in};
-use crate::model::{Model, Resolved};
+use crate::model::{Model, Resolved, relative};
 use crate::toolchain::{Toolchain, locate};
 use crate::{Error, workspace_root};
 
@@ -158,7 +158,7 @@ fn compile_all(
         let mut digest = Digest::new();
         digest.text(&compiler);
         digest.text(&toolchain.version.to_string());
-        digest.text(&toolchain.root.to_string_lossy());
+        digest.text(&relative(&toolchain.root).to_string_lossy());
         if unit.opt_level != FAST {
             digest.text(&unit.opt_level.to_string());
         }
@@ -270,9 +270,12 @@ fn compiler_identity(toolchain: &Toolchain) -> Result<String, Error> {
         .arg("--version")
         .output()
         .map_err(Error::io(tool.path()))?;
+    // Of the command only what the compiler sees: its environment holds the profile and cargo's pipes.
+    let arguments = format!("{:?}", tool.args());
     Ok(format!(
-        "{:?} {SLOW} {} {}",
-        tool.to_command(),
+        "{} {} {SLOW} {} {}",
+        tool.path().display(),
+        arguments.replace(&*workspace_root().to_string_lossy(), "."),
         String::from_utf8_lossy(&version.stdout),
         include_str!("../runtime/gyre_rtl.h"),
     ))

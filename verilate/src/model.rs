@@ -204,7 +204,7 @@ impl Resolved<'_> {
     pub(crate) fn digest(&self, toolchain: &Toolchain) -> Result<Digest, Error> {
         let mut digest = Digest::new();
         digest.text(&toolchain.version.to_string());
-        digest.text(&toolchain.root.to_string_lossy());
+        digest.text(&relative(&toolchain.root).to_string_lossy());
         for argument in self.arguments() {
             digest.text(&argument.to_string_lossy());
         }
@@ -242,7 +242,7 @@ impl Resolved<'_> {
 
 /// `path` from the workspace root if it is inside, so that messages and generated code name the
 /// same file in every checkout.
-fn relative(path: &Path) -> &Path {
+pub(crate) fn relative(path: &Path) -> &Path {
     path.strip_prefix(workspace_root()).unwrap_or(path)
 }
 
