@@ -310,7 +310,7 @@ impl Machine {
                 return Err(SimError::Deadlock(Box::new(self.stall_report())));
             }
             self.advance(next, limit)?;
-            self.check_progress()?;
+            self.check_progress(until)?;
         }
     }
 
@@ -741,7 +741,7 @@ impl Machine {
     }
 
     /// Stops a machine that does nothing useful for too long.
-    fn check_progress(&mut self) -> Result<(), SimError> {
+    fn check_progress(&mut self, until: Until) -> Result<(), SimError> {
         if std::mem::take(&mut self.progress) {
             self.since_progress = 0;
         }
@@ -750,7 +750,9 @@ impl Machine {
         }
         // A computation is progress, however long it takes.
         let computing = |actor: &Actor| matches!(actor.state.wait.get(), Wait::Sleep { .. });
-        if self.actors.values().any(computing) || self.actors.is_empty() {
+        // Without software it is for the caller to say how long hardware may wait, or that it must not.
+        let unattended = self.actors.is_empty() && until != Until::Quiet;
+        if self.actors.values().any(computing) || unattended {
             self.since_progress = 0;
             return Ok(());
         }

@@ -20,7 +20,7 @@ use gyre_layout::{
     Coord, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header, Kind, Source, VClass,
     packet_bytes,
 };
-use gyre_sim::{Cpu, Machine, Until, WakeReason};
+use gyre_sim::{Cpu, Machine, MachineConfig, SimError, Until, WakeReason};
 
 /// Injection FIFO at node 0 that gets the bad descriptors; its ring.
 const CULPRIT: u16 = 7;
@@ -82,9 +82,13 @@ fn slots() -> [(u16, SlotConfig); 6] {
 
 /// A ring of 3 nodes that is up, with the FIFOs and slots above.
 fn machine() -> Machine {
-    let mut machine = Machine::new(config(&[3])).expect("made");
+    machine_of(config(&[3]))
+}
+
+fn machine_of(config: MachineConfig) -> Machine {
+    let mut machine = Machine::new(config).expect("made");
     traffic::bring_up(&mut machine);
-    for number in 0..3 {
+    for number in 0..machine.topology().nodes() {
         firmware(&mut machine, number, |node| {
             for (remote_get, fifo, base) in
                 [(false, CULPRIT, CULPRIT_RING), (true, REMOTE, REMOTE_RING)]
@@ -484,10 +488,17 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
             },
         ),
         (
-            "deposit",
+            "deposit of a put",
             Descriptor {
                 deposit: true,
-                ..good()
+                ..good_put()
+            },
+        ),
+        (
+            "deposit of a remote get",
+            Descriptor {
+                deposit: true,
+                ..remote_get(REMOTE)
             },
         ),
     ] {
@@ -883,7 +894,10 @@ fn x5_packet_without_a_route_is_dropped_where_its_way_ends() {
 
 #[test]
 fn x5_packet_that_waits_while_its_node_changes_coordinates_is_refused() {
-    let mut machine = machine();
+    let mut machine = machine_of(MachineConfig {
+        mesh: vec![true],
+        ..config(&[2])
+    });
     let long = Descriptor {
         source: source(READABLE, 0, 4096),
         ..good()
@@ -900,19 +914,29 @@ fn x5_packet_that_waits_while_its_node_changes_coordinates_is_refused() {
         });
         traffic::finish(machine, actor);
     };
-    set_coord(&mut machine, 2);
+    set_coord(&mut machine, 0);
+    assert_eq!(take_error(&mut machine, 1), Some(ErrorReason::PktDest));
     firmware(&mut machine, 1, |node| node.close_reception(WITNESS));
-    machine
-        .run(Until::Cycle(machine.cycles() + 500))
-        .expect("runs");
-    set_coord(&mut machine, 1);
     machine.run(Until::Quiet).expect("runs empty");
-    let mut reasons = Vec::new();
-    let error = firmware(&mut machine, 1, |node| node.take_error());
-    reasons.extend(error.map(|error| error.reason.expect("a known reason")));
-    println!("{reasons:?}");
+    set_coord(&mut machine, 1);
     open_witness(&mut machine, 1);
     traffic::refill(&mut machine);
-    traffic::run(&mut machine, &Plan::random(3, 10, 2), Style::default());
-    assert!(reasons.contains(&ErrorReason::PktDest), "{reasons:?}");
+    traffic::run(&mut machine, &Plan::random(2, 10, 2), Style::default());
+}
+
+#[test]
+fn x5_hardware_that_never_gets_quiet_is_reported() {
+    let mut machine = machine();
+    let long = Descriptor {
+        source: source(READABLE, 0, 4096),
+        ..good()
+    };
+    // Nobody takes these from the ring, and no software is left to wait.
+    machine.spawn(0, "culprit", move |cpu| post(&cpu, &[bytes(long); 4]));
+    let error = machine
+        .run(Until::Quiet)
+        .expect_err("packets wait for ever");
+    assert!(matches!(error, SimError::Watchdog { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("reception FIFO 9"), "{text}");
 }

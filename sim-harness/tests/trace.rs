@@ -210,9 +210,11 @@ impl Wave {
     /// Changes of a signal: time in picoseconds, value.
     fn changes(&mut self, name: &str) -> Vec<(u64, u64)> {
         let hierarchy = self.0.hierarchy();
+        // The reader makes a scope of an array: `a.[0]` for what the file calls `a[0]`.
+        let is_named = |full: String| full.replace(".[", "[") == name;
         let found = hierarchy
             .all_vars()
-            .find(|&var| hierarchy[var].full_name(hierarchy) == name);
+            .find(|&var| is_named(hierarchy[var].full_name(hierarchy)));
         let signal = hierarchy[found.unwrap_or_else(|| panic!("no signal {name}"))].signal_ref();
         self.0.load_signals(&[signal]);
         let times = self.0.time_table();

@@ -192,7 +192,7 @@ impl Plan {
         by_node.flat_map(|(node, list)| list.iter().map(move |message| (node, message)))
     }
 
-    /// Bytes that puts and gets write at a node, by counter.
+    /// By how much puts and gets lower each counter of a node: their bytes, one for those without.
     fn counters(&self, node: usize) -> BTreeMap<u64, u64> {
         let mut counters = BTreeMap::new();
         for (initiator, message) in self.all() {
@@ -201,7 +201,7 @@ impl Plan {
                 Kind::Get { .. } if initiator == node => self.nodes() + message.peer,
                 _ => continue,
             };
-            *counters.entry(index as u64).or_insert(0) += u64::from(message.length);
+            *counters.entry(index as u64).or_insert(0) += u64::from(message.length.max(1));
         }
         counters
     }
