@@ -219,9 +219,12 @@ impl Wave {
         self.0.load_signals(&[signal]);
         let times = self.0.time_table();
         let changes = self.0.get_signal(signal).expect("loaded").iter_changes();
-        let value = |text: &str| u64::from_str_radix(text, 2).expect("a known value");
+        // An FST begins with a frame of unknown values.
         changes
-            .map(|(at, found)| (times[at as usize], value(&found.to_string())))
+            .filter_map(|(at, found)| {
+                let value = u64::from_str_radix(&found.to_string(), 2).ok()?;
+                Some((times[at as usize], value))
+            })
             .collect()
     }
 
