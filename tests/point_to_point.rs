@@ -1,0 +1,293 @@
+//! The driver's protocols on the Verilated machine: every task sends to, writes to and reads from every
+//! other, on its own node too, and fences what it has done (EP-4, CT-4, FN-1, FN-6, FN-7, HW-1).
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gyre::bring_up::bring_up;
+use gyre::platform::SimPlatform;
+use gyre_driver::{
+    AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion,
+    Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rput, SendImmediate,
+    SendMessage, TaskId, TaskMap,
+};
+use gyre_layout::Coord;
+use gyre_sim::{Machine, MachineConfig, Until};
+
+type Failure = Box<dyn Error>;
+type Buffer = <SimPlatform as Platform>::Buffer;
+
+const REGION: u8 = 1;
+const DATA: u8 = 2;
+const DONE: u8 = 3;
+/// Bytes of a region that belong to one peer: what it writes, then what it reads.
+const SHARE: usize = 8192;
+/// Lengths of the messages of a pair; those above 4096 go by rendezvous.
+const LENGTHS: [usize; 5] = [600, 5000, 17, 20_000, 0];
+
+fn bytes_of(from: u32, to: u32, what: usize, length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|i| (from as usize * 91 + to as usize * 17 + what * 7 + i * 13 + i / 256) as u8)
+        .collect()
+}
+
+/// One task of the program, with what it has seen.
+struct Task {
+    number: u32,
+    tasks: u32,
+    context: Context<SimPlatform>,
+    region: MemoryRegion<SimPlatform>,
+    regions: RefCell<BTreeMap<u32, RemoteRegion>>,
+    /// Messages received, by origin and number.
+    received: RefCell<BTreeSet<(u32, usize)>>,
+    written: Cell<u32>,
+    fences: Cell<u32>,
+    over: Cell<u32>,
+}
+
+impl Task {
+    fn open(platform: SimPlatform, config: ClientConfig) -> Result<Rc<Self>, Failure> {
+        let (number, tasks) = (config.task.0, config.tasks.len() as u32);
+        let client = Client::create(&platform, config)?;
+        let context = client.create_context(0)?;
+        let memory = BufferRange::whole(platform.alloc(SHARE * tasks as usize, 64)?);
+        for peer in 0..tasks {
+            let readable = bytes_of(number, peer, 90, SHARE / 2);
+            memory.write(peer as usize * SHARE + SHARE / 2, &readable)?;
+        }
+        let region = client.create_region(&memory, RegionRights::ALL)?;
+        let task = Rc::new(Self {
+            number,
+            tasks,
+            context,
+            region,
+            regions: RefCell::default(),
+            received: RefCell::default(),
+            written: Cell::new(0),
+            fences: Cell::new(0),
+            over: Cell::new(0),
+        });
+        let this = Rc::clone(&task);
+        task.context.set_dispatch(
+            REGION,
+            Box::new(move |_, arrival| {
+                let bytes = arrival.immediate.and_then(|data| data.try_into().ok());
+                let region = RemoteRegion::decode(bytes.expect("16 bytes")).expect("a region");
+                let origin = arrival.origin.task().0;
+                this.regions.borrow_mut().insert(origin, region);
+                Receive::Consumed
+            }),
+        )?;
+        let this = Rc::clone(&task);
+        let data = move |context: &Context<SimPlatform>, arrival: &Arrival<'_>| {
+            let (origin, what) = (arrival.origin.task().0, arrival.tag as usize);
+            assert_eq!(arrival.header, [what as u8; 3]);
+            let expected = bytes_of(origin, this.number, what, arrival.length);
+            let this = Rc::clone(&this);
+            let memory = context.platform().alloc(arrival.length.max(1), 64);
+            let into = BufferRange::whole(memory.expect("there is memory"));
+            let copy = into.clone();
+            Receive::Into {
+                into,
+                done: Some(Box::new(move |_, result| {
+                    result.expect("it fits");
+                    let mut got = vec![0; expected.len()];
+                    copy.read(0, &mut got).expect("inside");
+                    assert_eq!(got, expected);
+                    assert!(this.received.borrow_mut().insert((origin, what)));
+                })),
+            }
+        };
+        task.context.set_dispatch(DATA, Box::new(data))?;
+        let this = Rc::clone(&task);
+        task.context.set_dispatch(
+            DONE,
+            Box::new(move |_, _| {
+                this.over.set(this.over.get() + 1);
+                Receive::Consumed
+            }),
+        )?;
+        Ok(task)
+    }
+
+    fn until(&self, condition: impl Fn() -> bool) -> Result<(), Failure> {
+        while !condition() {
+            if self.context.advance(1)?.is_idle() && !condition() {
+                self.context.wait(None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn buffer(&self, data: &[u8]) -> Result<BufferRange<Buffer>, Failure> {
+        if data.is_empty() {
+            return Ok(BufferRange::empty());
+        }
+        let range = BufferRange::whole(self.context.platform().alloc(data.len(), 64)?);
+        range.write(0, data)?;
+        Ok(range)
+    }
+
+    /// Tells every task something short.
+    fn tell(&self, dispatch: u8, data: &[u8]) -> Result<(), Failure> {
+        for peer in 0..self.tasks {
+            let destination = self.context.endpoint(TaskId(peer), 0)?;
+            self.context.send_immediate(&SendImmediate {
+                data,
+                ..SendImmediate::new(destination, dispatch)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn run(self: &Rc<Self>, all: &[Rc<Self>]) -> Result<(), Failure> {
+        self.tell(REGION, &self.region.remote().encode())?;
+        self.until(|| self.regions.borrow().len() == self.tasks as usize)?;
+        for step in 0..self.tasks {
+            let peer = (self.number + step) % self.tasks;
+            self.exchange(peer, Rc::clone(&all[peer as usize]))?;
+        }
+        self.until(|| self.fences.get() == self.tasks)?;
+        let all_fenced = Rc::new(Cell::new(false));
+        let flag = Rc::clone(&all_fenced);
+        self.context.fence_all(Some(Box::new(move |_, result| {
+            result.expect("all tasks advance");
+            flag.set(true);
+        })))?;
+        self.until(|| all_fenced.get())?;
+        self.tell(DONE, &[])?;
+        self.until(|| self.over.get() == self.tasks && self.context.is_at_rest())
+    }
+
+    /// Sends, writes and reads, and fences that.
+    fn exchange(self: &Rc<Self>, peer: u32, target: Rc<Self>) -> Result<(), Failure> {
+        let me = self.number;
+        let destination = self.context.endpoint(TaskId(peer), 0)?;
+        let region = self.regions.borrow()[&peer];
+        let at = u64::from(me) * SHARE as u64;
+        for (what, &length) in LENGTHS.iter().enumerate() {
+            self.context.send(SendMessage {
+                tag: what as u32,
+                header: vec![what as u8; 3],
+                ..SendMessage::new(
+                    destination,
+                    DATA,
+                    self.buffer(&bytes_of(me, peer, what, length))?,
+                )
+            })?;
+        }
+        let this = Rc::clone(self);
+        self.context.rput(Rput {
+            destination,
+            data: self.buffer(&bytes_of(me, peer, 80, 3000))?,
+            region,
+            offset: at + 5,
+            local_done: None,
+            remote_done: Some(Box::new(move |_, result| {
+                result.expect("the region allows it");
+                this.written.set(this.written.get() + 1);
+            })),
+        })?;
+        let read = self.buffer(&[0; 4000])?;
+        self.context.rget(Rget {
+            source: destination,
+            region,
+            offset: at + SHARE as u64 / 2 + 3,
+            into: read.clone(),
+            done: None,
+        })?;
+        let (this, written) = (Rc::clone(self), self.written.get());
+        self.context.fence(Fence {
+            destination,
+            done: Some(Box::new(move |context, result| {
+                result.expect("the target advances");
+                // The target's callbacks have run, the put has arrived, the get has landed.
+                for what in 0..LENGTHS.len() {
+                    assert!(target.received.borrow().contains(&(me, what)));
+                }
+                assert!(this.written.get() > written);
+                let mut got = vec![0; 4000];
+                read.read(0, &mut got).expect("inside");
+                assert_eq!(got, bytes_of(peer, me, 90, SHARE / 2)[3..4003]);
+                // What was written comes back, and nobody fetched it before it was there.
+                let back = this.buffer(&[0; 3000]).expect("there is memory");
+                let (copy, count) = (back.clone(), Rc::clone(&this));
+                let rget = Rget {
+                    source: destination,
+                    region,
+                    offset: at + 5,
+                    into: back,
+                    done: Some(Box::new(move |_, result| {
+                        result.expect("the region allows it");
+                        let mut put = vec![0; 3000];
+                        copy.read(0, &mut put).expect("inside");
+                        assert_eq!(put, bytes_of(me, peer, 80, 3000));
+                        count.fences.set(count.fences.get() + 1);
+                    })),
+                };
+                context.rget(rget).expect("valid");
+            })),
+        })?;
+        Ok(())
+    }
+}
+
+#[test]
+fn fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine() {
+    let mut machine = Machine::new(MachineConfig {
+        dims: vec![2, 2, 1],
+        ..MachineConfig::default()
+    })
+    .expect("a machine of four nodes");
+    bring_up(&mut machine, 2).expect("all links come up");
+    // Tasks 4 and 5 live beside tasks 0 and 1.
+    let nodes = [0, 1, 2, 3, 0, 1];
+    let topology = machine.topology().clone();
+    let coord = |node: usize| Coord(topology.coord(node).map(|c| c as u8));
+    let tasks = TaskMap::new(nodes.iter().map(|&node| coord(node))).expect("six tasks");
+    let tasks = Arc::new(tasks);
+    let opened = Rc::new(RefCell::new(BTreeMap::new()));
+    for (number, &node) in nodes.iter().enumerate() {
+        let config = ClientConfig {
+            name: "test".into(),
+            id: 0,
+            tasks: Arc::clone(&tasks),
+            task: TaskId(number as u32),
+            contexts: 1,
+            resources: Resources {
+                injection_per_context: 2,
+                injection_ring: 4096,
+                counters: 4,
+                ..Resources::default()
+            },
+            eager_limit: 4096,
+            ack: AckConfig::default(),
+        };
+        let opened = Rc::clone(&opened);
+        let process = (number / 4) as u8;
+        machine.spawn(node, &format!("open task {number}"), move |cpu| {
+            let costs = Rc::new(CostTable::default());
+            let platform = SimPlatform::new(cpu, process, u16::from(process), costs);
+            opened
+                .borrow_mut()
+                .insert(number, Task::open(platform, config)?);
+            Ok::<(), Failure>(())
+        });
+    }
+    machine.run(Until::Done).expect("all contexts open");
+    let all: Vec<_> = opened.borrow().values().cloned().collect();
+    for (number, &node) in nodes.iter().enumerate() {
+        let all = all.clone();
+        machine.spawn(node, &format!("task {number}"), move |_| {
+            all[number].run(&all)
+        });
+    }
+    machine.run(Until::Quiet).expect("the program ends");
+    for task in &all {
+        assert_eq!(task.fences.get(), 6);
+        assert_eq!(task.received.borrow().len(), 6 * LENGTHS.len());
+    }
+}
