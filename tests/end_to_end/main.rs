@@ -6,6 +6,7 @@ mod program;
 mod refusal;
 mod requirements;
 mod run;
+mod transfer;
 mod waveform;
 
 use std::path::{Path, PathBuf};

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 const MAP: &str = "docs/requirements.md";
 const UPDATE: &str = "GYRE_UPDATE_MAP";
 
+/// A line of the list of tests: a file, then its tests.
+const TESTS_OF_A_FILE: &str = "  - ";
+
 /// Groups of ids with the number of requirements in each.
 const GROUPS: [(&str, u32); 7] = [
     ("HW", 9),
@@ -19,8 +22,8 @@ const GROUPS: [(&str, u32); 7] = [
     ("X", 5),
 ];
 
-/// Tests in this folder drive the Verilated RTL through the host driver.
-const ON_THE_MACHINE: &str = "tests/end_to_end/";
+/// Tests in these folders drive the Verilated RTL through the host driver.
+const ON_THE_MACHINE: [&str; 2] = ["tests/end_to_end/", "tests/processes/"];
 
 /// One requirement of the map.
 #[derive(Debug, Default, PartialEq)]
@@ -56,15 +59,11 @@ fn read(text: &str, faults: &mut Vec<String>) -> BTreeMap<String, Row> {
         };
         if let Some(code) = line.strip_prefix("- code: ") {
             row.code.extend(quoted(code).map(str::to_owned));
-        } else if let Some(tests) = line.strip_prefix("- tests: ") {
-            let mut file = "";
-            for word in quoted(tests) {
-                if word.ends_with(".rs") {
-                    file = word;
-                } else {
-                    row.tests.insert((file.to_owned(), word.to_owned()));
-                }
-            }
+        } else if let Some(tests) = line.strip_prefix(TESTS_OF_A_FILE) {
+            let mut words = quoted(tests);
+            let file = words.next().unwrap_or_default();
+            row.tests
+                .extend(words.map(|test| (file.to_owned(), test.to_owned())));
         } else if let Some(state) = line.strip_prefix("- state: ") {
             row.state = state.split("**").nth(1).unwrap_or_default().to_owned();
         }
@@ -142,7 +141,10 @@ fn faults(map: &str, sources: &BTreeMap<String, String>) -> Vec<String> {
                 faults.push(format!("{id}: no test {test} in {file}"));
             }
         }
-        let on_the_machine = row.tests.iter().any(|(f, _)| f.starts_with(ON_THE_MACHINE));
+        let on_the_machine = row
+            .tests
+            .iter()
+            .any(|(file, _)| ON_THE_MACHINE.iter().any(|folder| file.starts_with(folder)));
         let fits = match row.state.as_str() {
             "done" => !row.code.is_empty() && on_the_machine,
             "partial" => !row.code.is_empty(),
@@ -176,7 +178,7 @@ fn updated(map: &str, sources: &BTreeMap<String, String>) -> String {
         if let Some(title) = line.strip_prefix("### ") {
             id = title.split(' ').next().unwrap_or_default().to_owned();
         }
-        if line.starts_with("- tests: ") {
+        if line == "- tests:" || line.starts_with(TESTS_OF_A_FILE) {
             continue;
         }
         if line.starts_with("- state: ") {
@@ -191,15 +193,13 @@ fn updated(map: &str, sources: &BTreeMap<String, String>) -> String {
                     .filter(|name| named(name) || listed(name))
                     .collect();
                 if !tests.is_empty() {
-                    let separator = if list.is_empty() { "" } else { "; " };
-                    list.push_str(&format!("{separator}`{file}`"));
-                    tests
-                        .iter()
-                        .for_each(|test| list.push_str(&format!(" `{test}`")));
+                    let tests: Vec<String> = tests.iter().map(|test| format!("`{test}`")).collect();
+                    list.push_str(&format!("{TESTS_OF_A_FILE}`{file}` {}\n", tests.join(" ")));
                 }
             }
             if !list.is_empty() {
-                text.push_str(&format!("- tests: {list}\n"));
+                text.push_str("- tests:\n");
+                text.push_str(&list);
             }
         }
         text.push_str(line);
@@ -227,7 +227,8 @@ fn the_map_names_every_requirement_and_what_exists() {
 
 #[test]
 fn lists_of_tests_written_anew_are_right() {
-    let map = "### CT-2 x\n- code: `src`\n- tests: `a.rs` `gone` `other`\n- state: **partial**\n";
+    let map =
+        "### CT-2 x\n- code: `src`\n- tests:\n  - `a.rs` `gone` `other`\n- state: **partial**\n";
     let source = "fn hw1_ct2_here() {}\nfn other() {}\nfn third() {}\n";
     let sources = BTreeMap::from([("a.rs".to_owned(), source.to_owned())]);
     let updated = updated(map, &sources);
@@ -239,7 +240,7 @@ fn lists_of_tests_written_anew_are_right() {
 
 #[test]
 fn the_check_of_the_map_finds_what_is_wrong() {
-    let map = "### HW-1 x\n- code: `src`, `no/such/folder`\n- tests: `a.rs` `hw1_gone`\n- state: **done**\n\
+    let map = "### HW-1 x\n- code: `src`, `no/such/folder`\n- tests:\n  - `a.rs` `hw1_gone`\n- state: **done**\n\
                ### ZZ-9 x\n- state: **not started**\n";
     let source = "#[test]\nfn hw1_ct2_here() {}\n";
     let sources = BTreeMap::from([("a.rs".to_owned(), source.to_owned())]);

@@ -1,4 +1,4 @@
-//! Machines of `gyre_network` under raw traffic: every packet once, in order, whole (HW-2, HW-3).
+//! Machines of `gyre_network` under raw traffic: every packet once, in order, whole (HW-3).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -378,7 +378,7 @@ fn hw3_blocked_class_does_not_block_the_other() {
 }
 
 #[test]
-fn hw2_one_virtual_channel_fills_a_link_up_to_the_latency_its_buffer_covers() {
+fn hw3_one_virtual_channel_fills_a_link_up_to_the_latency_its_buffer_covers() {
     // 16 flits a channel cover 2 L + 4 cycles up to L = 6.
     for latency in 1..=6 {
         let mut fabric = machine(config(&[(2, LINE)], latency, 1));
@@ -466,7 +466,7 @@ fn survives(name: &str, config: Config, mut disturb: impl FnMut(&mut Fabric, u64
 }
 
 #[test]
-fn hw2_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
+fn hw3_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
     for latency in [1, 3, 6] {
         for port in 0..4 {
             let config = config(&[(3, RING), (3, RING)], latency, port);
@@ -489,7 +489,7 @@ fn hw2_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
 }
 
 #[test]
-fn hw2_node_reset_alone_in_mid_flight_does_not_disturb_the_rest() {
+fn hw3_node_reset_alone_in_mid_flight_does_not_disturb_the_rest() {
     for latency in [1, 2, 5] {
         let config = config(&[(3, RING), (2, RING)], latency, 77);
         survives("node reset", config, |fabric, cycle| match cycle {
@@ -516,7 +516,7 @@ fn flip_once(from: u64, node: usize, bit: usize) -> WireTap {
 }
 
 #[test]
-fn hw2_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
+fn hw3_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
     // Data, virtual channel, head, tail, err, check, and the valid wire itself.
     for bit in [
         0,
@@ -566,7 +566,7 @@ fn forged(node: usize, mut change: impl FnMut(usize, &mut Word) + 'static) -> Wi
 }
 
 #[test]
-fn hw2_flits_that_break_the_protocol_are_reported_and_contained() {
+fn hw3_flits_that_break_the_protocol_are_reported_and_contained() {
     const HEAD: u32 = 1 << 6;
     // A head inside a packet, a packet without head, a virtual channel that does not exist. Each once.
     type Change = fn(&mut Word) -> bool;
@@ -606,7 +606,7 @@ fn hw2_flits_that_break_the_protocol_are_reported_and_contained() {
 }
 
 #[test]
-fn hw2_flit_sent_without_credit_is_reported_and_contained() {
+fn hw3_flit_sent_without_credit_is_reported_and_contained() {
     let mut fabric = machine(config(&[(2, LINE)], 2, 8));
     fabric.scoreboard = Scoreboard::lossy();
     fabric.willing.eject = [0.0; 2];
@@ -649,7 +649,7 @@ fn hw2_flit_sent_without_credit_is_reported_and_contained() {
 }
 
 #[test]
-fn hw2_flipped_data_raises_the_crc_error_at_the_receiving_port() {
+fn hw3_flipped_data_raises_the_crc_error_at_the_receiving_port() {
     let mut fabric = machine(config(&[(2, LINE)], 2, 1));
     fabric.scoreboard = Scoreboard::lossy();
     fabric.wire_tap = Some(flip_once(fabric.cycle(), 0, 17));

@@ -1,4 +1,4 @@
-//! A pair of `link_unit` over wires of L cycles: handshake, flits in order, check bits, faults (HW-2).
+//! A pair of `link_unit` over wires of L cycles: handshake, flits in order, check bits, faults (HW-3).
 
 use std::collections::VecDeque;
 
@@ -324,7 +324,7 @@ fn up(latency: usize, seed: u64) -> Pair {
 proptest! {
     #![proptest_config(cases(24))]
     #[test]
-    fn hw2_flits_arrive_in_order_whenever_the_ends_are_enabled(
+    fn hw3_flits_arrive_in_order_whenever_the_ends_are_enabled(
         latency in 1usize..=8,
         skew in 0usize..150,
         first in 0usize..2,
@@ -348,7 +348,7 @@ proptest! {
     }
 
     #[test]
-    fn hw2_one_end_reset_or_disabled_alone_comes_back(
+    fn hw3_one_end_reset_or_disabled_alone_comes_back(
         latency in 1usize..=8,
         end in 0usize..2,
         reset: bool,
@@ -386,7 +386,7 @@ proptest! {
 }
 
 #[test]
-fn hw2_disabled_end_sends_zeros_and_its_peer_waits() {
+fn hw3_disabled_end_sends_zeros_and_its_peer_waits() {
     let mut pair = Pair::new(3, 1);
     pair.enable(0, true);
     pair.queue(5);
@@ -396,7 +396,7 @@ fn hw2_disabled_end_sends_zeros_and_its_peer_waits() {
 }
 
 #[test]
-fn hw2_link_opens_only_over_empty_buffers() {
+fn hw3_link_opens_only_over_empty_buffers() {
     let mut pair = Pair::new(2, 1);
     pair.ends[1].busy = true;
     pair.enable(0, true);
@@ -408,7 +408,7 @@ fn hw2_link_opens_only_over_empty_buffers() {
 }
 
 #[test]
-fn hw2_every_single_flipped_bit_of_a_flit_is_noticed_and_the_link_recovers() {
+fn hw3_every_single_flipped_bit_of_a_flit_is_noticed_and_the_link_recovers() {
     // Valid, channel, head, tail, err and check; then all data.
     for bit in (2..25).chain(32..32 + 128) {
         let mut pair = up(1 + bit % 8, bit as u64);
@@ -443,7 +443,7 @@ fn crc_reference_gives_the_check_value_of_the_standard() {
 }
 
 #[test]
-fn hw2_check_wires_carry_wrapping_sequence_number_and_folded_running_crc() {
+fn hw3_check_wires_carry_wrapping_sequence_number_and_folded_running_crc() {
     let mut pair = up(1, 5);
     pair.queue(900);
     let mut reference = LinkCheck::default();
