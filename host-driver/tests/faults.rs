@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use double::{Double, Fault, Process};
 use gyre_driver::{
-    BufferRange, Context, Error, Messaging, Resources, TaskId, WakeReason, advancev,
+    BufferRange, Context, Error, Messaging, MessagingConfig, Resources, TaskId, WakeReason,
+    advancev,
 };
 
 type Results = Rc<RefCell<Vec<Result<Vec<u8>, Error>>>>;
@@ -24,7 +25,7 @@ fn run(fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Error>) {
     let contexts = machine.contexts(&[0, 1], resources);
     let modules: Vec<_> = contexts
         .iter()
-        .map(|context| Messaging::create(context, 1).expect("first use"))
+        .map(|context| Messaging::create(context, MessagingConfig::new(1)).expect("first use"))
         .collect();
     machine.plant(fault);
     let results = Results::default();
@@ -129,7 +130,7 @@ fn a_wake_up_that_never_comes_leaves_the_thread_asleep() {
     let contexts = machine.contexts(&[0, 1], Resources::default());
     let modules: Vec<_> = contexts
         .iter()
-        .map(|context| Messaging::create(context, 1).expect("first use"))
+        .map(|context| Messaging::create(context, MessagingConfig::new(1)).expect("first use"))
         .collect();
     advancev(&contexts, 1).expect("no error");
     machine.plant(Fault::NoWake);
