@@ -83,7 +83,10 @@ impl Platform for SimPlatform {
         }
         // Over-allocation buys alignments above the granule.
         let slack = (align as u64).saturating_sub(GRANULE);
-        let granules = (bytes as u64 + slack).div_ceil(GRANULE).max(1);
+        let granules = (bytes as u64)
+            .saturating_add(slack)
+            .div_ceil(GRANULE)
+            .max(1);
         let range = self
             .heap
             .borrow_mut()
