@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, Platform, RangeError,
-    Resources, TaskId, TaskMap, WakeReason, messaging::Received,
+    AckConfig, BufferRange, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, DmaBuffer, Error,
+    Messaging, MessagingConfig, Platform, RangeError, Resources, TaskId, TaskMap, WakeReason,
+    messaging::Received,
 };
 use gyre_goal::payload::{self, Key, Mismatch};
 use gyre_layout::Coord;
@@ -96,12 +97,14 @@ impl Exchange {
             tasks: Arc::new(TaskMap::new(self.nodes.map(place))?),
             task: TaskId(self.task),
             contexts: 1,
+            eager_limit: DEFAULT_EAGER_LIMIT,
+            ack: AckConfig::default(),
             resources: Resources::default(),
         };
         let client = Client::create(platform, config)?;
         let context = client.create_context(0)?;
         let traffic = Traffic {
-            messaging: Messaging::create(&context, 1)?,
+            messaging: Messaging::create(&context, MessagingConfig::new(1))?,
             task: self.task,
             open: Rc::default(),
             failure: Rc::default(),
