@@ -255,13 +255,13 @@ fn hw1_performance_counters_are_what_was_sent() {
         }
     }
     let mut total = 0;
-    for node in 0..8 {
+    for (node, ports) in flits.iter().enumerate() {
         let kinds = |register: fn(u64) -> u64| (0..8).map(register).collect::<Vec<_>>();
         let sent = read_registers(&mut machine, node, &kinds(perf_sent));
         assert_eq!(sent, expected.sent[node], "node {node} sent");
         let received = read_registers(&mut machine, node, &kinds(perf_received));
         assert_eq!(received, expected.received[node], "node {node} received");
-        for (port, by_vc) in flits[node].iter().enumerate() {
+        for (port, by_vc) in ports.iter().enumerate() {
             let addresses: Vec<u64> = (0..8).map(|vc| perf_flits(8 * port as u64 + vc)).collect();
             let counters = read_registers(&mut machine, node, &addresses);
             assert_eq!(counters, by_vc, "node {node} port {port}");
