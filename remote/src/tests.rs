@@ -190,10 +190,13 @@ fn sides() -> (Mailbox, Mailbox) {
     (machine, task)
 }
 
+/// What a task returned, if it did, and how it ended.
+type End<T> = (Option<T>, Result<(), TaskError>);
+
 /// A task on the far side of a mailbox, and the machine's side of it.
 fn far<T: Send + 'static>(
     task: impl FnOnce(&RemotePlatform) -> Result<T, String> + Send + 'static,
-) -> (Mailbox, JoinHandle<(Option<T>, Result<(), TaskError>)>) {
+) -> (Mailbox, JoinHandle<End<T>>) {
     let (machine, side) = sides();
     let thread = thread::spawn(move || {
         let mut result = None;
