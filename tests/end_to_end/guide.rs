@@ -94,6 +94,56 @@ fn the_guide_shows_what_the_command_prints() {
     assert_eq!(guide.lines().count(), now.lines().count(), "{GUIDE}");
 }
 
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn the_figures_of_the_readme_are_those_of_the_commands_beside_them() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(path).expect("the README is there");
+    let metrics = |command: &str| {
+        assert!(
+            readme.contains(&format!("`gyre {command}`")),
+            "no {command}"
+        );
+        let arguments: Vec<&str> = command.split(' ').collect();
+        crate::json(&arguments)["metrics"].clone()
+    };
+    let lulesh = metrics("run workloads/lulesh_8.goal --shape 2x2x2");
+    let figure = |name: &str| grouped(lulesh[name].as_u64().expect("a whole number"));
+    let hop = metrics("bench hop-latency --shape 8x1x1");
+    let traffic = metrics("bench traffic --shape 8x8 --set pattern=uniform --set load=0.3");
+    let share = |name: &str| traffic[name].as_f64().expect("a number");
+    for expected in [
+        format!(
+            "{} messages, {} B, all verified | {} ns",
+            figure("messages"),
+            figure("bytes"),
+            figure("makespan_ns")
+        ),
+        format!(
+            "{} cycles a hop",
+            hop["router_cycles_per_hop"].as_f64().expect("a number")
+        ),
+        format!(
+            "{:.2}; {:.0}, {} cycles",
+            share("accepted_load") / share("offered_load"),
+            share("latency_mean_cycles"),
+            traffic["latency_p99_cycles"]
+        ),
+    ] {
+        assert!(readme.contains(&expected), "README.md: no `{expected}`");
+    }
+}
+
 #[test]
 fn the_guide_explains_every_setting() {
     let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE));
