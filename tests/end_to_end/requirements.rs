@@ -22,8 +22,12 @@ const GROUPS: [(&str, u32); 7] = [
     ("X", 5),
 ];
 
-/// Tests in these folders drive the Verilated RTL through the host driver.
-const ON_THE_MACHINE: [&str; 2] = ["tests/end_to_end/", "tests/processes/"];
+/// Tests in these places drive the Verilated RTL through the host driver.
+const ON_THE_MACHINE: [&str; 3] = [
+    "tests/end_to_end/",
+    "tests/processes/",
+    "tests/point_to_point.rs",
+];
 
 /// One requirement of the map.
 #[derive(Debug, Default, PartialEq)]
