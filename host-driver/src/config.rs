@@ -95,17 +95,17 @@ pub enum ConfigError {
     )]
     Overlap {
         /// The file.
-        file: String,
+        file: Box<str>,
         /// Line of the client that comes later.
         line: usize,
         /// That client.
-        client: String,
+        client: Box<str>,
         /// The resource.
         what: &'static str,
         /// Numbers that it needs.
         needs: Range<u64>,
         /// The client before it.
-        other: String,
+        other: Box<str>,
         /// Numbers that that one has.
         has: Range<u64>,
         /// The node.
@@ -392,12 +392,12 @@ impl Configuration {
                     let same = kind == what || (pool(kind) && pool(what));
                     if same && needs.start < has.end && has.start < needs.end {
                         return Err(ConfigError::Overlap {
-                            file: self.file.clone(),
+                            file: self.file.as_str().into(),
                             line: entry.line,
-                            client: entry.name.clone(),
+                            client: entry.name.as_str().into(),
                             what,
                             needs,
-                            other: other.name.clone(),
+                            other: other.name.as_str().into(),
                             has,
                             node,
                         });

@@ -236,8 +236,8 @@ mod tests {
         assert_eq!(bytes.len(), Rts::BYTES);
         bytes.push(9);
         assert_eq!(Rts::decode(&bytes), Ok((rts, &[9][..])));
-        assert!(Rts::BYTES + MAX_HEADER <= MAX_PAYLOAD_BYTES);
-        assert!(Headed::BYTES + MAX_HEADER <= MAX_PAYLOAD_BYTES);
+        const { assert!(Rts::BYTES + MAX_HEADER <= MAX_PAYLOAD_BYTES) };
+        const { assert!(Headed::BYTES + MAX_HEADER <= MAX_PAYLOAD_BYTES) };
     }
 
     #[test]

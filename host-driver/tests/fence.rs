@@ -78,7 +78,7 @@ impl World {
             .map(|task| {
                 let config = ClientConfig {
                     eager_limit,
-                    ack: if seed % 2 == 0 {
+                    ack: if seed.is_multiple_of(2) {
                         AckConfig::default()
                     } else {
                         AckConfig::immediate()

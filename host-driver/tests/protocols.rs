@@ -584,7 +584,7 @@ fn x5_a_send_that_the_own_hardware_refuses_fails_both_callbacks_once() {
             fifo: 0,
             reason: Ok(ErrorReason::DescSlot),
         });
-        assert_eq!(*local.borrow(), [refused.clone()]);
+        assert_eq!(*local.borrow(), std::slice::from_ref(&refused));
         assert_eq!(*remote.borrow(), [refused]);
         assert!(pair.contexts[0].is_at_rest());
     }

@@ -424,7 +424,8 @@ fn x5_faulty_rmw_are_reported_dropped_and_hold_up_nothing() {
                 injection_fifo::status::HALTED.mask(),
             )
             .expect("writable");
-        (machine.put(&at(1, 0)), sum += 1);
+        machine.put(&at(1, 0));
+        sum += 1;
         machine.run();
         assert_eq!(machine.bench.word(OPERANDS), sum, "after {reason}");
     }
@@ -434,7 +435,8 @@ fn x5_faulty_rmw_are_reported_dropped_and_hold_up_nothing() {
         machine.run();
         assert_eq!(machine.error(), Some(reason));
         assert_eq!(machine.bench.word(COUNTERS), 8, "answered after {reason}");
-        (machine.put(&at(1, 0)), sum += 1);
+        machine.put(&at(1, 0));
+        sum += 1;
         machine.run();
         assert_eq!(machine.bench.word(OPERANDS), sum, "after {reason}");
     }
