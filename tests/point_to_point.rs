@@ -271,9 +271,9 @@ fn fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine() {
         machine.spawn(node, &format!("open task {number}"), move |cpu| {
             let costs = Rc::new(CostTable::default());
             let platform = SimPlatform::new(cpu, process, u16::from(process), costs);
-            opened
-                .borrow_mut()
-                .insert(number, Task::open(platform, config)?);
+            // Opening lets other tasks run: nothing may be borrowed meanwhile.
+            let task = Task::open(platform, config)?;
+            opened.borrow_mut().insert(number, task);
             Ok::<(), Failure>(())
         });
     }
