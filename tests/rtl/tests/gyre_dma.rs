@@ -552,6 +552,26 @@ fn hw1_remote_gets_wait_for_room_in_the_ring_they_go_to() {
 }
 
 #[test]
+fn hw1_descriptor_on_another_path_waits_until_its_predecessor_has_left() {
+    let timing = Timing {
+        read: 200..201,
+        write: 5..6,
+        willing: 1.0,
+    };
+    let mut bench = ok(Bench::new(&Setup::ring(2, timing, 23)));
+    // The first reads memory; the second needs not, and takes the path to the engine itself.
+    bench.put((0, 0), 1, 512, None);
+    bench.send((0, 0), (0, 0), 0);
+    while bench.machine.engines[0].sent == [0; 8] {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 5_000, "nothing is sent");
+    }
+    let sent = bench.machine.engines[0].sent;
+    assert_eq!(sent[2], 1, "put before message: {sent:?}");
+    ok(bench.finish(10_000));
+}
+
+#[test]
 fn hw1_threshold_interrupt_comes_with_each_packet_above_it() {
     for (threshold, pulses) in [(0, 0), (1, 6), (127, 6), (128, 5), (300, 4), (768, 0)] {
         let mut bench = bench(2, 19);

@@ -178,6 +178,36 @@ fn hw1_refused_memory_reads_halt_their_fifo_and_send_nothing() {
     }
 }
 
+#[test]
+fn hw1_packets_dropped_for_a_refused_read_give_their_credits_back() {
+    let mut bench = bench(2, 24);
+    let bad = SLOT_BASE[usize::from(slot::SOURCE)] + 100;
+    bench.machine.engines[0]
+        .memory
+        .read_errors
+        .push(bad..bad + 1);
+    // Injection buffers hold two packets of this size.
+    for drops in 1..=4 {
+        let put = Descriptor::put(coord(1), at(slot::SOURCE, 512), slot::TARGET, 0);
+        bench.post(0, 2, &put);
+        let status = reg::injection(2, reg::STATUS);
+        while ok(bench.machine.read(0, status)) & 1 == 0 {
+            ok(bench.turn());
+            assert!(
+                bench.machine.cycle() < 20_000,
+                "drop {drops}: does not halt"
+            );
+        }
+        ok(bench.machine.write(0, status, 1));
+        bench.skipped(0, 2);
+        ok(bench.machine.run(50));
+    }
+    assert_eq!(bench.machine.engines[0].sent, [0; 8]);
+    bench.machine.engines[0].memory.read_errors.clear();
+    bench.put((0, 2), 1, 5_000, None);
+    ok(bench.finish(20_000));
+}
+
 /// Sends one descriptor by remote get that must be refused at its target, and checks that requests of
 /// others still are served there by the same FIFO once it is skipped.
 fn refused_there(name: &str, descriptor: &Descriptor, reason: ErrorReason) {
@@ -395,6 +425,9 @@ fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
         let reports = &bench.machine.engines[1].reports;
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert_eq!(reports[0].reason, reason);
+        // What was not put, or not counted, lowers nothing.
+        let counter = bench.machine.engines[1].memory.word(COUNTERS + 40);
+        assert_eq!(counter, 64, "{reason:?}");
         // The small slot and this counter are not the scoreboard's.
         bench.machine.engines[1].memory.poke(COUNTERS + 40, &[0; 8]);
         bench.machine.engines[1]

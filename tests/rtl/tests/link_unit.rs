@@ -396,6 +396,33 @@ fn hw3_disabled_end_sends_zeros_and_its_peer_waits() {
 }
 
 #[test]
+fn hw3_init_lasts_longer_than_what_is_on_the_wires() {
+    let mut pair = Pair::new(2, 1);
+    pair.enable(0, true);
+    pair.enable(1, true);
+    let mut cycles = [0; 2];
+    while pair.states() != [UP; 2] {
+        pair.step();
+        for (cycles, state) in cycles.iter_mut().zip(pair.states()) {
+            *cycles += u32::from(state == INIT);
+        }
+    }
+    assert!(cycles.iter().all(|&cycles| cycles >= 32), "{cycles:?}");
+}
+
+#[test]
+fn hw3_flits_that_find_the_link_down_are_reported_once() {
+    let mut pair = up(6, 3);
+    pair.whole = false;
+    pair.queue(100);
+    pair.run(30);
+    pair.enable(1, false);
+    pair.run(40);
+    assert_eq!(pair.ends[1].reports, [ErrorReason::LinkDown]);
+    assert!(pair.ends[0].reports.is_empty());
+}
+
+#[test]
 fn hw3_link_opens_only_over_empty_buffers() {
     let mut pair = Pair::new(2, 1);
     pair.ends[1].busy = true;
