@@ -276,6 +276,9 @@ module counter_unit
   else $fatal(1, "%m: counter address not a multiple of 8");
   NoZero : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q && !in_rmw_q |-> in_bytes_q != '0)
   else $fatal(1, "%m: decrement by zero");
+  RmwSound : assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i && rmw_q[r_idx] |->
+      early_q && exec_q.op <= RmwXor && exec_q.addr[1:0] == '0 && !(exec_q.wide && exec_q.addr[2]))
+  else $fatal(1, "%m: unknown operation, or operand not aligned");
   RmwAlone : assert property (@(posedge clk_i) disable iff (!rst_ni) in_take && match != '0 |->
       !in_rmw_q && (match & rmw_q) == '0)
   else $fatal(1, "%m: a read-modify-write shares its entry");
