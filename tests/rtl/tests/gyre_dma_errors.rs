@@ -4,10 +4,11 @@
 use gyre_layout::{
     CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Kind, Source,
 };
+use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::dma::{DMA1, coord};
 use gyre_rtl_tests::dma_bench::{
-    COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE, TARGET, bench, ok, reg,
-    slot,
+    Bench, COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE, Setup, TARGET,
+    bench, ok, reg, slot,
 };
 use gyre_rtl_tests::packet::{Flit, Packet};
 use gyre_rtl_tests::routes::Shape;
@@ -137,6 +138,28 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
 }
 
 #[test]
+fn hw1_refused_descriptor_halts_its_fifo_after_what_went_before_it() {
+    let timing = Timing {
+        read: 200..201,
+        write: 5..6,
+        willing: 1.0,
+    };
+    let mut bench = ok(Bench::new(&Setup::ring(2, timing, 25)));
+    // The payload of the first is still being read when the second is checked.
+    bench.put((0, 0), 1, 512, None);
+    let put = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::TARGET, 0);
+    bench.post_bytes(0, 0, with(&put, &[("kind", 15)]));
+    while bench.machine.engines[0].reports.is_empty() {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 5_000, "does not halt");
+    }
+    assert_eq!(bench.machine.engines[0].reports[0].info, INJECTION + 64);
+    assert_eq!(ok(bench.machine.read(0, reg::injection(0, reg::HEAD))), 64);
+    bench.parked.push((0, 0));
+    ok(bench.finish(10_000));
+}
+
+#[test]
 fn hw1_refused_memory_reads_halt_their_fifo_and_send_nothing() {
     for (reason, range) in [
         // The second descriptor of the ring; or the payload of the second, in its last line.
@@ -172,6 +195,9 @@ fn hw1_refused_memory_reads_halt_their_fifo_and_send_nothing() {
         ok(bench.finish(50_000));
         let status = ok(bench.machine.read(0, reg::injection(2, reg::STATUS)));
         assert_eq!(status >> 8 & 0xff, u64::from(u8::from(reason)));
+        // The bad line is in the second packet: nothing is sent from there on.
+        let sent = bench.machine.engines[0].sent[2];
+        assert_eq!(sent, u64::from(reason == ErrorReason::PayloadRead));
         let reports = &bench.machine.engines[0].reports;
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert_eq!((reports[0].reason, reports[0].place), (reason, 2));
@@ -439,7 +465,13 @@ fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
 
 #[test]
 fn hw1_reception_fifo_halts_at_a_refused_write_and_moves_no_tail_over_it() {
-    let mut bench = bench(2, 33);
+    // Answers so late that packets behind the refused one are on their way.
+    let timing = Timing {
+        read: 5..40,
+        write: 150..200,
+        willing: 1.0,
+    };
+    let mut bench = ok(Bench::new(&Setup::ring(2, timing, 33)));
     let ring = RECEPTION + RING;
     let memory = &mut bench.machine.engines[1].memory;
     memory.write_errors.push(ring + 0x400..ring + 0x440);
