@@ -5,7 +5,7 @@ use gyre_layout::{
     CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Kind, Source,
 };
 use gyre_rtl_tests::axi::Timing;
-use gyre_rtl_tests::dma::{DMA1, coord};
+use gyre_rtl_tests::dma::{DMA1, DMA2_FLIT32, DMA3, Model, coord};
 use gyre_rtl_tests::dma_bench::{
     Bench, COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE, Setup, TARGET,
     bench, ok, reg, slot,
@@ -134,6 +134,43 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
     halts("target wraps", with(&put, &wraps), E::DescBounds);
     for length in [0, 63, 96, 576] {
         halts("get", with(&get, &[("length", length)]), E::DescLength);
+    }
+}
+
+#[test]
+fn hw1_destination_is_checked_in_every_dimension() {
+    let machines: [(Model, &[(u8, bool)]); 2] = [
+        (DMA2_FLIT32, &[(2, true), (2, false)]),
+        (DMA3, &[(2, true), (1, true), (2, true)]),
+    ];
+    for (model, dims) in machines {
+        for dim in 0..dims.len() {
+            let timing = Timing {
+                read: 5..40,
+                write: 5..60,
+                willing: 0.9,
+            };
+            let setup = Setup::ring(4, timing, 26);
+            let shape = Shape::new(dims);
+            let mut bench = ok(Bench::new(&Setup {
+                model,
+                shape,
+                ..setup
+            }));
+            let mut outside = coord(0);
+            outside.0[dim] = dims[dim].0;
+            let put = Descriptor::put(outside, at(slot::SOURCE, 64), slot::TARGET, 0);
+            bench.post(0, 0, &put);
+            while bench.machine.engines[0].reports.is_empty() {
+                ok(bench.turn());
+                assert!(bench.machine.cycle() < 5_000, "dimension {dim}: sent");
+            }
+            let reason = bench.machine.engines[0].reports[0].reason;
+            assert_eq!(reason, ErrorReason::DescDest, "dimension {dim}");
+            bench.parked.push((0, 0));
+            bench.send((0, 1), (3, 0), 700);
+            ok(bench.finish(10_000));
+        }
     }
 }
 
@@ -364,7 +401,8 @@ fn hw1_refused_packets_are_reported_and_change_nothing() {
     ] {
         dropped(name, &get(fifo), E::PktInjFifo);
     }
-    for bad in [slot::INVALID, slot::SOURCE, 8, 1023] {
+    // Slot 9 does not exist, though slot 1 could be written.
+    for bad in [slot::INVALID, slot::SOURCE, 8, 9, 1023] {
         dropped("slot", &put(bad, 0), E::PktSlot);
     }
     for offset in [37, 100, 1 << 32, (1 << 40) - 64] {
@@ -376,6 +414,7 @@ fn hw1_refused_packets_are_reported_and_change_nothing() {
         (slot::COUNTERS, 512),
         (slot::SMALL, 12),
         (8, 0),
+        (10, 0),
     ] {
         let bad = put(slot::TARGET, 0).with_counter(CounterRef { slot, index });
         dropped("counter", &bad, E::PktCounter);
