@@ -327,6 +327,12 @@ impl<P: Platform> Client<P> {
         &self.plan.config.name
     }
 
+    /// How the client was created.
+    #[must_use]
+    pub fn query(&self) -> &ClientConfig {
+        &self.plan.config
+    }
+
     /// The task that this process is.
     #[must_use]
     pub fn task(&self) -> TaskId {
@@ -432,7 +438,7 @@ impl<P: Platform> Client<P> {
     /// from the process's share.
     ///
     /// # Errors
-    /// [`Error::EmptyRegion`], [`Error::RegionSlots`] when all slots are in use, [`Error::SetUp`].
+    /// [`Error::EmptyRegion`], [`Error::RegionAlignment`], [`Error::RegionSlots`] when all slots are in use, [`Error::SetUp`].
     pub fn create_region(
         &self,
         range: &BufferRange<P::Buffer>,

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::injection::InjectionFifo;
 use crate::instruction::{
-    DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rput,
+    DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rmw, Rput,
     SendImmediate, SendMessage,
 };
 use crate::platform::{Platform, PlatformLock, WakeReason};
@@ -348,6 +348,14 @@ impl<P: Platform> Context<P> {
         })
     }
 
+    /// Posts a read-modify-write of a word of a memory region.
+    ///
+    /// # Errors
+    /// [`Error::RmwAlignment`], [`Error::RmwResult`]; as [`Context::rput`].
+    pub fn rmw(&self, rmw: Rmw<P>) -> Result<(), Error> {
+        self.post(Instruction::Rmw(rmw))
+    }
+
     /// Posts a fence.
     ///
     /// # Errors
@@ -423,6 +431,10 @@ impl<P: Platform> Context<P> {
             Instruction::Get(get) => {
                 self.check_endpoint(get.source)?;
                 check_length(get.into.len())
+            }
+            Instruction::Rmw(rmw) => {
+                self.check_endpoint(rmw.destination)?;
+                check_rmw(rmw)
             }
             Instruction::Fence(fence) => self.check_endpoint(fence.destination),
             Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer),
@@ -666,6 +678,31 @@ fn check_region(
         slot: region.slot,
         offset,
     })
+}
+
+/// Refuses read-modify-writes that the hardware would refuse: it does not answer those.
+fn check_rmw<P: Platform>(rmw: &Rmw<P>) -> Result<(), Error> {
+    let width = rmw.width.bytes();
+    check_region(
+        &rmw.region,
+        rmw.destination,
+        (rmw.region.rights.rmw, "read-modify-writes"),
+        rmw.offset,
+        width,
+    )?;
+    if !rmw.offset.is_multiple_of(width as u64) {
+        return Err(Error::RmwAlignment {
+            offset: rmw.offset,
+            width,
+        });
+    }
+    match &rmw.result {
+        Some(result) if result.len() != width => Err(Error::RmwResult {
+            bytes: result.len(),
+            width,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Advances several contexts, each at most `turns` times.

@@ -178,6 +178,32 @@ pub enum Error {
         /// Task of the region.
         found: TaskId,
     },
+    /// A word of a read-modify-write that does not lie at a multiple of its width.
+    #[error(
+        "read-modify-write of {width} bytes at offset {offset}, expected a multiple of {width}"
+    )]
+    RmwAlignment {
+        /// Byte offset in the region.
+        offset: u64,
+        /// Bytes of the word.
+        width: usize,
+    },
+    /// A result of a read-modify-write that has not the size of its word.
+    #[error("result of {bytes} bytes for a read-modify-write of {width} bytes")]
+    RmwResult {
+        /// Bytes of the result.
+        bytes: usize,
+        /// Bytes of the word.
+        width: usize,
+    },
+    /// A memory region for read-modify-writes that does not begin at a multiple of 8.
+    #[error(
+        "memory region at address {address:#x}, expected a multiple of 8 for read-modify-writes"
+    )]
+    RegionAlignment {
+        /// Address of its first byte.
+        address: u64,
+    },
     /// A memory region without any byte.
     #[error("a memory region of 0 bytes, expected at least 1")]
     EmptyRegion,

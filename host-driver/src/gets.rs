@@ -1,4 +1,5 @@
-//! Remote gets of a context: each lowers a byte counter of its own to zero as its data arrives.
+//! Remote gets and read-modify-writes of a context: each lowers a byte counter of its own to zero as its
+//! answer arrives.
 
 use std::collections::VecDeque;
 
@@ -6,13 +7,13 @@ use crate::buffer::BufferRange;
 use crate::counter::CounterBlock;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::instruction::{DoneFn, RemoteAddress};
+use crate::instruction::{DoneFn, RemoteAddress, RmwWidth};
 use crate::platform::Platform;
-use gyre_layout::CounterRef;
+use gyre_layout::{CounterRef, RmwOp};
 
 /// What a get is for: what happens when its counter is zero.
 pub(crate) enum Purpose<P: Platform> {
-    /// A get of the user.
+    /// A get or read-modify-write of the user.
     User(Option<DoneFn<P>>),
     /// The data of a rendezvous: its receive is done, then the origin is acknowledged.
     Receive {
@@ -34,10 +35,25 @@ impl<P: Platform> Purpose<P> {
     }
 }
 
+/// What is asked of the peer's DMA engine.
+#[derive(Clone, Copy)]
+pub(crate) enum Request {
+    /// A put of what lies there.
+    Get,
+    /// A read-modify-write.
+    Rmw {
+        op: RmwOp,
+        width: RmwWidth,
+        value: u64,
+        test: Option<u64>,
+    },
+}
+
 /// A get that has no counter yet.
 pub(crate) struct Waiting<P: Platform> {
     pub peer: Endpoint,
     pub remote: RemoteAddress,
+    pub request: Request,
     pub into: BufferRange<P::Buffer>,
     pub purpose: Purpose<P>,
 }
@@ -64,6 +80,7 @@ pub(crate) struct Started<P: Platform> {
     pub counter: CounterRef,
     pub peer: Endpoint,
     pub remote: RemoteAddress,
+    pub request: Request,
     pub into: BufferRange<P::Buffer>,
 }
 
@@ -99,8 +116,11 @@ impl<P: Platform> Gets<P> {
         let Some(get) = self.waiting.front() else {
             return Ok(None);
         };
-        // A put of no bytes lowers its counter by one.
-        let value = get.into.len().max(1) as u64;
+        let value = match get.request {
+            // A put of no bytes lowers its counter by one.
+            Request::Get => get.into.len().max(1),
+            Request::Rmw { width, .. } => width.bytes(),
+        } as u64;
         let Some((index, counter)) = self.counters.take(platform, value)? else {
             return Ok(None);
         };
@@ -121,6 +141,7 @@ impl<P: Platform> Gets<P> {
             counter,
             peer: get.peer,
             remote: get.remote,
+            request: get.request,
             into: get.into,
         }))
     }

@@ -26,6 +26,8 @@ pub(crate) enum Payload<P: Platform> {
     Data(BufferRange<P::Buffer>),
     /// At most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area when the descriptor is written.
     Staged(Vec<u8>),
+    /// Nothing: the descriptor says all.
+    Inside,
 }
 
 /// What ends with a descriptor.
@@ -339,6 +341,7 @@ impl<P: Platform> Ring<P> {
                 platform.charge(Op::CopyChunk, bytes.len().div_ceil(COPY_CHUNK) as u64);
                 staging.write(entry, bytes)?;
             }
+            Payload::Inside => {}
         }
         memory.write(place, &descriptor.encode()?)?;
         self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);

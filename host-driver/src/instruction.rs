@@ -6,6 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
+use gyre_layout::RmwOp;
 
 /// Done callback: called once, by the thread that advances the context.
 pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
@@ -23,6 +24,8 @@ pub enum Instruction<P: Platform> {
     Put(Put<P>),
     /// Fetch from a peer's memory.
     Get(Get<P>),
+    /// Change a word in a peer's memory.
+    Rmw(Rmw<P>),
     /// Tell when everything before it between two endpoints has completed.
     Fence(Fence<P>),
     /// Fence every endpoint of the client.
@@ -199,7 +202,55 @@ pub struct Rget<P: Platform> {
     pub done: Option<DoneFn<P>>,
 }
 
-/// FENCE: `done` is called when every send, put and get that this context started to `destination`
+/// Bytes of the operand of a read-modify-write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RmwWidth {
+    /// 4 bytes; the upper halves of value and test do not matter.
+    Four,
+    /// 8 bytes.
+    Eight,
+}
+
+impl RmwWidth {
+    /// The number.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+}
+
+/// RMW: the little-endian word at `offset` of a memory region is changed by the DMA engine of its node,
+/// with no software there. Read-modify-writes of one word, from wherever they come, happen one after
+/// the other.
+///
+/// With `test`, the word changes only where it equals that. With `result`, the word before is fetched,
+/// whether it changes or not. A region that has been destroyed since is an error of its node, and no
+/// answer comes.
+pub struct Rmw<P: Platform> {
+    /// Whose region.
+    pub destination: Endpoint,
+    /// The region.
+    pub region: RemoteRegion,
+    /// First byte of the word in the region: a multiple of its width.
+    pub offset: u64,
+    /// What is done.
+    pub op: RmwOp,
+    /// Bytes of the word.
+    pub width: RmwWidth,
+    /// Operand.
+    pub value: u64,
+    /// What the word is compared with.
+    pub test: Option<u64>,
+    /// Where the word before goes: as many bytes as the word has.
+    pub result: Option<BufferRange<P::Buffer>>,
+    /// Called when the word has changed and the one before is in `result`.
+    pub done: Option<DoneFn<P>>,
+}
+
+/// FENCE: `done` is called when every send, put, get and read-modify-write that this context started to `destination`
 /// before it has completed there (FN-1). Later ones go on meanwhile. The destination has to advance.
 pub struct Fence<P: Platform> {
     /// The other endpoint.

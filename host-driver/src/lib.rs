@@ -66,9 +66,10 @@ pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
+pub use gyre_layout::RmwOp;
 pub use instruction::{
-    CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rput,
-    SendImmediate, SendMessage,
+    CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rmw,
+    RmwWidth, Rput, SendImmediate, SendMessage,
 };
 pub use messaging::{Messaging, MessagingConfig};
 pub use platform::{

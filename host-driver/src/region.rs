@@ -89,6 +89,9 @@ impl<P: Platform> MemoryRegion<P> {
         let Some(base) = range.address() else {
             return Err(Error::EmptyRegion);
         };
+        if rights.rmw && !base.is_multiple_of(8) {
+            return Err(Error::RegionAlignment { address: base });
+        }
         let Some(slot) = share.take() else {
             return Err(Error::RegionSlots {
                 client: client.to_owned(),

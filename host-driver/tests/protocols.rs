@@ -8,8 +8,8 @@ use std::rc::Rc;
 use double::{Double, Process, config};
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Get, MAX_HEADER,
-    Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rget, Rput, SendImmediate,
-    SendMessage, TaskId, advancev,
+    Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth,
+    Rput, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
 
@@ -652,4 +652,200 @@ fn ak5_nothing_is_left_unacknowledged_when_traffic_stops() {
     assert_eq!((log.borrow().len(), done.borrow().len()), (40, 40));
     advancev(&pair.contexts, 1).expect("no error");
     assert!(pair.contexts.iter().all(Context::is_at_rest));
+}
+
+/// What a read-modify-write makes of a word.
+fn reference(op: RmwOp, width: RmwWidth, word: u64, value: u64, test: Option<u64>) -> u64 {
+    let mask = u64::MAX >> (64 - 8 * width.bytes());
+    if test.is_some_and(|test| test & mask != word) {
+        return word;
+    }
+    let new = match op {
+        RmwOp::Set => value,
+        RmwOp::Add => word.wrapping_add(value),
+        RmwOp::Or => word | value,
+        RmwOp::And => word & value,
+        RmwOp::Xor => word ^ value,
+    };
+    new & mask
+}
+
+#[test]
+fn ep4_every_read_modify_write_does_what_it_says_without_software_at_the_target() {
+    let pair = Pair::new(3, |_| ());
+    let memory = pair.buffer(1, &[0; 64]);
+    let region = pair.clients[1]
+        .create_region(&memory, RegionRights::ALL)
+        .expect("a slot is free")
+        .remote();
+    let context = &pair.contexts[0];
+    let destination = context.endpoint(TaskId(1), 0).expect("exists");
+    let before = 0x0123_4567_89ab_cdef_u64;
+    for op in [RmwOp::Set, RmwOp::Add, RmwOp::Or, RmwOp::And, RmwOp::Xor] {
+        for (width, offset) in [
+            (RmwWidth::Eight, 8),
+            (RmwWidth::Four, 8),
+            (RmwWidth::Four, 12),
+        ] {
+            for test in [None, Some(1), Some(before), Some(before >> 32)] {
+                for fetch in [false, true] {
+                    memory.write(8, &before.to_le_bytes()).expect("inside");
+                    let result = pair.buffer(0, &[0xee; 8]);
+                    let result = result.part(0, width.bytes()).expect("inside");
+                    let done = Results::default();
+                    let value = 0xf0f0_1122_3344_5566;
+                    context
+                        .rmw(Rmw {
+                            destination,
+                            region,
+                            offset,
+                            op,
+                            width,
+                            value,
+                            test,
+                            result: fetch.then(|| result.clone()),
+                            done: into(&done),
+                        })
+                        .expect("valid");
+                    for _ in 0..10 {
+                        pair.machine.settle();
+                        context.advance(1).expect("no error");
+                    }
+                    assert_eq!(*done.borrow(), [Ok(())]);
+                    let bytes = width.bytes();
+                    let at = offset as usize - 8;
+                    let mut word = [0; 8];
+                    word[..bytes].copy_from_slice(&before.to_le_bytes()[at..at + bytes]);
+                    let new = reference(op, width, u64::from_le_bytes(word), value, test);
+                    let mut expected = before.to_le_bytes();
+                    expected[at..at + bytes].copy_from_slice(&new.to_le_bytes()[..bytes]);
+                    assert_eq!(
+                        contents(&memory)[8..16],
+                        expected,
+                        "{op} {width:?} {test:?}"
+                    );
+                    let old = if fetch {
+                        &word[..bytes]
+                    } else {
+                        &[0xee; 8][..bytes]
+                    };
+                    assert_eq!(contents(&result), old);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fn1_read_modify_writes_of_many_are_counted_once_each_and_fenced() {
+    for seed in 1..10 {
+        let pair = Pair::new(seed, |config| config.resources.counters = 3);
+        pair.machine.reorder();
+        let memory = pair.buffer(1, &[0; 64]);
+        let region = pair.clients[1]
+            .create_region(&memory, RegionRights::ALL)
+            .expect("a slot is free")
+            .remote();
+        let fenced = Rc::new(Cell::new(0));
+        for context in &pair.contexts {
+            let destination = context.endpoint(TaskId(1), 0).expect("exists");
+            let done = Rc::new(Cell::new(0));
+            for _ in 0..50 {
+                let count = Rc::clone(&done);
+                context
+                    .rmw(Rmw {
+                        destination,
+                        region,
+                        offset: 24,
+                        op: RmwOp::Add,
+                        width: RmwWidth::Eight,
+                        value: 1,
+                        test: None,
+                        result: None,
+                        done: Some(Box::new(move |_, result| {
+                            result.expect("the region allows it");
+                            count.set(count.get() + 1);
+                        })),
+                    })
+                    .expect("valid");
+            }
+            let all = Rc::clone(&fenced);
+            context
+                .fence(gyre_driver::Fence {
+                    destination,
+                    done: Some(Box::new(move |_, result| {
+                        result.expect("the target advances");
+                        assert_eq!(done.get(), 50);
+                        all.set(all.get() + 1);
+                    })),
+                })
+                .expect("valid");
+        }
+        pair.settle();
+        assert_eq!(fenced.get(), 2);
+        assert_eq!(contents(&memory)[24..32], 100_u64.to_le_bytes());
+    }
+}
+
+#[test]
+fn x5_read_modify_writes_that_the_hardware_would_not_answer_are_refused_when_posted() {
+    let pair = Pair::new(1, |_| ());
+    let memory = pair.buffer(1, &[0; 100]);
+    let create = |range: &BufferRange<double::Memory>, rmw| {
+        pair.clients[1].create_region(
+            range,
+            RegionRights {
+                get: true,
+                put: true,
+                rmw,
+            },
+        )
+    };
+    let odd = memory.remote_address().expect("a buffer").offset % 8;
+    let from = (8 - odd as usize) % 8;
+    let even = memory.part(from, 64).expect("inside");
+    let region = create(&even, true).expect("a slot is free").remote();
+    let without = create(&even, false).expect("a slot is free").remote();
+    let moved = memory.part(from + 4, 32).expect("inside");
+    assert!(matches!(
+        create(&moved, true),
+        Err(Error::RegionAlignment { .. })
+    ));
+    let context = &pair.contexts[0];
+    let destination = context.endpoint(TaskId(1), 0).expect("exists");
+    let rmw = |region, offset, bytes: usize| {
+        context.rmw(Rmw {
+            destination,
+            region,
+            offset,
+            op: RmwOp::Add,
+            width: RmwWidth::Eight,
+            value: 1,
+            test: None,
+            result: Some(pair.buffer(0, &vec![0; bytes])),
+            done: None,
+        })
+    };
+    assert_eq!(
+        rmw(region, 4, 8),
+        Err(Error::RmwAlignment {
+            offset: 4,
+            width: 8
+        })
+    );
+    assert_eq!(
+        rmw(region, 0, 4),
+        Err(Error::RmwResult { bytes: 4, width: 8 })
+    );
+    assert!(matches!(
+        rmw(region, 64, 8),
+        Err(Error::RegionBounds { .. })
+    ));
+    assert_eq!(
+        rmw(without, 0, 8),
+        Err(Error::RegionRights {
+            task: TaskId(1),
+            what: "read-modify-writes"
+        })
+    );
 }

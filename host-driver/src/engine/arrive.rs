@@ -10,7 +10,7 @@ use crate::dispatch::{Arrival, Receive};
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::Error;
-use crate::gets::{Purpose, Waiting};
+use crate::gets::{Purpose, Request, Waiting};
 use crate::instruction::{DoneFn, RemoteAddress};
 use crate::platform::Platform;
 use crate::reception::Packet;
@@ -370,6 +370,7 @@ impl<P: Platform> Engine<P> {
                         slot: rts.slot,
                         offset: rts.offset,
                     },
+                    request: Request::Get,
                     into,
                     purpose: Purpose::Receive {
                         done,

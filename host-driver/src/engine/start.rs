@@ -10,9 +10,11 @@ use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::Error;
-use crate::gets::{Purpose, Started, Waiting};
+use crate::gets::{Purpose, Request, Started, Waiting};
 use crate::injection::{Finish, Outgoing, Payload};
-use crate::instruction::{Get, ImmediateMessage, Instruction, Put, RemoteAddress, SendMessage};
+use crate::instruction::{
+    Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rmw, RmwWidth, SendMessage,
+};
 use crate::platform::Platform;
 use crate::sync::short;
 use crate::task::TaskLocation;
@@ -43,6 +45,7 @@ impl<P: Platform> Engine<P> {
                 Instruction::SendImmediate(message) => self.start_immediate(context, message)?,
                 Instruction::Put(put) => self.start_put(context, put)?,
                 Instruction::Get(get) => self.start_get(get),
+                Instruction::Rmw(rmw) => self.start_rmw(rmw),
                 Instruction::Fence(fence) => {
                     self.start_fence(context, fence.destination, fence.done)?;
                 }
@@ -237,8 +240,27 @@ impl<P: Platform> Engine<P> {
         self.gets.push(Waiting {
             peer: get.source,
             remote: get.remote,
+            request: Request::Get,
             into: get.into,
             purpose: Purpose::User(get.done),
+        });
+    }
+
+    fn start_rmw(&mut self, rmw: Rmw<P>) {
+        self.gets.push(Waiting {
+            peer: rmw.destination,
+            remote: RemoteAddress {
+                slot: rmw.region.slot,
+                offset: rmw.offset,
+            },
+            request: Request::Rmw {
+                op: rmw.op,
+                width: rmw.width,
+                value: rmw.value,
+                test: rmw.test,
+            },
+            into: rmw.result.unwrap_or_else(BufferRange::empty),
+            purpose: Purpose::User(rmw.done),
         });
     }
 
@@ -248,15 +270,42 @@ impl<P: Platform> Engine<P> {
         self.gets.push(Waiting {
             peer,
             remote: RemoteAddress { slot: 0, offset: 0 },
+            request: Request::Get,
             into: BufferRange::empty(),
             purpose,
         });
     }
 
-    /// Asks the peer's DMA engine for a put of the data, which lowers the get's counter.
+    /// Asks the peer's DMA engine for what a get wants; the answer lowers the get's counter.
     fn send_get(&mut self, context: &Context<P>, get: Started<P>) -> Result<(), Error> {
         let plan = &context.shared().plan;
         let to = self.location(context, get.peer)?;
+        if let Request::Rmw {
+            op,
+            width,
+            value,
+            test,
+        } = get.request
+        {
+            let rmw = gyre_layout::Rmw {
+                op,
+                wide: width == RmwWidth::Eight,
+                value,
+                test,
+                fetch: get.into.location(),
+            };
+            let message_id = self.message_id(context, None);
+            let descriptor = Descriptor::rmw(to.node, get.remote.slot, get.remote.offset, rmw)
+                .with_counter(get.counter)
+                .with_message_id(message_id);
+            let lane = self.lane(to.node);
+            self.lanes[lane].enqueue(Outgoing {
+                descriptor,
+                payload: Payload::Inside,
+                finish: Finish::Get { number: get.number },
+            });
+            return Ok(());
+        }
         let source = Source {
             slot: get.remote.slot,
             offset: get.remote.offset,
@@ -325,6 +374,7 @@ impl<P: Platform> Engine<P> {
         let length = match &payload {
             Payload::Data(data) => data.len(),
             Payload::Staged(bytes) => bytes.len(),
+            Payload::Inside => 0,
         };
         let source = Source {
             slot: 0,

@@ -23,7 +23,7 @@ use gyre_layout::registers::{
 };
 use gyre_layout::{
     Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Field, Header, ID_MAGIC, ID_VERSION, Kind,
-    MAX_PAYLOAD_BYTES, PutTarget, event, packet_bytes,
+    MAX_PAYLOAD_BYTES, PutTarget, RmwOp, VClass, event, packet_bytes,
 };
 
 /// The slot that covers all memory of a node, and its base.
@@ -49,8 +49,6 @@ pub enum Fault {
     NoWake,
     /// Puts of no bytes overtake what travels before them.
     OvertakingSync,
-    /// Puts of no bytes lower no counter.
-    IdleSync,
 }
 
 /// A first packet put into a reception FIFO.
@@ -100,6 +98,8 @@ struct Travelling {
     header: Header,
     /// Where a put goes, instead of its coded form in the header.
     put: PutTarget,
+    /// What a read-modify-write asks for.
+    request: Option<Descriptor>,
     payload: Vec<u8>,
     message: u32,
 }
@@ -371,7 +371,7 @@ impl NodeState {
         {
             return Err(ErrorReason::DescLength);
         }
-        if length == 0 {
+        if length == 0 || descriptor.kind == Kind::RmwReq {
             return Ok(0);
         }
         let source = descriptor.source;
@@ -627,6 +627,7 @@ impl State {
                 to,
                 header,
                 put,
+                request: (descriptor.kind == Kind::RmwReq).then_some(descriptor),
                 payload: payload.clone(),
                 message: descriptor.msg_id,
             };
@@ -659,7 +660,8 @@ impl State {
     fn deliver(&mut self, packet: Travelling) {
         match packet.header.kind {
             Kind::MemFifo => self.deliver_to_fifo(packet),
-            Kind::Put => self.deliver_put(packet),
+            Kind::Put | Kind::RmwResp => self.deliver_put(packet),
+            Kind::RmwReq => self.deliver_rmw(packet),
             Kind::RemoteGet => self.deliver_remote_get(packet),
             kind => panic!("{kind} is not served"),
         }
@@ -722,16 +724,77 @@ impl State {
             self.raise(to, event::ERROR);
             return;
         };
-        if payload.is_empty() && self.fault == Some(Fault::IdleSync) {
-            return;
-        }
         self.decrements.push(Decrement {
             node: to,
             address: address as u64,
-            by: payload.len().max(1) as u64,
+            // The answer of a read-modify-write counts its operand, fetched or not.
+            by: match packet.request {
+                Some(request) => u64::from(request.source.length),
+                None => payload.len().max(1) as u64,
+            },
         });
         if !self.reordering {
             self.lower();
+        }
+    }
+
+    /// Carries a read-modify-write out and answers it.
+    fn deliver_rmw(&mut self, packet: Travelling) {
+        let request = packet.request.expect("a request");
+        let width = request.source.length as usize;
+        let node = &mut self.nodes[packet.to];
+        let rights = [slot_ctrl::ATOMIC];
+        let Ok(at) = node.place(request.target, request.dst_offset, width, &rights) else {
+            self.refused.push(ErrorReason::PktSlot);
+            self.raise(packet.to, event::ERROR);
+            return;
+        };
+        assert!(at.is_multiple_of(width), "not aligned");
+        let mut word = [0; 8];
+        word[..width].copy_from_slice(&node.memory[at..at + width]);
+        let old = u64::from_le_bytes(word);
+        let mask = if width == 8 { u64::MAX } else { 0xffff_ffff };
+        let value = (u64::from(request.sw1) << 32 | u64::from(request.sw0)) & mask;
+        let new = match request.rmw_op {
+            RmwOp::Set => value,
+            RmwOp::Add => old.wrapping_add(value) & mask,
+            RmwOp::Or => old | value,
+            RmwOp::And => old & value,
+            RmwOp::Xor => old ^ value,
+        };
+        if !request.rmw_compare || old == request.rmw_test & mask {
+            node.memory[at..at + width].copy_from_slice(&new.to_le_bytes()[..width]);
+        }
+        let to = self.by_coord[&packet.header.src];
+        let payload = if request.rmw_fetch {
+            word[..width].to_vec()
+        } else {
+            Vec::new()
+        };
+        let answer = Travelling {
+            to,
+            header: Header {
+                dst: packet.header.src,
+                src: packet.header.dst,
+                vclass: VClass::Response,
+                kind: Kind::RmwResp,
+                len: payload.len() as u16,
+                ..packet.header
+            },
+            put: PutTarget {
+                slot: request.source.slot,
+                offset: request.source.offset,
+                counter: request.counter,
+            },
+            request: Some(request),
+            payload,
+            message: packet.message,
+        };
+        if self.reordering {
+            let key = (packet.to, to, u8::from(VClass::Response));
+            self.channels.entry(key).or_default().push_back(answer);
+        } else {
+            self.deliver(answer);
         }
     }
 
