@@ -1,5 +1,5 @@
-//! The driver's protocols on the Verilated machine: every task sends to, writes to and reads from every
-//! other, on its own node too, and fences what it has done (EP-4, CT-4, FN-1, FN-6, FN-7, HW-1).
+//! The driver's protocols on the Verilated machine: every task sends to, writes to, reads from and adds to
+//! every other, on its own node too, and fences what it has done (EP-4, CT-4, FN-1, FN-6, FN-7, HW-1).
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use gyre::bring_up::bring_up;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion,
-    Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rput, SendImmediate,
-    SendMessage, TaskId, TaskMap,
+    Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput,
+    SendImmediate, SendMessage, TaskId, TaskMap,
 };
 use gyre_layout::Coord;
 use gyre_sim::{Machine, MachineConfig, Until};
@@ -25,6 +25,8 @@ const DATA: u8 = 2;
 const DONE: u8 = 3;
 /// Bytes of a region that belong to one peer: what it writes, then what it reads.
 const SHARE: usize = 8192;
+/// Offset of a word of every region that all tasks add to; what task 0 writes ends before it.
+const COMMON: u64 = 4000;
 /// Lengths of the messages of a pair; those above 4096 go by rendezvous.
 const LENGTHS: [usize; 5] = [600, 5000, 17, 20_000, 0];
 
@@ -44,6 +46,7 @@ struct Task {
     /// Messages received, by origin and number.
     received: RefCell<BTreeSet<(u32, usize)>>,
     written: Cell<u32>,
+    added: Cell<u32>,
     fences: Cell<u32>,
     over: Cell<u32>,
 }
@@ -67,6 +70,7 @@ impl Task {
             regions: RefCell::default(),
             received: RefCell::default(),
             written: Cell::new(0),
+            added: Cell::new(0),
             fences: Cell::new(0),
             over: Cell::new(0),
         });
@@ -159,7 +163,11 @@ impl Task {
         })))?;
         self.until(|| all_fenced.get())?;
         self.tell(DONE, &[])?;
-        self.until(|| self.over.get() == self.tasks && self.context.is_at_rest())
+        self.until(|| self.over.get() == self.tasks && self.context.is_at_rest())?;
+        let mut word = [0; 8];
+        self.region.range().read(COMMON as usize, &mut word)?;
+        assert_eq!(u64::from_le_bytes(word), u64::from(self.tasks));
+        Ok(())
     }
 
     /// Sends, writes and reads, and fences that.
@@ -199,7 +207,27 @@ impl Task {
             into: read.clone(),
             done: None,
         })?;
-        let (this, written) = (Rc::clone(self), self.written.get());
+        // Every task adds one to the same word of every other, and fetches what it was.
+        let result = self.buffer(&[0; 8])?;
+        let (this, before) = (Rc::clone(self), result.clone());
+        self.context.rmw(Rmw {
+            destination,
+            region,
+            offset: COMMON,
+            op: RmwOp::Add,
+            width: RmwWidth::Eight,
+            value: 1,
+            test: None,
+            result: Some(result),
+            done: Some(Box::new(move |_, result| {
+                result.expect("the region allows it");
+                let mut word = [0; 8];
+                before.read(0, &mut word).expect("inside");
+                assert!(u64::from_le_bytes(word) < u64::from(this.tasks));
+                this.added.set(this.added.get() + 1);
+            })),
+        })?;
+        let (this, written, added) = (Rc::clone(self), self.written.get(), self.added.get());
         self.context.fence(Fence {
             destination,
             done: Some(Box::new(move |context, result| {
@@ -209,6 +237,7 @@ impl Task {
                     assert!(target.received.borrow().contains(&(me, what)));
                 }
                 assert!(this.written.get() > written);
+                assert!(this.added.get() > added);
                 let mut got = vec![0; 4000];
                 read.read(0, &mut got).expect("inside");
                 assert_eq!(got, bytes_of(peer, me, 90, SHARE / 2)[3..4003]);
