@@ -329,6 +329,61 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_sampled_half_way() {
+        let mut axi = AxiMemory::new(&MemoryConfig::default(), 0, 1);
+        let address = Address::decode(0, 0x1000, fields(0, 6, 0)).expect("legal");
+        let (sampled, burst) = axi.read(100, address);
+        assert_eq!((sampled, burst.due), (120, 140));
+    }
+
+    #[test]
+    fn jitter_reaches_its_bound_and_differs_between_nodes() {
+        let config = MemoryConfig {
+            jitter: 3,
+            ..MemoryConfig::default()
+        };
+        let address = Address::decode(0, 0x1000, fields(0, 6, 0)).expect("legal");
+        // A reset before each burst: none has to wait for another.
+        let dues = |node| -> Vec<u64> {
+            let mut axi = AxiMemory::new(&config, node, 1);
+            let mut due = || {
+                axi.reset();
+                axi.read(0, address).1.due
+            };
+            (0..200).map(|_| due()).collect()
+        };
+        let mut seen = dues(0);
+        assert_ne!(seen, dues(1));
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, [40, 41, 42, 43]);
+    }
+
+    #[test]
+    fn reads_writes_and_masters_do_not_wait_for_each_other() {
+        let config = MemoryConfig {
+            jitter: 1000,
+            ..MemoryConfig::default()
+        };
+        let mut axi = AxiMemory::new(&config, 0, 2);
+        let from = |master| Address::decode(master, 0x1000, fields(0, 6, 0)).expect("legal");
+        // Each burst is accepted after the one before it, and some are answered earlier.
+        let mut overtakes = [false; 3];
+        for _ in 0..50 {
+            axi.reset();
+            axi.write_address(0, from(0)).expect("no data yet");
+            let write = axi.write_data(0, 0, beat(true)).expect("legal");
+            let write = write.expect("complete").due;
+            let read = axi.read(0, from(0)).1.due;
+            let other = axi.read(0, from(1)).1.due;
+            overtakes[0] |= read < write;
+            overtakes[1] |= other < write;
+            overtakes[2] |= other < read;
+        }
+        assert_eq!(overtakes, [true; 3]);
+    }
+
+    #[test]
     fn write_is_complete_with_address_and_data_in_any_order() {
         let mut axi = AxiMemory::new(&MemoryConfig::default(), 0, 1);
         let address = Address::decode(0, 0x40, fields(1, 6, 2)).expect("legal");

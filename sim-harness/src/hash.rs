@@ -89,6 +89,47 @@ mod tests {
     }
 
     #[test]
+    fn every_part_of_a_memory_write_counts() {
+        let hash = |cycle, addr, data: [u64; 8], strobe| {
+            let mut digest = Digest::default();
+            digest.memory_write(cycle, addr, &data, strobe);
+            digest.value()
+        };
+        let base = hash(5, 0x40, [0; 8], 1);
+        assert_eq!(base, hash(5, 0x40, [0; 8], 1));
+        // Writing a zero byte is not the same as leaving it alone.
+        for other in [
+            hash(6, 0x40, [0; 8], 1),
+            hash(5, 0x80, [0; 8], 1),
+            hash(5, 0x40, [0; 8], 3),
+        ] {
+            assert_ne!(base, other);
+        }
+        for word in 0..8 {
+            let mut data = [0; 8];
+            data[word] = 1;
+            assert_ne!(
+                hash(5, 0x40, [0; 8], !0),
+                hash(5, 0x40, data, !0),
+                "word {word}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_lies_far_back_counts() {
+        let hash = |first| {
+            let mut digest = Digest::default();
+            digest.link_flit(first, 0, 0, &[]);
+            for cycle in 10..10 + FLUSH as u64 {
+                digest.link_flit(cycle, 0, 0, &[]);
+            }
+            digest.value()
+        };
+        assert_ne!(hash(1), hash(2));
+    }
+
+    #[test]
     fn bytes_that_are_not_written_do_not_count() {
         let hash = |word, strobe| {
             let mut digest = Digest::default();

@@ -116,6 +116,31 @@ mod tests {
     }
 
     #[test]
+    fn a_wire_that_is_never_empty_gives_each_word_once() {
+        let topology = Topology::new(&[3], &[]);
+        let mut links = Links::new(&topology, 2, 5);
+        links.send(0, 0, word(0));
+        for cycle in 0..5000 {
+            links.send(0, 0, word(cycle + 1));
+            let mut input = Vec::new();
+            links.receive(1, cycle + 6, &mut input);
+            assert_eq!(input[..3], [0, 1, cycle + 5]);
+            assert_eq!(links.next_arrival(1), Some(cycle + 6));
+        }
+    }
+
+    #[test]
+    fn the_next_arrival_is_that_of_the_earliest_port() {
+        let topology = Topology::new(&[3], &[]);
+        for (up, down) in [(10, 20), (20, 10)] {
+            let mut links = Links::new(&topology, 2, 5);
+            links.send(0, 0, word(up));
+            links.send(2, 1, word(down));
+            assert_eq!(links.next_arrival(1), Some(15));
+        }
+    }
+
+    #[test]
     fn words_to_nowhere_are_dropped() {
         let topology = Topology::new(&[2], &[true]);
         let mut links = Links::new(&topology, 6, 1);
