@@ -62,4 +62,4 @@ clean:
 	rm -rf out
 
 help:
-	@sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile
+	@awk '/^#/ { text = substr($$0, 3) } /^[a-z-]+:/ { sub(":.*", ""); printf "%-16s %s\n", $$0, text; text = "" }' Makefile
