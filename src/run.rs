@@ -103,13 +103,17 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         "verified": verified,
         "peak_held_bytes": report.ranks.iter().map(|r| r.peak_held_bytes).max(),
         "first_message": report.first_message.map(span_json),
-        "links": link_table(&spec, &report.link_flits, report.makespan_cycles),
+        "links": link_table(&spec.config, &report.link_flits, report.makespan_cycles),
         "per_rank": per_rank(&goal, &report),
     });
     let Value::Object(metrics) = metrics else {
         unreachable!("the metrics are written as an object above")
     };
-    let mut pictures = vec![heat_map(&spec, &report.link_flits, report.makespan_cycles)];
+    let mut pictures = vec![heat_map(
+        &spec.config,
+        &report.link_flits,
+        report.makespan_cycles,
+    )];
     pictures.extend(trace);
     if !verified {
         pictures.push(format!(
