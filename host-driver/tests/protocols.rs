@@ -562,6 +562,48 @@ fn x5_a_get_that_the_peers_hardware_refuses_ends_with_an_error_and_the_next_goes
 }
 
 #[test]
+fn x5_refused_gets_give_their_counters_back() {
+    const COUNTERS: u16 = 2;
+    let pair = Pair::new(1, |config| config.resources.counters = COUNTERS);
+    let memory = pair.buffer(1, &pattern(3000, 4));
+    let gone = pair.clients[1]
+        .create_region(&memory, RegionRights::ALL)
+        .expect("a slot is free");
+    let region = gone.remote();
+    gone.destroy().expect("nothing is under way");
+    let context = &pair.contexts[0];
+    let source = context.endpoint(TaskId(1), 0).expect("exists");
+    for _ in 0..2 * COUNTERS {
+        let done = Results::default();
+        let refused = Rget {
+            source,
+            region,
+            offset: 0,
+            into: pair.buffer(0, &[0; 100]),
+            done: into(&done),
+        };
+        context.rget(refused).expect("valid");
+        assert_eq!(pair.errors().len(), 1);
+        assert!(matches!(
+            done.borrow()[..],
+            [Err(Error::RemoteRefused { .. })]
+        ));
+    }
+    let done = Results::default();
+    let copy = pair.buffer(0, &[0; 100]);
+    let good = Get {
+        source,
+        remote: memory.remote_address().expect("a buffer"),
+        into: copy.clone(),
+        done: into(&done),
+    };
+    context.get(good).expect("valid");
+    pair.settle();
+    assert_eq!(*done.borrow(), [Ok(())]);
+    assert_eq!(contents(&copy), pattern(3000, 4)[..100]);
+}
+
+#[test]
 fn x5_a_send_that_the_own_hardware_refuses_fails_both_callbacks_once() {
     for length in [100, 1000, 5000] {
         let pair = Pair::new(1, |_| ());
