@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gyre_firmware::{InjectionConfig, Node, Register};
-use gyre_layout::registers::injection_fifo::status;
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason, MAX_PAYLOAD_BYTES};
 
 use crate::buffer::BufferRange;
@@ -395,16 +394,10 @@ impl<P: Platform> Ring<P> {
     }
 
     fn check_halt(&mut self, platform: &P) -> Result<(), Error> {
-        let register = Register::injection_status(self.id);
-        let value = registers::read(platform, register)?;
-        // The field has 8 bits.
-        let code = status::REASON.get(value) as u8;
-        // Halted without a reason yet: the error event follows.
-        let halted = status::HALTED.is_set(value) && code != u8::from(ErrorReason::None);
-        if !halted || self.resuming().is_some() {
+        let halt = registers::injection_halt(platform, self.id)?;
+        let Some(reason) = halt.filter(|_| self.resuming().is_none()) else {
             return Ok(());
-        }
-        let reason = ErrorReason::try_from(code).map_err(|_| code);
+        };
         // The engine halts when nothing older is in flight: HEAD points at the descriptor.
         self.retire(platform)?;
         match self.in_flight.front_mut() {
@@ -416,7 +409,7 @@ impl<P: Platform> Ring<P> {
                 });
             }
         }
-        registers::write(platform, register, status::HALTED.put(1))
+        registers::skip_refused(platform, self.id)
     }
 
     /// Whose refused descriptor has not been skipped yet.

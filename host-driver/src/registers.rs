@@ -1,6 +1,8 @@
 //! Register accesses with their software cost, and the firmware's view of the same bus.
 
 use gyre_firmware::{Node, Register, RegisterAccess};
+use gyre_layout::ErrorReason;
+use gyre_layout::registers::injection_fifo::status;
 use gyre_layout::registers::{wake, wake_group};
 
 use crate::cost::Op;
@@ -21,6 +23,30 @@ pub(crate) fn write<P: Platform>(
 ) -> Result<(), Error> {
     platform.charge(Op::Register, 1);
     Ok(platform.write_reg(register.address, value)?)
+}
+
+/// Whether injection FIFO `fifo` has halted at a descriptor that the DMA engine refuses, and why: the code,
+/// if it is none that is known. `None` also while the reason is not there yet: the error event follows.
+pub(crate) fn injection_halt<P: Platform>(
+    platform: &P,
+    fifo: u16,
+) -> Result<Option<Result<ErrorReason, u8>>, Error> {
+    let value = read(platform, Register::injection_status(fifo))?;
+    // The field has 8 bits.
+    let code = status::REASON.get(value) as u8;
+    if !status::HALTED.is_set(value) || code == u8::from(ErrorReason::None) {
+        return Ok(None);
+    }
+    Ok(Some(ErrorReason::try_from(code).map_err(|_| code)))
+}
+
+/// Lets injection FIFO `fifo` skip the descriptor at which it has halted.
+pub(crate) fn skip_refused<P: Platform>(platform: &P, fifo: u16) -> Result<(), Error> {
+    write(
+        platform,
+        Register::injection_status(fifo),
+        status::HALTED.put(1),
+    )
 }
 
 /// Event mask of wake-up group `group`.

@@ -2,7 +2,6 @@
 //! alone empties it (CT-4).
 
 use gyre_firmware::{InjectionConfig, Node, Register};
-use gyre_layout::registers::injection_fifo::status;
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason};
 
 use crate::cost::Op;
@@ -74,20 +73,14 @@ impl<P: Platform> RemoteGetFifo<P> {
         let Some(ring) = &self.ring else {
             return Err(Error::Destroyed);
         };
-        let register = Register::injection_status(self.id);
-        let value = registers::read(platform, register)?;
-        // The field has 8 bits.
-        let code = status::REASON.get(value) as u8;
-        // Halted without a reason yet: the error event follows.
-        if !status::HALTED.is_set(value) || code == u8::from(ErrorReason::None) {
+        let Some(reason) = registers::injection_halt(platform, self.id)? else {
             return Ok(None);
-        }
-        let reason = ErrorReason::try_from(code).map_err(|_| code);
+        };
         let head = registers::read(platform, Register::injection_head(self.id))?;
         let mut bytes = [0; DESCRIPTOR_BYTES];
         let place = head as usize & (ring.len() - 1) & !(DESCRIPTOR_BYTES - 1);
         ring.read(place, &mut bytes)?;
-        registers::write(platform, register, status::HALTED.put(1))?;
+        registers::skip_refused(platform, self.id)?;
         Ok(Some(Refused {
             descriptor: Descriptor::decode(&bytes).ok(),
             reason,
