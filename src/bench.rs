@@ -8,10 +8,14 @@ mod router_traffic;
 mod sim_speed;
 mod traffic;
 
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::{MachineOptions, Settings, UsageError};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, SimFigures};
 
 /// A bench by name.
 struct Bench {
@@ -20,7 +24,22 @@ struct Bench {
     /// Shape when none is given.
     shape: &'static [u16],
     /// Takes its settings and finishes them, then measures.
-    run: fn(&MachineSpec, &mut Settings) -> Result<Outcome, CommandError>,
+    run: fn(&MachineSpec, &mut Settings) -> Result<Measured, CommandError>,
+}
+
+/// What a bench has measured.
+struct Measured {
+    /// Parameters beside those of the machine.
+    params: Map<String, Value>,
+    metrics: Map<String, Value>,
+    sim: SimFigures,
+    hash: u64,
+}
+
+/// Extent and speed of simulating `cycles` of the machine since `started`.
+fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
+    let wall_s = started.elapsed().as_secs_f64();
+    SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads)
 }
 
 const BENCHES: [Bench; 4] = [
@@ -80,11 +99,17 @@ pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError
     }
     let mut settings = Settings::parse(&options.set)?;
     let spec = MachineSpec::new(options, &mut settings, Some(bench.shape.to_vec()))?;
-    let mut outcome = (bench.run)(&spec, &mut settings)?;
+    let mut measured = (bench.run)(&spec, &mut settings)?;
     let mut params = spec.params();
-    params.append(&mut outcome.params);
-    outcome.params = params;
-    outcome.bench = bench.name.into();
-    outcome.shape = spec.shape();
-    Ok(outcome)
+    params.append(&mut measured.params);
+    Ok(Outcome {
+        bench: bench.name.into(),
+        shape: spec.shape(),
+        params,
+        metrics: measured.metrics,
+        sim: measured.sim,
+        hash: format!("{:016x}", measured.hash),
+        pictures: Vec::new(),
+        passed: true,
+    })
 }

@@ -5,10 +5,10 @@ use std::time::Instant;
 use gyre_sim::{Delivery, MachineConfig, RawPacket, RouterMachine, SimError, Traffic};
 use serde_json::{Map, json};
 
+use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::{Settings, UsageError};
-use crate::outcome::{Outcome, SimFigures};
 
 /// Cycles between the packets: nobody meets anybody.
 const GAP: u64 = 2000;
@@ -60,7 +60,7 @@ fn measure(config: &MachineConfig, hops: u16) -> Result<(Vec<u64>, u64, u64), Si
     ))
 }
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
     settings.finish()?;
     let ring = !spec.config.mesh.first().copied().unwrap_or(false);
     let size = spec.config.dims[0];
@@ -102,19 +102,10 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome
     metrics.insert("router_cycles_per_hop".into(), json!(per_hop));
     metrics.insert("first_hop_latency_cycles".into(), json!(first));
     metrics.insert("hops".into(), json!(rows));
-    Ok(Outcome {
-        bench: String::new(),
-        shape: String::new(),
+    Ok(Measured {
         params: Map::new(),
         metrics,
-        sim: SimFigures::new(
-            cycles,
-            spec.nodes(),
-            started.elapsed().as_secs_f64(),
-            spec.threads,
-        ),
-        hash: format!("{hash:016x}"),
-        pictures: Vec::new(),
-        passed: true,
+        sim: figures(spec, cycles, started),
+        hash,
     })
 }

@@ -10,11 +10,11 @@ use gyre_sim::{Cpu, Machine, Until};
 use serde_json::{Map, json};
 
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
+use super::{Measured, figures};
 use crate::bring_up::bring_up;
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::{Settings, UsageError};
-use crate::outcome::{Outcome, SimFigures};
 use crate::platform::process_base;
 
 /// Message sizes in bytes.
@@ -35,7 +35,7 @@ type Failure = Box<dyn Error>;
 /// (cycle, bytes received) at the looks of one receiver.
 type Samples = Rc<RefCell<Vec<(u64, u64)>>>;
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
     settings.finish()?;
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
@@ -68,20 +68,11 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome
     metrics.insert("payload_share".into(), json!(least));
     metrics.insert("format_limit".into(), json!(512.0 / 544.0));
     metrics.insert("transfers".into(), json!(rows));
-    Ok(Outcome {
-        bench: String::new(),
-        shape: String::new(),
+    Ok(Measured {
         params: Map::new(),
         metrics,
-        sim: SimFigures::new(
-            cycles,
-            spec.nodes(),
-            started.elapsed().as_secs_f64(),
-            spec.threads,
-        ),
-        hash: format!("{hash:016x}"),
-        pictures: Vec::new(),
-        passed: true,
+        sim: figures(spec, cycles, started),
+        hash,
     })
 }
 

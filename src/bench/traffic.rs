@@ -8,10 +8,10 @@ use serde_json::{Map, json};
 use super::pattern::{EXPECTED, Pattern};
 use super::raw_dma;
 use super::router_traffic::{Offer, RouterTraffic};
+use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::{Settings, UsageError};
-use crate::outcome::{Outcome, SimFigures};
 
 /// Cycles for links to come up before traffic starts.
 const START: u64 = 256;
@@ -62,7 +62,7 @@ pub(super) fn params(offer: &Offer, via: &str) -> Map<String, serde_json::Value>
     params
 }
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
     let offer = offer(spec, settings, 0.3)?;
     let via: String = settings.take("via", "router".to_string(), "router or dma")?;
     settings.finish()?;
@@ -87,14 +87,10 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Outcome
             .into());
         }
     };
-    Ok(Outcome {
-        bench: String::new(),
-        shape: String::new(),
+    Ok(Measured {
         params: params(&offer, &via),
         metrics: tally.metrics(&offer, nodes),
-        sim: SimFigures::new(cycles, nodes, started.elapsed().as_secs_f64(), spec.threads),
-        hash: format!("{hash:016x}"),
-        pictures: Vec::new(),
-        passed: true,
+        sim: figures(spec, cycles, started),
+        hash,
     })
 }
