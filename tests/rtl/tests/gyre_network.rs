@@ -40,18 +40,25 @@ fn machine(config: Config) -> Fabric {
     fabric
 }
 
-/// Sends `count` packets between random pairs in both classes, every second of an edge length.
-fn random_packets(fabric: &mut Fabric, count: usize) {
+/// Sends a packet between a random pair in a random class, every second of an edge length; with `deposits`
+/// every second leaves copies on its way. Returns its id.
+fn random_packet(fabric: &mut Fabric, deposits: bool) -> u32 {
     let nodes = fabric.len();
+    let src = fabric.rng().usize(0..nodes);
+    let dst = (src + fabric.rng().usize(1..nodes)) % nodes;
+    let class = fabric.rng().usize(0..2);
+    let deposit = deposits && fabric.rng().bool();
+    let len = match fabric.rng().usize(0..12) {
+        edge @ 0..6 => EDGE_LENGTHS[edge],
+        _ => fabric.rng().u16(0..=512),
+    };
+    fabric.send_with(src, dst, class, len, deposit)
+}
+
+/// Sends `count` random packets without copies.
+fn random_packets(fabric: &mut Fabric, count: usize) {
     for _ in 0..count {
-        let src = fabric.rng().usize(0..nodes);
-        let dst = (src + fabric.rng().usize(1..nodes)) % nodes;
-        let class = fabric.rng().usize(0..2);
-        let len = match fabric.rng().usize(0..12) {
-            edge @ 0..6 => EDGE_LENGTHS[edge],
-            _ => fabric.rng().u16(0..=512),
-        };
-        fabric.send(src, dst, class, len);
+        random_packet(fabric, false);
     }
 }
 
@@ -165,18 +172,9 @@ fn deposit_machine(
         unit: "network2_deposit",
         ..config(dims, latency, seed)
     });
-    let nodes = fabric.len();
     let mut expected = 0;
     for _ in 0..packets {
-        let src = fabric.rng().usize(0..nodes);
-        let dst = (src + fabric.rng().usize(1..nodes)) % nodes;
-        let class = fabric.rng().usize(0..2);
-        let deposit = fabric.rng().bool();
-        let len = match fabric.rng().usize(0..12) {
-            edge @ 0..6 => EDGE_LENGTHS[edge],
-            _ => fabric.rng().u16(0..=512),
-        };
-        let id = fabric.send_with(src, dst, class, len, deposit);
+        let id = random_packet(&mut fabric, true);
         expected += fabric.scoreboard.recipients(id);
     }
     (fabric, expected)
@@ -233,20 +231,26 @@ proptest! {
     }
 }
 
+/// Every node sends long packets of both classes `steps` nodes on, to receivers that are slow to take them.
+fn tornado_drains(config: Config, steps: usize) {
+    let shape = config.shape.clone();
+    let mut fabric = machine(config);
+    fabric.willing.eject = [0.3, 0.3];
+    let nodes = fabric.len();
+    for round in 0..24 {
+        for src in 0..nodes {
+            fabric.send(src, (src + steps) % nodes, round % 2, 512);
+        }
+    }
+    fabric
+        .drain(200_000)
+        .unwrap_or_else(|trouble| panic!("{shape:?}: {trouble}"));
+}
+
 #[test]
 fn x3_smallest_buffers_do_not_deadlock() {
     for (dims, steps) in [(&[(5u8, RING)] as &[_], 2), (&[(4, RING), (3, RING)], 6)] {
-        let mut fabric = machine(smallest_buffers(dims, 12));
-        fabric.willing.eject = [0.3, 0.3];
-        let nodes = fabric.len();
-        for round in 0..24 {
-            for src in 0..nodes {
-                fabric.send(src, (src + steps) % nodes, round % 2, 512);
-            }
-        }
-        fabric
-            .drain(200_000)
-            .unwrap_or_else(|trouble| panic!("{dims:?}: {trouble}"));
+        tornado_drains(smallest_buffers(dims, 12), steps);
     }
 }
 
@@ -311,17 +315,7 @@ fn x3_saturated_rings_do_not_deadlock() {
         (&[(3, RING), (3, RING)], 4),
         (&[(4, RING), (2, RING), (2, RING)], 2),
     ] {
-        let mut fabric = machine(config(dims, 3, 11));
-        fabric.willing.eject = [0.3, 0.3];
-        let nodes = fabric.len();
-        for round in 0..24 {
-            for src in 0..nodes {
-                fabric.send(src, (src + steps) % nodes, round % 2, 512);
-            }
-        }
-        fabric
-            .drain(200_000)
-            .unwrap_or_else(|trouble| panic!("{dims:?}: {trouble}"));
+        tornado_drains(config(dims, 3, 11), steps);
     }
 }
 
