@@ -7,23 +7,18 @@
 
 mod rank;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gyre_driver::{
-    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, TaskId, TaskMap,
-};
+use gyre_driver::{ClientConfig, CostTable, Resources};
 use gyre_goal::Program;
 use gyre_goal::exec::RankState;
-use gyre_layout::Coord;
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
 use indicatif::ProgressBar;
 use thiserror::Error;
 
-use crate::bring_up::{OWNER, bring_up};
+use crate::job::{Job, JobError};
 use crate::placement::Placement;
-use crate::platform::SimPlatform;
 pub use rank::MAX_MESSAGE_BYTES;
 use rank::{Rank, RankCounts};
 
@@ -57,6 +52,15 @@ pub enum GoalError {
     /// The ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] gyre_driver::Error),
+}
+
+impl From<JobError> for GoalError {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Machine(source) => source.into(),
+            JobError::Placement(error) => Self::Placement(error),
+        }
+    }
 }
 
 impl From<SimError> for GoalError {
@@ -99,7 +103,7 @@ pub struct GoalReport {
 
 /// A machine with a program loaded and its contexts open, ready to run.
 pub struct Loaded {
-    machine: Machine,
+    job: Job,
     ranks: Vec<Rc<Rank>>,
     start_ps: u64,
     start_flits: Vec<Vec<u64>>,
@@ -117,66 +121,36 @@ impl GoalRun {
         bar: &ProgressBar,
         trace: Option<TraceConfig>,
     ) -> Result<Loaded, GoalError> {
-        let mut machine = Machine::new(self.machine.clone())?;
-        if let Some(trace) = trace {
-            machine.trace(trace)?;
-        }
-        let topology = machine.topology().clone();
-        let narrow = |node: usize| Coord(topology.coord(node).map(|v| v as u8)); // at most 64
-        let tasks = Arc::new(TaskMap::new(
-            self.placement.node.iter().map(|&n| narrow(n)),
-        )?);
-        // At most 256 ranks a node, which placement checks.
-        bring_up(&mut machine, self.placement.per_node.min(255) as u8)?;
-
-        let costs = Rc::new(self.costs.clone());
-        let opened = Rc::new(RefCell::new(Vec::new()));
-        for program in program.into_ranks() {
-            let number = program.rank();
-            let node = self.placement.node[number as usize];
-            let process = self.placement.process[number as usize];
+        let mut job = Job::new(&self.machine, &self.costs, &self.placement, trace)?;
+        let programs: Vec<_> = program.into_ranks().into_iter().map(Arc::new).collect();
+        let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
+        let bar = bar.clone();
+        let (ranks, _) = job.each("set-up", Until::Done, move |process| {
+            let client = process.client("goal");
             let config = ClientConfig {
-                name: "goal".into(),
-                id: 0,
-                tasks: Arc::clone(&tasks),
-                task: TaskId(number),
-                contexts: 1,
                 resources: Resources {
-                    injection_ring: self.injection_fifo,
-                    reception_ring: self.reception_fifo,
-                    owner: OWNER,
+                    injection_ring,
+                    reception_ring,
                     // Ranks have no memory regions.
                     slots_per_process: 0,
-                    ..Resources::default()
+                    ..client.resources
                 },
-                eager_limit: DEFAULT_EAGER_LIMIT,
-                ack: AckConfig::default(),
+                ..client
             };
-            let costs = Rc::clone(&costs);
-            let opened = Rc::clone(&opened);
-            let bar = bar.clone();
-            machine.spawn(node, &format!("rank {number} set-up"), move |cpu| {
-                let platform = SimPlatform::new(cpu, process, u16::from(process), costs);
-                let state = RankState::new(Arc::new(program));
-                let rank = Rank::open(platform, config, state, bar)?;
-                opened.borrow_mut().push(Rc::new(rank));
-                Ok::<(), gyre_driver::Error>(())
-            });
-        }
-        machine.run(Until::Done)?;
-
-        let mut ranks: Vec<Rc<Rank>> = std::mem::take(&mut *opened.borrow_mut());
-        ranks.sort_by_key(|rank| rank.number());
+            let program = &programs[process.task.0 as usize];
+            let state = RankState::new(Arc::clone(program));
+            Rank::open(process.platform, config, state, bar.clone()).map(Rc::new)
+        })?;
         for rank in &ranks {
             let node = self.placement.node[rank.number() as usize];
             for (name, thread) in Rank::threads(rank, self.comm_thread) {
-                machine.spawn(node, &name, move |_| thread());
+                job.machine().spawn(node, &name, move |_| thread());
             }
         }
         Ok(Loaded {
-            start_ps: machine.cycles() * self.machine.cycle_ps,
-            start_flits: flits(&machine),
-            machine,
+            start_ps: job.machine().cycles() * self.machine.cycle_ps,
+            start_flits: flits(job.machine()),
+            job,
             ranks,
         })
     }
@@ -185,7 +159,7 @@ impl GoalRun {
 impl Loaded {
     /// The machine, to trace it or to run it a part of the way.
     pub fn machine(&mut self) -> &mut Machine {
-        &mut self.machine
+        self.job.machine()
     }
 
     /// Runs the program to its end.
@@ -193,7 +167,7 @@ impl Loaded {
     /// # Errors
     /// [`GoalError::Machine`], with the operations that were blocked.
     pub fn run(mut self) -> Result<GoalReport, GoalError> {
-        let sim = self.machine.run(Until::Quiet).map_err(|source| {
+        let sim = self.job.machine().run(Until::Quiet).map_err(|source| {
             let blocked: Vec<String> = self
                 .ranks
                 .iter()
@@ -206,11 +180,11 @@ impl Loaded {
                 blocked: blocked.concat(),
             }
         })?;
-        let cycle_ps = self.machine.config().cycle_ps;
+        let cycle_ps = self.job.machine().config().cycle_ps;
         let end_ps = self.ranks.iter().map(|rank| rank.end_ps()).max();
         // Ranks without operations end when they start.
         let makespan_ps = end_ps.unwrap_or(0).saturating_sub(self.start_ps);
-        let mut link_flits = flits(&self.machine);
+        let mut link_flits = flits(self.job.machine());
         for (now, start) in link_flits.iter_mut().zip(&self.start_flits) {
             for (now, start) in now.iter_mut().zip(start) {
                 *now -= start;

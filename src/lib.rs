@@ -5,6 +5,7 @@ pub mod bring_up;
 pub mod cli;
 pub mod goal_run;
 pub mod heat_map;
+pub mod job;
 pub mod machine_file;
 pub mod options;
 pub mod outcome;

@@ -5,17 +5,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use gyre::bring_up::bring_up;
+use gyre::job::{Job, Process};
+use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion,
-    Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput,
-    SendImmediate, SendMessage, TaskId, TaskMap,
+    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion, Platform,
+    Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput,
+    SendImmediate, SendMessage, TaskId,
 };
-use gyre_layout::Coord;
-use gyre_sim::{Machine, MachineConfig, Until};
+use gyre_sim::{MachineConfig, Until};
 
 type Failure = Box<dyn Error>;
 type Buffer = <SimPlatform as Platform>::Buffer;
@@ -266,55 +265,33 @@ impl Task {
 
 #[test]
 fn fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine() {
-    let mut machine = Machine::new(MachineConfig {
+    let config = MachineConfig {
         dims: vec![2, 2, 1],
         ..MachineConfig::default()
-    })
-    .expect("a machine of four nodes");
-    bring_up(&mut machine, 2).expect("all links come up");
+    };
     // Tasks 4 and 5 live beside tasks 0 and 1.
-    let nodes = [0, 1, 2, 3, 0, 1];
-    let topology = machine.topology().clone();
-    let coord = |node: usize| Coord(topology.coord(node).map(|c| c as u8));
-    let tasks = TaskMap::new(nodes.iter().map(|&node| coord(node))).expect("six tasks");
-    let tasks = Arc::new(tasks);
-    let opened = Rc::new(RefCell::new(BTreeMap::new()));
-    for (number, &node) in nodes.iter().enumerate() {
+    let placement = Placement::new(6, &config.dims, Some("tcba")).expect("six tasks");
+    let mut job = Job::new(&config, &CostTable::default(), &placement, None).expect("a machine");
+    let open = |process: Process| {
+        let client = process.client("test");
         let config = ClientConfig {
-            name: "test".into(),
-            id: 0,
-            tasks: Arc::clone(&tasks),
-            task: TaskId(number as u32),
-            contexts: 1,
             resources: Resources {
                 injection_per_context: 2,
                 injection_ring: 4096,
                 counters: 4,
-                ..Resources::default()
+                ..client.resources
             },
-            eager_limit: 4096,
-            ack: AckConfig::default(),
+            ..client
         };
-        let opened = Rc::clone(&opened);
-        let process = (number / 4) as u8;
-        machine.spawn(node, &format!("open task {number}"), move |cpu| {
-            let costs = Rc::new(CostTable::default());
-            let platform = SimPlatform::new(cpu, process, u16::from(process), costs);
-            // Opening lets other tasks run: nothing may be borrowed meanwhile.
-            let task = Task::open(platform, config)?;
-            opened.borrow_mut().insert(number, task);
-            Ok::<(), Failure>(())
-        });
-    }
-    machine.run(Until::Done).expect("all contexts open");
-    let all: Vec<_> = opened.borrow().values().cloned().collect();
-    for (number, &node) in nodes.iter().enumerate() {
-        let all = all.clone();
-        machine.spawn(node, &format!("task {number}"), move |_| {
-            all[number].run(&all)
-        });
-    }
-    machine.run(Until::Quiet).expect("the program ends");
+        Task::open(process.platform, config)
+    };
+    let (all, _) = job
+        .each("opens", Until::Done, open)
+        .expect("all contexts open");
+    let tasks = all.clone();
+    let run = move |process: Process| tasks[process.task.0 as usize].run(&tasks);
+    job.each("runs", Until::Quiet, run)
+        .expect("the program ends");
     for task in &all {
         assert_eq!(task.fences.get(), 6);
         assert_eq!(task.received.borrow().len(), 6 * LENGTHS.len());

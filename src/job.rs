@@ -1,0 +1,172 @@
+//! A parallel program on the machine: tasks, each a process of a node, whose software is the driver's user.
+//!
+//! A [`Job`] makes and brings up the machine and then runs phases: [`Job::each`] starts one thread in every
+//! task and runs the machine until all have ended. What the threads return, the next phase may use.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gyre_driver::{
+    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, TaskId, TaskMap,
+};
+use gyre_layout::Coord;
+use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
+use thiserror::Error;
+
+use crate::bring_up::{OWNER, bring_up};
+use crate::placement::Placement;
+use crate::platform::SimPlatform;
+
+/// A job that cannot be set up.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// The machine refused its configuration or did not come up.
+    #[error(transparent)]
+    Machine(#[from] SimError),
+    /// The tasks cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] gyre_driver::Error),
+}
+
+/// One task as its software sees it: who it is, and the process that it runs in.
+#[derive(Clone)]
+pub struct Process {
+    /// The task.
+    pub task: TaskId,
+    /// Where all tasks are.
+    pub tasks: Arc<TaskMap>,
+    /// Node of the task; node numbers count dimension a fastest.
+    pub node: usize,
+    /// The node as the process sees it. Every phase gets the same.
+    pub platform: SimPlatform,
+}
+
+impl Process {
+    /// A client of all tasks with one context each, the default resources, eager limit and rules of
+    /// acknowledgement.
+    pub fn client(&self, name: &str) -> ClientConfig {
+        ClientConfig {
+            name: name.into(),
+            id: 0,
+            tasks: Arc::clone(&self.tasks),
+            task: self.task,
+            contexts: 1,
+            resources: Resources {
+                owner: OWNER,
+                ..Resources::default()
+            },
+            eager_limit: DEFAULT_EAGER_LIMIT,
+            ack: AckConfig::default(),
+        }
+    }
+}
+
+/// Place of a task.
+struct Place {
+    node: usize,
+    process: u8,
+    platform: Rc<OnceCell<SimPlatform>>,
+}
+
+/// A machine that is brought up, with tasks on its nodes.
+pub struct Job {
+    machine: Machine,
+    costs: Rc<CostTable>,
+    tasks: Arc<TaskMap>,
+    places: Vec<Place>,
+}
+
+impl Job {
+    /// Makes the machine and brings it up for the tasks of `placement`. A waveform, if one is asked for, may
+    /// begin at reset.
+    ///
+    /// # Errors
+    /// [`JobError`].
+    pub fn new(
+        config: &MachineConfig,
+        costs: &CostTable,
+        placement: &Placement,
+        trace: Option<TraceConfig>,
+    ) -> Result<Self, JobError> {
+        let mut machine = Machine::new(config.clone())?;
+        if let Some(trace) = trace {
+            machine.trace(trace)?;
+        }
+        let topology = machine.topology().clone();
+        let narrow = |node: usize| Coord(topology.coord(node).map(|v| v as u8)); // at most 64
+        let tasks = TaskMap::new(placement.node.iter().map(|&n| narrow(n)))?;
+        // At most 256 tasks a node, which placement checks.
+        bring_up(&mut machine, placement.per_node.min(255) as u8)?;
+        let places = placement.node.iter().zip(&placement.process);
+        Ok(Self {
+            machine,
+            costs: Rc::new(costs.clone()),
+            tasks: Arc::new(tasks),
+            places: places
+                .map(|(&node, &process)| Place {
+                    node,
+                    process,
+                    platform: Rc::default(),
+                })
+                .collect(),
+        })
+    }
+
+    /// The machine.
+    pub fn machine(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    /// Node of `task`.
+    pub fn node(&self, task: TaskId) -> usize {
+        self.places[task.0 as usize].node
+    }
+
+    /// Runs `body` in one thread of every task, and the machine until `until`. Gives what the threads
+    /// returned, in the order of the tasks, and the machine's report.
+    ///
+    /// # Errors
+    /// The first thread's error, or a machine that stopped.
+    pub fn each<T, E>(
+        &mut self,
+        name: &str,
+        until: Until,
+        body: impl Fn(Process) -> Result<T, E> + 'static,
+    ) -> Result<(Vec<T>, RunReport), SimError>
+    where
+        T: 'static,
+        E: Into<ActorError> + 'static,
+    {
+        let body = Rc::new(body);
+        let results = Rc::new(RefCell::new(Vec::new()));
+        for (number, place) in (0..).zip(&self.places) {
+            let body = Rc::clone(&body);
+            let results = Rc::clone(&results);
+            let costs = Rc::clone(&self.costs);
+            let tasks = Arc::clone(&self.tasks);
+            let (node, process) = (place.node, place.process);
+            let platform = Rc::clone(&place.platform);
+            let thread = format!("task {number} {name}");
+            self.machine.spawn(node, &thread, move |cpu| {
+                // The memory of process p lies behind base slot p.
+                let new = || SimPlatform::new(cpu, process, u16::from(process), costs);
+                let result = body(Process {
+                    task: TaskId(number),
+                    tasks,
+                    node,
+                    platform: platform.get_or_init(new).clone(),
+                })?;
+                results.borrow_mut().push((number, result));
+                Ok::<(), E>(())
+            });
+        }
+        let report = self.machine.run(until)?;
+        let mut results = std::mem::take(&mut *results.borrow_mut());
+        results.sort_by_key(|(number, _)| *number);
+        Ok((
+            results.into_iter().map(|(_, result)| result).collect(),
+            report,
+        ))
+    }
+}
