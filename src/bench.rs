@@ -2,7 +2,9 @@
 
 mod hop_latency;
 mod link_bandwidth;
+mod metered;
 mod pattern;
+mod pingpong;
 mod raw_dma;
 mod router_traffic;
 mod sim_speed;
@@ -42,7 +44,7 @@ fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
     SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads)
 }
 
-const BENCHES: [Bench; 4] = [
+const BENCHES: [Bench; 5] = [
     Bench {
         name: "hop-latency",
         about: "cycles a packet spends in a router, link latency subtracted",
@@ -54,6 +56,12 @@ const BENCHES: [Bench; 4] = [
         about: "payload share of a link under long direct puts, one way and both ways",
         shape: &[4, 1, 1],
         run: link_bandwidth::run,
+    },
+    Bench {
+        name: "pingpong",
+        about: "half round trip of a message between neighbours, its hardware and software part",
+        shape: &[4, 4, 4],
+        run: pingpong::run,
     },
     Bench {
         name: "sim-speed",

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::bench;
 use crate::goal_run::GoalError;
+use crate::job::JobError;
 use crate::options::{MachineOptions, UsageError};
 use crate::outcome::Outcome;
 use crate::run;
@@ -52,6 +53,9 @@ pub enum CommandError {
     /// The machine was refused (status 2) or stopped (status 1).
     #[error(transparent)]
     Sim(#[from] gyre_sim::SimError),
+    /// The tasks of a job cannot be placed (status 2), or its machine stopped.
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// The program did not run to its end.
     #[error(transparent)]
     Goal(#[from] GoalError),
@@ -64,13 +68,13 @@ impl CommandError {
     fn status(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Program(_) => 2,
-            Self::Sim(error) | Self::Goal(GoalError::Machine { source: error, .. }) => {
-                match error {
-                    gyre_sim::SimError::Config(_) => 2,
-                    _ => 1,
-                }
-            }
-            Self::Goal(GoalError::Placement(_)) => 2,
+            Self::Sim(error)
+            | Self::Job(JobError::Machine(error))
+            | Self::Goal(GoalError::Machine { source: error, .. }) => match error {
+                gyre_sim::SimError::Config(_) => 2,
+                _ => 1,
+            },
+            Self::Job(JobError::Placement(_)) | Self::Goal(GoalError::Placement(_)) => 2,
             Self::Check(_) => 1,
         }
     }

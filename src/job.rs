@@ -1,7 +1,8 @@
 //! A parallel program on the machine: tasks, each a process of a node, whose software is the driver's user.
 //!
 //! A [`Job`] makes and brings up the machine and then runs phases: [`Job::each`] starts one thread in every
-//! task and runs the machine until all have ended. What the threads return, the next phase may use.
+//! task, [`Job::threads`] several, and runs the machine until all have ended. What the threads return, the
+//! next phase may use.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -138,32 +139,57 @@ impl Job {
         T: 'static,
         E: Into<ActorError> + 'static,
     {
+        self.threads(name, 1, until, move |process, _| body(process))
+    }
+
+    /// As [`Job::each`], with threads 0 to `count` - 1 in every task: `body` gets the thread's number. What
+    /// they returned is ordered by task, then by thread.
+    ///
+    /// # Errors
+    /// As [`Job::each`].
+    pub fn threads<T, E>(
+        &mut self,
+        name: &str,
+        count: usize,
+        until: Until,
+        body: impl Fn(Process, usize) -> Result<T, E> + 'static,
+    ) -> Result<(Vec<T>, RunReport), SimError>
+    where
+        T: 'static,
+        E: Into<ActorError> + 'static,
+    {
         let body = Rc::new(body);
         let results = Rc::new(RefCell::new(Vec::new()));
         for (number, place) in (0..).zip(&self.places) {
-            let body = Rc::clone(&body);
-            let results = Rc::clone(&results);
-            let costs = Rc::clone(&self.costs);
-            let tasks = Arc::clone(&self.tasks);
-            let (node, process) = (place.node, place.process);
-            let platform = Rc::clone(&place.platform);
-            let thread = format!("task {number} {name}");
-            self.machine.spawn(node, &thread, move |cpu| {
-                // The memory of process p lies behind base slot p.
-                let new = || SimPlatform::new(cpu, process, u16::from(process), costs);
-                let result = body(Process {
-                    task: TaskId(number),
-                    tasks,
-                    node,
-                    platform: platform.get_or_init(new).clone(),
-                })?;
-                results.borrow_mut().push((number, result));
-                Ok::<(), E>(())
-            });
+            for thread in 0..count {
+                let body = Rc::clone(&body);
+                let results = Rc::clone(&results);
+                let costs = Rc::clone(&self.costs);
+                let tasks = Arc::clone(&self.tasks);
+                let (node, process) = (place.node, place.process);
+                let platform = Rc::clone(&place.platform);
+                let actor = match count {
+                    1 => format!("task {number} {name}"),
+                    _ => format!("task {number} {name} {thread}"),
+                };
+                self.machine.spawn(node, &actor, move |cpu| {
+                    // The memory of process p lies behind base slot p.
+                    let new = || SimPlatform::new(cpu, process, u16::from(process), costs);
+                    let process = Process {
+                        task: TaskId(number),
+                        tasks,
+                        node,
+                        platform: platform.get_or_init(new).clone(),
+                    };
+                    let result = body(process, thread)?;
+                    results.borrow_mut().push(((number, thread), result));
+                    Ok::<(), E>(())
+                });
+            }
         }
         let report = self.machine.run(until)?;
         let mut results = std::mem::take(&mut *results.borrow_mut());
-        results.sort_by_key(|(number, _)| *number);
+        results.sort_by_key(|(place, _)| *place);
         Ok((
             results.into_iter().map(|(_, result)| result).collect(),
             report,

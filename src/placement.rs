@@ -51,7 +51,8 @@ impl Placement {
         Self::of_nodes(node, nodes)
     }
 
-    fn of_nodes(node: Vec<usize>, nodes: usize) -> Result<Self, UsageError> {
+    /// Places rank `r` on node `node[r]` of a machine of `nodes` nodes.
+    pub fn of_nodes(node: Vec<usize>, nodes: usize) -> Result<Self, UsageError> {
         let mut count = vec![0usize; nodes];
         let mut process = Vec::with_capacity(node.len());
         for &n in &node {

@@ -1,5 +1,7 @@
 //! Benches: figures in simulated cycles that must hold on every machine that simulates.
 
+use serde_json::Value;
+
 use crate::json;
 
 fn figure(arguments: &[&str], name: &str) -> f64 {
@@ -75,10 +77,57 @@ fn hw3_every_pattern_delivers_every_packet_by_both_ways_in() {
 }
 
 #[test]
+fn ep4_half_round_trips_and_their_hardware_part_stay_below_the_limits() {
+    let result = json(&["bench", "pingpong", "--shape", "2x1x1"]);
+    let sizes = result["metrics"]["sizes"].as_array().expect("a row a size");
+    let of = |row: &Value, name: &str| {
+        let value = row[name].as_f64();
+        value.unwrap_or_else(|| panic!("{name} is {}", row[name]))
+    };
+    let expected = [
+        (0, "immediate"),
+        (8, "immediate"),
+        (64, "immediate"),
+        (512, "immediate"),
+        (4 << 10, "eager"),
+        (64 << 10, "rendezvous"),
+        (512 << 10, "rendezvous"),
+    ];
+    assert_eq!(sizes.len(), expected.len());
+    let mut shorter = 0.0;
+    for (row, (bytes, protocol)) in sizes.iter().zip(expected) {
+        assert_eq!(row["message_bytes"], bytes);
+        assert_eq!(row["protocol"], protocol);
+        let [whole, hardware, software] = [
+            "half_round_trip_cycles",
+            "hardware_cycles",
+            "software_cycles",
+        ]
+        .map(|name| of(row, name));
+        assert!((whole - hardware - software).abs() < 1e-6, "{row}");
+        assert!(hardware > 0.0 && software > 0.0, "{row}");
+        // No message is faster than its payload on the link, 512 of 544 B, and longer ones take longer.
+        assert!(whole > f64::from(bytes) * 544.0 / 512.0 / 16.0, "{row}");
+        assert!(whole > shorter, "{row}");
+        assert!(of(row, "loop_back_half_round_trip_cycles") > 0.0, "{row}");
+        if bytes <= 8 {
+            assert!(whole <= 500.0 && hardware <= 200.0, "{row}");
+        }
+        shorter = whole;
+    }
+}
+
+#[test]
 fn benches_are_listed() {
     let output = crate::gyre(&["bench", "--list"]);
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
-    for name in ["hop-latency", "link-bandwidth", "sim-speed", "traffic"] {
+    for name in [
+        "hop-latency",
+        "link-bandwidth",
+        "pingpong",
+        "sim-speed",
+        "traffic",
+    ] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
     }
 }

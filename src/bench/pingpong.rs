@@ -1,0 +1,322 @@
+//! `gyre bench pingpong`: how long a message takes from one endpoint to another and which part of that is
+//! software (EP-4).
+//!
+//! Two tasks send one message to and fro. A half round trip runs from the moment at which its sender has
+//! received the message before, and posts its own, to the moment at which the receive is done at the other
+//! end. The processors' part of it is software: at the sender from the post to the write of TAIL that hands
+//! the message to its DMA engine, at the receiver every `advance` that takes a packet or calls a callback,
+//! from the one that finds the message to the end of the receive. Register accesses for which a processor
+//! waits are software. The rest is hardware: DMA engines, network, memory and wake-up. What the receiver
+//! does meanwhile, asleep or looking in vain, is in its shadow.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use gyre_driver::{
+    Arrival, BufferRange, Client, ClientConfig, Context, Endpoint, Error, Platform, Receive,
+    SendImmediate, SendMessage, TaskId,
+};
+use gyre_sim::Until;
+use serde_json::{Map, Value, json};
+
+use super::metered::Metered;
+use super::{Measured, figures};
+use crate::cli::CommandError;
+use crate::job::{Job, Process};
+use crate::machine_file::MachineSpec;
+use crate::options::{Settings, UsageError};
+use crate::placement::Placement;
+use crate::platform::NodeBuffer;
+
+/// Message sizes in bytes.
+const SIZES: [usize; 7] = [0, 8, 64, 512, 4 << 10, 64 << 10, 512 << 10];
+/// Round trips before those that count.
+const WARM_UP: usize = 3;
+/// Dispatch identifier of the messages.
+const PING: u8 = 1;
+
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
+    let rounds: usize = settings.take_in("rounds", 4, 1..=1000)?;
+    settings.finish()?;
+    if spec.config.dims[0] < 2 {
+        return Err(UsageError::Combination(
+            "pingpong needs a neighbour in the first dimension".into(),
+        )
+        .into());
+    }
+    let started = Instant::now();
+    let mut between = Game::open(spec, [0, 1])?;
+    let mut within = Game::open(spec, [0, 0])?;
+    let mut metrics = Map::new();
+    let mut rows = Vec::new();
+    for bytes in SIZES {
+        let there = between.play(bytes, rounds)?;
+        if rows.is_empty() {
+            metrics.extend(there.clone());
+        }
+        let mut row = Map::new();
+        row.insert("message_bytes".into(), json!(bytes));
+        row.insert("protocol".into(), json!(between.protocol(bytes)));
+        row.extend(there);
+        for (name, value) in within.play(bytes, rounds)? {
+            row.insert(format!("loop_back_{name}"), value);
+        }
+        rows.push(Value::Object(row));
+    }
+    metrics.insert("sizes".into(), json!(rows));
+    let mut params = Map::new();
+    params.insert("rounds".into(), json!(rounds));
+    params.insert("eager_limit".into(), json!(between.eager_limit));
+    let reports = [between.report, within.report];
+    let cycles = reports.iter().map(|(cycles, _)| cycles).sum();
+    Ok(Measured {
+        params,
+        metrics,
+        sim: figures(spec, cycles, started),
+        hash: reports[0].1.rotate_left(1) ^ reports[1].1,
+    })
+}
+
+/// What one end notes about a message, picoseconds.
+#[derive(Clone, Copy, Default)]
+struct Trip {
+    /// Posted by the sender.
+    posted: u64,
+    /// Handed to the DMA engine.
+    rung: u64,
+    /// The receiver's `advance` began that called the dispatch callback.
+    found: u64,
+    /// Time from then on in which the receiver slept or looked in vain.
+    shadow: u64,
+    /// The receive was done.
+    received: u64,
+}
+
+impl Trip {
+    fn whole(&self) -> u64 {
+        self.received - self.posted
+    }
+
+    fn software(&self) -> u64 {
+        (self.rung - self.posted) + (self.received - self.found - self.shadow)
+    }
+}
+
+/// A machine with two tasks that play.
+struct Game {
+    job: Job,
+    players: Rc<Vec<Rc<Player>>>,
+    eager_limit: usize,
+    /// Cycles and hash of the machine so far.
+    report: (u64, u64),
+}
+
+impl Game {
+    /// Opens the contexts of two tasks on `nodes`.
+    fn open(spec: &MachineSpec, nodes: [usize; 2]) -> Result<Self, CommandError> {
+        let placement = Placement::of_nodes(nodes.to_vec(), spec.nodes())?;
+        let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+        let open = |process: Process| {
+            let config = process.client("pingpong");
+            let eager_limit = config.eager_limit;
+            Player::open(process, config).map(|player| (player, eager_limit))
+        };
+        let (opened, report) = job.each("opens", Until::Done, open)?;
+        let (players, limits): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        Ok(Self {
+            job,
+            players: Rc::new(players),
+            eager_limit: limits.into_iter().min().unwrap_or(0),
+            report: (report.cycles, report.hash),
+        })
+    }
+
+    /// How messages of `bytes` bytes travel.
+    fn protocol(&self, bytes: usize) -> &'static str {
+        match bytes {
+            0..=SendImmediate::MAX => "immediate",
+            _ if bytes <= self.eager_limit => "eager",
+            _ => "rendezvous",
+        }
+    }
+
+    /// Sends messages of `bytes` bytes to and fro: means of all half round trips that count, the shortest
+    /// and the longest.
+    fn play(&mut self, bytes: usize, rounds: usize) -> Result<Map<String, Value>, CommandError> {
+        let players = Rc::clone(&self.players);
+        let play =
+            move |process: Process| players[process.task.0 as usize].play(bytes, WARM_UP + rounds);
+        let (noted, report) = self.job.each("plays", Until::Quiet, play)?;
+        self.report = (report.cycles, report.hash);
+        let mut trips = Vec::new();
+        // Either end has noted what it sent and what it got in every round.
+        for (sender, receiver) in [(0, 1), (1, 0)] {
+            let (sent, got) = (&noted[sender], &noted[receiver]);
+            trips.extend(sent.iter().zip(got).skip(WARM_UP).map(|(sent, got)| Trip {
+                posted: sent.posted,
+                rung: sent.rung,
+                ..*got
+            }));
+        }
+        let cycle_ps = self.job.machine().config().cycle_ps;
+        let cycles = |ps: u64| ps as f64 / cycle_ps as f64;
+        let mean =
+            |part: &dyn Fn(&Trip) -> u64| cycles(trips.iter().map(part).sum()) / trips.len() as f64;
+        let figures = json!({
+            "half_round_trip_cycles": mean(&Trip::whole),
+            "hardware_cycles": mean(&|trip| trip.whole() - trip.software()),
+            "software_cycles": mean(&Trip::software),
+            "least_cycles": trips.iter().map(Trip::whole).min().map(cycles),
+            "most_cycles": trips.iter().map(Trip::whole).max().map(cycles),
+        });
+        match figures {
+            Value::Object(map) => Ok(map),
+            _ => Ok(Map::new()),
+        }
+    }
+}
+
+/// One end of the game.
+struct Player {
+    context: Context<Metered>,
+    peer: Endpoint,
+    first: bool,
+    data: BufferRange<NodeBuffer>,
+    /// The `advance` under way began, picoseconds.
+    advanced: Cell<u64>,
+    /// Time slept or looked in vain so far, picoseconds.
+    shadow: Cell<u64>,
+    /// The message that is arriving.
+    arriving: Cell<Trip>,
+    received: Cell<usize>,
+}
+
+impl Player {
+    fn open(process: Process, config: ClientConfig) -> Result<Rc<Self>, Error> {
+        let platform = Metered::new(process.platform);
+        let client = Client::create(&platform, config)?;
+        let context = client.create_context(0)?;
+        let longest = SIZES.into_iter().fold(0, usize::max);
+        let data = BufferRange::whole(platform.alloc(longest, 64)?);
+        let into = BufferRange::whole(platform.alloc(longest, 64)?);
+        let player = Rc::new(Self {
+            peer: context.endpoint(TaskId(1 - process.task.0), 0)?,
+            first: process.task.0 == 0,
+            context,
+            data,
+            advanced: Cell::default(),
+            shadow: Cell::default(),
+            arriving: Cell::default(),
+            received: Cell::default(),
+        });
+        let this = Rc::clone(&player);
+        let dispatch = move |_: &Context<Metered>, _: &Arrival<'_>| {
+            this.arriving.set(Trip {
+                found: this.advanced.get(),
+                shadow: this.shadow.get(),
+                ..Trip::default()
+            });
+            let this = Rc::clone(&this);
+            Receive::Into {
+                into: into.clone(),
+                done: Some(Box::new(move |context: &Context<Metered>, result| {
+                    let mut trip = this.arriving.get();
+                    trip.shadow = this.shadow.get() - trip.shadow;
+                    trip.received = context.platform().now_ps();
+                    this.arriving.set(trip);
+                    // A message that fails is not received: the game never ends, which the machine reports.
+                    this.received
+                        .set(this.received.get() + usize::from(result.is_ok()));
+                })),
+            }
+        };
+        player.context.set_dispatch(PING, Box::new(dispatch))?;
+        Ok(player)
+    }
+
+    /// Plays `rounds` rounds with messages of `bytes` bytes: what this end has noted in each.
+    fn play(&self, bytes: usize, rounds: usize) -> Result<Vec<Trip>, Error> {
+        let data = self.data.part(0, bytes)?;
+        self.arriving.set(Trip::default());
+        self.received.set(0);
+        let mut trips = Vec::with_capacity(rounds);
+        for round in 0..rounds {
+            let mut trip = Trip::default();
+            if self.first {
+                trip = self.send(&data)?;
+            }
+            self.until(|| self.received.get() > round)?;
+            let arrived = self.arriving.get();
+            if !self.first {
+                trip = self.send(&data)?;
+            }
+            trips.push(Trip {
+                posted: trip.posted,
+                rung: trip.rung,
+                ..arrived
+            });
+        }
+        self.until(|| self.context.is_at_rest())?;
+        Ok(trips)
+    }
+
+    /// Posts a message and hands it to the DMA engine: when it did.
+    fn send(&self, data: &BufferRange<NodeBuffer>) -> Result<Trip, Error> {
+        let platform = self.context.platform();
+        platform.arm(self.context.query().injection_fifos.start);
+        // The ball has been here since the message before was received.
+        let posted = match self.arriving.get().received {
+            0 => platform.now_ps(),
+            received => received,
+        };
+        if data.len() <= SendImmediate::MAX {
+            let mut bytes = vec![0; data.len()];
+            data.read(0, &mut bytes)?;
+            self.context.send_immediate(&SendImmediate {
+                data: &bytes,
+                ..SendImmediate::new(self.peer, PING)
+            })?;
+        } else {
+            let message = SendMessage::new(self.peer, PING, data.clone());
+            self.context.send(message)?;
+        }
+        loop {
+            self.advance()?;
+            if let Some(rung) = platform.rung_ps() {
+                return Ok(Trip {
+                    posted,
+                    rung,
+                    ..Trip::default()
+                });
+            }
+        }
+    }
+
+    fn advance(&self) -> Result<bool, Error> {
+        let from = self.context.platform().now_ps();
+        self.advanced.set(from);
+        let progress = self.context.advance(1)?;
+        if progress.packets + progress.callbacks == 0 {
+            self.in_shadow(from);
+        }
+        Ok(progress.is_idle())
+    }
+
+    /// The time since `from` was none of a message's.
+    fn in_shadow(&self, from: u64) {
+        let now = self.context.platform().now_ps();
+        self.shadow.set(self.shadow.get() + now - from);
+    }
+
+    fn until(&self, condition: impl Fn() -> bool) -> Result<(), Error> {
+        while !condition() {
+            if self.advance()? && !condition() {
+                let from = self.context.platform().now_ps();
+                self.context.wait(None)?;
+                self.in_shadow(from);
+            }
+        }
+        Ok(())
+    }
+}
