@@ -65,7 +65,8 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    fn status(&self) -> u8 {
+    /// Exit status of a command that ended with it.
+    pub fn status(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Program(_) => 2,
             Self::Sim(error)
@@ -114,7 +115,7 @@ fn finish(outcome: &Outcome, json: bool) -> ExitCode {
 
 /// Writes `text` to standard output and gives `status`. A reader that has gone is none of our business;
 /// any other failure to write is status 1.
-fn print(text: &str, status: ExitCode) -> ExitCode {
+pub(crate) fn print(text: &str, status: ExitCode) -> ExitCode {
     let mut output = io::stdout().lock();
     match output
         .write_all(text.as_bytes())

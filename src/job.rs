@@ -4,7 +4,7 @@
 //! task, [`Job::threads`] several, and runs the machine until all have ended. What the threads return, the
 //! next phase may use.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -140,6 +140,34 @@ impl Job {
         E: Into<ActorError> + 'static,
     {
         self.threads(name, 1, until, move |process, _| body(process))
+    }
+
+    /// As [`Job::each`], with one of `states` for every task: what an earlier phase returned, say. All
+    /// tasks have ended that phase before one begins this.
+    ///
+    /// # Errors
+    /// As [`Job::each`].
+    ///
+    /// # Panics
+    /// When there is not one state a task.
+    pub fn each_with<S, T, E>(
+        &mut self,
+        name: &str,
+        until: Until,
+        states: Vec<S>,
+        body: impl Fn(Process, S) -> Result<T, E> + 'static,
+    ) -> Result<(Vec<T>, RunReport), SimError>
+    where
+        S: 'static,
+        T: 'static,
+        E: Into<ActorError> + 'static,
+    {
+        assert_eq!(states.len(), self.places.len(), "one state a task");
+        let states: Vec<_> = states.into_iter().map(|s| Cell::new(Some(s))).collect();
+        self.each(name, until, move |process| {
+            let state = states[process.task.0 as usize].take();
+            body(process, state.expect("a task has one thread in this phase"))
+        })
     }
 
     /// As [`Job::each`], with threads 0 to `count` - 1 in every task: `body` gets the thread's number. What

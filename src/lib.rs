@@ -11,4 +11,5 @@ pub mod options;
 pub mod outcome;
 pub mod placement;
 pub mod platform;
+pub mod program;
 pub mod run;

@@ -51,6 +51,12 @@ impl Placement {
         Self::of_nodes(node, nodes)
     }
 
+    /// `per_node` ranks on every node of a machine of `shape`, in order of their numbers.
+    pub fn filled(per_node: usize, shape: &[u16]) -> Result<Self, UsageError> {
+        let nodes: usize = shape.iter().map(|&s| usize::from(s)).product();
+        Self::new(nodes * per_node, shape, None)
+    }
+
     /// Places rank `r` on node `node[r]` of a machine of `nodes` nodes.
     pub fn of_nodes(node: Vec<usize>, nodes: usize) -> Result<Self, UsageError> {
         let mut count = vec![0usize; nodes];

@@ -118,6 +118,9 @@ impl Platform for SimPlatform {
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+        // For the report of a machine that hangs.
+        self.cpu
+            .describe_wait("a packet, a completion or posted work");
         match self.cpu.wait_wake(group, deadline_ps) {
             gyre_sim::WakeReason::Wake => WakeReason::Wake,
             gyre_sim::WakeReason::Deadline => WakeReason::Deadline,

@@ -55,7 +55,7 @@ impl Task {
         let (number, tasks) = (config.task.0, config.tasks.len() as u32);
         let client = Client::create(&platform, config)?;
         let context = client.create_context(0)?;
-        let memory = BufferRange::whole(platform.alloc(SHARE * tasks as usize, 64)?);
+        let memory = BufferRange::zeroed(&platform, SHARE * tasks as usize)?;
         for peer in 0..tasks {
             let readable = bytes_of(number, peer, 90, SHARE / 2);
             memory.write(peer as usize * SHARE + SHARE / 2, &readable)?;
@@ -90,8 +90,8 @@ impl Task {
             assert_eq!(arrival.header, [what as u8; 3]);
             let expected = bytes_of(origin, this.number, what, arrival.length);
             let this = Rc::clone(&this);
-            let memory = context.platform().alloc(arrival.length.max(1), 64);
-            let into = BufferRange::whole(memory.expect("there is memory"));
+            let into = BufferRange::zeroed(context.platform(), arrival.length);
+            let into = into.expect("there is memory");
             let copy = into.clone();
             Receive::Into {
                 into,
@@ -116,22 +116,8 @@ impl Task {
         Ok(task)
     }
 
-    fn until(&self, condition: impl Fn() -> bool) -> Result<(), Failure> {
-        while !condition() {
-            if self.context.advance(1)?.is_idle() && !condition() {
-                self.context.wait(None)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn buffer(&self, data: &[u8]) -> Result<BufferRange<Buffer>, Failure> {
-        if data.is_empty() {
-            return Ok(BufferRange::empty());
-        }
-        let range = BufferRange::whole(self.context.platform().alloc(data.len(), 64)?);
-        range.write(0, data)?;
-        Ok(range)
+    fn buffer(&self, data: &[u8]) -> Result<BufferRange<Buffer>, gyre_driver::Error> {
+        BufferRange::copied(self.context.platform(), data)
     }
 
     /// Tells every task something short.
@@ -148,21 +134,24 @@ impl Task {
 
     fn run(self: &Rc<Self>, all: &[Rc<Self>]) -> Result<(), Failure> {
         self.tell(REGION, &self.region.remote().encode())?;
-        self.until(|| self.regions.borrow().len() == self.tasks as usize)?;
+        self.context
+            .advance_until(|| self.regions.borrow().len() == self.tasks as usize)?;
         for step in 0..self.tasks {
             let peer = (self.number + step) % self.tasks;
             self.exchange(peer, Rc::clone(&all[peer as usize]))?;
         }
-        self.until(|| self.fences.get() == self.tasks)?;
+        self.context
+            .advance_until(|| self.fences.get() == self.tasks)?;
         let all_fenced = Rc::new(Cell::new(false));
         let flag = Rc::clone(&all_fenced);
         self.context.fence_all(Some(Box::new(move |_, result| {
             result.expect("all tasks advance");
             flag.set(true);
         })))?;
-        self.until(|| all_fenced.get())?;
+        self.context.advance_until(|| all_fenced.get())?;
         self.tell(DONE, &[])?;
-        self.until(|| self.over.get() == self.tasks && self.context.is_at_rest())?;
+        self.context
+            .advance_until(|| self.over.get() == self.tasks && self.context.is_at_rest())?;
         let mut word = [0; 8];
         self.region.range().read(COMMON as usize, &mut word)?;
         assert_eq!(u64::from_le_bytes(word), u64::from(self.tasks));

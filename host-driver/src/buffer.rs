@@ -1,7 +1,8 @@
 //! Parts of DMA buffers, as sends and receives name them.
 
+use crate::error::Error;
 use crate::instruction::RemoteAddress;
-use crate::platform::{DmaBuffer, RangeError};
+use crate::platform::{AllocError, DmaBuffer, Platform, RangeError};
 use crate::sync::Arc;
 
 /// A part of a [`DmaBuffer`], which it keeps alive. Cheap to clone.
@@ -22,7 +23,31 @@ impl<B> Clone for BufferRange<B> {
     }
 }
 
+/// Alignment of buffers made by ranges, bytes: a line of memory.
+const ALIGN: usize = 64;
+
 impl<B: DmaBuffer> BufferRange<B> {
+    /// A new buffer of `bytes` zeroed bytes, 64 B aligned.
+    ///
+    /// # Errors
+    /// [`AllocError`] when there is no memory.
+    pub fn zeroed<P: Platform<Buffer = B>>(platform: &P, bytes: usize) -> Result<Self, AllocError> {
+        match bytes {
+            0 => Ok(Self::empty()),
+            _ => Ok(Self::whole(platform.alloc(bytes, ALIGN)?)),
+        }
+    }
+
+    /// A new buffer with a copy of `data`, 64 B aligned. Costs no simulated time.
+    ///
+    /// # Errors
+    /// [`Error::Alloc`] when there is no memory.
+    pub fn copied<P: Platform<Buffer = B>>(platform: &P, data: &[u8]) -> Result<Self, Error> {
+        let range = Self::zeroed(platform, data.len())?;
+        range.write(0, data)?;
+        Ok(range)
+    }
+
     /// All of `buffer`.
     #[must_use]
     pub fn whole(buffer: B) -> Self {

@@ -490,6 +490,26 @@ impl<P: Platform> Context<P> {
         result.map(|()| progress)
     }
 
+    /// Advances until `condition` holds, and sleeps while there is nothing to do: the loop of a thread
+    /// that waits for what its callbacks note down. Call it without the lock, never from a callback.
+    ///
+    /// ```text
+    /// context.send(message)?;                              // with a callback that sets `done`
+    /// context.advance_until(|| done.get())?;
+    /// context.advance_until(|| context.is_at_rest())?;     // before the thread stops advancing
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Context::advance`] and [`Context::wait`].
+    pub fn advance_until(&self, mut condition: impl FnMut() -> bool) -> Result<(), Error> {
+        while !condition() {
+            if self.advance(1)?.is_idle() && !condition() {
+                self.wait(None)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Sleeps until there may be something for `advance` to do, or until `deadline_ps`; returns at once if
     /// there is already. Wakes for packets, completions, work posted by other threads, and callbacks that
     /// another thread has run; may wake without reason. Call it without the lock, never from a callback,

@@ -15,12 +15,8 @@
 //!   is never an error.
 //! * [`Messaging`] pairs sends with receives by (origin task, tag, communication context).
 //!
-//! ```text
-//! loop {
-//!     context.advance(1)?;   // start new work, take packets, run callbacks
-//!     context.wait(None)?;   // returns at once while there is something left to do
-//! }
-//! ```
+//! A thread that has posted work and waits for a callback to note its end calls
+//! [`Context::advance_until`]; a communication thread does the same for others.
 
 #![forbid(unsafe_code)]
 

@@ -213,7 +213,7 @@ impl Rank {
                 continue;
             }
             if advances {
-                self.advance_once()?;
+                self.advance_until(|| self.state.borrow().has_ready(processor))?;
             } else {
                 self.cpu.describe_wait("an operation to become ready");
                 self.news.wait(None);
@@ -223,23 +223,17 @@ impl Rank {
 
     /// Advances the context until the rank is done.
     fn communicate(self: Rc<Self>) -> Result<(), RankError> {
-        while !self.is_over() {
-            self.advance_once()?;
-            self.take_failure()?;
-        }
+        self.advance_until(|| false)?;
         self.wake_all();
         Ok(())
     }
 
-    fn advance_once(&self) -> Result<(), RankError> {
+    /// Advances the context until the rank is done, `condition` holds, or an operation has failed.
+    fn advance_until(&self, condition: impl Fn() -> bool) -> Result<(), RankError> {
         let context = self.messaging.context();
-        let progress = context.advance(1)?;
-        if progress.is_idle() && !self.is_over() {
-            self.cpu
-                .describe_wait("a packet, a completion or posted work");
-            context.wait(None)?;
-        }
-        Ok(())
+        let failed = || self.failure.borrow().is_some();
+        context.advance_until(|| failed() || condition() || self.is_over())?;
+        self.take_failure()
     }
 
     fn next_ready(&self, processor: u8) -> Option<OpId> {
@@ -306,19 +300,13 @@ impl Rank {
 
     /// A buffer of the rank's own. The program has its memory; the driver charges what it allocates.
     fn buffer(&self, op: OpId, bytes: u64) -> Result<BufferRange<Buffer>, RankError> {
-        if bytes == 0 {
-            return Ok(BufferRange::empty());
-        }
         let size = usize::try_from(bytes).ok();
         let Some(size) = size.filter(|_| bytes <= MAX_MESSAGE_BYTES) else {
             let (line, op) = self.line_and_op(op);
             return Err(RankError::Size { line, op, bytes });
         };
         let platform = self.messaging.context().platform();
-        let buffer = platform
-            .alloc(size, 64)
-            .map_err(|error| self.driver_error(op, error.into()))?;
-        Ok(BufferRange::whole(buffer))
+        BufferRange::zeroed(platform, size).map_err(|error| self.driver_error(op, error.into()))
     }
 
     fn send(self: &Rc<Self>, op: OpId, bytes: u64, to: u32, tag: u32) -> Result<(), RankError> {

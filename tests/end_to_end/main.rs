@@ -1,6 +1,7 @@
 //! The command `gyre` from outside: programs, benches and refusals on the Verilated machine.
 
 mod bench;
+mod examples;
 mod guide;
 mod program;
 mod refusal;
@@ -8,6 +9,13 @@ mod requirements;
 mod run;
 mod transfer;
 mod waveform;
+
+/// The programs in `examples/`.
+#[path = "../../examples"]
+#[expect(dead_code, reason = "tests have no use for their `main`")]
+mod programs {
+    pub mod hello;
+}
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

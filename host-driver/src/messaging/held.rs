@@ -6,9 +6,6 @@ use crate::error::Error;
 use crate::platform::Platform;
 use crate::sync::{Arc, Mutex, short};
 
-/// Alignment of a held payload, bytes: that of the chunks in which it is copied.
-const ALIGN: usize = 32;
-
 #[derive(Default)]
 struct Account {
     held: usize,
@@ -30,12 +27,10 @@ pub(super) struct HeldBuffer<P: Platform> {
 impl HeldMemory {
     /// Memory for `bytes` bytes.
     pub fn alloc<P: Platform>(&self, platform: &P, bytes: usize) -> Result<HeldBuffer<P>, Error> {
-        let range = if bytes == 0 {
-            BufferRange::empty()
-        } else {
+        if bytes > 0 {
             platform.charge(Op::Allocate, 1);
-            BufferRange::whole(platform.alloc(bytes, ALIGN)?)
-        };
+        }
+        let range = BufferRange::zeroed(platform, bytes)?;
         let mut account = short(&self.account);
         account.held += bytes;
         account.peak = account.peak.max(account.held);

@@ -152,19 +152,10 @@ impl<P: Platform> Traffic<P> {
         }
     }
 
-    fn buffer(platform: &P, bytes: usize) -> Result<BufferRange<P::Buffer>, ExchangeError> {
-        if bytes == 0 {
-            return Ok(BufferRange::empty());
-        }
-        let buffer = platform.alloc(bytes, 64).map_err(Error::from)?;
-        Ok(BufferRange::whole(buffer))
-    }
-
     fn send(&self, platform: &P, tag: u32, bytes: usize) -> Result<(), ExchangeError> {
         let mut data = vec![0; bytes];
         payload::fill(&self.key(self.task, tag), 0, &mut data);
-        let buffer = Self::buffer(platform, bytes)?;
-        buffer.write(0, &data)?;
+        let buffer = BufferRange::copied(platform, &data)?;
         let (open, failure) = self.started();
         let done = move |_: &Context<P>, result: Result<(), Error>| {
             open.set(open.get() - 1);
@@ -179,7 +170,7 @@ impl<P: Platform> Traffic<P> {
     }
 
     fn receive(&self, platform: &P, tag: u32, bytes: usize) -> Result<(), ExchangeError> {
-        let into = Self::buffer(platform, bytes)?;
+        let into = BufferRange::zeroed(platform, bytes).map_err(Error::from)?;
         let data = into.clone();
         let key = self.key(1 - self.task, tag);
         let (open, failure) = self.started();
@@ -203,11 +194,7 @@ impl<P: Platform> Traffic<P> {
     /// Advances until everything posted is done.
     fn finish(&self) -> Result<(), ExchangeError> {
         let context = self.messaging.context();
-        while self.open.get() > 0 {
-            if context.advance(1)?.is_idle() {
-                context.wait(None)?;
-            }
-        }
+        context.advance_until(|| self.open.get() == 0)?;
         self.failure.borrow_mut().take().map_or(Ok(()), Err)
     }
 }

@@ -1,0 +1,106 @@
+//! Hello World: every task makes itself known to task 0, which prints who is there.
+//!
+//!     cargo run --release --example hello -- --shape 2x2x2
+//!
+//! The steps are those of every PAMI program: a client by its name, a context of it, a callback for the
+//! messages that arrive there, work posted to the context, and a loop that advances it.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use gyre::cli::CommandError;
+use gyre::job::{Job, Process};
+use gyre::machine_file::MachineSpec;
+use gyre::options::Settings;
+use gyre::placement::Placement;
+use gyre::platform::SimPlatform;
+use gyre::program::{Program, Report};
+use gyre_driver::{Client, Context, Receive, SendImmediate, TaskId};
+use gyre_sim::Until;
+
+/// The program: name, default shape, and the function that runs it.
+pub const PROGRAM: Program = Program {
+    name: "hello",
+    about: "Every task greets task 0",
+    shape: &[2, 2, 2],
+    run,
+};
+
+fn main() -> ExitCode {
+    PROGRAM.main()
+}
+
+/// Dispatch identifier of greetings.
+const GREETING: u8 = 1;
+
+/// The greetings that a task has got, in order of arrival.
+type Greetings = Rc<RefCell<Vec<(TaskId, String)>>>;
+
+/// First phase of every task: a client, its context, and what to do with a greeting.
+fn initialize(process: Process) -> Result<(Context<SimPlatform>, Greetings), Box<dyn Error>> {
+    let client = Client::create(&process.platform, process.client("hello"))?;
+    let context = client.create_context(0)?;
+    let greetings = Greetings::default();
+    let book = Rc::clone(&greetings);
+    context.set_dispatch(
+        GREETING,
+        Box::new(move |_, arrival| {
+            // A greeting fits into one packet: all of it is here already.
+            let text = String::from_utf8_lossy(arrival.immediate.unwrap_or_default());
+            book.borrow_mut()
+                .push((arrival.origin.task(), text.into_owned()));
+            Receive::Consumed
+        }),
+    )?;
+    Ok((context, greetings))
+}
+
+/// What task `task` of `tasks` says.
+fn greeting(task: TaskId, tasks: usize) -> String {
+    format!("Hello from {task} of {tasks}")
+}
+
+/// Second phase: every context is there, so that messages find one. Gives the greetings that have come.
+fn greet(
+    process: Process,
+    (context, greetings): (Context<SimPlatform>, Greetings),
+) -> Result<Vec<(TaskId, String)>, Box<dyn Error>> {
+    let tasks = context.tasks().len();
+    let destination = context.endpoint(TaskId(0), 0)?;
+    context.send_immediate(&SendImmediate {
+        data: greeting(process.task, tasks).as_bytes(),
+        ..SendImmediate::new(destination, GREETING)
+    })?;
+    // Nothing has been sent yet: that happens in `advance`, which calls the callbacks too.
+    let expected = if process.task == TaskId(0) { tasks } else { 0 };
+    context.advance_until(|| greetings.borrow().len() == expected && context.is_at_rest())?;
+    context.destroy()?;
+    Ok(greetings.take())
+}
+
+fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandError> {
+    let per_node = settings.take_in("tasks_per_node", 1, 1..=16)?;
+    settings.finish()?;
+    let placement = Placement::filled(per_node, &spec.config.dims)?;
+    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let (contexts, ready) = job.each("initializes", Until::Done, initialize)?;
+    let (greetings, ended) = job.each_with("greets", Until::Quiet, contexts, greet)?;
+
+    let tasks = greetings.len();
+    let expected = (0..tasks as u32).map(|n| (TaskId(n), greeting(TaskId(n), tasks)));
+    let mut found = greetings[0].clone();
+    found.sort();
+    let check = match found.into_iter().eq(expected) {
+        true => Ok(()),
+        false => Err(format!("expected one greeting of each of {tasks} tasks")),
+    };
+    let lines = greetings[0].iter().map(|(_, text)| text.as_str());
+    Ok(Report::new(ended.clone())
+        .param("tasks_per_node", per_node)
+        .metric("tasks", tasks)
+        .metric("cycles", ended.cycles - ready.cycles)
+        .check(check)
+        .picture(lines.collect::<Vec<_>>().join("\n")))
+}

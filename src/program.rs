@@ -1,0 +1,184 @@
+//! Programs with a command line of their own: the options, exit status and report of `gyre` around a
+//! function that runs tasks on a machine. The programs in `examples/` are made with it.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args as _, FromArgMatches as _};
+use gyre_sim::RunReport;
+use serde_json::{Map, Value};
+
+use crate::cli::{CommandError, print};
+use crate::machine_file::MachineSpec;
+use crate::options::{MachineOptions, Settings, UsageError};
+use crate::outcome::{Outcome, SimFigures};
+
+/// A program.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Its name, in its help and in its report.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Shape of the machine when neither the options nor a machine file give one.
+    pub shape: &'static [u16],
+    /// Takes its settings and [finishes](Settings::finish) them, then runs on the machine and checks what
+    /// came out.
+    pub run: fn(&MachineSpec, &mut Settings) -> Result<Report, CommandError>,
+}
+
+/// What a program has found, in simulated cycles, bytes and ratios.
+#[derive(Debug, Clone)]
+pub struct Report {
+    machine: RunReport,
+    params: Map<String, Value>,
+    metrics: Map<String, Value>,
+    pictures: Vec<String>,
+    passed: bool,
+}
+
+impl Report {
+    /// A report on a run of the machine.
+    #[must_use]
+    pub fn new(machine: RunReport) -> Self {
+        Self {
+            machine,
+            params: Map::new(),
+            metrics: Map::new(),
+            pictures: Vec::new(),
+            passed: true,
+        }
+    }
+
+    /// Adds a parameter that the figures depend on.
+    #[must_use]
+    pub fn param(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.params.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds a figure. A list of objects is shown as a table.
+    #[must_use]
+    pub fn metric(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.metrics.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds text for people, shown below the tables.
+    #[must_use]
+    pub fn picture(mut self, text: impl Into<String>) -> Self {
+        self.pictures.push(text.into());
+        self
+    }
+
+    /// Says whether the program's own check held, as metric `verified`; if not, what it found. Then the
+    /// exit status is 1.
+    #[must_use]
+    pub fn check(self, result: Result<(), String>) -> Self {
+        let report = self.metric("verified", result.is_ok());
+        match result {
+            Ok(()) => report,
+            Err(found) => Self {
+                passed: false,
+                ..report
+                    .metric("fault", found.as_str())
+                    .picture(format!("NOT VERIFIED: {found}"))
+            },
+        }
+    }
+}
+
+/// What a program prints and how it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printed {
+    /// Text for standard output.
+    pub output: String,
+    /// Text for standard error.
+    pub error: String,
+    /// Exit status: 0 success, 1 the check failed, 2 bad usage or configuration.
+    pub status: u8,
+}
+
+impl Program {
+    /// Runs the program with the arguments of the process.
+    #[must_use]
+    pub fn main(&self) -> ExitCode {
+        let printed = self.execute(std::env::args_os());
+        // Nobody is left to be told that nobody reads the errors.
+        let _ = std::io::stderr().write_all(printed.error.as_bytes());
+        print(&printed.output, ExitCode::from(printed.status))
+    }
+
+    /// Runs the program with `arguments`, the first of which is the name it was called by.
+    pub fn execute(
+        &self,
+        arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Printed {
+        let refused = |error: String, status| Printed {
+            output: String::new(),
+            error: format!("{}: {error}\n", self.name),
+            status,
+        };
+        let command = MachineOptions::augment_args(clap::Command::new(self.name).about(self.about));
+        let parsed = command
+            .try_get_matches_from(arguments)
+            .and_then(|matches| MachineOptions::from_arg_matches(&matches));
+        let options = match parsed {
+            Ok(options) => options,
+            Err(error) => {
+                let text = error.render().to_string();
+                let (output, error_text) = match error.use_stderr() {
+                    true => (String::new(), text),
+                    false => (text, String::new()),
+                };
+                return Printed {
+                    output,
+                    error: error_text,
+                    // 0 for help, 2 for anything wrong.
+                    status: u8::try_from(error.exit_code()).unwrap_or(2),
+                };
+            }
+        };
+        let result = self.outcome(&options);
+        match result.map(|outcome| (outcome.text(options.json), outcome.passed)) {
+            Ok((Ok(output), passed)) => Printed {
+                output,
+                error: String::new(),
+                status: u8::from(!passed),
+            },
+            Ok((Err(error), _)) => refused(error.to_string(), 1),
+            Err(error) => refused(error.to_string(), error.status()),
+        }
+    }
+
+    /// Runs the program on the machine of `options`.
+    ///
+    /// # Errors
+    /// Wrong options, or a machine that stopped.
+    pub fn outcome(&self, options: &MachineOptions) -> Result<Outcome, CommandError> {
+        if options.trace.is_some() {
+            let text = "--trace: waveforms are written by `gyre run` only";
+            return Err(UsageError::Combination(text.into()).into());
+        }
+        let mut settings = Settings::parse(&options.set)?;
+        let spec = MachineSpec::new(options, &mut settings, Some(self.shape.to_vec()))?;
+        let started = Instant::now();
+        let mut report = (self.run)(&spec, &mut settings)?;
+        let wall_s = started.elapsed().as_secs_f64();
+        let mut params = spec.params();
+        params.append(&mut report.params);
+        let cycles = report.machine.cycles;
+        Ok(Outcome {
+            bench: self.name.into(),
+            shape: spec.shape(),
+            params,
+            metrics: report.metrics,
+            sim: SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads),
+            hash: format!("{:016x}", report.machine.hash),
+            pictures: report.pictures,
+            passed: report.passed,
+        })
+    }
+}
