@@ -1,7 +1,9 @@
 //! `gyre bench`: measurements of the machine.
 
+mod bandwidth;
 mod hop_latency;
 mod link_bandwidth;
+mod message_rate;
 mod metered;
 mod pattern;
 mod pingpong;
@@ -44,7 +46,13 @@ fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
     SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads)
 }
 
-const BENCHES: [Bench; 5] = [
+const BENCHES: [Bench; 7] = [
+    Bench {
+        name: "bandwidth",
+        about: "payload share of a link under long messages: rendezvous, rput and rget",
+        shape: &[4, 1, 1],
+        run: bandwidth::run,
+    },
     Bench {
         name: "hop-latency",
         about: "cycles a packet spends in a router, link latency subtracted",
@@ -56,6 +64,12 @@ const BENCHES: [Bench; 5] = [
         about: "payload share of a link under long direct puts, one way and both ways",
         shape: &[4, 1, 1],
         run: link_bandwidth::run,
+    },
+    Bench {
+        name: "message-rate",
+        about: "short messages a cycle from one node to its neighbours, by the number of contexts",
+        shape: &[3, 3, 3],
+        run: message_rate::run,
     },
     Bench {
         name: "pingpong",

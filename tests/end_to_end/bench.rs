@@ -118,12 +118,53 @@ fn ep4_half_round_trips_and_their_hardware_part_stay_below_the_limits() {
 }
 
 #[test]
+fn ep4_ct4_long_messages_fill_a_link_by_rendezvous_rput_and_rget() {
+    // As the reference figure, with shorter messages.
+    let result = json(&[
+        "bench",
+        "bandwidth",
+        "--shape",
+        "2x1x1",
+        "--set",
+        "message_bytes=65536",
+    ]);
+    let transfers = result["metrics"]["transfers"].as_array();
+    let transfers = transfers.expect("a row a transfer");
+    let names: Vec<&Value> = transfers.iter().map(|row| &row["transfer"]).collect();
+    assert_eq!(names, ["rendezvous", "rput", "rget"]);
+    for row in transfers {
+        let of = |name: &str| row[name].as_f64().expect("a figure");
+        let (steady, single) = (of("payload_share"), of("single_message_payload_share"));
+        assert!((0.92..=512.0 / 544.0 + 1e-3).contains(&steady), "{row}");
+        assert!(single > 0.5 && single < steady, "{row}");
+    }
+}
+
+#[test]
+fn ep2_the_message_rate_grows_with_the_contexts() {
+    let result = json(&["bench", "message-rate", "--shape", "3x3x3"]);
+    assert_eq!(result["metrics"]["neighbours"], 6);
+    let rates = result["metrics"]["rates"].as_array().expect("a row each");
+    let contexts: Vec<&Value> = rates.iter().map(|row| &row["contexts"]).collect();
+    assert_eq!(contexts, [1, 2, 4, 8]);
+    let mut fewer = 0.0;
+    for row in rates {
+        let rate = row["messages_per_cycle"].as_f64().expect("a rate");
+        // Twice the contexts send clearly more.
+        assert!(rate > 1.3 * fewer && rate > 0.0, "{rates:?}");
+        fewer = rate;
+    }
+}
+
+#[test]
 fn benches_are_listed() {
     let output = crate::gyre(&["bench", "--list"]);
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     for name in [
+        "bandwidth",
         "hop-latency",
         "link-bandwidth",
+        "message-rate",
         "pingpong",
         "sim-speed",
         "traffic",

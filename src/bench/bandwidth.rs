@@ -1,0 +1,330 @@
+//! `gyre bench bandwidth`: payload share of a link under long messages that the driver moves (EP-4, CT-4).
+//!
+//! One task moves messages to its neighbour by rendezvous and by rput, and from it by rget. It keeps a window
+//! of them under way: whenever one is done it posts the next. A message is done when all of it is in the
+//! memory where it belongs, and the software there knows.
+
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::rc::Rc;
+use std::time::Instant;
+
+use gyre_driver::{
+    Arrival, BufferRange, Client, Context, DoneFn, Endpoint, MemoryRegion, Platform, Receive,
+    RegionRights, RemoteRegion, Rget, Rput, SendImmediate, SendMessage, TaskId,
+};
+use gyre_sim::Until;
+use serde_json::{Map, json};
+
+use super::{Measured, figures};
+use crate::cli::CommandError;
+use crate::job::{Job, Process};
+use crate::machine_file::MachineSpec;
+use crate::options::{Settings, UsageError};
+use crate::placement::Placement;
+use crate::platform::{NodeBuffer, SimPlatform};
+
+/// Data wires of a link, bytes.
+const FLIT_BYTES: u64 = 16;
+/// Dispatch identifiers: a message, and the end of a transfer.
+const DATA: u8 = 1;
+const OVER: u8 = 2;
+
+type Failure = Box<dyn Error>;
+
+/// How messages are moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Rendezvous,
+    Rput,
+    Rget,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Rendezvous, Self::Rput, Self::Rget];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rendezvous => "rendezvous",
+            Self::Rput => "rput",
+            Self::Rget => "rget",
+        }
+    }
+
+    /// The task whose software learns first that a message is in memory.
+    fn witness(self) -> usize {
+        match self {
+            Self::Rendezvous => 1,
+            Self::Rput | Self::Rget => 0,
+        }
+    }
+}
+
+/// How many messages.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Messages under way at once.
+    window: usize,
+    /// Messages in all.
+    total: usize,
+}
+
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
+    let bytes = settings.take_in("message_bytes", 512 << 10, 4097..=1 << 24)?;
+    let window = settings.take_in("in_flight", 16, 1..=64)?;
+    let warm_up = settings.take_in("warmup_messages", 4, 1..=1000)?;
+    let messages = settings.take_in("messages", 16, 1..=1000)?;
+    settings.finish()?;
+    if spec.config.dims[0] < 2 {
+        return Err(UsageError::Combination(
+            "bandwidth needs a neighbour in the first dimension".into(),
+        )
+        .into());
+    }
+    let started = Instant::now();
+    let placement = Placement::of_nodes(vec![0, 1], spec.nodes())?;
+    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let open = move |process| Task::open(process, bytes, window);
+    let (tasks, _) = job.each("opens", Until::Done, open)?;
+    let cycle_ps = job.machine().config().cycle_ps;
+    let share = |bytes: usize, ps: u64| bytes as f64 / ((ps * FLIT_BYTES) as f64 / cycle_ps as f64);
+    let mut rows = Vec::new();
+    let mut least = f64::INFINITY;
+    for way in Way::ALL {
+        // The window is full from the first of the messages that count to the last.
+        let load = Load {
+            window,
+            total: warm_up + messages + window,
+        };
+        let done = transfer(&mut job, &tasks, way, load)?.1;
+        let steady = share(
+            messages * bytes,
+            done[warm_up + messages - 1] - done[warm_up - 1],
+        );
+        // One of two messages, so that the first can warm up.
+        let load = Load {
+            window: 1,
+            total: 2,
+        };
+        let (posted, done) = transfer(&mut job, &tasks, way, load)?;
+        let single = done[1] - posted[1];
+        least = least.min(steady);
+        rows.push(json!({
+            "transfer": way.name(),
+            "payload_share": steady,
+            "single_message_payload_share": share(bytes, single),
+            "single_message_cycles": single.div_ceil(cycle_ps),
+        }));
+    }
+    let mut metrics = Map::new();
+    metrics.insert("payload_share".into(), json!(least));
+    metrics.insert("format_limit".into(), json!(512.0 / 544.0));
+    metrics.insert("transfers".into(), json!(rows));
+    let mut params = Map::new();
+    params.insert("message_bytes".into(), json!(bytes));
+    params.insert("in_flight".into(), json!(window));
+    params.insert("warmup_messages".into(), json!(warm_up));
+    params.insert("messages".into(), json!(messages));
+    let report = job.machine().report();
+    Ok(Measured {
+        params,
+        metrics,
+        sim: figures(spec, report.cycles, started),
+        hash: report.hash,
+    })
+}
+
+/// Times at which the messages were posted and done, picoseconds.
+fn transfer(
+    job: &mut Job,
+    tasks: &[Rc<Task>],
+    way: Way,
+    load: Load,
+) -> Result<(Vec<u64>, Vec<u64>), CommandError> {
+    let (origin, target) = (&tasks[0], &tasks[1]);
+    let (from, to) = match way {
+        Way::Rendezvous | Way::Rput => (origin, target),
+        Way::Rget => (target, origin),
+    };
+    let failed = |error| CommandError::Check(format!("{}: {error}", way.name()));
+    from.fill(way as u8 + 1).map_err(failed)?;
+    let all = tasks.to_vec();
+    let run = move |process: Process| {
+        let task = &all[process.task.0 as usize];
+        task.over.set(false);
+        if process.task.0 == 0 {
+            task.originate(way, load, &all[1])?;
+        } else {
+            task.context.advance_until(|| task.over.get())?;
+        }
+        task.context.advance_until(|| task.context.is_at_rest())?;
+        Ok::<(), Failure>(())
+    };
+    job.each(way.name(), Until::Quiet, run)?;
+    let used = load.window.min(load.total);
+    if from.content(used).map_err(failed)? != to.content(used).map_err(failed)? {
+        return Err(failed("what has arrived is not what was sent".into()));
+    }
+    let done = tasks[way.witness()].done.take();
+    for task in tasks {
+        task.done.take();
+    }
+    Ok((origin.posted.take(), done))
+}
+
+/// One of the two tasks.
+struct Task {
+    context: Context<SimPlatform>,
+    peer: Endpoint,
+    /// As many messages as can be under way.
+    memory: BufferRange<NodeBuffer>,
+    bytes: usize,
+    region: MemoryRegion<SimPlatform>,
+    /// When messages were posted, and when this end learned that they were done, picoseconds.
+    posted: RefCell<Vec<u64>>,
+    done: RefCell<Vec<u64>>,
+    over: Cell<bool>,
+}
+
+impl Task {
+    fn open(process: Process, bytes: usize, window: usize) -> Result<Rc<Self>, Failure> {
+        let platform = process.platform.clone();
+        let client = Client::create(&platform, process.client("bandwidth"))?;
+        let context = client.create_context(0)?;
+        let memory = BufferRange::whole(platform.alloc(bytes * window, 64)?);
+        let task = Rc::new(Self {
+            peer: context.endpoint(TaskId(1 - process.task.0), 0)?,
+            region: client.create_region(&memory, RegionRights::ALL)?,
+            context,
+            memory,
+            bytes,
+            posted: RefCell::default(),
+            done: RefCell::default(),
+            over: Cell::default(),
+        });
+        let this = Rc::clone(&task);
+        let receive = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| {
+            // The tag is the number of the buffer.
+            match this.buffer(arrival.tag as usize) {
+                Ok(into) => {
+                    let this = Rc::clone(&this);
+                    Receive::Into {
+                        into,
+                        done: Some(Box::new(move |context, result| {
+                            this.finish(context, result)
+                        })),
+                    }
+                }
+                Err(error) => Receive::Refused(error),
+            }
+        };
+        task.context.set_dispatch(DATA, Box::new(receive))?;
+        let this = Rc::clone(&task);
+        let over = move |_: &Context<SimPlatform>, _: &Arrival<'_>| {
+            this.over.set(true);
+            Receive::Consumed
+        };
+        task.context.set_dispatch(OVER, Box::new(over))?;
+        Ok(task)
+    }
+
+    fn buffer(&self, number: usize) -> Result<BufferRange<NodeBuffer>, gyre_driver::Error> {
+        Ok(self.memory.part(number * self.bytes, self.bytes)?)
+    }
+
+    /// Fills all buffers; `seed` makes this content another than the one before.
+    fn fill(&self, seed: u8) -> Result<(), Failure> {
+        let seeded = |i: usize| (i ^ (i >> 8) ^ (i >> 16)) as u8 ^ seed;
+        let content: Vec<u8> = (0..self.memory.len()).map(seeded).collect();
+        Ok(self.memory.write(0, &content)?)
+    }
+
+    /// What the first `count` buffers hold.
+    fn content(&self, count: usize) -> Result<Vec<u8>, Failure> {
+        let mut content = vec![0; count * self.bytes];
+        self.memory.read(0, &mut content)?;
+        Ok(content)
+    }
+
+    /// Moves all messages, and tells the other task that it has.
+    fn originate(self: &Rc<Self>, way: Way, load: Load, peer: &Self) -> Result<(), Failure> {
+        let stream = Rc::new(Stream {
+            task: Rc::clone(self),
+            region: peer.region.remote(),
+            way,
+            load,
+            finished: Cell::default(),
+        });
+        for _ in 0..load.window.min(load.total) {
+            stream.post_next()?;
+        }
+        let all = || stream.finished.get() == load.total;
+        self.context.advance_until(all)?;
+        let over = SendImmediate::new(self.peer, OVER);
+        Ok(self.context.send_immediate(&over)?)
+    }
+
+    /// A message is done here. One that fails is not: the transfer does not end, which the machine reports.
+    fn finish(&self, context: &Context<SimPlatform>, result: Result<(), gyre_driver::Error>) {
+        if result.is_ok() {
+            self.done.borrow_mut().push(context.platform().now_ps());
+        }
+    }
+}
+
+/// Messages that follow one another.
+struct Stream {
+    task: Rc<Task>,
+    region: RemoteRegion,
+    way: Way,
+    load: Load,
+    finished: Cell<usize>,
+}
+
+impl Stream {
+    /// Posts the next message, if there is one.
+    fn post_next(self: &Rc<Self>) -> Result<(), gyre_driver::Error> {
+        let task = &self.task;
+        let context = &task.context;
+        let number = task.posted.borrow().len();
+        if number == self.load.total {
+            return Ok(());
+        }
+        task.posted.borrow_mut().push(context.platform().now_ps());
+        let index = number % self.load.window;
+        let buffer = task.buffer(index)?;
+        let offset = (index * task.bytes) as u64;
+        let this = Rc::clone(self);
+        let done: DoneFn<SimPlatform> = Box::new(move |context, result| {
+            this.finished
+                .set(this.finished.get() + usize::from(result.is_ok()));
+            if this.way != Way::Rendezvous {
+                this.task.finish(context, result);
+            }
+            // What was posted before was accepted, and so is this.
+            this.post_next().expect("a message as those before");
+        });
+        match self.way {
+            Way::Rendezvous => context.send(SendMessage {
+                tag: index as u32,
+                remote_done: Some(done),
+                ..SendMessage::new(task.peer, DATA, buffer)
+            }),
+            Way::Rput => context.rput(Rput {
+                destination: task.peer,
+                data: buffer,
+                region: self.region,
+                offset,
+                local_done: None,
+                remote_done: Some(done),
+            }),
+            Way::Rget => context.rget(Rget {
+                source: task.peer,
+                region: self.region,
+                offset,
+                into: buffer,
+                done: Some(done),
+            }),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `gyre bench message-rate`: how many short messages a node sends to its neighbours, by the number of its
+//! contexts (EP-2, EP-4).
+//!
+//! One task sends immediate messages to a task on each neighbouring node in turn, from 1, 2, 4 and 8 contexts,
+//! each driven by a thread of its own. Context `c` sends to context `c` of the others, where a thread of its
+//! own receives. What arrives within a window of time counts; before it begins and until it ends all
+//! contexts send.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Instant;
+
+use gyre_driver::{
+    Arrival, Client, ClientConfig, Context, Endpoint, Error, Platform, Receive, SendImmediate,
+    TaskId,
+};
+use gyre_sim::Until;
+use serde_json::{Map, json};
+
+use super::{Measured, figures};
+use crate::cli::CommandError;
+use crate::job::{Job, Process};
+use crate::machine_file::MachineSpec;
+use crate::options::{Settings, UsageError};
+use crate::placement::Placement;
+use crate::platform::SimPlatform;
+
+/// Numbers of contexts.
+const CONTEXTS: [u8; 4] = [1, 2, 4, 8];
+/// Messages that a context may have posted and not handed to the DMA engine: enough that it never pauses.
+const BACKLOG: usize = 64;
+/// Dispatch identifiers: a message, and the end of them.
+const DATA: u8 = 1;
+const OVER: u8 = 2;
+
+/// What is sent, and when it counts.
+#[derive(Clone, Copy)]
+struct Load {
+    payload: usize,
+    warm_up: u64,
+    cycles: u64,
+}
+
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
+    let load = Load {
+        payload: settings.take_in("payload", 8, 0..=SendImmediate::MAX)?,
+        warm_up: settings.take_in("warmup", 3000, 0..=100_000_000)?,
+        cycles: settings.take_in("cycles", 10_000, 1..=100_000_000)?,
+    };
+    settings.finish()?;
+    let topology = spec.config.topology().map_err(gyre_sim::SimError::from)?;
+    let ports = 0..2 * gyre_sim::MAX_DIMS;
+    let neighbours: BTreeSet<usize> = ports
+        .filter_map(|port| topology.neighbour(0, port))
+        .map(|(node, _)| node)
+        .filter(|&node| node != 0)
+        .collect();
+    if neighbours.is_empty() {
+        return Err(UsageError::Combination(
+            "message-rate needs a neighbour in some dimension".into(),
+        )
+        .into());
+    }
+    let nodes: Vec<usize> = [0].into_iter().chain(neighbours.iter().copied()).collect();
+    let placement = Placement::of_nodes(nodes, spec.nodes())?;
+    let started = Instant::now();
+    let mut rows = Vec::new();
+    let mut most = 0.0_f64;
+    let mut cycles = 0;
+    let mut hash = 0u64;
+    for contexts in CONTEXTS {
+        let (messages, ran, digest) = measure(spec, &placement, contexts, load)?;
+        cycles += ran;
+        hash = hash.rotate_left(1) ^ digest;
+        let rate = messages as f64 / load.cycles as f64;
+        most = most.max(rate);
+        rows.push(json!({
+            "contexts": contexts,
+            "messages_per_cycle": rate,
+            "messages": messages,
+        }));
+    }
+    let mut metrics = Map::new();
+    metrics.insert("messages_per_cycle".into(), json!(most));
+    metrics.insert("neighbours".into(), json!(neighbours.len()));
+    metrics.insert("rates".into(), json!(rows));
+    let mut params = Map::new();
+    params.insert("payload".into(), json!(load.payload));
+    params.insert("warmup".into(), json!(load.warm_up));
+    params.insert("cycles".into(), json!(load.cycles));
+    Ok(Measured {
+        params,
+        metrics,
+        sim: figures(spec, cycles, started),
+        hash,
+    })
+}
+
+/// Messages that arrive within the window; cycles and hash.
+fn measure(
+    spec: &MachineSpec,
+    placement: &Placement,
+    contexts: u8,
+    load: Load,
+) -> Result<(usize, u64, u64), CommandError> {
+    let mut job = Job::new(&spec.config, &spec.costs, placement, None)?;
+    let open = move |process: Process| open(&process, contexts);
+    let (tasks, _) = job.each("opens", Until::Done, open)?;
+    let machine = job.machine();
+    let start = machine.cycles();
+    let cycle_ps = machine.config().cycle_ps;
+    let from_ps = (start + load.warm_up) * cycle_ps;
+    let to_ps = from_ps + load.cycles * cycle_ps;
+    let run = move |process: Process, context: usize| {
+        let port = &tasks[process.task.0 as usize][context];
+        port.window.set((from_ps, to_ps));
+        if process.task.0 == 0 {
+            port.send(process.tasks.len(), load.payload, to_ps)?;
+        } else {
+            port.context.advance_until(|| port.over.get())?;
+        }
+        port.context.advance_until(|| port.context.is_at_rest())?;
+        Ok::<_, Error>(port.counted.get())
+    };
+    let (counts, report) = job.threads("runs", usize::from(contexts), Until::Quiet, run)?;
+    Ok((counts.iter().sum(), report.cycles, report.hash))
+}
+
+/// One context and what it has received.
+struct Port {
+    context: Context<SimPlatform>,
+    /// When arrivals count, picoseconds.
+    window: Cell<(u64, u64)>,
+    counted: Cell<usize>,
+    over: Cell<bool>,
+}
+
+/// Opens all contexts of a task.
+fn open(process: &Process, contexts: u8) -> Result<Vec<Rc<Port>>, Error> {
+    let config = process.client("message-rate");
+    let client = Client::create(&process.platform, ClientConfig { contexts, ..config })?;
+    (0..contexts)
+        .map(|offset| Port::open(client.create_context(offset)?))
+        .collect()
+}
+
+impl Port {
+    fn open(context: Context<SimPlatform>) -> Result<Rc<Self>, Error> {
+        let port = Rc::new(Self {
+            context,
+            window: Cell::default(),
+            counted: Cell::default(),
+            over: Cell::default(),
+        });
+        let this = Rc::clone(&port);
+        let data = move |context: &Context<SimPlatform>, _: &Arrival<'_>| {
+            let (from, to) = this.window.get();
+            let counts = (from..to).contains(&context.platform().now_ps());
+            this.counted.set(this.counted.get() + usize::from(counts));
+            Receive::Consumed
+        };
+        port.context.set_dispatch(DATA, Box::new(data))?;
+        let this = Rc::clone(&port);
+        let over = move |_: &Context<SimPlatform>, _: &Arrival<'_>| {
+            this.over.set(true);
+            Receive::Consumed
+        };
+        port.context.set_dispatch(OVER, Box::new(over))?;
+        Ok(port)
+    }
+
+    /// Sends messages of `bytes` bytes to tasks 1 to `tasks` - 1 in turn until `until_ps`, then tells them
+    /// that it was the last.
+    fn send(&self, tasks: usize, bytes: usize, until_ps: u64) -> Result<(), Error> {
+        let context = &self.context;
+        let offset = context.query().endpoint.context_offset();
+        let peers: Vec<Endpoint> = (1..tasks)
+            .map(|task| context.endpoint(TaskId(task as u32), offset))
+            .collect::<Result<_, Error>>()?;
+        let data = vec![0; bytes];
+        let mut backlog = 0;
+        while context.platform().now_ps() < until_ps {
+            if backlog + peers.len() <= BACKLOG {
+                for &peer in &peers {
+                    context.send_immediate(&SendImmediate {
+                        data: &data,
+                        ..SendImmediate::new(peer, DATA)
+                    })?;
+                }
+                backlog += peers.len();
+            }
+            let progress = context.advance(1)?;
+            backlog -= progress.started;
+            if progress.is_idle() {
+                context.wait(None)?;
+            }
+        }
+        for &peer in &peers {
+            context.send_immediate(&SendImmediate::new(peer, OVER))?;
+        }
+        Ok(())
+    }
+}
