@@ -5,7 +5,7 @@
 CARGO ?= cargo
 PROFILE := --release --locked
 
-.PHONY: run test build setup setup-verilator lint syn csr csr-check fmt-check clippy unit model-check clean help
+.PHONY: run test build setup setup-verilator lint syn csr csr-check cost-table fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus and leaves the first message's waveform in out/.
 run: setup-verilator
@@ -41,6 +41,10 @@ csr: setup
 # The committed register block is what the description gives.
 csr-check: setup
 	tools/csr.sh --check
+
+# Measures what driver operations cost and writes host-driver/cost-table.toml; needs valgrind.
+cost-table:
+	$(CARGO) bench --locked -p gyre-driver --bench cost_table
 
 fmt-check:
 	$(CARGO) fmt --all --check

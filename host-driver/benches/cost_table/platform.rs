@@ -1,0 +1,235 @@
+//! The platform on which the driver is measured: the test double of the machine, whose own work is not
+//! counted. Counted are what a processor would do for the driver: its instructions, the copies between
+//! ring and registers or payload and buffer, and an uncontended lock.
+
+use core::hint::black_box;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gyre_driver::{
+    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, WakeReason,
+};
+
+use crate::double::{Memory, Process};
+
+// Three functions that the compiler must neither inline nor take for one: each names itself.
+
+/// Callgrind switches counting on when this is entered, and off when it is left.
+#[inline(never)]
+fn counted_section<R>(work: impl FnOnce() -> R) -> R {
+    black_box("counted");
+    black_box(work())
+}
+
+/// Callgrind switches counting off when this is entered, and on when it is left.
+#[inline(never)]
+fn uncounted_section<R>(work: impl FnOnce() -> R) -> R {
+    black_box("uncounted");
+    black_box(work())
+}
+
+/// The same where nothing is counted anyway.
+#[inline(never)]
+fn plain_section<R>(work: impl FnOnce() -> R) -> R {
+    black_box("plain");
+    black_box(work())
+}
+
+/// Books a charge, uncounted.
+#[inline(never)]
+fn uncounted_charge(account: &Account, op: Op, count: u64) {
+    account.calls.set(account.calls.get() + 1);
+    *account.charged.borrow_mut().entry(op).or_default() += count;
+}
+
+/// Whether a counted section is being executed.
+static COUNTING: AtomicBool = AtomicBool::new(false);
+
+/// Executes what is no work of the driver's processor.
+fn outside<R>(work: impl FnOnce() -> R) -> R {
+    if COUNTING.load(Ordering::Relaxed) {
+        uncounted_section(work)
+    } else {
+        plain_section(work)
+    }
+}
+
+/// What has been charged in counted sections.
+#[derive(Default)]
+pub struct Account {
+    /// Sections are counted from when this is set.
+    pub open: Cell<bool>,
+    charged: RefCell<BTreeMap<Op, u64>>,
+    calls: Cell<u64>,
+}
+
+impl Account {
+    /// Executes `work`, and counts it once the account is open.
+    pub fn count<R>(&self, work: impl FnOnce() -> R) -> R {
+        if !self.open.get() {
+            return plain_section(work);
+        }
+        COUNTING.store(true, Ordering::Relaxed);
+        let result = counted_section(work);
+        COUNTING.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// Operations charged in counted sections.
+    pub fn charged(&self) -> BTreeMap<Op, u64> {
+        self.charged.borrow().clone()
+    }
+
+    /// Calls of `charge` in counted sections: on hardware there are none.
+    pub fn calls(&self) -> u64 {
+        self.calls.get()
+    }
+}
+
+/// One process of a node of the test double.
+#[derive(Clone)]
+pub struct Counted {
+    pub process: Process,
+    pub account: Rc<Account>,
+}
+
+/// Memory of the test double, behind one copy that is counted.
+pub struct CountedMemory {
+    memory: Option<Memory>,
+    len: usize,
+    copy: RefCell<Vec<u8>>,
+    /// A block of the C library's allocator stands for one of the node's.
+    _block: Box<[u8; 64]>,
+}
+
+/// An uncontended spin lock.
+pub struct SpinLock(AtomicBool);
+
+impl Platform for Counted {
+    type Buffer = CountedMemory;
+    type Lock = SpinLock;
+
+    fn read_reg(&self, address: u64) -> Result<u64, BusError> {
+        outside(|| self.process.read_reg(address))
+    }
+
+    fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
+        outside(|| self.process.write_reg(address, value))
+    }
+
+    fn alloc(&self, bytes: usize, align: usize) -> Result<CountedMemory, AllocError> {
+        let block = black_box(Box::new([0; 64]));
+        outside(|| {
+            Ok(CountedMemory {
+                memory: Some(self.process.alloc(bytes, align)?),
+                len: bytes,
+                copy: RefCell::new(vec![0; bytes]),
+                _block: block,
+            })
+        })
+    }
+
+    fn now_ps(&self) -> u64 {
+        outside(|| self.process.now_ps())
+    }
+
+    fn charge(&self, op: Op, count: u64) {
+        if COUNTING.load(Ordering::Relaxed) {
+            uncounted_charge(&self.account, op, count);
+        }
+    }
+
+    fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+        outside(|| self.process.wait(group, deadline_ps))
+    }
+
+    fn notify(&self, group: u8) {
+        outside(|| self.process.notify(group));
+    }
+
+    fn yield_now(&self) {
+        outside(|| self.process.yield_now());
+    }
+
+    fn new_lock(&self) -> SpinLock {
+        SpinLock(AtomicBool::new(false))
+    }
+}
+
+impl CountedMemory {
+    fn memory(&self) -> &Memory {
+        self.memory.as_ref().expect("taken by drop alone")
+    }
+
+    fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.len) {
+            return Err(RangeError {
+                offset,
+                bytes,
+                len: self.len,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl DmaBuffer for CountedMemory {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slot(&self) -> u16 {
+        self.memory().slot()
+    }
+
+    fn offset(&self) -> u64 {
+        self.memory().offset()
+    }
+
+    fn address(&self) -> u64 {
+        self.memory().address()
+    }
+
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.check(offset, out.len())?;
+        let mut copy = self.copy.borrow_mut();
+        let place = &mut copy[offset..offset + out.len()];
+        outside(|| self.memory().read(offset, place))?;
+        out.copy_from_slice(place);
+        Ok(())
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.check(offset, data.len())?;
+        let mut copy = self.copy.borrow_mut();
+        let place = &mut copy[offset..offset + data.len()];
+        place.copy_from_slice(data);
+        outside(|| self.memory().write(offset, place))
+    }
+}
+
+impl Drop for CountedMemory {
+    fn drop(&mut self) {
+        let (memory, copy) = (self.memory.take(), self.copy.take());
+        outside(|| drop((memory, copy)));
+    }
+}
+
+impl PlatformLock for SpinLock {
+    fn lock(&self) {
+        assert!(
+            !self.0.swap(true, Ordering::Acquire),
+            "one thread waits for ever"
+        );
+    }
+
+    fn trylock(&self) -> bool {
+        !self.0.swap(true, Ordering::Acquire)
+    }
+
+    fn unlock(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
