@@ -1,10 +1,15 @@
 //! `gyre bench`: measurements of the machine.
 
+mod ack;
 mod bandwidth;
+mod fence;
+mod heap;
 mod hop_latency;
 mod link_bandwidth;
+mod match_memory;
 mod message_rate;
 mod metered;
+mod packets;
 mod pattern;
 mod pingpong;
 mod raw_dma;
@@ -20,6 +25,8 @@ use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::{MachineOptions, Settings, UsageError};
 use crate::outcome::{Outcome, SimFigures};
+
+pub use heap::COUNTING;
 
 /// A bench by name.
 struct Bench {
@@ -46,12 +53,24 @@ fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
     SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads)
 }
 
-const BENCHES: [Bench; 7] = [
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "ack",
+        about: "acknowledgement packets a message and completion latency, 16 senders to one",
+        shape: &[17, 1, 1],
+        run: ack::run,
+    },
     Bench {
         name: "bandwidth",
         about: "payload share of a link under long messages: rendezvous, rput and rget",
         shape: &[4, 1, 1],
         run: bandwidth::run,
+    },
+    Bench {
+        name: "fence",
+        about: "control messages, memory and cycles of a fence",
+        shape: &[2, 1, 1],
+        run: fence::run,
     },
     Bench {
         name: "hop-latency",
@@ -64,6 +83,12 @@ const BENCHES: [Bench; 7] = [
         about: "payload share of a link under long direct puts, one way and both ways",
         shape: &[4, 1, 1],
         run: link_bandwidth::run,
+    },
+    Bench {
+        name: "match-memory",
+        about: "payload bytes held at the target for messages whose receives are posted late",
+        shape: &[4, 1, 1],
+        run: match_memory::run,
     },
     Bench {
         name: "message-rate",

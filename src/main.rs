@@ -1,6 +1,14 @@
 //! The command `gyre`.
 
+use std::alloc::System;
 use std::process::ExitCode;
+
+use gyre::bench::COUNTING;
+use stats_alloc::StatsAlloc;
+
+/// Counts what is allocated, for the benches that measure memory.
+#[global_allocator]
+static HEAP: &StatsAlloc<System> = COUNTING;
 
 fn main() -> ExitCode {
     gyre::cli::main()

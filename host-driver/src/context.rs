@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::collections::VecDeque;
 
+use crate::ack::AckStats;
 use crate::buffer::BufferRange;
 use crate::client::Plan;
 use crate::cookie::{CookieTable, Pending};
@@ -399,6 +400,15 @@ impl<P: Platform> Context<P> {
     /// As [`Context::post`].
     pub fn acknowledge(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
         self.post(Instruction::Acknowledge { peer, cookie })
+    }
+
+    /// Counts of the acknowledgement dispatcher so far (AK-6).
+    ///
+    /// # Errors
+    /// [`Error::AdvanceInCallback`], [`Error::Busy`] while another thread advances the context,
+    /// [`Error::Destroyed`].
+    pub fn ack_stats(&self) -> Result<AckStats, Error> {
+        Ok(self.enter()?.ack_stats())
     }
 
     /// Whether the context has nothing left to do: no work posted, nothing under way, waiting or owed to

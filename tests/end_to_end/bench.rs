@@ -157,13 +157,98 @@ fn ep2_the_message_rate_grows_with_the_contexts() {
 }
 
 #[test]
+fn fn2_fn8_a_fence_takes_the_same_messages_and_memory_whatever_it_covers() {
+    let result = json(&["bench", "fence"]);
+    let metrics = &result["metrics"];
+    // FENCE and its acknowledgement; a get and a put of no bytes each way.
+    assert_eq!(metrics["control_messages_per_fence"], 6);
+    assert_eq!(metrics["control_messages_per_task_of_fence_all"], 6);
+    let fences = metrics["fences"].as_array().expect("rows");
+    for fence in fences {
+        assert_eq!(fence["control_messages"], 6, "{fence}");
+    }
+    for peer in ["neighbour", "same-node"] {
+        let sends = |protocol: &str| -> Vec<u64> {
+            fences
+                .iter()
+                .filter(|fence| fence["peer"] == peer && fence["protocol"] == protocol)
+                .filter_map(|fence| fence["sends"].as_u64())
+                .collect()
+        };
+        assert_eq!(sends("both"), [0, 1, 10, 1000]);
+        assert_eq!(sends("eager"), [10]);
+        assert_eq!(sends("rendezvous"), [10]);
+    }
+    assert!(metrics["cycles"].as_u64().is_some_and(|cycles| cycles > 0));
+    let bytes = |row: usize, endpoints: u64| {
+        let row = &metrics["memory"][row];
+        assert_eq!(row["endpoints"], endpoints);
+        assert_eq!(row["bytes_after_fence"], 0, "{row}");
+        row["fence_state_bytes"].as_i64().expect("a number")
+    };
+    let few = bytes(0, 2);
+    assert!(few > 0, "nothing was counted");
+    assert_eq!(bytes(1, 1_000_000), few);
+}
+
+#[test]
+fn ak6_the_dispatcher_saves_packets_and_keeps_latency_within_age_and_round_trip() {
+    let result = json(&["bench", "ack", "--set", "messages=64"]);
+    let metrics = &result["metrics"];
+    let fewer = metrics["heavy_load_fewer_times"].as_f64();
+    assert!(fewer.is_some_and(|times| times >= 8.0), "{fewer:?}");
+    assert_eq!(metrics["latency_p99_within_limit"], true);
+    let compared = metrics["default_rules"].as_array().expect("rows");
+    for kind in ["eager remote-done", "rendezvous SEND-done", "CT ACK"] {
+        for load in ["light", "heavy"] {
+            let same = |row: &&Value| row["acknowledged"] == kind && row["load"] == load;
+            let row = compared.iter().find(same).expect("a comparison");
+            let cycles = |name: &str| row[name].as_f64().expect("a number");
+            assert!(
+                cycles("latency_p99_cycles") <= cycles("latency_limit_cycles"),
+                "{row}"
+            );
+            let packets = |method: &str| {
+                let runs = metrics["runs"].as_array().expect("rows");
+                let run = runs.iter().filter(same).find(|run| run["method"] == method);
+                run.expect("a run")["ack_packets_per_message"]
+                    .as_f64()
+                    .expect("a number")
+            };
+            assert_eq!(packets("off"), 1.0, "{kind} {load}");
+            assert_eq!(packets("threshold"), 1.0, "{kind} {load}");
+            if load == "heavy" {
+                assert!(packets("coalesce") <= 1.0 / 8.0, "{kind}");
+                assert!(packets("on-arrival") <= 1.0 / 8.0, "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ct3_ct8_no_payload_is_held_for_late_receives_unless_eager_or_prior_art() {
+    let result = json(&["bench", "match-memory"]);
+    let metrics = &result["metrics"];
+    let payload = 3 * 8 * 4096;
+    assert_eq!(metrics["peak_held_bytes"], 0);
+    assert_eq!(metrics["eager_peak_held_bytes"], payload);
+    assert_eq!(metrics["prior_art_peak_held_bytes"], payload);
+    for row in metrics["protocols"].as_array().expect("rows") {
+        assert_eq!(row["payload_bytes"], payload, "{row}");
+    }
+}
+
+#[test]
 fn benches_are_listed() {
     let output = crate::gyre(&["bench", "--list"]);
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     for name in [
+        "ack",
         "bandwidth",
+        "fence",
         "hop-latency",
         "link-bandwidth",
+        "match-memory",
         "message-rate",
         "pingpong",
         "sim-speed",

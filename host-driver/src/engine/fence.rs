@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::{Engine, deliver};
-use crate::ack::AckPacket;
+use crate::ack::{AckPacket, AckStats};
 use crate::context::{Context, Progress};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
@@ -245,6 +245,11 @@ impl<P: Platform> Engine<P> {
                 self.continue_fence_all(context, number, all, progress)
             }
         }
+    }
+
+    /// Counts of the acknowledgement dispatcher.
+    pub(crate) fn ack_stats(&self) -> AckStats {
+        self.acks.stats()
     }
 
     /// Owes `peer` the acknowledgement of `cookie`.
