@@ -73,8 +73,8 @@ impl Report {
         self
     }
 
-    /// Says whether the program's own check held, as metric `verified`; if not, what it found. Then the
-    /// exit status is 1.
+    /// Says whether the program's own check held, as metric `verified`; if not, what it found, as metric
+    /// `faults`. Then the exit status is 1.
     #[must_use]
     pub fn check(self, result: Result<(), String>) -> Self {
         let report = self.metric("verified", result.is_ok());
@@ -83,7 +83,7 @@ impl Report {
             Err(found) => Self {
                 passed: false,
                 ..report
-                    .metric("fault", found.as_str())
+                    .metric("faults", vec![found.as_str()])
                     .picture(format!("NOT VERIFIED: {found}"))
             },
         }

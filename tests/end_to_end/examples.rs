@@ -1,9 +1,9 @@
 //! The programs in `examples/`, on small machines: rings of one and two nodes, several tasks a node.
 
 use gyre::program::{Printed, Program};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::programs::hello;
+use crate::programs::{heat, hello, ping_pong, work_queue};
 
 /// Runs a program with `arguments`, blanks between them.
 fn execute(program: &Program, arguments: &str) -> Printed {
@@ -48,6 +48,113 @@ fn ep1_ep4_hello_every_task_greets() {
 }
 
 #[test]
+fn ep4_ping_pong_checks_every_byte_by_every_protocol() {
+    for arguments in [
+        "--shape 2x1",
+        "--shape 1 --set tasks_per_node=2",
+        "--shape 3x2 --set partner=4 --set rounds=2",
+    ] {
+        let metrics = metrics(
+            &ping_pong::PROGRAM,
+            &format!("{arguments} --set longest=9000"),
+        );
+        let rows = metrics["lengths"].as_array().expect("a list");
+        let lengths: Vec<_> = rows.iter().map(|row| &row["message_bytes"]).collect();
+        assert_eq!(lengths.len(), 12, "{lengths:?}");
+        assert_eq!((lengths[0], lengths[11]), (&json!(0), &json!(8192)));
+        let cycles = |row: &Value| row["half_round_trip_cycles"].as_f64().expect("a number");
+        assert!(
+            rows.windows(2)
+                .all(|pair| cycles(&pair[0]) <= cycles(&pair[1]))
+        );
+    }
+}
+
+#[test]
+fn ep4_hw1_heat_equals_the_serial_solver_in_every_bit_on_any_shape() {
+    for (arguments, blocks) in [
+        ("--shape 1 --set grid=5x4x3", "1x1x1"),
+        ("--shape 1 --set grid=7x2x3 --set tasks_per_node=3", "3x1x1"),
+        ("--shape 2 --set grid=2x1x1", "2x1x1"),
+        (
+            "--shape 2x1x3 --set grid=7x3x8 --set tasks_per_node=2",
+            "4x1x3",
+        ),
+        ("--shape 1x2x1x2 --set grid=6x5x7", "1x2x2"),
+        ("--shape 3x2 --mesh all --set grid=10x9x8", "3x2x1"),
+        ("--shape 2x2x2 --set grid=13x8x9 --link-latency 1", "2x2x2"),
+    ] {
+        let metrics = metrics(&heat::PROGRAM, &format!("{arguments} --set steps=9"));
+        assert_eq!(metrics["blocks"], blocks, "{arguments}");
+    }
+}
+
+#[test]
+fn x1_heat_is_the_same_every_time() {
+    let run = |more: &str| {
+        let arguments = format!("--shape 2x2 --set grid=9x8x7 --set steps=4 --json {more}");
+        let printed = execute(&heat::PROGRAM, &arguments);
+        let result: Value = serde_json::from_str(&printed.output).expect("one JSON object");
+        (result["hash"].clone(), result["metrics"].clone())
+    };
+    let once = run("");
+    assert_eq!(once, run(""));
+    assert_eq!(once, run("--set window=1 --set skip_idle=false"));
+    assert_ne!(once.0, run("--set memory_read_latency=50").0);
+}
+
+#[test]
+fn a_flipped_bit_in_a_halo_is_reported_with_place_and_values() {
+    // In the last step one cell alone has a neighbour that is a little off: the first of task 0.
+    let arguments = "--shape 3x2 --set grid=10x9x8 --set steps=3 --set flip=2";
+    let printed = execute(&heat::PROGRAM, arguments);
+    assert_eq!(printed.status, 1, "{}", printed.error);
+    let fault = "NOT VERIFIED: 1 of 720 cells differ; cell (0, 0, 0) of task 0 is ";
+    let (_, values) = printed.output.split_once(fault).expect("the fault");
+    let bits: Vec<u64> = values
+        .lines()
+        .next()
+        .expect("the values")
+        .split("(0x")
+        .skip(1)
+        .map(|text| u64::from_str_radix(&text[..16], 16).expect("16 digits"))
+        .collect();
+    let [found, expected] = bits[..] else {
+        panic!("two values: {values}");
+    };
+    let apart = f64::from_bits(found) - f64::from_bits(expected);
+    // Bit 40 of a neighbour at 20 is 2^-8; a step takes a tenth of it.
+    assert!((apart.abs() - 0.1 / 256.0).abs() < 1e-9, "{apart}");
+    // The sooner it happens, the further it spreads.
+    let printed = execute(&heat::PROGRAM, &arguments.replace("flip=2", "flip=1"));
+    assert!(
+        printed.output.contains("NOT VERIFIED: 7 of 720"),
+        "{}",
+        printed.output
+    );
+}
+
+#[test]
+fn ep4_work_queue_sums_what_the_workers_found() {
+    for (arguments, items) in [
+        ("--shape 2 --set numbers=100", 1),
+        (
+            "--shape 1 --set tasks_per_node=4 --set numbers=1000 --set item=7",
+            143,
+        ),
+        // 2262 primes in one message: by rendezvous.
+        ("--shape 2x1x2 --set item=1000000", 1),
+        ("--shape 3x3 --set item=100", 200),
+    ] {
+        let metrics = metrics(&work_queue::PROGRAM, arguments);
+        assert_eq!(metrics["items"], items, "{arguments}");
+        let workers = metrics["workers"].as_array().expect("a list");
+        let sum: u64 = workers.iter().filter_map(|w| w["items"].as_u64()).sum();
+        assert_eq!(sum, items);
+    }
+}
+
+#[test]
 fn x5_programs_refuse_options_and_settings() {
     let hello = &hello::PROGRAM;
     refused(hello, "--shape 2x0", &["hello: --shape", "`2x0`"]);
@@ -55,6 +162,17 @@ fn x5_programs_refuse_options_and_settings() {
     refused(hello, "--set tasks_per_node=0", &["from 1 to 16", "`0`"]);
     refused(hello, "--trace w.vcd", &["--trace", "gyre run"]);
     refused(hello, "--shap 2", &["--shap"]);
+    let heat = &heat::PROGRAM;
+    refused(heat, "--set grid=4x4", &["--set grid", "24x16x16", "`4x4`"]);
+    refused(heat, "--shape 5 --set grid=4x4x4", &["5x1x1", "`4x4x4`"]);
+    refused(heat, "--set steps=5 --set flip=5", &["0 to 4", "`5`"]);
+    refused(&ping_pong::PROGRAM, "--shape 1", &["two tasks", "--shape"]);
+    refused(
+        &ping_pong::PROGRAM,
+        "--shape 2 --set partner=2",
+        &["1 to 1"],
+    );
+    refused(&work_queue::PROGRAM, "--shape 1", &["worker", "--shape"]);
     let help = execute(hello, "--help");
     assert_eq!(help.status, 0);
     assert!(help.output.contains("--set <KEY=VALUE>"), "{}", help.output);

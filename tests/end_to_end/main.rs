@@ -14,7 +14,11 @@ mod waveform;
 #[path = "../../examples"]
 #[expect(dead_code, reason = "tests have no use for their `main`")]
 mod programs {
+    #[path = "heat/main.rs"]
+    pub mod heat;
     pub mod hello;
+    pub mod ping_pong;
+    pub mod work_queue;
 }
 
 use std::path::{Path, PathBuf};
