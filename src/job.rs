@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{
-    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, TaskId, TaskMap,
+    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, SameNode, TaskId, TaskMap,
 };
 use gyre_layout::Coord;
 use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::bring_up::{OWNER, bring_up};
 use crate::placement::Placement;
-use crate::platform::SimPlatform;
+use crate::platform::{NodeSegments, SimPlatform};
 
 /// A job that cannot be set up.
 #[derive(Debug, Error)]
@@ -59,6 +59,7 @@ impl Process {
             },
             eager_limit: DEFAULT_EAGER_LIMIT,
             ack: AckConfig::default(),
+            same_node: SameNode::default(),
         }
     }
 }
@@ -67,6 +68,7 @@ impl Process {
 struct Place {
     node: usize,
     process: u8,
+    segments: NodeSegments,
     platform: Rc<OnceCell<SimPlatform>>,
 }
 
@@ -100,6 +102,9 @@ impl Job {
         // At most 256 tasks a node, which placement checks.
         bring_up(&mut machine, placement.per_node.min(255) as u8)?;
         let places = placement.node.iter().zip(&placement.process);
+        let segments: Vec<_> = (0..topology.nodes())
+            .map(|_| NodeSegments::default())
+            .collect();
         Ok(Self {
             machine,
             costs: Rc::new(costs.clone()),
@@ -108,6 +113,7 @@ impl Job {
                 .map(|(&node, &process)| Place {
                     node,
                     process,
+                    segments: segments[node].clone(),
                     platform: Rc::default(),
                 })
                 .collect(),
@@ -195,6 +201,7 @@ impl Job {
                 let costs = Rc::clone(&self.costs);
                 let tasks = Arc::clone(&self.tasks);
                 let (node, process) = (place.node, place.process);
+                let segments = place.segments.clone();
                 let platform = Rc::clone(&place.platform);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
@@ -202,7 +209,8 @@ impl Job {
                 };
                 self.machine.spawn(node, &actor, move |cpu| {
                     // The memory of process p lies behind base slot p.
-                    let new = || SimPlatform::new(cpu, process, u16::from(process), costs);
+                    let slot = u16::from(process);
+                    let new = || SimPlatform::new(cpu, process, slot, costs, segments);
                     let process = Process {
                         task: TaskId(number),
                         tasks,

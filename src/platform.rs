@@ -1,20 +1,25 @@
 //! The driver's platform on the simulated machine: the one place where driver and simulator meet.
 
+mod segment;
+
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
-    RangeError, WakeReason,
+    RangeError, SegmentError, WakeReason,
 };
 use gyre_sim::{Cpu, Lock};
 use range_alloc::RangeAllocator;
 
+pub use segment::{NodeSegment, NodeSegments};
+
 /// Granule of the heap in bytes: no two buffers share a memory beat.
 const GRANULE: u64 = 64;
 
-/// Bytes of node memory that each process owns; process `p` starts at `(p + 1)` times this.
+/// Bytes of node memory that each process owns; process `p` starts at `(p + 1)` times this. Below are the
+/// node's shared segments.
 pub const PROCESS_BYTES: u64 = 1 << 36;
 
 /// First address of the memory of process `process`.
@@ -33,11 +38,19 @@ pub struct SimPlatform {
     used: Rc<Cell<u64>>,
     slot: u16,
     base: u64,
+    segments: NodeSegments,
 }
 
 impl SimPlatform {
-    /// Process `process` of the node of `cpu`; its memory lies behind base slot `slot`.
-    pub fn new(cpu: Cpu, process: u8, slot: u16, costs: Rc<CostTable>) -> Self {
+    /// Process `process` of the node of `cpu`, whose memory lies behind base slot `slot` and whose node has
+    /// the shared segments `segments`.
+    pub fn new(
+        cpu: Cpu,
+        process: u8,
+        slot: u16,
+        costs: Rc<CostTable>,
+        segments: NodeSegments,
+    ) -> Self {
         Self {
             cpu,
             costs,
@@ -47,6 +60,7 @@ impl SimPlatform {
             used: Rc::new(Cell::new(0)),
             slot,
             base: process_base(process),
+            segments,
         }
     }
 
@@ -59,6 +73,7 @@ impl SimPlatform {
 impl Platform for SimPlatform {
     type Buffer = NodeBuffer;
     type Lock = NodeLock;
+    type Segment = NodeSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         self.cpu
@@ -106,6 +121,10 @@ impl Platform for SimPlatform {
         self.cpu.mem_write(buffer.address(), &vec![0; dirty]);
         self.used.set(self.used.get().max(buffer.range.end));
         Ok(buffer)
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<NodeSegment, SegmentError> {
+        self.segments.share(&self.cpu, number, bytes)
     }
 
     fn now_ps(&self) -> u64 {

@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use serde::Deserialize;
+
 use crate::ack::{AckConfig, AckDispatcher};
 use crate::buffer::BufferRange;
 use crate::context::{Context, ContextInfo};
@@ -12,6 +14,7 @@ use crate::injection::{InjectionFifo, RING_ALIGN};
 use crate::platform::{Platform, PlatformLock};
 use crate::region::{MemoryRegion, RegionRights, SlotShare};
 use crate::registers;
+use crate::shared_memory::EndpointTable;
 use crate::sync::{Arc, Mutex, short};
 use crate::task::{TaskId, TaskLocation, TaskMap};
 
@@ -51,6 +54,9 @@ pub struct Resources {
     pub reception_first: u16,
     /// Ring of a reception FIFO in bytes: a power of two, 4 KiB to 1 MiB.
     pub reception_ring: usize,
+    /// Ring in the node's shared memory through which messages of the same node reach a context, in
+    /// bytes: a power of two, 4 KiB to 1 MiB. Used with [`SameNode::SharedMemory`] alone.
+    pub shared_ring: usize,
     /// First wake group; each context has one.
     pub wake_first: u8,
     /// Owner of the FIFOs, 0 to 15: that of the slots of the client's buffers.
@@ -74,6 +80,7 @@ impl Default for Resources {
             slots_per_process: 4,
             reception_first: 0,
             reception_ring: 64 << 10,
+            shared_ring: 64 << 10,
             wake_first: 0,
             owner: 0,
         }
@@ -100,6 +107,21 @@ pub struct ClientConfig {
     pub eager_limit: usize,
     /// When contexts acknowledge what they have received.
     pub ack: AckConfig,
+    /// How messages go between contexts of one node; equal in all tasks.
+    pub same_node: SameNode,
+}
+
+/// How messages go between contexts of one node, a context to itself included (HW-7). What is sent, in
+/// which order it arrives and which callbacks run is the same. Puts, gets, read-modify-writes, and the
+/// data that a rendezvous fetches, are moved by the DMA engine in either case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SameNode {
+    /// Through the DMA engine, which loops back what is for its own node.
+    #[default]
+    Loopback,
+    /// By processor copies through rings in the node's shared memory.
+    SharedMemory,
 }
 
 /// The default of [`ClientConfig::eager_limit`], bytes.
@@ -109,12 +131,22 @@ pub const DEFAULT_EAGER_LIMIT: usize = 4096;
 pub struct Client<P: Platform> {
     platform: P,
     plan: Arc<Plan>,
-    created: Mutex<Vec<bool>>,
+    table: Arc<EndpointTable<P>>,
+    contexts: Mutex<Vec<Offset<P>>>,
     slots: Arc<SlotShare>,
     /// Taken while a context of a client with shared injection FIFOs is created.
     creation: P::Lock,
     /// The shared injection FIFOs, once a context has been created.
     shared: Mutex<Vec<Arc<InjectionFifo<P>>>>,
+}
+
+/// What is at a context offset.
+enum Offset<P: Platform> {
+    Free,
+    /// A context is being created.
+    Taken,
+    /// A context, unless it has been destroyed.
+    Context(Context<P>),
 }
 
 /// What every context of a client knows about it.
@@ -142,9 +174,21 @@ impl Plan {
         })
     }
 
+    /// Contexts of the client on this node, created or not.
+    pub fn contexts_here(&self) -> u16 {
+        // At most 256 processes of 255 contexts.
+        let processes = self.config.tasks.processes_on(self.location.node) as u16;
+        processes * u16::from(self.config.contexts)
+    }
+
     /// Number of a context among all contexts of the client on its node.
-    fn index(&self, process: u8, context: u8) -> u16 {
+    pub fn index(&self, process: u8, context: u8) -> u16 {
         u16::from(process) * u16::from(self.config.contexts) + u16::from(context)
+    }
+
+    /// The same of a context of this process.
+    pub fn index_here(&self, context: u8) -> u16 {
+        self.index(self.location.process, context)
     }
 
     /// Reception FIFO of (process, context), on every node.
@@ -255,6 +299,7 @@ impl Resources {
             ("injection_ring", self.injection_ring),
             ("remote_get_ring", self.remote_get_ring),
             ("reception_ring", self.reception_ring),
+            ("shared_ring", self.shared_ring),
         ] {
             if !bytes.is_power_of_two() || !(RING_ALIGN..=RING_MAX).contains(&bytes) {
                 let expected = "a power of two from 4096 to 1048576 bytes";
@@ -301,20 +346,23 @@ impl<P: Platform> Client<P> {
     ///
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::Config`], [`Error::Resources`] when the node has not enough FIFOs
-    /// or wake groups for the processes on it, [`Error::SetUp`] when the node cannot be identified.
+    /// or wake groups for the processes on it, [`Error::SetUp`] when the node cannot be identified,
+    /// [`Error::Segment`] when there is no shared memory for the endpoint table.
     pub fn create(platform: &P, config: ClientConfig) -> Result<Self, Error> {
         let location = config.tasks.location(config.task)?;
         let plan = Plan { config, location };
         let node = registers::node(platform)?;
         plan.check(node.parameters())?;
-        let created = vec![false; usize::from(plan.config.contexts)];
+        let table = Arc::new(EndpointTable::open(platform, &plan)?);
+        let contexts = (0..plan.config.contexts).map(|_| Offset::Free).collect();
         let resources = &plan.config.resources;
         let slots = resources.slots_per_process;
         let first = resources.slot_first + u16::from(location.process) * slots;
         Ok(Self {
             platform: platform.clone(),
             plan: Arc::new(plan),
-            created: Mutex::new(created),
+            table,
+            contexts: Mutex::new(contexts),
             slots: Arc::new(SlotShare::new(first, slots)),
             creation: platform.new_lock(),
             shared: Mutex::new(Vec::new()),
@@ -351,24 +399,15 @@ impl<P: Platform> Client<P> {
         self.plan.config.contexts
     }
 
-    /// Creates the context at `offset` and sets its FIFOs up. Do that in all tasks before any sends to it.
+    /// Creates the context at `offset`, which may have been that of a context that is destroyed, and sets its
+    /// FIFOs up. Do that in all tasks before any sends to it.
     ///
     /// # Errors
     /// [`Error::UnknownContext`], [`Error::ContextExists`], [`Error::Alloc`] for the rings,
     /// [`Error::SetUp`] when a FIFO is in use already or cannot be set up.
     pub fn create_context(&self, offset: u8) -> Result<Context<P>, Error> {
         let endpoint = self.plan.endpoint(self.task(), offset)?;
-        {
-            let mut created = short(&self.created);
-            let taken = &mut created[usize::from(offset)];
-            if *taken {
-                return Err(Error::ContextExists {
-                    client: self.name().to_owned(),
-                    offset,
-                });
-            }
-            *taken = true;
-        }
+        self.take_offset(offset)?;
         let process = self.plan.location.process;
         let info = ContextInfo {
             endpoint,
@@ -378,10 +417,29 @@ impl<P: Platform> Client<P> {
             wake_group: self.plan.wake_group(process, offset),
         };
         let context = self.open_context(info);
-        if context.is_err() {
-            short(&self.created)[usize::from(offset)] = false;
-        }
+        short(&self.contexts)[usize::from(offset)] = match &context {
+            Ok(context) => Offset::Context(context.clone()),
+            Err(_) => Offset::Free,
+        };
         context
+    }
+
+    /// Reserves a context offset that is free, or whose context has been destroyed.
+    fn take_offset(&self, offset: u8) -> Result<(), Error> {
+        let place = usize::from(offset);
+        let there = core::mem::replace(&mut short(&self.contexts)[place], Offset::Taken);
+        match there {
+            Offset::Free => return Ok(()),
+            Offset::Taken => {}
+            Offset::Context(context) if context.check_alive().is_err() => return Ok(()),
+            Offset::Context(context) => {
+                short(&self.contexts)[place] = Offset::Context(context);
+            }
+        }
+        Err(Error::ContextExists {
+            client: self.name().to_owned(),
+            offset,
+        })
     }
 
     fn open_context(&self, info: ContextInfo) -> Result<Context<P>, Error> {
@@ -390,6 +448,7 @@ impl<P: Platform> Client<P> {
             Context::create(
                 platform.clone(),
                 Arc::clone(&self.plan),
+                Arc::clone(&self.table),
                 info.clone(),
                 fifos,
             )
@@ -432,6 +491,15 @@ impl<P: Platform> Client<P> {
                 .map(Arc::new)
             })
             .collect()
+    }
+
+    /// The contexts of the client that are open on this node, in whichever process: what the node's endpoint
+    /// table says, in the order of processes and context offsets (HW-7).
+    ///
+    /// # Errors
+    /// [`Error::Range`] when the table is not what it should be.
+    pub fn open_contexts(&self) -> Result<Vec<ContextInfo>, Error> {
+        self.table.all(&self.platform)
     }
 
     /// Makes `range` a memory region that peers reach by rput and rget, behind a base slot of its own

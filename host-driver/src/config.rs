@@ -6,6 +6,7 @@
 //! tasks = "all"              # or processes of the application: [0, 2, 3]
 //! contexts = 2
 //! eager_limit = 8192         # bytes
+//! same_node = "shared_memory"
 //!
 //! [application.hello.client.resources]
 //! injection_per_context = 2
@@ -15,8 +16,8 @@
 //! method = "coalesce"
 //! ```
 //!
-//! What is left out has the values of [`Resources::default`], [`AckConfig::default`] and
-//! [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
+//! What is left out has the values of [`Resources::default`], [`AckConfig::default`],
+//! [`SameNode::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::ack::AckConfig;
-use crate::client::{ClientConfig, DEFAULT_EAGER_LIMIT, Resources};
+use crate::client::{ClientConfig, DEFAULT_EAGER_LIMIT, Resources, SameNode};
 use crate::error::Error;
 use crate::sync::Arc;
 use crate::task::{TaskId, TaskMap};
@@ -135,6 +136,8 @@ struct FileClient {
     contexts: Option<Spanned<u8>>,
     eager_limit: Option<u32>,
     #[serde(default)]
+    same_node: SameNode,
+    #[serde(default)]
     resources: FileResources,
     ack: Option<AckConfig>,
 }
@@ -189,6 +192,7 @@ resources! {
     slots_per_process: u16,
     reception_first: u16,
     reception_ring: usize,
+    shared_ring: usize,
     wake_first: u8,
     owner: u8,
 }
@@ -202,6 +206,7 @@ struct Entry {
     tasks_line: usize,
     contexts: u8,
     eager_limit: usize,
+    same_node: SameNode,
     resources: Resources,
     ack: AckConfig,
 }
@@ -259,6 +264,7 @@ impl Configuration {
                     eager_limit: client
                         .eager_limit
                         .map_or(DEFAULT_EAGER_LIMIT, |limit| limit as usize),
+                    same_node: client.same_node,
                     resources,
                     ack: client.ack.unwrap_or_default(),
                     name,
@@ -342,6 +348,7 @@ impl Configuration {
                     resources: entry.resources,
                     eager_limit: entry.eager_limit,
                     ack: entry.ack.clone(),
+                    same_node: entry.same_node,
                 });
             }
         }

@@ -19,6 +19,7 @@ use crate::instruction::{
 };
 use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::region::RemoteRegion;
+use crate::shared_memory::EndpointTable;
 use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, TryLockError, short};
 use crate::task::{TaskId, TaskMap};
 use crate::wire::{FIRST_SYSTEM, Headed, MAX_HEADER, System};
@@ -60,7 +61,7 @@ pub struct ContextInfo {
 pub struct Progress {
     /// Instructions taken off the work queue.
     pub instructions: usize,
-    /// Descriptors handed to the DMA engine.
+    /// Descriptors handed to the DMA engine, and messages written to shared memory.
     pub started: usize,
     /// Descriptors completed.
     pub completed: usize,
@@ -136,10 +137,11 @@ impl<P: Platform> Context<P> {
     pub(crate) fn create(
         platform: P,
         plan: Arc<Plan>,
+        table: Arc<EndpointTable<P>>,
         info: ContextInfo,
         fifos: &[Arc<InjectionFifo<P>>],
     ) -> Result<Self, Error> {
-        let engine = Engine::open(&platform, &plan, &info, fifos)?;
+        let engine = Engine::open(&platform, &plan, table, &info, fifos)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 lock: platform.new_lock(),

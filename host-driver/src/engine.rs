@@ -11,7 +11,7 @@ use gyre_layout::event;
 
 use crate::ack::AckDispatcher;
 use crate::buffer::BufferRange;
-use crate::client::Plan;
+use crate::client::{Plan, SameNode};
 use crate::context::{Context, ContextInfo, Progress};
 use crate::cost::Op;
 use crate::counter::CounterBlock;
@@ -25,6 +25,7 @@ use crate::platform::Platform;
 use crate::reception::ReceptionFifo;
 use crate::registers;
 use crate::remote_get::RemoteGetFifo;
+use crate::shared_memory::{EndpointTable, SharedPath};
 use crate::sync::{Arc, Ordering, short};
 use crate::task::TaskLocation;
 use crate::wire::{GetFailed, System};
@@ -38,8 +39,15 @@ const PATIENCE: u32 = 8;
 /// is never woken for them.
 const IDLE_POLLS: u32 = 256;
 
-/// Who sends: messages of one origin arrive one after the other.
-type Origin = (TaskLocation, u8);
+/// How packets arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Path {
+    Network,
+    SharedMemory,
+}
+
+/// Who sends, and how: messages of one origin arrive one after the other.
+type Origin = (TaskLocation, u8, Path);
 
 /// A message of which the first packet has arrived and the last has not.
 struct Assembly<P: Platform> {
@@ -76,6 +84,10 @@ pub(crate) struct Engine<P: Platform> {
     lanes: Vec<Lane<P>>,
     remote_get: RemoteGetFifo<P>,
     reception: ReceptionFifo<P>,
+    /// The node's endpoint table, until the context is destroyed.
+    table: Option<Arc<EndpointTable<P>>>,
+    /// The way of messages on this node, if it is not through the DMA engine.
+    shared: Option<SharedPath<P>>,
     arriving: BTreeMap<Origin, Assembly<P>>,
     announced: BTreeMap<Origin, Announced<P>>,
     gets: Gets<P>,
@@ -107,7 +119,8 @@ impl<P: Platform> Engine<P> {
     /// Sets up a context that injects through `fifos`: its other FIFOs, counters and wake group.
     pub fn open(
         platform: &P,
-        plan: &Plan,
+        plan: &Arc<Plan>,
+        table: Arc<EndpointTable<P>>,
         info: &ContextInfo,
         fifos: &[Arc<InjectionFifo<P>>],
     ) -> Result<Self, Error> {
@@ -137,12 +150,20 @@ impl<P: Platform> Engine<P> {
             resources.reception_ring,
             resources.owner,
         )?;
+        let shared = match plan.config.same_node {
+            SameNode::Loopback => None,
+            SameNode::SharedMemory => Some(SharedPath::open(platform, plan, &table, info)?),
+        };
         let mask = events | event::ERROR;
         registers::write(platform, registers::wake_mask(info.wake_group), mask)?;
+        // From now on the others find the context.
+        table.announce(platform, plan.index_here(info.endpoint.context), info)?;
         Ok(Self {
             lanes,
             remote_get,
             reception,
+            table: Some(table),
+            shared,
             arriving: BTreeMap::new(),
             announced: BTreeMap::new(),
             gets: Gets::new(counters),
@@ -190,6 +211,16 @@ impl<P: Platform> Engine<P> {
             registers::wake_mask(context.query().wake_group),
             0,
         )?;
+        let index = context
+            .shared()
+            .plan
+            .index_here(context.query().endpoint.context);
+        if let Some(table) = self.table.take() {
+            table.withdraw(platform, index)?;
+        }
+        if let Some(shared) = self.shared.take() {
+            shared.inbox.close(platform)?;
+        }
         for lane in &mut self.lanes {
             lane.close(platform, &mut node)?;
         }
@@ -201,7 +232,7 @@ impl<P: Platform> Engine<P> {
     /// What has not finished; `None` when nothing is left.
     pub fn left(&self, context: &Context<P>) -> Option<Left> {
         let left = Left {
-            waiting: self.lanes.iter().map(Lane::waiting).sum(),
+            waiting: self.waiting(),
             in_flight: self.lanes.iter().map(Lane::in_flight).sum(),
             arriving: self.arriving.len() + self.announced.len(),
             operations: self.gets.len()
@@ -211,6 +242,18 @@ impl<P: Platform> Engine<P> {
         };
         let nothing = left.waiting + left.in_flight + left.arriving + left.operations == 0;
         (!nothing).then_some(left)
+    }
+
+    /// Sends that wait for room.
+    fn waiting(&self) -> usize {
+        let shared = self.shared.as_ref().map_or(0, |s| s.lane.waiting());
+        self.lanes.iter().map(Lane::waiting).sum::<usize>() + shared
+    }
+
+    /// Whether a send has found no room.
+    fn blocked(&self) -> bool {
+        let shared = self.shared.as_ref().is_some_and(|s| s.lane.blocked());
+        self.lanes.iter().any(Lane::blocked) || shared
     }
 
     /// Whether there is something to do that no wake-up will announce.
@@ -230,7 +273,7 @@ impl<P: Platform> Engine<P> {
             || self.completions_unseen
             || progress.is_idle()
             || self.since_poll >= PATIENCE
-            || self.lanes.iter().any(Lane::blocked);
+            || self.blocked();
         if due {
             let polled = self.poll(context, woken, progress);
             if polled.is_err() {
@@ -242,7 +285,7 @@ impl<P: Platform> Engine<P> {
             self.since_poll += 1;
         }
         self.acknowledge(context)?;
-        if !due && self.lanes.iter().all(|lane| lane.waiting() == 0) {
+        if !due && self.waiting() == 0 {
             return Ok(());
         }
         // What callbacks have posted starts now, not a turn later.
@@ -405,8 +448,11 @@ impl<P: Platform> Engine<P> {
         let mut result = Ok(());
         for entry in completed {
             let ended = match (entry.finish, entry.result) {
-                (Finish::Control | Finish::Get { .. }, Ok(())) => Ok(()),
+                (Finish::Control | Finish::Fence { .. } | Finish::Get { .. }, Ok(())) => Ok(()),
                 (Finish::Control, Err(error)) => Err(error),
+                (Finish::Fence { cookie }, Err(error)) => {
+                    self.fail_fence(context, cookie, error, progress)
+                }
                 (Finish::Get { number }, Err(error)) => {
                     match self.gets.fail(number as u32, None, error.clone()) {
                         Some(get) => self.end_get(context, get, progress),
@@ -448,11 +494,15 @@ impl<P: Platform> Engine<P> {
                 cookies.remove(cookie)
             }
         });
-        let remote_done = pending.and_then(|pending| pending.remote_done);
-        if local_done.is_none() && remote_done.is_none() {
+        // That of a rendezvous waits with its data.
+        let (pending_local, remote_done) = pending.map_or((None, None), |pending| {
+            (pending.local_done, pending.remote_done)
+        });
+        let waiting = [local_done, pending_local, remote_done];
+        if waiting.iter().all(Option::is_none) {
             return Err(error);
         }
-        for done in [local_done, remote_done].into_iter().flatten() {
+        for done in waiting.into_iter().flatten() {
             deliver(context, Some(done), Err(error.clone()), progress)?;
         }
         Ok(())

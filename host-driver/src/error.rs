@@ -4,7 +4,7 @@ use gyre_firmware::NodeError;
 use gyre_layout::{Coord, ErrorReason, LayoutError};
 
 use crate::ack::AckConfigError;
-use crate::platform::{AllocError, BusError, RangeError};
+use crate::platform::{AllocError, BusError, RangeError, SegmentError};
 use crate::task::TaskId;
 
 /// An operation that cannot be done, or has failed.
@@ -25,6 +25,9 @@ pub enum Error {
     /// No DMA memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    /// No shared segment.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
     /// An acknowledgement configuration that cannot be used.
     #[error(transparent)]
     Ack(#[from] AckConfigError),
@@ -58,6 +61,22 @@ pub enum Error {
         /// Name of the client.
         client: String,
         /// The offset.
+        offset: u8,
+    },
+    /// A context of this node that does not exist, or not any more (shared memory).
+    #[error("context {offset} of {task} is not open on this node")]
+    ContextNotOpen {
+        /// Its task.
+        task: TaskId,
+        /// Its offset.
+        offset: u8,
+    },
+    /// Two processes of a node have created the same context.
+    #[error("context {offset} of {task} is open in another process of this node")]
+    ContextElsewhere {
+        /// Its task.
+        task: TaskId,
+        /// Its offset.
         offset: u8,
     },
     /// An endpoint of another client.

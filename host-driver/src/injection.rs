@@ -29,7 +29,18 @@ pub(crate) enum Payload<P: Platform> {
     Inside,
 }
 
-/// What ends with a descriptor.
+impl<P: Platform> Payload<P> {
+    /// Bytes of it.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Data(data) => data.len(),
+            Self::Staged(bytes) => bytes.len(),
+            Self::Inside => 0,
+        }
+    }
+}
+
+/// What ends with a descriptor, or with a message in shared memory.
 pub(crate) enum Finish<P: Platform> {
     /// Nothing: a message of the driver's own.
     Control,
@@ -42,6 +53,8 @@ pub(crate) enum Finish<P: Platform> {
     },
     /// Get `number` has been asked for.
     Get { number: u64 },
+    /// The message of fence `cookie`.
+    Fence { cookie: u32 },
 }
 
 /// An operation that is ready to become a descriptor.

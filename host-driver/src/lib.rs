@@ -46,6 +46,7 @@ mod reception;
 mod region;
 mod registers;
 mod remote_get;
+mod shared_memory;
 mod sync;
 mod task;
 mod wire;
@@ -55,7 +56,7 @@ pub use ack::{
     MAX_COOKIES, Together,
 };
 pub use buffer::BufferRange;
-pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, Resources};
+pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, Resources, SameNode};
 pub use config::{ConfigError, Configuration};
 pub use context::{Context, ContextInfo, Progress, advancev};
 pub use cost::{CostTable, CostTableError, Op};
@@ -69,7 +70,8 @@ pub use instruction::{
 };
 pub use messaging::{Messaging, MessagingConfig};
 pub use platform::{
-    AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError, WakeReason,
+    AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError,
+    SegmentError, SharedSegment, WakeReason,
 };
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use task::{TaskId, TaskLocation, TaskMap};

@@ -54,7 +54,7 @@ pub struct AllocError {
     pub reason: String,
 }
 
-/// An access outside a [`DmaBuffer`].
+/// An access outside a [`DmaBuffer`] or a [`SharedSegment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("bytes {offset}..{} leave a buffer of {len} bytes", .offset.saturating_add(*.bytes))]
 pub struct RangeError {
@@ -93,6 +93,34 @@ pub trait DmaBuffer {
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError>;
 }
 
+/// A shared segment could not be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no shared segment {number:#x} of {bytes} bytes: {reason}")]
+pub struct SegmentError {
+    /// Number of the segment.
+    pub number: u32,
+    /// Bytes asked for.
+    pub bytes: usize,
+    /// Why, in the platform's words.
+    pub reason: String,
+}
+
+/// Memory that every process of a node reaches, with a lock between them (HW-7): an owned handle. The
+/// segment lasts as long as any process of the node has a handle. All processes see what is written to
+/// it in the order in which it was written.
+pub trait SharedSegment: PlatformLock {
+    /// Copies `out.len()` bytes from `offset` on. Costs no simulated time: the caller charges copies.
+    ///
+    /// # Errors
+    /// [`RangeError`] when the range leaves the segment.
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError>;
+    /// Copies `data` to `offset` on. Costs no simulated time: the caller charges copies.
+    ///
+    /// # Errors
+    /// [`RangeError`] when the range leaves the segment.
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError>;
+}
+
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeReason {
@@ -119,6 +147,8 @@ pub trait Platform: Clone + 'static {
     type Buffer: DmaBuffer + 'static;
     /// Lock shared by the threads of the process.
     type Lock: PlatformLock + 'static;
+    /// Memory shared by the processes of the node.
+    type Segment: SharedSegment + 'static;
 
     /// Reads the 64-bit register at byte address `address`.
     ///
@@ -136,6 +166,12 @@ pub trait Platform: Clone + 'static {
     /// # Errors
     /// [`AllocError`] when there is none.
     fn alloc(&self, bytes: usize, align: usize) -> Result<Self::Buffer, AllocError>;
+    /// A handle of the node's shared segment `number`, which is `bytes` bytes of zeros when no process has a
+    /// handle of it yet.
+    ///
+    /// # Errors
+    /// [`SegmentError`] when there is no memory for it, or when it has another size.
+    fn share(&self, number: u32, bytes: usize) -> Result<Self::Segment, SegmentError>;
     /// Simulated time in picoseconds.
     fn now_ps(&self) -> u64;
     /// Lets the time of `count` operations `op` pass, after the platform's [`CostTable`](crate::CostTable).

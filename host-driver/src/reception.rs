@@ -29,6 +29,31 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// Copies the packet at `head` out of a ring of `size` bytes, of which `available` are packets, by
+    /// `read` of bytes at a place in the ring. `None` when the packet does not end inside those.
+    pub fn read(
+        size: usize,
+        head: u32,
+        available: usize,
+        read: impl Fn(usize, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<Option<Self>, Error> {
+        // Rings and packets are multiples of the header's size: a header never wraps.
+        let place = head as usize & (size - 1);
+        let mut bytes = [0; HEADER_BYTES];
+        read(place, &mut bytes)?;
+        let header = Header::decode(&bytes)?;
+        let len = usize::from(header.len);
+        if len > MAX_PAYLOAD_BYTES || packet_bytes(len) > available {
+            return Ok(None);
+        }
+        let mut payload = [0; MAX_PAYLOAD_BYTES];
+        let start = place + HEADER_BYTES;
+        let before_wrap = len.min(size - start);
+        read(start, &mut payload[..before_wrap])?;
+        read(0, &mut payload[before_wrap..len])?;
+        Ok(Some(Self { header, payload }))
+    }
+
     pub fn payload(&self) -> &[u8] {
         &self.payload[..usize::from(self.header.len)]
     }
@@ -161,26 +186,13 @@ impl<P: Platform> ReceptionFifo<P> {
         let Some(ring) = &self.ring else {
             return Err(Error::Destroyed);
         };
-        // Rings and packets are multiples of the header's size: a header never wraps.
-        let place = self.head as usize & (ring.len() - 1);
-        let mut bytes = [0; HEADER_BYTES];
-        ring.read(place, &mut bytes)?;
-        let header = Header::decode(&bytes)?;
-        let len = usize::from(header.len);
-        if len > MAX_PAYLOAD_BYTES || packet_bytes(len) > available {
-            return Err(Error::Register {
-                register: "TAIL",
-                fifo: self.id,
-                value: u64::from(self.tail),
-                reason: "ends inside a packet",
-            });
-        }
-        let mut payload = [0; MAX_PAYLOAD_BYTES];
-        let start = place + HEADER_BYTES;
-        let before_wrap = len.min(ring.len() - start);
-        ring.read(start, &mut payload[..before_wrap])?;
-        ring.read(0, &mut payload[before_wrap..len])?;
-        Ok(Packet { header, payload })
+        let read = |place, out: &mut [u8]| Ok(ring.read(place, out)?);
+        Packet::read(ring.len(), self.head, available, read)?.ok_or(Error::Register {
+            register: "TAIL",
+            fifo: self.id,
+            value: u64::from(self.tail),
+            reason: "ends inside a packet",
+        })
     }
 }
 

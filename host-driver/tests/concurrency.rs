@@ -7,14 +7,16 @@
 mod double;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use double::{Double, Process, config};
 use gyre_driver::{
-    AllocError, BufferRange, BusError, Client, Context, Error, Instruction, Messaging,
-    MessagingConfig, Op, Platform, PlatformLock, Resources, TaskId, WakeReason,
+    AllocError, BufferRange, BusError, Client, ClientConfig, Context, Error, Instruction,
+    Messaging, MessagingConfig, Op, Platform, PlatformLock, RangeError, Resources, SameNode,
+    SegmentError, SendImmediate, SharedSegment, TaskId, WakeReason,
 };
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
@@ -35,6 +37,7 @@ enum Planted {
 struct Checked {
     process: Process,
     sleep: Rc<Sleep>,
+    segments: Rc<RefCell<BTreeMap<u32, Rc<SegmentState>>>>,
     planted: Planted,
 }
 
@@ -58,9 +61,45 @@ struct CheckedLock {
     open: bool,
 }
 
+/// A handle of a shared segment, whose every access is a step of its own.
+struct CheckedSegment(Rc<SegmentState>);
+
+struct SegmentState {
+    segment: double::Segment,
+    access: Mutex<()>,
+    lock: CheckedLock,
+}
+
+impl SharedSegment for CheckedSegment {
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        let _step = self.0.access.lock().expect("no thread panics");
+        self.0.segment.read(offset, out)
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        let _step = self.0.access.lock().expect("no thread panics");
+        self.0.segment.write(offset, data)
+    }
+}
+
+impl PlatformLock for CheckedSegment {
+    fn lock(&self) {
+        self.0.lock.lock();
+    }
+
+    fn trylock(&self) -> bool {
+        self.0.lock.trylock()
+    }
+
+    fn unlock(&self) {
+        self.0.lock.unlock();
+    }
+}
+
 impl Platform for Checked {
     type Buffer = double::Memory;
     type Lock = CheckedLock;
+    type Segment = CheckedSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         self.process.read_reg(address)
@@ -78,6 +117,19 @@ impl Platform for Checked {
 
     fn alloc(&self, bytes: usize, align: usize) -> Result<double::Memory, AllocError> {
         self.process.alloc(bytes, align)
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<CheckedSegment, SegmentError> {
+        let segment = self.process.share(number, bytes)?;
+        let mut segments = self.segments.borrow_mut();
+        let state = segments.entry(number).or_insert_with(|| {
+            Rc::new(SegmentState {
+                segment,
+                access: Mutex::new(()),
+                lock: self.new_lock(),
+            })
+        });
+        Ok(CheckedSegment(Rc::clone(state)))
     }
 
     fn now_ps(&self) -> u64 {
@@ -160,11 +212,40 @@ fn context(planted: Planted) -> Context<Checked> {
     let platform = Checked {
         process: machine.process(0),
         sleep: Rc::default(),
+        segments: Rc::default(),
         planted,
     };
     Client::create(&platform, config(&tasks, 0, resources))
         .and_then(|client| client.create_context(0))
         .expect("the double has the resources")
+}
+
+/// A context of each of the two tasks of a client, both on one node, whose messages go through shared
+/// memory.
+fn neighbours(planted: Planted) -> [Context<Checked>; 2] {
+    let machine = Double::new(1, 1);
+    let tasks = machine.tasks(&[0, 0]);
+    let resources = Resources {
+        injection_ring: 4096,
+        reception_ring: 4096,
+        shared_ring: 4096,
+        ..Resources::default()
+    };
+    let platform = Checked {
+        process: machine.process(0),
+        sleep: Rc::default(),
+        segments: Rc::default(),
+        planted,
+    };
+    [0, 1].map(|task| {
+        let config = ClientConfig {
+            same_node: SameNode::SharedMemory,
+            ..config(&tasks, task, resources)
+        };
+        Client::create(&platform, config)
+            .and_then(|client| client.create_context(0))
+            .expect("the double has the resources")
+    })
 }
 
 /// Checks every interleaving with at most `preemptions` preemptions; there must be some.
@@ -367,6 +448,49 @@ fn ep3_destroy_wakes_all_threads_that_sleep() {
             );
         }
     });
+}
+
+/// The ring in shared memory between two tasks is full: the sender sleeps until there is room, the receiver
+/// until there is something in it.
+fn a_full_ring_between_two_tasks(planted: Planted) {
+    const SINK: u8 = 3;
+    /// More than a ring of 4 KiB holds.
+    const MESSAGES: usize = 8;
+    let [sender, receiver] = neighbours(planted);
+    let received = Rc::new(Cell::new(0));
+    let count = Rc::clone(&received);
+    let dispatch = move |_: &Context<Checked>, _: &gyre_driver::Arrival<'_>| {
+        count.set(count.get() + 1);
+        gyre_driver::Receive::Consumed
+    };
+    receiver
+        .set_dispatch(SINK, Box::new(dispatch))
+        .expect("first use");
+    let destination = sender.endpoint(TaskId(1), 0).expect("exists");
+    for _ in 0..MESSAGES {
+        sender
+            .send_immediate(&SendImmediate {
+                data: &[1; 512],
+                ..SendImmediate::new(destination, SINK)
+            })
+            .expect("valid");
+    }
+    sender.advance(1).expect("no error");
+    assert!(!sender.is_at_rest(), "the ring is full");
+    let sends = thread::spawn(move || advance_until(&sender, || sender.is_at_rest()));
+    advance_until(&receiver, || received.get() == MESSAGES);
+    sends.join().expect("no thread panics");
+}
+
+#[test]
+fn hw7_a_sender_that_waits_for_room_in_shared_memory_is_woken() {
+    check(2, || a_full_ring_between_two_tasks(Planted::Nothing));
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn hw7_a_lost_notification_between_tasks_is_found() {
+    check(2, || a_full_ring_between_two_tasks(Planted::LostNotify));
 }
 
 #[test]

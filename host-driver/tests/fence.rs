@@ -10,7 +10,7 @@ use std::rc::Rc;
 use double::{Double, Fault, Process, config};
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Error, Fence, Get, Put, Receive,
-    Resources, SendImmediate, SendMessage, TaskId, advancev,
+    Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
 };
 
 const SINK: u8 = 9;
@@ -24,6 +24,15 @@ fn small() -> Resources {
         reception_ring: 8192,
         counters: 6,
         ..Resources::default()
+    }
+}
+
+/// Every other pair of seeds goes through shared memory on a node.
+fn transport(seed: u64) -> SameNode {
+    if seed & 2 == 0 {
+        SameNode::Loopback
+    } else {
+        SameNode::SharedMemory
     }
 }
 
@@ -78,6 +87,7 @@ impl World {
             .map(|task| {
                 let config = ClientConfig {
                     eager_limit,
+                    same_node: transport(seed),
                     ack: if seed.is_multiple_of(2) {
                         AckConfig::default()
                     } else {
@@ -407,7 +417,10 @@ fn fn6_fence_all_covers_every_endpoint_of_every_task() {
         };
         let contexts: Vec<_> = (0..nodes.len())
             .map(|task| {
-                let config = config(&tasks, task as u32, resources);
+                let config = ClientConfig {
+                    same_node: transport(seed),
+                    ..config(&tasks, task as u32, resources)
+                };
                 Client::create(&machine.process(nodes[task]), config)
                     .and_then(|client| client.create_context(0))
                     .expect("the double has the resources")

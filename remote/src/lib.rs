@@ -25,6 +25,6 @@ mod session;
 mod tests;
 
 pub use mailbox::MailboxError;
-pub use platform::{RemoteBuffer, RemoteLock, RemotePlatform, TaskError, run};
+pub use platform::{RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, run};
 pub use process::{ProcessError, TaskProcess};
 pub use session::SessionError;

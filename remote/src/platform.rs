@@ -10,7 +10,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use gyre_driver::{
-    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, WakeReason,
+    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
+    SharedSegment, WakeReason,
 };
 use thiserror::Error;
 
@@ -139,6 +140,18 @@ impl Connection {
         }
     }
 
+    fn lock(&self, lock: u64) {
+        self.tell(&Request::Lock { lock });
+    }
+
+    fn trylock(&self, lock: u64) -> bool {
+        self.truth(&Request::TryLock { lock })
+    }
+
+    fn unlock(&self, lock: u64) {
+        self.tell(&Request::Unlock { lock });
+    }
+
     /// Tells the machine that something is dropped. With the machine lost there is nothing to tell, and
     /// the next request finds out.
     fn drop_handle(&self, request: &Request) {
@@ -171,6 +184,7 @@ pub struct RemotePlatform {
 impl Platform for RemotePlatform {
     type Buffer = RemoteBuffer;
     type Lock = RemoteLock;
+    type Segment = RemoteSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         let request = Request::ReadRegister { address };
@@ -202,9 +216,7 @@ impl Platform for RemotePlatform {
                 offset,
                 address,
             } => Ok(RemoteBuffer {
-                connection: Rc::clone(&self.connection),
-                handle: buffer,
-                len: bytes,
+                memory: self.memory(buffer, bytes),
                 slot,
                 offset,
                 address,
@@ -212,6 +224,22 @@ impl Platform for RemotePlatform {
             Answer::NoMemory { reason } => Err(AllocError {
                 bytes,
                 align,
+                reason,
+            }),
+            answer => self.connection.unasked(&request, &answer),
+        }
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<RemoteSegment, SegmentError> {
+        let request = Request::Share {
+            number,
+            bytes: bytes as u64,
+        };
+        match self.connection.ask(&request) {
+            Answer::Value(handle) => Ok(RemoteSegment(self.memory(handle, bytes))),
+            Answer::NoMemory { reason } => Err(SegmentError {
+                number,
+                bytes,
                 reason,
             }),
             answer => self.connection.unasked(&request, &answer),
@@ -252,17 +280,24 @@ impl Platform for RemotePlatform {
     }
 }
 
-/// A buffer in the node's memory, freed on drop.
-pub struct RemoteBuffer {
+impl RemotePlatform {
+    fn memory(&self, handle: u64, len: usize) -> RemoteMemory {
+        RemoteMemory {
+            connection: Rc::clone(&self.connection),
+            handle,
+            len,
+        }
+    }
+}
+
+/// Bytes in the node's memory, given back on drop.
+struct RemoteMemory {
     connection: Rc<Connection>,
     handle: u64,
     len: usize,
-    slot: u16,
-    offset: u64,
-    address: u64,
 }
 
-impl RemoteBuffer {
+impl RemoteMemory {
     fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
         if offset.checked_add(bytes).is_some_and(|end| end <= self.len) {
             return Ok(());
@@ -272,24 +307,6 @@ impl RemoteBuffer {
             bytes,
             len: self.len,
         })
-    }
-}
-
-impl DmaBuffer for RemoteBuffer {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn slot(&self) -> u16 {
-        self.slot
-    }
-
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    fn address(&self) -> u64 {
-        self.address
     }
 
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
@@ -325,19 +342,80 @@ impl DmaBuffer for RemoteBuffer {
     }
 }
 
+impl Drop for RemoteMemory {
+    fn drop(&mut self) {
+        let buffer = self.handle;
+        self.connection.drop_handle(&Request::Free { buffer });
+    }
+}
+
+/// A buffer in the node's memory, freed on drop.
+pub struct RemoteBuffer {
+    memory: RemoteMemory,
+    slot: u16,
+    offset: u64,
+    address: u64,
+}
+
+impl DmaBuffer for RemoteBuffer {
+    fn len(&self) -> usize {
+        self.memory.len
+    }
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.memory.read(offset, out)
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.memory.write(offset, data)
+    }
+}
+
+/// A shared segment of the node.
+pub struct RemoteSegment(RemoteMemory);
+
+impl SharedSegment for RemoteSegment {
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.0.read(offset, out)
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.0.write(offset, data)
+    }
+}
+
+impl PlatformLock for RemoteSegment {
+    fn lock(&self) {
+        self.0.connection.lock(self.0.handle);
+    }
+
+    fn trylock(&self) -> bool {
+        self.0.connection.trylock(self.0.handle)
+    }
+
+    fn unlock(&self) {
+        self.0.connection.unlock(self.0.handle);
+    }
+}
+
 /// Cuts an access into windows: (offset, bytes) of each. An access of no bytes is one window, since it
 /// too lets earlier things happen first.
 fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..bytes.max(1))
         .step_by(WINDOW_BYTES)
         .map(move |start| (offset + start, (bytes - start).min(WINDOW_BYTES)))
-}
-
-impl Drop for RemoteBuffer {
-    fn drop(&mut self) {
-        let buffer = self.handle;
-        self.connection.drop_handle(&Request::Free { buffer });
-    }
 }
 
 /// A lock of the node.
@@ -348,18 +426,15 @@ pub struct RemoteLock {
 
 impl PlatformLock for RemoteLock {
     fn lock(&self) {
-        let lock = self.handle;
-        self.connection.tell(&Request::Lock { lock });
+        self.connection.lock(self.handle);
     }
 
     fn trylock(&self) -> bool {
-        let lock = self.handle;
-        self.connection.truth(&Request::TryLock { lock })
+        self.connection.trylock(self.handle)
     }
 
     fn unlock(&self) {
-        let lock = self.handle;
-        self.connection.tell(&Request::Unlock { lock });
+        self.connection.unlock(self.handle);
     }
 }
 

@@ -13,15 +13,18 @@ pub(crate) enum Request {
     WriteRegister { address: u64, value: u64 },
     /// `Platform::alloc`: [`Answer::Buffer`] or [`Answer::NoMemory`].
     Allocate { bytes: u64, align: u64 },
-    /// A buffer is dropped: [`Answer::Done`].
+    /// `Platform::share`: [`Answer::Value`], the segment's handle, or [`Answer::NoMemory`]. The handle of a
+    /// segment serves wherever one of a buffer or of a lock does.
+    Share { number: u32, bytes: u64 },
+    /// A buffer or segment is dropped: [`Answer::Done`].
     Free { buffer: u64 },
-    /// `DmaBuffer::read` of at most a window: [`Answer::Done`], with the bytes in the window.
+    /// `read` of at most a window: [`Answer::Done`], with the bytes in the window.
     ReadBuffer {
         buffer: u64,
         offset: u64,
         bytes: u64,
     },
-    /// `DmaBuffer::write` of the first bytes of the window: [`Answer::Done`].
+    /// `write` of the first bytes of the window: [`Answer::Done`].
     WriteBuffer {
         buffer: u64,
         offset: u64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gyre_driver::{DmaBuffer, Op, Platform, PlatformLock, WakeReason};
+use gyre_driver::{DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment, WakeReason};
 use thiserror::Error;
 
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
@@ -32,14 +32,46 @@ struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
     buffers: BTreeMap<u64, P::Buffer>,
+    segments: BTreeMap<u64, TaskLock<P::Segment>>,
     locks: BTreeMap<u64, TaskLock<P::Lock>>,
     handles: u64,
 }
 
+/// A lock, or a segment with its lock.
 struct TaskLock<L> {
     lock: L,
     /// Whether the task holds it: it has one thread.
     held: bool,
+}
+
+impl<L: PlatformLock> TaskLock<L> {
+    fn new(lock: L) -> Self {
+        Self { lock, held: false }
+    }
+
+    fn lock(&mut self) -> Result<Answer, String> {
+        if self.held {
+            return Err("the task would wait for itself".to_owned());
+        }
+        self.lock.lock();
+        self.held = true;
+        Ok(Answer::Done)
+    }
+
+    fn trylock(&mut self) -> Answer {
+        let taken = self.lock.trylock();
+        self.held |= taken;
+        Answer::Truth(taken)
+    }
+
+    fn unlock(&mut self) -> Result<Answer, String> {
+        if !self.held {
+            return Err("the task does not hold the lock".to_owned());
+        }
+        self.held = false;
+        self.lock.unlock();
+        Ok(Answer::Done)
+    }
 }
 
 /// Why one request is invalid.
@@ -63,6 +95,7 @@ pub(crate) fn serve<P: Platform>(
         platform,
         mailbox,
         buffers: BTreeMap::new(),
+        segments: BTreeMap::new(),
         locks: BTreeMap::new(),
         handles: 0,
     };
@@ -96,18 +129,30 @@ impl<P: Platform> Session<'_, P> {
                 Err(error) => refused(error)?,
             },
             Request::Allocate { bytes, align } => self.allocate(size(bytes)?, size(align)?),
-            Request::Free { buffer } => match self.buffers.remove(&buffer) {
-                Some(_) => Answer::Done,
-                None => return Err(unknown("buffer").into()),
+            Request::Share { number, bytes } => match platform.share(number, size(bytes)?) {
+                Ok(segment) => {
+                    let handle = self.handle();
+                    self.segments.insert(handle, TaskLock::new(segment));
+                    Answer::Value(handle)
+                }
+                Err(error) => Answer::NoMemory {
+                    reason: clip(&error.reason),
+                },
             },
+            Request::Free { buffer } => {
+                let freed = self.buffers.remove(&buffer).is_some();
+                if !freed && self.segments.remove(&buffer).is_none() {
+                    return Err(unknown("buffer").into());
+                }
+                Answer::Done
+            }
             Request::ReadBuffer {
                 buffer,
                 offset,
                 bytes,
             } => {
                 let mut window = vec![0; window(bytes)?];
-                let from = self.buffer(buffer)?;
-                from.read(size(offset)?, &mut window)
+                self.read(buffer, size(offset)?, &mut window)?
                     .map_err(|error| error.to_string())?;
                 self.mailbox.fill_window(&window);
                 Answer::Done
@@ -119,8 +164,7 @@ impl<P: Platform> Session<'_, P> {
             } => {
                 let mut window = vec![0; window(bytes)?];
                 self.mailbox.take_window(&mut window);
-                let into = self.buffer(buffer)?;
-                into.write(size(offset)?, &window)
+                self.write(buffer, size(offset)?, &window)?
                     .map_err(|error| error.to_string())?;
                 Answer::Done
             }
@@ -149,37 +193,25 @@ impl<P: Platform> Session<'_, P> {
             Request::NewLock => {
                 let lock = platform.new_lock();
                 let handle = self.handle();
-                self.locks.insert(handle, TaskLock { lock, held: false });
+                self.locks.insert(handle, TaskLock::new(lock));
                 Answer::Value(handle)
             }
             Request::DropLock { lock } => match self.locks.remove(&lock) {
                 Some(_) => Answer::Done,
                 None => return Err(unknown("lock").into()),
             },
-            Request::Lock { lock } => {
-                let lock = self.known_lock(lock)?;
-                if lock.held {
-                    return Err("the task would wait for itself".to_owned().into());
-                }
-                lock.lock.lock();
-                lock.held = true;
-                Answer::Done
-            }
-            Request::TryLock { lock } => {
-                let lock = self.known_lock(lock)?;
-                let taken = lock.lock.trylock();
-                lock.held |= taken;
-                Answer::Truth(taken)
-            }
-            Request::Unlock { lock } => {
-                let lock = self.known_lock(lock)?;
-                if !lock.held {
-                    return Err("the task does not hold the lock".to_owned().into());
-                }
-                lock.held = false;
-                lock.lock.unlock();
-                Answer::Done
-            }
+            Request::Lock { lock } => match self.segments.get_mut(&lock) {
+                Some(segment) => segment.lock()?,
+                None => self.known_lock(lock)?.lock()?,
+            },
+            Request::TryLock { lock } => match self.segments.get_mut(&lock) {
+                Some(segment) => segment.trylock(),
+                None => self.known_lock(lock)?.trylock(),
+            },
+            Request::Unlock { lock } => match self.segments.get_mut(&lock) {
+                Some(segment) => segment.unlock()?,
+                None => self.known_lock(lock)?.unlock()?,
+            },
             // `serve` takes it.
             Request::Finish { .. } => return Err("the task has finished".to_owned().into()),
         };
@@ -210,8 +242,32 @@ impl<P: Platform> Session<'_, P> {
         }
     }
 
-    fn buffer(&self, handle: u64) -> Result<&P::Buffer, String> {
-        self.buffers.get(&handle).ok_or_else(|| unknown("buffer"))
+    /// Reads a buffer or segment.
+    fn read(
+        &self,
+        handle: u64,
+        offset: usize,
+        out: &mut [u8],
+    ) -> Result<Result<(), RangeError>, String> {
+        match (self.buffers.get(&handle), self.segments.get(&handle)) {
+            (Some(buffer), _) => Ok(buffer.read(offset, out)),
+            (None, Some(segment)) => Ok(segment.lock.read(offset, out)),
+            (None, None) => Err(unknown("buffer")),
+        }
+    }
+
+    /// Writes a buffer or segment.
+    fn write(
+        &self,
+        handle: u64,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<Result<(), RangeError>, String> {
+        match (self.buffers.get(&handle), self.segments.get(&handle)) {
+            (Some(buffer), _) => Ok(buffer.write(offset, data)),
+            (None, Some(segment)) => Ok(segment.lock.write(offset, data)),
+            (None, None) => Err(unknown("buffer")),
+        }
     }
 
     fn known_lock(&mut self, handle: u64) -> Result<&mut TaskLock<P::Lock>, String> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Op, Platform, PlatformLock, RangeError,
-    WakeReason,
+    SegmentError, SharedSegment, WakeReason,
 };
 
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
@@ -39,9 +39,16 @@ struct NotedLock {
     held: RefCell<bool>,
 }
 
+/// Bytes and a lock.
+struct NotedSegment {
+    bytes: NotedBuffer,
+    lock: NotedLock,
+}
+
 impl Platform for Noted {
     type Buffer = NotedBuffer;
     type Lock = NotedLock;
+    type Segment = NotedSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         self.note(format!("read {address:#x}"));
@@ -83,6 +90,21 @@ impl Platform for Noted {
         Ok(NotedBuffer {
             platform: self.clone(),
             bytes: RefCell::new(vec![0; bytes]),
+        })
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<NotedSegment, SegmentError> {
+        self.note(format!("share {number} {bytes}"));
+        if bytes == 3 {
+            return Err(SegmentError {
+                number,
+                bytes,
+                reason: "it has 4 bytes".into(),
+            });
+        }
+        Ok(NotedSegment {
+            bytes: self.alloc(bytes, 1).expect("it allocates"),
+            lock: self.new_lock(),
         })
     }
 
@@ -176,6 +198,30 @@ impl PlatformLock for NotedLock {
     }
 }
 
+impl SharedSegment for NotedSegment {
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.bytes.read(offset, out)
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.bytes.write(offset, data)
+    }
+}
+
+impl PlatformLock for NotedSegment {
+    fn lock(&self) {
+        self.lock.lock();
+    }
+
+    fn trylock(&self) -> bool {
+        self.lock.trylock()
+    }
+
+    fn unlock(&self) {
+        self.lock.unlock();
+    }
+}
+
 impl Drop for NotedLock {
     fn drop(&mut self) {
         self.platform.note("drop lock".into());
@@ -243,6 +289,17 @@ fn every_call<P: Platform>(platform: &P) -> Result<Vec<String>, String> {
     lock.unlock();
     seen.push(lock.trylock().to_string());
     lock.unlock();
+    seen.push(format!("{:?}", platform.share(1, 3).err()));
+    let segment = platform.share(2, 40).map_err(|error| error.to_string())?;
+    segment.lock();
+    segment.write(5, &data).map_err(|error| error.to_string())?;
+    seen.push(segment.trylock().to_string());
+    segment.unlock();
+    let mut out = [0; 40];
+    segment
+        .read(0, &mut out)
+        .map_err(|error| error.to_string())?;
+    seen.push(format!("{out:?}"));
     Ok(seen)
 }
 

@@ -2,7 +2,7 @@
 
 use gyre_layout::{ErrorReason, Kind, MAX_PAYLOAD_BYTES};
 
-use super::{Announced, Assembly, Engine, Origin, Target, callback, deliver};
+use super::{Announced, Assembly, Engine, Origin, Path, Target, callback, deliver};
 use crate::buffer::BufferRange;
 use crate::context::{Context, Progress};
 use crate::cost::{COPY_CHUNK, Op};
@@ -47,7 +47,7 @@ impl<P: Platform> Engine<P> {
                 Ok(Some(packet)) => {
                     progress.packets += 1;
                     platform.charge(Op::Packet, 1);
-                    let handled = self.handle(context, &packet, progress);
+                    let handled = self.handle(context, &packet, Path::Network, progress);
                     result = result.and(handled);
                 }
                 Ok(None) => break,
@@ -58,7 +58,38 @@ impl<P: Platform> Engine<P> {
             }
         }
         self.reception.give_back(platform)?;
-        result.map(|()| progress.packets - before)
+        let shared = self.receive_shared(context, progress);
+        result.and(shared).map(|()| progress.packets - before)
+    }
+
+    /// Takes the packets that are in the context's ring in shared memory.
+    fn receive_shared(
+        &mut self,
+        context: &Context<P>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let platform = context.platform();
+        let Some(shared) = &mut self.shared else {
+            return Ok(());
+        };
+        shared.inbox.poll(platform)?;
+        let mut result = Ok(());
+        while let Some(shared) = &mut self.shared {
+            match shared.inbox.next(platform) {
+                Ok(Some(packet)) => {
+                    progress.packets += 1;
+                    platform.charge(Op::Packet, 1);
+                    let handled = self.handle(context, &packet, Path::SharedMemory, progress);
+                    result = result.and(handled);
+                }
+                Ok(None) => {
+                    let given = shared.inbox.give_back(platform);
+                    return result.and(given);
+                }
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result
     }
 
     /// Handles one packet.
@@ -66,6 +97,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         packet: &Packet,
+        path: Path,
         progress: &mut Progress,
     ) -> Result<(), Error> {
         let header = &packet.header;
@@ -97,7 +129,7 @@ impl<P: Platform> Engine<P> {
                 u64::from(u8::from(Kind::MemFifo)),
             ));
         }
-        let origin = (from, envelope.context);
+        let origin = (from, envelope.context, path);
         if header.first {
             let cut = match self.arriving.remove(&origin) {
                 Some(cut) => fail(context, cut.target, order("first", 1, 0), progress),
@@ -266,8 +298,8 @@ impl<P: Platform> Engine<P> {
             }
             Some(System::Fence) => {
                 let fields = wire::end("fence", Fence::decode(payload).map_err(wrong)?);
-                self.peer_fence(peer, fields.map_err(wrong)?.cookie);
-                Ok(())
+                let cookie = fields.map_err(wrong)?.cookie;
+                self.peer_fence(context, peer, cookie)
             }
             Some(System::FenceAck) => {
                 let fields = wire::end("fence acknowledgement", {

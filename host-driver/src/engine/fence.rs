@@ -6,8 +6,11 @@
 //! endpoint sends what acknowledgements it owes, and FENCE_ACK behind them. Meanwhile a get of no bytes
 //! from here follows the gets that the context has sent itself. Nothing is counted for fences: their own
 //! records are all there is.
+//!
+//! Where messages take shared memory, puts still take the network: FENCE goes both ways, and the endpoint
+//! goes on when both have come. Everything else follows the messages, which are in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, deliver};
 use crate::ack::{AckPacket, AckStats};
@@ -19,7 +22,7 @@ use crate::gets::Purpose;
 use crate::instruction::DoneFn;
 use crate::platform::Platform;
 use crate::task::TaskId;
-use crate::wire::{Fence, FenceAck, System, encode_cookies};
+use crate::wire::{FenceAck, System, encode_cookies};
 
 /// Fences that a fence of all endpoints keeps under way.
 const WINDOW: usize = 16;
@@ -53,6 +56,8 @@ struct AllRecord<P: Platform> {
 pub(super) struct Fences<P: Platform> {
     single: BTreeMap<u32, Record<P>>,
     all: BTreeMap<u32, AllRecord<P>>,
+    /// Fences of peers that have come one way and not the other.
+    half: BTreeSet<(Endpoint, u32)>,
     last: u32,
 }
 
@@ -61,12 +66,13 @@ impl<P: Platform> Fences<P> {
         Self {
             single: BTreeMap::new(),
             all: BTreeMap::new(),
+            half: BTreeSet::new(),
             last: 0,
         }
     }
 
     pub fn len(&self) -> usize {
-        self.single.len() + self.all.len()
+        self.single.len() + self.all.len() + self.half.len()
     }
 
     fn number(&mut self) -> u32 {
@@ -108,7 +114,7 @@ impl<P: Platform> Engine<P> {
             },
         );
         self.synchronise(peer, Purpose::OwnFence { cookie });
-        self.send_control(context, peer, System::Fence, Fence { cookie }.encode())
+        self.send_fence(context, peer, cookie)
     }
 
     pub(super) fn start_fence_all(
@@ -157,8 +163,36 @@ impl<P: Platform> Engine<P> {
 
     /// FENCE has come: everything that `peer` sent before it has been handled here, or is in memory once
     /// a get of no bytes has come back.
-    pub(super) fn peer_fence(&mut self, peer: Endpoint, cookie: u32) {
-        self.synchronise(peer, Purpose::PeerFence { cookie });
+    pub(super) fn peer_fence(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        cookie: u32,
+    ) -> Result<(), Error> {
+        let shares = self.shares_memory(context, peer)?;
+        if shares && !self.fences.half.remove(&(peer, cookie)) {
+            self.fences.half.insert((peer, cookie));
+        } else {
+            self.synchronise(peer, Purpose::PeerFence { cookie });
+        }
+        Ok(())
+    }
+
+    /// The message of fence `cookie` could not be sent.
+    pub(super) fn fail_fence(
+        &mut self,
+        context: &Context<P>,
+        cookie: u32,
+        error: Error,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        if let Some(record) = self.fences.single.get_mut(&cookie) {
+            // No answer will come, and what the peer refuses of the rest says nothing any more.
+            record.answered = true;
+            record.own_gets_landed = true;
+            record.result = Err(error);
+        }
+        self.end_fence(context, cookie, progress)
     }
 
     /// Everything before the fence of `peer` has completed here: sends what is owed, then the answer.

@@ -16,9 +16,10 @@ use crate::instruction::{
     Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rmw, RmwWidth, SendMessage,
 };
 use crate::platform::Platform;
+use crate::shared_memory::Message;
 use crate::sync::short;
 use crate::task::TaskLocation;
-use crate::wire::{Headed, PutSync, Rts, System};
+use crate::wire::{Fence, Headed, PutSync, Rts, System};
 
 /// What the packets of a message say about it.
 #[derive(Clone, Copy)]
@@ -65,6 +66,9 @@ impl<P: Platform> Engine<P> {
             if lane.waiting() > 0 {
                 progress.started += lane.start(platform, &mut completed)?;
             }
+        }
+        if let Some(shared) = &mut self.shared {
+            progress.started += shared.lane.start(platform, &mut completed);
         }
         self.run_completions(context, completed, progress)
     }
@@ -167,13 +171,12 @@ impl<P: Platform> Engine<P> {
             dispatch: System::Rts as u8,
             ..label
         };
-        self.enqueue_message(
-            context,
-            peer,
-            rts,
-            Payload::Staged(payload),
-            Finish::Control,
-        )
+        let finish = Finish::Send {
+            local_done: None,
+            cookie: Some(cookie),
+            answered: false,
+        };
+        self.enqueue_message(context, peer, rts, Payload::Staged(payload), finish)
     }
 
     fn start_immediate(
@@ -229,8 +232,15 @@ impl<P: Platform> Engine<P> {
         match cookie {
             // Behind the put, in the same FIFO.
             Some(cookie) => {
-                let message = PutSync { cookie };
-                self.send_control(context, peer, System::PutSync, message.encode())
+                context.platform().charge(Op::Control, 1);
+                let label = Label {
+                    dispatch: System::PutSync as u8,
+                    comm: 0,
+                    tag: 0,
+                    message_id: self.message_id(context, None),
+                };
+                let payload = Payload::Staged(PutSync { cookie }.encode());
+                self.enqueue_descriptor(context, peer, label, payload, Finish::Control)
             }
             None => Ok(()),
         }
@@ -337,6 +347,38 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
+    /// Whether messages to `peer` go through shared memory.
+    pub(super) fn shares_memory(
+        &self,
+        context: &Context<P>,
+        peer: Endpoint,
+    ) -> Result<bool, Error> {
+        let here = context.shared().plan.location.node;
+        Ok(self.shared.is_some() && self.location(context, peer)?.node == here)
+    }
+
+    /// Sends FENCE behind everything that has been sent to `peer`, by every path that it may have taken.
+    pub(super) fn send_fence(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        cookie: u32,
+    ) -> Result<(), Error> {
+        context.platform().charge(Op::Control, 1);
+        let label = Label {
+            dispatch: System::Fence as u8,
+            comm: 0,
+            tag: 0,
+            message_id: self.message_id(context, None),
+        };
+        let payload = || Payload::Staged(Fence { cookie }.encode());
+        let finish = Finish::Fence { cookie };
+        if self.shares_memory(context, peer)? {
+            self.enqueue_descriptor(context, peer, label, payload(), Finish::Control)?;
+        }
+        self.enqueue_message(context, peer, label, payload(), finish)
+    }
+
     /// Sends a message of the driver's own.
     pub(super) fn send_control(
         &mut self,
@@ -361,7 +403,7 @@ impl<P: Platform> Engine<P> {
         )
     }
 
-    /// Puts a memory-FIFO message on its lane.
+    /// Puts a message on the lane that leads to `peer`.
     fn enqueue_message(
         &mut self,
         context: &Context<P>,
@@ -370,16 +412,39 @@ impl<P: Platform> Engine<P> {
         payload: Payload<P>,
         finish: Finish<P>,
     ) -> Result<(), Error> {
+        let plan = &context.shared().plan;
         let to = self.location(context, peer)?;
-        let length = match &payload {
-            Payload::Data(data) => data.len(),
-            Payload::Staged(bytes) => bytes.len(),
-            Payload::Inside => 0,
-        };
+        let envelope = self.envelope(context, label.dispatch, label.comm);
+        match &mut self.shared {
+            Some(shared) if to.node == plan.location.node => {
+                let index = plan.index(to.process, peer.context);
+                let fifo = plan.reception_fifo(to.process, peer.context);
+                let message = Message {
+                    software: [envelope.pack(), label.tag],
+                    payload,
+                    finish,
+                };
+                shared.lane.enqueue(peer, index, fifo, message);
+                Ok(())
+            }
+            _ => self.enqueue_descriptor(context, peer, label, payload, finish),
+        }
+    }
+
+    /// Puts a message on the lane through the DMA engine that leads to `peer`'s node.
+    fn enqueue_descriptor(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        label: Label,
+        payload: Payload<P>,
+        finish: Finish<P>,
+    ) -> Result<(), Error> {
+        let to = self.location(context, peer)?;
         let source = Source {
             slot: 0,
             offset: 0,
-            length: length as u32,
+            length: payload.len() as u32,
         };
         let envelope = self.envelope(context, label.dispatch, label.comm);
         let target = context

@@ -8,14 +8,16 @@
 
 #![allow(dead_code)] // each test uses its part
 
+use core::ops::Range;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use gyre_driver::{
     AckConfig, AllocError, BusError, BusErrorKind, Client, ClientConfig, Context, CostTable,
-    DmaBuffer, Op, Platform, PlatformLock, RangeError, Resources, TaskId, TaskMap, WakeReason,
+    DmaBuffer, Op, Platform, PlatformLock, RangeError, Resources, SameNode, SegmentError,
+    SharedSegment, TaskId, TaskMap, WakeReason,
 };
 use gyre_layout::registers::{
     base_slot, base_slot::ctrl as slot_ctrl, group_page, injection_fifo as inj, node, page,
@@ -121,6 +123,7 @@ struct NodeState {
     wake_mask: [u64; 16],
     wake_cause: [u64; 16],
     notified: [bool; 16],
+    segments: BTreeMap<u32, Weak<SegmentState>>,
     scratch: u64,
 }
 
@@ -176,6 +179,14 @@ pub struct Memory {
     slot: u16,
 }
 
+/// A handle of a shared segment of the double.
+pub struct Segment(Rc<SegmentState>);
+
+struct SegmentState {
+    bytes: RefCell<Vec<u8>>,
+    lock: DoubleLock,
+}
+
 /// Lock of the double: with one operating-system thread, waiting for it would never end.
 pub struct DoubleLock(Cell<bool>);
 
@@ -197,6 +208,7 @@ impl Double {
                     wake_mask: [0; 16],
                     wake_cause: [0; 16],
                     notified: [false; 16],
+                    segments: BTreeMap::new(),
                     scratch: 0,
                 })
                 .collect(),
@@ -404,6 +416,7 @@ pub fn config(tasks: &Arc<TaskMap>, task: u32, resources: Resources) -> ClientCo
         resources,
         eager_limit: gyre_driver::DEFAULT_EAGER_LIMIT,
         ack: AckConfig::default(),
+        same_node: SameNode::default(),
     }
 }
 
@@ -996,6 +1009,7 @@ impl Process {
 impl Platform for Process {
     type Buffer = Memory;
     type Lock = DoubleLock;
+    type Segment = Segment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         let value = self.machine.state.borrow_mut().read(self.node, address);
@@ -1039,6 +1053,28 @@ impl Platform for Process {
             len: bytes,
             slot: SLOT,
         })
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<Segment, SegmentError> {
+        let mut state = self.machine.state.borrow_mut();
+        let segments = &mut state.nodes[self.node].segments;
+        let open = segments.get(&number).and_then(Weak::upgrade);
+        let segment = open.unwrap_or_else(|| {
+            Rc::new(SegmentState {
+                bytes: RefCell::new(vec![0; bytes]),
+                lock: self.new_lock(),
+            })
+        });
+        segments.insert(number, Rc::downgrade(&segment));
+        let len = segment.bytes.borrow().len();
+        if len != bytes {
+            return Err(SegmentError {
+                number,
+                bytes,
+                reason: format!("it has {len} bytes"),
+            });
+        }
+        Ok(Segment(segment))
     }
 
     fn now_ps(&self) -> u64 {
@@ -1109,16 +1145,47 @@ impl PlatformLock for DoubleLock {
     }
 }
 
+impl SharedSegment for Segment {
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        let bytes = self.0.bytes.borrow();
+        let range = range(bytes.len(), offset, out.len())?;
+        out.copy_from_slice(&bytes[range]);
+        Ok(())
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        let mut bytes = self.0.bytes.borrow_mut();
+        let range = range(bytes.len(), offset, data.len())?;
+        bytes[range].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+impl PlatformLock for Segment {
+    fn lock(&self) {
+        self.0.lock.lock();
+    }
+
+    fn trylock(&self) -> bool {
+        self.0.lock.trylock()
+    }
+
+    fn unlock(&self) {
+        self.0.lock.unlock();
+    }
+}
+
+/// Bytes from `offset` on, inside `len`.
+fn range(len: usize, offset: usize, bytes: usize) -> Result<Range<usize>, RangeError> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= len => Ok(offset..end),
+        _ => Err(RangeError { offset, bytes, len }),
+    }
+}
+
 impl Memory {
     fn check(&self, offset: usize, bytes: usize) -> Result<usize, RangeError> {
-        if offset.checked_add(bytes).is_none_or(|end| end > self.len) {
-            return Err(RangeError {
-                offset,
-                bytes,
-                len: self.len,
-            });
-        }
-        Ok(self.address as usize + offset)
+        Ok(self.address as usize + range(self.len, offset, bytes)?.start)
     }
 }
 

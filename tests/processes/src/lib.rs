@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, DmaBuffer, Error,
-    Messaging, MessagingConfig, Platform, RangeError, Resources, TaskId, TaskMap, WakeReason,
-    messaging::Received,
+    Messaging, MessagingConfig, Platform, RangeError, Resources, SameNode, TaskId, TaskMap,
+    WakeReason, messaging::Received,
 };
 use gyre_goal::payload::{self, Key, Mismatch};
 use gyre_layout::Coord;
@@ -99,6 +99,7 @@ impl Exchange {
             contexts: 1,
             eager_limit: DEFAULT_EAGER_LIMIT,
             ack: AckConfig::default(),
+            same_node: SameNode::default(),
             resources: Resources::default(),
         };
         let client = Client::create(platform, config)?;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use gyre::bring_up::bring_up;
-use gyre::platform::SimPlatform;
+use gyre::platform::{NodeSegments, SimPlatform};
 use gyre_driver::CostTable;
 use gyre_process_tests::Exchange;
 use gyre_remote::{ProcessError, TaskProcess};
@@ -53,6 +53,7 @@ fn start(
     ends_ps: &Rc<RefCell<Vec<(u32, u64)>>>,
 ) -> Result<Vec<u32>, ProcessError> {
     let costs = Rc::new(CostTable::default());
+    let segments: [NodeSegments; 2] = Default::default();
     let mut ids = Vec::new();
     for task in [0, 1] {
         let exchange = Exchange { task, nodes };
@@ -61,7 +62,8 @@ fn start(
         let name = format!("task {task}");
         let costs = Rc::clone(&costs);
         let ends_ps = Rc::clone(ends_ps);
-        let platform = move |cpu| SimPlatform::new(cpu, number, u16::from(number), costs);
+        let segments = segments[node].clone();
+        let platform = move |cpu| SimPlatform::new(cpu, number, number.into(), costs, segments);
         let remote = match tasks {
             Tasks::Coroutines => None,
             Tasks::Processes(more, limit) => {
