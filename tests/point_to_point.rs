@@ -11,10 +11,10 @@ use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion, Platform,
-    Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput,
+    Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput, SameNode,
     SendImmediate, SendMessage, TaskId,
 };
-use gyre_sim::{MachineConfig, Until};
+use gyre_sim::{MachineConfig, RunReport, Until};
 
 type Failure = Box<dyn Error>;
 type Buffer = <SimPlatform as Platform>::Buffer;
@@ -39,6 +39,7 @@ fn bytes_of(from: u32, to: u32, what: usize, length: usize) -> Vec<u8> {
 struct Task {
     number: u32,
     tasks: u32,
+    client: Client<SimPlatform>,
     context: Context<SimPlatform>,
     region: MemoryRegion<SimPlatform>,
     regions: RefCell<BTreeMap<u32, RemoteRegion>>,
@@ -64,6 +65,7 @@ impl Task {
         let task = Rc::new(Self {
             number,
             tasks,
+            client,
             context,
             region,
             regions: RefCell::default(),
@@ -252,8 +254,8 @@ impl Task {
     }
 }
 
-#[test]
-fn fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine() {
+/// Six tasks on four nodes, two nodes with two each, run the program; gives the machine's report.
+fn program(same_node: SameNode) -> RunReport {
     let config = MachineConfig {
         dims: vec![2, 2, 1],
         ..MachineConfig::default()
@@ -261,15 +263,17 @@ fn fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine() {
     // Tasks 4 and 5 live beside tasks 0 and 1.
     let placement = Placement::new(6, &config.dims, Some("tcba")).expect("six tasks");
     let mut job = Job::new(&config, &CostTable::default(), &placement, None).expect("a machine");
-    let open = |process: Process| {
+    let open = move |process: Process| {
         let client = process.client("test");
         let config = ClientConfig {
             resources: Resources {
                 injection_per_context: 2,
                 injection_ring: 4096,
                 counters: 4,
+                shared_ring: 4096,
                 ..client.resources
             },
+            same_node,
             ..client
         };
         Task::open(process.platform, config)
@@ -279,10 +283,36 @@ fn fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine() {
         .expect("all contexts open");
     let tasks = all.clone();
     let run = move |process: Process| tasks[process.task.0 as usize].run(&tasks);
-    job.each("runs", Until::Quiet, run)
+    let (_, report) = job
+        .each("runs", Until::Quiet, run)
         .expect("the program ends");
     for task in &all {
         assert_eq!(task.fences.get(), 6);
         assert_eq!(task.received.borrow().len(), 6 * LENGTHS.len());
+        let seen = task.client.open_contexts().expect("a table");
+        let here: Vec<_> = seen.iter().map(|info| info.endpoint.task().0).collect();
+        let expected: &[u32] = match task.number {
+            0 | 4 => &[0, 4],
+            1 | 5 => &[1, 5],
+            other => &[other],
+        };
+        assert_eq!(here, expected, "task {}", task.number);
     }
+    report
+}
+
+#[test]
+fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_by_loop_back() {
+    program(SameNode::Loopback);
+}
+
+#[test]
+fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_through_shared_memory() {
+    let report = program(SameNode::SharedMemory);
+    let again = program(SameNode::SharedMemory);
+    assert_eq!(
+        (again.hash, again.cycles),
+        (report.hash, report.cycles),
+        "the same run again"
+    );
 }

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use gyre_driver::{AllocError, BusError, Op, Platform, WakeReason};
+use gyre_driver::{AllocError, BusError, Op, Platform, SegmentError, WakeReason};
 use gyre_firmware::Register;
 
-use crate::platform::{NodeBuffer, NodeLock, SimPlatform};
+use crate::platform::{NodeBuffer, NodeLock, NodeSegment, SimPlatform};
 
 /// A [`SimPlatform`] that notes when the TAIL of an injection FIFO is written.
 #[derive(Clone)]
@@ -41,6 +41,7 @@ impl Metered {
 impl Platform for Metered {
     type Buffer = NodeBuffer;
     type Lock = NodeLock;
+    type Segment = NodeSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         self.inner.read_reg(address)
@@ -56,6 +57,10 @@ impl Platform for Metered {
 
     fn alloc(&self, bytes: usize, align: usize) -> Result<NodeBuffer, AllocError> {
         self.inner.alloc(bytes, align)
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<NodeSegment, SegmentError> {
+        self.inner.share(number, bytes)
     }
 
     fn now_ps(&self) -> u64 {

@@ -9,10 +9,11 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gyre_driver::{
-    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, WakeReason,
+    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
+    SharedSegment, WakeReason,
 };
 
-use crate::double::{Memory, Process};
+use crate::double::{Memory, Process, Segment};
 
 // Three functions that the compiler must neither inline nor take for one: each names itself.
 
@@ -107,9 +108,17 @@ pub struct CountedMemory {
 /// An uncontended spin lock.
 pub struct SpinLock(AtomicBool);
 
+/// A shared segment of the test double, behind one copy that is counted, with a lock of its own.
+pub struct CountedSegment {
+    segment: Segment,
+    copy: RefCell<Vec<u8>>,
+    lock: SpinLock,
+}
+
 impl Platform for Counted {
     type Buffer = CountedMemory;
     type Lock = SpinLock;
+    type Segment = CountedSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         outside(|| self.process.read_reg(address))
@@ -127,6 +136,16 @@ impl Platform for Counted {
                 len: bytes,
                 copy: RefCell::new(vec![0; bytes]),
                 _block: block,
+            })
+        })
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<CountedSegment, SegmentError> {
+        outside(|| {
+            Ok(CountedSegment {
+                segment: self.process.share(number, bytes)?,
+                copy: RefCell::new(vec![0; bytes]),
+                lock: self.new_lock(),
             })
         })
     }
@@ -214,6 +233,35 @@ impl Drop for CountedMemory {
     fn drop(&mut self) {
         let (memory, copy) = (self.memory.take(), self.copy.take());
         outside(|| drop((memory, copy)));
+    }
+}
+
+impl SharedSegment for CountedSegment {
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        let mut copy = self.copy.borrow_mut();
+        outside(|| self.segment.read(offset, &mut copy[..out.len()]))?;
+        out.copy_from_slice(&copy[..out.len()]);
+        Ok(())
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        let mut copy = self.copy.borrow_mut();
+        copy[..data.len()].copy_from_slice(data);
+        outside(|| self.segment.write(offset, &copy[..data.len()]))
+    }
+}
+
+impl PlatformLock for CountedSegment {
+    fn lock(&self) {
+        self.lock.lock();
+    }
+
+    fn trylock(&self) -> bool {
+        self.lock.trylock()
+    }
+
+    fn unlock(&self) {
+        self.lock.unlock();
     }
 }
 

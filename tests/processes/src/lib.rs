@@ -37,6 +37,8 @@ pub struct Exchange {
     pub task: u32,
     /// Coordinate, in a machine of one dimension, of the node of each task.
     pub nodes: [u8; 2],
+    /// How messages go when both tasks live on one node.
+    pub same_node: SameNode,
 }
 
 /// Why a task failed.
@@ -99,7 +101,7 @@ impl Exchange {
             contexts: 1,
             eager_limit: DEFAULT_EAGER_LIMIT,
             ack: AckConfig::default(),
-            same_node: SameNode::default(),
+            same_node: self.same_node,
             resources: Resources::default(),
         };
         let client = Client::create(platform, config)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gyre::bring_up::bring_up;
 use gyre::platform::{NodeSegments, SimPlatform};
-use gyre_driver::CostTable;
+use gyre_driver::{CostTable, SameNode};
 use gyre_process_tests::Exchange;
 use gyre_remote::{ProcessError, TaskProcess};
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
@@ -49,6 +49,7 @@ fn process(nodes: [u8; 2], task: u32) -> u8 {
 fn start(
     machine: &mut Machine,
     nodes: [u8; 2],
+    same_node: SameNode,
     tasks: &Tasks,
     ends_ps: &Rc<RefCell<Vec<(u32, u64)>>>,
 ) -> Result<Vec<u32>, ProcessError> {
@@ -56,7 +57,11 @@ fn start(
     let segments: [NodeSegments; 2] = Default::default();
     let mut ids = Vec::new();
     for task in [0, 1] {
-        let exchange = Exchange { task, nodes };
+        let exchange = Exchange {
+            task,
+            nodes,
+            same_node,
+        };
         let number = process(nodes, task);
         let node = usize::from(nodes[task as usize]);
         let name = format!("task {task}");
@@ -70,6 +75,9 @@ fn start(
                 let mut command = Command::new(env!("CARGO_BIN_EXE_exchange_task"));
                 command.args(["--task", &task.to_string(), "--nodes"]);
                 command.args(nodes.map(|node| node.to_string()));
+                if same_node == SameNode::SharedMemory {
+                    command.arg("--shared-memory");
+                }
                 command.args(more[task as usize]);
                 let remote = TaskProcess::spawn(command, *limit)?;
                 ids.push(remote.id());
@@ -94,10 +102,14 @@ fn start(
 }
 
 /// Runs the exchange on a machine of its own.
-fn run(nodes: [u8; 2], tasks: &Tasks) -> (Result<Outcome, SimError>, Vec<u32>) {
+fn run(
+    nodes: [u8; 2],
+    same_node: SameNode,
+    tasks: &Tasks,
+) -> (Result<Outcome, SimError>, Vec<u32>) {
     let ends_ps = Rc::default();
     let mut machine = machine(nodes).expect("a machine");
-    let ids = start(&mut machine, nodes, tasks, &ends_ps).expect("tasks");
+    let ids = start(&mut machine, nodes, same_node, tasks, &ends_ps).expect("tasks");
     let report = machine.run(Until::Quiet);
     let outcome = report.map(|report| Outcome {
         report,
@@ -116,7 +128,7 @@ fn assert_gone(ids: &[u32]) {
 
 /// The error with which a task of the exchange stopped the machine.
 fn failure(more: [&'static [&'static str]; 2], limit: Duration) -> (String, ProcessError) {
-    let (outcome, ids) = run([0, 1], &Tasks::Processes(more, limit));
+    let (outcome, ids) = run([0, 1], SameNode::Loopback, &Tasks::Processes(more, limit));
     assert_gone(&ids);
     match outcome {
         Err(SimError::Actor { actor, source, .. }) => {
@@ -127,26 +139,29 @@ fn failure(more: [&'static [&'static str]; 2], limit: Duration) -> (String, Proc
     }
 }
 
-fn assert_equal_as_processes(nodes: [u8; 2]) {
-    let (inside, _) = run(nodes, &Tasks::Coroutines);
+fn assert_equal_as_processes(nodes: [u8; 2], same_node: SameNode) -> Outcome {
+    let (inside, _) = run(nodes, same_node, &Tasks::Coroutines);
     let inside = inside.expect("runs");
     assert_eq!(inside.ends_ps.len(), 2);
     assert!(inside.report.link_flits > 0 || nodes[0] == nodes[1]);
     for _ in 0..2 {
-        let (outside, ids) = run(nodes, &PROCESSES);
+        let (outside, ids) = run(nodes, same_node, &PROCESSES);
         assert_eq!(outside.expect("runs"), inside);
         assert_gone(&ids);
     }
+    inside
 }
 
 #[test]
 fn x1_two_processes_on_two_nodes_run_as_two_coroutines_do() {
-    assert_equal_as_processes([0, 1]);
+    assert_equal_as_processes([0, 1], SameNode::Loopback);
 }
 
 #[test]
-fn x1_two_processes_on_one_node_run_as_two_coroutines_do() {
-    assert_equal_as_processes([1, 1]);
+fn x1_hw7_two_processes_on_one_node_run_as_two_coroutines_do() {
+    let by_loop_back = assert_equal_as_processes([1, 1], SameNode::Loopback);
+    let by_memory = assert_equal_as_processes([1, 1], SameNode::SharedMemory);
+    assert_ne!(by_memory.report.hash, by_loop_back.report.hash);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::{ExitCode, abort};
 use std::thread;
 
 use clap::Parser;
+use gyre_driver::SameNode;
 use gyre_process_tests::Exchange;
 
 #[derive(Parser)]
@@ -17,6 +18,9 @@ struct Options {
     /// Coordinate of each task's node.
     #[arg(long, num_args = 2)]
     nodes: Vec<u8>,
+    /// Messages between tasks of one node go through shared memory.
+    #[arg(long)]
+    shared_memory: bool,
     /// Die in this round.
     #[arg(long)]
     die_in: Option<usize>,
@@ -32,6 +36,11 @@ fn main() -> ExitCode {
     let exchange = Exchange {
         task: options.task,
         nodes: [options.nodes[0], options.nodes[1]],
+        same_node: if options.shared_memory {
+            SameNode::SharedMemory
+        } else {
+            SameNode::Loopback
+        },
     };
     let begin_round = |round| {
         if options.die_in == Some(round) {
