@@ -6,11 +6,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use gyre_driver::{
-    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, WakeReason,
+    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
+    SharedSegment, WakeReason,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
-use crate::platform::{NodeBuffer, NodeLock, SimPlatform};
+use crate::platform::{NodeBuffer, NodeLock, NodeSegment, SimPlatform};
 
 /// The allocator that counts: the command's global one.
 pub static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -99,6 +100,7 @@ impl Heap {
 impl Platform for Heap {
     type Buffer = HeapBuffer;
     type Lock = HeapLock;
+    type Segment = HeapSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         self.account.outside(|| self.inner.read_reg(address))
@@ -112,6 +114,14 @@ impl Platform for Heap {
     fn alloc(&self, bytes: usize, align: usize) -> Result<HeapBuffer, AllocError> {
         let inner = self.account.outside(|| self.inner.alloc(bytes, align))?;
         Ok(HeapBuffer {
+            inner: Some(inner),
+            account: Rc::clone(&self.account),
+        })
+    }
+
+    fn share(&self, number: u32, bytes: usize) -> Result<HeapSegment, SegmentError> {
+        let inner = self.account.outside(|| self.inner.share(number, bytes))?;
+        Ok(HeapSegment {
             inner: Some(inner),
             account: Rc::clone(&self.account),
         })
@@ -185,6 +195,50 @@ impl DmaBuffer for HeapBuffer {
 }
 
 impl Drop for HeapBuffer {
+    fn drop(&mut self) {
+        let inner = self.inner.take();
+        self.account.outside(|| drop(inner));
+    }
+}
+
+/// A shared segment of the node.
+pub(super) struct HeapSegment {
+    /// `None` only while it is dropped.
+    inner: Option<NodeSegment>,
+    account: Rc<Account>,
+}
+
+impl HeapSegment {
+    fn inner(&self) -> &NodeSegment {
+        self.inner.as_ref().expect("taken by drop alone")
+    }
+}
+
+impl SharedSegment for HeapSegment {
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
+        self.account.outside(|| self.inner().read(offset, out))
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
+        self.account.outside(|| self.inner().write(offset, data))
+    }
+}
+
+impl PlatformLock for HeapSegment {
+    fn lock(&self) {
+        self.account.outside(|| self.inner().lock());
+    }
+
+    fn trylock(&self) -> bool {
+        self.account.outside(|| self.inner().trylock())
+    }
+
+    fn unlock(&self) {
+        self.account.outside(|| self.inner().unlock());
+    }
+}
+
+impl Drop for HeapSegment {
     fn drop(&mut self) {
         let inner = self.inner.take();
         self.account.outside(|| drop(inner));
