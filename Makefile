@@ -15,6 +15,7 @@ run: setup-verilator
 # Everything that must hold before a change lands; the same as CI.
 test: setup csr-check fmt-check clippy lint syn unit model-check
 
+# The command, target/release/gyre, and nothing else.
 build: setup-verilator
 	$(CARGO) build $(PROFILE)
 
@@ -46,9 +47,11 @@ csr-check: setup
 cost-table:
 	$(CARGO) bench --locked -p gyre-driver --bench cost_table
 
+# The Rust sources are formatted.
 fmt-check:
 	$(CARGO) fmt --all --check
 
+# Every lint on the Rust sources, programs and tests included.
 clippy: setup-verilator
 	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
 
@@ -61,9 +64,11 @@ model-check:
 	$(CARGO) clippy $(PROFILE) -p gyre-driver --features loom --test concurrency -- -D warnings
 	$(CARGO) test $(PROFILE) -p gyre-driver --features loom --test concurrency
 
+# Removes what was built; .tools/ stays.
 clean:
 	$(CARGO) clean
 	rm -rf out
 
+# Lists the targets.
 help:
 	@awk '/^#/ { text = substr($$0, 3) } /^[a-z-]+:/ { sub(":.*", ""); printf "%-16s %s\n", $$0, text; text = "" }' Makefile

@@ -32,7 +32,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct BenchArgs {
     /// Which bench; see --list
-    #[arg(required_unless_present = "list")]
+    #[arg(required_unless_present = "list", conflicts_with = "list")]
     name: Option<String>,
     /// Names every bench
     #[arg(long)]

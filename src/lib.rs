@@ -12,4 +12,5 @@ pub mod outcome;
 pub mod placement;
 pub mod platform;
 pub mod program;
+pub mod progress;
 pub mod run;

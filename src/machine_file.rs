@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gyre_driver::CostTable;
 use gyre_layout::MAX_DIM;
-use gyre_sim::{MachineConfig, TraceConfig};
+use gyre_sim::{ConfigError, MachineConfig, SimError, TraceConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -142,7 +142,8 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
         reason,
     };
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let file: MachineFile = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let file: MachineFile =
+        toml::from_str(&text).map_err(|error| wrong(in_words(&error.to_string())))?;
     let has_shape = text.parse::<toml::Table>().is_ok_and(|table| {
         table
             .get("machine")
@@ -157,6 +158,34 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
         .validate()
         .map_err(|error| wrong(format!("machine.{error}")))?;
     Ok((file, has_shape))
+}
+
+/// The reader's error with what it expected in the words of whoever wrote the file.
+fn in_words(error: &str) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        ("u8", "a whole number from 0 to 255"),
+        ("u16", "a whole number from 0 to 65535"),
+        ("u32", "a whole number, 0 or more"),
+        ("u64", "a whole number, 0 or more"),
+        ("usize", "a whole number, 0 or more"),
+        ("a nonzero u32", "a whole number, 1 or more"),
+        ("a boolean", "true or false"),
+        ("a sequence", "a list"),
+        ("struct ", "a table"),
+    ];
+    let Some((before, expected)) = error.rsplit_once(", expected ") else {
+        return error.to_owned();
+    };
+    let (expected, after) = expected.split_once('\n').unwrap_or((expected, ""));
+    // A structure is expected by its name.
+    let known = |(type_name, _): &&(&str, &str)| match type_name.strip_suffix(' ') {
+        Some(kind) => expected.split(' ').next() == Some(kind),
+        None => expected == *type_name,
+    };
+    match WORDS.iter().find(known) {
+        Some((_, words)) => format!("{before}, expected {words}\n{after}"),
+        None => error.to_owned(),
+    }
 }
 
 /// What `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` stand in for what
@@ -186,16 +215,17 @@ pub fn trace_config(
 }
 
 /// Refuses a waveform that could not be written, before anything is simulated.
-pub fn check_trace(options: &MachineOptions, nodes: usize) -> Result<(), UsageError> {
+pub fn check_trace(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageError> {
     // The default window and scope are known after the run only, and always fit.
     let Some(config) = trace_config(options, (0, 1), Vec::new())? else {
         return Ok(());
     };
-    config.check(nodes).map_err(|error| UsageError::Value {
+    let wrong = |error: ConfigError| UsageError::Value {
         option: format!("--{}", error.field),
         value: error.value,
         expected: error.expected,
-    })?;
+    };
+    config.check(spec.nodes()).map_err(wrong)?;
     let path = &config.path;
     let existed = path.exists();
     fs::OpenOptions::new()
@@ -209,7 +239,13 @@ pub fn check_trace(options: &MachineOptions, nodes: usize) -> Result<(), UsageEr
                 fs::remove_file(path)
             }
         })
-        .map_err(|error| UsageError::Combination(format!("--trace {}: {error}", path.display())))
+        .map_err(|error| UsageError::Combination(format!("--trace {}: {error}", path.display())))?;
+    config
+        .check_scopes(spec.config.dims.len())
+        .map_err(|error| match error {
+            SimError::Config(error) => wrong(error),
+            error => UsageError::Combination(error.to_string()),
+        })
 }
 
 /// A scope as the user writes it: a node number, or a path such as `node0.gyre_node`.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use gyre_sim::{ModelKind, TraceConfig, Until};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::cli::CommandError;
@@ -16,6 +16,7 @@ use crate::machine_file::{MachineSpec, check_trace, trace_config};
 use crate::options::{MachineOptions, Settings, UsageError, cubic_shape};
 use crate::outcome::{Outcome, SimFigures};
 use crate::placement::Placement;
+use crate::progress;
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
 const BUNDLED: [(&str, &str); 5] = [
@@ -73,9 +74,9 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         comm_thread: settings.take("comm_thread", true, "true or false")?,
     };
     settings.finish()?;
-    check_trace(options, spec.nodes())?;
+    check_trace(options, &spec)?;
 
-    let bar = progress(operations);
+    let bar = progress::bar(operations, "operations");
     let started = Instant::now();
     let report = goal.load(program.clone(), &bar, None)?.run()?;
     let wall_s = started.elapsed().as_secs_f64();
@@ -185,13 +186,6 @@ fn check_limits(workload: &str, program: &Program) -> Result<(), UsageError> {
         }
     }
     Ok(())
-}
-
-fn progress(operations: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{elapsed_precise} [{wide_bar}] {pos}/{len} operations, {eta} left",
-    );
-    ProgressBar::new(operations).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 fn span_json(span: MessageSpan) -> Value {

@@ -159,11 +159,16 @@ pub struct Machine {
     progress: bool,
 }
 
+/// Dimensions of the node model for a machine of `dims` dimensions.
+pub(crate) fn model_dims(dims: usize) -> u32 {
+    if dims <= 3 { 3 } else { 5 }
+}
+
 impl Machine {
     /// Makes a machine, all nodes just out of reset, at cycle 0.
     pub fn new(config: MachineConfig) -> Result<Self, SimError> {
         let topology = config.topology()?;
-        let model_dims = if topology.dims() <= 3 { 3 } else { 5 };
+        let model_dims = model_dims(topology.dims());
         let traced = config.model == ModelKind::Traced;
         let context = ffi::new_context(traced, config.noise.is_some(), config.noise.unwrap_or(0));
         let mut nodes = Vec::with_capacity(topology.nodes());
@@ -961,6 +966,7 @@ impl Machine {
             return Err(ConfigError::new("model", "fast", "traced, to write waveforms").into());
         }
         self.finish_trace()?;
+        config.check_scopes(self.shared.topology.dims())?;
         let context = self.context.clone();
         self.trace = Some(Trace::new(config, context, self.nodes.len())?);
         Ok(())

@@ -7,6 +7,7 @@ use crate::error::SimError;
 use crate::ffi;
 use crate::hash::{self, Digest};
 use crate::links::Links;
+use crate::machine::model_dims;
 use crate::record::{InBuffer, Out, OutReader};
 use crate::topology::{MAX_DIMS, Topology};
 
@@ -126,7 +127,7 @@ impl<T: Traffic> RouterMachine<T> {
             let dims = format!("{:?}", config.dims);
             return Err(ConfigError::new("dims", dims, "at least 2 nodes").into());
         }
-        let model_dims = if topology.dims() <= 3 { 3 } else { 5 };
+        let model_dims = model_dims(topology.dims());
         let context = ffi::new_context(false, config.noise.is_some(), config.noise.unwrap_or(0));
         let mut nodes = Vec::with_capacity(topology.nodes());
         for node in 0..topology.nodes() {

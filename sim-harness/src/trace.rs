@@ -1,5 +1,6 @@
 //! Waveforms of nodes, by scope and by window (DESIGN, Simulation 10).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::BufReader;
 use std::ops::Range;
@@ -10,6 +11,7 @@ use cxx::SharedPtr;
 use crate::config::ConfigError;
 use crate::error::SimError;
 use crate::ffi;
+use crate::machine::model_dims;
 
 /// What to write into a waveform file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,40 @@ impl TraceConfig {
                 ))
             }
         }
+    }
+
+    /// Refuses scopes below a node that the model of a machine with `dims` dimensions does not have. Looks
+    /// them up in a waveform without values, beside the one that is to be written.
+    ///
+    /// # Errors
+    /// [`SimError::Config`] with the scopes that there are; a file that cannot be written.
+    pub fn check_scopes(&self, dims: usize) -> Result<(), SimError> {
+        let mut known = None;
+        for scope in &self.scopes {
+            let Some((node, wanted)) = scope.split_once('.') else {
+                continue;
+            };
+            if known.is_none() {
+                known = Some(scopes_of_a_node(dims, &self.path.with_extension("scopes"))?);
+            }
+            let known = known.iter().flatten();
+            if known.clone().any(|path| path == wanted) {
+                continue;
+            }
+            // What there is where the path leaves the design.
+            let steps = wanted.match_indices('.').map(|(end, _)| &wanted[..end]);
+            let parent = steps
+                .rev()
+                .find(|step| known.clone().any(|path| path == step));
+            let inside = parent.map_or(String::new(), |parent| format!("{parent}."));
+            let children: Vec<&str> = known
+                .filter_map(|path| path.strip_prefix(&inside))
+                .filter(|child| !child.contains(['.', '[']))
+                .collect();
+            let expected = format!("below {node}.{inside} one of {}", children.join(", "));
+            return Err(ConfigError::new("trace-scope", scope, expected).into());
+        }
+        Ok(())
     }
 
     /// Which nodes the waveform shows.
@@ -183,6 +219,47 @@ impl Trace {
             self.config.path.clone()
         }
     }
+}
+
+/// The scopes below a node, as paths, by the header of a waveform that is written to `scratch`.
+fn scopes_of_a_node(dims: usize, scratch: &Path) -> Result<BTreeSet<String>, SimError> {
+    const NODE: &str = "node";
+    let io = |source| SimError::Io {
+        path: scratch.to_owned(),
+        source,
+    };
+    let context = ffi::new_context(true, false, 0);
+    let model = ffi::new_node(&context, model_dims(dims), true, NODE, 0, 0);
+    let model = model.map_err(|error| SimError::Model {
+        node: 0,
+        message: error.what().to_owned(),
+    })?;
+    let opened = ffi::open_trace(&context, &scratch.to_string_lossy(), &[]);
+    opened.map_err(|error| SimError::Trace {
+        path: scratch.to_owned(),
+        message: error.what().to_owned(),
+    })?;
+    ffi::close_trace(&context);
+    drop(model);
+    let header = fs::read_to_string(scratch).map_err(io)?;
+    fs::remove_file(scratch).map_err(io)?;
+    let mut scopes = BTreeSet::new();
+    let mut path: Vec<&str> = Vec::new();
+    for line in header.lines() {
+        match line.split_whitespace().collect::<Vec<_>>()[..] {
+            ["$scope", _, name, _] => {
+                path.push(name);
+                if let [NODE, below @ ..] = &path[..]
+                    && !below.is_empty()
+                {
+                    scopes.insert(below.join("."));
+                }
+            }
+            ["$upscope", ..] => drop(path.pop()),
+            _ => {}
+        }
+    }
+    Ok(scopes)
 }
 
 fn convert(vcd: &Path, fst: &Path) -> Result<(), SimError> {

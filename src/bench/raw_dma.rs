@@ -18,6 +18,7 @@ use crate::bring_up::{OWNER, bring_up};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::platform::process_base;
+use crate::progress;
 
 /// Base slot of process 0, which has all memory used here.
 pub(super) const SLOT: u16 = 0;
@@ -33,6 +34,9 @@ const RECEPTION_BYTES: u64 = 1 << 20;
 
 /// Cycles to wait before a full ring is looked at again.
 const RETRY: u64 = 64;
+
+/// Cycles after which the progress bar moves.
+const CYCLES_PER_UPDATE: u64 = 128;
 
 type Failure = Box<dyn Error>;
 
@@ -141,6 +145,16 @@ pub(super) fn run_traffic(
             source(&cpu, ports, payload, &ways)
         });
     }
+    let end = offer.start + offer.warmup + offer.measure;
+    let begin = machine.cycles();
+    let bar = progress::bar(end - begin, "cycles");
+    // No result depends on how the run is cut.
+    while machine.cycles() < end {
+        bar.set_position(machine.cycles() - begin);
+        let next = machine.cycles() + CYCLES_PER_UPDATE;
+        machine.run(Until::Cycle(next.min(end)))?;
+    }
+    bar.finish_and_clear();
     let report = machine.run(Until::Quiet)?;
     let tally = std::mem::take(&mut *tally.borrow_mut());
     Ok((tally, report.cycles, report.hash))

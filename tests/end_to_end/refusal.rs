@@ -46,6 +46,7 @@ fn x5_options_are_refused_with_value_and_expectation() {
     refused(&["run", "lulesh", "--map", "ttt"], &["--map", "`ttt`"]);
     refused(&["run", "lulesh", "--threads", "0"], &["--threads", "0"]);
     refused(&["bench", "nonsense"], &["nonsense", "hop-latency"]);
+    refused(&["bench", "traffic", "--list"], &["--list", "NAME"]);
     refused(
         &["bench", "traffic", "--set", "pattern=x"],
         &["pattern", "tornado"],
@@ -164,6 +165,24 @@ fn x5_settings_and_waveforms_are_refused_before_anything_runs() {
         &with(&["--trace", "w.vcd", "--trace-scope", "16"]),
         &["--trace-scope", "node15"],
     );
+    refused(
+        &with(&["--trace", "w.vcd", "--trace-scope", "0,node0.nonsense"]),
+        &["--trace-scope", "`node0.nonsense`", "gyre_node"],
+    );
+    refused(
+        &with(&[
+            "--trace",
+            "w.vcd",
+            "--trace-scope",
+            "node1.gyre_node.u_dma.u_txx",
+        ]),
+        &[
+            "below node1.gyre_node.u_dma. one of",
+            "u_rx, ",
+            "u_tx",
+            "`node1.gyre_node.u_dma.u_txx`",
+        ],
+    );
 }
 
 #[test]
@@ -215,6 +234,35 @@ fn x5_machine_files_are_refused_with_line_and_field() {
             &["machine.dims[1] = 65", "1 to 64"],
         ),
         ("open.toml", "[machine\n", &["line 1"]),
+        (
+            "type.toml",
+            "[machine]\ndims = [4, \"5\"]\n",
+            &[
+                "line 2",
+                "string \"5\"",
+                "expected a whole number from 0 to 65535",
+            ],
+        ),
+        (
+            "sign.toml",
+            "[machine]\nlink_latency = -4\n",
+            &["line 2", "`-4`", "expected a whole number, 0 or more"],
+        ),
+        (
+            "flag.toml",
+            "[machine]\nskip_idle = 1\n",
+            &["line 2", "expected true or false"],
+        ),
+        (
+            "memory-list.toml",
+            "[machine]\nmemory = 4\n",
+            &["line 2", "expected a table"],
+        ),
+        (
+            "list.toml",
+            "[machine]\nmesh = true\n",
+            &["line 2", "expected a list"],
+        ),
     ] {
         let path = scratch(name);
         fs::write(&path, file).expect("the build's folder can be written");
