@@ -1,11 +1,26 @@
-//! The user guide, `docs/guide.md`: what it shows is what the command prints.
+//! The documents for users, `docs/guide.md` and `docs/waveforms.md`: what they show is what the commands
+//! print.
 //!
-//! A block marked `console` holds commands and their output; a block marked `goal NAME` or `toml NAME` is a
-//! file that later commands use. `GYRE_UPDATE_GUIDE=1` writes the outputs anew instead of comparing them.
+//! A block marked `console` holds commands and their output; a block marked `goal NAME`, `toml NAME` or
+//! `awk NAME` is a file that later commands use; one marked `rust PATH` is a part of that source of the
+//! project. `GYRE_UPDATE_GUIDE=1` writes the outputs anew instead of comparing them.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use gyre::program::Program;
+
+use crate::programs::{heat, hello, ping_pong, work_queue};
+use crate::root;
+
+/// Programs that documents call.
+const PROGRAMS: [Program; 4] = [
+    heat::PROGRAM,
+    hello::PROGRAM,
+    ping_pong::PROGRAM,
+    work_queue::PROGRAM,
+];
 
 const GUIDE: &str = "docs/guide.md";
 const UPDATE: &str = "GYRE_UPDATE_GUIDE";
@@ -13,19 +28,46 @@ const UPDATE: &str = "GYRE_UPDATE_GUIDE";
 /// Stands for host times, which differ from run to run.
 const SPEED: &str = "cycles simulated in ";
 
-/// Runs a line of the guide in `folder`; both outputs together, without what differs from run to run.
-fn run(line: &str, folder: &Path) -> String {
-    let words = line.split_whitespace().skip(1);
-    let output = Command::new(env!("CARGO_BIN_EXE_gyre"))
+/// Runs a command of a document in `folder`: both outputs together and the exit status.
+fn output(command: &str, folder: &Path) -> (String, Option<i32>) {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    // Programs are linked into this test: what runs is what has been compiled with it.
+    if let [
+        "cargo",
+        "run",
+        "--release",
+        "--locked",
+        "--example",
+        name,
+        rest @ ..,
+    ] = &words[..]
+    {
+        let program = PROGRAMS.iter().find(|program| program.name == *name);
+        let program = program.unwrap_or_else(|| panic!("no program {name}"));
+        let arguments = rest.iter().filter(|word| **word != "--");
+        let printed = program.execute(std::iter::once(name).chain(arguments));
+        return (printed.output + &printed.error, Some(printed.status.into()));
+    }
+    let program = match words[0] {
+        "gyre" => env!("CARGO_BIN_EXE_gyre"),
+        other => other,
+    };
+    let output = Command::new(program)
         .current_dir(folder)
         // Reports are drawn with what the terminal can show.
         .env("LC_ALL", "C.UTF-8")
         .env("NO_COLOR", "1")
-        .args(words)
+        .args(&words[1..])
         .output()
         .expect("the command can be started");
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
+    (text, output.status.code())
+}
+
+/// What a command of a document shows, without what differs from run to run.
+fn run(command: &str, folder: &Path) -> String {
+    let (text, status) = output(command, folder);
     let mut shown = String::new();
     for line in text.trim_end().lines() {
         match line.split_once(SPEED) {
@@ -34,7 +76,7 @@ fn run(line: &str, folder: &Path) -> String {
         }
         shown.push('\n');
     }
-    match output.status.code() {
+    match status {
         Some(0) => shown,
         code => {
             shown
@@ -46,10 +88,10 @@ fn run(line: &str, folder: &Path) -> String {
     }
 }
 
-/// The guide with every output as it is now.
-fn as_it_is(guide: &str, folder: &Path) -> String {
+/// A document with every output as it is now.
+fn as_it_is(document: &str, folder: &Path) -> String {
     let mut text = String::new();
-    let mut lines = guide.lines();
+    let mut lines = document.lines();
     while let Some(line) = lines.next() {
         text.push_str(line);
         text.push('\n');
@@ -57,41 +99,60 @@ fn as_it_is(guide: &str, folder: &Path) -> String {
             continue;
         };
         let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-        if kind == "console" {
-            for command in block.iter().filter_map(|line| line.strip_prefix("$ gyre ")) {
-                text.push_str(&format!("$ gyre {command}\n"));
-                text.push_str(&run(&format!("gyre {command}"), folder));
+        let body: String = block.iter().map(|line| format!("{line}\n")).collect();
+        match kind.split_once(' ') {
+            None if kind == "console" => {
+                let commands = block.iter().filter_map(|line| line.strip_prefix("$ "));
+                for command in commands.filter(|command| !command.starts_with("echo ")) {
+                    text.push_str(&format!("$ {command}\n{}", run(command, folder)));
+                }
             }
-        } else {
-            let body: String = block.iter().map(|line| format!("{line}\n")).collect();
-            if let Some((_, name)) = kind.split_once(' ') {
-                fs::write(folder.join(name), &body).expect("the build's folder can be written");
+            Some(("rust", path)) => {
+                let source = fs::read_to_string(root().join(path)).expect("a source");
+                assert!(source.contains(&body), "not in {path}:\n{body}");
+                text.push_str(&body);
             }
-            text.push_str(&body);
+            file => {
+                if let Some((_, name)) = file {
+                    fs::write(folder.join(name), &body).expect("the build's folder can be written");
+                }
+                text.push_str(&body);
+            }
         }
         text.push_str("```\n");
     }
     text
 }
 
-#[test]
-fn the_guide_shows_what_the_command_prints() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE);
-    let folder = crate::scratch("guide");
+/// Compares a document with what its commands print, or writes it anew.
+fn shows_what_is(document: &str) {
+    let path = root().join(document);
+    let name = path.file_stem().expect("a name").to_string_lossy();
+    let folder = crate::scratch(&name);
     fs::create_dir_all(folder.join("out")).expect("the build's folder can be written");
-    let guide = fs::read_to_string(&path).expect("the guide is there");
-    let now = as_it_is(&guide, &folder);
+    let shown = fs::read_to_string(&path).expect("the document is there");
+    let now = as_it_is(&shown, &folder);
     if std::env::var_os(UPDATE).is_some() {
-        fs::write(&path, now).expect("the guide can be written");
+        fs::write(&path, now).expect("the document can be written");
         return;
     }
-    for (number, (shown, is)) in (1..).zip(guide.lines().zip(now.lines())) {
+    for (number, (shown, is)) in (1..).zip(shown.lines().zip(now.lines())) {
         assert_eq!(
             shown, is,
-            "{GUIDE}:{number}: {UPDATE}=1 writes the guide's outputs anew"
+            "{document}:{number}: {UPDATE}=1 writes the outputs anew"
         );
     }
-    assert_eq!(guide.lines().count(), now.lines().count(), "{GUIDE}");
+    assert_eq!(shown.lines().count(), now.lines().count(), "{document}");
+}
+
+#[test]
+fn the_guide_shows_what_the_command_prints() {
+    shows_what_is(GUIDE);
+}
+
+#[test]
+fn x2_the_document_on_waveforms_follows_a_message_by_commands() {
+    shows_what_is("docs/waveforms.md");
 }
 
 /// `1234567` as `1,234,567`.
@@ -107,8 +168,7 @@ fn grouped(number: u64) -> String {
 
 #[test]
 fn the_figures_of_the_readme_are_those_of_the_commands_beside_them() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(path).expect("the README is there");
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README is there");
     let metrics = |command: &str| {
         assert!(
             readme.contains(&format!("`gyre {command}`")),
@@ -146,8 +206,20 @@ fn the_figures_of_the_readme_are_those_of_the_commands_beside_them() {
 
 #[test]
 fn the_guide_explains_every_setting() {
-    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE));
+    let guide = fs::read_to_string(root().join(GUIDE));
     let guide = guide.expect("the guide is there");
+    let explained = |refusal: &str| {
+        let (_, known) = refusal
+            .split_once("known are ")
+            .expect("a list of settings");
+        for name in known.trim().split(", ") {
+            let cell = format!("| `{name}` |");
+            assert!(
+                guide.contains(&cell),
+                "{GUIDE}: no row for the setting {name}"
+            );
+        }
+    };
     for command in [
         &["run", "lulesh"][..],
         &["bench", "traffic"],
@@ -156,15 +228,10 @@ fn the_guide_explains_every_setting() {
         &["bench", "link-bandwidth"],
     ] {
         let output = crate::gyre(&[command, &["--set", "?=1"]].concat());
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        let (_, known) = error.split_once("known are ").expect("a list of settings");
-        for name in known.trim().split(", ") {
-            let cell = format!("| `{name}` |");
-            assert!(
-                guide.contains(&cell),
-                "{GUIDE}: no row for the setting {name}"
-            );
-        }
+        explained(&String::from_utf8_lossy(&output.stderr));
+    }
+    for program in PROGRAMS {
+        explained(&program.execute([program.name, "--set", "?=1"]).error);
     }
     let output = crate::gyre(&["run", "--help"]);
     let help = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::root;
 
 const MAP: &str = "docs/requirements.md";
 const UPDATE: &str = "GYRE_UPDATE_MAP";
@@ -36,10 +38,6 @@ struct Row {
     /// (file, test).
     tests: BTreeSet<(String, String)>,
     state: String,
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The words in backquotes.
