@@ -13,152 +13,52 @@
 //! The slot of the message that was processed longest ago takes the next one that arrives, so the slab
 //! grows to the most messages ever owed at once and no further, and there is no state for a peer to whom
 //! nothing is owed.
+//!
+//! By the path rule one packet acknowledges recipients on one network path (AK-4). Routes are in dimension
+//! order, so the way to the farthest passes the others, and the packet leaves a copy at each. Copies arrive in
+//! no order with other packets to the recipient; who needs the order flushes, which sends a packet to each
+//! recipient itself.
+
+mod config;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+pub use config::{AckConfig, AckConfigError, AckMethod, CoalescingRule, Together};
 
 use crate::endpoint::Endpoint;
+use crate::wire::{PATH_ACK_ENTRY_WORDS, PATH_ACK_WORDS};
 
 /// Most messages that one acknowledgement packet names: with its fields it fits the payload of a packet.
 pub const MAX_COOKIES: usize = 120;
 
-/// When messages are acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AckMethod {
-    /// In the next iteration, each with a packet of its own.
-    Immediate,
-    /// When the iteration counter reaches the threshold, each with a packet of its own (AK-1, AK-2).
-    Threshold,
-    /// When the iteration counter reaches the threshold, those to one destination together (AK-3).
-    Coalesce,
-    /// As [`Coalesce`](Self::Coalesce), and besides by the rules when a message arrives (AK-4).
-    #[default]
-    OnArrival,
-}
-
-/// Which acknowledgements a coalescing rule puts together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Together {
-    /// Those to one recipient.
-    Recipient,
-    /// Those to recipients on one network path. It needs packets that leave a copy on their way, which the
-    /// router does not do: refused by [`AckDispatcher::new`].
-    Path,
-}
-
-/// A rule for coalescing on arrival (AK-4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CoalescingRule {
-    /// What can be put together.
-    pub together: Together,
-    /// Messages, with the one that arrives, that make a packet at once; at least 1.
-    #[serde(default = "CoalescingRule::default_minimum_group")]
-    pub minimum_group: u32,
-    /// Iterations after which a message is acknowledged with its group, however small; at least 1.
-    #[serde(default = "CoalescingRule::default_maximum_age")]
-    pub maximum_age: u32,
-}
-
-impl CoalescingRule {
-    const fn default_minimum_group() -> u32 {
-        16
-    }
-
-    const fn default_maximum_age() -> u32 {
-        256
-    }
-}
-
-impl Default for CoalescingRule {
-    /// One recipient, groups of 16, at most 256 iterations old.
-    fn default() -> Self {
-        Self {
-            together: Together::Recipient,
-            minimum_group: Self::default_minimum_group(),
-            maximum_age: Self::default_maximum_age(),
-        }
-    }
-}
-
-/// How a dispatcher works.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AckConfig {
-    /// When messages are acknowledged.
-    pub method: AckMethod,
-    /// Iterations without a new message after which all messages are processed; at least 1. Not used by
-    /// [`AckMethod::Immediate`].
-    pub threshold: u32,
-    /// Rules of [`AckMethod::OnArrival`]: the first that lets an arrival join others acknowledges them.
-    pub rules: Vec<CoalescingRule>,
-}
-
-impl Default for AckConfig {
-    /// Coalescing on arrival by the default rule, threshold 8.
-    fn default() -> Self {
-        Self {
-            method: AckMethod::OnArrival,
-            threshold: 8,
-            rules: vec![CoalescingRule::default()],
-        }
-    }
-}
-
-impl AckConfig {
-    /// One packet for each message, at once: what the dispatcher is compared with (AK-6).
-    #[must_use]
-    pub fn immediate() -> Self {
-        Self {
-            method: AckMethod::Immediate,
-            ..Self::default()
-        }
-    }
-
-    fn check(&self) -> Result<(), AckConfigError> {
-        let at_least_1 = |field, value| match value {
-            0 => Err(AckConfigError::Value { field }),
-            _ => Ok(()),
-        };
-        at_least_1("threshold", self.threshold)?;
-        for rule in &self.rules {
-            at_least_1("minimum_group", rule.minimum_group)?;
-            at_least_1("maximum_age", rule.maximum_age)?;
-            if rule.together == Together::Path {
-                return Err(AckConfigError::PathRule);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// An acknowledgement configuration that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AckConfigError {
-    /// A number that must not be 0 is.
-    #[error("{field} of the acknowledgement dispatcher is 0, expected at least 1")]
-    Value {
-        /// Field of [`AckConfig`] or [`CoalescingRule`].
-        field: &'static str,
-    },
-    /// The rule needs a router that copies packets on their way.
-    #[error(
-        "coalescing rule `path` is not supported: routers do not copy packets on their way; expected `recipient`"
-    )]
-    PathRule,
-}
+/// Most recipients of one packet, each with a message.
+const MAX_RECIPIENTS: usize = PATH_ACK_WORDS / (PATH_ACK_ENTRY_WORDS + 1);
 
 /// One acknowledgement packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckPacket {
     /// To whom it goes.
     pub peer: Endpoint,
-    /// The messages that it acknowledges, in the order received; 1 to [`MAX_COOKIES`].
+    /// The messages of `peer` that it acknowledges, in the order received; 1 to [`MAX_COOKIES`].
     pub cookies: Vec<u32>,
+    /// Other recipients with their messages, nearest first: their nodes are all those on the way to `peer`,
+    /// and the packet leaves a copy at each. Empty but for the path rule.
+    pub on_the_way: Vec<(Endpoint, Vec<u32>)>,
 }
+
+impl AckPacket {
+    /// Every recipient with its messages.
+    pub fn recipients(&self) -> impl Iterator<Item = (Endpoint, &[u32])> {
+        let others = self.on_the_way.iter();
+        others
+            .map(|(peer, cookies)| (*peer, cookies.as_slice()))
+            .chain([(self.peer, self.cookies.as_slice())])
+    }
+}
+
+/// The endpoints that packets to an endpoint pass, one a node, nearest first and the endpoint last. `None` if
+/// there is a node without such an endpoint, or no way.
+pub type Ways = Box<dyn Fn(Endpoint) -> Option<Vec<Endpoint>>>;
 
 /// Counts of a dispatcher.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -181,6 +81,8 @@ pub struct AckStats {
     pub peak_active: usize,
     /// Most iterations that any message has waited.
     pub oldest: u64,
+    /// Recipients looked at for the path rule.
+    pub looked_at: u64,
 }
 
 /// Number of a slot of the slab.
@@ -250,6 +152,8 @@ enum Cause {
 /// The acknowledgement dispatcher of one context. It knows no machine: what it returns is to be sent.
 pub struct AckDispatcher {
     config: AckConfig,
+    /// For the path rule.
+    ways: Option<Ways>,
     slab: Vec<Message>,
     active: Queue,
     processed: Queue,
@@ -269,14 +173,16 @@ pub struct AckDispatcher {
 }
 
 impl AckDispatcher {
-    /// A dispatcher without messages.
+    /// A dispatcher without messages. By the path rule it joins messages of one recipient only, until it
+    /// [knows ways](Self::with_ways).
     ///
     /// # Errors
-    /// [`AckConfigError`] for a number that must not be 0 and for the path rule.
+    /// [`AckConfigError`] for a number that must not be 0.
     pub fn new(config: AckConfig) -> Result<Self, AckConfigError> {
         config.check()?;
         Ok(Self {
             config,
+            ways: None,
             slab: Vec::new(),
             active: Queue::default(),
             processed: Queue::default(),
@@ -290,6 +196,13 @@ impl AckDispatcher {
             #[cfg(test)]
             planted: None,
         })
+    }
+
+    /// The dispatcher, which learns of recipients on one network path by `ways`.
+    #[must_use]
+    pub fn with_ways(mut self, ways: Ways) -> Self {
+        self.ways = Some(ways);
+        self
     }
 
     /// A message of `peer`, which knows it as `cookie`, has been received: it is owed an acknowledgement.
@@ -320,14 +233,13 @@ impl AckDispatcher {
         group.count += 1;
 
         if self.config.method == AckMethod::OnArrival {
-            let count = group.count;
-            let complete = |rule: &CoalescingRule| count >= rule.minimum_group as usize;
-            if self.config.rules.iter().any(complete) {
-                let mut ready = core::mem::take(&mut self.ready);
-                self.acknowledge(peer, Cause::Arrival, &mut ready);
-                self.ready = ready;
-            } else {
-                self.counter = 0;
+            match self.complete_group(peer) {
+                Some(group) => {
+                    let mut ready = core::mem::take(&mut self.ready);
+                    self.acknowledge(&group, Cause::Arrival, &mut ready);
+                    self.ready = ready;
+                }
+                None => self.counter = 0,
             }
         }
     }
@@ -361,18 +273,21 @@ impl AckDispatcher {
 
     /// Acknowledges all that is owed to `peer`, without waiting.
     pub fn flush(&mut self, peer: Endpoint) -> Vec<AckPacket> {
+        let names = |packet: &AckPacket| packet.recipients().any(|(named, _)| named == peer);
         let (mut packets, others) = core::mem::take(&mut self.ready)
             .into_iter()
-            .partition(|packet| packet.peer == peer);
+            .partition(names);
         self.ready = others;
-        self.acknowledge(peer, Cause::Flush, &mut packets);
+        self.acknowledge_alone(peer, Cause::Flush, &mut packets);
         packets
     }
 
     /// Acknowledges all that is owed, without waiting.
     pub fn flush_all(&mut self) -> Vec<AckPacket> {
         let mut packets = core::mem::take(&mut self.ready);
-        self.process_all(Cause::Flush, &mut packets);
+        while let Some(oldest) = self.active.head {
+            self.acknowledge_alone(self.slab[oldest].peer, Cause::Flush, &mut packets);
+        }
         packets
     }
 
@@ -413,7 +328,8 @@ impl AckDispatcher {
     /// Processes the whole active queue, the peer of the oldest message first.
     fn process_all(&mut self, cause: Cause, packets: &mut Vec<AckPacket>) {
         while let Some(oldest) = self.active.head {
-            self.acknowledge(self.slab[oldest].peer, cause, packets);
+            let group = self.group(self.slab[oldest].peer);
+            self.acknowledge(&group, cause, packets);
         }
     }
 
@@ -428,7 +344,8 @@ impl AckDispatcher {
             if self.age(oldest) < u64::from(maximum_age) {
                 break;
             }
-            self.acknowledge(self.slab[oldest].peer, Cause::Age, packets);
+            let group = self.group(self.slab[oldest].peer);
+            self.acknowledge(&group, Cause::Age, packets);
         }
     }
 
@@ -437,45 +354,153 @@ impl AckDispatcher {
         self.stats.iterations - self.slab[slot].arrived
     }
 
-    /// Acknowledges all active messages of `peer` and moves them to the processed queue.
-    fn acknowledge(&mut self, peer: Endpoint, cause: Cause, packets: &mut Vec<AckPacket>) {
-        let Some(group) = self.groups.remove(&peer) else {
+    /// The recipients that an arrival of `peer` lets join by some rule, nearest first.
+    fn complete_group(&mut self, peer: Endpoint) -> Option<Vec<Endpoint>> {
+        let own = self.messages_of(&[peer]);
+        for rule in 0..self.config.rules.len() {
+            let CoalescingRule {
+                together,
+                minimum_group,
+                ..
+            } = self.config.rules[rule];
+            let enough = |messages| messages >= minimum_group as usize;
+            match together {
+                Together::Recipient if enough(own) => return Some(vec![peer]),
+                // What all are owed bounds what those on a path are.
+                Together::Path if enough(self.active_count) => {
+                    let group = self.path(peer);
+                    if enough(self.messages_of(&group)) {
+                        return Some(group);
+                    }
+                }
+                Together::Recipient | Together::Path => {}
+            }
+        }
+        None
+    }
+
+    /// Who is acknowledged together with `peer`, nearest first.
+    fn group(&mut self, peer: Endpoint) -> Vec<Endpoint> {
+        if self.config.copies() {
+            self.path(peer)
+        } else {
+            vec![peer]
+        }
+    }
+
+    /// The recipients on the network path through `peer` on which most messages are owed, nearest first:
+    /// every node on the way to the last has one of them, and one packet has room for all.
+    fn path(&mut self, peer: Endpoint) -> Vec<Endpoint> {
+        let alone = vec![peer];
+        let Some(ways) = &self.ways else {
+            return alone;
+        };
+        let owed = |way: &Vec<Endpoint>| {
+            (1..=MAX_RECIPIENTS).contains(&way.len())
+                && way.iter().all(|other| self.groups.contains_key(other))
+        };
+        let mut looked_at = 1;
+        let mut best = match ways(peer).filter(owed) {
+            Some(way) => (self.messages_of(&way), way),
+            None => (0, alone),
+        };
+        // A way of its own that leaves copies where nothing is owed lies on no better one.
+        if best.0 > 0 {
+            for &other in self.groups.keys().filter(|&&other| other != peer) {
+                looked_at += 1;
+                let farther = |way: &Vec<Endpoint>| way.contains(&peer) && owed(way);
+                if let Some(way) = ways(other).filter(farther) {
+                    let messages = self.messages_of(&way);
+                    if (messages, way.len()) > (best.0, best.1.len()) {
+                        best = (messages, way);
+                    }
+                }
+            }
+        }
+        self.stats.looked_at += looked_at;
+        best.1
+    }
+
+    /// Messages owed to some recipients.
+    fn messages_of(&self, peers: &[Endpoint]) -> usize {
+        let groups = peers.iter().filter_map(|peer| self.groups.get(peer));
+        groups.map(|group| group.count).sum()
+    }
+
+    /// Acknowledges all active messages of `group`, recipients on one path, nearest first.
+    fn acknowledge(&mut self, group: &[Endpoint], cause: Cause, packets: &mut Vec<AckPacket>) {
+        let [near @ .., farthest] = group else {
             return;
         };
+        if !near.is_empty() {
+            // One message of each recipient first; what room is left goes to the nearest.
+            let entries = group.len() * PATH_ACK_ENTRY_WORDS;
+            let mut spare = PATH_ACK_WORDS - entries - group.len();
+            let mut take = |dispatcher: &mut Self, peer| {
+                let cookies = dispatcher.take(peer, 1 + spare, cause);
+                spare -= cookies.len().saturating_sub(1);
+                cookies
+            };
+            let on_the_way = near.iter().map(|&peer| (peer, take(self, peer))).collect();
+            packets.push(AckPacket {
+                peer: *farthest,
+                cookies: take(self, *farthest),
+                on_the_way,
+            });
+            self.stats.packets += 1;
+        }
+        for &peer in group {
+            self.acknowledge_alone(peer, cause, packets);
+        }
+    }
+
+    /// Acknowledges all active messages of `peer` with packets of its own.
+    fn acknowledge_alone(&mut self, peer: Endpoint, cause: Cause, packets: &mut Vec<AckPacket>) {
         let together = match self.config.method {
             AckMethod::Immediate | AckMethod::Threshold => 1,
             AckMethod::Coalesce | AckMethod::OnArrival => MAX_COOKIES,
         };
-        let before = packets.len();
-        let mut slot = Some(group.head);
-        let mut count = 0;
-        while let Some(message) = slot {
-            if count % together == 0 {
-                packets.push(AckPacket {
-                    peer,
-                    cookies: Vec::with_capacity(together.min(group.count - count)),
-                });
-            }
-            let cookie = self.slab[message].cookie;
-            if let Some(packet) = packets.last_mut() {
-                packet.cookies.push(cookie);
-            }
+        while self.groups.contains_key(&peer) {
+            packets.push(AckPacket {
+                peer,
+                cookies: self.take(peer, together, cause),
+                on_the_way: Vec::new(),
+            });
+            self.stats.packets += 1;
+        }
+    }
+
+    /// Moves the first active messages of `peer`, up to `most`, to the processed queue. Gives their cookies.
+    fn take(&mut self, peer: Endpoint, most: usize, cause: Cause) -> Vec<u32> {
+        let Some(mut group) = self.groups.remove(&peer) else {
+            return Vec::new();
+        };
+        let count = group.count.min(most);
+        let mut cookies = Vec::with_capacity(count);
+        for _ in 0..count {
+            let message = group.head;
+            cookies.push(self.slab[message].cookie);
             #[cfg(test)]
-            tests::plant(&self.planted, self.slab[message].serial, packets);
-            count += 1;
+            tests::plant(&self.planted, self.slab[message].serial, &mut cookies);
             self.stats.oldest = self.stats.oldest.max(self.age(message));
             self.active.unlink(&mut self.slab, message);
             self.processed.push_back(&mut self.slab, message);
-            slot = self.slab[message].next_of_peer.take();
+            if let Some(next) = self.slab[message].next_of_peer.take() {
+                group.head = next;
+            }
+        }
+        group.count -= count;
+        if group.count > 0 {
+            self.groups.insert(peer, group);
         }
         self.active_count -= count;
-        self.stats.packets += (packets.len() - before) as u64;
         *match cause {
             Cause::Threshold => &mut self.stats.at_threshold,
             Cause::Arrival => &mut self.stats.on_arrival,
             Cause::Age => &mut self.stats.by_age,
             Cause::Flush => &mut self.stats.flushed,
         } += count as u64;
+        cookies
     }
 }
 

@@ -385,6 +385,7 @@ impl<P: Platform> Context<P> {
         self.check_endpoint(peer)?;
         Ok(short(&self.shared.cookies).insert(Pending {
             peer,
+            fenced: false,
             data: BufferRange::empty(),
             local_done: None,
             remote_done: Some(done),

@@ -12,6 +12,8 @@ use crate::platform::Platform;
 pub(crate) struct Pending<P: Platform> {
     /// Who will acknowledge.
     pub peer: Endpoint,
+    /// Whether fences of the peer cover it.
+    pub fenced: bool,
     /// What the peer may still fetch.
     pub data: BufferRange<P::Buffer>,
     pub local_done: Option<DoneFn<P>>,
@@ -47,6 +49,20 @@ impl<P: Platform> CookieTable<P> {
         }
     }
 
+    /// The cookie given last.
+    pub fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// Whether an operation that fences of `peer` cover waits for its acknowledgement, given its cookie not
+    /// after `last`.
+    pub fn waits_for(&self, peer: Endpoint, last: u32) -> bool {
+        // Of cookies that have been used again less than half are alive.
+        let before = |cookie: u32| last.wrapping_sub(cookie) <= u32::MAX / 2;
+        let mut pending = self.pending.iter();
+        pending.any(|(&cookie, p)| p.fenced && p.peer == peer && before(cookie))
+    }
+
     /// An acknowledgement of `cookie` has come from `peer`.
     ///
     /// # Errors
@@ -74,11 +90,12 @@ impl<P: Platform> CookieTable<P> {
     /// The operation failed, but its acknowledgement will come: it then means nothing.
     pub fn disarm(&mut self, cookie: u32) -> Option<Pending<P>> {
         let pending = self.pending.get_mut(&cookie)?;
-        let peer = pending.peer;
+        let Pending { peer, fenced, .. } = *pending;
         Some(core::mem::replace(
             pending,
             Pending {
                 peer,
+                fenced,
                 data: BufferRange::empty(),
                 local_done: None,
                 remote_done: None,

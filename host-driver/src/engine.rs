@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use gyre_layout::event;
 
-use crate::ack::AckDispatcher;
+use crate::ack::{AckDispatcher, Ways};
 use crate::buffer::BufferRange;
 use crate::client::{Plan, SameNode};
 use crate::context::{Context, ContextInfo, Progress};
@@ -25,9 +25,10 @@ use crate::platform::Platform;
 use crate::reception::ReceptionFifo;
 use crate::registers;
 use crate::remote_get::RemoteGetFifo;
+use crate::route::Routes;
 use crate::shared_memory::{EndpointTable, SharedPath};
 use crate::sync::{Arc, Ordering, short};
-use crate::task::TaskLocation;
+use crate::task::{TaskLocation, TaskMap};
 use crate::wire::{GetFailed, System};
 
 use fence::Fences;
@@ -125,7 +126,11 @@ impl<P: Platform> Engine<P> {
         fifos: &[Arc<InjectionFifo<P>>],
     ) -> Result<Self, Error> {
         let resources = &plan.config.resources;
-        let acks = AckDispatcher::new(plan.config.ack.clone())?;
+        let mut acks = AckDispatcher::new(plan.config.ack.clone())?;
+        if plan.config.ack.copies() {
+            let routes = Routes::read(platform, plan.location.node)?;
+            acks = acks.with_ways(recipients_on_the_way(&plan.config.tasks, routes));
+        }
         let mut node = registers::node(platform)?;
         let counters = CounterBlock::open(platform, resources.counters)?;
         let mut events = event::reception(u32::from(info.reception_fifo)) | event::COUNTER;
@@ -507,6 +512,20 @@ impl<P: Platform> Engine<P> {
         }
         Ok(())
     }
+}
+
+/// For each endpoint, those that a packet to it passes. Every node has to have a process of the endpoint's
+/// number: its context of the endpoint's offset then has the reception FIFO of the same number.
+fn recipients_on_the_way(tasks: &Arc<TaskMap>, routes: Routes) -> Ways {
+    let tasks = Arc::clone(tasks);
+    Box::new(move |peer| {
+        let to = tasks.location(peer.task).ok()?;
+        let endpoint = |node| {
+            let task = tasks.task_at(TaskLocation { node, ..to })?;
+            Some(Endpoint { task, ..peer })
+        };
+        routes.way(to.node).into_iter().map(endpoint).collect()
+    })
 }
 
 /// Gives a result to its done callback; an error that has none is returned.

@@ -46,6 +46,7 @@ mod reception;
 mod region;
 mod registers;
 mod remote_get;
+mod route;
 mod shared_memory;
 mod sync;
 mod task;
@@ -53,7 +54,7 @@ mod wire;
 
 pub use ack::{
     AckConfig, AckConfigError, AckDispatcher, AckMethod, AckPacket, AckStats, CoalescingRule,
-    MAX_COOKIES, Together,
+    MAX_COOKIES, Together, Ways,
 };
 pub use buffer::BufferRange;
 pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, Resources, SameNode};

@@ -3,6 +3,8 @@
 
 use gyre_layout::MAX_PAYLOAD_BYTES;
 
+use crate::task::TaskId;
+
 /// First dispatch identifier that belongs to the driver; users have those below.
 pub(crate) const FIRST_SYSTEM: u8 = 224;
 
@@ -28,10 +30,17 @@ pub(crate) enum System {
     FenceAck = 230,
     /// [`GetFailed`]: a descriptor that came by remote get was refused.
     GetFailed = 231,
+    /// Acknowledgements for recipients on one network path: for each its task, how many, and the cookies, 4
+    /// bytes each (AK-4). It comes between any two packets of its origin.
+    PathAck = 232,
 }
 
+/// Words in the payload of a path acknowledgement, and those of a recipient besides its cookies.
+pub(crate) const PATH_ACK_WORDS: usize = MAX_PAYLOAD_BYTES / 4;
+pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
+
 impl System {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Headed,
         Self::Data,
         Self::Rts,
@@ -40,6 +49,7 @@ impl System {
         Self::Fence,
         Self::FenceAck,
         Self::GetFailed,
+        Self::PathAck,
     ];
 
     /// The message with this dispatch identifier.
@@ -217,6 +227,53 @@ pub(crate) fn decode_cookies(bytes: &[u8]) -> Result<impl Iterator<Item = u32>, 
     Ok(cookies.iter().map(|&cookie| u32::from_le_bytes(cookie)))
 }
 
+/// The payload of a path acknowledgement.
+pub(crate) fn encode_path_ack<'a>(
+    recipients: impl Iterator<Item = (TaskId, &'a [u32])>,
+) -> Vec<u8> {
+    let entry = |(task, cookies): (TaskId, &'a [u32])| {
+        [task.0, cookies.len() as u32]
+            .into_iter()
+            .chain(cookies.iter().copied())
+    };
+    recipients
+        .flat_map(entry)
+        .flat_map(u32::to_le_bytes)
+        .collect()
+}
+
+/// The cookies for `task` in the payload of a path acknowledgement, of which there is at least one.
+pub(crate) fn decode_path_ack(bytes: &[u8], task: TaskId) -> Result<Vec<u32>, WireError> {
+    let wrong = |field, value, expected| WireError {
+        message: "path acknowledgement",
+        field,
+        value,
+        expected,
+    };
+    let (words, rest) = bytes.as_chunks::<4>();
+    let length = "whole entries of task, count and cookies";
+    if !rest.is_empty() {
+        return Err(wrong("length", bytes.len() as u64, length));
+    }
+    let mut words = words.iter().map(|&word| u32::from_le_bytes(word));
+    let mut own = Vec::new();
+    while let Some(recipient) = words.next() {
+        let count = words.next().unwrap_or(0) as usize;
+        let cookies: Vec<u32> = words.by_ref().take(count).collect();
+        if count == 0 || cookies.len() < count {
+            return Err(wrong("length", bytes.len() as u64, length));
+        }
+        if recipient == task.0 {
+            own.extend(cookies);
+        }
+    }
+    if own.is_empty() {
+        let expected = "among the recipients, to whom alone copies go";
+        return Err(wrong("task", task.0.into(), expected));
+    }
+    Ok(own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,7 +314,22 @@ mod tests {
         let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
         assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
         assert_eq!(System::from_id(223), None);
-        assert_eq!(System::from_id(232), None);
+        assert_eq!(System::from_id(233), None);
         assert_eq!(System::from_id(231), Some(System::GetFailed));
+    }
+
+    #[test]
+    fn ak4_x5_a_path_acknowledgement_gives_a_recipient_its_cookies_alone() {
+        let recipients = [(TaskId(7), &[1, 2][..]), (TaskId(9), &[3])];
+        let bytes = encode_path_ack(recipients.into_iter());
+        assert_eq!(bytes.len(), 4 * (2 * PATH_ACK_ENTRY_WORDS + 3));
+        assert_eq!(decode_path_ack(&bytes, TaskId(7)), Ok(vec![1, 2]));
+        assert_eq!(decode_path_ack(&bytes, TaskId(9)), Ok(vec![3]));
+        let field = |bytes: &[u8], task| decode_path_ack(bytes, task).map_err(|e| e.field);
+        assert_eq!(field(&bytes, TaskId(8)), Err("task"));
+        for cut in [1, 4, 8, 12, 20, 27] {
+            assert_eq!(field(&bytes[..cut], TaskId(7)), Err("length"), "{cut}");
+        }
+        assert_eq!(field(&[], TaskId(7)), Err("task"));
     }
 }

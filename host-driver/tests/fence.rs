@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use double::{Double, Fault, Process, config};
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, Context, Error, Fence, Get, Put, Receive,
-    Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
+    AckConfig, BufferRange, Client, ClientConfig, CoalescingRule, Context, Error, Fence, Get, Put,
+    Receive, Resources, SameNode, SendImmediate, SendMessage, TaskId, Together, advancev,
 };
 
 const SINK: u8 = 9;
@@ -33,6 +33,18 @@ fn transport(seed: u64) -> SameNode {
         SameNode::Loopback
     } else {
         SameNode::SharedMemory
+    }
+}
+
+/// Acknowledgements by the path rule.
+fn by_path(minimum_group: u32) -> AckConfig {
+    AckConfig {
+        rules: vec![CoalescingRule {
+            together: Together::Path,
+            minimum_group,
+            ..CoalescingRule::default()
+        }],
+        ..AckConfig::default()
     }
 }
 
@@ -82,16 +94,18 @@ impl World {
     fn new(nodes: &[usize], seed: u64, eager_limit: usize, operations: usize) -> Self {
         let machine = Double::new(nodes.iter().max().map_or(1, |n| n + 1), seed);
         machine.reorder();
+        // Paths as long as can be.
+        machine.cut();
         let tasks = machine.tasks(nodes);
         let contexts: Vec<_> = (0..nodes.len())
             .map(|task| {
                 let config = ClientConfig {
                     eager_limit,
                     same_node: transport(seed),
-                    ack: if seed.is_multiple_of(2) {
-                        AckConfig::default()
-                    } else {
-                        AckConfig::immediate()
+                    ack: match seed % 3 {
+                        0 => AckConfig::default(),
+                        1 => AckConfig::immediate(),
+                        _ => by_path(4),
                     },
                     ..config(&tasks, task as u32, small())
                 };
@@ -342,6 +356,15 @@ fn fn1_fn4_fn6_a_fence_ends_after_everything_before_it() {
 fn fn7_fences_hold_between_tasks_of_one_node() {
     for seed in 1..60 {
         let early = run(&[0, 0, 1], seed, None);
+        assert_eq!(early, [""; 0], "seed {seed}");
+    }
+}
+
+#[test]
+fn fn1_ak4_a_fence_waits_for_acknowledgements_that_come_as_copies() {
+    // Both origins lie on one path of the third task, which acknowledges by the path rule.
+    for seed in (2..600).step_by(3) {
+        let early = run(&[1, 2, 0], seed, None);
         assert_eq!(early, [""; 0], "seed {seed}");
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use gyre_driver::{
     AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule, Context,
     DoneFn, Error, Messaging, MessagingConfig, Platform, Receive, SendImmediate, SendMessage,
-    TaskId,
+    TaskId, Together,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
@@ -120,18 +120,26 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
 
 const OFF: &str = "off";
 const DEFAULT: &str = "on-arrival";
+const PATH: &str = "on-arrival, path";
 
-/// The dispatcher's methods by name: none of them, each alone, the default last.
-fn methods() -> [(&'static str, AckConfig); 4] {
+/// The dispatcher's methods by name: none of them, each alone, the last with the default rules and with that
+/// of the network path besides.
+fn methods() -> [(&'static str, AckConfig); 5] {
     let alone = |method| AckConfig {
         method,
         ..AckConfig::default()
     };
+    let mut by_path = AckConfig::default();
+    by_path.rules.push(CoalescingRule {
+        together: Together::Path,
+        ..CoalescingRule::default()
+    });
     [
         (OFF, AckConfig::immediate()),
         ("threshold", alone(AckMethod::Threshold)),
         ("coalesce", alone(AckMethod::Coalesce)),
         (DEFAULT, AckConfig::default()),
+        (PATH, by_path),
     ]
 }
 

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::task::TaskId;
 
+mod path;
+
 /// A planted fault, at the acknowledgement of the message with a serial.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Planted {
@@ -14,11 +16,8 @@ pub(super) enum Planted {
     Overtake(u64),
 }
 
-/// Called after a message's cookie has been put into the last packet.
-pub(super) fn plant(planted: &Option<Planted>, serial: u64, packets: &mut [AckPacket]) {
-    let Some(cookies) = packets.last_mut().map(|packet| &mut packet.cookies) else {
-        return;
-    };
+/// Called after a message's cookie has been put into a packet.
+pub(super) fn plant(planted: &Option<Planted>, serial: u64, cookies: &mut Vec<u32>) {
     match *planted {
         Some(Planted::Lose(at)) if at == serial => {
             cookies.pop();
@@ -225,15 +224,6 @@ fn ak4_no_message_waits_longer_than_the_maximum_age_under_traffic_without_pause(
     }
     assert_eq!(waited, 10);
     assert_eq!(acks.stats().by_age, 2, "and the one that arrived with it");
-}
-
-#[test]
-fn ak4_the_path_rule_is_refused_until_routers_copy_packets() {
-    let text = "rules = [{ together = \"path\" }]";
-    let config: AckConfig = toml::from_str(text).unwrap();
-    let error = AckDispatcher::new(config).err().unwrap();
-    assert_eq!(error, AckConfigError::PathRule);
-    assert!(error.to_string().contains("not supported"), "{error}");
 }
 
 #[test]

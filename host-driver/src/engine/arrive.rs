@@ -129,6 +129,9 @@ impl<P: Platform> Engine<P> {
                 u64::from(u8::from(Kind::MemFifo)),
             ));
         }
+        if envelope.dispatch == System::PathAck as u8 {
+            return self.path_ack(context, packet, task, envelope, progress);
+        }
         let origin = (from, envelope.context, path);
         if header.first {
             let cut = match self.arriving.remove(&origin) {
@@ -322,7 +325,7 @@ impl<P: Platform> Engine<P> {
                     }),
                 }
             }
-            Some(System::Data) | None => Err(wrong(WireError {
+            Some(System::Data | System::PathAck) | None => Err(wrong(WireError {
                 message: "system message",
                 field: "dispatch identifier",
                 value: u64::from(incoming.dispatch),
@@ -435,6 +438,44 @@ impl<P: Platform> Engine<P> {
             deliver(context, done, Ok(()), progress)?;
         }
         Ok(())
+    }
+
+    /// Acknowledgements in a packet to this endpoint, or in the copy of one to another. It is no part of the
+    /// row of messages of its origin: it may come between the packets of one.
+    fn path_ack(
+        &mut self,
+        context: &Context<P>,
+        packet: &Packet,
+        task: TaskId,
+        envelope: Envelope,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        context.platform().charge(Op::Control, 1);
+        let (payload, length) = (packet.payload(), packet.header.aux as usize);
+        if payload.len() != length {
+            return Err(malformed(
+                task,
+                WireError {
+                    message: "path acknowledgement",
+                    field: "length",
+                    value: length as u64,
+                    expected: "one packet",
+                },
+            ));
+        }
+        let own = wire::decode_path_ack(payload, context.task());
+        let peer = Endpoint {
+            client: context.query().endpoint.client,
+            context: envelope.context,
+            task,
+        };
+        let mut result = Ok(());
+        for cookie in own.map_err(|error| malformed(task, error))? {
+            let acknowledged = self.acknowledged(context, peer, cookie, progress);
+            result = result.and(acknowledged);
+        }
+        let ended = self.end_fences_of(context, peer, progress);
+        result.and(ended)
     }
 
     /// Adds a packet to its message, and ends the message with its last byte.

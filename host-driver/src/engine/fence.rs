@@ -9,6 +9,11 @@
 //!
 //! Where messages take shared memory, puts still take the network: FENCE goes both ways, and the endpoint
 //! goes on when both have come. Everything else follows the messages, which are in order.
+//!
+//! Acknowledgements that came by the path rule are the exception to the order: they were copies of packets to
+//! others, and FENCE_ACK may have overtaken them. The endpoint sends what it owes when it answers straight to
+//! the fence's origin, but copies may be on their way by then. So where that rule is in force a fence also
+//! waits until none of the operations before it waits for its acknowledgement, which their cookies tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +26,9 @@ use crate::error::Error;
 use crate::gets::Purpose;
 use crate::instruction::DoneFn;
 use crate::platform::Platform;
+use crate::sync::short;
 use crate::task::TaskId;
-use crate::wire::{FenceAck, System, encode_cookies};
+use crate::wire::{FenceAck, System, encode_cookies, encode_path_ack};
 
 /// Fences that a fence of all endpoints keeps under way.
 const WINDOW: usize = 16;
@@ -32,6 +38,8 @@ struct Record<P: Platform> {
     peer: Endpoint,
     answered: bool,
     own_gets_landed: bool,
+    /// The cookie given last before it.
+    last_cookie: u32,
     result: Result<(), Error>,
     owner: Owner<P>,
 }
@@ -109,6 +117,7 @@ impl<P: Platform> Engine<P> {
                 peer,
                 answered: false,
                 own_gets_landed: false,
+                last_cookie: short(&context.shared().cookies).last(),
                 result: Ok(()),
                 owner,
             },
@@ -254,17 +263,42 @@ impl<P: Platform> Engine<P> {
         self.end_fence(context, message.cookie, progress)
     }
 
+    /// Acknowledgements have come as a copy: fences that waited for them alone end.
+    pub(super) fn end_fences_of(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let of_peer = self
+            .fences
+            .single
+            .iter()
+            .filter(|(_, record)| record.peer == peer);
+        let cookies: Vec<u32> = of_peer.map(|(&cookie, _)| cookie).collect();
+        let mut result = Ok(());
+        for cookie in cookies {
+            let ended = self.end_fence(context, cookie, progress);
+            result = result.and(ended);
+        }
+        result
+    }
+
     fn end_fence(
         &mut self,
         context: &Context<P>,
         cookie: u32,
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        let over = self
-            .fences
-            .single
-            .get(&cookie)
-            .is_some_and(|record| record.answered && record.own_gets_landed);
+        let copies = context.shared().plan.config.ack.copies();
+        let acknowledged = |record: &Record<P>| {
+            !copies
+                || record.result.is_err()
+                || !short(&context.shared().cookies).waits_for(record.peer, record.last_cookie)
+        };
+        let over = self.fences.single.get(&cookie).is_some_and(|record| {
+            record.answered && record.own_gets_landed && acknowledged(record)
+        });
         let Some(record) = over.then(|| self.fences.single.remove(&cookie)).flatten() else {
             return Ok(());
         };
@@ -288,8 +322,15 @@ impl<P: Platform> Engine<P> {
 
     /// Owes `peer` the acknowledgement of `cookie`.
     pub(super) fn owe(&mut self, context: &Context<P>, peer: Endpoint, cookie: u32) {
-        context.platform().charge(Op::Acknowledge, 1);
+        let before = self.acks.stats().looked_at;
         self.acks.enqueue(peer, cookie);
+        self.charge_acks(context, before);
+    }
+
+    /// Charges a step of the dispatcher that began when it had looked at `before` recipients.
+    fn charge_acks(&self, context: &Context<P>, before: u64) {
+        let looked_at = self.acks.stats().looked_at - before;
+        context.platform().charge(Op::Acknowledge, 1 + looked_at);
     }
 
     /// One iteration of the acknowledgement dispatcher.
@@ -297,15 +338,24 @@ impl<P: Platform> Engine<P> {
         if self.acks.is_empty() {
             return Ok(());
         }
-        context.platform().charge(Op::Acknowledge, 1);
-        for packet in self.acks.iterate() {
+        let before = self.acks.stats().looked_at;
+        let packets = self.acks.iterate();
+        self.charge_acks(context, before);
+        for packet in packets {
             self.send_ack(context, packet)?;
         }
         Ok(())
     }
 
     fn send_ack(&mut self, context: &Context<P>, packet: AckPacket) -> Result<(), Error> {
-        let payload = encode_cookies(&packet.cookies);
-        self.send_control(context, packet.peer, System::Ack, payload)
+        if packet.on_the_way.is_empty() {
+            let payload = encode_cookies(&packet.cookies);
+            return self.send_control(context, packet.peer, System::Ack, payload);
+        }
+        let tasks = packet
+            .recipients()
+            .map(|(peer, cookies)| (peer.task, cookies));
+        let payload = encode_path_ack(tasks);
+        self.send_control(context, packet.peer, System::PathAck, payload)
     }
 }

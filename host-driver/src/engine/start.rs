@@ -99,6 +99,7 @@ impl<P: Platform> Engine<P> {
         let cookie = send.remote_done.map(|remote_done| {
             short(&context.shared().cookies).insert(Pending {
                 peer,
+                fenced: true,
                 data: BufferRange::empty(),
                 local_done: None,
                 remote_done: Some(remote_done),
@@ -152,6 +153,7 @@ impl<P: Platform> Engine<P> {
         };
         let cookie = short(&context.shared().cookies).insert(Pending {
             peer,
+            fenced: true,
             data: send.data,
             local_done: send.local_done,
             remote_done: send.remote_done,
@@ -214,6 +216,7 @@ impl<P: Platform> Engine<P> {
         let cookie = put.remote_done.map(|remote_done| {
             short(&context.shared().cookies).insert(Pending {
                 peer,
+                fenced: true,
                 data: BufferRange::empty(),
                 local_done: None,
                 remote_done: Some(remote_done),
@@ -451,9 +454,13 @@ impl<P: Platform> Engine<P> {
             .shared()
             .plan
             .reception_fifo(to.process, peer.context);
-        let descriptor = Descriptor::memory_fifo(to.node, source, target)
-            .with_software(envelope.pack(), label.tag)
-            .with_message_id(label.message_id);
+        let descriptor = Descriptor {
+            // A copy stays at every node on the way.
+            deposit: label.dispatch == System::PathAck as u8,
+            ..Descriptor::memory_fifo(to.node, source, target)
+                .with_software(envelope.pack(), label.tag)
+                .with_message_id(label.message_id)
+        };
         let lane = self.lane(to.node);
         self.lanes[lane].enqueue(Outgoing {
             descriptor,

@@ -276,6 +276,7 @@ impl Primitives {
         context.endpoint(peer.task, peer.context)?;
         Ok(short(&context.shared().cookies).insert(Pending {
             peer,
+            fenced: false,
             data,
             local_done: None,
             remote_done: Some(done),

@@ -34,6 +34,9 @@ const SLOT_BASE: u64 = 0x8000;
 const MEMORY: usize = 32 << 20;
 const FREED: u8 = 0xdd;
 
+/// Class of copies that packets leave on their way, plus the packets' destination.
+const COPY: u8 = 2;
+
 /// A planted fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -125,15 +128,19 @@ struct NodeState {
     notified: [bool; 16],
     segments: BTreeMap<u32, Weak<SegmentState>>,
     scratch: u64,
+    /// Memory-FIFO packets injected.
+    messages: u64,
 }
 
 struct State {
     nodes: Vec<NodeState>,
     by_coord: BTreeMap<Coord, usize>,
+    /// Nodes 0 and the last have no link between them.
+    line: bool,
     fault: Option<Fault>,
     /// Packets travel instead of arriving at once.
     reordering: bool,
-    /// Packets on their way, by source, destination and class.
+    /// Packets on their way, by source, destination and class; copies from [`COPY`] on.
     channels: BTreeMap<(usize, usize, u8), VecDeque<Travelling>>,
     decrements: Vec<Decrement>,
     /// A class that does not move for so many steps.
@@ -210,8 +217,10 @@ impl Double {
                     notified: [false; 16],
                     segments: BTreeMap::new(),
                     scratch: 0,
+                    messages: 0,
                 })
                 .collect(),
+            line: false,
             fault: None,
             reordering: false,
             channels: BTreeMap::new(),
@@ -268,6 +277,11 @@ impl Double {
         self.state.borrow_mut().fault = Some(fault);
     }
 
+    /// Makes the ring a line.
+    pub fn cut(&self) {
+        self.state.borrow_mut().line = true;
+    }
+
     /// From now on packets travel, and overtake where the network lets them.
     pub fn reorder(&self) {
         self.state.borrow_mut().reordering = true;
@@ -276,6 +290,11 @@ impl Double {
     /// Packets and descriptors that nodes refused, with the reasons.
     pub fn refused(&self) -> Vec<ErrorReason> {
         self.state.borrow().refused.clone()
+    }
+
+    /// Memory-FIFO packets that a node has injected so far.
+    pub fn messages_from(&self, node: usize) -> u64 {
+        self.state.borrow().nodes[node].messages
     }
 
     /// Packets that have left so far.
@@ -376,6 +395,9 @@ impl NodeState {
             return Err(ErrorReason::DescRemote);
         }
         let length = descriptor.source.length as usize;
+        if descriptor.deposit && descriptor.kind != Kind::MemFifo {
+            return Err(ErrorReason::DescRouting);
+        }
         if descriptor.kind == Kind::RemoteGet
             && (length == 0
                 || !length.is_multiple_of(DESCRIPTOR_BYTES)
@@ -460,7 +482,7 @@ impl State {
             0 => self.inject(),
             1 => self.arrive(held),
             _ => self.lower(),
-        }) || held.is_some_and(|class| self.channels.keys().any(|key| key.2 == class))
+        }) || held.is_some_and(|class| self.channels.keys().any(|key| key.2.min(COPY) == class))
     }
 
     /// Sends one packet of some injection FIFO.
@@ -489,7 +511,10 @@ impl State {
     /// Delivers one packet that travels.
     fn arrive(&mut self, held: Option<u8>) -> bool {
         let keys: Vec<_> = self.channels.keys().copied().collect();
-        let mut keys: Vec<_> = keys.into_iter().filter(|key| Some(key.2) != held).collect();
+        let mut keys: Vec<_> = keys
+            .into_iter()
+            .filter(|key| Some(key.2.min(COPY)) != held)
+            .collect();
         while !keys.is_empty() {
             let key = keys.swap_remove(self.random(keys.len()));
             let Some(mut queue) = self.channels.remove(&key) else {
@@ -594,7 +619,7 @@ impl State {
             dst: descriptor.dst,
             vclass: descriptor.vclass,
             src: self.nodes[n].coord,
-            deposit: false,
+            deposit: descriptor.deposit,
             dynamic_route: false,
             kind: descriptor.kind,
             len: bytes as u16,
@@ -627,7 +652,13 @@ impl State {
             }
             _ => 1,
         };
-        if !self.reordering && !self.room(to, &header, copies) {
+        let passed = if descriptor.deposit {
+            self.between(n, to)
+        } else {
+            Vec::new()
+        };
+        let rooms = passed.iter().chain([&to]).copied().collect::<Vec<_>>();
+        if !self.reordering && !rooms.iter().all(|&at| self.room(at, &header, copies)) {
             self.nodes[n].inj[f].sent = (sent > 0).then_some((descriptor, sent));
             if self.fault == Some(Fault::EarlyHead) {
                 self.nodes[n].inj[f].sent = Some((descriptor, sent));
@@ -635,9 +666,10 @@ impl State {
             return false;
         }
         self.packets += 1;
-        for _ in 0..copies {
+        self.nodes[n].messages += u64::from(descriptor.kind == Kind::MemFifo);
+        for at in rooms.into_iter().flat_map(|at| vec![at; copies]) {
             let packet = Travelling {
-                to,
+                to: at,
                 header,
                 put,
                 request: (descriptor.kind == Kind::RmwReq).then_some(descriptor),
@@ -645,7 +677,13 @@ impl State {
                 message: descriptor.msg_id,
             };
             if self.reordering {
-                let key = (n, to, u8::from(descriptor.vclass));
+                let class = if at == to {
+                    u8::from(descriptor.vclass)
+                } else {
+                    // In order with packets of the same destination alone.
+                    COPY + to as u8
+                };
+                let key = (n, at, class);
                 self.channels.entry(key).or_default().push_back(packet);
             } else {
                 self.deliver(packet);
@@ -662,6 +700,20 @@ impl State {
             fifo.sent = Some((descriptor, sent + bytes));
         }
         true
+    }
+
+    /// The nodes that a packet passes, the shorter way round; half way round + from even nodes.
+    fn between(&self, from: usize, to: usize) -> Vec<usize> {
+        let count = self.nodes.len();
+        let up = (to + count - from) % count;
+        let plus = match (self.line, 2 * up == count) {
+            (true, _) => to > from,
+            (false, true) => from.is_multiple_of(2),
+            (false, false) => 2 * up < count,
+        };
+        let step = if plus { 1 } else { count - 1 };
+        let steps = if plus { up } else { count - up };
+        (1..steps).map(|k| (from + k * step) % count).collect()
     }
 
     fn complete(&mut self, n: usize, f: usize) {
@@ -828,6 +880,9 @@ impl State {
     fn read(&mut self, n: usize, address: u64) -> Option<u64> {
         self.reads += 1;
         let tail_beyond = self.fault == Some(Fault::TailBeyond);
+        // One dimension; the others have one node.
+        let size = (1..5).fold(self.nodes.len() as u64, |size, d| size | 1 << (7 * d));
+        let ring = u64::from(!self.line);
         let node = &mut self.nodes[n];
         Some(match decode(address)? {
             Place::Node(node::ID) => {
@@ -844,6 +899,8 @@ impl State {
                     | node::params::AXI_BYTES.put(64)
             }
             Place::Node(node::SCRATCH) => node.scratch,
+            Place::Node(node::SIZE) => size,
+            Place::Node(node::RING) => ring,
             Place::Wake(group, wake_group::MASK) => node.wake_mask[group],
             Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group],
             Place::Injection(f, offset) => {

@@ -1,0 +1,189 @@
+//! Acknowledgements by the path rule on the test double: one packet to the farthest recipient, which leaves a
+//! copy at every node on the way (AK-4).
+
+mod double;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use double::{Double, Process, config};
+use gyre_driver::{
+    AckConfig, BufferRange, Client, ClientConfig, CoalescingRule, Context, Receive, Resources,
+    SendMessage, TaskId, Together, advancev,
+};
+
+const SINK: u8 = 9;
+const EAGER_LIMIT: usize = 2000;
+
+/// Contexts on the nodes given, which acknowledge by the path rule; they receive whatever comes.
+fn contexts(machine: &Double, nodes: &[usize], minimum_group: u32) -> Vec<Context<Process>> {
+    let tasks = machine.tasks(nodes);
+    let open = |(task, &node): (u32, &usize)| {
+        let config = ClientConfig {
+            eager_limit: EAGER_LIMIT,
+            ack: AckConfig {
+                rules: vec![CoalescingRule {
+                    together: Together::Path,
+                    minimum_group,
+                    ..CoalescingRule::default()
+                }],
+                ..AckConfig::default()
+            },
+            ..config(&tasks, task, Resources::default())
+        };
+        let context = Client::create(&machine.process(node), config)
+            .and_then(|client| client.create_context(0))
+            .expect("the double has the resources");
+        let receive = |context: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
+            let into = context.platform().buffer(&vec![0; arrival.length.max(1)]);
+            let (copy, expected) = (into.clone(), pattern(arrival.tag, arrival.length));
+            Receive::Into {
+                into,
+                done: Some(Box::new(move |_, result| {
+                    result.expect("it fits");
+                    let mut data = vec![0; expected.len()];
+                    copy.read(0, &mut data).expect("inside");
+                    assert_eq!(data, expected);
+                })),
+            }
+        };
+        context
+            .set_dispatch(SINK, Box::new(receive))
+            .expect("first use");
+        context
+    };
+    (0..).zip(nodes).map(open).collect()
+}
+
+fn pattern(tag: u32, length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|i| (tag as usize * 31 + i * 7 + i / 256) as u8)
+        .collect()
+}
+
+/// Sends `length` bytes; counts the end in `done`, which must come once.
+fn send(from: &Context<Process>, to: u32, tag: u32, length: usize, done: &Rc<Cell<usize>>) {
+    let data = match length {
+        0 => BufferRange::empty(),
+        _ => from.platform().buffer(&pattern(tag, length)),
+    };
+    let done = Rc::clone(done);
+    from.send(SendMessage {
+        tag,
+        remote_done: Some(Box::new(move |_, result| {
+            result.expect("no error");
+            done.set(done.get() + 1);
+        })),
+        ..SendMessage::new(from.endpoint(TaskId(to), 0).expect("exists"), SINK, data)
+    })
+    .expect("valid");
+}
+
+fn settle(machine: &Double, contexts: &[Context<Process>]) {
+    let mut idle = 0;
+    while idle < 40 {
+        let moved = machine.step();
+        let progress = advancev(contexts, 1).expect("no error");
+        idle = if moved || !progress.is_idle() {
+            0
+        } else {
+            idle + 1
+        };
+    }
+    for context in contexts {
+        assert!(context.is_at_rest());
+    }
+}
+
+/// Acknowledgement packets of task 0 on node `origin` of `nodes` nodes, of which all others send it a
+/// message each before it looks.
+fn packets(nodes: usize, line: bool, origin: usize, length: usize) -> u64 {
+    let machine = Double::new(nodes, 7);
+    if line {
+        machine.cut();
+    }
+    let places: Vec<usize> = (0..nodes).map(|task| (origin + task) % nodes).collect();
+    let contexts = contexts(&machine, &places, 1000);
+    let done = Rc::new(Cell::new(0));
+    for task in 1..nodes as u32 {
+        send(&contexts[task as usize], 0, task, length, &done);
+    }
+    advancev(&contexts[1..], 3).expect("no error");
+    machine.settle();
+    settle(&machine, &contexts);
+    assert_eq!(done.get(), nodes - 1);
+    machine.messages_from(origin)
+}
+
+#[test]
+fn ak4_one_packet_a_path_acknowledges_every_recipient_on_rings_and_lines() {
+    for length in [16, EAGER_LIMIT + 1] {
+        // A line has one path from its end and two from anywhere else; a ring has two.
+        assert_eq!(packets(5, true, 0, length), 1);
+        assert_eq!(packets(5, true, 4, length), 1);
+        assert_eq!(packets(5, true, 2, length), 2);
+        assert_eq!(packets(5, true, 1, length), 2);
+        assert_eq!(packets(5, false, 0, length), 2);
+        assert_eq!(packets(6, false, 3, length), 2);
+        assert_eq!(packets(2, false, 1, length), 1);
+    }
+}
+
+#[test]
+fn ak4_tasks_that_share_a_node_are_reached_by_packets_of_their_own() {
+    // Two processes a node: a copy reaches that of the same number.
+    let machine = Double::new(3, 5);
+    machine.cut();
+    let contexts = contexts(&machine, &[0, 1, 1, 2, 2], 1000);
+    let done = Rc::new(Cell::new(0));
+    for task in 1..5 {
+        send(&contexts[task as usize], 0, task, 16, &done);
+    }
+    advancev(&contexts[1..], 3).expect("no error");
+    machine.settle();
+    settle(&machine, &contexts);
+    assert_eq!(done.get(), 4);
+    assert_eq!(machine.messages_from(0), 2);
+}
+
+#[test]
+fn ak4_ak5_copies_come_between_packets_of_messages_and_nothing_is_lost_or_doubled() {
+    let mut copied = 0;
+    for seed in 1..100 {
+        let machine = Double::new(5, seed);
+        machine.reorder();
+        if seed % 2 == 0 {
+            machine.cut();
+        }
+        let contexts = contexts(&machine, &[0, 1, 2, 3, 4], 3);
+        let done = Rc::new(Cell::new(0));
+        let random = RefCell::new(seed);
+        let below = |n: u64| {
+            let mut random = random.borrow_mut();
+            *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (*random >> 33) % n
+        };
+        let count = 80;
+        for tag in 0..count {
+            // Long eager messages go both ways.
+            let (from, to) = (below(5), below(5));
+            let length = [0, 16, 1500, EAGER_LIMIT + 100][below(4) as usize];
+            send(&contexts[from as usize], to as u32, tag, length, &done);
+            for _ in 0..below(12) {
+                machine.step();
+            }
+            contexts[below(5) as usize].advance(1).expect("no error");
+        }
+        settle(&machine, &contexts);
+        assert_eq!(done.get(), count as usize, "seed {seed}");
+        let taken = contexts
+            .iter()
+            .map(|context| context.ack_stats().expect("not advanced"));
+        let counts = taken.fold((0, 0), |sum, stats| {
+            (sum.0 + stats.packets, sum.1 + stats.messages)
+        });
+        assert_eq!(counts.1, u64::from(count));
+        copied += counts.1 - counts.0;
+    }
+    assert!(copied > 1000, "{copied} acknowledgements joined others");
+}
