@@ -84,9 +84,10 @@ fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandErr
     let per_node = settings.take_in("tasks_per_node", 1, 1..=16)?;
     settings.finish()?;
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
     let (contexts, ready) = job.each("initializes", Until::Done, initialize)?;
     let (greetings, ended) = job.each_with("greets", Until::Quiet, contexts, greet)?;
+    job.finish()?;
 
     let tasks = greetings.len();
     let expected = (0..tasks as u32).map(|n| (TaskId(n), greeting(TaskId(n), tasks)));

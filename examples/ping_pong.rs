@@ -176,13 +176,14 @@ fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandErr
     };
     settings.finish()?;
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
     let opening = game.clone();
     let open = move |process| Player::open(process, &opening);
     let (players, _) = job.each("opens", Until::Done, open)?;
     let playing = game.clone();
     let play = move |_, player: Option<Player>| player.map(|p| p.play(&playing)).transpose();
     let (times, end) = job.each_with("plays", Until::Quiet, players, play)?;
+    job.finish()?;
 
     let times = times[0].iter().flatten();
     let flights = u64::from(2 * game.rounds);

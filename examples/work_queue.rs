@@ -335,11 +335,12 @@ fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandErr
         return Err(UsageError::Combination(text.into()).into());
     }
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
     let open = move |process| Task::open(process, work);
     let (opened, ready) = job.each("opens", Until::Done, open)?;
     let (ended, end) =
         job.each_with("works", Until::Quiet, opened, move |_, task| task.run(work))?;
+    job.finish()?;
 
     let cycle_ps = spec.config.cycle_ps;
     let cycles = ended[0].end_ps.div_ceil(cycle_ps) - ready.cycles;

@@ -120,6 +120,14 @@ impl Job {
         })
     }
 
+    /// Ends the job, and its waveform, if one was asked for.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish(mut self) -> Result<(), SimError> {
+        self.machine.finish_trace().map(|_| ())
+    }
+
     /// The machine.
     pub fn machine(&mut self) -> &mut Machine {
         &mut self.machine

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gyre_driver::CostTable;
 use gyre_layout::MAX_DIM;
-use gyre_sim::{ConfigError, MachineConfig, SimError, TraceConfig};
+use gyre_sim::{ConfigError, MachineConfig, ModelKind, SimError, TraceConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -32,6 +32,8 @@ pub struct MachineSpec {
     pub seed: u64,
     /// Threads of the simulator.
     pub threads: usize,
+    /// The waveform of a program's run, if one is asked for: then the models are traced ones.
+    pub trace: Option<TraceConfig>,
 }
 
 impl MachineSpec {
@@ -88,7 +90,18 @@ impl MachineSpec {
             costs: file.costs.unwrap_or_default(),
             seed,
             threads: options.threads,
+            trace: None,
         })
+    }
+
+    /// The machine with the waveform that `options` ask for; all cycles and nodes unless told otherwise.
+    pub fn traced(mut self, options: &MachineOptions) -> Result<Self, UsageError> {
+        check_trace(options, &self)?;
+        self.trace = trace_config(options, (0, u64::MAX), Vec::new())?;
+        if self.trace.is_some() {
+            self.config.model = ModelKind::Traced;
+        }
+        Ok(self)
     }
 
     /// Nodes of the machine.

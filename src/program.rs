@@ -24,8 +24,8 @@ pub struct Program {
     pub about: &'static str,
     /// Shape of the machine when neither the options nor a machine file give one.
     pub shape: &'static [u16],
-    /// Takes its settings and [finishes](Settings::finish) them, then runs on the machine and checks what
-    /// came out.
+    /// Takes its settings and [finishes](Settings::finish) them, then runs on the machine, with its
+    /// waveform if there is one, and checks what came out.
     pub run: fn(&MachineSpec, &mut Settings) -> Result<Report, CommandError>,
 }
 
@@ -158,15 +158,24 @@ impl Program {
     /// # Errors
     /// Wrong options, or a machine that stopped.
     pub fn outcome(&self, options: &MachineOptions) -> Result<Outcome, CommandError> {
-        if options.trace.is_some() {
-            let text = "--trace: waveforms are written by `gyre run` only";
-            return Err(UsageError::Combination(text.into()).into());
-        }
         let mut settings = Settings::parse(&options.set)?;
         let spec = MachineSpec::new(options, &mut settings, Some(self.shape.to_vec()))?;
+        let spec = spec.traced(options)?;
         let started = Instant::now();
         let mut report = (self.run)(&spec, &mut settings)?;
         let wall_s = started.elapsed().as_secs_f64();
+        if let Some(trace) = &spec.trace {
+            let (from, end) = (trace.window.start, report.machine.cycles);
+            if from >= end {
+                return Err(UsageError::Combination(format!(
+                    "--trace-window {from}:{} begins after the end of the run at cycle {end}",
+                    trace.window.end
+                ))
+                .into());
+            }
+            let path = trace.path.display();
+            report.pictures.push(format!("waveform: {path}"));
+        }
         let mut params = spec.params();
         params.append(&mut report.params);
         let cycles = report.machine.cycles;

@@ -43,10 +43,11 @@ fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandErr
     let problem = problem(spec, settings, per_node)?;
     settings.finish()?;
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
     let open = move |process| Task::open(process, problem);
     let (tasks, _) = job.each("opens", Until::Done, open)?;
     let (solved, end) = job.each_with("solves", Until::Quiet, tasks, |_, task| task.solve())?;
+    job.finish()?;
 
     let blocks = problem.blocks;
     let cells = assemble(&blocks, &solved);

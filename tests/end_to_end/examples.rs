@@ -4,6 +4,7 @@ use gyre::program::{Printed, Program};
 use serde_json::{Value, json};
 
 use crate::programs::{heat, hello, ping_pong, work_queue};
+use crate::waveform;
 
 /// Runs a program with `arguments`, blanks between them.
 fn execute(program: &Program, arguments: &str) -> Printed {
@@ -104,6 +105,40 @@ fn x1_heat_is_the_same_every_time() {
 }
 
 #[test]
+fn x1_x2_waveforms_of_programs_change_nothing() {
+    let hash = |printed: &Printed| {
+        let (_, hash) = printed.output.split_once("\nhash ").expect("a hash");
+        hash.to_owned()
+    };
+    let plain = execute(&hello::PROGRAM, "--shape 2");
+    for name in ["hello.vcd", "hello.fst"] {
+        let path = crate::scratch(name);
+        // The window begins before the end of bring-up, and ends with the run.
+        let window = "--trace-window 13000:99999999 --trace-scope 0";
+        let arguments = format!("--shape 2 {window} --trace {}", path.display());
+        let traced = execute(&hello::PROGRAM, &arguments);
+        assert_eq!(traced.status, 0, "{}", traced.error);
+        assert!(
+            traced
+                .output
+                .contains(&format!("waveform: {}", path.display()))
+        );
+        assert_eq!(hash(&plain), hash(&traced));
+        // The first message of task 1 arrives at node 0.
+        assert!(waveform::carries(&path, "hdr_dbg_o", 0x1_0001), "{name}");
+    }
+    let late = format!(
+        "--trace-window 99999999:100000000 --trace {}",
+        crate::scratch("late.vcd").display()
+    );
+    refused(
+        &hello::PROGRAM,
+        &late,
+        &["--trace-window", "begins after the end"],
+    );
+}
+
+#[test]
 fn a_flipped_bit_in_a_halo_is_reported_with_place_and_values() {
     // In the last step one cell alone has a neighbour that is a little off: the first of task 0.
     let arguments = "--shape 3x2 --set grid=10x9x8 --set steps=3 --set flip=2";
@@ -160,7 +195,9 @@ fn x5_programs_refuse_options_and_settings() {
     refused(hello, "--shape 2x0", &["hello: --shape", "`2x0`"]);
     refused(hello, "--set grid=4", &["--set grid", "tasks_per_node"]);
     refused(hello, "--set tasks_per_node=0", &["from 1 to 16", "`0`"]);
-    refused(hello, "--trace w.vcd", &["--trace", "gyre run"]);
+    refused(hello, "--trace w.txt", &["--trace", "`w.txt`"]);
+    let scope = "--shape 2 --trace w.vcd --trace-scope node1.u_dma";
+    refused(hello, scope, &["--trace-scope", "gyre_node"]);
     refused(hello, "--shap 2", &["--shap"]);
     let heat = &heat::PROGRAM;
     refused(heat, "--set grid=4x4", &["--set grid", "24x16x16", "`4x4`"]);

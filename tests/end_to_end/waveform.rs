@@ -14,7 +14,7 @@ fn traced(name: &str) -> (serde_json::Value, std::path::PathBuf) {
 }
 
 /// Whether any signal called `name` ever has value `id`.
-fn carries(path: &Path, name: &str, id: u64) -> bool {
+pub fn carries(path: &Path, name: &str, id: u64) -> bool {
     let mut waveform = simple::read(path).expect("a standard reader opens the file");
     let hierarchy = waveform.hierarchy();
     let found: Vec<_> = hierarchy
