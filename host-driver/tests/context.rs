@@ -338,6 +338,31 @@ fn ep3_another_thread_may_post_but_not_advance_without_the_lock() {
 }
 
 #[test]
+fn ep3_advance_until_runs_to_the_condition_and_no_further() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    for tag in 0..2 {
+        let send = message(&contexts[0], 1, tag, &pattern(700, 0));
+        contexts[0].send(send).expect("valid");
+    }
+    // A condition that holds already: nothing is done.
+    contexts[0].advance_until(|| true).expect("no error");
+    assert!(!contexts[0].is_at_rest(), "the work is still there");
+    contexts[0]
+        .advance_until(|| contexts[0].is_at_rest())
+        .expect("no error");
+    contexts[1]
+        .advance_until(|| log.borrow().len() == 2)
+        .expect("no error");
+    settle(&machine, &contexts);
+    contexts[1].destroy().expect("at rest");
+    let refused = contexts[1].advance_until(|| false);
+    assert_eq!(refused, Err(Error::Destroyed));
+}
+
+#[test]
 fn ep3_wait_sleeps_only_when_nothing_is_left_to_do() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
