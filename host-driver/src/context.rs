@@ -1,6 +1,7 @@
 //! Contexts: a share of a client's resources with a work queue (EP-2, EP-3).
 
-use core::ops::Range;
+use core::ops::{Deref, DerefMut, Range};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::ack::AckStats;
@@ -99,8 +100,12 @@ pub(crate) struct Shared<P: Platform> {
     pub dispatch: Mutex<DispatchTable<P>>,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
-    /// Only ever taken with `try_lock`: it is held across platform calls and callbacks.
+    /// Taken by the thread that uses `engine`, and held across platform calls and callbacks.
+    engine_lock: P::Lock,
+    /// Only ever taken with `try_lock`, by the holder of `engine_lock`.
     engine: Mutex<Engine<P>>,
+    /// A thread is in `advance`: no other may be.
+    advancing: AtomicBool,
     /// A callback is running.
     pub in_callback: AtomicBool,
     /// A wait ended by a wake-up that no poll has followed yet.
@@ -146,6 +151,7 @@ impl<P: Platform> Context<P> {
             shared: Arc::new(Shared {
                 lock: platform.new_lock(),
                 queue_lock: platform.new_lock(),
+                engine_lock: platform.new_lock(),
                 platform,
                 plan,
                 info,
@@ -160,6 +166,7 @@ impl<P: Platform> Context<P> {
                 dispatch: Mutex::new(DispatchTable::new()),
                 cookies: Mutex::new(CookieTable::new()),
                 engine: Mutex::new(engine),
+                advancing: AtomicBool::new(false),
                 in_callback: AtomicBool::new(false),
                 woken: AtomicBool::new(true),
                 unfinished: AtomicBool::new(false),
@@ -248,12 +255,15 @@ impl<P: Platform> Context<P> {
         self.post(Instruction::Send(message))
     }
 
-    /// Copies header and data of a short message and posts it.
+    /// Sends a short message: header and data are copied. It is handed to the DMA engine at the call, or posted
+    /// when that is not possible: while a thread advances the context, as in a callback, behind work that has
+    /// been posted, or without room.
     ///
     /// # Errors
     /// As [`Context::post`].
     pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
         check_dispatch(message.dispatch)?;
+        self.check_endpoint(message.destination)?;
         let bytes = message.header.len() + message.data.len();
         let limit = if message.header.is_empty() {
             SendImmediate::MAX
@@ -267,12 +277,10 @@ impl<P: Platform> Context<P> {
                 limit,
             });
         }
-        self.shared
-            .platform
-            .charge(Op::CopyChunk, bytes.div_ceil(COPY_CHUNK) as u64);
         let (dispatch, payload) = if message.header.is_empty() {
-            (message.dispatch, message.data.to_vec())
+            (message.dispatch, Cow::Borrowed(message.data))
         } else {
+            self.charge_copy(bytes);
             // Both lengths are below 512.
             let fields = Headed {
                 cookie: 0,
@@ -283,15 +291,49 @@ impl<P: Platform> Context<P> {
             let mut payload = fields.encode();
             payload.extend_from_slice(message.header);
             payload.extend_from_slice(message.data);
-            (System::Headed as u8, payload)
+            (System::Headed as u8, Cow::Owned(payload))
         };
-        self.post(Instruction::SendImmediate(ImmediateMessage {
+        let message = ImmediateMessage {
             destination: message.destination,
             dispatch,
             comm: message.comm,
             tag: message.tag,
             payload,
+        };
+        if self.inject(&message)? {
+            return Ok(());
+        }
+        if let Cow::Borrowed(payload) = message.payload {
+            self.charge_copy(payload.len());
+        }
+        self.post(Instruction::SendImmediate(ImmediateMessage {
+            payload: Cow::Owned(message.payload.into_owned()),
+            ..message
         }))
+    }
+
+    fn charge_copy(&self, bytes: usize) {
+        let chunks = bytes.div_ceil(COPY_CHUNK);
+        self.shared.platform.charge(Op::CopyChunk, chunks as u64);
+    }
+
+    /// Sends an immediate message at the call, if it can be; says whether it did.
+    fn inject(&self, message: &ImmediateMessage<'_>) -> Result<bool, Error> {
+        if !self.shared.engine_lock.trylock() {
+            return Ok(false);
+        }
+        let mut engine = self.hold_engine(false)?;
+        let first = self.with_queue(|queue| {
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            Ok(queue.work.is_empty())
+        })?;
+        let injected = first && engine.inject(self, message)?;
+        if injected {
+            self.shared.at_rest.store(false, Ordering::Release);
+        }
+        Ok(injected)
     }
 
     /// Posts a put.
@@ -646,20 +688,73 @@ impl<P: Platform> Context<P> {
         result
     }
 
-    fn enter(&self) -> Result<MutexGuard<'_, Engine<P>>, Error> {
+    /// Makes this thread the one that advances.
+    fn enter(&self) -> Result<EngineGuard<'_, P>, Error> {
+        if self.shared.advancing.swap(true, Ordering::AcqRel) {
+            return Err(if self.shared.in_callback.load(Ordering::Acquire) {
+                Error::AdvanceInCallback
+            } else {
+                Error::Busy
+            });
+        }
+        // A thread that sends an immediate message gives it back soon.
+        self.shared.engine_lock.lock();
+        let engine = self.hold_engine(true)?;
+        self.check_alive()?;
+        Ok(engine)
+    }
+
+    /// The engine, for the holder of its lock. Dropping the guard gives the lock back.
+    fn hold_engine(&self, advances: bool) -> Result<EngineGuard<'_, P>, Error> {
+        let hold = Hold {
+            shared: &self.shared,
+            advances,
+        };
         let engine = match self.shared.engine.try_lock() {
             Ok(engine) => engine,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                return Err(if self.shared.in_callback.load(Ordering::Acquire) {
-                    Error::AdvanceInCallback
-                } else {
-                    Error::Busy
-                });
-            }
+            // The platform's lock lets more than one in.
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy),
         };
-        self.check_alive()?;
-        Ok(engine)
+        Ok(EngineGuard {
+            engine,
+            _hold: hold,
+        })
+    }
+}
+
+/// Use of a context's engine by one thread. What it holds is given back in this order.
+struct EngineGuard<'a, P: Platform> {
+    engine: MutexGuard<'a, Engine<P>>,
+    _hold: Hold<'a, P>,
+}
+
+impl<P: Platform> Deref for EngineGuard<'_, P> {
+    type Target = Engine<P>;
+
+    fn deref(&self) -> &Engine<P> {
+        &self.engine
+    }
+}
+
+impl<P: Platform> DerefMut for EngineGuard<'_, P> {
+    fn deref_mut(&mut self) -> &mut Engine<P> {
+        &mut self.engine
+    }
+}
+
+/// The lock of a context's engine, held.
+struct Hold<'a, P: Platform> {
+    shared: &'a Shared<P>,
+    advances: bool,
+}
+
+impl<P: Platform> Drop for Hold<'_, P> {
+    fn drop(&mut self) {
+        self.shared.engine_lock.unlock();
+        if self.advances {
+            self.shared.advancing.store(false, Ordering::Release);
+        }
     }
 }
 

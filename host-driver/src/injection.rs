@@ -289,6 +289,35 @@ impl<P: Platform> Lane<P> {
         })
     }
 
+    /// Makes a descriptor of a message of at most [`MAX_PAYLOAD_BYTES`] bytes with which nothing ends, and starts
+    /// it. Says whether it did: not when others wait already or the ring is full.
+    pub fn inject(
+        &mut self,
+        platform: &P,
+        mut descriptor: Descriptor,
+        payload: &[u8],
+    ) -> Result<bool, Error> {
+        if !self.waiting.is_empty() {
+            return Ok(false);
+        }
+        self.fifo.with(platform, |ring| {
+            if ring.in_flight.len() >= ring.capacity {
+                return Ok(false);
+            }
+            ring.stage(platform, payload, &mut descriptor)?;
+            ring.append(platform, &descriptor)?;
+            self.in_flight += 1;
+            let entry = InFlight {
+                payload: Payload::Inside,
+                finish: Finish::Control,
+                refused: None,
+            };
+            ring.in_flight.push_back((self.user, entry));
+            ring.publish(platform)?;
+            Ok(true)
+        })
+    }
+
     /// Reads HEAD and retires what has completed: what is this context's goes into `completed`. Returns
     /// how many that are.
     pub fn poll(
@@ -331,30 +360,44 @@ impl<P: Platform> Lane<P> {
 }
 
 impl<P: Platform> Ring<P> {
-    /// Writes a descriptor behind the others.
+    /// Writes the descriptor of an operation behind the others.
     fn write(&mut self, platform: &P, outgoing: &Outgoing<P>) -> Result<(), Error> {
-        let (Some(memory), Some(staging)) = (&self.memory, &self.staging) else {
-            return Err(Error::Destroyed);
-        };
-        platform.charge(Op::Descriptor, 1);
         let mut descriptor = outgoing.descriptor;
-        let place = self.tail as usize & (memory.len() - 1);
         match &outgoing.payload {
             Payload::Data(data) => {
+                let memory = self.memory.as_ref().ok_or(Error::Destroyed)?;
                 // One without data gets a source inside the ring, so that it names a valid slot.
                 let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
                 descriptor.source.slot = slot;
                 descriptor.source.offset = offset;
             }
-            Payload::Staged(bytes) => {
-                let entry = place / DESCRIPTOR_BYTES * STAGING_BYTES;
-                descriptor.source.slot = staging.slot();
-                descriptor.source.offset = staging.offset() + entry as u64;
-                platform.charge(Op::CopyChunk, bytes.len().div_ceil(COPY_CHUNK) as u64);
-                staging.write(entry, bytes)?;
-            }
+            Payload::Staged(bytes) => self.stage(platform, bytes, &mut descriptor)?,
             Payload::Inside => {}
         }
+        self.append(platform, &descriptor)
+    }
+
+    /// Copies the payload of the next descriptor to its place in the staging area.
+    fn stage(
+        &self,
+        platform: &P,
+        payload: &[u8],
+        descriptor: &mut Descriptor,
+    ) -> Result<(), Error> {
+        let staging = self.staging.as_ref().ok_or(Error::Destroyed)?;
+        let place = (self.tail as usize / DESCRIPTOR_BYTES) & (self.capacity - 1);
+        let entry = place * STAGING_BYTES;
+        descriptor.source.slot = staging.slot();
+        descriptor.source.offset = staging.offset() + entry as u64;
+        platform.charge(Op::CopyChunk, payload.len().div_ceil(COPY_CHUNK) as u64);
+        Ok(staging.write(entry, payload)?)
+    }
+
+    /// Writes a descriptor behind the others.
+    fn append(&mut self, platform: &P, descriptor: &Descriptor) -> Result<(), Error> {
+        let memory = self.memory.as_ref().ok_or(Error::Destroyed)?;
+        platform.charge(Op::Descriptor, 1);
+        let place = self.tail as usize & (memory.len() - 1);
         memory.write(place, &descriptor.encode()?)?;
         self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
         Ok(())

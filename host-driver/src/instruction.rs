@@ -1,5 +1,7 @@
 //! Work for a context (EP-3, EP-4).
 
+use std::borrow::Cow;
+
 use crate::buffer::BufferRange;
 use crate::context::Context;
 use crate::endpoint::Endpoint;
@@ -19,7 +21,7 @@ pub enum Instruction<P: Platform> {
     /// Send a message to an endpoint.
     Send(SendMessage<P>),
     /// Send a short message that has been copied already.
-    SendImmediate(ImmediateMessage),
+    SendImmediate(ImmediateMessage<'static>),
     /// Write into a peer's memory.
     Put(Put<P>),
     /// Fetch from a peer's memory.
@@ -126,14 +128,14 @@ impl SendImmediate<'_> {
     }
 }
 
-/// An immediate SEND on the work queue: made by [`Context::send_immediate`].
-pub struct ImmediateMessage {
+/// An immediate SEND as one packet: made by [`Context::send_immediate`].
+pub struct ImmediateMessage<'a> {
     pub(crate) destination: Endpoint,
     /// Dispatch identifier of the packet.
     pub(crate) dispatch: u8,
     pub(crate) comm: u8,
     pub(crate) tag: u32,
-    pub(crate) payload: Vec<u8>,
+    pub(crate) payload: Cow<'a, [u8]>,
 }
 
 /// A place in a peer's memory, as its hardware names it.

@@ -28,8 +28,8 @@ use crate::platform::SimPlatform;
 
 /// Numbers of contexts.
 const CONTEXTS: [u8; 4] = [1, 2, 4, 8];
-/// Messages that a context may have posted and not handed to the DMA engine: enough that it never pauses.
-const BACKLOG: usize = 64;
+/// Messages that a context may have sent and not known completed: enough that the DMA engine never pauses.
+const UNDER_WAY: usize = 64;
 /// Dispatch identifiers: a message, and the end of them.
 const DATA: u8 = 1;
 const OVER: u8 = 2;
@@ -179,20 +179,20 @@ impl Port {
             .map(|task| context.endpoint(TaskId(task as u32), offset))
             .collect::<Result<_, Error>>()?;
         let data = vec![0; bytes];
-        let mut backlog = 0;
+        let mut under_way = 0;
         while context.platform().now_ps() < until_ps {
-            if backlog + peers.len() <= BACKLOG {
+            if under_way + peers.len() <= UNDER_WAY {
                 for &peer in &peers {
                     context.send_immediate(&SendImmediate {
                         data: &data,
                         ..SendImmediate::new(peer, DATA)
                     })?;
                 }
-                backlog += peers.len();
+                under_way += peers.len();
             }
             let progress = context.advance(1)?;
-            backlog -= progress.started;
-            if progress.is_idle() {
+            under_way -= progress.completed;
+            if progress.is_idle() && under_way + peers.len() > UNDER_WAY {
                 context.wait(None)?;
             }
         }

@@ -184,7 +184,7 @@ impl<P: Platform> Engine<P> {
     fn start_immediate(
         &mut self,
         context: &Context<P>,
-        message: ImmediateMessage,
+        message: ImmediateMessage<'_>,
     ) -> Result<(), Error> {
         let label = Label {
             dispatch: message.dispatch,
@@ -192,7 +192,7 @@ impl<P: Platform> Engine<P> {
             tag: message.tag,
             message_id: self.message_id(context, None),
         };
-        let payload = Payload::Staged(message.payload);
+        let payload = Payload::Staged(message.payload.into_owned());
         self.enqueue_message(
             context,
             message.destination,
@@ -200,6 +200,28 @@ impl<P: Platform> Engine<P> {
             payload,
             Finish::Control,
         )
+    }
+
+    /// Sends an immediate message at the call, if nothing waits that must go before it; says whether it did.
+    pub fn inject(
+        &mut self,
+        context: &Context<P>,
+        message: &ImmediateMessage<'_>,
+    ) -> Result<bool, Error> {
+        let peer = message.destination;
+        if self.shares_memory(context, peer)? {
+            return Ok(false);
+        }
+        context.platform().charge(Op::Start, 1);
+        let label = Label {
+            dispatch: message.dispatch,
+            comm: message.comm,
+            tag: message.tag,
+            message_id: self.message_id(context, None),
+        };
+        let descriptor = self.message(context, peer, label, message.payload.len())?;
+        let lane = self.lane(descriptor.dst);
+        self.lanes[lane].inject(context.platform(), descriptor, &message.payload)
     }
 
     fn start_put(&mut self, context: &Context<P>, put: Put<P>) -> Result<(), Error> {
@@ -443,31 +465,41 @@ impl<P: Platform> Engine<P> {
         payload: Payload<P>,
         finish: Finish<P>,
     ) -> Result<(), Error> {
-        let to = self.location(context, peer)?;
-        let source = Source {
-            slot: 0,
-            offset: 0,
-            length: payload.len() as u32,
-        };
-        let envelope = self.envelope(context, label.dispatch, label.comm);
-        let target = context
-            .shared()
-            .plan
-            .reception_fifo(to.process, peer.context);
-        let descriptor = Descriptor {
-            // A copy stays at every node on the way.
-            deposit: label.dispatch == System::PathAck as u8,
-            ..Descriptor::memory_fifo(to.node, source, target)
-                .with_software(envelope.pack(), label.tag)
-                .with_message_id(label.message_id)
-        };
-        let lane = self.lane(to.node);
+        let descriptor = self.message(context, peer, label, payload.len())?;
+        let lane = self.lane(descriptor.dst);
         self.lanes[lane].enqueue(Outgoing {
             descriptor,
             payload,
             finish,
         });
         Ok(())
+    }
+
+    /// The descriptor of a memory-FIFO message of `length` bytes, without its source.
+    fn message(
+        &self,
+        context: &Context<P>,
+        peer: Endpoint,
+        label: Label,
+        length: usize,
+    ) -> Result<Descriptor, Error> {
+        let to = self.location(context, peer)?;
+        let source = Source {
+            slot: 0,
+            offset: 0,
+            // Checked when the message was posted.
+            length: length as u32,
+        };
+        let envelope = self.envelope(context, label.dispatch, label.comm);
+        let plan = &context.shared().plan;
+        let target = plan.reception_fifo(to.process, peer.context);
+        Ok(Descriptor {
+            // A copy stays at every node on the way.
+            deposit: label.dispatch == System::PathAck as u8,
+            ..Descriptor::memory_fifo(to.node, source, target)
+                .with_software(envelope.pack(), label.tag)
+                .with_message_id(label.message_id)
+        })
     }
 
     fn envelope(&self, context: &Context<P>, dispatch: u8, comm: u8) -> Envelope {
