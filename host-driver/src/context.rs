@@ -690,7 +690,9 @@ impl<P: Platform> Context<P> {
 
     /// Makes this thread the one that advances.
     fn enter(&self) -> Result<EngineGuard<'_, P>, Error> {
-        if self.shared.advancing.swap(true, Ordering::AcqRel) {
+        let advancing = &self.shared.advancing;
+        let others = advancing.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire);
+        if others.is_err() {
             return Err(if self.shared.in_callback.load(Ordering::Acquire) {
                 Error::AdvanceInCallback
             } else {

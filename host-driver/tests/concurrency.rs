@@ -323,6 +323,39 @@ fn ep3_a_lost_notification_is_found() {
     check(2, || two_post_one_advances(Planted::LostNotify));
 }
 
+/// A thread sends immediate messages, which need the engine that the other advances with.
+#[test]
+fn ep4_a_thread_sends_immediately_while_another_advances() {
+    check(2, || {
+        const HELLO: u8 = 3;
+        let context = context(Planted::Nothing);
+        let tags = Rc::new(RefCell::new(Vec::new()));
+        let log = Rc::clone(&tags);
+        let dispatch = move |_: &Context<Checked>, arrival: &gyre_driver::Arrival<'_>| {
+            log.borrow_mut().push(arrival.tag);
+            gyre_driver::Receive::Consumed
+        };
+        context
+            .set_dispatch(HELLO, Box::new(dispatch))
+            .expect("first use");
+        let destination = context.endpoint(TaskId(0), 0).expect("exists");
+        let sender = context.clone();
+        let sends = thread::spawn(move || {
+            for tag in 0..2 {
+                let message = SendImmediate {
+                    tag,
+                    ..SendImmediate::new(destination, HELLO)
+                };
+                sender.send_immediate(&message).expect("valid");
+            }
+        });
+        advance_until(&context, || tags.borrow().len() == 2);
+        sends.join().expect("no thread panics");
+        assert_eq!(*tags.borrow(), [0, 1]);
+        advance_until(&context, || context.is_at_rest());
+    });
+}
+
 /// Two threads share a context: each takes the lock to advance.
 fn two_share_by_lock(planted: Planted) {
     let context = context(planted);

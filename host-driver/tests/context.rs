@@ -8,7 +8,7 @@ use std::rc::Rc;
 use double::{Double, Process, config};
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, Error, Instruction, Op, Platform, Receive,
-    Resources, SendMessage, TaskId, WakeReason, advancev,
+    Resources, SendImmediate, SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_layout::ErrorReason;
 
@@ -93,6 +93,61 @@ fn ep4_messages_of_every_length_arrive_whole() {
         .map(|tag| (0, tag as u32, pattern(lengths[tag], tag)))
         .collect();
     assert_eq!(*log.borrow(), expected);
+}
+
+/// Sends `data` immediately to task 1.
+fn immediate(context: &Context<Process>, tag: u32, data: &[u8]) {
+    let destination = context.endpoint(TaskId(1), 0).expect("task exists");
+    let message = SendImmediate {
+        tag,
+        data,
+        ..SendImmediate::new(destination, HELLO)
+    };
+    context.send_immediate(&message).expect("valid");
+}
+
+#[test]
+fn ep4_an_immediate_send_leaves_at_the_call_unless_something_goes_before_it() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    // Only the destination advances.
+    let arrive = || {
+        machine.settle();
+        contexts[1].advance(1).expect("no error");
+        log.borrow().iter().map(|m| m.1).collect::<Vec<_>>()
+    };
+    immediate(&contexts[0], 0, &pattern(512, 0));
+    assert!(!contexts[0].is_at_rest(), "its descriptor is not retired");
+    assert_eq!(arrive(), [0]);
+    // Behind what has been posted, it is posted.
+    let posted = message(&contexts[0], 1, 1, &pattern(9, 1));
+    contexts[0].send(posted).expect("valid");
+    immediate(&contexts[0], 2, &pattern(0, 2));
+    assert_eq!(arrive(), [0]);
+    settle(&machine, &contexts);
+    assert_eq!(arrive(), [0, 1, 2]);
+    // In a callback too, and leaves when the callback has ended.
+    let call = |context: &Context<Process>| immediate(context, 3, &pattern(3, 3));
+    let call = Instruction::Call(Box::new(call));
+    contexts[0].post(call).expect("not destroyed");
+    contexts[0].advance(2).expect("no error");
+    assert_eq!(arrive(), [0, 1, 2, 3]);
+    // A ring of 64 descriptors is full: the rest waits, in order.
+    for tag in 4..200 {
+        immediate(&contexts[0], tag, &pattern(tag as usize, tag as usize));
+    }
+    settle(&machine, &contexts);
+    let expected: Vec<_> = (4..200)
+        .map(|tag| (0, tag, pattern(tag as usize, tag as usize)))
+        .collect();
+    assert_eq!(log.borrow()[4..], expected);
+    assert!(contexts[0].is_at_rest());
+    contexts[0].destroy().expect("at rest");
+    let destination = contexts[0].endpoint(TaskId(1), 0).expect("task exists");
+    let late = contexts[0].send_immediate(&SendImmediate::new(destination, HELLO));
+    assert_eq!(late, Err(Error::Destroyed));
 }
 
 #[test]
