@@ -431,7 +431,7 @@ impl<P: Platform> Client<P> {
         match there {
             Offset::Free => return Ok(()),
             Offset::Taken => {}
-            Offset::Context(context) if context.check_alive().is_err() => return Ok(()),
+            Offset::Context(context) if context.is_closed() => return Ok(()),
             Offset::Context(context) => {
                 short(&self.contexts)[place] = Offset::Context(context);
             }
@@ -454,7 +454,8 @@ impl<P: Platform> Client<P> {
             )
         };
         if !self.plan.config.resources.shared_injection {
-            return create(&self.open_injection(&info)?);
+            let fifos = self.open_injection(&info)?;
+            return self.or_close(&fifos, create(&fifos));
         }
         platform.charge(Op::Lock, 1);
         self.creation.lock();
@@ -466,31 +467,66 @@ impl<P: Platform> Client<P> {
         };
         let context = fifos.and_then(|fifos| {
             *short(&self.shared) = fifos.clone();
-            create(&fifos)
+            self.or_close(&fifos, create(&fifos))
         });
         platform.charge(Op::Lock, 1);
         self.creation.unlock();
         context
     }
 
-    /// Sets up the injection FIFOs that a context names.
+    /// Sets up the injection FIFOs that a context names, all of them or none.
     fn open_injection(&self, info: &ContextInfo) -> Result<Vec<Arc<InjectionFifo<P>>>, Error> {
         let resources = &self.plan.config.resources;
         let mut node = registers::node(&self.platform)?;
-        info.injection_fifos
-            .clone()
-            .map(|id| {
-                InjectionFifo::open(
-                    &self.platform,
-                    &mut node,
-                    id,
-                    resources.injection_ring,
-                    resources.owner,
-                    resources.shared_injection,
-                )
-                .map(Arc::new)
-            })
-            .collect()
+        let mut fifos = Vec::new();
+        for id in info.injection_fifos.clone() {
+            let fifo = InjectionFifo::open(
+                &self.platform,
+                &mut node,
+                id,
+                resources.injection_ring,
+                resources.owner,
+                resources.shared_injection,
+            );
+            match fifo {
+                Ok(fifo) => fifos.push(Arc::new(fifo)),
+                Err(error) => return self.or_close(&fifos, Err(error)),
+            }
+        }
+        Ok(fifos)
+    }
+
+    /// `result`, after the FIFOs that nobody uses have been disabled if it is an error.
+    fn or_close<T>(
+        &self,
+        fifos: &[Arc<InjectionFifo<P>>],
+        result: Result<T, Error>,
+    ) -> Result<T, Error> {
+        if result.is_err() {
+            let mut node = registers::node(&self.platform)?;
+            for fifo in fifos {
+                fifo.close_unused(&self.platform, &mut node)?;
+            }
+        }
+        result
+    }
+
+    /// Destroys the contexts that are left, as [`Context::destroy`] does, and gives up the client's part in
+    /// the node's endpoint table. Then a new client may have the same resources.
+    ///
+    /// # Errors
+    /// The first error of a context; the others have been destroyed nevertheless.
+    pub fn destroy(self) -> Result<(), Error> {
+        let contexts = core::mem::take(&mut *short(&self.contexts));
+        let mut outcome = Ok(());
+        for offset in contexts {
+            if let Offset::Context(context) = offset
+                && !context.is_closed()
+            {
+                outcome = outcome.and(context.destroy());
+            }
+        }
+        outcome
     }
 
     /// The contexts of the client that are open on this node, in whichever process: what the node's endpoint

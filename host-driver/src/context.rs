@@ -114,13 +114,15 @@ pub(crate) struct Shared<P: Platform> {
     pub unfinished: AtomicBool,
     /// The last turn left nothing under way.
     at_rest: AtomicBool,
+    /// The context has given its resources back.
+    closed: AtomicBool,
 }
 
 struct Queue<P: Platform> {
     work: VecDeque<Instruction<P>>,
     /// Threads inside `wait`.
     sleepers: usize,
-    /// Announcements made to threads inside `wait`.
+    /// Announcements made to threads inside `wait`, or on their way there.
     announcements: u64,
     /// Threads inside `wait` that the last announcement has not reached.
     unaware: usize,
@@ -130,10 +132,8 @@ struct Queue<P: Platform> {
 impl<P: Platform> Queue<P> {
     /// Everybody inside `wait` is to look again. Says whether the wake group must be signalled for that.
     fn announce(&mut self) -> bool {
-        if self.sleepers > 0 {
-            self.announcements += 1;
-            self.unaware = self.sleepers;
-        }
+        self.announcements += 1;
+        self.unaware = self.sleepers;
         self.sleepers > 0
     }
 }
@@ -171,6 +171,7 @@ impl<P: Platform> Context<P> {
                 woken: AtomicBool::new(true),
                 unfinished: AtomicBool::new(false),
                 at_rest: AtomicBool::new(true),
+                closed: AtomicBool::new(false),
             }),
         })
     }
@@ -515,6 +516,7 @@ impl<P: Platform> Context<P> {
     /// errors of messages that no done callback takes. After those the context can be advanced further.
     pub fn advance(&self, turns: usize) -> Result<Progress, Error> {
         let mut progress = Progress::default();
+        let comes_to_rest;
         let result = {
             let mut engine = self.enter()?;
             let mut result = Ok(());
@@ -529,12 +531,13 @@ impl<P: Platform> Context<P> {
             let left = result.is_err() || engine.unfinished();
             self.shared.unfinished.store(left, Ordering::Release);
             let at_rest = result.is_ok() && engine.left(self).is_none();
-            self.shared.at_rest.store(at_rest, Ordering::Release);
+            comes_to_rest = !self.shared.at_rest.swap(at_rest, Ordering::AcqRel) && at_rest;
             result
         };
         // Threads that wait on this context look again at what callbacks may have changed.
         let asleep = self.with_queue(|queue| {
             let news = progress.callbacks > 0
+                || comes_to_rest
                 || !queue.work.is_empty()
                 || self.shared.unfinished.load(Ordering::Acquire);
             news && queue.announce()
@@ -546,7 +549,8 @@ impl<P: Platform> Context<P> {
     }
 
     /// Advances until `condition` holds, and sleeps while there is nothing to do: the loop of a thread
-    /// that waits for what its callbacks note down. Call it without the lock, never from a callback.
+    /// that waits for what callbacks note down, whichever thread runs those. Call it without the lock, never
+    /// from a callback.
     ///
     /// ```text
     /// context.send(message)?;                              // with a callback that sets `done`
@@ -557,12 +561,37 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// As [`Context::advance`] and [`Context::wait`].
     pub fn advance_until(&self, mut condition: impl FnMut() -> bool) -> Result<(), Error> {
-        while !condition() {
-            if self.advance(1)?.is_idle() && !condition() {
-                self.wait(None)?;
+        loop {
+            let seen = self.epoch();
+            if condition() {
+                return Ok(());
+            }
+            if self.advance(1)?.is_idle() {
+                self.wait_since(seen, None)?;
             }
         }
-        Ok(())
+    }
+
+    /// A mark of what has happened until now, for [`wait_since`](Self::wait_since). It moves on with every
+    /// post, and with every `advance` that has run callbacks or after which the context is at rest.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.with_queue(|queue| queue.announcements)
+    }
+
+    /// As [`wait`](Self::wait), and returns at once when something has happened since `epoch`. A thread that
+    /// looks whether something holds, before it sleeps until a callback run by another thread makes it hold,
+    /// asks for the epoch first: what the callback does between its look and its sleep is not missed.
+    ///
+    /// ```text
+    /// let seen = context.epoch();
+    /// if !done.get() { context.wait_since(seen, None)?; }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub fn wait_since(&self, epoch: u64, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
+        self.sleep(Some(epoch), deadline_ps)
     }
 
     /// Sleeps until there may be something for `advance` to do, or until `deadline_ps`; returns at once if
@@ -573,11 +602,16 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::Destroyed`].
     pub fn wait(&self, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
+        self.sleep(None, deadline_ps)
+    }
+
+    fn sleep(&self, since: Option<u64>, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
         let asleep_since = self.with_queue(|queue| {
             if queue.destroyed {
                 return Err(Error::Destroyed);
             }
             let sleeps = queue.work.is_empty()
+                && since.is_none_or(|epoch| epoch == queue.announcements)
                 && !self.shared.unfinished.load(Ordering::Acquire)
                 && !self.shared.woken.load(Ordering::Acquire);
             queue.sleepers += usize::from(sleeps);
@@ -637,35 +671,32 @@ impl<P: Platform> Context<P> {
         Ok(())
     }
 
-    /// Gives the FIFOs back to the node. The context must be at rest; messages that arrive later are
+    /// Ends the context and gives its FIFOs back to the node; the client may then create another one in its
+    /// place. Nothing can be posted any more. What has not finished is given up: its done callbacks get
+    /// [`Error::Destroyed`], and [`Error::WorkLeft`] says how much it was. To lose nothing, and to leave no
+    /// peer waiting, advance until the context [is at rest](Self::is_at_rest). Messages that arrive later are
     /// errors of the node.
     ///
     /// # Errors
-    /// [`Error::WorkLeft`], [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`],
-    /// [`Error::SetUp`].
+    /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]: the context is as before.
+    /// [`Error::WorkLeft`], [`Error::SetUp`], [`Error::Bus`]: it is destroyed.
     pub fn destroy(&self) -> Result<(), Error> {
         let mut engine = self.enter()?;
-        let posted = self.with_queue(|queue| queue.work.len());
-        engine.close(self, posted)?;
-        // A post that came in between has been accepted: it cannot be carried out any more.
-        let (posted, asleep) = self.with_queue(|queue| {
+        let (work, asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
-            (queue.work.len(), queue.announce())
+            (core::mem::take(&mut queue.work), queue.announce())
         });
         if asleep {
             self.shared.platform.notify(self.shared.info.wake_group);
         }
-        if posted == 0 {
-            Ok(())
-        } else {
-            Err(Error::WorkLeft {
-                posted,
-                waiting: 0,
-                in_flight: 0,
-                arriving: 0,
-                operations: 0,
-            })
-        }
+        let result = engine.close(self, work.into_iter());
+        self.shared.closed.store(true, Ordering::Release);
+        result
+    }
+
+    /// Whether the context has been destroyed and its resources are free.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Acquire)
     }
 
     /// Refuses a destroyed context.

@@ -82,6 +82,11 @@ impl<P: Platform> CookieTable<P> {
         }
     }
 
+    /// Forgets all operations.
+    pub fn take_all(&mut self) -> impl Iterator<Item = Pending<P>> + use<P> {
+        core::mem::take(&mut self.pending).into_values()
+    }
+
     /// The operation failed and will not be acknowledged.
     pub fn remove(&mut self, cookie: u32) -> Option<Pending<P>> {
         self.pending.remove(&cookie)

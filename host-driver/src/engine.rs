@@ -2,6 +2,7 @@
 //! arriving.
 
 mod arrive;
+mod close;
 mod fence;
 mod start;
 
@@ -11,7 +12,7 @@ use gyre_layout::event;
 
 use crate::ack::{AckDispatcher, Ways};
 use crate::buffer::BufferRange;
-use crate::client::{Plan, SameNode};
+use crate::client::Plan;
 use crate::context::{Context, ContextInfo, Progress};
 use crate::cost::Op;
 use crate::counter::CounterBlock;
@@ -31,6 +32,7 @@ use crate::sync::{Arc, Ordering, short};
 use crate::task::{TaskLocation, TaskMap};
 use crate::wire::{GetFailed, System};
 
+use close::open_fifos;
 use fence::Fences;
 
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
@@ -85,8 +87,8 @@ pub(crate) struct Engine<P: Platform> {
     lanes: Vec<Lane<P>>,
     remote_get: RemoteGetFifo<P>,
     reception: ReceptionFifo<P>,
-    /// The node's endpoint table, until the context is destroyed.
-    table: Option<Arc<EndpointTable<P>>>,
+    /// The node's endpoint table and the context's place in it, until the context is destroyed.
+    table: Option<(Arc<EndpointTable<P>>, u16)>,
     /// The way of messages on this node, if it is not through the DMA engine.
     shared: Option<SharedPath<P>>,
     arriving: BTreeMap<Origin, Assembly<P>>,
@@ -108,12 +110,25 @@ pub(crate) struct Engine<P: Platform> {
 }
 
 /// What a context has not finished: the numbers of [`Error::WorkLeft`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     waiting: usize,
     in_flight: usize,
     arriving: usize,
     operations: usize,
+}
+
+impl Left {
+    /// The error, with what has been posted besides.
+    pub fn error(self, posted: usize) -> Error {
+        Error::WorkLeft {
+            posted,
+            waiting: self.waiting,
+            in_flight: self.in_flight,
+            arriving: self.arriving,
+            operations: self.operations,
+        }
+    }
 }
 
 impl<P: Platform> Engine<P> {
@@ -131,43 +146,31 @@ impl<P: Platform> Engine<P> {
             let routes = Routes::read(platform, plan.location.node)?;
             acks = acks.with_ways(recipients_on_the_way(&plan.config.tasks, routes));
         }
-        let mut node = registers::node(platform)?;
-        let counters = CounterBlock::open(platform, resources.counters)?;
         let mut events = event::reception(u32::from(info.reception_fifo)) | event::COUNTER;
-        let mut lanes = Vec::new();
-        for fifo in fifos {
-            lanes.push(Lane::open(platform, fifo, info.endpoint.context)?);
-        }
         for id in info.injection_fifos.clone() {
             events |= event::injection(u32::from(id));
         }
-        let remote_get = RemoteGetFifo::open(
-            platform,
-            &mut node,
-            info.remote_get_fifo,
-            resources.remote_get_ring,
-            resources.owner,
-        )?;
-        let reception = ReceptionFifo::open(
-            platform,
-            &mut node,
-            info.reception_fifo,
-            resources.reception_ring,
-            resources.owner,
-        )?;
-        let shared = match plan.config.same_node {
-            SameNode::Loopback => None,
-            SameNode::SharedMemory => Some(SharedPath::open(platform, plan, &table, info)?),
+        let mut counters = CounterBlock::open(platform, resources.counters)?;
+        let fifos_open = open_fifos(platform, plan, &table, info, events | event::ERROR);
+        let (remote_get, reception, shared) = match fifos_open {
+            Ok(open) => open,
+            Err(error) => {
+                counters.close();
+                return Err(error);
+            }
         };
-        let mask = events | event::ERROR;
-        registers::write(platform, registers::wake_mask(info.wake_group), mask)?;
+        let mut lanes = Vec::new();
+        for fifo in fifos {
+            lanes.push(Lane::open(platform, fifo)?);
+        }
         // From now on the others find the context.
-        table.announce(platform, plan.index_here(info.endpoint.context), info)?;
+        let index = plan.index_here(info.endpoint.context);
+        table.announce(platform, index, info)?;
         Ok(Self {
             lanes,
             remote_get,
             reception,
-            table: Some(table),
+            table: Some((table, index)),
             shared,
             arriving: BTreeMap::new(),
             announced: BTreeMap::new(),
@@ -181,57 +184,6 @@ impl<P: Platform> Engine<P> {
             idle_polls: 0,
             next_message: 0,
         })
-    }
-
-    /// Disables everything again, if nothing is under way.
-    pub fn close(&mut self, context: &Context<P>, posted: usize) -> Result<(), Error> {
-        let platform = context.platform();
-        let mut completed = Vec::new();
-        for lane in &mut self.lanes {
-            if lane.in_flight() > 0 {
-                lane.poll(platform, &mut completed)?;
-            }
-        }
-        let mut progress = Progress::default();
-        self.run_completions(context, completed, &mut progress)?;
-        let left = self.left(context);
-        if posted > 0 || left.is_some() {
-            let left = left.unwrap_or(Left {
-                waiting: 0,
-                in_flight: 0,
-                arriving: 0,
-                operations: 0,
-            });
-            return Err(Error::WorkLeft {
-                posted,
-                waiting: left.waiting,
-                in_flight: left.in_flight,
-                arriving: left.arriving,
-                operations: left.operations,
-            });
-        }
-        let mut node = registers::node(platform)?;
-        registers::write(
-            platform,
-            registers::wake_mask(context.query().wake_group),
-            0,
-        )?;
-        let index = context
-            .shared()
-            .plan
-            .index_here(context.query().endpoint.context);
-        if let Some(table) = self.table.take() {
-            table.withdraw(platform, index)?;
-        }
-        if let Some(shared) = self.shared.take() {
-            shared.inbox.close(platform)?;
-        }
-        for lane in &mut self.lanes {
-            lane.close(platform, &mut node)?;
-        }
-        self.remote_get.close(&mut node)?;
-        self.gets.close();
-        self.reception.close(&mut node)
     }
 
     /// What has not finished; `None` when nothing is left.

@@ -308,9 +308,9 @@ pub enum Error {
     /// The context has been destroyed.
     #[error("the context has been destroyed")]
     Destroyed,
-    /// The context still has work: it cannot be destroyed.
+    /// The context was destroyed with work left, which was given up.
     #[error(
-        "the context has work left: {posted} instructions posted, {waiting} sends waiting, {in_flight} descriptors in flight, {arriving} messages arriving, {operations} operations under way"
+        "the context was destroyed with work left: {posted} instructions posted, {waiting} sends waiting, {in_flight} descriptors in flight, {arriving} messages arriving, {operations} operations under way"
     )]
     WorkLeft {
         /// Instructions on the work queue.

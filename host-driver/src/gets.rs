@@ -190,9 +190,19 @@ impl<P: Platform> Gets<P> {
         })
     }
 
-    /// Frees the counters. Only when no get is active.
-    pub fn close(&mut self) {
-        self.counters.close();
+    /// Gives all gets up, and with them what they were for. Frees the counters, unless answers may still
+    /// come.
+    pub fn close(&mut self) -> Vec<Purpose<P>> {
+        if self.active.is_empty() {
+            self.counters.close();
+        }
+        let waiting = self.waiting.drain(..).map(|get| get.purpose);
+        let active = self.active.drain(..).map(|get| {
+            // It may still be written: leaked rather than given to somebody else.
+            core::mem::forget(get.into);
+            get.purpose
+        });
+        waiting.chain(active).collect()
     }
 }
 

@@ -19,6 +19,9 @@ pub(crate) const RING_ALIGN: usize = 4096;
 /// Bytes of an entry of the staging area.
 const STAGING_BYTES: usize = MAX_PAYLOAD_BYTES;
 
+/// The user of descriptors whose context has been destroyed.
+const NOBODY: u32 = 0;
+
 /// What a descriptor reads.
 pub(crate) enum Payload<P: Platform> {
     /// A range of the user's, in place.
@@ -90,12 +93,16 @@ struct Ring<P: Platform> {
     head: u32,
     /// Value of TAIL that the hardware knows.
     published: u32,
-    /// Each with the context offset that it belongs to.
-    in_flight: VecDeque<(u8, InFlight<P>)>,
-    /// Completions of a context that another one has seen.
-    mailboxes: BTreeMap<u8, Vec<Completed<P>>>,
+    /// Each with the user that it belongs to.
+    in_flight: VecDeque<(u32, InFlight<P>)>,
+    /// Completions of each user that nobody, or another user, has seen.
+    mailboxes: BTreeMap<u32, Vec<Completed<P>>>,
     capacity: usize,
+    /// Users so far: their numbers.
+    users_ever: u32,
     users: usize,
+    /// The FIFO is disabled for good.
+    closed: bool,
 }
 
 /// An injection FIFO: of one context, or shared by all of a process under a lock (EP-2).
@@ -144,7 +151,9 @@ impl<P: Platform> InjectionFifo<P> {
                 in_flight: VecDeque::new(),
                 mailboxes: BTreeMap::new(),
                 capacity: bytes / DESCRIPTOR_BYTES,
+                users_ever: 0,
                 users: 0,
+                closed: false,
             }),
         })
     }
@@ -173,8 +182,15 @@ impl<P: Platform> InjectionFifo<P> {
 
     /// Whether the last user has closed it.
     pub fn is_closed(&self, platform: &P) -> bool {
-        self.with(platform, |ring| Ok(ring.memory.is_none()))
-            .unwrap_or(true)
+        self.with(platform, |ring| Ok(ring.closed)).unwrap_or(true)
+    }
+
+    /// Disables a FIFO that has no user.
+    pub fn close_unused(&self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+        self.with(platform, |ring| match ring.users {
+            0 => ring.close(node),
+            _ => Ok(()),
+        })
     }
 }
 
@@ -182,8 +198,8 @@ impl<P: Platform> InjectionFifo<P> {
 /// room.
 pub(crate) struct Lane<P: Platform> {
     fifo: Arc<InjectionFifo<P>>,
-    /// Offset of the context.
-    user: u8,
+    /// Number of the context among the FIFO's users.
+    user: u32,
     waiting: VecDeque<Outgoing<P>>,
     in_flight: usize,
     /// The ring was full when this context last wrote to it.
@@ -193,11 +209,12 @@ pub(crate) struct Lane<P: Platform> {
 }
 
 impl<P: Platform> Lane<P> {
-    /// Makes context `user` a user of `fifo`.
-    pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>, user: u8) -> Result<Self, Error> {
-        fifo.with(platform, |ring| {
+    /// Makes a context a user of `fifo`.
+    pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>) -> Result<Self, Error> {
+        let user = fifo.with(platform, |ring| {
             ring.users += 1;
-            Ok(())
+            ring.users_ever = ring.users_ever.wrapping_add(1);
+            Ok(ring.users_ever)
         })?;
         Ok(Self {
             fifo: Arc::clone(fifo),
@@ -209,22 +226,28 @@ impl<P: Platform> Lane<P> {
         })
     }
 
-    /// Ends the use, with nothing in flight; the last user disables the FIFO and frees its ring.
-    pub fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+    /// Ends the use; the last user disables the FIFO. What has not completed is given up: its ends go to
+    /// `abandoned`.
+    pub fn close(
+        &mut self,
+        platform: &P,
+        node: &mut Node<Bus<P>>,
+        abandoned: &mut Vec<Finish<P>>,
+    ) -> Result<(), Error> {
+        abandoned.extend(self.waiting.drain(..).map(|outgoing| outgoing.finish));
         self.fifo.with(platform, |ring| {
-            if ring.users > 1 {
-                ring.users -= 1;
-                return Ok(());
+            ring.mailboxes.remove(&self.user);
+            for (user, entry) in &mut ring.in_flight {
+                if *user == self.user {
+                    *user = NOBODY;
+                    abandoned.push(core::mem::replace(&mut entry.finish, Finish::Control));
+                }
             }
-            node.close_injection(ring.id)
-                .map_err(|cause| Error::SetUp {
-                    what: "an injection FIFO",
-                    cause,
-                })?;
-            ring.users = 0;
-            ring.memory = None;
-            ring.staging = None;
-            Ok(())
+            ring.users -= 1;
+            match ring.users {
+                0 => ring.close(node),
+                _ => Ok(()),
+            }
         })
     }
 
@@ -440,10 +463,12 @@ impl<P: Platform> Ring<P> {
                     reason,
                 }),
             };
-            self.mailboxes.entry(user).or_default().push(Completed {
-                finish: entry.finish,
-                result,
-            });
+            if user != NOBODY {
+                self.mailboxes.entry(user).or_default().push(Completed {
+                    finish: entry.finish,
+                    result,
+                });
+            }
         }
         self.head = head;
         Ok(())
@@ -468,16 +493,31 @@ impl<P: Platform> Ring<P> {
         registers::skip_refused(platform, self.id)
     }
 
+    /// Disables the FIFO and frees its memory, unless the DMA engine may still read that.
+    fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+        node.close_injection(self.id)
+            .map_err(|cause| Error::SetUp {
+                what: "an injection FIFO",
+                cause,
+            })?;
+        self.closed = true;
+        if self.in_flight.is_empty() {
+            self.memory = None;
+            self.staging = None;
+        }
+        Ok(())
+    }
+
     /// Whose refused descriptor has not been skipped yet.
-    fn resuming(&self) -> Option<u8> {
+    fn resuming(&self) -> Option<u32> {
         let (user, entry) = self.in_flight.front()?;
         entry.refused.is_some().then_some(*user)
     }
 }
 
 impl<P: Platform> Drop for Ring<P> {
-    /// A FIFO that was not closed may still be read by the DMA engine: its ring and the data of its
-    /// descriptors are leaked rather than given to somebody else.
+    /// A FIFO that was not closed with nothing in flight may still be read by the DMA engine: its ring and the
+    /// data of its descriptors are leaked rather than given to somebody else.
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
             core::mem::forget(memory);

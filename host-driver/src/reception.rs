@@ -90,14 +90,16 @@ impl<P: Platform> ReceptionFifo<P> {
         })
     }
 
-    /// Disables the FIFO and frees its ring.
-    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+    /// Disables the FIFO, and frees its ring unless something may still be on its way there (`in_use`).
+    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Error> {
         node.close_reception(self.id)
             .map_err(|cause| Error::SetUp {
                 what: "a reception FIFO",
                 cause,
             })?;
-        self.ring = None;
+        if !in_use {
+            self.ring = None;
+        }
         Ok(())
     }
 
@@ -197,7 +199,7 @@ impl<P: Platform> ReceptionFifo<P> {
 }
 
 impl<P: Platform> Drop for ReceptionFifo<P> {
-    /// A FIFO that was not closed may still be written by the DMA engine: its ring is leaked rather
+    /// A FIFO that was not closed at rest may still be written by the DMA engine: its ring is leaked rather
     /// than given to somebody else.
     fn drop(&mut self) {
         if let Some(ring) = self.ring.take() {

@@ -56,14 +56,16 @@ impl<P: Platform> RemoteGetFifo<P> {
         self.id
     }
 
-    /// Disables the FIFO and frees its ring.
-    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+    /// Disables the FIFO, and frees its ring unless something may still be on its way there (`in_use`).
+    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Error> {
         node.close_injection(self.id)
             .map_err(|cause| Error::SetUp {
                 what: "a remote-get FIFO",
                 cause,
             })?;
-        self.ring = None;
+        if !in_use {
+            self.ring = None;
+        }
         Ok(())
     }
 
@@ -89,7 +91,7 @@ impl<P: Platform> RemoteGetFifo<P> {
 }
 
 impl<P: Platform> Drop for RemoteGetFifo<P> {
-    /// A FIFO that was not closed may still be filled: its ring is leaked rather than given to somebody
+    /// A FIFO that was not closed at rest may still be filled: its ring is leaked rather than given to somebody
     /// else.
     fn drop(&mut self) {
         if let Some(ring) = self.ring.take() {

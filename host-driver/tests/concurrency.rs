@@ -356,6 +356,52 @@ fn ep4_a_thread_sends_immediately_while_another_advances() {
     });
 }
 
+/// Two threads advance a context, whichever gets the lock, and each sleeps until its own call has run.
+fn two_wait_for_what_either_runs(
+    wait: impl Fn(&Context<Checked>, u64) -> Result<WakeReason, Error> + Copy + 'static,
+) {
+    let context = context(Planted::Nothing);
+    let calls = Calls::default();
+    let work = |number: u32| {
+        let (context, calls) = (context.clone(), Rc::clone(&calls));
+        move || {
+            post(&context, &calls, number, 0).expect("not destroyed");
+            loop {
+                let seen = context.epoch();
+                if calls.borrow().contains(&(number, 0)) {
+                    return;
+                }
+                if context.trylock() {
+                    context.advance(1).expect("never busy under the lock");
+                    context.unlock().expect("nobody else unlocks");
+                } else {
+                    wait(&context, seen).expect("not destroyed");
+                    // There may be work, and the one who has the lock does it.
+                    thread::yield_now();
+                }
+            }
+        }
+    };
+    let other = thread::spawn(work(1));
+    work(0)();
+    other.join().expect("no thread panics");
+}
+
+#[test]
+fn ep3_a_thread_misses_no_callback_that_another_runs_before_it_sleeps() {
+    check(2, || {
+        two_wait_for_what_either_runs(|context, seen| context.wait_since(seen, None));
+    });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn ep3_a_sleep_that_does_not_look_at_the_epoch_is_found() {
+    check(2, || {
+        two_wait_for_what_either_runs(|context, _| context.wait(None));
+    });
+}
+
 /// Two threads share a context: each takes the lock to advance.
 fn two_share_by_lock(planted: Planted) {
     let context = context(planted);
@@ -426,7 +472,7 @@ fn ep3_a_post_against_destroy_is_refused_or_reported() {
         };
         let destroyed = context.destroy();
         match poster.join().expect("no thread panics") {
-            // Accepted: either the context still lives and does it, or destroy says that it is left.
+            // Accepted: destroy says that it has given it up.
             Ok(()) => match destroyed {
                 Err(Error::WorkLeft { posted: 1, .. }) => {}
                 Ok(()) => panic!("destroy lost an accepted post"),

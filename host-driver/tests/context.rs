@@ -646,38 +646,6 @@ fn ep2_missing_and_taken_resources_are_clear_errors() {
 }
 
 #[test]
-fn ep3_a_context_with_work_left_is_not_destroyed() {
-    let machine = Double::new(2, 1);
-    let contexts = machine.contexts(&[0, 1], small());
-    let log = Log::default();
-    log_messages(&contexts[1], &log);
-    let send = message(&contexts[0], 1, 0, &pattern(600, 0));
-    contexts[0].send(send).expect("valid");
-    let left = |posted, in_flight| {
-        Err(Error::WorkLeft {
-            posted,
-            waiting: 0,
-            in_flight,
-            arriving: 0,
-            operations: 0,
-        })
-    };
-    assert_eq!(contexts[0].destroy(), left(1, 0));
-    contexts[0].advance(1).expect("no error");
-    assert_eq!(contexts[0].destroy(), left(0, 1));
-    machine.step();
-    contexts[1].advance(1).expect("no error");
-    assert!(matches!(
-        contexts[1].destroy(),
-        Err(Error::WorkLeft { arriving: 1, .. })
-    ));
-    machine.settle();
-    contexts[1].advance(1).expect("no error");
-    contexts[0].destroy().expect("at rest");
-    contexts[1].destroy().expect("at rest");
-}
-
-#[test]
 fn x5_a_message_without_callback_is_an_error_once_and_the_next_arrives() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());

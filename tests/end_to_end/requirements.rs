@@ -25,10 +25,11 @@ const GROUPS: [(&str, u32); 7] = [
 ];
 
 /// Tests in these places drive the Verilated RTL through the host driver.
-const ON_THE_MACHINE: [&str; 3] = [
+const ON_THE_MACHINE: [&str; 4] = [
     "tests/end_to_end/",
     "tests/processes/",
     "tests/point_to_point.rs",
+    "tests/clients.rs",
 ];
 
 /// One requirement of the map.

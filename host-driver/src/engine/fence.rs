@@ -83,6 +83,18 @@ impl<P: Platform> Fences<P> {
         self.single.len() + self.all.len() + self.half.len()
     }
 
+    /// Gives all fences up; their callbacks go to `abandoned`.
+    pub fn close(&mut self, abandoned: &mut Vec<DoneFn<P>>) {
+        for record in core::mem::take(&mut self.single).into_values() {
+            if let Owner::User(done) = record.owner {
+                abandoned.extend(done);
+            }
+        }
+        let all = core::mem::take(&mut self.all).into_values();
+        abandoned.extend(all.filter_map(|record| record.done));
+        self.half.clear();
+    }
+
     fn number(&mut self) -> u32 {
         loop {
             self.last = self.last.wrapping_add(1);

@@ -73,6 +73,13 @@ impl<P: Platform> SharedLane<P> {
         self.peers.values().map(|peer| peer.waiting.len()).sum()
     }
 
+    /// Gives all messages up; their ends go to `abandoned`.
+    pub fn close(&mut self, abandoned: &mut Vec<Finish<P>>) {
+        for peer in core::mem::take(&mut self.peers).into_values() {
+            abandoned.extend(peer.waiting.into_iter().map(|message| message.finish));
+        }
+    }
+
     /// Whether a message waits for room in a ring.
     pub fn blocked(&self) -> bool {
         self.peers.values().any(|peer| peer.full)

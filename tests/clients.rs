@@ -1,0 +1,418 @@
+//! Two clients of one application side by side on the Verilated machine, from a configuration file: matched
+//! messages in one with resources of its own for each context, active messages in the other whose contexts
+//! share their injection FIFOs under locks. Each has its tasks, contexts and threads, and neither knows of the
+//! other (EP-1, EP-2, EP-3, EP-5, EP-6, HW-9).
+
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::rc::Rc;
+
+use gyre::job::{Job, Process};
+use gyre::placement::Placement;
+use gyre::platform::SimPlatform;
+use gyre_driver::{
+    Arrival, BufferRange, Client, ClientConfig, Configuration, Context, CostTable, DmaBuffer,
+    Messaging, MessagingConfig, Platform, Receive, RegionRights, Resources, SameNode, SendMessage,
+    TaskId, advancev,
+};
+use gyre_layout::Coord;
+use gyre_sim::{MachineConfig, RunReport, Until};
+
+type Failure = Box<dyn Error>;
+type Buffer = <SimPlatform as Platform>::Buffer;
+
+const CONFIGURATION: &str = r#"
+[[application.pair.client]]
+name = "matched"
+tasks = "all"
+contexts = 2
+same_node = "shared_memory"
+
+[application.pair.client.resources]
+injection_ring = 4096
+remote_get_first = 8
+shared_ring = 4096
+
+[[application.pair.client]]
+name = "active"
+tasks = [3, 1, 0]
+contexts = 3
+eager_limit = 1024
+
+[application.pair.client.resources]
+injection_first = 4
+shared_injection = true
+injection_per_context = 2
+injection_ring = 4096
+remote_get_first = 12
+slot_first = 24
+reception_first = 4
+wake_first = 4
+
+[application.other]
+"#;
+
+/// Tasks of the application: processes 0 and 1 live on node 0, 2 and 3 on node 1.
+const TASKS: u32 = 4;
+/// Process of each task of the second client.
+const ACTIVE: [u32; 3] = [3, 1, 0];
+/// Lengths of the messages between two contexts: the last ones go by rendezvous.
+const MATCHED: [usize; 5] = [0, 40, 512, 3000, 9000];
+const SENT: [usize; 3] = [0, 200, 2500];
+const SINK: u8 = 1;
+
+fn bytes_of(from: u32, to: u32, what: usize, length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|i| (from as usize * 67 + to as usize * 19 + what * 5 + i * 11 + i / 256) as u8)
+        .collect()
+}
+
+fn buffer(platform: &SimPlatform, data: &[u8]) -> Result<BufferRange<Buffer>, Failure> {
+    if data.is_empty() {
+        return Ok(BufferRange::empty());
+    }
+    let memory = platform.alloc(data.len(), 64)?;
+    memory.write(0, data)?;
+    Ok(BufferRange::whole(memory))
+}
+
+fn contents(range: &BufferRange<Buffer>) -> Vec<u8> {
+    let mut bytes = vec![0; range.len()];
+    range.read(0, &mut bytes).expect("inside");
+    bytes
+}
+
+/// A context of a client, with what has ended there.
+struct Part<T> {
+    context: T,
+    sent: Cell<usize>,
+    received: Cell<usize>,
+}
+
+impl<T> Part<T> {
+    fn new(context: T) -> Rc<Self> {
+        Rc::new(Self {
+            context,
+            sent: Cell::new(0),
+            received: Cell::new(0),
+        })
+    }
+}
+
+type Matched = Part<Messaging<SimPlatform>>;
+type Active = Part<Context<SimPlatform>>;
+
+/// A process with its clients.
+struct Program {
+    platform: SimPlatform,
+    clients: RefCell<Vec<Client<SimPlatform>>>,
+    matched: Vec<Rc<Matched>>,
+    active: Vec<Rc<Active>>,
+}
+
+/// The clients of the application that this process has.
+fn configurations(process: &Process) -> Result<Vec<ClientConfig>, Failure> {
+    let place = |task| Ok(process.tasks.location(TaskId(task))?.node);
+    let nodes: Vec<Coord> = (0..TASKS).map(place).collect::<Result<_, Failure>>()?;
+    let file = Configuration::from_toml("clients.toml", CONFIGURATION)?;
+    Ok(file.clients("pair", &nodes, process.task.0)?)
+}
+
+impl Program {
+    fn open(process: Process) -> Result<Rc<Self>, Failure> {
+        let platform = process.platform.clone();
+        let (mut clients, mut matched, mut active) = (Vec::new(), Vec::new(), Vec::new());
+        for config in configurations(&process)? {
+            let client = Client::create(&platform, config)?;
+            for offset in 0..client.contexts() {
+                let context = client.create_context(offset)?;
+                if client.name() == "matched" {
+                    let module = Messaging::create(&context, MessagingConfig::new(SINK))?;
+                    matched.push(Part::new(module));
+                } else {
+                    active.push(Part::new(context));
+                }
+            }
+            clients.push(client);
+        }
+        for part in &active {
+            let this = Rc::clone(part);
+            let sink = move |context: &Context<SimPlatform>, arrival: &Arrival<'_>| {
+                let (from, to) = (arrival.origin.task().0, context.task().0);
+                let expected = bytes_of(from, to, arrival.tag as usize, arrival.length);
+                let into = buffer(context.platform(), &vec![0; arrival.length]);
+                let into = into.expect("there is memory");
+                let (copy, this) = (into.clone(), Rc::clone(&this));
+                Receive::Into {
+                    into,
+                    done: Some(Box::new(move |_, result| {
+                        result.expect("it fits");
+                        assert_eq!(contents(&copy), expected);
+                        this.received.set(this.received.get() + 1);
+                    })),
+                }
+            };
+            part.context.set_dispatch(SINK, Box::new(sink))?;
+        }
+        Ok(Rc::new(Self {
+            platform,
+            clients: RefCell::new(clients),
+            matched,
+            active,
+        }))
+    }
+
+    /// One of the threads of the process.
+    fn run(&self, thread: usize) -> Result<(), Failure> {
+        match (thread, &self.active[..]) {
+            (0 | 1, _) => self.run_matched(&self.matched[thread]),
+            (_, []) => Ok(()),
+            // Two threads take turns at one context; both have posted to it.
+            (2 | 3, [first, ..]) => {
+                self.post_active(first, thread - 2)?;
+                take_turns(first)
+            }
+            // One thread advances several contexts.
+            (_, [_, rest @ ..]) => {
+                for part in rest {
+                    self.post_active(part, 0)?;
+                    self.post_active(part, 1)?;
+                }
+                let contexts: Vec<_> = rest.iter().map(|part| part.context.clone()).collect();
+                while !rest.iter().all(|part| part.is_over()) {
+                    if advancev(&contexts, 1)?.is_idle() {
+                        contexts[0].wait(Some(self.platform.now_ps() + 1_000_000))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Exchanges messages with the same context of every task.
+    fn run_matched(&self, part: &Rc<Matched>) -> Result<(), Failure> {
+        let module = &part.context;
+        let me = module.context().task().0;
+        let receive = |peer: u32, what: usize| -> Result<(), Failure> {
+            let into = buffer(&self.platform, &vec![0; MATCHED[what]])?;
+            let (copy, part) = (into.clone(), Rc::clone(part));
+            let done = move |_: &Context<_>, result: Result<_, _>| {
+                let received: gyre_driver::messaging::Received = result.expect("received");
+                assert_eq!(received.length, MATCHED[what]);
+                assert_eq!(contents(&copy), bytes_of(peer, me, what, MATCHED[what]));
+                part.received.set(part.received.get() + 1);
+            };
+            module.receive(
+                Some(TaskId(peer)),
+                Some(what as u32),
+                0,
+                into,
+                Some(Box::new(done)),
+            )?;
+            Ok(())
+        };
+        for peer in 0..TASKS {
+            for (what, &length) in MATCHED.iter().enumerate() {
+                // Some messages find their receive, some receives their message.
+                if peer % 2 == 0 {
+                    receive(peer, what)?;
+                }
+                let data = buffer(&self.platform, &bytes_of(me, peer, what, length))?;
+                let part = Rc::clone(part);
+                let done = move |_: &Context<_>, result: Result<(), _>| {
+                    result.expect("sent");
+                    part.sent.set(part.sent.get() + 1);
+                };
+                let done = Some(Box::new(done) as _);
+                module.send(TaskId(peer), what as u32, 0, data, done)?;
+            }
+        }
+        for peer in (1..TASKS).step_by(2) {
+            for what in 0..MATCHED.len() {
+                receive(peer, what)?;
+            }
+        }
+        let all = TASKS as usize * MATCHED.len();
+        module.context().advance_until(|| {
+            part.sent.get() == all && part.received.get() == all && module.context().is_at_rest()
+        })?;
+        Ok(())
+    }
+
+    /// Posts every other message from a context to all contexts of the client.
+    fn post_active(&self, part: &Rc<Active>, half: usize) -> Result<(), Failure> {
+        let context = &part.context;
+        let contexts = self.active.len() as u8;
+        let pairs = (0..ACTIVE.len() as u32).flat_map(|task| (0..contexts).map(move |c| (task, c)));
+        for (number, (task, offset)) in pairs.enumerate() {
+            if number % 2 != half {
+                continue;
+            }
+            for (what, &length) in SENT.iter().enumerate() {
+                let data = bytes_of(context.task().0, task, what, length);
+                let part = Rc::clone(part);
+                let destination = context.endpoint(TaskId(task), offset)?;
+                context.send(SendMessage {
+                    tag: what as u32,
+                    remote_done: Some(Box::new(move |_, result| {
+                        result.expect("acknowledged");
+                        part.sent.set(part.sent.get() + 1);
+                    })),
+                    ..SendMessage::new(destination, SINK, buffer(&self.platform, &data)?)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Destroys the clients.
+    fn close(&self) -> Result<(), Failure> {
+        for client in self.clients.take() {
+            client.destroy()?;
+        }
+        Ok(())
+    }
+}
+
+impl Active {
+    fn is_over(&self) -> bool {
+        let all = ACTIVE.len() * 3 * SENT.len();
+        self.sent.get() == all && self.received.get() == all && self.context.is_at_rest()
+    }
+}
+
+/// A thread that advances a context whenever no other one does, until its messages have ended.
+fn take_turns(part: &Active) -> Result<(), Failure> {
+    let context = &part.context;
+    loop {
+        let seen = context.epoch();
+        if part.is_over() {
+            return Ok(());
+        }
+        let mut idle = true;
+        if context.trylock() {
+            idle = context.advance(1)?.is_idle();
+            context.unlock()?;
+        }
+        if idle {
+            context.wait_since(seen, None)?;
+        }
+    }
+}
+
+fn job() -> Job {
+    let config = MachineConfig {
+        dims: vec![2],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::new(TASKS as usize, &config.dims, None).expect("they fit");
+    Job::new(&config, &CostTable::default(), &placement, None).expect("a machine")
+}
+
+/// Runs the application twice on one machine: the second time its clients get what the first ones had.
+fn run_twice() -> RunReport {
+    let mut job = job();
+    let mut report = None;
+    for _ in 0..2 {
+        let (programs, _) = job
+            .each("opens", Until::Done, Program::open)
+            .expect("all contexts open");
+        for (process, program) in (0..).zip(&programs) {
+            let is_active = ACTIVE.contains(&process);
+            assert_eq!(program.clients.borrow().len(), 1 + usize::from(is_active));
+            assert_eq!(program.matched.len(), 2);
+            let [first, second] = [0, 1].map(|c| program.matched[c].context.context().query());
+            assert_ne!(first.injection_fifos, second.injection_fifos);
+            assert_eq!(
+                program.clients.borrow()[0].query().same_node,
+                SameNode::SharedMemory
+            );
+            for part in &program.active {
+                let shared = &program.active[0].context.query().injection_fifos;
+                assert_eq!(part.context.query().injection_fifos, *shared);
+                assert_ne!(first.injection_fifos, *shared);
+            }
+        }
+        let all = programs.clone();
+        let (_, ran) = job
+            .threads("runs", 5, Until::Quiet, move |process, thread| {
+                all[process.task.0 as usize].run(thread)
+            })
+            .expect("the program ends");
+        let close = move |process: Process| programs[process.task.0 as usize].close();
+        job.each("closes", Until::Done, close)
+            .expect("all is at rest");
+        report = Some(ran);
+    }
+    report.expect("two rounds")
+}
+
+#[test]
+fn ep1_ep2_ep3_ep5_ep6_hw9_two_clients_of_a_file_run_side_by_side_and_again() {
+    let report = run_twice();
+    let again = run_twice();
+    assert_eq!((again.hash, again.cycles), (report.hash, report.cycles));
+}
+
+#[test]
+fn ep2_hw9_resources_that_the_machine_has_not_are_clear_errors_and_leave_nothing_behind() {
+    let exhaust = |process: Process| -> Result<(), Failure> {
+        let platform = &process.platform;
+        let client = |contexts: u8, resources: Resources| {
+            let config = ClientConfig {
+                contexts,
+                resources,
+                ..process.client("greedy")
+            };
+            Client::create(platform, config)
+        };
+        if process.task != TaskId(0) {
+            return Ok(());
+        }
+        let resources = process.client("greedy").resources;
+        let error = client(9, resources).err().map(|error| error.to_string());
+        let expected = "client `greedy`: reception FIFOs 0..18 are needed for 2 processes with 9 contexts, \
+                        the node has 16";
+        assert_eq!(error.as_deref(), Some(expected));
+
+        // The last of its FIFOs is in use: those before it are not left enabled.
+        let first = client(1, resources)?;
+        let kept = first.create_context(0)?;
+        let beside = Resources {
+            injection_first: 8,
+            remote_get_first: 20,
+            wake_first: 8,
+            ..resources
+        };
+        for _ in 0..2 {
+            let refused = client(1, beside)?.create_context(0).err();
+            let error = refused.expect("its reception FIFO is in use").to_string();
+            assert!(error.starts_with("set-up of a reception FIFO"), "{error}");
+        }
+        let fits = client(
+            1,
+            Resources {
+                reception_first: 8,
+                ..beside
+            },
+        )?;
+        fits.create_context(0)?;
+        let slots = usize::from(resources.slots_per_process);
+        let memory = BufferRange::whole(platform.alloc(64, 64)?);
+        let regions: Vec<_> = (0..slots)
+            .map(|_| first.create_region(&memory, RegionRights::ALL))
+            .collect::<Result<_, _>>()?;
+        let error = first.create_region(&memory, RegionRights::ALL).err();
+        let expected = format!("client `greedy`: all {slots} base slots of the process are in use");
+        assert_eq!(error.map(|error| error.to_string()), Some(expected));
+        for region in regions {
+            region.destroy()?;
+        }
+        fits.destroy()?;
+        kept.destroy()?;
+        Ok(first.destroy()?)
+    };
+    job()
+        .each("exhausts", Until::Done, exhaust)
+        .expect("nothing else fails");
+}
