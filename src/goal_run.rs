@@ -10,7 +10,7 @@ mod rank;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gyre_driver::{ClientConfig, CostTable, Resources};
+use gyre_driver::{ClientConfig, CostTable, Resources, SameNode};
 use gyre_goal::Program;
 use gyre_goal::exec::RankState;
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
@@ -34,6 +34,10 @@ pub struct GoalRun {
     pub reception_fifo: usize,
     /// Bytes of each injection FIFO.
     pub injection_fifo: usize,
+    /// Longest message, in bytes, that does not wait for its receive.
+    pub eager_limit: usize,
+    /// How messages go between ranks of one node.
+    pub same_node: SameNode,
     /// Whether a communication thread advances each rank's context.
     pub comm_thread: bool,
 }
@@ -124,6 +128,7 @@ impl GoalRun {
         let mut job = Job::new(&self.machine, &self.costs, &self.placement, trace)?;
         let programs: Vec<_> = program.into_ranks().into_iter().map(Arc::new).collect();
         let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
+        let (eager_limit, same_node) = (self.eager_limit, self.same_node);
         let bar = bar.clone();
         let (ranks, _) = job.each("set-up", Until::Done, move |process| {
             let client = process.client("goal");
@@ -135,6 +140,8 @@ impl GoalRun {
                     slots_per_process: 0,
                     ..client.resources
                 },
+                eager_limit,
+                same_node,
                 ..client
             };
             let program = &programs[process.task.0 as usize];

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use gyre_driver::{DEFAULT_EAGER_LIMIT, SameNode};
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use gyre_sim::{ModelKind, TraceConfig, Until};
 use indicatif::ProgressBar;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
 use serde_json::{Value, json};
 
 use crate::cli::CommandError;
@@ -29,6 +32,9 @@ const BUNDLED: [(&str, &str); 5] = [
 
 /// Nanoseconds of computation in a program: half of what 64 bits of picoseconds hold.
 const MAX_CALC_NS: u64 = u64::MAX / 2000;
+
+/// Longest eager message that can be asked for, bytes.
+const MAX_EAGER_LIMIT: usize = 1 << 30;
 
 /// Cycles before and after a message that a waveform of it shows.
 const MARGIN: u64 = 64;
@@ -71,6 +77,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
         reception_fifo: ring(&mut settings, "reception_fifo")?,
         injection_fifo: ring(&mut settings, "injection_fifo")?,
+        eager_limit: settings.take_in("eager_limit", DEFAULT_EAGER_LIMIT, 0..=MAX_EAGER_LIMIT)?,
+        same_node: same_node(&mut settings)?,
         comm_thread: settings.take("comm_thread", true, "true or false")?,
     };
     settings.finish()?;
@@ -93,6 +101,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     params.insert("map".into(), json!(args.map));
     params.insert("reception_fifo".into(), goal.reception_fifo.into());
     params.insert("injection_fifo".into(), goal.injection_fifo.into());
+    params.insert("eager_limit".into(), goal.eager_limit.into());
+    params.insert("same_node".into(), goal.same_node.name().into());
     params.insert("comm_thread".into(), goal.comm_thread.into());
 
     let metrics = json!({
@@ -145,6 +155,19 @@ fn ring(settings: &mut Settings, key: &'static str) -> Result<usize, UsageError>
         value: bytes.to_string(),
         expected: "a power of two from 4096 to 1048576".into(),
     })
+}
+
+/// Takes the way of messages between ranks of one node.
+fn same_node(settings: &mut Settings) -> Result<SameNode, UsageError> {
+    let expected = "loopback or shared_memory";
+    let text = settings.take("same_node", SameNode::default().name().to_owned(), expected)?;
+    SameNode::deserialize(text.as_str().into_deserializer()).map_err(
+        |_: serde::de::value::Error| UsageError::Value {
+            option: "--set same_node".into(),
+            value: text,
+            expected: expected.into(),
+        },
+    )
 }
 
 fn load(workload: &str) -> Result<Program, CommandError> {

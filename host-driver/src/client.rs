@@ -284,6 +284,17 @@ impl Plan {
     }
 }
 
+impl SameNode {
+    /// Its name in configuration files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::SharedMemory => "shared_memory",
+        }
+    }
+}
+
 impl Resources {
     /// Refuses values that make no sense on any node: gives field, value and what it must be.
     pub(crate) fn check(&self) -> Result<(), (&'static str, u64, &'static str)> {

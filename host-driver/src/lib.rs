@@ -13,6 +13,8 @@
 //!   GET, and RPUT and RGET with memory regions, move data without software at the target. FENCE says when
 //!   everything before it has completed (FN). Rings that are full make work wait inside the context; that
 //!   is never an error.
+//! * Between contexts of one node, messages go by loop-back or through shared memory, as the client says
+//!   ([`SameNode`]); the node's endpoint table, in shared memory, says which contexts are open there.
 //! * [`Messaging`] pairs sends with receives by (origin task, tag, communication context).
 //!
 //! A thread that has posted work and waits for a callback to note its end calls

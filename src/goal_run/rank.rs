@@ -122,9 +122,13 @@ impl Rank {
         state: RankState<Arc<RankProgram>>,
         bar: ProgressBar,
     ) -> Result<Self, Error> {
+        let matched = MessagingConfig {
+            switch_over: config.eager_limit + 1,
+            ..MessagingConfig::new(DISPATCH)
+        };
         let client = Client::create(&platform, config)?;
         let context = client.create_context(CONTEXT)?;
-        let messaging = Messaging::create(&context, MessagingConfig::new(DISPATCH))?;
+        let messaging = Messaging::create(&context, matched)?;
         let cpu = platform.cpu().clone();
         Ok(Self {
             state: RefCell::new(state),

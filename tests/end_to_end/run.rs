@@ -84,6 +84,32 @@ fn ct8_a_map_places_ranks_elsewhere_and_changes_only_time() {
 }
 
 #[test]
+fn hw7_ct1_ranks_of_one_node_exchange_messages_through_its_shared_memory() {
+    let run = |same_node: &str| {
+        let same_node = format!("same_node={same_node}");
+        json(&["run", "lulesh", "--shape", "2x1x1", "--set", &same_node])
+    };
+    let by_memory = run("shared_memory");
+    assert_complete(&by_memory, LULESH_MESSAGES, LULESH_BYTES);
+    let by_loop_back = run("loopback");
+    assert_complete(&by_loop_back, LULESH_MESSAGES, LULESH_BYTES);
+    assert_ne!(by_memory["hash"], by_loop_back["hash"]);
+    assert_eq!(by_memory["hash"], run("shared_memory")["hash"]);
+}
+
+#[test]
+fn ct3_the_eager_limit_says_which_messages_wait_for_their_receive() {
+    let peak = |limit: &str| {
+        let result = json(&["run", "lulesh", "--set", &format!("eager_limit={limit}")]);
+        assert_complete(&result, LULESH_MESSAGES, LULESH_BYTES);
+        metric(&result, "peak_held_bytes")
+    };
+    // With nothing eager but empty messages, nothing is held.
+    assert_eq!(peak("0"), 0);
+    assert!(peak("100000") > peak("64"));
+}
+
+#[test]
 fn ct1_without_communication_threads_every_message_arrives_too() {
     let result = json(&["run", "lulesh", "--set", "comm_thread=false"]);
     assert_complete(&result, LULESH_MESSAGES, LULESH_BYTES);
