@@ -1,6 +1,6 @@
 //! The injection descriptor: 64 bytes in the ring of an injection FIFO.
 
-use crate::field::bit_fields;
+use crate::field::{BitField, bit_fields, to_bytes, to_words};
 use crate::{Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, Rmw, RmwOp, VClass};
 
 bit_fields! {
@@ -195,38 +195,35 @@ impl Descriptor {
     /// # Errors
     /// [`LayoutError::Range`] if a value does not fit into its field.
     pub fn encode(&self) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
-        let mut bytes = [0; DESCRIPTOR_BYTES];
+        let mut words = [0; 8];
         let counter = self.counter.unwrap_or(CounterRef { slot: 0, index: 0 });
-        for (field, value) in [
-            (KIND, u8::from(self.kind).into()),
-            (DEPOSIT, self.deposit.into()),
-            (DYNAMIC, self.dynamic_route.into()),
-            (HINT, self.hint.into()),
-            (REMOTE, self.remote.into()),
-            (DST, self.dst.pack()?.into()),
-            (VCLASS, u8::from(self.vclass).into()),
-            (LENGTH, self.source.length.into()),
-            (SRC_OFF_HI, self.source.offset >> 32),
-            (SRC_SLOT, self.source.slot.into()),
-            (TARGET, self.target.into()),
-            (SRC_OFF_LO, self.source.offset & 0xffff_ffff),
-            (CTR_SLOT, counter.slot.into()),
-            (CTR_OFFSET, counter.index.into()),
-            (DST_OFF_LO, self.dst_offset & 0xffff_ffff),
-            (DST_OFF_HI, self.dst_offset >> 32),
-            (CTR_VALID, self.counter.is_some().into()),
-            (SW0, self.sw0.into()),
-            (SW1, self.sw1.into()),
-            (RMW_OP, u8::from(self.rmw_op).into()),
-            (RMW_COMPARE, self.rmw_compare.into()),
-            (RMW_FETCH, self.rmw_fetch.into()),
-            (RMW_TEST, self.rmw_test),
-            (MSG_ID, self.msg_id.into()),
-            (REQUESTER, self.requester.pack()?.into()),
-        ] {
-            field.set(&mut bytes, value)?;
-        }
-        Ok(bytes)
+        let mut put = |field: BitField, value| field.put(&mut words, value);
+        put(KIND, u8::from(self.kind).into())?;
+        put(DEPOSIT, self.deposit.into())?;
+        put(DYNAMIC, self.dynamic_route.into())?;
+        put(HINT, self.hint.into())?;
+        put(REMOTE, self.remote.into())?;
+        put(DST, self.dst.pack()?.into())?;
+        put(VCLASS, u8::from(self.vclass).into())?;
+        put(LENGTH, self.source.length.into())?;
+        put(SRC_OFF_HI, self.source.offset >> 32)?;
+        put(SRC_SLOT, self.source.slot.into())?;
+        put(TARGET, self.target.into())?;
+        put(SRC_OFF_LO, self.source.offset & 0xffff_ffff)?;
+        put(CTR_SLOT, counter.slot.into())?;
+        put(CTR_OFFSET, counter.index.into())?;
+        put(DST_OFF_LO, self.dst_offset & 0xffff_ffff)?;
+        put(DST_OFF_HI, self.dst_offset >> 32)?;
+        put(CTR_VALID, self.counter.is_some().into())?;
+        put(SW0, self.sw0.into())?;
+        put(SW1, self.sw1.into())?;
+        put(RMW_OP, u8::from(self.rmw_op).into())?;
+        put(RMW_COMPARE, self.rmw_compare.into())?;
+        put(RMW_FETCH, self.rmw_fetch.into())?;
+        put(RMW_TEST, self.rmw_test)?;
+        put(MSG_ID, self.msg_id.into())?;
+        put(REQUESTER, self.requester.pack()?.into())?;
+        Ok(to_bytes(words))
     }
 
     /// The descriptor in `bytes`.
@@ -234,8 +231,9 @@ impl Descriptor {
     /// # Errors
     /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no descriptor.
     pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, LayoutError> {
+        let words = to_words::<8, _>(bytes);
         for reserved in [RSVD0, RSVD1, RSVD2, RSVD3, RSVD4, RSVD5] {
-            if reserved.get(bytes) != 0 {
+            if reserved.of(&words) != 0 {
                 return Err(LayoutError::Reserved {
                     field: reserved.name,
                 });
@@ -243,32 +241,32 @@ impl Descriptor {
         }
         // Each field is read into a type at least as wide.
         Ok(Self {
-            kind: Kind::try_from(KIND.get(bytes) as u8)?,
-            deposit: DEPOSIT.get(bytes) != 0,
-            dynamic_route: DYNAMIC.get(bytes) != 0,
-            hint: HINT.get(bytes) as u16,
-            remote: REMOTE.get(bytes) != 0,
-            dst: Coord::unpack(DST.get(bytes) as u32),
-            vclass: VClass::try_from(VCLASS.get(bytes) as u8)?,
+            kind: Kind::try_from(KIND.of(&words) as u8)?,
+            deposit: DEPOSIT.of(&words) != 0,
+            dynamic_route: DYNAMIC.of(&words) != 0,
+            hint: HINT.of(&words) as u16,
+            remote: REMOTE.of(&words) != 0,
+            dst: Coord::unpack(DST.of(&words) as u32),
+            vclass: VClass::try_from(VCLASS.of(&words) as u8)?,
             source: Source {
-                slot: SRC_SLOT.get(bytes) as u16,
-                offset: (SRC_OFF_HI.get(bytes) << 32 | SRC_OFF_LO.get(bytes)) as u64,
-                length: LENGTH.get(bytes) as u32,
+                slot: SRC_SLOT.of(&words) as u16,
+                offset: (SRC_OFF_HI.of(&words) << 32 | SRC_OFF_LO.of(&words)),
+                length: LENGTH.of(&words) as u32,
             },
-            target: TARGET.get(bytes) as u16,
-            dst_offset: (DST_OFF_HI.get(bytes) << 32 | DST_OFF_LO.get(bytes)) as u64,
-            counter: (CTR_VALID.get(bytes) != 0).then(|| CounterRef {
-                slot: CTR_SLOT.get(bytes) as u16,
-                index: CTR_OFFSET.get(bytes) as u32,
+            target: TARGET.of(&words) as u16,
+            dst_offset: (DST_OFF_HI.of(&words) << 32 | DST_OFF_LO.of(&words)),
+            counter: (CTR_VALID.of(&words) != 0).then(|| CounterRef {
+                slot: CTR_SLOT.of(&words) as u16,
+                index: CTR_OFFSET.of(&words) as u32,
             }),
-            sw0: SW0.get(bytes) as u32,
-            sw1: SW1.get(bytes) as u32,
-            rmw_op: RmwOp::try_from(RMW_OP.get(bytes) as u8)?,
-            rmw_compare: RMW_COMPARE.get(bytes) != 0,
-            rmw_fetch: RMW_FETCH.get(bytes) != 0,
-            rmw_test: RMW_TEST.get(bytes) as u64,
-            msg_id: MSG_ID.get(bytes) as u32,
-            requester: Coord::unpack(REQUESTER.get(bytes) as u32),
+            sw0: SW0.of(&words) as u32,
+            sw1: SW1.of(&words) as u32,
+            rmw_op: RmwOp::try_from(RMW_OP.of(&words) as u8)?,
+            rmw_compare: RMW_COMPARE.of(&words) != 0,
+            rmw_fetch: RMW_FETCH.of(&words) != 0,
+            rmw_test: RMW_TEST.of(&words),
+            msg_id: MSG_ID.of(&words) as u32,
+            requester: Coord::unpack(REQUESTER.of(&words) as u32),
         })
     }
 }

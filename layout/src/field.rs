@@ -95,29 +95,56 @@ impl BitField {
         (value >> (self.lsb % 8)) & (u128::MAX >> (128 - self.width))
     }
 
-    /// Writes `value` into the little-endian `bytes` of the field's struct.
+    /// Puts `value` into the field, so far zero, of its struct's 64-bit words. Made to be inlined where the
+    /// field is a constant: software encodes a descriptor a message.
     ///
     /// # Errors
     /// [`LayoutError::Range`] if `value` needs more bits than the field has.
-    pub fn set(&self, bytes: &mut [u8], value: u64) -> Result<(), LayoutError> {
-        if self.width < 64 && value >> self.width != 0 {
+    #[inline(always)]
+    pub(crate) const fn put(self, words: &mut [u64], value: u64) -> Result<(), LayoutError> {
+        if value & !self.max() != 0 {
             return Err(LayoutError::Range {
                 field: self.name,
                 value,
                 width: self.width,
             });
         }
-        let mut rest = u128::from(value) << (self.lsb % 8);
-        let mut keep = !((u128::MAX >> (128 - self.width)) << (self.lsb % 8));
-        let (first, last) = (self.lsb / 8, (self.lsb + self.width - 1) / 8);
-        for byte in &mut bytes[first..=last] {
-            // The low byte of each.
-            *byte = (*byte & (keep & 0xff) as u8) | (rest & 0xff) as u8;
-            rest >>= 8;
-            keep >>= 8;
-        }
+        words[self.lsb / 64] |= value << (self.lsb % 64);
         Ok(())
     }
+
+    /// The field's value in its struct's 64-bit words.
+    #[inline(always)]
+    pub(crate) const fn of(self, words: &[u64]) -> u64 {
+        words[self.lsb / 64] >> (self.lsb % 64) & self.max()
+    }
+
+    /// Largest value of a field that lies in one word.
+    const fn max(self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+}
+
+/// The little-endian bytes of a struct's words.
+pub(crate) fn to_bytes<const WORDS: usize, const BYTES: usize>(words: [u64; WORDS]) -> [u8; BYTES] {
+    const { assert!(BYTES == 8 * WORDS) };
+    let mut bytes = [0; BYTES];
+    for (chunk, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *chunk = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// The words of a struct's little-endian bytes.
+pub(crate) fn to_words<const WORDS: usize, const BYTES: usize>(
+    bytes: &[u8; BYTES],
+) -> [u64; WORDS] {
+    const { assert!(BYTES == 8 * WORDS) };
+    let mut words = [0; WORDS];
+    for (word, &chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(chunk);
+    }
+    words
 }
 
 /// Declares the fields of a packed struct: one named constant each, and all of them as `FIELDS`,
@@ -155,34 +182,35 @@ mod tests {
         assert_eq!(Field::new(0, 64).max(), u64::MAX);
     }
 
+    const FIELD: BitField = BitField {
+        name: "x",
+        lsb: 70,
+        width: 13,
+    };
+
     #[test]
-    fn bit_field_replaces_only_its_bits() {
-        let field = BitField {
-            name: "x",
-            lsb: 6,
-            width: 13,
-        };
-        let mut bytes = [0xff; 4];
-        assert_eq!(field.set(&mut bytes, 0x0aaa), Ok(()));
-        assert_eq!(field.get(&bytes), 0x0aaa);
-        assert_eq!(bytes, [0xbf, 0xaa, 0xfa, 0xff]);
+    fn bit_field_is_put_where_it_is_got() {
+        let mut words = [0; 2];
+        assert_eq!(FIELD.put(&mut words, 0x1aaa), Ok(()));
+        assert_eq!(words, [0, 0x1aaa << 6]);
+        assert_eq!(FIELD.of(&words), 0x1aaa);
+        let bytes: [u8; 16] = to_bytes(words);
+        assert_eq!(FIELD.get(&bytes), 0x1aaa);
+        assert_eq!(to_words(&bytes), words);
+        assert_eq!(FIELD.of(&[u64::MAX; 2]), 0x1fff);
     }
 
     #[test]
     fn bit_field_refuses_what_does_not_fit() {
-        let field = BitField {
-            name: "len",
-            lsb: 0,
-            width: 10,
-        };
-        let refused = field.set(&mut [0; 4], 1024);
+        let mut words = [0; 2];
         assert_eq!(
-            refused,
+            FIELD.put(&mut words, 0x2000),
             Err(LayoutError::Range {
-                field: "len",
-                value: 1024,
-                width: 10
+                field: "x",
+                value: 0x2000,
+                width: 13
             })
         );
+        assert_eq!(words, [0; 2]);
     }
 }

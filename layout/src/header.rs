@@ -1,6 +1,6 @@
 //! The packet header: 32 bytes, the first flits of every packet.
 
-use crate::field::bit_fields;
+use crate::field::{BitField, bit_fields, to_bytes, to_words};
 use crate::{Coord, HEADER_BYTES, Kind, LayoutError, VClass};
 
 bit_fields! {
@@ -90,28 +90,25 @@ impl Header {
     /// # Errors
     /// [`LayoutError::Range`] if a value does not fit into its field.
     pub fn encode(&self) -> Result<[u8; HEADER_BYTES], LayoutError> {
-        let mut bytes = [0; HEADER_BYTES];
-        for (field, value) in [
-            (DST, self.dst.pack()?.into()),
-            (VCLASS, u8::from(self.vclass).into()),
-            (SRC, self.src.pack()?.into()),
-            (DEPOSIT, self.deposit.into()),
-            (DYNAMIC, self.dynamic_route.into()),
-            (KIND, u8::from(self.kind).into()),
-            (LEN, self.len.into()),
-            (HINT, self.hint.into()),
-            (FIRST, self.first.into()),
-            (LAST, self.last.into()),
-            (SEQ, self.seq.into()),
-            (TARGET, self.target.into()),
-            (OFFSET, self.offset.into()),
-            (AUX, self.aux.into()),
-            (SW0, self.sw0.into()),
-            (SW1, self.sw1.into()),
-        ] {
-            field.set(&mut bytes, value)?;
-        }
-        Ok(bytes)
+        let mut words = [0; 4];
+        let mut put = |field: BitField, value| field.put(&mut words, value);
+        put(DST, self.dst.pack()?.into())?;
+        put(VCLASS, u8::from(self.vclass).into())?;
+        put(SRC, self.src.pack()?.into())?;
+        put(DEPOSIT, self.deposit.into())?;
+        put(DYNAMIC, self.dynamic_route.into())?;
+        put(KIND, u8::from(self.kind).into())?;
+        put(LEN, self.len.into())?;
+        put(HINT, self.hint.into())?;
+        put(FIRST, self.first.into())?;
+        put(LAST, self.last.into())?;
+        put(SEQ, self.seq.into())?;
+        put(TARGET, self.target.into())?;
+        put(OFFSET, self.offset.into())?;
+        put(AUX, self.aux.into())?;
+        put(SW0, self.sw0.into())?;
+        put(SW1, self.sw1.into())?;
+        Ok(to_bytes(words))
     }
 
     /// The header in `bytes`.
@@ -119,8 +116,9 @@ impl Header {
     /// # Errors
     /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no header.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
+        let words = to_words::<4, _>(bytes);
         for reserved in [RSVD0, RSVD1] {
-            if reserved.get(bytes) != 0 {
+            if reserved.of(&words) != 0 {
                 return Err(LayoutError::Reserved {
                     field: reserved.name,
                 });
@@ -128,22 +126,22 @@ impl Header {
         }
         // Each field is read into a type at least as wide.
         Ok(Self {
-            dst: Coord::unpack(DST.get(bytes) as u32),
-            vclass: VClass::try_from(VCLASS.get(bytes) as u8)?,
-            src: Coord::unpack(SRC.get(bytes) as u32),
-            deposit: DEPOSIT.get(bytes) != 0,
-            dynamic_route: DYNAMIC.get(bytes) != 0,
-            kind: Kind::try_from(KIND.get(bytes) as u8)?,
-            len: LEN.get(bytes) as u16,
-            hint: HINT.get(bytes) as u16,
-            first: FIRST.get(bytes) != 0,
-            last: LAST.get(bytes) != 0,
-            seq: SEQ.get(bytes) as u16,
-            target: TARGET.get(bytes) as u16,
-            offset: OFFSET.get(bytes) as u32,
-            aux: AUX.get(bytes) as u32,
-            sw0: SW0.get(bytes) as u32,
-            sw1: SW1.get(bytes) as u32,
+            dst: Coord::unpack(DST.of(&words) as u32),
+            vclass: VClass::try_from(VCLASS.of(&words) as u8)?,
+            src: Coord::unpack(SRC.of(&words) as u32),
+            deposit: DEPOSIT.of(&words) != 0,
+            dynamic_route: DYNAMIC.of(&words) != 0,
+            kind: Kind::try_from(KIND.of(&words) as u8)?,
+            len: LEN.of(&words) as u16,
+            hint: HINT.of(&words) as u16,
+            first: FIRST.of(&words) != 0,
+            last: LAST.of(&words) != 0,
+            seq: SEQ.of(&words) as u16,
+            target: TARGET.of(&words) as u16,
+            offset: OFFSET.of(&words) as u32,
+            aux: AUX.of(&words) as u32,
+            sw0: SW0.of(&words) as u32,
+            sw1: SW1.of(&words) as u32,
         })
     }
 
