@@ -530,19 +530,16 @@ impl<P: Platform> Context<P> {
             }
             let left = result.is_err() || engine.unfinished();
             self.shared.unfinished.store(left, Ordering::Release);
-            let at_rest = result.is_ok() && engine.left(self).is_none();
+            let at_rest = result.is_ok() && engine.is_at_rest(self);
             comes_to_rest = !self.shared.at_rest.swap(at_rest, Ordering::AcqRel) && at_rest;
             result
         };
-        // Threads that wait on this context look again at what callbacks may have changed.
-        let asleep = self.with_queue(|queue| {
-            let news = progress.callbacks > 0
-                || comes_to_rest
-                || !queue.work.is_empty()
-                || self.shared.unfinished.load(Ordering::Acquire);
-            news && queue.announce()
-        });
-        if asleep {
+        // Threads that wait on this context look again at what callbacks may have changed. What other threads
+        // have posted meanwhile they have announced themselves.
+        let news = progress.callbacks > 0
+            || comes_to_rest
+            || self.shared.unfinished.load(Ordering::Acquire);
+        if news && self.with_queue(Queue::announce) {
             self.shared.platform.notify(self.shared.info.wake_group);
         }
         result.map(|()| progress)
@@ -682,6 +679,7 @@ impl<P: Platform> Context<P> {
     /// [`Error::WorkLeft`], [`Error::SetUp`], [`Error::Bus`]: it is destroyed.
     pub fn destroy(&self) -> Result<(), Error> {
         let mut engine = self.enter()?;
+        self.check_alive()?;
         let (work, asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
             (core::mem::take(&mut queue.work), queue.announce())
@@ -707,9 +705,23 @@ impl<P: Platform> Context<P> {
         Ok(())
     }
 
-    /// Takes the instructions posted so far.
-    pub(crate) fn take_work(&self) -> VecDeque<Instruction<P>> {
-        self.with_queue(|queue| core::mem::take(&mut queue.work))
+    /// Moves the instructions posted so far behind those in `work`.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub(crate) fn take_work(&self, work: &mut VecDeque<Instruction<P>>) -> Result<(), Error> {
+        self.with_queue(|queue| {
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            if work.is_empty() {
+                // The memory of either goes on being used.
+                core::mem::swap(work, &mut queue.work);
+            } else {
+                work.append(&mut queue.work);
+            }
+            Ok(())
+        })
     }
 
     fn with_queue<R>(&self, work: impl FnOnce(&mut Queue<P>) -> R) -> R {
@@ -732,9 +744,7 @@ impl<P: Platform> Context<P> {
         }
         // A thread that sends an immediate message gives it back soon.
         self.shared.engine_lock.lock();
-        let engine = self.hold_engine(true)?;
-        self.check_alive()?;
-        Ok(engine)
+        self.hold_engine(true)
     }
 
     /// The engine, for the holder of its lock. Dropping the guard gives the lock back.

@@ -1,7 +1,5 @@
 //! Dispatch: what happens when a message arrives (EP-4).
 
-use std::collections::BTreeMap;
-
 use crate::buffer::BufferRange;
 use crate::context::Context;
 use crate::endpoint::Endpoint;
@@ -46,37 +44,54 @@ pub enum Receive<P: Platform> {
 /// Called by `advance` once per message, at its first packet. May post; may not advance.
 pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P>>;
 
-/// Dispatch identifiers and their callbacks. A callback is taken out while it runs, so that it may
-/// change the table.
+/// Dispatch identifiers and their callbacks.
 pub(crate) struct DispatchTable<P: Platform> {
-    entries: BTreeMap<u8, Option<DispatchFn<P>>>,
+    /// One an identifier, as far as identifiers have been used.
+    entries: Vec<Entry<P>>,
+}
+
+/// What a dispatch identifier has.
+enum Entry<P: Platform> {
+    Free,
+    Set(DispatchFn<P>),
+    /// Its callback has been taken out while it runs, so that it may change the table.
+    Running,
 }
 
 impl<P: Platform> DispatchTable<P> {
     pub fn new() -> Self {
         Self {
-            entries: BTreeMap::new(),
+            entries: Vec::new(),
         }
     }
 
     /// Sets the callback of `id`; false when it has one already.
     pub fn set(&mut self, id: u8, callback: DispatchFn<P>) -> bool {
-        match self.entries.entry(id) {
-            std::collections::btree_map::Entry::Occupied(_) => false,
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(Some(callback));
-                true
-            }
+        let id = usize::from(id);
+        if self.entries.len() <= id {
+            self.entries.resize_with(id + 1, || Entry::Free);
         }
+        let free = matches!(self.entries[id], Entry::Free);
+        if free {
+            self.entries[id] = Entry::Set(callback);
+        }
+        free
     }
 
     /// Takes the callback of `id` out to be called.
     pub fn take(&mut self, id: u8) -> Option<DispatchFn<P>> {
-        self.entries.get_mut(&id)?.take()
+        let entry = self.entries.get_mut(usize::from(id))?;
+        if !matches!(entry, Entry::Set(_)) {
+            return None;
+        }
+        match core::mem::replace(entry, Entry::Running) {
+            Entry::Set(callback) => Some(callback),
+            Entry::Free | Entry::Running => None,
+        }
     }
 
     /// Puts a callback back after its call.
     pub fn put_back(&mut self, id: u8, callback: DispatchFn<P>) {
-        self.entries.insert(id, Some(callback));
+        self.entries[usize::from(id)] = Entry::Set(callback);
     }
 }

@@ -6,7 +6,7 @@ mod close;
 mod fence;
 mod start;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use gyre_layout::event;
 
@@ -21,7 +21,7 @@ use crate::envelope::Envelope;
 use crate::error::Error;
 use crate::gets::{Gets, Landed, Purpose};
 use crate::injection::{Completed, Finish, InjectionFifo, Lane};
-use crate::instruction::DoneFn;
+use crate::instruction::{DoneFn, Instruction};
 use crate::platform::Platform;
 use crate::reception::ReceptionFifo;
 use crate::registers;
@@ -107,6 +107,12 @@ pub(crate) struct Engine<P: Platform> {
     /// Polls in a row that found nothing.
     idle_polls: u32,
     next_message: u32,
+    /// Taken off the work queue and not started.
+    work: VecDeque<Instruction<P>>,
+    /// Empty between turns; keeps its memory.
+    completed: Vec<Completed<P>>,
+    /// Empty between turns; keeps its memory.
+    landed: Vec<Landed<P>>,
 }
 
 /// What a context has not finished: the numbers of [`Error::WorkLeft`].
@@ -183,6 +189,9 @@ impl<P: Platform> Engine<P> {
             since_completions: 0,
             idle_polls: 0,
             next_message: 0,
+            work: VecDeque::new(),
+            completed: Vec::new(),
+            landed: Vec::new(),
         })
     }
 
@@ -201,16 +210,21 @@ impl<P: Platform> Engine<P> {
         (!nothing).then_some(left)
     }
 
-    /// Sends that wait for room.
+    /// What has not been started, and sends that wait for room.
     fn waiting(&self) -> usize {
         let shared = self.shared.as_ref().map_or(0, |s| s.lane.waiting());
-        self.lanes.iter().map(Lane::waiting).sum::<usize>() + shared
+        self.work.len() + self.lanes.iter().map(Lane::waiting).sum::<usize>() + shared
     }
 
     /// Whether a send has found no room.
     fn blocked(&self) -> bool {
         let shared = self.shared.as_ref().is_some_and(|s| s.lane.blocked());
         self.lanes.iter().any(Lane::blocked) || shared
+    }
+
+    /// Whether nothing is left: what [`left`](Self::left) says, with less work.
+    pub fn is_at_rest(&self, context: &Context<P>) -> bool {
+        self.lanes.iter().all(|lane| lane.in_flight() == 0) && self.left(context).is_none()
     }
 
     /// Whether there is something to do that no wake-up will announce.
@@ -232,21 +246,21 @@ impl<P: Platform> Engine<P> {
             || self.since_poll >= PATIENCE
             || self.blocked();
         if due {
-            let polled = self.poll(context, woken, progress);
-            if polled.is_err() {
+            if let Err(error) = self.poll(context, woken, progress) {
                 // What the failed poll has not seen must be looked at again.
                 context.shared().woken.store(true, Ordering::Release);
+                return Err(error);
             }
-            polled?;
         } else {
             self.since_poll += 1;
         }
         self.acknowledge(context)?;
-        if !due && self.waiting() == 0 {
-            return Ok(());
+        // What callbacks have posted and what packets have asked for starts now, not a turn later.
+        let more = progress.callbacks > 0 || self.gets.waiting() > 0 || self.waiting() > 0;
+        if more {
+            self.start_work(context, progress)?;
         }
-        // What callbacks have posted starts now, not a turn later.
-        self.start_work(context, progress)
+        Ok(())
     }
 
     fn poll(
@@ -276,12 +290,11 @@ impl<P: Platform> Engine<P> {
             return Ok(());
         }
         self.since_completions = 0;
-        let mut completed = Vec::new();
         let mut outcome = Ok(());
         let mut retired = 0;
         for lane in &mut self.lanes {
             if lane.in_flight() > 0 {
-                match lane.poll(platform, &mut completed) {
+                match lane.poll(platform, &mut self.completed) {
                     Ok(count) => retired += count,
                     Err(error) => outcome = outcome.and(Err(error)),
                 }
@@ -293,22 +306,18 @@ impl<P: Platform> Engine<P> {
             self.idle_polls += 1;
             if woken || self.idle_polls >= IDLE_POLLS {
                 self.idle_polls = 0;
-                outcome = self.check_errors(context, &mut completed);
+                outcome = self.check_errors(context);
             }
         }
-        progress.completed += completed.len();
+        progress.completed += self.completed.len();
         self.completions_unseen = self.lanes.iter().any(Lane::resuming);
-        let called = self.run_completions(context, completed, progress);
+        let called = self.run_completions(context, progress);
         outcome.and(called)
     }
 
     /// Woken for nothing that was expected: looks whether an error is the reason. The error event keeps
     /// waking the context until this has run.
-    fn check_errors(
-        &mut self,
-        context: &Context<P>,
-        completed: &mut Vec<Completed<P>>,
-    ) -> Result<(), Error> {
+    fn check_errors(&mut self, context: &Context<P>) -> Result<(), Error> {
         let platform = context.platform();
         let cause = registers::wake_cause(context.query().wake_group);
         if registers::read(platform, cause)? & event::ERROR == 0 {
@@ -317,7 +326,7 @@ impl<P: Platform> Engine<P> {
         registers::write(platform, cause, event::ERROR)?;
         for lane in &mut self.lanes {
             if lane.in_flight() > 0 {
-                lane.check_halt(platform, completed)?;
+                lane.check_halt(platform, &mut self.completed)?;
             }
         }
         let refused = self.check_remote_gets(context);
@@ -356,14 +365,17 @@ impl<P: Platform> Engine<P> {
 
     /// Ends the gets whose data has arrived.
     fn poll_gets(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<usize, Error> {
-        let mut landed = Vec::new();
-        let polled = self.gets.poll(context.platform(), &mut landed);
+        if self.gets.len() == 0 {
+            return Ok(0);
+        }
+        let mut result = self.gets.poll(context.platform(), &mut self.landed);
+        let mut landed = core::mem::take(&mut self.landed);
         let count = landed.len();
-        let mut result = polled;
-        for get in landed {
+        for get in landed.drain(..) {
             let ended = self.end_get(context, get, progress);
             result = result.and(ended);
         }
+        self.landed = landed;
         result.map(|()| count)
     }
 
@@ -395,15 +407,18 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// Calls the done callbacks; an error that has none is returned.
+    /// Calls the done callbacks of what has completed; an error that has none is returned.
     fn run_completions(
         &mut self,
         context: &Context<P>,
-        completed: Vec<Completed<P>>,
         progress: &mut Progress,
     ) -> Result<(), Error> {
+        if self.completed.is_empty() {
+            return Ok(());
+        }
+        let mut completed = core::mem::take(&mut self.completed);
         let mut result = Ok(());
-        for entry in completed {
+        for entry in completed.drain(..) {
             let ended = match (entry.finish, entry.result) {
                 (Finish::Control | Finish::Fence { .. } | Finish::Get { .. }, Ok(())) => Ok(()),
                 (Finish::Control, Err(error)) => Err(error),
@@ -430,6 +445,7 @@ impl<P: Platform> Engine<P> {
             };
             result = result.and(ended);
         }
+        self.completed = completed;
         result
     }
 

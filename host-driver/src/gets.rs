@@ -106,6 +106,11 @@ impl<P: Platform> Gets<P> {
         self.waiting.len() + self.active.len()
     }
 
+    /// Gets that have no counter yet.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Puts a get behind those that wait for a counter.
     pub fn push(&mut self, get: Waiting<P>) {
         self.waiting.push_back(get);
@@ -150,9 +155,12 @@ impl<P: Platform> Gets<P> {
     /// landed: counters of one path may reach memory in another order than their puts came.
     pub fn poll(&mut self, platform: &P, landed: &mut Vec<Landed<P>>) -> Result<(), Error> {
         let mut outcome = Ok(());
-        let mut kept: Vec<Active<P>> = Vec::with_capacity(self.active.len());
-        for get in core::mem::take(&mut self.active) {
-            let open = get.purpose.is_barrier() && kept.iter().any(|other| other.peer == get.peer);
+        let mut at = 0;
+        while at < self.active.len() {
+            let get = &self.active[at];
+            // What stands before it has not landed.
+            let open = get.purpose.is_barrier()
+                && self.active[..at].iter().any(|other| other.peer == get.peer);
             let zero = !open
                 && match self.counters.value(platform, get.counter) {
                     Ok(value) => value == 0,
@@ -161,18 +169,18 @@ impl<P: Platform> Gets<P> {
                         false
                     }
                 };
-            if zero {
-                self.counters.give_back(get.counter);
-                landed.push(Landed {
-                    peer: get.peer,
-                    purpose: get.purpose,
-                    result: Ok(()),
-                });
-            } else {
-                kept.push(get);
+            if !zero {
+                at += 1;
+                continue;
             }
+            let get = self.active.remove(at);
+            self.counters.give_back(get.counter);
+            landed.push(Landed {
+                peer: get.peer,
+                purpose: get.purpose,
+                result: Ok(()),
+            });
         }
-        self.active = kept;
         outcome
     }
 

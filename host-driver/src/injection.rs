@@ -350,8 +350,10 @@ impl<P: Platform> Lane<P> {
     ) -> Result<usize, Error> {
         let fifo = Arc::clone(&self.fifo);
         fifo.with(platform, |ring| {
-            ring.retire(platform)?;
-            Ok(self.collect(ring, completed))
+            let user = self.user;
+            self.collect(ring, completed, |ring, completed| {
+                ring.retire(platform, user, completed)
+            })
         })
     }
 
@@ -364,21 +366,31 @@ impl<P: Platform> Lane<P> {
     ) -> Result<(), Error> {
         let fifo = Arc::clone(&self.fifo);
         fifo.with(platform, |ring| {
-            let checked = ring.check_halt(platform);
-            self.collect(ring, completed);
-            checked
+            let user = self.user;
+            self.collect(ring, completed, |ring, completed| {
+                ring.check_halt(platform, user, completed)
+            })
+            .map(drop)
         })
     }
 
-    /// Takes what has completed of this context.
-    fn collect(&mut self, ring: &mut Ring<P>, completed: &mut Vec<Completed<P>>) -> usize {
-        let mine = ring.mailboxes.remove(&self.user).unwrap_or_default();
-        let count = mine.len();
+    /// Takes what has completed of this context: what others have seen, then what `look` finds.
+    fn collect(
+        &mut self,
+        ring: &mut Ring<P>,
+        completed: &mut Vec<Completed<P>>,
+        look: impl FnOnce(&mut Ring<P>, &mut Vec<Completed<P>>) -> Result<(), Error>,
+    ) -> Result<usize, Error> {
+        let before = completed.len();
+        if let Some(mine) = ring.mailboxes.remove(&self.user) {
+            completed.extend(mine);
+        }
+        let looked = look(ring, completed);
+        let count = completed.len() - before;
         self.in_flight -= count;
         self.full &= ring.in_flight.len() >= ring.capacity;
         self.resuming = ring.resuming() == Some(self.user);
-        completed.extend(mine);
-        count
+        looked.map(|()| count)
     }
 }
 
@@ -436,8 +448,14 @@ impl<P: Platform> Ring<P> {
         Ok(())
     }
 
-    /// Reads HEAD and puts what has completed into the mailboxes.
-    fn retire(&mut self, platform: &P) -> Result<(), Error> {
+    /// Reads HEAD and takes what has completed: that of `user` goes into `completed`, that of others into their
+    /// mailboxes.
+    fn retire(
+        &mut self,
+        platform: &P,
+        user: u8,
+        completed: &mut Vec<Completed<P>>,
+    ) -> Result<(), Error> {
         let value = registers::read(platform, Register::injection_head(self.id))?;
         let inconsistent = |reason| Error::Register {
             register: "HEAD",
@@ -454,8 +472,11 @@ impl<P: Platform> Ring<P> {
         if count > self.in_flight.len() {
             return Err(inconsistent("beyond the tail"));
         }
+        if count == 0 {
+            return Ok(());
+        }
         platform.charge(Op::Retire, count as u64);
-        for (user, entry) in self.in_flight.drain(..count) {
+        for (owner, entry) in self.in_flight.drain(..count) {
             let result = match entry.refused {
                 None => Ok(()),
                 Some(reason) => Err(Error::Descriptor {
@@ -463,24 +484,32 @@ impl<P: Platform> Ring<P> {
                     reason,
                 }),
             };
-            if user != NOBODY {
-                self.mailboxes.entry(user).or_default().push(Completed {
-                    finish: entry.finish,
-                    result,
-                });
+            let entry = Completed {
+                finish: entry.finish,
+                result,
+            };
+            if owner == user {
+                completed.push(entry);
+            } else if owner != NOBODY {
+                self.mailboxes.entry(owner).or_default().push(entry);
             }
         }
         self.head = head;
         Ok(())
     }
 
-    fn check_halt(&mut self, platform: &P) -> Result<(), Error> {
+    fn check_halt(
+        &mut self,
+        platform: &P,
+        user: u8,
+        completed: &mut Vec<Completed<P>>,
+    ) -> Result<(), Error> {
         let halt = registers::injection_halt(platform, self.id)?;
         let Some(reason) = halt.filter(|_| self.resuming().is_none()) else {
             return Ok(());
         };
         // The engine halts when nothing older is in flight: HEAD points at the descriptor.
-        self.retire(platform)?;
+        self.retire(platform, user, completed)?;
         match self.in_flight.front_mut() {
             Some((_, entry)) => entry.refused = Some(reason),
             None => {

@@ -23,18 +23,21 @@ pub(crate) struct ReceptionFifo<P: Platform> {
 }
 
 /// One packet, copied out of the ring.
-pub(crate) struct Packet {
+#[derive(Clone, Copy)]
+pub(crate) struct Packet<'a> {
     pub header: Header,
-    payload: [u8; MAX_PAYLOAD_BYTES],
+    pub payload: &'a [u8],
 }
 
-impl Packet {
+impl<'a> Packet<'a> {
     /// Copies the packet at `head` out of a ring of `size` bytes, of which `available` are packets, by
-    /// `read` of bytes at a place in the ring. `None` when the packet does not end inside those.
+    /// `read` of bytes at a place in the ring; its payload goes to the start of `payload`. `None` when the
+    /// packet does not end inside those.
     pub fn read(
         size: usize,
         head: u32,
         available: usize,
+        payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
         read: impl Fn(usize, &mut [u8]) -> Result<(), Error>,
     ) -> Result<Option<Self>, Error> {
         // Rings and packets are multiples of the header's size: a header never wraps.
@@ -46,16 +49,18 @@ impl Packet {
         if len > MAX_PAYLOAD_BYTES || packet_bytes(len) > available {
             return Ok(None);
         }
-        let mut payload = [0; MAX_PAYLOAD_BYTES];
         let start = place + HEADER_BYTES;
         let before_wrap = len.min(size - start);
-        read(start, &mut payload[..before_wrap])?;
-        read(0, &mut payload[before_wrap..len])?;
-        Ok(Some(Self { header, payload }))
-    }
-
-    pub fn payload(&self) -> &[u8] {
-        &self.payload[..usize::from(self.header.len)]
+        if before_wrap > 0 {
+            read(start, &mut payload[..before_wrap])?;
+        }
+        if before_wrap < len {
+            read(0, &mut payload[before_wrap..len])?;
+        }
+        Ok(Some(Self {
+            header,
+            payload: &payload[..len],
+        }))
     }
 }
 
@@ -127,20 +132,24 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(available)
     }
 
-    /// Takes the next packet of those that the last [`poll`](Self::poll) saw.
+    /// Takes the next packet of those that the last [`poll`](Self::poll) saw, and copies its payload to the
+    /// start of `payload`.
     ///
     /// # Errors
     /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet
     /// cannot be found.
-    pub fn next(&mut self, platform: &P) -> Result<Option<Packet>, Error> {
+    pub fn next<'a>(
+        &mut self,
+        platform: &P,
+        payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
+    ) -> Result<Option<Packet<'a>>, Error> {
         let available = self.tail.wrapping_sub(self.head) as usize;
         if available == 0 {
             return Ok(None);
         }
-        let packet = self.read_packet(available);
-        match packet {
+        match self.read_packet(available, payload) {
             Ok(packet) => {
-                let bytes = packet_bytes(usize::from(packet.header.len));
+                let bytes = packet_bytes(packet.payload.len());
                 self.head = self.head.wrapping_add(bytes as u32);
                 // Room is given back in steps, so that senders need not wait for the whole batch.
                 let ring = self.ring.as_ref().map_or(0, DmaBuffer::len);
@@ -184,12 +193,16 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(())
     }
 
-    fn read_packet(&self, available: usize) -> Result<Packet, Error> {
+    fn read_packet<'a>(
+        &self,
+        available: usize,
+        payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
+    ) -> Result<Packet<'a>, Error> {
         let Some(ring) = &self.ring else {
             return Err(Error::Destroyed);
         };
         let read = |place, out: &mut [u8]| Ok(ring.read(place, out)?);
-        Packet::read(ring.len(), self.head, available, read)?.ok_or(Error::Register {
+        Packet::read(ring.len(), self.head, available, payload, read)?.ok_or(Error::Register {
             register: "TAIL",
             fifo: self.id,
             value: u64::from(self.tail),

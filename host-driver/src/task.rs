@@ -4,6 +4,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 
 use gyre_layout::Coord;
+use rustc_hash::FxHashMap;
 
 use crate::error::Error;
 
@@ -30,7 +31,8 @@ pub struct TaskLocation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMap {
     locations: Vec<TaskLocation>,
-    tasks: BTreeMap<TaskLocation, TaskId>,
+    /// Looked up for every packet, never walked.
+    tasks: FxHashMap<TaskLocation, TaskId>,
 }
 
 impl TaskMap {
@@ -41,7 +43,7 @@ impl TaskMap {
     /// than 2^32 - 1.
     pub fn new(nodes: impl IntoIterator<Item = Coord>) -> Result<Self, Error> {
         let mut locations = Vec::new();
-        let mut tasks = BTreeMap::new();
+        let mut tasks = FxHashMap::default();
         let mut processes: BTreeMap<Coord, usize> = BTreeMap::new();
         for node in nodes {
             let task = u32::try_from(locations.len())
@@ -93,11 +95,7 @@ impl TaskMap {
     /// Processes of this client on `node`.
     #[must_use]
     pub fn processes_on(&self, node: Coord) -> usize {
-        let first = TaskLocation { node, process: 0 };
-        let last = TaskLocation {
-            node,
-            process: u8::MAX,
-        };
-        self.tasks.range(first..=last).count()
+        let there = |location: &&TaskLocation| location.node == node;
+        self.locations.iter().filter(there).count()
     }
 }

@@ -261,7 +261,7 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     });
     let count = count.load(Ordering::Relaxed);
     println!("{count} interleavings");
-    assert!(count > 10, "only {count} interleavings");
+    assert!(count > 4, "only {count} interleavings");
 }
 
 /// The calls that have run: (thread, number).

@@ -27,6 +27,7 @@ pub struct Scenario {
 const CONSUME: u8 = 1;
 const STORE: u8 = 2;
 const MATCHED: u8 = 3;
+const ANSWER: u8 = 100;
 
 /// Two tasks on two nodes.
 struct World {
@@ -159,6 +160,12 @@ fn done() -> Option<DoneFn<Counted>> {
     Some(Box::new(|_, result| result.expect("no faults")))
 }
 
+fn answer(context: &Context<Counted>, arrival: &Arrival<'_>) -> Receive<Counted> {
+    let answer = SendImmediate::new(arrival.origin, CONSUME);
+    context.send_immediate(&answer).expect("valid");
+    Receive::Consumed
+}
+
 fn call(context: &Context<Counted>) {
     let call = Instruction::Call(Box::new(|_: &Context<Counted>| ()));
     context.post(call).expect("not destroyed");
@@ -284,6 +291,19 @@ fn messages(list: &mut List) {
             w.post_and_run(BOTH, || w.immediate(CONSUME, 0, length));
         });
     }
+    list.add("answer an immediate send in its callback", |account| {
+        let world = World::new(account, |_| ());
+        world.contexts[1]
+            .set_dispatch(ANSWER, Box::new(answer))
+            .expect("first use");
+        move || {
+            world.immediate(ANSWER, 0, 0);
+            world.contexts[0].advance(1).expect("no faults");
+            world.machine.settle();
+            world.advance(1);
+            world.run([false; 2]);
+        }
+    });
     list.plain("8 immediate sends, both ends", |w| {
         w.post_and_run(BOTH, || (0..8).for_each(|_| w.immediate(CONSUME, 0, 32)));
     });

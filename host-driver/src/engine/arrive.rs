@@ -32,23 +32,42 @@ struct Incoming<'a> {
 }
 
 impl<P: Platform> Engine<P> {
-    /// Takes all packets that are there.
+    /// Takes all packets that are there, and says how many.
     pub(super) fn receive(
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
     ) -> Result<usize, Error> {
-        let platform = context.platform();
-        self.reception.poll(platform)?;
         let before = progress.packets;
         let mut result = Ok(());
+        if self.reception.poll(context.platform())? > 0 {
+            result = self.receive_network(context, progress);
+        }
+        if self.shared.is_some() {
+            let shared = self.receive_shared(context, progress);
+            result = result.and(shared);
+        }
+        result.map(|()| progress.packets - before)
+    }
+
+    /// Takes the packets that are in the reception FIFO.
+    fn receive_network(
+        &mut self,
+        context: &Context<P>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let platform = context.platform();
+        let mut result = Ok(());
+        let mut payload = [0; MAX_PAYLOAD_BYTES];
         loop {
-            match self.reception.next(platform) {
+            match self.reception.next(platform, &mut payload) {
                 Ok(Some(packet)) => {
                     progress.packets += 1;
                     platform.charge(Op::Packet, 1);
                     let handled = self.handle(context, &packet, Path::Network, progress);
-                    result = result.and(handled);
+                    if handled.is_err() && result.is_ok() {
+                        result = handled;
+                    }
                 }
                 Ok(None) => break,
                 Err(error) => {
@@ -58,8 +77,7 @@ impl<P: Platform> Engine<P> {
             }
         }
         self.reception.give_back(platform)?;
-        let shared = self.receive_shared(context, progress);
-        result.and(shared).map(|()| progress.packets - before)
+        result
     }
 
     /// Takes the packets that are in the context's ring in shared memory.
@@ -74,8 +92,9 @@ impl<P: Platform> Engine<P> {
         };
         shared.inbox.poll(platform)?;
         let mut result = Ok(());
+        let mut payload = [0; MAX_PAYLOAD_BYTES];
         while let Some(shared) = &mut self.shared {
-            match shared.inbox.next(platform) {
+            match shared.inbox.next(platform, &mut payload) {
                 Ok(Some(packet)) => {
                     progress.packets += 1;
                     platform.charge(Op::Packet, 1);
@@ -96,7 +115,7 @@ impl<P: Platform> Engine<P> {
     fn handle(
         &mut self,
         context: &Context<P>,
-        packet: &Packet,
+        packet: &Packet<'_>,
         path: Path,
         progress: &mut Progress,
     ) -> Result<(), Error> {
@@ -156,7 +175,7 @@ impl<P: Platform> Engine<P> {
     fn begin(
         &mut self,
         context: &Context<P>,
-        packet: &Packet,
+        packet: &Packet<'_>,
         origin: Origin,
         task: TaskId,
         envelope: Envelope,
@@ -215,7 +234,7 @@ impl<P: Platform> Engine<P> {
             tag: header.sw1,
             header: &[],
             length,
-            immediate: (packet.payload().len() == length).then(|| packet.payload()),
+            immediate: (packet.payload.len() == length).then(|| packet.payload),
         };
         if envelope.dispatch < FIRST_SYSTEM {
             return match dispatch(context, &incoming, progress) {
@@ -482,14 +501,14 @@ impl<P: Platform> Engine<P> {
     fn continue_message(
         &mut self,
         context: &Context<P>,
-        packet: &Packet,
+        packet: &Packet<'_>,
         origin: Origin,
         task: TaskId,
         mut assembly: Assembly<P>,
         progress: &mut Progress,
     ) -> Result<(), Error> {
         let header = &packet.header;
-        let bytes = packet.payload().len();
+        let bytes = packet.payload.len();
         // Packets of a message are full but for the last, and come in order.
         let expected_bytes = (assembly.length - assembly.received).min(MAX_PAYLOAD_BYTES);
         let ends = assembly.received + expected_bytes == assembly.length;
@@ -510,7 +529,7 @@ impl<P: Platform> Engine<P> {
             }
         }
         if let Target::Buffer { into, .. } = &assembly.target {
-            store(context, into, assembly.received, packet.payload())?;
+            store(context, into, assembly.received, packet.payload)?;
         }
         assembly.received += bytes;
         if !ends {

@@ -38,7 +38,8 @@ impl<P: Platform> Engine<P> {
         progress: &mut Progress,
     ) -> Result<(), Error> {
         let platform = context.platform();
-        for instruction in context.take_work() {
+        context.take_work(&mut self.work)?;
+        while let Some(instruction) = self.work.pop_front() {
             platform.charge(Op::Start, 1);
             progress.instructions += 1;
             match instruction {
@@ -58,19 +59,21 @@ impl<P: Platform> Engine<P> {
                 }
             }
         }
-        while let Some(get) = self.gets.start(platform)? {
+        while self.gets.waiting() > 0 {
+            let Some(get) = self.gets.start(platform)? else {
+                break;
+            };
             self.send_get(context, get)?;
         }
-        let mut completed = Vec::new();
         for lane in &mut self.lanes {
             if lane.waiting() > 0 {
-                progress.started += lane.start(platform, &mut completed)?;
+                progress.started += lane.start(platform, &mut self.completed)?;
             }
         }
         if let Some(shared) = &mut self.shared {
-            progress.started += shared.lane.start(platform, &mut completed);
+            progress.started += shared.lane.start(platform, &mut self.completed);
         }
-        self.run_completions(context, completed, progress)
+        self.run_completions(context, progress)
     }
 
     /// SEND: chooses the protocol by the length of the data.

@@ -1,7 +1,7 @@
 //! The ring of packets through which the contexts of a node reach one of them: what a reception FIFO is to
 //! the network, and in the same format.
 
-use gyre_layout::{HEADER_BYTES, Header, packet_bytes};
+use gyre_layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, packet_bytes};
 
 use super::{read_words, segment_number, write_words};
 use crate::cost::{COPY_CHUNK, Op};
@@ -85,11 +85,16 @@ impl<P: Platform> Inbox<P> {
         Ok(())
     }
 
-    /// Takes the next packet of those that the last [`poll`](Self::poll) saw.
+    /// Takes the next packet of those that the last [`poll`](Self::poll) saw, and copies its payload to the
+    /// start of `payload`.
     ///
     /// # Errors
     /// When the bytes in the ring are no packet. Everything seen is then given up.
-    pub fn next(&mut self, platform: &P) -> Result<Option<Packet>, Error> {
+    pub fn next<'a>(
+        &mut self,
+        platform: &P,
+        payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
+    ) -> Result<Option<Packet<'a>>, Error> {
         let available = self.tail.wrapping_sub(self.head) as usize;
         if available == 0 {
             return Ok(None);
@@ -101,13 +106,13 @@ impl<P: Platform> Inbox<P> {
             value: self.tail.into(),
             reason: "ends inside a packet",
         };
-        let packet = Packet::read(self.size, self.head, available, read)
+        let packet = Packet::read(self.size, self.head, available, payload, read)
             .and_then(|packet| packet.ok_or_else(broken));
         let Ok(packet) = packet else {
             self.head = self.tail;
             return packet.map(Some);
         };
-        let bytes = packet_bytes(usize::from(packet.header.len));
+        let bytes = packet_bytes(packet.payload.len());
         self.head = self.head.wrapping_add(bytes as u32);
         // Room is given back in steps, so that senders need not wait for the whole batch.
         if self.head.wrapping_sub(self.published) as usize >= self.size / 4 {
