@@ -234,7 +234,7 @@ impl<P: Platform> Engine<P> {
             tag: header.sw1,
             header: &[],
             length,
-            immediate: (packet.payload.len() == length).then(|| packet.payload),
+            immediate: (packet.payload.len() == length).then_some(packet.payload),
         };
         if envelope.dispatch < FIRST_SYSTEM {
             return match dispatch(context, &incoming, progress) {
