@@ -97,6 +97,8 @@ pub(crate) struct Shared<P: Platform> {
     /// Taken around every use of the queue: orders posts and takes by the machine's time.
     queue_lock: P::Lock,
     queue: Mutex<Queue<P>>,
+    /// The queue has work, or the context has been destroyed.
+    posted: AtomicBool,
     pub dispatch: Mutex<DispatchTable<P>>,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
@@ -163,6 +165,7 @@ impl<P: Platform> Context<P> {
                     unaware: 0,
                     destroyed: false,
                 }),
+                posted: AtomicBool::new(false),
                 dispatch: Mutex::new(DispatchTable::new()),
                 cookies: Mutex::new(CookieTable::new()),
                 engine: Mutex::new(engine),
@@ -240,6 +243,7 @@ impl<P: Platform> Context<P> {
                 return Err(Error::Destroyed);
             }
             queue.work.push_back(instruction);
+            self.shared.posted.store(true, Ordering::Release);
             Ok(queue.announce())
         })?;
         if asleep {
@@ -603,6 +607,7 @@ impl<P: Platform> Context<P> {
     }
 
     fn sleep(&self, since: Option<u64>, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
+        self.shared.platform.charge(Op::Wait, 1);
         let asleep_since = self.with_queue(|queue| {
             if queue.destroyed {
                 return Err(Error::Destroyed);
@@ -682,12 +687,15 @@ impl<P: Platform> Context<P> {
         self.check_alive()?;
         let (work, asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
+            self.shared.posted.store(true, Ordering::Release);
             (core::mem::take(&mut queue.work), queue.announce())
         });
         if asleep {
             self.shared.platform.notify(self.shared.info.wake_group);
         }
-        let result = engine.close(self, work.into_iter());
+        let mut posted = engine.unstarted();
+        posted.extend(work);
+        let result = engine.close(self, posted.into_iter());
         self.shared.closed.store(true, Ordering::Release);
         result
     }
@@ -710,10 +718,15 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::Destroyed`].
     pub(crate) fn take_work(&self, work: &mut VecDeque<Instruction<P>>) -> Result<(), Error> {
+        // Set and cleared inside: who has seen a post sees this too.
+        if !self.shared.posted.load(Ordering::Acquire) {
+            return Ok(());
+        }
         self.with_queue(|queue| {
             if queue.destroyed {
                 return Err(Error::Destroyed);
             }
+            self.shared.posted.store(false, Ordering::Release);
             if work.is_empty() {
                 // The memory of either goes on being used.
                 core::mem::swap(work, &mut queue.work);

@@ -63,6 +63,7 @@ macro_rules! operations {
 operations! {
     Post post "One instruction put on a context's work queue.",
     Advance advance "One turn of `advance`: a look at the work queue and at the context's resources.",
+    Wait wait "One look whether a thread may sleep.",
     Start start "One instruction taken off the work queue and turned into an operation.",
     Descriptor descriptor "One 64 B descriptor built and stored in the ring.",
     Register register "One register access issued, without its bus time.",

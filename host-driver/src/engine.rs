@@ -222,6 +222,11 @@ impl<P: Platform> Engine<P> {
         self.lanes.iter().any(Lane::blocked) || shared
     }
 
+    /// Takes what has been taken off the work queue and not been started.
+    pub fn unstarted(&mut self) -> VecDeque<Instruction<P>> {
+        core::mem::take(&mut self.work)
+    }
+
     /// Whether nothing is left: what [`left`](Self::left) says, with less work.
     pub fn is_at_rest(&self, context: &Context<P>) -> bool {
         self.lanes.iter().all(|lane| lane.in_flight() == 0) && self.left(context).is_none()

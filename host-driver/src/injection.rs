@@ -424,8 +424,11 @@ impl<P: Platform> Ring<P> {
         let entry = place * STAGING_BYTES;
         descriptor.source.slot = staging.slot();
         descriptor.source.offset = staging.offset() + entry as u64;
-        platform.charge(Op::CopyChunk, payload.len().div_ceil(COPY_CHUNK) as u64);
-        Ok(staging.write(entry, payload)?)
+        if !payload.is_empty() {
+            platform.charge(Op::CopyChunk, payload.len().div_ceil(COPY_CHUNK) as u64);
+            staging.write(entry, payload)?;
+        }
+        Ok(())
     }
 
     /// Writes a descriptor behind the others.

@@ -17,28 +17,21 @@ impl Coord {
     /// # Errors
     /// [`LayoutError::Range`] if a coordinate is 64 or more.
     pub fn pack(self) -> Result<u32, LayoutError> {
-        let mut packed = 0;
-        for (dim, &c) in self.0.iter().enumerate() {
-            if u32::from(c) >> Self::WIDTH != 0 {
-                return Err(LayoutError::Range {
-                    field: "coordinate",
-                    value: u64::from(c),
-                    width: Self::WIDTH as usize,
-                });
-            }
-            packed |= u32::from(c) << (Self::WIDTH as usize * dim);
+        if let Some(&c) = self.0.iter().find(|&&c| u32::from(c) >> Self::WIDTH != 0) {
+            return Err(LayoutError::Range {
+                field: "coordinate",
+                value: u64::from(c),
+                width: Self::WIDTH as usize,
+            });
         }
-        Ok(packed)
+        let [a, b, c, d, e] = self.0.map(u32::from);
+        Ok(a | b << 6 | c << 12 | d << 18 | e << 24)
     }
 
     /// Reverse of [`Coord::pack`]; the upper two bits are ignored.
     #[must_use]
     pub fn unpack(packed: u32) -> Self {
-        let mut coord = [0; MAX_DIM];
-        for (dim, c) in coord.iter_mut().enumerate() {
-            *c = ((packed >> (Self::WIDTH as usize * dim)) & 0x3f) as u8;
-        }
-        Self(coord)
+        Self([0, 6, 12, 18, 24].map(|lsb| (packed >> lsb & 0x3f) as u8))
     }
 }
 

@@ -83,15 +83,14 @@ impl<P: Platform> Engine<P> {
         let platform = context.platform();
         let info = context.query();
         let mut progress = Progress::default();
-        let mut completed = Vec::new();
         let mut outcome = Ok(());
         for lane in &mut self.lanes {
             if lane.in_flight() > 0 {
-                let polled = lane.poll(platform, &mut completed);
+                let polled = lane.poll(platform, &mut self.completed);
                 outcome = outcome.and(polled.map(|_| ()));
             }
         }
-        outcome = outcome.and(self.run_completions(context, completed, &mut progress));
+        outcome = outcome.and(self.run_completions(context, &mut progress));
         let left = self.left(context);
         outcome = outcome.and(match (posted.len(), left) {
             (0, None) => Ok(()),

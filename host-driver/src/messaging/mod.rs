@@ -699,7 +699,7 @@ fn copy<P: Platform>(
     from: &BufferRange<P::Buffer>,
     to: &BufferRange<P::Buffer>,
 ) -> Result<(), Error> {
-    let mut chunk = [0; 4096];
+    let mut chunk = [0; 512];
     let mut offset = 0;
     while offset < from.len() {
         let bytes = chunk.len().min(from.len() - offset);
