@@ -11,7 +11,7 @@ use crate::cookie::{CookieTable, Pending};
 use crate::cost::{COPY_CHUNK, Op};
 use crate::dispatch::{DispatchFn, DispatchTable};
 use crate::endpoint::Endpoint;
-use crate::engine::Engine;
+use crate::engine::{Engine, PREPARED};
 use crate::error::Error;
 use crate::injection::InjectionFifo;
 use crate::instruction::{
@@ -159,7 +159,7 @@ impl<P: Platform> Context<P> {
                 info,
                 locked: AtomicBool::new(false),
                 queue: Mutex::new(Queue {
-                    work: VecDeque::new(),
+                    work: VecDeque::with_capacity(PREPARED),
                     sleepers: 0,
                     announcements: 0,
                     unaware: 0,

@@ -49,6 +49,10 @@ enum Path {
     SharedMemory,
 }
 
+/// Entries for which lists have memory from the start, so that what is under way in small numbers allocates
+/// nothing.
+pub(crate) const PREPARED: usize = 16;
+
 /// Who sends, and how: messages of one origin arrive one after the other.
 type Origin = (TaskLocation, u8, Path);
 
@@ -189,9 +193,9 @@ impl<P: Platform> Engine<P> {
             since_completions: 0,
             idle_polls: 0,
             next_message: 0,
-            work: VecDeque::new(),
-            completed: Vec::new(),
-            landed: Vec::new(),
+            work: VecDeque::with_capacity(PREPARED),
+            completed: Vec::with_capacity(PREPARED),
+            landed: Vec::with_capacity(PREPARED),
         })
     }
 

@@ -456,7 +456,7 @@ impl<P: Platform> Ring<P> {
     fn retire(
         &mut self,
         platform: &P,
-        user: u8,
+        user: u32,
         completed: &mut Vec<Completed<P>>,
     ) -> Result<(), Error> {
         let value = registers::read(platform, Register::injection_head(self.id))?;
@@ -504,7 +504,7 @@ impl<P: Platform> Ring<P> {
     fn check_halt(
         &mut self,
         platform: &P,
-        user: u8,
+        user: u32,
         completed: &mut Vec<Completed<P>>,
     ) -> Result<(), Error> {
         let halt = registers::injection_halt(platform, self.id)?;

@@ -217,12 +217,15 @@ fn ak6_the_dispatcher_saves_packets_and_keeps_latency_within_age_and_round_trip(
             };
             assert_eq!(packets("off"), 1.0, "{kind} {load}");
             assert_eq!(packets("threshold"), 1.0, "{kind} {load}");
-            // A ring has two paths from the receiver to all senders.
-            assert!(
-                packets("on-arrival, path") < packets("on-arrival"),
-                "{kind} {load}"
-            );
-            if load == "heavy" {
+            if load == "light" {
+                // A ring has two paths from the receiver to all senders.
+                assert!(
+                    packets("on-arrival, path") < packets("on-arrival"),
+                    "{kind}"
+                );
+            } else {
+                // Packets are as full as the rules let them be anyway.
+                assert!(packets("on-arrival, path") <= 1.0 / 8.0, "{kind}");
                 assert!(packets("coalesce") <= 1.0 / 8.0, "{kind}");
                 assert!(packets("on-arrival") <= 1.0 / 8.0, "{kind}");
             }
