@@ -324,17 +324,12 @@ impl<P: Platform> Context<P> {
 
     /// Sends an immediate message at the call, if it can be; says whether it did.
     fn inject(&self, message: &ImmediateMessage<'_>) -> Result<bool, Error> {
-        if !self.shared.engine_lock.trylock() {
+        // What has been posted goes first. A context that has been destroyed is found by the post.
+        if self.shared.posted.load(Ordering::Acquire) || !self.shared.engine_lock.trylock() {
             return Ok(false);
         }
         let mut engine = self.hold_engine(false)?;
-        let first = self.with_queue(|queue| {
-            if queue.destroyed {
-                return Err(Error::Destroyed);
-            }
-            Ok(queue.work.is_empty())
-        })?;
-        let injected = first && engine.inject(self, message)?;
+        let injected = engine.inject(self, message)?;
         if injected {
             self.shared.at_rest.store(false, Ordering::Release);
         }

@@ -131,7 +131,7 @@ impl<P: Platform> Engine<P> {
             .tasks
             .task_at(from)
             .filter(|_| envelope.context < plan.config.contexts)
-            .ok_or_else(|| Error::UnknownOrigin {
+            .ok_or(Error::UnknownOrigin {
                 node: header.src,
                 process: envelope.process,
             })?;
