@@ -8,7 +8,7 @@ mod start;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gyre_layout::event;
+use gyre_layout::{MAX_PAYLOAD_BYTES, event};
 
 use crate::ack::{AckDispatcher, Ways};
 use crate::buffer::BufferRange;
@@ -111,6 +111,8 @@ pub(crate) struct Engine<P: Platform> {
     /// Polls in a row that found nothing.
     idle_polls: u32,
     next_message: u32,
+    /// Payload of a packet while it is handled.
+    payload: Vec<u8>,
     /// Taken off the work queue and not started.
     work: VecDeque<Instruction<P>>,
     /// Empty between turns; keeps its memory.
@@ -193,6 +195,7 @@ impl<P: Platform> Engine<P> {
             since_completions: 0,
             idle_polls: 0,
             next_message: 0,
+            payload: vec![0; MAX_PAYLOAD_BYTES],
             work: VecDeque::with_capacity(PREPARED),
             completed: Vec::with_capacity(PREPARED),
             landed: Vec::with_capacity(PREPARED),

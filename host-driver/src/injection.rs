@@ -419,7 +419,9 @@ impl<P: Platform> Ring<P> {
         payload: &[u8],
         descriptor: &mut Descriptor,
     ) -> Result<(), Error> {
-        let staging = self.staging.as_ref().ok_or(Error::Destroyed)?;
+        let Some(staging) = &self.staging else {
+            return Err(Error::Destroyed);
+        };
         let place = (self.tail as usize / DESCRIPTOR_BYTES) & (self.capacity - 1);
         let entry = place * STAGING_BYTES;
         descriptor.source.slot = staging.slot();
@@ -433,7 +435,9 @@ impl<P: Platform> Ring<P> {
 
     /// Writes a descriptor behind the others.
     fn append(&mut self, platform: &P, descriptor: &Descriptor) -> Result<(), Error> {
-        let memory = self.memory.as_ref().ok_or(Error::Destroyed)?;
+        let Some(memory) = &self.memory else {
+            return Err(Error::Destroyed);
+        };
         platform.charge(Op::Descriptor, 1);
         let place = self.tail as usize & (memory.len() - 1);
         memory.write(place, &descriptor.encode()?)?;

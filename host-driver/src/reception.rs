@@ -37,7 +37,7 @@ impl<'a> Packet<'a> {
         size: usize,
         head: u32,
         available: usize,
-        payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
+        payload: &'a mut [u8],
         read: impl Fn(usize, &mut [u8]) -> Result<(), Error>,
     ) -> Result<Option<Self>, Error> {
         // Rings and packets are multiples of the header's size: a header never wraps.
@@ -141,7 +141,7 @@ impl<P: Platform> ReceptionFifo<P> {
     pub fn next<'a>(
         &mut self,
         platform: &P,
-        payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
+        payload: &'a mut [u8],
     ) -> Result<Option<Packet<'a>>, Error> {
         let available = self.tail.wrapping_sub(self.head) as usize;
         if available == 0 {
@@ -196,7 +196,7 @@ impl<P: Platform> ReceptionFifo<P> {
     fn read_packet<'a>(
         &self,
         available: usize,
-        payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
+        payload: &'a mut [u8],
     ) -> Result<Packet<'a>, Error> {
         let Some(ring) = &self.ring else {
             return Err(Error::Destroyed);

@@ -77,13 +77,13 @@ impl TaskMap {
     /// # Errors
     /// [`Error::UnknownTask`] for a task that is not in the list.
     pub fn location(&self, task: TaskId) -> Result<TaskLocation, Error> {
-        self.locations
-            .get(task.0 as usize)
-            .copied()
-            .ok_or(Error::UnknownTask {
+        match self.locations.get(task.0 as usize) {
+            Some(&location) => Ok(location),
+            None => Err(Error::UnknownTask {
                 task,
                 tasks: self.locations.len(),
-            })
+            }),
+        }
     }
 
     /// The task that lives at `location`.

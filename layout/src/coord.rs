@@ -16,15 +16,17 @@ impl Coord {
     ///
     /// # Errors
     /// [`LayoutError::Range`] if a coordinate is 64 or more.
+    #[inline]
     pub fn pack(self) -> Result<u32, LayoutError> {
-        if let Some(&c) = self.0.iter().find(|&&c| u32::from(c) >> Self::WIDTH != 0) {
+        let [a, b, c, d, e] = self.0.map(u32::from);
+        if (a | b | c | d | e) >> Self::WIDTH != 0 {
+            let widest = self.0.into_iter().fold(0, u8::max);
             return Err(LayoutError::Range {
                 field: "coordinate",
-                value: u64::from(c),
+                value: u64::from(widest),
                 width: Self::WIDTH as usize,
             });
         }
-        let [a, b, c, d, e] = self.0.map(u32::from);
         Ok(a | b << 6 | c << 12 | d << 18 | e << 24)
     }
 

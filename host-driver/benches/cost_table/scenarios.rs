@@ -133,11 +133,11 @@ impl World {
 
     fn immediate(&self, dispatch: u8, header: usize, length: usize) {
         let to = self.contexts[0].endpoint(TaskId(1), 0).expect("exists");
-        let bytes = [7; 512];
+        static DATA: [u8; 512] = [7; 512];
         self.contexts[0]
             .send_immediate(&SendImmediate {
-                header: &bytes[..header],
-                data: &bytes[..length],
+                header: &DATA[..header],
+                data: &DATA[..length],
                 ..SendImmediate::new(to, dispatch)
             })
             .expect("valid");

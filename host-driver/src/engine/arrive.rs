@@ -58,7 +58,7 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Error> {
         let platform = context.platform();
         let mut result = Ok(());
-        let mut payload = [0; MAX_PAYLOAD_BYTES];
+        let mut payload = core::mem::take(&mut self.payload);
         loop {
             match self.reception.next(platform, &mut payload) {
                 Ok(Some(packet)) => {
@@ -76,6 +76,7 @@ impl<P: Platform> Engine<P> {
                 }
             }
         }
+        self.payload = payload;
         self.reception.give_back(platform)?;
         result
     }

@@ -39,6 +39,9 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Error> {
         let platform = context.platform();
         context.take_work(&mut self.work)?;
+        if self.gets.waiting() + self.waiting() + self.completed.len() == 0 {
+            return Ok(());
+        }
         while let Some(instruction) = self.work.pop_front() {
             platform.charge(Op::Start, 1);
             progress.instructions += 1;
@@ -212,7 +215,9 @@ impl<P: Platform> Engine<P> {
         message: &ImmediateMessage<'_>,
     ) -> Result<bool, Error> {
         let peer = message.destination;
-        if self.shares_memory(context, peer)? {
+        // Checked when the message was sent.
+        let to = self.location(context, peer)?;
+        if self.shared.is_some() && to.node == context.shared().plan.location.node {
             return Ok(false);
         }
         context.platform().charge(Op::Start, 1);
@@ -222,7 +227,8 @@ impl<P: Platform> Engine<P> {
             tag: message.tag,
             message_id: self.message_id(context, None),
         };
-        let descriptor = self.message(context, peer, label, message.payload.len())?;
+        let length = message.payload.len();
+        let descriptor = self.message(context, to, peer.context, label, length);
         let lane = self.lane(descriptor.dst);
         self.lanes[lane].inject(context.platform(), descriptor, &message.payload)
     }
@@ -468,7 +474,8 @@ impl<P: Platform> Engine<P> {
         payload: Payload<P>,
         finish: Finish<P>,
     ) -> Result<(), Error> {
-        let descriptor = self.message(context, peer, label, payload.len())?;
+        let to = self.location(context, peer)?;
+        let descriptor = self.message(context, to, peer.context, label, payload.len());
         let lane = self.lane(descriptor.dst);
         self.lanes[lane].enqueue(Outgoing {
             descriptor,
@@ -478,15 +485,16 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
-    /// The descriptor of a memory-FIFO message of `length` bytes, without its source.
+    /// The descriptor of a memory-FIFO message of `length` bytes to the context at `offset` of `to`, without its
+    /// source.
     fn message(
         &self,
         context: &Context<P>,
-        peer: Endpoint,
+        to: TaskLocation,
+        offset: u8,
         label: Label,
         length: usize,
-    ) -> Result<Descriptor, Error> {
-        let to = self.location(context, peer)?;
+    ) -> Descriptor {
         let source = Source {
             slot: 0,
             offset: 0,
@@ -495,14 +503,14 @@ impl<P: Platform> Engine<P> {
         };
         let envelope = self.envelope(context, label.dispatch, label.comm);
         let plan = &context.shared().plan;
-        let target = plan.reception_fifo(to.process, peer.context);
-        Ok(Descriptor {
+        let target = plan.reception_fifo(to.process, offset);
+        Descriptor {
             // A copy stays at every node on the way.
             deposit: label.dispatch == System::PathAck as u8,
             ..Descriptor::memory_fifo(to.node, source, target)
                 .with_software(envelope.pack(), label.tag)
                 .with_message_id(label.message_id)
-        })
+        }
     }
 
     fn envelope(&self, context: &Context<P>, dispatch: u8, comm: u8) -> Envelope {
@@ -528,6 +536,9 @@ impl<P: Platform> Engine<P> {
     /// Which injection FIFO carries everything to `node`: always the same, so that it stays in order, and
     /// spread over neighbours.
     fn lane(&self, node: Coord) -> usize {
+        if self.lanes.len() == 1 {
+            return 0;
+        }
         let mixed = node.0.iter().fold(0_u32, |hash, &c| {
             (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
         });
