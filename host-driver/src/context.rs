@@ -325,7 +325,7 @@ impl<P: Platform> Context<P> {
     /// Sends an immediate message at the call, if it can be; says whether it did.
     fn inject(&self, message: &ImmediateMessage<'_>) -> Result<bool, Error> {
         // What has been posted goes first. A context that has been destroyed is found by the post.
-        if self.shared.posted.load(Ordering::Acquire) || !self.shared.engine_lock.trylock() {
+        if self.has_posted() || !self.shared.engine_lock.trylock() {
             return Ok(false);
         }
         let mut engine = self.hold_engine(false)?;
@@ -708,13 +708,18 @@ impl<P: Platform> Context<P> {
         Ok(())
     }
 
+    /// Whether instructions have been posted and not taken, or the context has been destroyed.
+    pub(crate) fn has_posted(&self) -> bool {
+        self.shared.posted.load(Ordering::Acquire)
+    }
+
     /// Moves the instructions posted so far behind those in `work`.
     ///
     /// # Errors
     /// [`Error::Destroyed`].
     pub(crate) fn take_work(&self, work: &mut VecDeque<Instruction<P>>) -> Result<(), Error> {
         // Set and cleared inside: who has seen a post sees this too.
-        if !self.shared.posted.load(Ordering::Acquire) {
+        if !self.has_posted() {
             return Ok(());
         }
         self.with_queue(|queue| {

@@ -217,6 +217,11 @@ impl<P: Platform> Engine<P> {
         (!nothing).then_some(left)
     }
 
+    /// Whether there is work to start, or that waits for room.
+    fn can_start(&self, context: &Context<P>) -> bool {
+        context.has_posted() || self.gets.waiting() + self.waiting() + self.completed.len() > 0
+    }
+
     /// What has not been started, and sends that wait for room.
     fn waiting(&self) -> usize {
         let shared = self.shared.as_ref().map_or(0, |s| s.lane.waiting());
@@ -248,7 +253,9 @@ impl<P: Platform> Engine<P> {
     pub fn turn(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<(), Error> {
         let platform = context.platform();
         platform.charge(Op::Advance, 1);
-        self.start_work(context, progress)?;
+        if self.can_start(context) {
+            self.start_work(context, progress)?;
+        }
         let woken = context.shared().woken.swap(false, Ordering::AcqRel);
         // A wake-up follows every event after the cause was cleared, so a turn that had work to start
         // need not look for packets.
@@ -268,8 +275,7 @@ impl<P: Platform> Engine<P> {
         }
         self.acknowledge(context)?;
         // What callbacks have posted and what packets have asked for starts now, not a turn later.
-        let more = progress.callbacks > 0 || self.gets.waiting() > 0 || self.waiting() > 0;
-        if more {
+        if self.can_start(context) {
             self.start_work(context, progress)?;
         }
         Ok(())

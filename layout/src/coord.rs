@@ -32,8 +32,10 @@ impl Coord {
 
     /// Reverse of [`Coord::pack`]; the upper two bits are ignored.
     #[must_use]
+    #[inline]
     pub fn unpack(packed: u32) -> Self {
-        Self([0, 6, 12, 18, 24].map(|lsb| (packed >> lsb & 0x3f) as u8))
+        let at = |lsb: u32| (packed >> lsb & 0x3f) as u8;
+        Self([at(0), at(6), at(12), at(18), at(24)])
     }
 }
 

@@ -117,12 +117,11 @@ impl Header {
     /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no header.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
         let words = to_words::<4, _>(bytes);
-        for reserved in [RSVD0, RSVD1] {
-            if reserved.of(&words) != 0 {
-                return Err(LayoutError::Reserved {
-                    field: reserved.name,
-                });
-            }
+        if RSVD0.of(&words) | RSVD1.of(&words) != 0 {
+            let reserved = if RSVD0.of(&words) != 0 { RSVD0 } else { RSVD1 };
+            return Err(LayoutError::Reserved {
+                field: reserved.name,
+            });
         }
         // Each field is read into a type at least as wide.
         Ok(Self {

@@ -39,9 +39,6 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Error> {
         let platform = context.platform();
         context.take_work(&mut self.work)?;
-        if self.gets.waiting() + self.waiting() + self.completed.len() == 0 {
-            return Ok(());
-        }
         while let Some(instruction) = self.work.pop_front() {
             platform.charge(Op::Start, 1);
             progress.instructions += 1;
