@@ -79,6 +79,31 @@ codes! {
 }
 
 codes! {
+    /// What the nodes do with the packets of a collective: `coll_op_e` in SystemVerilog. Operations on
+    /// floating point: [`CollType::F64`].
+    CollOp in "op" {
+        Broadcast = 0, "broadcast";
+        And = 1, "and";
+        Or = 2, "or";
+        Xor = 3, "xor";
+        Add = 4, "add";
+        Min = 5, "min";
+        Max = 6, "max";
+    }
+}
+
+codes! {
+    /// Elements of a collective's payload: `coll_dtype_e` in SystemVerilog.
+    CollType in "dtype" {
+        U32 = 0, "32-bit unsigned integer, modulo 2^32";
+        I32 = 1, "32-bit signed integer, modulo 2^32";
+        U64 = 2, "64-bit unsigned integer, modulo 2^64";
+        I64 = 3, "64-bit signed integer, modulo 2^64";
+        F64 = 4, "IEEE 754 binary64: add, minimum and maximum alone; a NaN that comes out is 0x7ff8_0000_0000_0000";
+    }
+}
+
+codes! {
     /// Reason of an error, in `ERR_STATUS` and in the status of an injection FIFO: `err_e` in SystemVerilog.
     ErrorReason in "reason" {
         None = 0x00, "no error";

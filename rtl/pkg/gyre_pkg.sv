@@ -122,6 +122,39 @@ package gyre_pkg;
     kind_e       kind;         // d0[3:0]
   } desc_t;                    // 512 bits
 
+  // ---- collective network -------------------------------------------------------------------
+  // What a node does with a route's packets on their way up the tree. All but broadcast combine those of
+  // the route's inputs.
+  typedef enum logic [2:0] {
+    CollBroadcast = 3'd0,        // one contributor, no combination
+    CollAnd       = 3'd1,
+    CollOr        = 3'd2,
+    CollXor       = 3'd3,
+    CollAdd       = 3'd4,        // integers modulo their size
+    CollMin       = 3'd5,
+    CollMax       = 3'd6
+  } coll_op_e;
+
+  // Elements of a collective's payload. Bitwise operations do not take CollF64.
+  typedef enum logic [2:0] {
+    CollU32 = 3'd0,
+    CollI32 = 3'd1,
+    CollU64 = 3'd2,
+    CollI64 = 3'd3,
+    CollF64 = 3'd4               // IEEE 754 binary64
+  } coll_dtype_e;
+
+  // header_t.hint and desc_t.hint of a collective.
+  typedef struct packed {
+    coll_op_e    op;             // bits 9:7
+    coll_dtype_e dtype;          // bits 6:4
+    logic [3:0]  route;          // bits 3:0: class route
+  } coll_t;                      // 10 bits
+
+  parameter logic [63:0] CanonicalNan = 64'h7ff8_0000_0000_0000; // of every F64 operation
+  parameter int unsigned CollLaneLatency = 3;                   // cycles of fp64_add, hence of coll_alu_lane
+  parameter int unsigned CollAluLatency = 2 * CollLaneLatency;  // cycles of coll_alu: two lanes in series
+
   // ---- link -------------------------------------------------------------------------------
   // Link states sent on every link (2 bits), see link_unit.
   typedef enum logic [1:0] {

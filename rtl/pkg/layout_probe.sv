@@ -3,8 +3,9 @@
 module layout_probe
   import gyre_pkg::*;
 (
-    input  logic [2:0]   struct_i, // 0 header_t, 1 desc_t, 2 link_word_t, 3 codes, 4 rmw_aux_t
-    input  logic [5:0]   field_i,  // number of the field, lowest bits first; of the code for struct 3
+    input  logic [2:0]   struct_i, // 0 header_t, 1 desc_t, 2 link_word_t, 3 codes, 4 rmw_aux_t, 5 coll_t,
+                                   // 6 codes of collectives
+    input  logic [5:0]   field_i,  // number of the field, lowest bits first; of the code for structs 3, 6
     input  logic [511:0] bits_i,   // the struct, from bit 0
     output logic [95:0]  value_o,  // the field's value, zero-extended
     output logic         known_o   // there is such a field
@@ -13,10 +14,12 @@ module layout_probe
   desc_t      d;
   link_word_t l;
   rmw_aux_t   r;
+  coll_t      c;
   assign h = header_t'(bits_i[255:0]);
   assign d = desc_t'(bits_i);
   assign l = link_word_t'(bits_i[31:0]);
   assign r = rmw_aux_t'(bits_i[31:0]);
+  assign c = coll_t'(bits_i[9:0]);
 
   always_comb begin
     known_o = 1'b1;
@@ -140,6 +143,21 @@ module layout_probe
       {3'd4, 6'd3}: value_o = 96'(r.result_off_hi);
       {3'd4, 6'd4}: value_o = 96'(r.owner);
       {3'd4, 6'd5}: value_o = 96'(r.wide);
+      {3'd5, 6'd0}: value_o = 96'(c.route);
+      {3'd5, 6'd1}: value_o = 96'(c.dtype);
+      {3'd5, 6'd2}: value_o = 96'(c.op);
+      {3'd6, 6'd0}: value_o = 96'(CollBroadcast);
+      {3'd6, 6'd1}: value_o = 96'(CollAnd);
+      {3'd6, 6'd2}: value_o = 96'(CollOr);
+      {3'd6, 6'd3}: value_o = 96'(CollXor);
+      {3'd6, 6'd4}: value_o = 96'(CollAdd);
+      {3'd6, 6'd5}: value_o = 96'(CollMin);
+      {3'd6, 6'd6}: value_o = 96'(CollMax);
+      {3'd6, 6'd7}: value_o = 96'(CollU32);
+      {3'd6, 6'd8}: value_o = 96'(CollI32);
+      {3'd6, 6'd9}: value_o = 96'(CollU64);
+      {3'd6, 6'd10}: value_o = 96'(CollI64);
+      {3'd6, 6'd11}: value_o = 96'(CollF64);
       default: begin
         known_o = 1'b0;
         value_o = '0;
