@@ -1,5 +1,5 @@
-// Receive side of the DMA engine (HW-1): one reception path per ejection path of the network and one for the
-// loop-back, a shared resolver, the reception FIFOs, the commit queue, the counter unit and the unit for
+// Receive side of the DMA engine (HW-1): one reception path per ejection path of the network, one for the
+// loop-back and one for the collective network, a shared resolver, the reception FIFOs, the commit queue, the counter unit and the unit for
 // read-modify-writes.
 // The paths work whenever packets come: slots and FIFOs that software has not enabled refuse them.
 module dma_rx
@@ -10,13 +10,13 @@ module dma_rx
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned NRec = 16,
     parameter int unsigned NAxi = 2,
-    localparam int unsigned NPath = 2 * NDim + 1,
+    localparam int unsigned NPath = 2 * NDim + 2,
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                             clk_i,
     input  logic                             rst_ni,
     input  node_cfg_t                        cfg_i,
-    // ejection, path NPath-1 is the loop-back
+    // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network
     input  logic [NPath-1:0][NumClasses-1:0] ej_valid_i,
     output logic [NPath-1:0][NumClasses-1:0] ej_ready_o,
     input  flit_ctl_t                        ej_ctl_i  [NPath][NumClasses],
@@ -117,7 +117,7 @@ module dma_rx
     assign p_gnt     = {gnt[1][p], gnt[0][p]};
     assign b_valid[p] = b_valid_i[Master] && b_i[Master].id == AxiIdW'(p);
     assign b_bad[p]   = b_i[Master].resp != AxiOkay;
-    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p))) u_path (
+    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p)), .Collective(p == NPath - 1)) u_path (
         .clk_i, .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
         .ej_ctl_i(ej_ctl_i[p]), .ej_data_i(ej_data_i[p]),
         .req_o(p_req), .req_request_o(req_request[p]), .req_response_o(req_response[p]), .gnt_i(p_gnt),
