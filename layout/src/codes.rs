@@ -120,6 +120,8 @@ codes! {
         DescRead = 0x0b, "descriptor fetch answered with an error";
         PayloadRead = 0x0c, "payload read answered with an error";
         DescRmw = 0x0d, "read-modify-write of unknown operation, or with an operand of other than 4 or 8 bytes";
+        DescRoute = 0x0e, "collective on a class route that is not valid here, without this node, or of another owner";
+        DescColl = 0x0f, "collective of unknown operation or element type, or that cuts an element in two";
         PktKind = 0x20, "packet: kind that this node does not serve";
         PktTruncated = 0x21, "packet cut short by a link going down, or length and flits disagree";
         PktDest = 0x22, "packet for another node ejected here";
@@ -139,6 +141,9 @@ codes! {
         LinkDown = 0x41, "link down: packet dropped";
         LinkProtocol = 0x42, "link: flit without credit space, or while the link was not up";
         RouteUnreachable = 0x43, "no route: dimension absent or line too short";
+        CollRoute = 0x50, "collective on a class route that is not valid here, or from an input not in it";
+        CollMismatch = 0x51, "contributors to a collective disagree about it";
+        CollBarrier = 0x52, "barrier arrival on a barrier route without this input, or twice";
     }
 }
 

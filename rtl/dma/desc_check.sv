@@ -26,7 +26,8 @@ module desc_check
   localparam logic [3:0] PathColl  = 4'(2 * NDim + 1);
 
   logic               reserved, bad_dst, is_put, is_rget, is_rmw, is_coll, known, bad_class, bad_rmw, bad_coll;
-  coll_t              coll;
+  coll_op_e           op;
+  coll_dtype_e        dtype;
   logic [3:0]         port;
   logic [OffsetW:0]   src_end, dst_end;
   logic [AddrW:0]     addr_end;
@@ -46,7 +47,8 @@ module desc_check
     bad_coll = 1'b0;
     bad_class = 1'b0;
     known    = 1'b0;
-    coll     = coll_t'(desc_i.hint);
+    op       = coll_op_e'(desc_i.hint[9:7]);      // coll_t
+    dtype    = coll_dtype_e'(desc_i.hint[6:4]);
     port     = '0;
     src_end  = '0;
     dst_end  = '0;
@@ -74,11 +76,9 @@ module desc_check
       path_o = is_coll ? PathColl : (port == LocalPort) ? PathLocal : port;
 
       // Elements are not cut in two; a broadcast carries bytes.
-      bad_coll = coll.op > CollMax || coll.dtype > CollF64 ||
-                 (coll.op == CollBroadcast && coll.dtype != CollU32) ||
-                 ((coll.op == CollAnd || coll.op == CollOr || coll.op == CollXor) && coll.dtype == CollF64) ||
-                 (coll.op != CollBroadcast &&
-                  (desc_i.length[1:0] != '0 || (desc_i.length[2] && coll.dtype > CollI32)));
+      bad_coll = op > CollMax || dtype > CollF64 || (op == CollBroadcast && dtype != CollU32) ||
+                 ((op == CollAnd || op == CollOr || op == CollXor) && dtype == CollF64) ||
+                 (op != CollBroadcast && (desc_i.length[1:0] != '0 || (desc_i.length[2] && dtype > CollI32)));
 
       src_off  = {desc_i.src_off_hi, desc_i.src_off_lo};
       src_end  = {1'b0, src_off} + (OffsetW + 1)'(desc_i.length);
@@ -100,7 +100,7 @@ module desc_check
                            desc_i.length > 32'(MaxPayloadBytes)))
         err_o = ErrDescLength;
       else if (bad_rmw) err_o = ErrDescRmw;
-      else if (is_coll && !(route_i.valid && route_i.local_member && route_i.owner == owner_i)) err_o = ErrDescRoute;
+      else if (is_coll && !(route_i.valid && route_i.member && route_i.owner == owner_i)) err_o = ErrDescRoute;
       else if (is_coll && bad_coll) err_o = ErrDescColl;
       else if ((is_put || is_rmw) && dst_end > {1'b1, OffsetW'(0)}) err_o = ErrDescBounds;
       else if (is_rmw ? desc_i.rmw_fetch : desc_i.length != '0) begin

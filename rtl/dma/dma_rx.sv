@@ -101,7 +101,11 @@ module dma_rx
   logic [AddrW-1:0]   ctr_addr   [NPath];
   logic [9:0]         ctr_bytes  [NPath];
 
+  localparam int unsigned NRmw = NPath - 1;   // no read-modify-write comes by the collective network
   logic [NPath-1:0]   rmw_req, rmw_gnt;
+  logic               unused_rmw;
+  assign rmw_gnt[NRmw] = 1'b0;
+  assign unused_rmw    = rmw_req[NRmw];
   logic [AxiW-1:0]    rmw_row [NPath];
   logic [31:0]        rmw_dbg [NPath];
 
@@ -194,7 +198,8 @@ module dma_rx
   );
 
   rmw_unit #(.NDim(NDim)) u_rmw (
-      .clk_i, .rst_ni, .cfg_i, .req_i(rmw_req), .gnt_o(rmw_gnt), .row_i(rmw_row), .dbg_i(rmw_dbg),
+      .clk_i, .rst_ni, .cfg_i, .req_i(rmw_req[NRmw-1:0]), .gnt_o(rmw_gnt[NRmw-1:0]), .row_i(rmw_row[0:NRmw-1]),
+      .dbg_i(rmw_dbg[0:NRmw-1]),
       .slot_id_o(rmw_id_o), .slot_i(rmw_slot_i), .rmw_req_o(exec_req), .rmw_o(exec), .rmw_ack_i(exec_ack),
       .rmw_done_i(exec_done), .rmw_failed_i(exec_failed), .rmw_old_i(exec_old),
       .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .accepted_o(rmw_accepted),

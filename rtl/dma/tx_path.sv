@@ -65,13 +65,12 @@ module tx_path
 
   assign cmd_flits = cmd_valid_i ? packet_flits(cmd_i.header.len, FlitBytes) : '0;
 
-  function automatic logic [PoolW-1:0] pool_of(header_t header);
-    return Collective ? PoolW'(header.hint[3:0]) : PoolW'(header.vclass[0]);
-  endfunction
+  logic [PoolW-1:0] cmd_pool, pool;
+  assign cmd_pool = Collective ? PoolW'(cmd_i.header.hint[3:0]) : PoolW'(cmd_i.header.vclass[0]);
 
   for (genvar c = 0; c < NPool; c++) begin : gen_pool
     logic [CreditW-1:0] credits, take;
-    assign take = (cmd_valid_i && pool_of(cmd_i.header) == PoolW'(c)) ? CreditW'(cmd_flits) : '0;
+    assign take = (cmd_valid_i && cmd_pool == PoolW'(c)) ? CreditW'(cmd_flits) : '0;
     credit_counter #(.Max(InjDepth)) u_credits (
         .clk_i, .rst_ni, .init_i(1'b0), .take_i(take), .give_i(inj_credit_i[c] || refund[c]),
         .credits_o(credits)
@@ -94,7 +93,6 @@ module tx_path
   logic [6:0]      flits, cnt_q;
   logic [3:0]      beats;
   logic            paid, start, at_start, step, tail, bad, drop, fail, drop_q, fail_q;
-  logic [PoolW-1:0] pool;
   logic            send_header, send_payload, load, ret_empty, ret_full;
   logic [9:0]      left_q;
   logic [FidW-1:0] fifo;
@@ -106,7 +104,7 @@ module tx_path
   );
 
   assign fifo     = FidW'(pkt.fifo);
-  assign pool     = pool_of(pkt.header);
+  assign pool     = Collective ? PoolW'(pkt.header.hint[3:0]) : PoolW'(pkt.header.vclass[0]);
   assign at_start = cnt_q == '0;
 
   always_comb begin
@@ -222,7 +220,7 @@ module tx_path
 
 `ifndef SYNTHESIS
   CommandFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      cmd_valid_i |-> room_o[pool_of(cmd_i.header)])
+      cmd_valid_i |-> room_o[cmd_pool])
   else $fatal(1, "%m: command without room");
   ClassInUse : assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_valid_i |-> !cmd_i.header.vclass[1])
   else $fatal(1, "%m: class not in use");

@@ -151,6 +151,31 @@ package gyre_pkg;
     logic [3:0]  route;          // bits 3:0: class route
   } coll_t;                      // 10 bits
 
+  parameter int unsigned CollPorts  = 3;  // of a node in the tree: 0 parent, 1 and 2 children
+  parameter int unsigned CollRoutes = 16; // class routes, and as many barrier routes
+
+  // A node's part in a class route or barrier route; a barrier route has no owner.
+  typedef struct packed {
+    logic [3:0] owner;           // of the injection FIFOs that may use it
+    logic       member;          // this node contributes and receives (`local` in the registers)
+    logic       child1;          // the child takes part
+    logic       child0;
+    logic       parent;          // goes on to the parent, else this node is the root of the route
+    logic       valid;
+  } coll_route_t;
+
+  // Configuration of the collective network of a node, from its registers.
+  typedef struct packed {
+    logic [CollPorts-1:0]         link_enable;
+    coll_route_t [CollRoutes-1:0] route;
+    coll_route_t [CollRoutes-1:0] barrier;
+  } coll_cfg_t;
+
+  // Whether packets of a kind are delivered as puts.
+  function automatic logic delivers_put(kind_e kind, vclass_e vclass);
+    return kind == KindPut || (kind == KindCollective && vclass == ClassResponse);
+  endfunction
+
   parameter logic [63:0] CanonicalNan = 64'h7ff8_0000_0000_0000; // of every F64 operation
   parameter int unsigned CollLaneLatency = 3;                   // cycles of fp64_add, hence of coll_alu_lane
   parameter int unsigned CollAluLatency = 2 * CollLaneLatency;  // cycles of coll_alu: two lanes in series
@@ -212,6 +237,8 @@ package gyre_pkg;
     ErrDescRead          = 8'h0b, // descriptor fetch answered with an error
     ErrPayloadRead       = 8'h0c, // payload read answered with an error
     ErrDescRmw           = 8'h0d, // rmw of unknown operation, or with an operand of other than 4 or 8 bytes
+    ErrDescRoute         = 8'h0e, // collective on a class route that is not valid here, without this node, or of another owner
+    ErrDescColl          = 8'h0f, // collective of unknown operation or element type, or that cuts an element in two
     ErrPktKind           = 8'h20, // packet kind this node does not serve
     ErrPktTruncated      = 8'h21, // packet cut short by a link going down, or length and flits disagree
     ErrPktDest           = 8'h22, // packet for another node ejected here
@@ -230,7 +257,10 @@ package gyre_pkg;
     ErrLinkCrc           = 8'h40, // running CRC or sequence number differs
     ErrLinkDown          = 8'h41, // packet dropped: its link is down
     ErrLinkProtocol      = 8'h42, // flit without credit space, or flit while the link was not up
-    ErrRouteUnreachable  = 8'h43  // no route: dimension absent or line too short
+    ErrRouteUnreachable  = 8'h43, // no route: dimension absent or line too short
+    ErrCollRoute         = 8'h50, // collective on a class route that is not valid here or does not have the input
+    ErrCollMismatch      = 8'h51, // contributors to a collective disagree about it
+    ErrCollBarrier       = 8'h52  // barrier arrival on a route without this input, or twice
   } err_e;
 
   typedef struct packed {
