@@ -17,7 +17,7 @@ package gyre_pkg;
   parameter int unsigned NumClasses = 2;    // virtual-channel classes in use: request, response
   parameter int unsigned VcPerClass = 2;    // dateline virtual channels of a class
   parameter int unsigned NumVc = NumClasses * VcPerClass;
-  parameter int unsigned VcW = 3;
+  parameter int unsigned VcW = 4;           // virtual channel on a link: the torus uses NumVc, the tree 16
   parameter int unsigned MaxFifoId = 10;    // bits of a FIFO or slot number
 
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
@@ -191,14 +191,15 @@ package gyre_pkg;
 
   // Control word of one direction of a link, one a cycle. All zero = quiet and down.
   typedef struct packed {
-    logic [2:0]  rsvd;
+    logic           rsvd;
+    logic           vc_high;     // bit 3 of the flit's virtual channel
     logic [VcW-1:0] credit_vc;   // virtual channel of the returned credit
     logic           credit;      // one flit of buffer space is free again
     logic [15:0]    check;       // {sequence number[7:0], running CRC-32 byte[7:0]}; see link_crc
     logic           err;         // with tail: the packet was cut short or is damaged
     logic           tail;
     logic           head;
-    logic [VcW-1:0] vc;
+    logic [VcW-2:0] vc;          // bits 2:0 of the flit's virtual channel
     logic           valid;       // a flit is on the data wires
     link_ctl_e      ctl;         // bits 1:0
   } link_word_t;                 // 32 bits

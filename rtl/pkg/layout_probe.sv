@@ -82,7 +82,8 @@ module layout_probe
       {3'd2, 6'd6}: value_o = 96'(l.check);
       {3'd2, 6'd7}: value_o = 96'(l.credit);
       {3'd2, 6'd8}: value_o = 96'(l.credit_vc);
-      {3'd2, 6'd9}: value_o = 96'(l.rsvd);
+      {3'd2, 6'd9}: value_o = 96'(l.vc_high);
+      {3'd2, 6'd10}: value_o = 96'(l.rsvd);
       {3'd3, 6'd0}: value_o = 96'(KindInvalid);
       {3'd3, 6'd1}: value_o = 96'(KindMemFifo);
       {3'd3, 6'd2}: value_o = 96'(KindPut);
