@@ -141,9 +141,9 @@ codes! {
         LinkDown = 0x41, "link down: packet dropped";
         LinkProtocol = 0x42, "link: flit without credit space, or while the link was not up";
         RouteUnreachable = 0x43, "no route: dimension absent or line too short";
-        CollRoute = 0x50, "collective on a class route that is not valid here, or from an input not in it";
+        CollRoute = 0x50, "collective malformed, on a class route that is not valid here, or from an input not in it";
         CollMismatch = 0x51, "contributors to a collective disagree about it";
-        CollBarrier = 0x52, "barrier arrival on a barrier route without this input, or twice";
+        CollBarrier = 0x52, "barrier arrival on a barrier route without this input, or twice, or its link is down";
     }
 }
 

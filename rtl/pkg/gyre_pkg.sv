@@ -152,6 +152,7 @@ package gyre_pkg;
   } coll_t;                      // 10 bits
 
   parameter int unsigned CollPorts  = 3;  // of a node in the tree: 0 parent, 1 and 2 children
+  parameter int unsigned CollPortId = MaxDim * 2; // `where` of link errors at port 0 of the tree, then of 1 and 2
   parameter int unsigned CollRoutes = 16; // class routes, and as many barrier routes
 
   // A node's part in a class route or barrier route; a barrier route has no owner.
@@ -259,9 +260,9 @@ package gyre_pkg;
     ErrLinkDown          = 8'h41, // packet dropped: its link is down
     ErrLinkProtocol      = 8'h42, // flit without credit space, or flit while the link was not up
     ErrRouteUnreachable  = 8'h43, // no route: dimension absent or line too short
-    ErrCollRoute         = 8'h50, // collective on a class route that is not valid here or does not have the input
+    ErrCollRoute         = 8'h50, // collective malformed, or on a class route that is not valid here or lacks the input
     ErrCollMismatch      = 8'h51, // contributors to a collective disagree about it
-    ErrCollBarrier       = 8'h52  // barrier arrival on a route without this input, or twice
+    ErrCollBarrier       = 8'h52  // barrier arrival on a route without this input, or twice, or link down
   } err_e;
 
   typedef struct packed {
