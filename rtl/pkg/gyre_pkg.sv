@@ -172,6 +172,15 @@ package gyre_pkg;
     coll_route_t [CollRoutes-1:0] barrier;
   } coll_cfg_t;
 
+  // Inside the collective network: packets at the front of an input's queues, bit r = class route r.
+  typedef struct packed {
+    logic [CollRoutes-1:0] pending;      // there is one; the rest has meaning with it
+    logic [CollRoutes-1:0] bcast;        // not combined with others
+    logic [CollRoutes-1:0] bad;          // malformed
+    logic [CollRoutes-1:0] mine;         // delivered here if this node is a member
+    logic [CollRoutes-1:0] cls;          // 0 request, 1 response
+  } coll_front_t;
+
   // Whether packets of a kind are delivered as puts.
   function automatic logic delivers_put(kind_e kind, vclass_e vclass);
     return kind == KindPut || (kind == KindCollective && vclass == ClassResponse);
