@@ -7,6 +7,7 @@ csr/generated/gyre_csr_pkg.sv
 -y csr
 -y csr/generated
 -y dma
+-y collective
 -y router
 -y link
 -y collective

@@ -61,6 +61,15 @@ const fn dma(name: &'static str, parameters: &'static [(&'static str, u32)]) -> 
     }
 }
 
+const fn collective_alu(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
+    Spec {
+        name,
+        top: "coll_alu",
+        parameters,
+        folders: &["collective"],
+    }
+}
+
 /// Every unit under test.
 pub const MODELS: &[Spec] = &[
     leaf("fifo1", "gyre_fifo", &[("Depth", 1), ("Width", 8)]),
@@ -124,5 +133,8 @@ pub const MODELS: &[Spec] = &[
     dma("dma1_flit8", &dma_parameters(1, 8, 1, 68)),
     dma("dma2_flit32", &dma_parameters(2, 32, 2, 17)),
     dma("dma3", &dma_parameters(3, 16, 2, 40)),
+    collective_alu("collective_alu8", &[("FlitBytes", 8)]),
+    collective_alu("collective_alu16", &[("FlitBytes", 16)]),
+    collective_alu("collective_alu32", &[("FlitBytes", 32)]),
     leaf("route_probe", "route_probe", &[]),
 ];
