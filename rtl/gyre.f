@@ -7,7 +7,6 @@ csr/generated/gyre_csr_pkg.sv
 -y csr
 -y csr/generated
 -y dma
--y collective
 -y router
 -y link
 -y collective
