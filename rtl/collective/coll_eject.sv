@@ -37,9 +37,14 @@ module coll_eject
   logic [NumClasses-1:0]             valid_q, whole_q, pop;
 
   assign ej_valid_o = valid_q;
-  assign ok_o       = whole_q;
   assign busy_o     = valid_q != '0;
   assign pop        = valid_q & ej_ready_i;
+
+  // The next packet may be started while the last flit of the one before leaves.
+  always_comb begin
+    ok_o = whole_q;
+    if (take_i && room_q[take_class_i] == Longest) ok_o[take_class_i] = 1'b0;
+  end
 
   function automatic logic [EntryW-1:0] entry(int unsigned cls, logic [PtrW-1:0] ptr);
     return EntryW'(cls * Depth + 32'(ptr));

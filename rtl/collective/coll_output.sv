@@ -48,12 +48,17 @@ module coll_output
   error_t                             err_q;
   logic                               take, cut;
 
-  assign ok_o   = up_i ? whole_q : {CollRoutes{!err_q.valid}};
   assign take   = take_i && live_q && up_i;
   assign cut    = !head_i && cut_q;
   assign send_o = valid_i && up_i && !cut;
   assign err_o  = err_q;
   assign busy_o = err_q.valid || (!up_i && (live_q || sending_q || whole_q != '1));
+
+  // The next packet may be started while the last flit of the one before leaves.
+  always_comb begin
+    ok_o = up_i ? whole_q : {CollRoutes{!err_q.valid}};
+    if (take && credits_q[take_route_i] == Longest) ok_o[take_route_i] = 1'b0;
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -166,7 +166,9 @@ impl Pair {
                     err: self.rng.bool(),
                     dbg: self.rng.u32(..),
                 };
-                self.ends[end].to_send.push_back((self.rng.u64(0..VCS as u64), flit));
+                self.ends[end]
+                    .to_send
+                    .push_back((self.rng.u64(0..VCS as u64), flit));
             }
         }
     }
