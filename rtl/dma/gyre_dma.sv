@@ -14,7 +14,7 @@ module gyre_dma
     parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
     parameter int unsigned AxiBytes = 64,
     parameter int unsigned InjDepth = 136,   // flits of an injection buffer, per path and class
-    parameter int unsigned CollDepth = 64,   // flits of the collective network's buffer of a class route
+    parameter int unsigned CollDepth = coll_depth(FlitBytes), // flits of the collective network's buffer of a class route
     parameter bit          Deposit = 1'b1,   // the network copies packets on their way
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FW = FlitBytes * 8,

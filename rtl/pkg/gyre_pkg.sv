@@ -181,6 +181,12 @@ package gyre_pkg;
     logic [CollRoutes-1:0] cls;          // 0 request, 1 response
   } coll_front_t;
 
+  // Flits of the collective network's buffers of a class route, for flits of `flit_bytes` bytes: those of a full packet
+  // at least.
+  function automatic int unsigned coll_depth(int unsigned flit_bytes);
+    return flit_bytes < 16 ? 128 : 64;
+  endfunction
+
   // Whether packets of a kind are delivered as puts.
   function automatic logic delivers_put(kind_e kind, vclass_e vclass);
     return kind == KindPut || (kind == KindCollective && vclass == ClassResponse);

@@ -11,6 +11,7 @@ pub mod axi;
 pub mod collective_alu;
 pub mod dma;
 pub mod dma_bench;
+pub mod dma_collective;
 pub mod fabric;
 pub mod link_check;
 pub mod packet;
