@@ -128,14 +128,12 @@ module gyre_node
       .inj_valid_i(inj_valid), .inj_class_i(inj_class), .inj_ctl_i(inj_ctl), .inj_data_i(inj_data),
       .inj_credit_o(inj_credit),
       .ej_valid_o(ej_valid), .ej_ready_i(ej_ready), .ej_ctl_o(ej_ctl), .ej_data_o(ej_data),
-      .link_state_o(link_state),
-      .perf_flit_o(perf_flit), .perf_vc_o(perf_vc), .perf_stall_o(perf_stall),
+      .link_state_o(link_state), .perf_flit_o(perf_flit), .perf_vc_o(perf_vc), .perf_stall_o(perf_stall),
       .err_o(net_err), .idle_o(net_idle)
   );
 
   inj_occupancy #(.P(P), .NBuffer(P * NumClasses), .Depth(InjDepth)) u_inj_occupancy (
-      .clk_i, .rst_ni(core_rst_n),
-      .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
+      .clk_i, .rst_ni(core_rst_n), .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
   );
 
   // ---- collective network -------------------------------------------------------------------------
@@ -164,8 +162,7 @@ module gyre_node
   );
 
   inj_occupancy #(.P(1), .NBuffer(CollRoutes), .Depth(CollDepth)) u_coll_occupancy (
-      .clk_i, .rst_ni(core_rst_n),
-      .inj_valid_i(coll_inj_valid), .inj_credit_i(coll_inj_credit), .empty_o(coll_inj_empty)
+      .clk_i, .rst_ni(core_rst_n), .inj_valid_i(coll_inj_valid), .inj_credit_i(coll_inj_credit), .empty_o(coll_inj_empty)
   );
 
   // ---- DMA engine ---------------------------------------------------------------------------------
@@ -292,11 +289,8 @@ module gyre_node
 
   assign idle_o = net_idle && coll_idle && dma_idle && csr_idle && axil_idle && reset_idle;
 
-  if (NDim < 1 || NDim > MaxDim) begin : gen_bad_ndim
-    $error("gyre_node: NDim must be 1 to 5");
-  end
-  if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_bad_flit
-    $error("gyre_node: FlitBytes must be 8, 16 or 32");
+  if (NDim < 1 || NDim > MaxDim || (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32)) begin : gen_bad_size
+    $error("gyre_node: NDim must be 1 to 5 and FlitBytes 8, 16 or 32");
   end
   // Each link moves FlitBytes a cycle each way; a master reads and writes AxiBytes a cycle.
   if (P * FlitBytes > NAxi * AxiBytes) begin : gen_bad_bandwidth
