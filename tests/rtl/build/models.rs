@@ -61,10 +61,14 @@ const fn dma(name: &'static str, parameters: &'static [(&'static str, u32)]) -> 
     }
 }
 
-const fn collective_alu(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
+const fn collective_alu(
+    name: &'static str,
+    top: &'static str,
+    parameters: &'static [(&'static str, u32)],
+) -> Spec {
     Spec {
         name,
-        top: "coll_alu",
+        top,
         parameters,
         folders: &["collective"],
     }
@@ -133,8 +137,9 @@ pub const MODELS: &[Spec] = &[
     dma("dma1_flit8", &dma_parameters(1, 8, 1, 68)),
     dma("dma2_flit32", &dma_parameters(2, 32, 2, 17)),
     dma("dma3", &dma_parameters(3, 16, 2, 40)),
-    collective_alu("collective_alu8", &[("FlitBytes", 8)]),
-    collective_alu("collective_alu16", &[("FlitBytes", 16)]),
-    collective_alu("collective_alu32", &[("FlitBytes", 32)]),
+    collective_alu("collective_alu8", "coll_alu", &[("FlitBytes", 8)]),
+    collective_alu("collective_alu16", "coll_alu", &[("FlitBytes", 16)]),
+    collective_alu("collective_alu32", "coll_alu", &[("FlitBytes", 32)]),
+    collective_alu("collective_alu_hold", "coll_alu_hold", &[("FlitBytes", 16)]),
     leaf("route_probe", "route_probe", &[]),
 ];
