@@ -74,6 +74,15 @@ const fn collective_alu(
     }
 }
 
+const fn collective(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
+    Spec {
+        name,
+        top: "gyre_collective",
+        parameters,
+        folders: &["common", "link", "router", "collective"],
+    }
+}
+
 /// Every unit under test.
 pub const MODELS: &[Spec] = &[
     leaf("fifo1", "gyre_fifo", &[("Depth", 1), ("Width", 8)]),
@@ -141,5 +150,9 @@ pub const MODELS: &[Spec] = &[
     collective_alu("collective_alu16", "coll_alu", &[("FlitBytes", 16)]),
     collective_alu("collective_alu32", "coll_alu", &[("FlitBytes", 32)]),
     collective_alu("collective_alu_hold", "coll_alu_hold", &[("FlitBytes", 16)]),
+    collective("collective", &[("FlitBytes", 16), ("Depth", 64)]),
+    // Buffers of two of the longest packets, and of one.
+    collective("collective_flit8", &[("FlitBytes", 8), ("Depth", 136)]),
+    collective("collective_flit32", &[("FlitBytes", 32), ("Depth", 17)]),
     leaf("route_probe", "route_probe", &[]),
 ];
