@@ -95,7 +95,10 @@ module coll_alu
   initial begin
     if (!(FlitBytes inside {8, 16, 32})) $fatal(1, "%m: FlitBytes is %0d, not 8, 16 or 32", FlitBytes);
   end
-  SomeOperand : assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i |-> present_i != '0)
-  else $fatal(1, "%m: flit without operand");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && valid_i) begin
+      SomeOperand : assert (present_i != '0) else $fatal(1, "%m: flit without operand");
+    end
+  end
 `endif
 endmodule

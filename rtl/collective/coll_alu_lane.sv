@@ -92,8 +92,10 @@ module coll_alu_lane
   assign data_o = sum_valid ? sum : result_q[CollLaneLatency-1];
 
 `ifndef SYNTHESIS
-  OneResult : assert property (@(posedge clk_i) disable iff (!rst_ni)
-                               !(sum_valid && valid_q[CollLaneLatency-1]))
-  else $fatal(1, "%m: two results in one cycle");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && sum_valid) begin
+      OneResult : assert (!valid_q[CollLaneLatency-1]) else $fatal(1, "%m: two results in one cycle");
+    end
+  end
 `endif
 endmodule

@@ -111,11 +111,16 @@ module fp64_add
   initial begin
     if (CollLaneLatency != 3) $fatal(1, "%m: CollLaneLatency is %0d, the adder has 3 stages", CollLaneLatency);
   end
-  Ordered : assert property (@(posedge clk_i) disable iff (!rst_ni)
-                             ordered_valid_q && shift_q == '0 |-> upper_q >= lower_q)
-  else $fatal(1, "%m: difference below zero");
-  OneNan : assert property (@(posedge clk_i) disable iff (!rst_ni)
-                            valid_o && sum_o[62:0] > 63'h7ff0_0000_0000_0000 |-> sum_o == CanonicalNan)
-  else $fatal(1, "%m: NaN %h is not the canonical one", sum_o);
+  // Immediate and behind the valid bits: a concurrent one would sample its operands in every cycle.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && ordered_valid_q) begin
+      Ordered : assert (shift_q != '0 || upper_q >= lower_q)
+      else $fatal(1, "%m: difference below zero");
+    end
+    if (rst_ni && valid_o) begin
+      OneNan : assert (sum_o[62:0] <= 63'h7ff0_0000_0000_0000 || sum_o == CanonicalNan)
+      else $fatal(1, "%m: NaN %h is not the canonical one", sum_o);
+    end
+  end
 `endif
 endmodule
