@@ -79,6 +79,8 @@ pub mod event {
     }
     /// A byte counter reached zero.
     pub const COUNTER: u64 = 1 << 48;
+    /// A barrier completed: see BARRIER_DONE of the collective network.
+    pub const BARRIER: u64 = 1 << 49;
     /// An error was raised.
     pub const ERROR: u64 = 1 << 63;
 }

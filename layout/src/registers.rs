@@ -105,11 +105,11 @@ pub mod node {
     /// Fields of status.
     pub mod status {
         use crate::Field;
-        /// Nothing is under way, and no flit is held anywhere in the DMA engine and the network. Bit 0, read only.
+        /// Nothing is under way, and no flit is held anywhere in the DMA engine and the network, nor does a contribution of this node wait in the collective network. Bit 0, read only.
         pub const IDLE: Field = Field::new(0, 1);
         /// No descriptor, packet or memory transaction is under way in the DMA engine; a received packet that waits for room in a FIFO does not count. Bit 1, read only.
         pub const DMA_IDLE: Field = Field::new(1, 1);
-        /// CTRL.drain is set, the DMA engine is idle and no flit is left in an injection buffer. Bit 2, read only.
+        /// CTRL.drain is set, the DMA engine is idle and no flit is left in an injection buffer of either network. Bit 2, read only.
         pub const DRAINED: Field = Field::new(2, 1);
     }
     /// Coordinates: Position of this node; 6 bits a dimension.

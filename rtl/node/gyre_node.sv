@@ -277,7 +277,7 @@ module gyre_node
       .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
       .page_ack_i(page_ack), .page_err_i(page_err), .page_rdata_i(page_rdata),
       .cfg_o(cfg), .coll_cfg_o(coll_cfg), .soft_reset_o(soft_reset), .soft_reset_done_i(soft_reset_done),
-      .idle_i(net_idle && coll_idle && dma_empty && !soft_reset), .dma_idle_i(!dma_busy && !soft_reset),
+      .idle_i(net_idle && coll_idle && coll_inj_empty && dma_empty && !soft_reset), .dma_idle_i(!dma_busy && !soft_reset),
       .drained_i(cfg.drain && !dma_busy && inj_empty && coll_inj_empty && !soft_reset),
       .link_state_i(link_state), .coll_link_state_i(coll_link_state),
       .dma_err_i(dma_err), .net_err_i(net_err), .coll_err_i(coll_err), .event_i(events),
