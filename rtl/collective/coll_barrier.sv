@@ -123,7 +123,7 @@ module coll_barrier
 
   assign bar_o  = out_q;
   assign done_o = done_q;
-  assign busy_o = incoming || moving || (out_q[0] | out_q[1] | out_q[2] | done_q | bad_q) != '0 ||
+  assign busy_o = moving || (in_q[0] | in_q[1] | in_q[2] | out_q[0] | out_q[1] | out_q[2] | done_q | bad_q) != '0 ||
                   (kept & ~valid) != '0;
 
   always_comb begin

@@ -28,6 +28,7 @@ module coll_output
     input  logic                  take_tail_i,
     // A flit of it is here.
     input  logic                  valid_i,
+    input  logic [3:0]            route_i,
     input  logic                  head_i,
     input  logic                  tail_i,
     output logic                  send_o,
@@ -44,7 +45,7 @@ module coll_output
   logic                               live_q;     // a started packet has flits at its inputs, and the link was up
   logic                               sending_q;  // a packet is open on the link
   logic                               cut_q;      // the rest of the packet on its way to the link is discarded
-  logic [3:0]                         route_q;
+  logic [3:0]                         route_q;    // of the packet on its way to the link
   error_t                             err_q;
   logic                               take, cut;
 
@@ -90,12 +91,12 @@ module coll_output
       if (start_i) live_q <= up_i;
       else if (!up_i || (take_i && take_tail_i)) live_q <= 1'b0;
       if (err_take_i) err_q <= '0;
-      if (!up_i && (start_i || live_q || sending_q)) begin
+      if (!up_i && (start_i || sending_q || (valid_i && head_i))) begin
         err_q <= '{
             valid: 1'b1,
             reason: ErrLinkDown,
             where: 10'(CollPortId + PortId),
-            info: 64'(start_i ? start_route_i : route_q)
+            info: {60'b0, start_i ? start_route_i : sending_q ? route_q : route_i}
         };
       end
       // At the link.
@@ -110,7 +111,7 @@ module coll_output
   end
 
   always_ff @(posedge clk_i) begin
-    if (start_i) route_q <= start_route_i;
+    if (valid_i && head_i) route_q <= route_i;
   end
 
 `ifndef SYNTHESIS

@@ -137,6 +137,7 @@ module coll_port
       .take_route_i,
       .take_tail_i,
       .valid_i,
+      .route_i,
       .head_i        (ctl_i.head),
       .tail_i        (ctl_i.tail),
       .send_o        (send),

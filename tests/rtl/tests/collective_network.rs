@@ -289,6 +289,34 @@ fn hw5_full_packets_back_to_back_fill_every_link_of_the_tree() {
 }
 
 #[test]
+fn hw5_hop_takes_three_cycles_down_and_nine_up_beyond_the_link() {
+    for latency in 1..=4 {
+        let mut tree = machine(config(8, latency, 1));
+        tree.set_route(0, &everybody(8));
+        // From node 7 over nodes 3 and 1 to the root, and back.
+        let from = 7;
+        let op = CollOp::Broadcast;
+        start(&mut tree, &Operation { op, from, ..sum(0) });
+        tree.drain(400).unwrap();
+        let first = |link| tree.used[&link].first;
+        let hop = latency as u64;
+        for (sent, passed, cycles) in [
+            ((7, 0), (3, 0), 9),
+            ((3, 0), (1, 0), 9),
+            ((1, 0), (0, 2), 9),
+            ((0, 1), (1, 1), 3),
+            ((1, 1), (3, 1), 3),
+        ] {
+            assert_eq!(
+                first(passed) - first(sent),
+                hop + cycles,
+                "{sent:?} to {passed:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn hw5_two_routes_share_every_link() {
     const PACKETS: u64 = 60;
     let nodes = 7;
