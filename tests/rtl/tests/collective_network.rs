@@ -337,15 +337,20 @@ fn hw5_two_routes_share_every_link() {
 
 #[test]
 fn hw5_packets_that_turn_around_and_packets_from_the_parent_take_turns() {
-    // Route 0 turns around at node 1, route 1 at node 0: at node 1 both want the way down for good.
+    // Sums of nodes 3 and 4 turn around at node 1, broadcasts of node 0 come down through it: both want its way
+    // down all the time.
     let nodes = 7;
     let mut tree = machine(config(nodes, 1, 8));
     tree.set_route(0, &Route::new(&[3, 4].into(), 0));
     tree.set_route(1, &everybody(nodes));
     for _ in 0..40 {
-        for route in 0..2 {
-            start(&mut tree, &Operation { route, ..sum(512) });
-        }
+        start(&mut tree, &sum(512));
+        let broadcast = Operation {
+            route: 1,
+            op: CollOp::Broadcast,
+            ..sum(512)
+        };
+        start(&mut tree, &broadcast);
     }
     tree.run(40 * 34).unwrap();
     let outstanding = tree.book.outstanding();

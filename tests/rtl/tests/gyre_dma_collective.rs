@@ -43,7 +43,7 @@ fn hw5_zero_byte_collective_lowers_its_counter_by_one() {
     let [a, ..] = route::MEMBER;
     bench.machine.coll_to[usize::from(a)] = Some(1);
     for index in 0..6 {
-        bench.contribute_put((0, 2), 1, or(a), 700 * (index + 1) & !3, None);
+        bench.contribute_put((0, 2), 1, or(a), (700 * (index + 1)) & !3, None);
         bench.cover_last_put(1, index);
         bench.contribute_put((0, 2), 1, or(a), 0, Some(index));
     }
