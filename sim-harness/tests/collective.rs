@@ -9,9 +9,11 @@ use std::rc::Rc;
 use common::collective::{self, Delivery, Program, Step, contribution, expected};
 use common::traffic::{self, Random};
 use common::{Failure, config};
-use gyre_layout::registers::{self, COLL, coll_network, wake_group};
-use gyre_layout::{CollOp, CollType};
-use gyre_sim::{Cpu, Machine, MachineConfig, MemoryConfig, RunReport, TREE_PORTS, Until};
+use gyre_layout::registers::{self, COLL, coll_network, node, perf_coll, wake_group};
+use gyre_layout::{CollOp, CollType, ErrorReason};
+use gyre_sim::{
+    Cpu, LinkFault, Machine, MachineConfig, MemoryConfig, RunReport, TREE_PORTS, Until,
+};
 
 /// Runs the programs on a machine, beside the exchange of messages on the torus if it is to be busy.
 fn run(config: MachineConfig, programs: Vec<Program>, busy: usize) -> RunReport {
@@ -27,6 +29,9 @@ fn run(config: MachineConfig, programs: Vec<Program>, busy: usize) -> RunReport 
     for node in 0..nodes {
         let errors = traffic::error_count(&mut machine, node);
         assert_eq!(errors, 0, "node {node}");
+        let registers = [perf_coll(0), perf_coll(1), perf_coll(2)];
+        let counters = traffic::read_registers(&mut machine, node, &registers);
+        assert_eq!(counters, machine.tree_flits(node), "node {node}");
     }
     machine.report()
 }
@@ -192,6 +197,85 @@ fn hw5_routes_run_at_once_while_the_torus_is_busy() {
         assert!(
             report.link_flits > 1000 && report.tree_flits > 1000,
             "{report:?}"
+        );
+    }
+}
+
+/// Reasons and places of the first error of each node.
+fn first_errors(machine: &mut Machine) -> Vec<Option<(ErrorReason, u64)>> {
+    (0..machine.topology().nodes())
+        .map(|number| {
+            let status = traffic::read_registers(machine, number, &[node::ERR_STATUS])[0];
+            let reason = node::err_status::REASON.get(status) as u8;
+            let place = node::err_status::WHERE.get(status);
+            let reason = ErrorReason::try_from(reason).expect("a known reason");
+            node::err_status::VALID
+                .is_set(status)
+                .then_some((reason, place))
+        })
+        .collect()
+}
+
+/// Starts the programs, lets them run for a while, and takes the errors.
+fn errors_of(machine: &mut Machine, programs: &Rc<[Program]>) -> Vec<Option<(ErrorReason, u64)>> {
+    collective::spawn(machine, programs);
+    let end = machine.cycles() + 6000;
+    machine.run(Until::Cycle(end)).expect("runs");
+    first_errors(machine)
+}
+
+#[test]
+fn hw5_disturbed_flit_of_a_tree_link_is_found_and_nothing_wrong_is_delivered() {
+    // Up from node 3 to node 1, and down from node 0 to node 2.
+    for (node, port, found_by, place) in [(3, 6, 1, 11), (0, 8, 2, 10)] {
+        let mut machine = Machine::new(config(&[2, 2, 1])).expect("made");
+        let steps = vec![Step::all(CollOp::Add, CollType::U64, 200)];
+        let members = everybody(4);
+        let programs: Rc<[Program]> = vec![Program { members, steps }].into();
+        collective::bring_up(&mut machine, &programs);
+        machine.disturb_link(LinkFault {
+            node,
+            port,
+            from_cycle: machine.cycles(),
+            word: 0,
+            data: [1 << 40, 0],
+        });
+        // Members check every byte that their counter promises: they wait, and none reports a wrong one.
+        let errors = errors_of(&mut machine, &programs);
+        assert_eq!(
+            errors[found_by],
+            Some((ErrorReason::LinkCrc, place)),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
+fn hw5_contributors_that_disagree_are_reported_where_they_meet() {
+    let mut machine = Machine::new(config(&[3])).expect("made");
+    let steps = vec![Step::all(CollOp::Add, CollType::U64, 20)];
+    let members = everybody(3);
+    let programs: Rc<[Program]> = vec![Program { members, steps }].into();
+    collective::bring_up(&mut machine, &programs);
+    let others: Rc<[Program]> = vec![Program {
+        members: vec![1],
+        steps: vec![Step::all(CollOp::Max, CollType::U64, 20)],
+    }]
+    .into();
+    // Node 1 takes another operation; it arrives at the same barriers.
+    let rest: Rc<[Program]> = vec![Program {
+        members: vec![0, 2],
+        steps: programs[0].steps.clone(),
+    }]
+    .into();
+    collective::spawn(&mut machine, &others);
+    let errors = errors_of(&mut machine, &rest);
+    assert_eq!(errors[0], Some((ErrorReason::CollMismatch, 0)));
+    // What came of it is dropped at every member.
+    for error in &errors[1..] {
+        assert_eq!(
+            error.map(|(reason, _)| reason),
+            Some(ErrorReason::PktTruncated)
         );
     }
 }
