@@ -59,8 +59,10 @@ Outputs Node::cycle(const Inputs& in) {
         m.link_data_i[port] = m.link_data_o[kPeer[port]];
         m.link_dbg_i[port] = m.link_dbg_o[kPeer[port]];
     }
+    m.link_ctl_i[4] = 0;
     m.bar_i[0] = m.bar_o[1];
     m.bar_i[1] = m.bar_o[0];
+    m.bar_i[2] = 0;
     // Inputs settle while the clock is low: assertions sample what the last evaluation left.
     for (int clk = 0; clk <= 1; clk++) {
         context_->timeInc(1);
