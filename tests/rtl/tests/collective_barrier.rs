@@ -217,6 +217,22 @@ fn hw5_arrivals_without_an_input_and_second_arrivals_are_reported_and_not_counte
 }
 
 #[test]
+fn hw5_release_that_nobody_waits_for_is_reported_and_lets_nobody_go() {
+    let mut tree = machine(3, 1, 2);
+    tree.set_barrier(5, &everybody(3));
+    tree.enter(1, 1 << 5);
+    let at = tree.cycle() + 30;
+    tree.tap = Some(Box::new(move |cycle, node, port, wire: &mut Wire| {
+        if (cycle, node, port) == (at, 0, 2) {
+            wire.bar = 1 << 5;
+        }
+    }));
+    tree.run(60).unwrap();
+    assert_eq!(reports(&tree), [(2, ErrorReason::CollBarrier, 1 << 5)]);
+    assert_eq!(tree.done, []);
+}
+
+#[test]
 fn hw5_barrier_route_that_is_not_valid_forgets_its_arrivals() {
     let mut tree = machine(3, 1, 2);
     let route = everybody(3);
