@@ -9,6 +9,7 @@ csr/generated/gyre_csr_pkg.sv
 -y dma
 -y router
 -y link
+-y collective
 -y node
 -y fabric
 +libext+.sv

@@ -74,6 +74,18 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
         /// Reads made.
         polls: u32,
     },
+    /// A link of the collective network's tree did not come up within the poll limit.
+    #[error("tree link {port} to the {end} is in state {state:?} after {polls} polls, expected Up")]
+    TreeLinkDown {
+        /// Tree port: 0 parent, 1 and 2 children.
+        port: u8,
+        /// What it leads to.
+        end: &'static str,
+        /// State of its link unit.
+        state: LinkState,
+        /// Reads made.
+        polls: u32,
+    },
     /// A configuration value that the node cannot take.
     #[error("{what}{}: {value:#x}, expected {expected}", IndexText(*.index))]
     Config {

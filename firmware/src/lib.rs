@@ -1,5 +1,5 @@
-//! Firmware of a node: identification, self-test, network set-up, FIFO and slot set-up, interrupt
-//! service, drain and reset (HW-1), through a [`RegisterAccess`] trait.
+//! Firmware of a node: identification, self-test, network set-up, routes of the collective network, FIFO and slot
+//! set-up, interrupt service, drain and reset (HW-1), through a [`RegisterAccess`] trait.
 //!
 //! It runs wherever registers can be reached: a host processor, an embedded controller inside the node,
 //! or a test. It allocates nothing and waits by polling a status register at most a given number of
@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod collective;
 mod error;
 mod fifo;
 mod interrupt;
@@ -25,6 +26,7 @@ mod node;
 mod power;
 mod self_test;
 mod slot;
+mod tree;
 
 pub use access::{Register, RegisterAccess};
 pub use error::NodeError;
@@ -34,6 +36,7 @@ pub use network::NetworkConfig;
 pub use node::{Node, Parameters};
 pub use self_test::SelfTest;
 pub use slot::{Rights, SlotConfig};
+pub use tree::{RoutePart, TREE_ROUTES, parent, tree_links};
 
 #[cfg(test)]
 mod register_file;

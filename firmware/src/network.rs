@@ -6,6 +6,7 @@ use gyre_layout::{Coord, LinkState, MAX_DIM};
 use crate::access::{Register, RegisterAccess};
 use crate::error::NodeError;
 use crate::node::Node;
+use crate::tree::tree_links;
 
 /// Shape of the machine and the place of a node in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,27 @@ impl NetworkConfig {
             }
         }
         links
+    }
+
+    /// Nodes of the machine.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.size.iter().map(|&size| u32::from(size)).product()
+    }
+
+    /// Number of the node: dimension 0 runs fastest.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        (0..MAX_DIM).rev().fold(0, |number, dimension| {
+            number * u32::from(self.size[dimension]) + u32::from(self.coord.0[dimension])
+        })
+    }
+
+    /// Tree links of the collective network that the node has: bit 0 to the parent, bits 1 and 2 to the children
+    /// (HW-5).
+    #[must_use]
+    pub fn tree_links(&self) -> u8 {
+        tree_links(self.nodes(), self.number())
     }
 
     fn check<E: core::fmt::Debug + core::fmt::Display>(

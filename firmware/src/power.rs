@@ -9,8 +9,8 @@ use crate::node::{CTRL, Node, STATUS};
 use crate::self_test::SelfTest;
 
 impl<A: RegisterAccess> Node<A> {
-    /// Self-test, place in the network, links up, DMA engine on. The neighbours must be brought up at the
-    /// same time: `polls` reads of LINK_STATUS is how long this node waits for them. FIFOs and slots
+    /// Self-test, place in the network, links of torus and tree up, DMA engine on. The neighbours must be brought up at the
+    /// same time: `polls` reads of each link status is how long this node waits for them. FIFOs and slots
     /// are set up afterwards, with the `open_` and `grant_` functions.
     ///
     /// # Errors
@@ -26,7 +26,9 @@ impl<A: RegisterAccess> Node<A> {
         }
         self.configure_network(network)?;
         self.enable_links(network)?;
+        self.enable_tree(network)?;
         self.await_links(network, polls)?;
+        self.await_tree(network, polls)?;
         self.enable_dma()
     }
 

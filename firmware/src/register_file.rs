@@ -7,10 +7,13 @@ use std::collections::BTreeMap;
 use std::vec::Vec;
 
 use gyre_layout::registers::node::{self, ctrl, err_status, status};
-use gyre_layout::registers::{base_slot, group_page, page};
+use gyre_layout::registers::{COLL, base_slot, coll_network, group_page, page};
 use gyre_layout::{ID_MAGIC, ID_VERSION, LinkState};
 
 use crate::access::RegisterAccess;
+
+const TREE_LINK_STATUS: u64 = COLL + coll_network::LINK_STATUS;
+const BARRIER_DONE: u64 = COLL + coll_network::BARRIER_DONE;
 
 /// What the bus of the double answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub struct RegisterFile {
     pub alias: Option<(u64, u64)>,
     /// Reads until links, drain and reset are done; `None`: never.
     pub patience: Option<u32>,
-    /// A port that stays in this state.
+    /// A port that stays in this state; 10 and above: of the tree.
     pub bad_port: Option<(u32, LinkState)>,
     reads: u32,
 }
@@ -91,13 +94,17 @@ impl RegisterAccess for RegisterFile {
         }
         let mut value = self.value(self.redirect(address));
         match address {
-            node::LINK_STATUS => {
+            node::LINK_STATUS | TREE_LINK_STATUS => {
                 let up = self.ready();
+                let (enable, first) = match address {
+                    node::LINK_STATUS => (node::LINK_ENABLE, 0),
+                    _ => (COLL + coll_network::LINK_ENABLE, 10),
+                };
                 for port in 0..10 {
-                    if self.value(node::LINK_ENABLE) & 1 << port != 0 {
+                    if self.value(enable) & 1 << port != 0 {
                         let mut state = if up { LinkState::Up } else { LinkState::Init };
                         if let Some((bad, stays)) = self.bad_port
-                            && bad == port
+                            && bad == first + port
                         {
                             state = stays;
                         }
@@ -132,7 +139,7 @@ impl RegisterAccess for RegisterFile {
         }
         let address = self.redirect(address);
         let value = match address {
-            node::INT_CAUSE => self.value(address) & !value,
+            node::INT_CAUSE | BARRIER_DONE => self.value(address) & !value,
             node::ERR_STATUS => self.value(address) & !(value & err_status::VALID.mask()),
             _ => value,
         };

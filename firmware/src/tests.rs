@@ -6,13 +6,15 @@ use std::string::ToString;
 use std::vec::Vec;
 
 use gyre_layout::registers::node::{self, ctrl, err_status, int_cause};
-use gyre_layout::registers::{base_slot, group_page, injection_fifo as inj, page};
+use gyre_layout::registers::{
+    COLL, base_slot, coll_network, group_page, injection_fifo as inj, page,
+};
 use gyre_layout::{Coord, ErrorReason, LinkState};
 
 use crate::register_file::{RegisterFile, SlaveError, slot_ctrl};
 use crate::{
     Causes, ErrorReport, InjectionConfig, NetworkConfig, Node, NodeError, ReceptionConfig,
-    Register, Rights, SelfTest, SlotConfig,
+    Register, Rights, RoutePart, SelfTest, SlotConfig,
 };
 
 fn identified(file: RegisterFile) -> Node<RegisterFile> {
@@ -90,6 +92,8 @@ fn bring_up_writes_place_and_shape_waits_for_the_links_and_enables_the_dma_engin
     );
     assert_eq!(file.value(node::RING), 0b11101);
     assert_eq!(file.value(node::LINK_ENABLE), 0b1111);
+    // Node 4 of 12: parent 1, children 9 and 10.
+    assert_eq!(file.value(COLL + coll_network::LINK_ENABLE), 0b111);
     assert_eq!(file.value(node::CTRL), 1);
     let order: Vec<_> = [node::SIZE, node::LINK_ENABLE, node::CTRL]
         .iter()
@@ -152,6 +156,70 @@ fn x5_a_link_that_does_not_come_up_is_named() {
         })
     );
     assert_eq!(node.into_access().value(node::CTRL), 0, "DMA stays off");
+}
+
+#[test]
+fn hw5_tree_links_follow_from_place_and_shape() {
+    assert_eq!((network().nodes(), network().number()), (12, 4));
+    let place = |coord| NetworkConfig {
+        coord: Coord(coord),
+        ..network()
+    };
+    assert_eq!(place([0, 0, 0, 0, 0]).tree_links(), 0b110, "the root");
+    assert_eq!(place([1, 1, 0, 0, 0]).tree_links(), 0b011, "node 5");
+    assert_eq!(place([3, 2, 0, 0, 0]).tree_links(), 0b001, "a leaf");
+}
+
+#[test]
+fn hw5_tree_link_that_does_not_come_up_is_named() {
+    let mut file = RegisterFile::new();
+    file.bad_port = Some((12, LinkState::Init));
+    let mut node = identified(file);
+    let error = node
+        .bring_up(&network(), SelfTest::Skip, 10)
+        .expect_err("down");
+    assert_eq!(
+        error.to_string(),
+        "tree link 2 to the child 1 is in state Init after 10 polls, expected Up"
+    );
+    assert_eq!(node.into_access().value(node::CTRL), 0, "DMA stays off");
+}
+
+#[test]
+fn hw5_routes_are_set_and_cleared_and_must_exist() {
+    let mut node = identified(RegisterFile::new());
+    let part = RoutePart::of(&[1, 4, 9], 4);
+    node.set_class_route(15, part.as_ref(), 3).expect("works");
+    node.set_barrier_route(2, part.as_ref()).expect("works");
+    let refused = node.set_class_route(16, part.as_ref(), 0).expect_err("16");
+    assert_eq!(refused.to_string(), "class route: 0x10, expected 0 to 15");
+    let refused = node
+        .set_class_route(1, part.as_ref(), 16)
+        .expect_err("owner");
+    assert_eq!(
+        refused.to_string(),
+        "owner of class route 1: 0x10, expected 0 to 15"
+    );
+    node.set_barrier_route(16, None).expect_err("16");
+    let class = COLL + coll_network::route(15);
+    let barrier = COLL + coll_network::barrier_route(2);
+    node.set_class_route(14, None, 0).expect("works");
+    let file = node.into_access();
+    assert_eq!((file.value(class), file.value(barrier)), (0x317, 0x17));
+}
+
+#[test]
+fn hw5_barriers_are_taken_once() {
+    let mut node = identified(RegisterFile::new());
+    node.enter_barriers(0x8001).expect("works");
+    let mut file = node.into_access();
+    assert_eq!(file.value(COLL + coll_network::BARRIER_ENTER), 0x8001);
+    file.values
+        .insert(COLL + coll_network::BARRIER_DONE, 0x8003);
+    let mut node = identified(file);
+    assert_eq!(node.take_barriers(0x8001), Ok(0x8001));
+    assert_eq!(node.take_barriers(0x8001), Ok(0));
+    assert_eq!(node.take_barriers(2), Ok(2));
 }
 
 #[test]

@@ -79,6 +79,31 @@ codes! {
 }
 
 codes! {
+    /// What the nodes do with the packets of a collective: `coll_op_e` in SystemVerilog. Operations on
+    /// floating point: [`CollType::F64`].
+    CollOp in "op" {
+        Broadcast = 0, "broadcast";
+        And = 1, "and";
+        Or = 2, "or";
+        Xor = 3, "xor";
+        Add = 4, "add";
+        Min = 5, "min";
+        Max = 6, "max";
+    }
+}
+
+codes! {
+    /// Elements of a collective's payload: `coll_dtype_e` in SystemVerilog.
+    CollType in "dtype" {
+        U32 = 0, "32-bit unsigned integer, modulo 2^32";
+        I32 = 1, "32-bit signed integer, modulo 2^32";
+        U64 = 2, "64-bit unsigned integer, modulo 2^64";
+        I64 = 3, "64-bit signed integer, modulo 2^64";
+        F64 = 4, "IEEE 754 binary64: add, minimum and maximum alone; a NaN that comes out is 0x7ff8_0000_0000_0000";
+    }
+}
+
+codes! {
     /// Reason of an error, in `ERR_STATUS` and in the status of an injection FIFO: `err_e` in SystemVerilog.
     ErrorReason in "reason" {
         None = 0x00, "no error";
@@ -95,6 +120,8 @@ codes! {
         DescRead = 0x0b, "descriptor fetch answered with an error";
         PayloadRead = 0x0c, "payload read answered with an error";
         DescRmw = 0x0d, "read-modify-write of unknown operation, or with an operand of other than 4 or 8 bytes";
+        DescRoute = 0x0e, "collective on a class route that is not valid here, without this node, or of another owner";
+        DescColl = 0x0f, "collective of unknown operation or element type, or that cuts an element in two";
         PktKind = 0x20, "packet: kind that this node does not serve";
         PktTruncated = 0x21, "packet cut short by a link going down, or length and flits disagree";
         PktDest = 0x22, "packet for another node ejected here";
@@ -114,6 +141,9 @@ codes! {
         LinkDown = 0x41, "link down: packet dropped";
         LinkProtocol = 0x42, "link: flit without credit space, or while the link was not up";
         RouteUnreachable = 0x43, "no route: dimension absent or line too short";
+        CollRoute = 0x50, "collective malformed, on a class route that is not valid here, or from an input not in it";
+        CollMismatch = 0x51, "contributors to a collective disagree about it";
+        CollBarrier = 0x52, "barrier arrival on a barrier route without this input, or twice, or its link is down";
     }
 }
 

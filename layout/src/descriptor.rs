@@ -1,7 +1,9 @@
 //! The injection descriptor: 64 bytes in the ring of an injection FIFO.
 
 use crate::field::{BitField, bit_fields, to_bytes, to_words};
-use crate::{Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, Rmw, RmwOp, VClass};
+use crate::{
+    Collective, Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, Rmw, RmwOp, VClass,
+};
 
 bit_fields! {
     /// Fields of a descriptor, lowest bit first: `desc_t` in SystemVerilog.
@@ -51,7 +53,8 @@ pub struct Source {
 }
 
 /// An injection descriptor (HW-1). Make one with [`Descriptor::memory_fifo`], [`Descriptor::put`],
-/// [`Descriptor::remote_get`] or [`Descriptor::rmw`].
+/// [`Descriptor::remote_get`], [`Descriptor::rmw`], [`Descriptor::collective_put`] or
+/// [`Descriptor::collective_fifo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// What to do.
@@ -168,6 +171,43 @@ impl Descriptor {
         descriptor
     }
 
+    /// Contributes `source` to `collective`. The result is written at byte `offset` of base slot `slot` of node `to`,
+    /// or without it of every member of the class route; [`Descriptor::with_counter`] names a counter there (HW-5).
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if the class route does not fit into its field.
+    pub fn collective_put(
+        collective: Collective,
+        to: Option<Coord>,
+        source: Source,
+        slot: u16,
+        offset: u64,
+    ) -> Result<Self, LayoutError> {
+        let mut descriptor = Self::put(to.unwrap_or_default(), source, slot, offset);
+        descriptor.kind = Kind::Collective;
+        descriptor.hint = collective.hint()?;
+        descriptor.deposit = to.is_none();
+        Ok(descriptor)
+    }
+
+    /// Contributes `source` to `collective`. The result goes into reception FIFO `fifo` of node `to`, or without it of
+    /// every member of the class route (HW-5).
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if the class route does not fit into its field.
+    pub fn collective_fifo(
+        collective: Collective,
+        to: Option<Coord>,
+        source: Source,
+        fifo: u16,
+    ) -> Result<Self, LayoutError> {
+        let mut descriptor = Self::memory_fifo(to.unwrap_or_default(), source, fifo);
+        descriptor.kind = Kind::Collective;
+        descriptor.hint = collective.hint()?;
+        descriptor.deposit = to.is_none();
+        Ok(descriptor)
+    }
+
     /// Sets the counter that a put decrements at its target, or the answer of a read-modify-write here.
     #[must_use]
     pub const fn with_counter(mut self, counter: CounterRef) -> Self {
@@ -274,12 +314,35 @@ impl Descriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{CollOp, CollType};
 
     const SOURCE: Source = Source {
         slot: 0x3ff,
         offset: 0xff_0123_4567,
         length: 1 << 20,
     };
+
+    const COLLECTIVE: Collective = Collective {
+        op: CollOp::Max,
+        dtype: CollType::I64,
+        route: 15,
+    };
+
+    #[test]
+    fn hw5_class_route_16_is_refused() {
+        let collective = Collective {
+            route: 16,
+            ..COLLECTIVE
+        };
+        assert_eq!(
+            Descriptor::collective_fifo(collective, None, SOURCE, 0),
+            Err(LayoutError::Range {
+                field: "route",
+                value: 16,
+                width: 4
+            })
+        );
+    }
 
     #[test]
     fn descriptors_round_trip() {
@@ -291,6 +354,10 @@ mod tests {
         for descriptor in [
             Descriptor::memory_fifo(dst, SOURCE, 15).with_software(0xdead_beef, 0x1234_5678),
             Descriptor::put(dst, SOURCE, 7, 0xaa_8000_0001).with_counter(counter),
+            Descriptor::collective_put(COLLECTIVE, None, SOURCE, 7, 5)
+                .expect("the route fits")
+                .with_counter(counter),
+            Descriptor::collective_fifo(COLLECTIVE, Some(dst), SOURCE, 3).expect("the route fits"),
             Descriptor::remote_get(dst, SOURCE, 31).with_message_id(0xffff_ffff),
             Descriptor::rmw(
                 dst,

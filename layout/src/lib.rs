@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod codes;
+mod coll;
 mod coord;
 mod descriptor;
 mod error;
@@ -15,7 +16,8 @@ mod link;
 pub mod registers;
 mod rmw;
 
-pub use codes::{ErrorReason, Kind, RmwOp, VClass};
+pub use codes::{CollOp, CollType, ErrorReason, Kind, RmwOp, VClass};
+pub use coll::Collective;
 pub use coord::Coord;
 pub use descriptor::{Descriptor, Source};
 pub use error::LayoutError;
@@ -24,6 +26,8 @@ pub use header::{CounterRef, Header, PutTarget};
 pub use link::{LINK_FIELDS, LinkState};
 pub use rmw::Rmw;
 
+/// Fields of `hint` of a collective, lowest bit first.
+pub use coll::FIELDS as COLL_FIELDS;
 /// Fields of a packet header, lowest bit first: `header_t` in SystemVerilog.
 pub use header::FIELDS as HEADER_FIELDS;
 
@@ -75,6 +79,8 @@ pub mod event {
     }
     /// A byte counter reached zero.
     pub const COUNTER: u64 = 1 << 48;
+    /// A barrier completed: see BARRIER_DONE of the collective network.
+    pub const BARRIER: u64 = 1 << 49;
     /// An error was raised.
     pub const ERROR: u64 = 1 << 63;
 }

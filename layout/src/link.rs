@@ -14,8 +14,9 @@ bit_fields! {
     ERR "err" 8 +: 1;
     CHECK "check" 9 +: 16;
     CREDIT "credit" 25 +: 1;
-    CREDIT_VC "credit_vc" 26 +: 3;
-    RSVD "rsvd" 29 +: 3;
+    CREDIT_VC "credit_vc" 26 +: 4;
+    VC_HIGH "vc_high" 30 +: 1;
+    RSVD "rsvd" 31 +: 1;
 }
 pub use FIELDS as LINK_FIELDS;
 

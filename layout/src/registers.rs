@@ -10,6 +10,8 @@ pub const fn wake(index: u64) -> u64 {
 }
 /// Length of [`wake`] in the address map.
 pub const WAKE_COUNT: u64 = 16;
+/// Collective network: The tree of the collective network: port 0 leads to the parent, ports 1 and 2 to the children.
+pub const COLL: u64 = 0x200;
 /// Flits sent: Flits that link p sent on virtual channel v, at index 8 p + v. `index`: 0..80.
 #[must_use]
 pub const fn perf_flits(index: u64) -> u64 {
@@ -24,6 +26,13 @@ pub const fn perf_stalls(index: u64) -> u64 {
 }
 /// Length of [`perf_stalls`] in the address map.
 pub const PERF_STALLS_COUNT: u64 = 10;
+/// Tree flits sent: Flits that tree port p sent, at index p. `index`: 0..3.
+#[must_use]
+pub const fn perf_coll(index: u64) -> u64 {
+    0x1480 + 0x8 * index
+}
+/// Length of [`perf_coll`] in the address map.
+pub const PERF_COLL_COUNT: u64 = 3;
 /// Packets sent: Packets that the DMA engine sent, by kind. `index`: 0..8.
 #[must_use]
 pub const fn perf_sent(index: u64) -> u64 {
@@ -96,11 +105,11 @@ pub mod node {
     /// Fields of status.
     pub mod status {
         use crate::Field;
-        /// Nothing is under way, and no flit is held anywhere in the DMA engine and the network. Bit 0, read only.
+        /// Nothing is under way, and no flit is held anywhere in the DMA engine and the network, nor does a contribution of this node wait in the collective network. Bit 0, read only.
         pub const IDLE: Field = Field::new(0, 1);
         /// No descriptor, packet or memory transaction is under way in the DMA engine; a received packet that waits for room in a FIFO does not count. Bit 1, read only.
         pub const DMA_IDLE: Field = Field::new(1, 1);
-        /// CTRL.drain is set, the DMA engine is idle and no flit is left in an injection buffer. Bit 2, read only.
+        /// CTRL.drain is set, the DMA engine is idle and no flit is left in an injection buffer of either network. Bit 2, read only.
         pub const DRAINED: Field = Field::new(2, 1);
     }
     /// Coordinates: Position of this node; 6 bits a dimension.
@@ -253,6 +262,8 @@ pub mod wake_group {
         pub const INJECTION: Field = Field::new(16, 32);
         /// A byte counter reached zero. Bit 48, read and write.
         pub const COUNTER: Field = Field::new(48, 1);
+        /// A barrier completed: see COLL.barrier_done. Bit 49, read and write.
+        pub const BARRIER: Field = Field::new(49, 1);
         /// An error was raised. Bit 63, read and write.
         pub const ERROR: Field = Field::new(63, 1);
     }
@@ -267,8 +278,59 @@ pub mod wake_group {
         pub const INJECTION: Field = Field::new(16, 32);
         /// See WAKE_MASK. Bit 48, write 1 to clear.
         pub const COUNTER: Field = Field::new(48, 1);
+        /// See WAKE_MASK. Bit 49, write 1 to clear.
+        pub const BARRIER: Field = Field::new(49, 1);
         /// See WAKE_MASK. Bit 63, write 1 to clear.
         pub const ERROR: Field = Field::new(63, 1);
+    }
+}
+/// Collective network: The tree of the collective network: port 0 leads to the parent, ports 1 and 2 to the children.
+pub mod coll_network {
+    /// Class route: This node's part in a class route of the tree; to be changed while nothing uses the route. `index`: 0..16.
+    #[must_use]
+    pub const fn route(index: u64) -> u64 {
+        0x8 * index
+    }
+    /// Length of [`route`] in the address map.
+    pub const ROUTE_COUNT: u64 = 16;
+    /// Barrier route: This node's part in a barrier route of the tree; to be changed while no barrier is under way on it. `index`: 0..16.
+    #[must_use]
+    pub const fn barrier_route(index: u64) -> u64 {
+        0x80 + 0x8 * index
+    }
+    /// Length of [`barrier_route`] in the address map.
+    pub const BARRIER_ROUTE_COUNT: u64 = 16;
+    /// Barrier enter
+    pub const BARRIER_ENTER: u64 = 0x100;
+    /// Fields of barrier_enter.
+    pub mod barrier_enter {
+        use crate::Field;
+        /// Write 1 to bit r: this node has arrived at the barrier of barrier route r. Bits 15:0, write only.
+        pub const ROUTE: Field = Field::new(0, 16);
+    }
+    /// Barrier done
+    pub const BARRIER_DONE: u64 = 0x108;
+    /// Fields of barrier_done.
+    pub mod barrier_done {
+        use crate::Field;
+        /// Bit r: all have arrived at the barrier of barrier route r. Write 1 to clear. Bits 15:0, write 1 to clear.
+        pub const ROUTE: Field = Field::new(0, 16);
+    }
+    /// Tree link enable
+    pub const LINK_ENABLE: u64 = 0x110;
+    /// Fields of link_enable.
+    pub mod link_enable {
+        use crate::Field;
+        /// Bit p: the link of tree port p. Bits 2:0, read and write.
+        pub const ENABLE: Field = Field::new(0, 3);
+    }
+    /// Tree link status: State of each link unit: 0 reset, 1 init, 2 acknowledged, 3 up.
+    pub const LINK_STATUS: u64 = 0x118;
+    /// Fields of link_status.
+    pub mod link_status {
+        use crate::Field;
+        /// Two bits a port, port 0 lowest. Bits 5:0, read only.
+        pub const STATE: Field = Field::new(0, 6);
     }
 }
 /// Fields of perf_counter.
@@ -300,6 +362,36 @@ pub mod group_page {
     }
     /// Length of [`slot`] in the address map.
     pub const SLOT_COUNT: u64 = 32;
+}
+/// Fields of coll_route.
+pub mod coll_route {
+    use crate::Field;
+    /// The route is in use at this node. Bit 0, read and write.
+    pub const VALID: Field = Field::new(0, 1);
+    /// It goes on to the parent, else this node is its root. Bit 1, read and write.
+    pub const PARENT: Field = Field::new(1, 1);
+    /// Child 0 takes part. Bit 2, read and write.
+    pub const CHILD0: Field = Field::new(2, 1);
+    /// Child 1 takes part. Bit 3, read and write.
+    pub const CHILD1: Field = Field::new(3, 1);
+    /// This node contributes and receives. Bit 4, read and write.
+    pub const LOCAL: Field = Field::new(4, 1);
+    /// Owner of the injection FIFOs that may use the route. Bits 11:8, read and write.
+    pub const OWNER: Field = Field::new(8, 4);
+}
+/// Fields of barrier_route.
+pub mod barrier_route {
+    use crate::Field;
+    /// The route is in use at this node. Bit 0, read and write.
+    pub const VALID: Field = Field::new(0, 1);
+    /// It goes on to the parent, else this node is its root. Bit 1, read and write.
+    pub const PARENT: Field = Field::new(1, 1);
+    /// Child 0 takes part. Bit 2, read and write.
+    pub const CHILD0: Field = Field::new(2, 1);
+    /// Child 1 takes part. Bit 3, read and write.
+    pub const CHILD1: Field = Field::new(3, 1);
+    /// This node enters and is told. Bit 4, read and write.
+    pub const LOCAL: Field = Field::new(4, 1);
 }
 /// Injection FIFO: A ring of 64 B descriptors in node memory.
 pub mod injection_fifo {

@@ -1,5 +1,5 @@
-// Registers of a node: decodes the register bus into the generated block (gyre_csr), wake-up unit,
-// performance counters and the group pages of the DMA engine; error log and interrupts.
+// Registers of a node: decodes the register bus into the generated block (gyre_csr), wake-up unit, collective
+// network, performance counters and the group pages of the DMA engine; error log and interrupts.
 // An access to a group page waits while the DMA engine is being reset.
 module node_csr
   import gyre_pkg::*;
@@ -35,35 +35,44 @@ module node_csr
     input  logic [63:0]           page_rdata_i,
     // configuration and state
     output node_cfg_t             cfg_o,
+    output coll_cfg_t             coll_cfg_o,
     output logic                  soft_reset_o,      // reset of DMA engine and network wanted, until ...
     input  logic                  soft_reset_done_i, // ... this pulse
     input  logic                  idle_i,            // DMA engine and network are idle
     input  logic                  dma_idle_i,
     input  logic                  drained_i,
     input  link_ctl_e             link_state_i [P],
+    input  link_ctl_e             coll_link_state_i [CollPorts],
     // events, one-cycle pulses
     input  error_t                dma_err_i,
     input  error_t                net_err_i,
+    input  error_t                coll_err_i,
     input  logic [63:0]           event_i,
     input  logic                  irq_threshold_i,
     input  logic                  irq_descriptor_i,
     input  logic [P-1:0]          perf_flit_i,
     input  logic [P-1:0][VcW-1:0] perf_vc_i,
     input  logic [P-1:0]          perf_stall_i,
+    input  logic [CollPorts-1:0]  perf_coll_i,
     input  logic [7:0]            pkt_tx_i,
     input  logic [7:0]            pkt_rx_i,
+    // barriers, one-cycle pulses
+    output logic [CollRoutes-1:0] bar_enter_o,
+    input  logic [CollRoutes-1:0] bar_done_i,
     output logic                  irq_o,
     output logic [15:0]           wake_o,
     output logic                  idle_o             // no event and no access is on its way into a register
 );
   localparam int unsigned EventCounter = 48;
+  localparam int unsigned EventBarrier = 49;
   localparam int unsigned EventError   = 63;
 
   // ---- decode -------------------------------------------------------------------------------
-  logic sel_page, sel_regs, sel_wake, sel_perf;
+  logic sel_page, sel_regs, sel_wake, sel_coll, sel_perf;
   assign sel_page = reg_addr_i[23:20] == 4'h1;
   assign sel_regs = reg_addr_i[23:7] == '0;
   assign sel_wake = reg_addr_i[23:8] == 16'h0001;
+  assign sel_coll = reg_addr_i[23:9] == 15'h0001;
   assign sel_perf = reg_addr_i[23:12] == 12'h001;
 
   logic local_req, csr_req, wake_req;
@@ -112,15 +121,27 @@ module node_csr
   assign cfg_o.size  = {hw_out.size.s4.value, hw_out.size.s3.value, hw_out.size.s2.value,
                         hw_out.size.s1.value, hw_out.size.s0.value};
 
+  // ---- collective network -----------------------------------------------------------------------
+  logic [63:0] coll_rdata;
+  logic        coll_reg_err, coll_idle;
+  coll_csr u_coll (
+      .clk_i, .rst_ni,
+      .req_i(reg_req_i && sel_coll), .we_i(reg_we_i), .addr_i(reg_addr_i[8:0]), .wdata_i(reg_wdata_i),
+      .rdata_o(coll_rdata), .err_o(coll_reg_err),
+      .cfg_o(coll_cfg_o), .link_state_i(coll_link_state_i), .bar_enter_o, .bar_done_i, .idle_o(coll_idle)
+  );
+
   // ---- links ------------------------------------------------------------------------------------
-  logic [19:0] link_state, link_state_q;
-  logic        link_change;
+  localparam int unsigned StateW = 20 + 2 * CollPorts;   // torus, tree
+  logic [StateW-1:0] link_state, link_state_q;
+  logic              link_change;
   always_comb begin
     link_state = '0;
     for (int unsigned p = 0; p < P; p++) link_state[2*p+:2] = link_state_i[p];
+    for (int unsigned p = 0; p < CollPorts; p++) link_state[20+2*p+:2] = coll_link_state_i[p];
   end
   assign link_change = link_state != link_state_q;
-  assign hw_in.link_status.state.next = link_state;
+  assign hw_in.link_status.state.next = link_state[19:0];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) link_state_q <= '0;
@@ -128,7 +149,7 @@ module node_csr
   end
 
   // ---- errors -----------------------------------------------------------------------------------
-  error_t errors [3];
+  error_t errors [4];
   logic   err_set_q, err_raised;
 
   // ERR_SET holds what was written from the cycle after the write.
@@ -138,11 +159,12 @@ module node_csr
   end
   assign errors[0] = dma_err_i;
   assign errors[1] = net_err_i;
-  assign errors[2] = '{
+  assign errors[2] = coll_err_i;
+  assign errors[3] = '{
       valid: err_set_q, reason: err_e'(hw_out.err_set.reason.value),
       where: hw_out.err_set.where.value, info: '0};
 
-  error_log #(.NSource(3)) u_error_log (
+  error_log #(.NSource(4)) u_error_log (
       .clk_i, .rst_ni,
       .err_i(errors), .time_i,
       .valid_i(hw_out.err_status.valid.value), .rearm_i(hw_out.err_status.valid.swmod),
@@ -164,6 +186,7 @@ module node_csr
   logic [63:0] events, wake_rdata;
   always_comb begin
     events = event_i;
+    events[EventBarrier] = bar_done_i != '0;
     events[EventError] = err_raised; // every error, those of the network included
   end
 
@@ -179,7 +202,7 @@ module node_csr
   logic        perf_mapped;
   perf_counters #(.NDim(NDim)) u_perf (
       .clk_i, .rst_ni,
-      .flit_i(perf_flit_i), .vc_i(perf_vc_i), .stall_i(perf_stall_i),
+      .flit_i(perf_flit_i), .vc_i(perf_vc_i), .stall_i(perf_stall_i), .coll_i(perf_coll_i),
       .sent_i(pkt_tx_i), .received_i(pkt_rx_i),
       .addr_i(reg_addr_i[11:0]), .rdata_o(perf_rdata), .mapped_o(perf_mapped)
   );
@@ -224,6 +247,10 @@ module node_csr
             err_q   <= 1'b0;
             rdata_q <= wake_rdata;
           end
+          sel_coll: begin
+            err_q   <= coll_reg_err;
+            rdata_q <= coll_rdata;
+          end
           sel_perf: begin
             err_q   <= reg_we_i || !perf_mapped;
             rdata_q <= perf_rdata;
@@ -239,8 +266,9 @@ module node_csr
 
   assign idle_o = !(err_raised || err_set_q || link_change || page_waits_q || ack_q || events != '0 ||
                     irq_threshold_i || irq_descriptor_i || (perf_flit_i | perf_stall_i) != '0 ||
-                    (pkt_tx_i | pkt_rx_i) != '0 || soft_reset_o);
+                    (pkt_tx_i | pkt_rx_i) != '0 || perf_coll_i != '0 || !coll_idle || soft_reset_o);
 
   logic unused;
-  assign unused = ^{unused_rd_ack, unused_wr_ack, unused_stall_rd, unused_stall_wr, event_i[EventError]};
+  assign unused = ^{unused_rd_ack, unused_wr_ack, unused_stall_rd, unused_stall_wr, event_i[EventError],
+                    event_i[EventBarrier]};
 endmodule

@@ -1,5 +1,5 @@
-// Performance counters: flits of each link and virtual channel, stalls of each link, packets sent and
-// received by kind. Virtual channels that are not in use read 0; ports that the node lacks are no address.
+// Performance counters: flits of each link and virtual channel, stalls of each link, flits of each tree link,
+// packets sent and received by kind. Virtual channels that are not in use read 0; ports that the node lacks are no address.
 module perf_counters
   import gyre_pkg::*;
 #(
@@ -11,6 +11,7 @@ module perf_counters
     input  logic [P-1:0]          flit_i,    // link p sent a flit ...
     input  logic [P-1:0][VcW-1:0] vc_i,      // ... on this virtual channel
     input  logic [P-1:0]          stall_i,   // a flit for link p waited for a credit
+    input  logic [CollPorts-1:0]  coll_i,    // tree port p sent a flit
     input  logic [7:0]            sent_i,    // the DMA engine sent a packet of kind k
     input  logic [7:0]            received_i,
     // register access, read only
@@ -18,13 +19,15 @@ module perf_counters
     output logic [63:0]           rdata_o,
     output logic                  mapped_o   // there is a counter at the address
 );
-  // Byte offsets as in gyre.rdl: flits at 0, stalls at 0x400, packets sent at 0x500, received at 0x580.
+  // Byte offsets as in gyre.rdl: flits at 0, stalls at 0x400, tree flits at 0x480, packets sent at 0x500,
+  // received at 0x580.
   localparam logic [3:0] Port = 4'(P);
   localparam int unsigned VcIdxW = $clog2(NumVc);
   localparam int unsigned PortIdxW = $clog2(P);
 
   logic [63:0] flits_q    [P][NumVc];
   logic [63:0] stalls_q   [P];
+  logic [63:0] coll_q     [CollPorts];
   logic [63:0] sent_q     [8];
   logic [63:0] received_q [8];
 
@@ -41,6 +44,9 @@ module perf_counters
     end else if (word[8:4] == 5'b01000) begin
       mapped_o = word[3:0] < Port;
       if (mapped_o) rdata_o = stalls_q[word[PortIdxW-1:0]];
+    end else if (word[8:2] == 7'b0100100) begin
+      mapped_o = word[1:0] < 2'(CollPorts);
+      if (mapped_o) rdata_o = coll_q[word[1:0]];
     end else if (word[8:3] == 6'b010100) begin
       mapped_o = 1'b1;
       rdata_o  = sent_q[word[2:0]];
@@ -73,6 +79,14 @@ module perf_counters
         if (sent_i[k]) sent_q[k] <= sent_q[k] + 64'd1;
         if (received_i[k]) received_q[k] <= received_q[k] + 64'd1;
       end
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned p = 0; p < CollPorts; p++) coll_q[p] <= '0;
+    end else if (coll_i != '0) begin
+      for (int unsigned p = 0; p < CollPorts; p++) if (coll_i[p]) coll_q[p] <= coll_q[p] + 64'd1;
     end
   end
 

@@ -16,7 +16,7 @@ module wakeup_unit #(
     output logic [NGroup-1:0] wake_o
 );
   // Events that exist: see WAKE_MASK in gyre.rdl.
-  localparam logic [63:0] Events = {1'b1, 14'd0, 1'b1, 48'hffff_ffff_ffff};
+  localparam logic [63:0] Events = {1'b1, 13'd0, 2'b11, 48'hffff_ffff_ffff};
 
   logic [63:0] mask_q  [NGroup];
   logic [63:0] cause_q [NGroup];

@@ -35,6 +35,7 @@ module desc_activate
     // Source slot, combinational
     output logic [MaxFifoId-1:0] slot_id_o,
     input  slot_t                slot_i,
+    input  coll_route_t [CollRoutes-1:0] route_i,  // class routes of the collective network
     // Contexts
     input  logic [NInj-1:0]      active_i,     // context still issues packets
     input  logic [NInj-1:0]      inflight_i,   // packets of the FIFO have not left their path
@@ -86,7 +87,8 @@ module desc_activate
 
   desc_check #(.NDim(NDim), .Deposit(Deposit)) u_check (
       .valid_i(chk_valid_q), .cfg_i, .desc_i(chk_desc), .addr_i(read_addr_i), .remote_i(remote_i[chk_fifo_q]),
-      .owner_i(owner_i[chk_fifo_q]), .slot_i, .err_o(chk_err), .path_o(chk_path), .src_o(chk_src)
+      .owner_i(owner_i[chk_fifo_q]), .slot_i, .route_i(route_i[chk_desc.hint[3:0]]),
+      .err_o(chk_err), .path_o(chk_path), .src_o(chk_src)
   );
 
   // ---- decide ---------------------------------------------------------------------------------
@@ -125,16 +127,18 @@ module desc_activate
       load_header_o.kind   = dec_desc_q.kind;
       load_header_o.target = dec_desc_q.target;
       load_header_o.deposit = dec_desc_q.deposit;
+      if (dec_desc_q.kind == KindCollective) load_header_o.hint = dec_desc_q.hint;
       unique case (dec_desc_q.kind)
-        KindMemFifo: begin
-          load_header_o.aux = dec_desc_q.length;
-          load_header_o.sw0 = dec_desc_q.sw0;
-          load_header_o.sw1 = dec_desc_q.sw1;
-        end
-        KindPut: begin
-          load_header_o.offset = dec_desc_q.dst_off_lo;
-          load_header_o.aux    = {23'b0, dec_desc_q.ctr_valid, dec_desc_q.dst_off_hi};
-          load_header_o.sw0    = {dec_desc_q.ctr_offset, dec_desc_q.ctr_slot};
+        KindMemFifo, KindPut, KindCollective: begin
+          if (delivers_put(dec_desc_q.kind, vclass_e'(dec_desc_q.vclass))) begin
+            load_header_o.offset = dec_desc_q.dst_off_lo;
+            load_header_o.aux    = {23'b0, dec_desc_q.ctr_valid, dec_desc_q.dst_off_hi};
+            load_header_o.sw0    = {dec_desc_q.ctr_offset, dec_desc_q.ctr_slot};
+          end else begin
+            load_header_o.aux = dec_desc_q.length;
+            load_header_o.sw0 = dec_desc_q.sw0;
+            load_header_o.sw1 = dec_desc_q.sw1;
+          end
         end
         KindRmwReq: begin
           load_header_o.offset = dec_desc_q.dst_off_lo;
@@ -183,7 +187,7 @@ module desc_activate
   logic unused_desc;
   assign unused_desc = ^{dec_desc_q.rsvd0, dec_desc_q.rsvd1, dec_desc_q.rsvd2, dec_desc_q.rsvd3,
                          dec_desc_q.rsvd4, dec_desc_q.rsvd5, dec_desc_q.requester, dec_desc_q.remote,
-                         dec_desc_q.hint, dec_desc_q.dynamic_route, dec_desc_q.rmw_op, dec_desc_q.rmw_compare,
+                         dec_desc_q.dynamic_route, dec_desc_q.rmw_op, dec_desc_q.rmw_compare,
                          dec_desc_q.rmw_fetch, dec_desc_q.rmw_test};
 
 `ifndef SYNTHESIS

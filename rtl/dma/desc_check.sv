@@ -3,6 +3,7 @@
 //
 // A descriptor of length 0 reads nothing: its source slot is not looked at. The source slot of a read-modify-write
 // is where the old value goes, looked at only with rmw_fetch; its payload is the upper half of the descriptor.
+// A collective (HW-5) goes to every member of its class route (deposit, no destination) or to one.
 module desc_check
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -16,13 +17,17 @@ module desc_check
     input  logic             remote_i,   // the FIFO is filled by remote gets
     input  logic [3:0]       owner_i,    // of the FIFO
     input  slot_t            slot_i,     // slot desc_i.src_slot
+    input  coll_route_t      route_i,    // class route desc_i.hint[3:0]
     output err_e             err_o,      // ErrNone: accepted
-    output logic [3:0]       path_o,     // link port 0..2*NDim-1, or 2*NDim = local
+    output logic [3:0]       path_o,     // link port 0..2*NDim-1, 2*NDim = local, 2*NDim+1 = collective
     output logic [AddrW-1:0] src_o       // first payload byte
 );
   localparam logic [3:0] PathLocal = 4'(2 * NDim);
+  localparam logic [3:0] PathColl  = 4'(2 * NDim + 1);
 
-  logic               reserved, bad_dst, is_put, is_rget, is_rmw, known, bad_rmw;
+  logic               reserved, bad_dst, is_put, is_rget, is_rmw, is_coll, known, bad_class, bad_rmw, bad_coll;
+  coll_op_e           op;
+  coll_dtype_e        dtype;
   logic [3:0]         port;
   logic [OffsetW:0]   src_end, dst_end;
   logic [AddrW:0]     addr_end;
@@ -37,18 +42,27 @@ module desc_check
     is_put   = 1'b0;
     is_rget  = 1'b0;
     is_rmw   = 1'b0;
+    is_coll  = 1'b0;
     bad_rmw  = 1'b0;
+    bad_coll = 1'b0;
+    bad_class = 1'b0;
     known    = 1'b0;
+    op       = coll_op_e'(desc_i.hint[9:7]);      // coll_t
+    dtype    = coll_dtype_e'(desc_i.hint[6:4]);
     port     = '0;
     src_end  = '0;
     dst_end  = '0;
     addr_end = '0;
     src_off  = '0;
     if (valid_i) begin
-      is_put   = desc_i.kind == KindPut;
+      is_put   = delivers_put(desc_i.kind, vclass_e'(desc_i.vclass));
       is_rget  = desc_i.kind == KindRemoteGet;
       is_rmw   = desc_i.kind == KindRmwReq;
-      known    = is_put || is_rget || is_rmw || desc_i.kind == KindMemFifo;
+      is_coll  = desc_i.kind == KindCollective;
+      known    = is_put || is_rget || is_rmw || is_coll || desc_i.kind == KindMemFifo || desc_i.kind == KindPut;
+      // A collective takes either class: the one says put, the other memory FIFO.
+      bad_class = is_coll ? desc_i.vclass > 2'(ClassResponse)
+                          : desc_i.vclass != (desc_i.kind == KindPut ? ClassResponse : ClassRequest);
       reserved = {desc_i.rsvd0, desc_i.rsvd1, desc_i.rsvd2, desc_i.rsvd3, desc_i.rsvd4, desc_i.rsvd5} != '0 ||
                  (!is_rmw && {desc_i.rmw_op, desc_i.rmw_compare, desc_i.rmw_fetch, desc_i.rmw_test} != '0);
       bad_rmw  = is_rmw && (desc_i.rmw_op > RmwXor || (desc_i.length != 32'd4 && desc_i.length != 32'd8));
@@ -58,7 +72,13 @@ module desc_check
         if ({1'b0, desc_i.dst[d]} >= cfg_i.size[d]) bad_dst = 1'b1;
       end
       if (port != LocalPort && port >= PathLocal) bad_dst = 1'b1;
-      path_o = (port == LocalPort) ? PathLocal : port;
+      if (is_coll && desc_i.deposit) bad_dst = desc_i.dst != '0;
+      path_o = is_coll ? PathColl : (port == LocalPort) ? PathLocal : port;
+
+      // Elements are not cut in two; a broadcast carries bytes.
+      bad_coll = op > CollMax || dtype > CollF64 || (op == CollBroadcast && dtype != CollU32) ||
+                 ((op == CollAnd || op == CollOr || op == CollXor) && dtype == CollF64) ||
+                 (op != CollBroadcast && (desc_i.length[1:0] != '0 || (desc_i.length[2] && dtype > CollI32)));
 
       src_off  = {desc_i.src_off_hi, desc_i.src_off_lo};
       src_end  = {1'b0, src_off} + (OffsetW + 1)'(desc_i.length);
@@ -67,19 +87,21 @@ module desc_check
       src_o    = is_rmw ? addr_i + AddrW'(DescBytes / 2) : slot_i.base + AddrW'(src_off);
 
       if (!known) err_o = ErrDescKind;
-      else if (desc_i.vclass != (is_put ? ClassResponse : ClassRequest)) err_o = ErrDescClass;
+      else if (bad_class) err_o = ErrDescClass;
       else if (reserved) err_o = ErrDescReserved;
       else if (!remote_i && (desc_i.remote || desc_i.requester != '0)) err_o = ErrDescReserved;
-      else if (desc_i.dynamic_route || desc_i.hint != '0 ||
-               (desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo)))
+      else if (desc_i.dynamic_route || (!is_coll && (desc_i.hint != '0 ||
+               (desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo)))))
         err_o = ErrDescRouting;
       else if (bad_dst) err_o = ErrDescDest;
-      else if (remote_i && (!desc_i.remote || !is_put || desc_i.requester != {2'b00, desc_i.dst}))
+      else if (remote_i && (!desc_i.remote || desc_i.kind != KindPut || desc_i.requester != {2'b00, desc_i.dst}))
         err_o = ErrDescRemote;
       else if (is_rget && (desc_i.length[5:0] != '0 || desc_i.length == '0 ||
                            desc_i.length > 32'(MaxPayloadBytes)))
         err_o = ErrDescLength;
       else if (bad_rmw) err_o = ErrDescRmw;
+      else if (is_coll && !(route_i.valid && route_i.member && route_i.owner == owner_i)) err_o = ErrDescRoute;
+      else if (is_coll && bad_coll) err_o = ErrDescColl;
       else if ((is_put || is_rmw) && dst_end > {1'b1, OffsetW'(0)}) err_o = ErrDescBounds;
       else if (is_rmw ? desc_i.rmw_fetch : desc_i.length != '0) begin
         if (!slot_i.valid || !(is_rmw ? slot_i.write : slot_i.read) || (remote_i && !slot_i.remote_read))
@@ -93,12 +115,12 @@ module desc_check
   logic unused_check;
   assign unused_check = ^{cfg_i.link_enable, cfg_i.dma_enable, cfg_i.drain, slot_i.atomic,
                           desc_i.target, desc_i.msg_id, desc_i.sw0, desc_i.sw1, desc_i.ctr_valid,
-                          desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot};
+                          desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot, route_i};
 
 `ifndef SYNTHESIS
   always_comb begin
     if (valid_i && err_o == ErrNone)
-      PathExists : assert (path_o <= PathLocal) else $fatal(1, "%m: accepted a descriptor without a path");
+      PathExists : assert (path_o <= PathColl) else $fatal(1, "%m: accepted a descriptor without a path");
   end
 `endif
 endmodule

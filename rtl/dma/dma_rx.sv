@@ -1,5 +1,5 @@
-// Receive side of the DMA engine (HW-1): one reception path per ejection path of the network and one for the
-// loop-back, a shared resolver, the reception FIFOs, the commit queue, the counter unit and the unit for
+// Receive side of the DMA engine (HW-1): one reception path per ejection path of the network, one for the
+// loop-back and one for the collective network, a shared resolver, the reception FIFOs, the commit queue, the counter unit and the unit for
 // read-modify-writes.
 // The paths work whenever packets come: slots and FIFOs that software has not enabled refuse them.
 module dma_rx
@@ -10,13 +10,13 @@ module dma_rx
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned NRec = 16,
     parameter int unsigned NAxi = 2,
-    localparam int unsigned NPath = 2 * NDim + 1,
+    localparam int unsigned NPath = 2 * NDim + 2,
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                             clk_i,
     input  logic                             rst_ni,
     input  node_cfg_t                        cfg_i,
-    // ejection, path NPath-1 is the loop-back
+    // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network
     input  logic [NPath-1:0][NumClasses-1:0] ej_valid_i,
     output logic [NPath-1:0][NumClasses-1:0] ej_ready_o,
     input  flit_ctl_t                        ej_ctl_i  [NPath][NumClasses],
@@ -101,7 +101,11 @@ module dma_rx
   logic [AddrW-1:0]   ctr_addr   [NPath];
   logic [9:0]         ctr_bytes  [NPath];
 
+  localparam int unsigned NRmw = NPath - 1;   // no read-modify-write comes by the collective network
   logic [NPath-1:0]   rmw_req, rmw_gnt;
+  logic               unused_rmw;
+  assign rmw_gnt[NRmw] = 1'b0;
+  assign unused_rmw    = rmw_req[NRmw];
   logic [AxiW-1:0]    rmw_row [NPath];
   logic [31:0]        rmw_dbg [NPath];
 
@@ -117,7 +121,7 @@ module dma_rx
     assign p_gnt     = {gnt[1][p], gnt[0][p]};
     assign b_valid[p] = b_valid_i[Master] && b_i[Master].id == AxiIdW'(p);
     assign b_bad[p]   = b_i[Master].resp != AxiOkay;
-    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p))) u_path (
+    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p)), .Collective(p == NPath - 1)) u_path (
         .clk_i, .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
         .ej_ctl_i(ej_ctl_i[p]), .ej_data_i(ej_data_i[p]),
         .req_o(p_req), .req_request_o(req_request[p]), .req_response_o(req_response[p]), .gnt_i(p_gnt),
@@ -194,7 +198,8 @@ module dma_rx
   );
 
   rmw_unit #(.NDim(NDim)) u_rmw (
-      .clk_i, .rst_ni, .cfg_i, .req_i(rmw_req), .gnt_o(rmw_gnt), .row_i(rmw_row), .dbg_i(rmw_dbg),
+      .clk_i, .rst_ni, .cfg_i, .req_i(rmw_req[NRmw-1:0]), .gnt_o(rmw_gnt[NRmw-1:0]), .row_i(rmw_row[0:NRmw-1]),
+      .dbg_i(rmw_dbg[0:NRmw-1]),
       .slot_id_o(rmw_id_o), .slot_i(rmw_slot_i), .rmw_req_o(exec_req), .rmw_o(exec), .rmw_ack_i(exec_ack),
       .rmw_done_i(exec_done), .rmw_failed_i(exec_failed), .rmw_old_i(exec_old),
       .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .accepted_o(rmw_accepted),

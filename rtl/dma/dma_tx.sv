@@ -1,5 +1,5 @@
 // Transmit side of the DMA engine (HW-1): injection FIFOs, descriptor fetch and activation, packets, and one
-// transmit path a link and one for the node itself (path 2*NDim).
+// transmit path a link, one for the node itself (path 2*NDim) and one for the collective network (path 2*NDim+1).
 //
 //   inj_fifo_table -> desc_fetch -> desc_activate -> packetizer -> tx_path [NPath] -> injection
 //                          \______________ axi_read_mux ______________/
@@ -13,8 +13,10 @@ module dma_tx
     parameter int unsigned NInj      = 32,
     parameter int unsigned NAxi      = 4,
     parameter int unsigned InjDepth  = 136,    // flits of each injection buffer, per path and class
+    parameter int unsigned CollDepth = 64,     // flits of the collective network's buffer of a class route
     parameter bit          Deposit   = 1'b1,   // the network copies packets on their way
-    localparam int unsigned NPath = 2 * NDim + 1,
+    localparam int unsigned NPath = 2 * NDim + 2,
+    localparam int unsigned Coll  = NPath - 1,
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                             clk_i,
@@ -31,6 +33,7 @@ module dma_tx
     // Slot look-up, combinational; a slot that does not exist answers valid = 0
     output logic [MaxFifoId-1:0]             slot_id_o,
     input  slot_t                            slot_i,
+    input  coll_route_t [CollRoutes-1:0]     route_i,   // class routes of the collective network
     // Remote gets from the receive side: see inj_fifo_table
     input  logic [MaxFifoId-1:0]             rget_id_i,
     output logic                             rget_ok_o,
@@ -41,12 +44,14 @@ module dma_tx
     input  rget_move_t                       rget_alloc_i,
     input  rget_move_t                       rget_commit_i,
     output logic                             rget_moved_o,
-    // Injection; credits: InjDepth flits a path and class
+    // Injection; credits: InjDepth flits a path and class, CollDepth a class route
     output logic [NPath-1:0]                 inj_valid_o,
-    output logic [NPath-1:0]                 inj_class_o,
+    output logic [Coll-1:0]                  inj_class_o,
+    output logic [3:0]                       inj_route_o,
     output flit_ctl_t                        inj_ctl_o  [NPath],
     output logic [FW-1:0]                    inj_data_o [NPath],
-    input  logic [NPath-1:0][NumClasses-1:0] inj_credit_i,
+    input  logic [Coll-1:0][NumClasses-1:0]  inj_credit_i,
+    input  logic [CollRoutes-1:0]            coll_credit_i,
     // Answers to read-modify-writes, from the receive side
     input  logic                             answer_valid_i,
     input  logic [3:0]                       answer_path_i,
@@ -74,7 +79,7 @@ module dma_tx
     output logic                             idle_o       // with quiet inputs no register changes
 );
   localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1;
-  localparam int unsigned LinkPaths = NPath - 1;
+  localparam int unsigned LinkPaths = 2 * NDim;
 
   // A packet of 544 B on the link needs 512 B from memory.
   if ((((LinkPaths + NAxi - 1) / NAxi) * FlitBytes * 512) > AxiBytes * 544) begin : gen_starved
@@ -133,7 +138,7 @@ module dma_tx
       .err_valid_o(act_err_valid), .err_fifo_o(act_err_fifo), .err_o(act_err),
       .err_ready_i(!(fifo_retire && retire.err)),
       .raw_valid_i(raw_valid), .raw_err_i(raw_err), .read_valid_o(read_valid), .read_fifo_o(read_fifo),
-      .read_desc_i(read_desc), .read_addr_i(read_addr), .free_valid_o(free_valid), .free_fifo_o(free_fifo), .slot_id_o, .slot_i,
+      .read_desc_i(read_desc), .read_addr_i(read_addr), .free_valid_o(free_valid), .free_fifo_o(free_fifo), .slot_id_o, .slot_i, .route_i,
       .active_i(active), .inflight_i(inflight), .path_i(last_path), .load_o(load), .load_fifo_o(load_fifo),
       .load_header_o(load_header), .load_length_o(load_length), .load_src_o(load_src), .load_path_o(load_path),
       .load_dbg_o(load_dbg), .staged_o(staged), .idle_o(act_idle)
@@ -141,7 +146,8 @@ module dma_tx
 
   // ---- packets --------------------------------------------------------------------------------------
   logic [NPath-1:0]                 cmd_valid;
-  logic [NPath-1:0][NumClasses-1:0] room;
+  logic [Coll-1:0][NumClasses-1:0]  room;
+  logic [CollRoutes-1:0]            coll_room;
   tx_cmd_t                          cmd;
   logic                             packet_idle;
 
@@ -149,7 +155,7 @@ module dma_tx
       .clk_i, .rst_ni, .halted_i(halted), .load_i(load), .load_fifo_i(load_fifo), .load_header_i(load_header),
       .load_length_i(load_length), .load_src_i(load_src), .load_path_i(load_path), .load_dbg_i(load_dbg),
       .active_o(active), .inflight_o(inflight), .path_o(last_path), .cmd_valid_o(cmd_valid), .cmd_o(cmd),
-      .room_i(room), .answer_valid_i, .answer_path_i, .answer_i, .answer_ready_o,
+      .room_i(room), .coll_room_i(coll_room), .answer_valid_i, .answer_path_i, .answer_i, .answer_ready_o,
       .retire_valid_i(fifo_retire), .retire_fifo_i(FidW'(retire.fifo)), .idle_o(packet_idle)
   );
 
@@ -160,17 +166,28 @@ module dma_tx
   logic [FidW-1:0]  halt_fifo [NPath];
   tx_retire_t       ret       [NPath];
 
-  for (genvar p = 0; p < NPath; p++) begin : gen_path
+  for (genvar p = 0; p < Coll; p++) begin : gen_path
     tx_path #(.FlitBytes(FlitBytes), .NInj(NInj), .InjDepth(InjDepth)) u_path (
         .clk_i, .rst_ni, .cmd_valid_i(cmd_valid[p]), .cmd_i(cmd), .room_o(room[p]),
         .halted_i(halted), .halt_o(halt[p]), .halt_fifo_o(halt_fifo[p]),
         .ar_valid_o(ar_valid[p]), .ar_ready_i(ar_ready[p]), .ar_addr_o(ar_addr[p]), .ar_len_o(ar_len[p]),
         .r_valid_i(r_valid[p]), .r_data_i(m_r_data_i[p % NAxi]), .r_err_i(r_err[p]),
-        .inj_valid_o(inj_valid_o[p]), .inj_class_o(inj_class_o[p]), .inj_ctl_o(inj_ctl_o[p]),
+        .inj_valid_o(inj_valid_o[p]), .inj_pool_o(inj_class_o[p]), .inj_ctl_o(inj_ctl_o[p]),
         .inj_data_o(inj_data_o[p]), .inj_credit_i(inj_credit_i[p]),
         .retire_valid_o(ret_valid[p]), .retire_o(ret[p]), .retire_ready_i(ret_gnt[p]), .idle_o(path_idle[p])
     );
   end
+
+  tx_path #(.FlitBytes(FlitBytes), .NInj(NInj), .InjDepth(CollDepth), .Collective(1'b1)) u_coll_path (
+      .clk_i, .rst_ni, .cmd_valid_i(cmd_valid[Coll]), .cmd_i(cmd), .room_o(coll_room),
+      .halted_i(halted), .halt_o(halt[Coll]), .halt_fifo_o(halt_fifo[Coll]),
+      .ar_valid_o(ar_valid[Coll]), .ar_ready_i(ar_ready[Coll]), .ar_addr_o(ar_addr[Coll]), .ar_len_o(ar_len[Coll]),
+      .r_valid_i(r_valid[Coll]), .r_data_i(m_r_data_i[Coll % NAxi]), .r_err_i(r_err[Coll]),
+      .inj_valid_o(inj_valid_o[Coll]), .inj_pool_o(inj_route_o), .inj_ctl_o(inj_ctl_o[Coll]),
+      .inj_data_o(inj_data_o[Coll]), .inj_credit_i(coll_credit_i),
+      .retire_valid_o(ret_valid[Coll]), .retire_o(ret[Coll]), .retire_ready_i(ret_gnt[Coll]),
+      .idle_o(path_idle[Coll])
+  );
 
   always_comb begin
     path_halt = '0;

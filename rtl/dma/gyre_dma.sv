@@ -1,4 +1,5 @@
 // DMA engine of a node (HW-1): transmit side, receive side, base slots and the path from the node to itself.
+// Path p < 2*NDim is that of link p, then come that to the node itself and that of the collective network (HW-5).
 // Register pages: one a group at g*0x1000, of which group 0 exists: injection FIFOs at 0x000, reception FIFOs
 // at 0x800, base slots at 0xC00; other pages answer with an error.
 // Memory: path p reads and writes through master p % NAxi, descriptors and counters through master 0.
@@ -13,6 +14,7 @@ module gyre_dma
     parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
     parameter int unsigned AxiBytes = 64,
     parameter int unsigned InjDepth = 136,   // flits of an injection buffer, per path and class
+    parameter int unsigned CollDepth = coll_depth(FlitBytes), // flits of the collective network's buffer of a class route
     parameter bit          Deposit = 1'b1,   // the network copies packets on their way
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FW = FlitBytes * 8,
@@ -31,6 +33,17 @@ module gyre_dma
     output logic [P-1:0][NumClasses-1:0] ej_ready_o,
     input  flit_ctl_t                    ej_ctl_i  [P][NumClasses],
     input  logic [FW-1:0]                ej_data_i [P][NumClasses],
+    // those of the collective network, and its class routes
+    input  coll_route_t [CollRoutes-1:0] coll_route_i,
+    output logic                         coll_inj_valid_o,
+    output logic [3:0]                   coll_inj_route_o,
+    output flit_ctl_t                    coll_inj_ctl_o,
+    output logic [FW-1:0]                coll_inj_data_o,
+    input  logic [CollRoutes-1:0]        coll_inj_credit_i,
+    input  logic [NumClasses-1:0]        coll_ej_valid_i,
+    output logic [NumClasses-1:0]        coll_ej_ready_o,
+    input  flit_ctl_t                    coll_ej_ctl_i  [NumClasses],
+    input  logic [FW-1:0]                coll_ej_data_i [NumClasses],
     // AXI4 memory masters; responses are always taken
     output logic [NAxi-1:0]              ar_valid_o,
     input  logic [NAxi-1:0]              ar_ready_i,
@@ -83,7 +96,8 @@ module gyre_dma
 );
   import gyre_dma_pkg::slot_t, gyre_dma_pkg::axi_addr_t, gyre_dma_pkg::axi_r_t, gyre_dma_pkg::axi_b_t,
          gyre_dma_pkg::rget_move_t, gyre_dma_pkg::tx_cmd_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
-  localparam int unsigned NPath = P + 1;
+  localparam int unsigned NPath = P + 2;
+  localparam int unsigned Coll  = P + 1;
 
   if (AxiBytes != gyre_dma_pkg::AxiBytes) begin : gen_bad_axi
     $error("gyre_dma: AxiBytes is %0d; only %0d is implemented", AxiBytes, gyre_dma_pkg::AxiBytes);
@@ -92,11 +106,13 @@ module gyre_dma
     $error("gyre_dma: NAxi is %0d; expected 1..%0d", NAxi, NPath);
   end
 
-  // ---- path to the node itself ----------------------------------------------------------------------
-  logic [NPath-1:0]                 inj_valid, inj_class;
+  // ---- paths to the node itself and to the collective network ----------------------------------------------------------------------
+  logic [NPath-1:0]                 inj_valid;
+  logic [Coll-1:0]                  inj_class;
   flit_ctl_t                        inj_ctl  [NPath];
   logic [FW-1:0]                    inj_data [NPath];
-  logic [NPath-1:0][NumClasses-1:0] inj_credit, ej_valid, ej_ready;
+  logic [Coll-1:0][NumClasses-1:0]  inj_credit;
+  logic [NPath-1:0][NumClasses-1:0] ej_valid, ej_ready;
   flit_ctl_t                        ej_ctl  [NPath][NumClasses];
   logic [FW-1:0]                    ej_data [NPath][NumClasses];
   logic [NumClasses-1:0]            loop_credit, loop_valid;
@@ -106,7 +122,13 @@ module gyre_dma
   assign inj_class_o = inj_class[P-1:0];
   assign ej_ready_o  = ej_ready[P-1:0];
   assign inj_credit  = {loop_credit, inj_credit_i};
-  assign ej_valid    = {loop_valid, ej_valid_i};
+  assign ej_valid    = {coll_ej_valid_i, loop_valid, ej_valid_i};
+  assign coll_inj_valid_o = inj_valid[Coll];
+  assign coll_inj_ctl_o   = inj_ctl[Coll];
+  assign coll_inj_data_o  = inj_data[Coll];
+  assign coll_ej_ready_o  = ej_ready[Coll];
+  assign ej_ctl[Coll]     = coll_ej_ctl_i;
+  assign ej_data[Coll]    = coll_ej_data_i;
   for (genvar p = 0; p < P; p++) begin : gen_link
     assign inj_ctl_o[p]  = inj_ctl[p];
     assign inj_data_o[p] = inj_data[p];
@@ -186,16 +208,17 @@ module gyre_dma
   tx_cmd_t              answer;
 
   dma_tx #(
-      .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth), .Deposit(Deposit)
+      .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth), .CollDepth(CollDepth),
+      .Deposit(Deposit)
   ) u_tx (
       .clk_i, .rst_ni, .cfg_i, .reg_req_i(tx_req), .reg_we_i, .reg_addr_i(reg_addr_i[10:0]), .reg_wdata_i,
       .reg_ack_o(tx_ack), .reg_err_o(tx_nack), .reg_rdata_o(tx_rdata),
-      .slot_id_o(tx_slot_id), .slot_i(tx_slot),
+      .slot_id_o(tx_slot_id), .slot_i(tx_slot), .route_i(coll_route_i),
       .rget_id_i(rget_id), .rget_ok_o(rget_ok), .rget_base_o(rget_base), .rget_size_o(rget_size),
       .rget_alloc_o(rget_alloc_ptr), .rget_free_o(rget_free), .rget_alloc_i(rget_alloc),
       .rget_commit_i(rget_commit), .rget_moved_o(rget_moved),
-      .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),
-      .inj_credit_i(inj_credit),
+      .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_route_o(coll_inj_route_o),
+      .inj_ctl_o(inj_ctl), .inj_data_o(inj_data), .inj_credit_i(inj_credit), .coll_credit_i(coll_inj_credit_i),
       .answer_valid_i(answer_valid), .answer_path_i(answer_path), .answer_i(answer), .answer_ready_o(answer_ready),
       .m_ar_valid_o(ar_valid_o), .m_ar_ready_i(ar_ready_i), .m_ar_o(ar),
       .m_r_valid_i(r_valid_i), .m_r_i(r), .m_r_data_i(r_data_i),

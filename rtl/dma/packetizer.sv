@@ -1,16 +1,18 @@
 // Contexts of the active descriptors, one an injection FIFO, and their packets (HW-1): one packet a cycle at
 // most, round robin over paths and, inside a path, least recently served over its FIFOs, a packet a turn. A
 // packet is issued to a path only when it fits into the injection buffer of its class, so that it never
-// blocks another; FIFOs whose class has no room lose no turn.
+// blocks another; FIFOs whose class has no room lose no turn. The last path is that of the collective network
+// (HW-5), with a buffer a class route.
 //
 // Every packet of a message but the last carries 512 bytes. Answers to read-modify-writes come whole from the
 // receive side and go before the packets of FIFOs.
 module packetizer
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
-    parameter int unsigned NPath = 7,
+    parameter int unsigned NPath = 8,
     parameter int unsigned NInj  = 32,
-    localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1
+    localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1,
+    localparam int unsigned Coll = NPath - 1
 ) (
     input  logic                              clk_i,
     input  logic                              rst_ni,
@@ -29,7 +31,8 @@ module packetizer
     // Paths
     output logic [NPath-1:0]                  cmd_valid_o,
     output tx_cmd_t                           cmd_o,      // common to all paths
-    input  logic [NPath-1:0][NumClasses-1:0]  room_i,     // a full-size packet of the class may be issued
+    input  logic [Coll-1:0][NumClasses-1:0]   room_i,     // a full-size packet of the class may be issued
+    input  logic [CollRoutes-1:0]             coll_room_i,// and of the class route
     // Answers
     input  logic                              answer_valid_i,
     input  logic [3:0]                        answer_path_i,
@@ -52,6 +55,7 @@ module packetizer
   logic [31:0]                pos_q    [NInj];         // bytes issued
   logic [AddrW-1:0]           src_q    [NInj];
   logic [31:0]                dbg_q    [NInj];
+  logic [3:0]                 route_q  [NInj];         // class route of a collective
 
   // ---- arbitration ------------------------------------------------------------------------------
   logic [NPath-1:0]           path_req, path_gnt, busy_q; // busy_q: got a packet in the cycle before
@@ -65,10 +69,15 @@ module packetizer
     eligible = '0;
     path_req = '0;
     if (active_q != '0) begin
-      for (int unsigned p = 0; p < NPath; p++) begin
+      for (int unsigned p = 0; p < Coll; p++) begin
         eligible[p] = active_q & member_q[p] & ((resp_q & {NInj{room_i[p][ClassResponse[0]]}}) |
                                                 (~resp_q & {NInj{room_i[p][ClassRequest[0]]}}));
         path_req[p] = eligible[p] != '0 && !busy_q[p];
+      end
+      if ((active_q & member_q[Coll]) != '0 && !busy_q[Coll]) begin
+        for (int unsigned f = 0; f < NInj; f++)
+          eligible[Coll][f] = active_q[f] && member_q[Coll][f] && coll_room_i[route_q[f]];
+        path_req[Coll] = eligible[Coll] != '0;
       end
     end
   end
@@ -123,7 +132,7 @@ module packetizer
       cmd_d.addr   = src_q[fifo] + AddrW'(pos);
       cmd_d.fifo   = MaxFifoId'(fifo);
       cmd_d.dbg    = dbg_q[fifo];
-      is_put       = cmd_d.header.kind == KindPut;
+      is_put       = delivers_put(cmd_d.header.kind, cmd_d.header.vclass);
       target_off   = {is_put ? cmd_d.header.aux[7:0] : 8'b0, cmd_d.header.offset} + OffsetW'(pos);
 
       cmd_d.header.len    = last ? left[9:0] : 10'(MaxPayloadBytes);
@@ -185,6 +194,7 @@ module packetizer
       pos_q[load_fifo_i]    <= '0;
       src_q[load_fifo_i]    <= load_src_i;
       dbg_q[load_fifo_i]    <= load_dbg_i;
+      if (load_path_i == 4'(Coll)) route_q[load_fifo_i] <= load_header_i.hint[3:0];
     end
   end
 
@@ -203,7 +213,7 @@ module packetizer
       issue && !retired[fifo] |-> count_q[fifo] != '1)
   else $fatal(1, "%m: too many packets of one FIFO in flight");
   AnswerPath : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      answer_valid_i |-> 32'(answer_path_i) < NPath && answer_i.answer)
+      answer_valid_i |-> 32'(answer_path_i) < Coll && answer_i.answer)
   else $fatal(1, "%m: answer for a path that does not exist");
   PathExists : assert property (@(posedge clk_i) disable iff (!rst_ni) load_i |-> 32'(load_path_i) < NPath)
   else $fatal(1, "%m: descriptor for a path that does not exist");

@@ -1,14 +1,16 @@
 // Checks a received header by itself, before any look-up: the first failing rule gives the reason.
 //   ErrPktDest      destination is another node, and the packet is no copy left on its way
-//   ErrPktKind      kind not served, or in the wrong class
+//   ErrPktKind      kind not served on this path, or in the wrong class
 //   ErrPktReserved  reserved bits set, or more than 512 payload bytes
 //   ErrDescLength   remote get whose payload is no whole number of descriptors, 1..8
 //   ErrPktRmw       read-modify-write whose payload is not half a descriptor, or answer of no operand's length
-// Hint and dynamic bits concern the router only; a copy is that of a memory-FIFO packet.
+// Hint and dynamic bits concern the router only; a copy is that of a memory-FIFO packet. The collective network
+// carries collectives and nothing else; it knows by itself where they go.
 module rx_check
   import gyre_pkg::*;
 #(
-    parameter vclass_e Class = ClassRequest
+    parameter vclass_e Class = ClassRequest,
+    parameter bit      Collective = 1'b0   // path of the collective network
 ) (
     input  logic    valid_i,
     input  header_t hdr_i,
@@ -23,18 +25,19 @@ module rx_check
     bad_rmw  = 1'b0;
     err_o    = ErrNone;
     if (valid_i) begin
-      kind_ok  = hdr_i.vclass == Class && (!hdr_i.deposit || hdr_i.kind == KindMemFifo) &&
-                 ((Class == ClassResponse) ? hdr_i.kind == KindPut || hdr_i.kind == KindRmwResp
-               : hdr_i.kind == KindMemFifo || hdr_i.kind == KindRemoteGet || hdr_i.kind == KindRmwReq);
+      kind_ok  = hdr_i.vclass == Class && (Collective || !hdr_i.deposit || hdr_i.kind == KindMemFifo) &&
+                 (Collective               ? hdr_i.kind == KindCollective
+                : (Class == ClassResponse) ? hdr_i.kind == KindPut || hdr_i.kind == KindRmwResp
+                : hdr_i.kind == KindMemFifo || hdr_i.kind == KindRemoteGet || hdr_i.kind == KindRmwReq);
       reserved = hdr_i.rsvd0 != '0 || hdr_i.rsvd1 != '0 || hdr_i.len > 10'(MaxPayloadBytes) ||
-                 (hdr_i.kind == KindPut && hdr_i.aux[31:9] != '0) ||
+                 (delivers_put(hdr_i.kind, Class) && hdr_i.aux[31:9] != '0) ||
                  // An answer that writes nothing has a length for its counter only.
                  (hdr_i.kind == KindRmwResp && (hdr_i.aux[31:10] != '0 || (hdr_i.aux[9] && !hdr_i.aux[8] &&
                                                 hdr_i.len != '0)));
       bad_len  = hdr_i.kind == KindRemoteGet && (hdr_i.len == '0 || hdr_i.len[5:0] != '0);
       bad_rmw  = (hdr_i.kind == KindRmwReq && hdr_i.len != 10'(DescBytes / 2)) ||
                  (hdr_i.kind == KindRmwResp && hdr_i.len != '0 && hdr_i.len != 10'd4 && hdr_i.len != 10'd8);
-      if (hdr_i.dst != coord_i && !hdr_i.deposit) err_o = ErrPktDest;
+      if (!Collective && hdr_i.dst != coord_i && !hdr_i.deposit) err_o = ErrPktDest;
       else if (!kind_ok)        err_o = ErrPktKind;
       else if (reserved)        err_o = ErrPktReserved;
       else if (bad_len)         err_o = ErrDescLength;

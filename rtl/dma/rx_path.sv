@@ -1,4 +1,4 @@
-// Reception path: packets from one ejection path of the network (or the loop-back) to memory (HW-1).
+// Reception path: packets from one ejection path of a network (or the loop-back) to memory (HW-1).
 //   rx_header x2 -> rx_response (puts: place first) -> rx_collect -> rx_buffer -> rx_write -> rx_retire
 //                                          requests: -> rx_pending (place after collection)
 //                    read-modify-writes, once what came before is in memory: -> rmw_unit
@@ -9,6 +9,7 @@ module rx_path
 #(
     parameter int unsigned FlitBytes = 16,
     parameter logic [AxiIdW-1:0] Id = '0,
+    parameter bit Collective = 1'b0,             // path of the collective network
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                  clk_i,
@@ -80,11 +81,11 @@ module rx_path
         .data_o(pdata[c]), .tail_o(ptail[c]), .err_o(perr[c]), .pop_i(ppop[c]), .holds_o(hdr_holds[c]),
         .idle_o(hdr_idle[c])
     );
-    rx_check #(.Class(c == 0 ? ClassRequest : ClassResponse)) u_check (
+    rx_check #(.Class(c == 0 ? ClassRequest : ClassResponse), .Collective(Collective)) u_check (
         .valid_i(hv[c]), .hdr_i(hdr[c]), .coord_i, .err_o(check_err[c])
     );
     assign herr[c] = hdamaged[c] ? ErrPktTruncated : check_err[c];
-    assign head[c] = '{mem_fifo: hdr[c].kind == KindMemFifo, rmw: hdr[c].kind == KindRmwReq,
+    assign head[c] = '{mem_fifo: hdr[c].kind == KindMemFifo || (Collective && c == 0), rmw: hdr[c].kind == KindRmwReq,
                        target: hdr[c].target, len: hdr[c].len, src: hdr[c].src, dbg: hdbg[c],
                        info: {hdr[c][95:64], hdr[c][31:0]}};
   end

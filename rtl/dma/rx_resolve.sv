@@ -1,14 +1,14 @@
 // Finds the place in memory of every received packet: slot look-up with rights and bounds for puts, ring
 // allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
 // grant to answer; responses first, so they never wait for requests.
-//   put, answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
+//   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
 //   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
 //   remote get: ErrPktInjFifo, or blocked while the ring is full
 module rx_resolve
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
 #(
-    parameter int unsigned NPath = 7
+    parameter int unsigned NPath = 8   // the last is that of the collective network
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
@@ -159,7 +159,7 @@ module rx_resolve
   assign rec_wait_o    = res_d.blocked && r_q.mem_fifo;
   assign rget_alloc_o  = '{valid: commit_push_o && !r_q.mem_fifo, failed: 1'b0,
                            id: r_q.target, bytes: r_q.len};
-  assign pkt_o         = !res_d.ok ? '0 : response_q ? (r_q.rmw ? 8'(1 << KindRmwResp) : 8'(1 << KindPut))
+  assign pkt_o         = !res_d.ok ? '0 : path_q[NPath-1] ? 8'(1 << KindCollective) : response_q ? (r_q.rmw ? 8'(1 << KindRmwResp) : 8'(1 << KindPut))
                        : r_q.mem_fifo ? 8'(1 << KindMemFifo) : 8'(1 << KindRemoteGet);
 
   // ---- answer --------------------------------------------------------------------------------------

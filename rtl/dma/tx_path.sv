@@ -1,6 +1,7 @@
 // One transmit path (HW-1): takes packet commands, reads their payload, and sends header and payload as
 // flits, one a cycle, once the whole payload of a packet is here. Keeps the credits of the injection buffers
-// of its classes: a command comes only when its packet fits, so what is sent always sinks.
+// of its pools (a class, or on the path of the collective network a class route): a command comes only when its
+// packet fits, so what is sent always sinks.
 //
 // A packet whose payload read failed halts its FIFO; it and later packets of that FIFO are dropped
 // before their first flit, and their credits return.
@@ -9,18 +10,21 @@ module tx_path
 #(
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned NInj      = 32,
-    parameter int unsigned InjDepth  = 136,   // flits of the injection buffer of a class
+    parameter int unsigned InjDepth  = 136,   // flits of the injection buffer of a pool
+    parameter bit          Collective = 1'b0, // path of the collective network
     parameter int unsigned CmdDepth  = 8,     // packets under way
     parameter int unsigned BeatDepth = 64,    // beats of payload, reserved before they are read
     localparam int unsigned FW = FlitBytes * 8,
-    localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1
+    localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1,
+    localparam int unsigned NPool = Collective ? CollRoutes : NumClasses,
+    localparam int unsigned PoolW = $clog2(NPool)
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
     // Commands, not in two cycles in a row
     input  logic                  cmd_valid_i,
     input  tx_cmd_t               cmd_i,
-    output logic [NumClasses-1:0] room_o,     // a full-size packet of the class may come
+    output logic [NPool-1:0]      room_o,     // a full-size packet of the pool may come
     // Halted FIFOs
     input  logic [NInj-1:0]       halted_i,
     output logic                  halt_o,     // halt FIFO halt_fifo_o
@@ -35,10 +39,10 @@ module tx_path
     input  logic                  r_err_i,
     // Injection
     output logic                  inj_valid_o,
-    output logic                  inj_class_o,
+    output logic [PoolW-1:0]      inj_pool_o,
     output flit_ctl_t             inj_ctl_o,
     output logic [FW-1:0]         inj_data_o,
-    input  logic [NumClasses-1:0] inj_credit_i,
+    input  logic [NPool-1:0]      inj_credit_i,
     // Packets that left
     output logic                  retire_valid_o,
     output tx_retire_t            retire_o,
@@ -55,15 +59,18 @@ module tx_path
   end
 
   // ---- credits ----------------------------------------------------------------------------------
-  logic [NumClasses-1:0] refund;
+  logic [NPool-1:0]      refund;
   logic                  cmd_full;
   logic [6:0]            cmd_flits;
 
   assign cmd_flits = cmd_valid_i ? packet_flits(cmd_i.header.len, FlitBytes) : '0;
 
-  for (genvar c = 0; c < NumClasses; c++) begin : gen_class
+  logic [PoolW-1:0] cmd_pool, pool;
+  assign cmd_pool = Collective ? PoolW'(cmd_i.header.hint[3:0]) : PoolW'(cmd_i.header.vclass[0]);
+
+  for (genvar c = 0; c < NPool; c++) begin : gen_pool
     logic [CreditW-1:0] credits, take;
-    assign take = (cmd_i.header.vclass[0] == 1'(c)) ? CreditW'(cmd_flits) : '0;
+    assign take = (cmd_valid_i && cmd_pool == PoolW'(c)) ? CreditW'(cmd_flits) : '0;
     credit_counter #(.Max(InjDepth)) u_credits (
         .clk_i, .rst_ni, .init_i(1'b0), .take_i(take), .give_i(inj_credit_i[c] || refund[c]),
         .credits_o(credits)
@@ -85,7 +92,7 @@ module tx_path
   logic            pkt_empty, pkt_pop;
   logic [6:0]      flits, cnt_q;
   logic [3:0]      beats;
-  logic            paid, start, at_start, step, tail, bad, drop, fail, drop_q, fail_q, cls;
+  logic            paid, start, at_start, step, tail, bad, drop, fail, drop_q, fail_q;
   logic            send_header, send_payload, load, ret_empty, ret_full;
   logic [9:0]      left_q;
   logic [FidW-1:0] fifo;
@@ -97,7 +104,7 @@ module tx_path
   );
 
   assign fifo     = FidW'(pkt.fifo);
-  assign cls      = pkt.header.vclass[0];
+  assign pool     = Collective ? PoolW'(pkt.header.hint[3:0]) : PoolW'(pkt.header.vclass[0]);
   assign at_start = cnt_q == '0;
 
   always_comb begin
@@ -122,7 +129,7 @@ module tx_path
       drop         = at_start ? ((halted_i[fifo] && !pkt.answer) || bad) : drop_q;
       fail         = at_start ? bad : fail_q;
       // A dropped packet runs through like one that is sent, giving a credit back in place of each flit.
-      step         = (!at_start || start) && !(drop && inj_credit_i[cls]);
+      step         = (!at_start || start) && !(drop && inj_credit_i[pool]);
       tail         = cnt_q + 1'b1 == flits;
       send_header  = step && cnt_q < 7'(HeaderFlits);
       send_payload = step && cnt_q >= 7'(HeaderFlits);
@@ -137,7 +144,7 @@ module tx_path
 
   always_comb begin
     refund = '0;
-    refund[cls] = step && drop;
+    refund[pool] = step && drop;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -178,23 +185,24 @@ module tx_path
       .pop_o(pop_beat), .data_o(inj_data_o)
   );
 
-  logic      inj_valid_q, inj_class_q;
+  logic             inj_valid_q;
+  logic [PoolW-1:0] inj_pool_q;
   flit_ctl_t inj_ctl_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       inj_valid_q <= 1'b0;
-      inj_class_q <= 1'b0;
+      inj_pool_q  <= '0;
       inj_ctl_q   <= '0;
     end else begin
       inj_valid_q <= step && !drop;
       if (step && !drop) begin
-        inj_class_q <= cls;
+        inj_pool_q  <= pool;
         inj_ctl_q   <= '{err: 1'b0, tail: tail, head: at_start, dbg: pkt.dbg};
       end
     end
   end
   assign inj_valid_o = inj_valid_q;
-  assign inj_class_o = inj_class_q;
+  assign inj_pool_o  = inj_pool_q;
   assign inj_ctl_o   = inj_ctl_q;
 
   // ---- packets that left ------------------------------------------------------------------------
@@ -212,7 +220,7 @@ module tx_path
 
 `ifndef SYNTHESIS
   CommandFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      cmd_valid_i |-> room_o[cmd_i.header.vclass[0]])
+      cmd_valid_i |-> room_o[cmd_pool])
   else $fatal(1, "%m: command without room");
   ClassInUse : assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_valid_i |-> !cmd_i.header.vclass[1])
   else $fatal(1, "%m: class not in use");

@@ -1,7 +1,8 @@
 // A whole machine as one design: N nodes and their links. Node n has coordinates with dimension 0 running
 // fastest; its registers are configured from outside like those of a single node. Port 2d of a node
 // reaches port 2d+1 of its neighbour in + of dimension d. A dimension of size 1 has no links, one that is
-// no ring has none between its ends; inputs without a link are zero.
+// no ring has none between its ends; inputs without a link are zero. In the tree of the collective network node n
+// has parent (n-1)/2 and children 2n+1 and 2n+2, with barrier wires beside each link.
 module gyre_fabric
   import gyre_pkg::*;
 #(
@@ -18,6 +19,7 @@ module gyre_fabric
     parameter int unsigned AxiBytes = 64,
     localparam int unsigned N = 32'(Size[0]) * 32'(Size[1]) * 32'(Size[2]) * 32'(Size[3]) * 32'(Size[4]),
     localparam int unsigned P = 2 * NDim,
+    localparam int unsigned L = P + CollPorts,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
@@ -25,9 +27,10 @@ module gyre_fabric
     input  logic              rst_ni,
     input  logic [63:0]       time_i,
     // what each node sends, to compare with single nodes
-    output link_word_t        link_ctl_o    [N][P],
-    output logic [FW-1:0]     link_data_o   [N][P],
-    output logic [31:0]       link_dbg_o    [N][P],
+    output link_word_t        link_ctl_o    [N][L],
+    output logic [FW-1:0]     link_data_o   [N][L],
+    output logic [31:0]       link_dbg_o    [N][L],
+    output logic [CollRoutes-1:0] bar_o     [N][CollPorts],
     // the ports of gyre_node, one of each a node
     output logic [NAxi-1:0]   m_ar_valid_o  [N],
     input  logic [NAxi-1:0]   m_ar_ready_i  [N],
@@ -96,6 +99,8 @@ module gyre_fabric
     output logic [15:0]       wake_o        [N],
     output logic              idle_o        [N]
 );
+  localparam int unsigned LinkW = $bits(link_word_t) + FW + 32;
+
   // Nodes between neighbours of dimension d.
   function automatic int unsigned stride(int unsigned d);
     int unsigned s;
@@ -105,9 +110,10 @@ module gyre_fabric
   endfunction
 
   for (genvar n = 0; n < N; n++) begin : gen_node
-    link_word_t    ctl  [P];
-    logic [FW-1:0] data [P];
-    logic [31:0]   dbg  [P];
+    link_word_t            ctl  [L];
+    logic [FW-1:0]         data [L];
+    logic [31:0]           dbg  [L];
+    logic [CollRoutes-1:0] bar  [CollPorts];
 
     for (genvar p = 0; p < P; p++) begin : gen_link
       localparam int unsigned D     = p / 2;
@@ -118,15 +124,34 @@ module gyre_fabric
       localparam int unsigned Peer  = Minus ? (Wrap ? n + (S - 1) * stride(D) : n - stride(D))
                                             : (Wrap ? n - (S - 1) * stride(D) : n + stride(D));
       if (S > 1 && (Ring[D] || !Wrap)) begin : gen_wires
-        link_pipe #(.Latency(LinkLatency), .FW(FW)) u_pipe (
+        link_pipe #(.Latency(LinkLatency), .W(LinkW)) u_pipe (
             .clk_i, .rst_ni,
-            .ctl_i(link_ctl_o[Peer][p^1]), .data_i(link_data_o[Peer][p^1]), .dbg_i(link_dbg_o[Peer][p^1]),
-            .ctl_o(ctl[p]), .data_o(data[p]), .dbg_o(dbg[p])
+            .data_i({link_ctl_o[Peer][p^1], link_data_o[Peer][p^1], link_dbg_o[Peer][p^1]}),
+            .data_o({ctl[p], data[p], dbg[p]})
         );
       end else begin : gen_none
         assign ctl[p]  = '0;
         assign data[p] = '0;
         assign dbg[p]  = '0;
+      end
+    end
+
+    for (genvar t = 0; t < CollPorts; t++) begin : gen_tree
+      localparam bit          Exists = (t == 0) ? n > 0 : 2 * n + t < N;
+      localparam int unsigned Peer   = (t == 0) ? (n - 1) / 2 : 2 * n + t;
+      localparam int unsigned Back   = (t == 0) ? 2 - n % 2 : 0;   // its port to here
+      if (Exists) begin : gen_wires
+        link_pipe #(.Latency(LinkLatency), .W(LinkW + CollRoutes)) u_pipe (
+            .clk_i, .rst_ni,
+            .data_i({link_ctl_o[Peer][P+Back], link_data_o[Peer][P+Back], link_dbg_o[Peer][P+Back],
+                     bar_o[Peer][Back]}),
+            .data_o({ctl[P+t], data[P+t], dbg[P+t], bar[t]})
+        );
+      end else begin : gen_none
+        assign ctl[P+t]  = '0;
+        assign data[P+t] = '0;
+        assign dbg[P+t]  = '0;
+        assign bar[t]    = '0;
       end
     end
 
@@ -137,6 +162,7 @@ module gyre_fabric
         .clk_i, .rst_ni, .time_i,
         .link_ctl_i(ctl), .link_data_i(data), .link_dbg_i(dbg),
         .link_ctl_o(link_ctl_o[n]), .link_data_o(link_data_o[n]), .link_dbg_o(link_dbg_o[n]),
+        .bar_i(bar), .bar_o(bar_o[n]),
         .m_ar_valid_o(m_ar_valid_o[n]), .m_ar_ready_i(m_ar_ready_i[n]), .m_ar_addr_o(m_ar_addr_o[n]),
         .m_ar_len_o(m_ar_len_o[n]), .m_ar_size_o(m_ar_size_o[n]), .m_ar_burst_o(m_ar_burst_o[n]),
         .m_ar_id_o(m_ar_id_o[n]), .m_r_valid_i(m_r_valid_i[n]), .m_r_ready_o(m_r_ready_o[n]),

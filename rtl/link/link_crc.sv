@@ -1,5 +1,5 @@
 // One step of the running CRC-32 of a link (IEEE 802.3 polynomial, reflected, seed all ones, no final
-// inversion) over a flit: its data, bit 0 first, then the byte {0, 0, err, tail, head, vc}.
+// inversion) over a flit: its data, bit 0 first, then the byte {0, vc[3], err, tail, head, vc[2:0]}.
 // `check_o` is what the link word carries: the four bytes of the new CRC folded into one by exclusive
 // or. The fold shows every error of one bit, and of two adjacent bits, in the flit itself, at all
 // supported widths; since the CRC runs on, what one byte misses shows with the flits behind it.
@@ -10,7 +10,7 @@ module link_crc #(
     input  logic             valid_i, // nothing is computed without a flit
     input  logic [31:0]      crc_i,
     input  logic [FlitW-1:0] data_i,
-    input  logic [7:0]       ctl_i,   // {0, 0, err, tail, head, vc}
+    input  logic [7:0]       ctl_i,   // {0, vc[3], err, tail, head, vc[2:0]}
     output logic [31:0]      crc_o,
     output logic [7:0]       check_o
 );

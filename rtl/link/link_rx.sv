@@ -22,7 +22,7 @@ module link_rx
     output logic             crc_fault_o, // sequence number or CRC differs
     output logic             discard_o,   // flit came while the link was down
     output logic             credit_o,
-    output logic [1:0]       credit_vc_o,
+    output logic [VcW-1:0]   credit_vc_o,
     output logic             busy_o       // a flit or credit is in the input register
 );
   link_word_t       word_q;
@@ -34,10 +34,10 @@ module link_rx
   logic             arrived;
 
   assign peer_o      = word_q.ctl;
-  assign vc_o        = word_q.vc;
+  assign vc_o        = {word_q.vc_high, word_q.vc};
   assign ctl_o       = ctl_q;
   assign data_o      = data_q;
-  assign credit_vc_o = word_q.credit_vc[1:0];
+  assign credit_vc_o = word_q.credit_vc;
   assign busy_o      = word_q.valid || word_q.credit;
 
   always_comb begin
@@ -67,7 +67,7 @@ module link_rx
       .valid_i(arrived),
       .crc_i  (crc_q),
       .data_i (data_q),
-      .ctl_i  ({2'b0, word_q.err, word_q.tail, word_q.head, word_q.vc}),
+      .ctl_i  ({1'b0, word_q.vc_high, word_q.err, word_q.tail, word_q.head, word_q.vc}),
       .crc_o  (crc_next),
       .check_o(check)
   );
@@ -96,7 +96,6 @@ module link_rx
     end
   end
 
-  // Reserved wires, and the third bit of a credit's virtual channel, which is not in use.
   logic unused_word;
-  assign unused_word = ^{word_q.rsvd, word_q.credit_vc[VcW-1]};
+  assign unused_word = word_q.rsvd;
 endmodule

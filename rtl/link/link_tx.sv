@@ -12,12 +12,12 @@ module link_tx
     input  logic             start_i,     // link enters Ack: sequence number and CRC start anew
     // Flit to send, only while the link is up.
     input  logic             send_i,
-    input  logic [1:0]       send_vc_i,
+    input  logic [VcW-1:0]   send_vc_i,
     input  flit_ctl_t        send_ctl_i,
     input  logic [FlitW-1:0] send_data_i,
     // Credit to return: one flit of virtual channel `credit_vc_i` left the input buffer.
     input  logic             credit_i,
-    input  logic [1:0]       credit_vc_i,
+    input  logic [VcW-1:0]   credit_vc_i,
     output link_word_t       link_ctl_o,
     output logic [FlitW-1:0] link_data_o,
     output logic [31:0]      link_dbg_o,
@@ -36,7 +36,8 @@ module link_tx
       .valid_i(send_i),
       .crc_i  (crc_q),
       .data_i (send_data_i),
-      .ctl_i  ({2'b0, send_ctl_i.err, send_ctl_i.tail, send_ctl_i.head, 1'b0, send_vc_i}),
+      .ctl_i  ({1'b0, send_vc_i[VcW-1], send_ctl_i.err, send_ctl_i.tail, send_ctl_i.head,
+                send_vc_i[VcW-2:0]}),
       .crc_o  (crc_next),
       .check_o(check)
   );
@@ -59,10 +60,10 @@ module link_tx
       if (send_i || credit_i) begin
         word_q        <= '0;
         word_q.credit <= credit_i;
-        if (credit_i) word_q.credit_vc <= {1'b0, credit_vc_i};
+        if (credit_i) word_q.credit_vc <= credit_vc_i;
         if (send_i) begin
           word_q.valid <= 1'b1;
-          word_q.vc    <= {1'b0, send_vc_i};
+          {word_q.vc_high, word_q.vc} <= send_vc_i;
           word_q.head  <= send_ctl_i.head;
           word_q.tail  <= send_ctl_i.tail;
           word_q.err   <= send_ctl_i.err;

@@ -35,17 +35,17 @@ module link_unit
     input  logic             fault_i,     // this cycle's flit breaks the protocol
     // Router side.
     input  logic             send_i,
-    input  logic [1:0]       send_vc_i,
+    input  logic [VcW-1:0]   send_vc_i,
     input  flit_ctl_t        send_ctl_i,
     input  logic [FlitW-1:0] send_data_i,
     input  logic             pop_i,       // a flit left the input buffers
-    input  logic [1:0]       pop_vc_i,
+    input  logic [VcW-1:0]   pop_vc_i,
     output logic             rx_valid_o,
     output logic [VcW-1:0]   rx_vc_o,
     output flit_ctl_t        rx_ctl_o,
     output logic [FlitW-1:0] rx_data_o,
     output logic             credit_o,
-    output logic [1:0]       credit_vc_o,
+    output logic [VcW-1:0]   credit_vc_o,
     // Error, held until taken.
     output error_t           err_o,
     input  logic             err_take_i,

@@ -1,5 +1,7 @@
-// A Gyre node: DMA engine, network (router and links) and registers. This is what is Verilated and what
-// a fabric is made of. Every output is a function of registers.
+// A Gyre node: DMA engine, network (router and links), collective network and registers. This is what is
+// Verilated and what a fabric is made of. Every output is a function of registers.
+// Links: port p < P is port p of the torus, then come parent, child 0 and child 1 in the tree of the collective
+// network (HW-5).
 module gyre_node
   import gyre_pkg::*;
 #(
@@ -12,6 +14,7 @@ module gyre_node
     parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
     parameter int unsigned AxiBytes = 64,
     localparam int unsigned P = 2 * NDim,
+    localparam int unsigned L = P + CollPorts,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
@@ -19,12 +22,15 @@ module gyre_node
     input  logic              rst_ni,
     input  logic [63:0]       time_i,                 // cycle number, for the error register
     // links
-    input  link_word_t        link_ctl_i    [P],
-    input  logic [FW-1:0]     link_data_i   [P],
-    input  logic [31:0]       link_dbg_i    [P],
-    output link_word_t        link_ctl_o    [P],
-    output logic [FW-1:0]     link_data_o   [P],
-    output logic [31:0]       link_dbg_o    [P],
+    input  link_word_t        link_ctl_i    [L],
+    input  logic [FW-1:0]     link_data_i   [L],
+    input  logic [31:0]       link_dbg_i    [L],
+    output link_word_t        link_ctl_o    [L],
+    output logic [FW-1:0]     link_data_o   [L],
+    output logic [31:0]       link_dbg_o    [L],
+    // barrier wires of the tree: pulses, bit r = barrier route r
+    input  logic [CollRoutes-1:0] bar_i [CollPorts],
+    output logic [CollRoutes-1:0] bar_o [CollPorts],
     // AXI4 memory masters
     output logic [NAxi-1:0]   m_ar_valid_o,
     input  logic [NAxi-1:0]   m_ar_ready_i,
@@ -96,6 +102,7 @@ module gyre_node
     output logic              idle_o                  // with quiet inputs no register will change
 );
   localparam int unsigned InjDepth = 136;             // flits of an injection buffer: (path, class)
+  localparam int unsigned CollDepth = coll_depth(FlitBytes); // flits of a buffer of a class route
 
   node_cfg_t cfg;
   logic core_rst_n; // of DMA engine and network
@@ -116,18 +123,46 @@ module gyre_node
 
   gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .VcDepth(VcDepth), .InjDepth(InjDepth)) u_network (
       .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
-      .link_ctl_i, .link_data_i, .link_dbg_i, .link_ctl_o, .link_data_o, .link_dbg_o,
+      .link_ctl_i(link_ctl_i[0:P-1]), .link_data_i(link_data_i[0:P-1]), .link_dbg_i(link_dbg_i[0:P-1]),
+      .link_ctl_o(link_ctl_o[0:P-1]), .link_data_o(link_data_o[0:P-1]), .link_dbg_o(link_dbg_o[0:P-1]),
       .inj_valid_i(inj_valid), .inj_class_i(inj_class), .inj_ctl_i(inj_ctl), .inj_data_i(inj_data),
       .inj_credit_o(inj_credit),
       .ej_valid_o(ej_valid), .ej_ready_i(ej_ready), .ej_ctl_o(ej_ctl), .ej_data_o(ej_data),
-      .link_state_o(link_state),
-      .perf_flit_o(perf_flit), .perf_vc_o(perf_vc), .perf_stall_o(perf_stall),
+      .link_state_o(link_state), .perf_flit_o(perf_flit), .perf_vc_o(perf_vc), .perf_stall_o(perf_stall),
       .err_o(net_err), .idle_o(net_idle)
   );
 
-  inj_occupancy #(.P(P), .InjDepth(InjDepth)) u_inj_occupancy (
-      .clk_i, .rst_ni(core_rst_n),
-      .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
+  inj_occupancy #(.P(P), .NBuffer(P * NumClasses), .Depth(InjDepth)) u_inj_occupancy (
+      .clk_i, .rst_ni(core_rst_n), .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
+  );
+
+  // ---- collective network -------------------------------------------------------------------------
+  coll_cfg_t             coll_cfg;
+  logic                  coll_inj_valid, coll_idle, coll_inj_empty;
+  logic [3:0]            coll_inj_route;
+  flit_ctl_t             coll_inj_ctl;
+  logic [FW-1:0]         coll_inj_data;
+  logic [CollRoutes-1:0] coll_inj_credit, bar_enter, bar_done;
+  logic [NumClasses-1:0] coll_ej_valid, coll_ej_ready;
+  flit_ctl_t             coll_ej_ctl [NumClasses];
+  logic [FW-1:0]         coll_ej_data [NumClasses];
+  link_ctl_e             coll_link_state [CollPorts];
+  logic [CollPorts-1:0]  perf_coll;
+  error_t                coll_err;
+
+  gyre_collective #(.FlitBytes(FlitBytes), .Depth(CollDepth)) u_collective (
+      .clk_i, .rst_ni(core_rst_n), .cfg_i(coll_cfg), .coord_i(cfg.coord),
+      .link_ctl_i(link_ctl_i[P:L-1]), .link_data_i(link_data_i[P:L-1]), .link_dbg_i(link_dbg_i[P:L-1]), .bar_i,
+      .link_ctl_o(link_ctl_o[P:L-1]), .link_data_o(link_data_o[P:L-1]), .link_dbg_o(link_dbg_o[P:L-1]), .bar_o,
+      .inj_valid_i(coll_inj_valid), .inj_route_i(coll_inj_route), .inj_ctl_i(coll_inj_ctl),
+      .inj_data_i(coll_inj_data), .inj_credit_o(coll_inj_credit),
+      .ej_valid_o(coll_ej_valid), .ej_ready_i(coll_ej_ready), .ej_ctl_o(coll_ej_ctl), .ej_data_o(coll_ej_data),
+      .bar_enter_i(bar_enter), .bar_done_o(bar_done), .link_state_o(coll_link_state), .perf_flit_o(perf_coll),
+      .err_o(coll_err), .idle_o(coll_idle)
+  );
+
+  inj_occupancy #(.P(1), .NBuffer(CollRoutes), .Depth(CollDepth)) u_coll_occupancy (
+      .clk_i, .rst_ni(core_rst_n), .inj_valid_i(coll_inj_valid), .inj_credit_i(coll_inj_credit), .empty_o(coll_inj_empty)
   );
 
   // ---- DMA engine ---------------------------------------------------------------------------------
@@ -141,12 +176,17 @@ module gyre_node
 
   gyre_dma #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
-      .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth), .Deposit(deposit_fits(FlitBytes, VcDepth))
+      .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth), .CollDepth(CollDepth),
+      .Deposit(deposit_fits(FlitBytes, VcDepth))
   ) u_dma (
       .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
       .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),
       .inj_credit_i(inj_credit),
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
+      .coll_route_i(coll_cfg.route), .coll_inj_valid_o(coll_inj_valid), .coll_inj_route_o(coll_inj_route),
+      .coll_inj_ctl_o(coll_inj_ctl), .coll_inj_data_o(coll_inj_data), .coll_inj_credit_i(coll_inj_credit),
+      .coll_ej_valid_i(coll_ej_valid), .coll_ej_ready_o(coll_ej_ready), .coll_ej_ctl_i(coll_ej_ctl),
+      .coll_ej_data_i(coll_ej_data),
       .ar_valid_o(ar_valid), .ar_ready_i(ar_ready), .ar_addr_o(m_ar_addr_o), .ar_len_o(m_ar_len_o),
       .ar_size_o(m_ar_size_o), .ar_burst_o(m_ar_burst_o), .ar_id_o(m_ar_id_o),
       .r_valid_i(m_r_valid_i), .r_ready_o(m_r_ready_o), .r_data_i(m_r_data_i), .r_id_i(m_r_id_i),
@@ -236,24 +276,21 @@ module gyre_node
       .reg_ack_o(reg_ack), .reg_err_o(reg_err), .reg_rdata_o(reg_rdata),
       .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
       .page_ack_i(page_ack), .page_err_i(page_err), .page_rdata_i(page_rdata),
-      .cfg_o(cfg), .soft_reset_o(soft_reset), .soft_reset_done_i(soft_reset_done),
-      .idle_i(net_idle && dma_empty && !soft_reset), .dma_idle_i(!dma_busy && !soft_reset),
-      .drained_i(cfg.drain && !dma_busy && inj_empty && !soft_reset),
-      .link_state_i(link_state),
-      .dma_err_i(dma_err), .net_err_i(net_err), .event_i(events),
+      .cfg_o(cfg), .coll_cfg_o(coll_cfg), .soft_reset_o(soft_reset), .soft_reset_done_i(soft_reset_done),
+      .idle_i(net_idle && coll_idle && coll_inj_empty && dma_empty && !soft_reset), .dma_idle_i(!dma_busy && !soft_reset),
+      .drained_i(cfg.drain && !dma_busy && inj_empty && coll_inj_empty && !soft_reset),
+      .link_state_i(link_state), .coll_link_state_i(coll_link_state),
+      .dma_err_i(dma_err), .net_err_i(net_err), .coll_err_i(coll_err), .event_i(events),
       .irq_threshold_i(irq_threshold), .irq_descriptor_i(irq_descriptor),
       .perf_flit_i(perf_flit), .perf_vc_i(perf_vc), .perf_stall_i(perf_stall),
-      .pkt_tx_i(pkt_tx), .pkt_rx_i(pkt_rx),
-      .irq_o, .wake_o, .idle_o(csr_idle)
+      .perf_coll_i(perf_coll), .pkt_tx_i(pkt_tx), .pkt_rx_i(pkt_rx),
+      .bar_enter_o(bar_enter), .bar_done_i(bar_done), .irq_o, .wake_o, .idle_o(csr_idle)
   );
 
-  assign idle_o = net_idle && dma_idle && csr_idle && axil_idle && reset_idle;
+  assign idle_o = net_idle && coll_idle && dma_idle && csr_idle && axil_idle && reset_idle;
 
-  if (NDim < 1 || NDim > MaxDim) begin : gen_bad_ndim
-    $error("gyre_node: NDim must be 1 to 5");
-  end
-  if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_bad_flit
-    $error("gyre_node: FlitBytes must be 8, 16 or 32");
+  if (NDim < 1 || NDim > MaxDim || (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32)) begin : gen_bad_size
+    $error("gyre_node: NDim must be 1 to 5 and FlitBytes 8, 16 or 32");
   end
   // Each link moves FlitBytes a cycle each way; a master reads and writes AxiBytes a cycle.
   if (P * FlitBytes > NAxi * AxiBytes) begin : gen_bad_bandwidth

@@ -1,17 +1,16 @@
-// Counts the flits in the injection buffers of the network: sent into them minus credits returned.
-module inj_occupancy
-  import gyre_pkg::*;
-#(
-    parameter int unsigned P = 6,         // paths
-    parameter int unsigned InjDepth = 136 // flits of a (path, class) buffer
+// Counts the flits in the injection buffers of a network: sent into them minus credits returned.
+module inj_occupancy #(
+    parameter int unsigned P = 6,            // paths
+    parameter int unsigned NBuffer = 2 * P,  // buffers of all paths
+    parameter int unsigned Depth = 136       // flits of a buffer
 ) (
-    input  logic                          clk_i,
-    input  logic                          rst_ni,
-    input  logic [P-1:0]                  inj_valid_i,
-    input  logic [P-1:0][NumClasses-1:0]  inj_credit_i,
-    output logic                          empty_o
+    input  logic               clk_i,
+    input  logic               rst_ni,
+    input  logic [P-1:0]       inj_valid_i,
+    input  logic [NBuffer-1:0] inj_credit_i,
+    output logic               empty_o
 );
-  localparam int unsigned MaxFlits = P * NumClasses * InjDepth;
+  localparam int unsigned MaxFlits = NBuffer * Depth;
   localparam int unsigned CountW   = $clog2(MaxFlits + 1);
 
   logic [CountW-1:0] flits_q;
@@ -22,10 +21,8 @@ module inj_occupancy
     else if (inj_valid_i != '0 || inj_credit_i != '0) begin
       logic [CountW-1:0] flits;
       flits = flits_q;
-      for (int unsigned p = 0; p < P; p++) begin
-        flits += CountW'(inj_valid_i[p]);
-        for (int unsigned c = 0; c < NumClasses; c++) flits -= CountW'(inj_credit_i[p][c]);
-      end
+      for (int unsigned p = 0; p < P; p++) flits += CountW'(inj_valid_i[p]);
+      for (int unsigned b = 0; b < NBuffer; b++) flits -= CountW'(inj_credit_i[b]);
       flits_q <= flits;
     end
   end

@@ -17,7 +17,7 @@ package gyre_pkg;
   parameter int unsigned NumClasses = 2;    // virtual-channel classes in use: request, response
   parameter int unsigned VcPerClass = 2;    // dateline virtual channels of a class
   parameter int unsigned NumVc = NumClasses * VcPerClass;
-  parameter int unsigned VcW = 3;
+  parameter int unsigned VcW = 4;           // virtual channel on a link: the torus uses NumVc, the tree 16
   parameter int unsigned MaxFifoId = 10;    // bits of a FIFO or slot number
 
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
@@ -122,6 +122,80 @@ package gyre_pkg;
     kind_e       kind;         // d0[3:0]
   } desc_t;                    // 512 bits
 
+  // ---- collective network -------------------------------------------------------------------
+  // What a node does with a route's packets on their way up the tree. All but broadcast combine those of
+  // the route's inputs.
+  typedef enum logic [2:0] {
+    CollBroadcast = 3'd0,        // one contributor, no combination
+    CollAnd       = 3'd1,
+    CollOr        = 3'd2,
+    CollXor       = 3'd3,
+    CollAdd       = 3'd4,        // integers modulo their size
+    CollMin       = 3'd5,
+    CollMax       = 3'd6
+  } coll_op_e;
+
+  // Elements of a collective's payload. Bitwise operations do not take CollF64.
+  typedef enum logic [2:0] {
+    CollU32 = 3'd0,
+    CollI32 = 3'd1,
+    CollU64 = 3'd2,
+    CollI64 = 3'd3,
+    CollF64 = 3'd4               // IEEE 754 binary64
+  } coll_dtype_e;
+
+  // header_t.hint and desc_t.hint of a collective.
+  typedef struct packed {
+    coll_op_e    op;             // bits 9:7
+    coll_dtype_e dtype;          // bits 6:4
+    logic [3:0]  route;          // bits 3:0: class route
+  } coll_t;                      // 10 bits
+
+  parameter int unsigned CollPorts  = 3;  // of a node in the tree: 0 parent, 1 and 2 children
+  parameter int unsigned CollPortId = MaxDim * 2; // `where` of link errors at port 0 of the tree, then of 1 and 2
+  parameter int unsigned CollRoutes = 16; // class routes, and as many barrier routes
+
+  // A node's part in a class route or barrier route; a barrier route has no owner.
+  typedef struct packed {
+    logic [3:0] owner;           // of the injection FIFOs that may use it
+    logic       member;          // this node contributes and receives (`local` in the registers)
+    logic       child1;          // the child takes part
+    logic       child0;
+    logic       parent;          // goes on to the parent, else this node is the root of the route
+    logic       valid;
+  } coll_route_t;
+
+  // Configuration of the collective network of a node, from its registers.
+  typedef struct packed {
+    logic [CollPorts-1:0]         link_enable;
+    coll_route_t [CollRoutes-1:0] route;
+    coll_route_t [CollRoutes-1:0] barrier;
+  } coll_cfg_t;
+
+  // Inside the collective network: packets at the front of an input's queues, bit r = class route r.
+  typedef struct packed {
+    logic [CollRoutes-1:0] pending;      // there is one; the rest has meaning with it
+    logic [CollRoutes-1:0] bcast;        // not combined with others
+    logic [CollRoutes-1:0] bad;          // malformed
+    logic [CollRoutes-1:0] mine;         // delivered here if this node is a member
+    logic [CollRoutes-1:0] cls;          // 0 request, 1 response
+  } coll_front_t;
+
+  // Flits of the collective network's buffers of a class route, for flits of `flit_bytes` bytes: those of a full packet
+  // at least.
+  function automatic int unsigned coll_depth(int unsigned flit_bytes);
+    return flit_bytes < 16 ? 128 : 64;
+  endfunction
+
+  // Whether packets of a kind are delivered as puts.
+  function automatic logic delivers_put(kind_e kind, vclass_e vclass);
+    return kind == KindPut || (kind == KindCollective && vclass == ClassResponse);
+  endfunction
+
+  parameter logic [63:0] CanonicalNan = 64'h7ff8_0000_0000_0000; // of every F64 operation
+  parameter int unsigned CollLaneLatency = 3;                   // cycles of fp64_add, hence of coll_alu_lane
+  parameter int unsigned CollAluLatency = 2 * CollLaneLatency;  // cycles of coll_alu: two lanes in series
+
   // ---- link -------------------------------------------------------------------------------
   // Link states sent on every link (2 bits), see link_unit.
   typedef enum logic [1:0] {
@@ -133,14 +207,15 @@ package gyre_pkg;
 
   // Control word of one direction of a link, one a cycle. All zero = quiet and down.
   typedef struct packed {
-    logic [2:0]  rsvd;
+    logic           rsvd;
+    logic           vc_high;     // bit 3 of the flit's virtual channel
     logic [VcW-1:0] credit_vc;   // virtual channel of the returned credit
     logic           credit;      // one flit of buffer space is free again
     logic [15:0]    check;       // {sequence number[7:0], running CRC-32 byte[7:0]}; see link_crc
     logic           err;         // with tail: the packet was cut short or is damaged
     logic           tail;
     logic           head;
-    logic [VcW-1:0] vc;
+    logic [VcW-2:0] vc;          // bits 2:0 of the flit's virtual channel
     logic           valid;       // a flit is on the data wires
     link_ctl_e      ctl;         // bits 1:0
   } link_word_t;                 // 32 bits
@@ -179,6 +254,8 @@ package gyre_pkg;
     ErrDescRead          = 8'h0b, // descriptor fetch answered with an error
     ErrPayloadRead       = 8'h0c, // payload read answered with an error
     ErrDescRmw           = 8'h0d, // rmw of unknown operation, or with an operand of other than 4 or 8 bytes
+    ErrDescRoute         = 8'h0e, // collective on a class route that is not valid here, without this node, or of another owner
+    ErrDescColl          = 8'h0f, // collective of unknown operation or element type, or that cuts an element in two
     ErrPktKind           = 8'h20, // packet kind this node does not serve
     ErrPktTruncated      = 8'h21, // packet cut short by a link going down, or length and flits disagree
     ErrPktDest           = 8'h22, // packet for another node ejected here
@@ -197,7 +274,10 @@ package gyre_pkg;
     ErrLinkCrc           = 8'h40, // running CRC or sequence number differs
     ErrLinkDown          = 8'h41, // packet dropped: its link is down
     ErrLinkProtocol      = 8'h42, // flit without credit space, or flit while the link was not up
-    ErrRouteUnreachable  = 8'h43  // no route: dimension absent or line too short
+    ErrRouteUnreachable  = 8'h43, // no route: dimension absent or line too short
+    ErrCollRoute         = 8'h50, // collective malformed, or on a class route that is not valid here or lacks the input
+    ErrCollMismatch      = 8'h51, // contributors to a collective disagree about it
+    ErrCollBarrier       = 8'h52  // barrier arrival on a route without this input, or twice, or link down
   } err_e;
 
   typedef struct packed {

@@ -99,7 +99,7 @@ module gyre_network
     flit_ctl_t        rx_ctl;
     logic [FlitW-1:0] rx_data;
     logic             credit;
-    logic [1:0]       credit_vc;
+    logic [VcW-1:0]   credit_vc;
     logic             send;
     logic [1:0]       send_vc;
     flit_ctl_t        send_ctl;
@@ -132,11 +132,11 @@ module gyre_network
         .drained_i  (drained),
         .fault_i    (fault),
         .send_i     (send),
-        .send_vc_i  (send_vc),
+        .send_vc_i  (VcW'(send_vc)),
         .send_ctl_i (send_ctl),
         .send_data_i(send_data),
         .pop_i      (pop[p]),
-        .pop_vc_i   (in_vc),
+        .pop_vc_i   (VcW'(in_vc)),
         .rx_valid_o (rx_valid),
         .rx_vc_o    (rx_vc),
         .rx_ctl_o   (rx_ctl),
@@ -261,7 +261,7 @@ module gyre_network
     );
 
     assign perf_flit_o[p] = link_ctl_o[p].valid;
-    assign perf_vc_o[p]   = link_ctl_o[p].vc;
+    assign perf_vc_o[p]   = {link_ctl_o[p].vc_high, link_ctl_o[p].vc};
     assign busy[p]        = link_busy || in_busy || inj_busy || out_busy || ej_busy;
   end
 

@@ -74,7 +74,7 @@ module router_input
     if (rx_valid_i) begin
       push_vc  = rx_vc_i[1:0];
       push_ctl = rx_ctl_i;
-      fault_o  = rx_vc_i[VcW-1] || full[push_vc] || rx_ctl_i.head == open_q[push_vc];
+      fault_o  = rx_vc_i >= VcW'(NumVc) || full[push_vc] || rx_ctl_i.head == open_q[push_vc];
       push     = !fault_o;
     end else if (link_down_i && open_q != '0) begin
       closing  = open_q & ~full;

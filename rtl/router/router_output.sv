@@ -20,7 +20,7 @@ module router_output
     input  logic                  up_i,
     input  logic                  start_i,     // all credits are back
     input  logic                  credit_i,
-    input  logic [1:0]            credit_vc_i,
+    input  logic [VcW-1:0]        credit_vc_i,
     // What can move, by virtual channel.
     output logic [NumVc-1:0]      head_ok_o,
     output logic [NumVc-1:0]      whole_ok_o,  // head_ok_o, and room for the longest packet
@@ -56,7 +56,10 @@ module router_output
   logic [NumVc-1:0]              report_q;  // and was not reported yet
   error_t                        err_q;
   logic                          drop;      // the flit granted is discarded
+  logic [1:0]                    credit_vc;
+  logic [VcW-3:0]                unused_credit_vc;  // the other end has NumVc virtual channels as well
 
+  assign {unused_credit_vc, credit_vc} = credit_vc_i;
   assign err_o       = err_q;
   assign busy_o      = err_q.valid || (!up_i && ((held_q & ~drop_q) | no_credit_q) != '0);
   assign no_credit_o = no_credit_q;
@@ -106,16 +109,16 @@ module router_output
         if (start_i) credits_q <= {NumVc{CreditW'(VcDepth)}};
         if (start_i) whole_q   <= '1;
         if (no_credit_q != '0) no_credit_q <= '0;
-      end else if (!(send_o && credit_i && vc_o == credit_vc_i)) begin
+      end else if (!(send_o && credit_i && vc_o == credit_vc)) begin
         if (send_o) begin
           credits_q[vc_o]   <= credits_q[vc_o] - 1'b1;
           no_credit_q[vc_o] <= credits_q[vc_o] == CreditW'(1);
           whole_q[vc_o]     <= credits_q[vc_o] > Whole;
         end
         if (credit_i) begin
-          credits_q[credit_vc_i]   <= credits_q[credit_vc_i] + 1'b1;
-          no_credit_q[credit_vc_i] <= 1'b0;
-          whole_q[credit_vc_i]     <= credits_q[credit_vc_i] + 1'b1 >= Whole;
+          credits_q[credit_vc]   <= credits_q[credit_vc] + 1'b1;
+          no_credit_q[credit_vc] <= 1'b0;
+          whole_q[credit_vc]     <= credits_q[credit_vc] + 1'b1 >= Whole;
         end
       end
 
@@ -150,7 +153,7 @@ module router_output
       else $fatal(1, "%m: flit sent without credit");
     end
     if (rst_ni && credit_i) begin
-      CreditBound : assert (credits_q[credit_vc_i] != CreditW'(VcDepth))
+      CreditBound : assert (credits_q[credit_vc] != CreditW'(VcDepth))
       else $fatal(1, "%m: more credits than buffer");
     end
   end

@@ -3,8 +3,8 @@
 
 #include "bits.h"
 #include "out_buffer.h"
+#include "port_records.h"
 
-#include <stdexcept>
 #include <string>
 
 namespace gyre {
@@ -12,9 +12,8 @@ namespace gyre {
 template <int Ports, int DataWords>
 class LinkPorts {
 public:
-    static constexpr uint32_t kValid = 1u << 2;    // link_word_t.valid
+    static constexpr uint32_t kValid = kLinkValid;
     static constexpr uint32_t kCredit = 1u << 25;  // link_word_t.credit
-    static constexpr size_t kRecord = 2 + DataWords;
 
     // Makes all inputs quiet, also of ports without a link.
     template <class Pins>
@@ -27,25 +26,9 @@ public:
         }
     }
 
-    // Takes the link records at `in`; returns what follows them.
-    const uint64_t* load(const uint64_t* in) {
-        for (int p = 0; p < Ports; p++) {
-            const uint64_t count = *in++;
-            next_[p] = in;
-            in += count * kRecord;
-            end_[p] = in;
-        }
-        return in;
-    }
-
-    // Cycle of the first record that was not applied.
-    uint64_t next_cycle() const {
-        uint64_t cycle = kNever;
-        for (int p = 0; p < Ports; p++) {
-            if (next_[p] != end_[p] && *next_[p] < cycle) cycle = *next_[p];
-        }
-        return cycle;
-    }
+    const uint64_t* load(const uint64_t* in) { return records_.load(in); }
+    uint64_t next_cycle() const { return records_.next_cycle(); }
+    void finish() const { records_.finish(); }
 
     // Whether an input holds a flit or a credit: each cycle of it counts.
     bool busy() const { return busy_ != 0; }
@@ -53,9 +36,8 @@ public:
     template <class Pins>
     void drive(Pins& pins, uint64_t cycle) {
         for (int p = 0; p < Ports; p++) {
-            if (next_[p] == end_[p] || *next_[p] != cycle) continue;
-            const uint64_t* record = next_[p];
-            next_[p] += kRecord;
+            const uint64_t* record = records_.take(p, cycle);
+            if (!record) continue;
             const uint32_t word = static_cast<uint32_t>(record[1]);
             pins.link_ctl_i(p) = word;
             if (word & kValid) {
@@ -67,13 +49,6 @@ public:
             } else {
                 busy_ &= ~(1u << p);
             }
-        }
-    }
-
-    // Every record must have been applied.
-    void finish() const {
-        for (int p = 0; p < Ports; p++) {
-            if (next_[p] != end_[p]) throw std::logic_error("link record out of its window");
         }
     }
 
@@ -99,8 +74,7 @@ public:
     bool sending() const { return sending_; }
 
 private:
-    const uint64_t* next_[Ports] = {};
-    const uint64_t* end_[Ports] = {};
+    PortRecords<Ports, DataWords> records_;
     uint32_t last_[Ports] = {};
     uint32_t busy_ = 0;
     bool sending_ = false;

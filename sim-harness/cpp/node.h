@@ -24,7 +24,7 @@ public:
     virtual void reset(uint64_t cycle) = 0;
     // Cycle under way when `run` threw.
     virtual uint64_t cycle() const = 0;
-    virtual uint32_t ports() const = 0;
+    virtual uint32_t ports() const = 0;  // those with a link
     virtual uint32_t masters() const = 0;
 };
 

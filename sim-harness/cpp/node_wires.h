@@ -1,7 +1,8 @@
-// Everything around gyre_node: links, memory, register ports, interrupt.
+// Everything around gyre_node: links, barrier wires, memory, register ports, interrupt.
 #pragma once
 
 #include "axi_slave.h"
+#include "barrier_ports.h"
 #include "link_ports.h"
 #include "pins.h"
 #include "register_master.h"
@@ -11,10 +12,11 @@
 
 namespace gyre {
 
-template <class Model, int Ports, int Masters, int FlitWords>
+template <class Model, int TorusPorts, int Masters, int FlitWords>
 class NodeWires {
 public:
-    static constexpr int kPorts = Ports;
+    static constexpr int kTreePorts = 3;
+    static constexpr int kPorts = TorusPorts + kTreePorts;  // with a link
     static constexpr int kMasters = Masters;
     static constexpr int kFlitWords = FlitWords;
 
@@ -22,10 +24,12 @@ public:
         axi_.set_stalls(stalls);
         LinkPins<Model> pins{model};
         links_.init(pins);
+        BarrierPins<Model> barrier_pins{model};
+        barriers_.init(barrier_pins);
     }
 
     void load(const uint64_t* in, const uint64_t* end) {
-        in = links_.load(in);
+        in = barriers_.load(links_.load(in));
         while (in != end) {
             const uint64_t head = *in++;
             const unsigned a = head >> 8 & 0xff, b = head >> 16 & 0xffff, c = head >> 32;
@@ -55,6 +59,8 @@ public:
         model.time_i = cycle;
         LinkPins<Model> link_pins{model};
         links_.drive(link_pins, cycle);
+        BarrierPins<Model> barrier_pins{model};
+        barriers_.drive(barrier_pins, cycle);
         AxiPins<Model> axi_pins{model};
         axi_.drive(axi_pins, cycle, out);
         HostPins<Model> host{model};
@@ -66,6 +72,8 @@ public:
     void record(Model& model, uint64_t cycle, OutBuffer& out) {
         LinkPins<Model> link_pins{model};
         links_.record(link_pins, cycle, out);
+        BarrierPins<Model> barrier_pins{model};
+        barriers_.record(barrier_pins, cycle, kPorts, out);
         const uint32_t levels = model.wake_o | uint32_t(model.irq_o) << 16;
         if (levels != levels_) {
             levels_ = levels;
@@ -79,21 +87,26 @@ public:
         for (RegisterMaster& master : registers_) master.clear();
     }
 
-    void finish() const { links_.finish(); }
+    void finish() const {
+        links_.finish();
+        barriers_.finish();
+    }
 
     bool quiet(Model& model) {
         AxiPins<Model> axi_pins{model};
-        return !links_.busy() && !links_.sending() && !axi_.requested(axi_pins)
+        return !links_.busy() && !links_.sending() && !barriers_.busy() && !barriers_.sending()
+               && !axi_.requested(axi_pins)
                && !registers_[0].busy() && !registers_[1].busy();
     }
 
     uint64_t next_cycle() const {
-        return std::min({links_.next_cycle(), axi_.next_cycle(), registers_[0].next_cycle(),
+        return std::min({links_.next_cycle(), barriers_.next_cycle(), axi_.next_cycle(), registers_[0].next_cycle(),
                          registers_[1].next_cycle()});
     }
 
 private:
-    LinkPorts<Ports, FlitWords> links_;
+    LinkPorts<kPorts, FlitWords> links_;
+    BarrierPorts<kTreePorts, FlitWords> barriers_;
     AxiSlave<Masters> axi_;
     RegisterMaster registers_[2];
     uint32_t levels_ = 0;

@@ -16,6 +16,12 @@ struct LinkPins {
 };
 
 template <class Model>
+struct BarrierPins {
+    Model& model;
+    GYRE_PINS(bar_i) GYRE_PINS(bar_o)
+};
+
+template <class Model>
 struct AxiPins {
     Model& model;
     GYRE_PIN(m_ar_valid_o) GYRE_PIN(m_ar_ready_i) GYRE_PINS(m_ar_addr_o) GYRE_PINS(m_ar_len_o)

@@ -1,7 +1,9 @@
 // Records that go into and out of a run of some cycles, as 64-bit words. `src/record.rs` holds the
 // same layout.
 //
-// In:  first, for each port, the number of link records, then they: {cycle, word | dbg << 32, data...}.
+// In:  first, for each port, the number of link records, then they: {cycle, word | dbg << 32, data...}. Ports: the
+//      torus; of a node then the tree of the collective network (parent, child 0, child 1), then the barrier wires of
+//      these three, whose data are 16 pulses and whose word is kLinkValid with any pulse, else 0.
 //      Then any of (first word: tag | a << 8 | b << 16 | c << 32):
 //        ReadData   a=master b=id c=beats; due cycle; a beat: {resp, data[8]}
 //        WriteResp  a=master b=id c=resp; due cycle
@@ -37,5 +39,6 @@ enum class Out : uint8_t {
 };
 
 constexpr uint64_t kNever = ~uint64_t{0};
+constexpr uint32_t kLinkValid = 1u << 2;  // link_word_t.valid
 
 }  // namespace gyre

@@ -35,6 +35,6 @@ pub use machine::{AxiChannels, LinkFault, LinkTransfer, Machine, NodeInput, Node
 pub use regbus::BusError;
 pub use report::{RunReport, Until};
 pub use router_machine::{Delivery, RawPacket, RouterMachine, RouterReport, Traffic};
-pub use topology::{MAX_DIMS, Topology};
+pub use topology::{MAX_DIMS, TREE_PORTS, Topology};
 pub use trace::TraceConfig;
 pub use watchdog::{StallReport, StalledActor, StalledNode};

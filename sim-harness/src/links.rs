@@ -1,7 +1,10 @@
 //! The wires between nodes: what was sent and has not arrived.
+//!
+//! Ports of a node: those of the torus, then those of the tree of the collective network (parent, child 0, child 1),
+//! then the barrier wires of these three.
 
 use crate::record::{LINK_RECORD, LinkWord};
-use crate::topology::Topology;
+use crate::topology::{TREE_PORTS, Topology};
 
 /// One direction of a link. A word driven after the clock edge of cycle `t` is at the receiver's input
 /// for the edge of `t + latency`. Only changes of the control word and flits are kept.
@@ -24,14 +27,37 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    pub(crate) fn new(topology: &Topology, ports: usize, latency: u64) -> Self {
+    /// Links of the torus alone, with `torus` ports a node.
+    pub(crate) fn torus(topology: &Topology, torus: usize, latency: u64) -> Self {
+        Self::new(topology, torus, latency, |node, port| {
+            topology.neighbour(node, port)
+        })
+    }
+
+    /// Links of torus and tree and barrier wires, with `torus` ports of the torus a node.
+    pub(crate) fn whole(topology: &Topology, torus: usize, latency: u64) -> Self {
+        let ports = torus + 2 * TREE_PORTS;
+        Self::new(topology, ports, latency, |node, port| {
+            if port < torus {
+                return topology.neighbour(node, port);
+            }
+            let first = torus + (port - torus) / TREE_PORTS * TREE_PORTS;
+            let (peer, back) = topology.tree_neighbour(node, port - first)?;
+            Some((peer, first + back))
+        })
+    }
+
+    fn new(
+        topology: &Topology,
+        ports: usize,
+        latency: u64,
+        peer: impl Fn(usize, usize) -> Option<(usize, usize)>,
+    ) -> Self {
         let nodes = topology.nodes();
         let ends = || (0..nodes).flat_map(|node| (0..ports).map(move |port| (node, port)));
         Self {
             wires: ends().map(|_| Wire::default()).collect(),
-            peers: ends()
-                .map(|(node, port)| topology.neighbour(node, port))
-                .collect(),
+            peers: ends().map(|(node, port)| peer(node, port)).collect(),
             ports,
             latency,
         }
@@ -98,7 +124,7 @@ mod tests {
     #[test]
     fn words_arrive_once_after_the_latency_at_the_neighbour() {
         let topology = Topology::new(&[3], &[]);
-        let mut links = Links::new(&topology, 2, 5);
+        let mut links = Links::torus(&topology, 2, 5);
         assert_eq!(links.send(0, 0, word(10)), Some((1, 15)));
         assert_eq!(links.send(0, 0, word(11)), Some((1, 16)));
         assert_eq!(links.next_arrival(1), Some(15));
@@ -118,7 +144,7 @@ mod tests {
     #[test]
     fn a_wire_that_is_never_empty_gives_each_word_once() {
         let topology = Topology::new(&[3], &[]);
-        let mut links = Links::new(&topology, 2, 5);
+        let mut links = Links::torus(&topology, 2, 5);
         links.send(0, 0, word(0));
         for cycle in 0..5000 {
             links.send(0, 0, word(cycle + 1));
@@ -133,7 +159,7 @@ mod tests {
     fn the_next_arrival_is_that_of_the_earliest_port() {
         let topology = Topology::new(&[3], &[]);
         for (up, down) in [(10, 20), (20, 10)] {
-            let mut links = Links::new(&topology, 2, 5);
+            let mut links = Links::torus(&topology, 2, 5);
             links.send(0, 0, word(up));
             links.send(2, 1, word(down));
             assert_eq!(links.next_arrival(1), Some(15));
@@ -141,9 +167,34 @@ mod tests {
     }
 
     #[test]
+    fn hw5_tree_links_and_barrier_wires_join_parent_and_child() {
+        let topology = Topology::new(&[5], &[]);
+        let mut links = Links::whole(&topology, 6, 5);
+        // Ports 6 to 8 are links, 9 to 11 barrier wires; each first the parent's.
+        for first in [6, 9] {
+            assert_eq!(links.send(4, first, word(10)), Some((1, 15)));
+            assert_eq!(links.send(0, first + 2, word(11)), Some((2, 16)));
+            assert_eq!(links.send(0, first, word(12)), None, "the root");
+            assert_eq!(links.send(2, first + 1, word(12)), None, "a leaf");
+        }
+        let mut input = Vec::new();
+        links.receive(1, 99, &mut input);
+        let counts: Vec<u64> = (0..12)
+            .map(|port| u64::from(matches!(port, 8 | 11)))
+            .collect();
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < input.len() {
+            found.push(input[at]);
+            at += 1 + input[at] as usize * LINK_RECORD;
+        }
+        assert_eq!(found, counts);
+    }
+
+    #[test]
     fn words_to_nowhere_are_dropped() {
         let topology = Topology::new(&[2], &[true]);
-        let mut links = Links::new(&topology, 6, 1);
+        let mut links = Links::torus(&topology, 6, 1);
         assert_eq!(links.send(0, 1, word(0)), None);
         assert_eq!(links.send(0, 4, word(0)), None);
         assert_eq!(links.send(1, 1, word(0)), Some((0, 1)));

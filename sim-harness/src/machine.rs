@@ -21,7 +21,7 @@ use crate::memory::Memory;
 use crate::record::{FLIT_WORDS, InBuffer, LinkWord, Out, OutReader};
 use crate::regbus::Response;
 use crate::report::{RunReport, Until};
-use crate::topology::Topology;
+use crate::topology::{TREE_PORTS, Topology};
 use crate::trace::{Trace, TraceConfig};
 use crate::watchdog::{StallReport, StalledActor, StalledNode};
 
@@ -32,13 +32,13 @@ pub struct LinkTransfer {
     pub cycle: u64,
     /// Sending node.
     pub node: usize,
-    /// Sending port.
+    /// Sending port: torus, tree (parent, child 0, child 1), barrier wires of these three.
     pub port: usize,
-    /// Control word, `link_word_t` of the RTL package.
+    /// Control word, `link_word_t` of the RTL package. Of barrier wires its `valid` alone: with any pulse.
     pub word: u32,
     /// Debug side-band: message id.
     pub dbg: u32,
-    /// Data, zero without a flit.
+    /// Data, zero without a flit. Of barrier wires one bit a barrier route.
     pub data: [u64; 2],
 }
 
@@ -69,7 +69,7 @@ pub struct NodeOutput {
 pub struct LinkFault {
     /// Sending node.
     pub node: usize,
-    /// Sending port.
+    /// Sending port, as in [`LinkTransfer`].
     pub port: usize,
     /// The first flit sent in this cycle or later is disturbed.
     pub from_cycle: u64,
@@ -110,8 +110,10 @@ struct HardNode {
     digest: Digest,
     /// Gathered for the next run of the model.
     input: InBuffer,
-    /// Flits sent by port.
+    /// Flits sent by port of the torus.
     link_flits: Vec<u64>,
+    /// Flits sent by port of the tree.
+    tree_flits: [u64; TREE_PORTS],
     /// Cycle in which the node must be looked at again.
     next: u64,
     /// The model and its surroundings are quiet.
@@ -189,13 +191,14 @@ impl Machine {
                 axi: AxiMemory::new(&config.memory, node, model.masters() as usize),
                 digest: Digest::default(),
                 input: InBuffer::default(),
-                link_flits: vec![0; model.ports() as usize],
+                link_flits: vec![0; model.ports() as usize - TREE_PORTS],
+                tree_flits: [0; TREE_PORTS],
                 next: 0,
                 quiet: false,
                 model,
             });
         }
-        let links = Links::new(&topology, 2 * model_dims as usize, config.link_latency);
+        let links = Links::whole(&topology, 2 * model_dims as usize, config.link_latency);
         let memories = (0..topology.nodes()).map(|_| Memory::new(&config.memory.error_ranges));
         let clock = (config.cycle_ps, config.cpu_ps, config.reg_latency);
         let shared = Rc::new(Shared::new(topology, clock, memories));
@@ -244,9 +247,14 @@ impl Machine {
         hash::combine(self.nodes.iter().map(|node| node.digest.value()))
     }
 
-    /// Flits sent so far by each port of a node.
+    /// Flits sent so far by each port of a node in the torus.
     pub fn link_flits(&self, node: usize) -> &[u64] {
         &self.nodes[node].link_flits
+    }
+
+    /// Flits sent so far by each port of a node in the tree of the collective network: parent, child 0, child 1.
+    pub fn tree_flits(&self, node: usize) -> &[u64; TREE_PORTS] {
+        &self.nodes[node].tree_flits
     }
 
     /// Starts an actor on a node, now. See [`Cpu`] for what it can do.
@@ -294,6 +302,7 @@ impl Machine {
             hash: self.hash(),
             node_cycles_evaluated: self.evaluated,
             link_flits: self.nodes.iter().flat_map(|node| &node.link_flits).sum(),
+            tree_flits: self.nodes.iter().flat_map(|node| &node.tree_flits).sum(),
             resident_bytes: self.shared.nodes.iter().map(resident).sum(),
         }
     }
@@ -534,7 +543,12 @@ impl Machine {
                 self.disturb(index, port, &mut word);
             }
             let hard = &mut self.nodes[index];
-            hard.link_flits[port] += 1;
+            let torus = hard.link_flits.len();
+            if port < torus {
+                hard.link_flits[port] += 1;
+            } else if port < torus + TREE_PORTS {
+                hard.tree_flits[port - torus] += 1;
+            }
             hard.digest
                 .link_flit(word.cycle, port, word.word, &word.data);
             self.progress = true;

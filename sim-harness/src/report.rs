@@ -24,8 +24,10 @@ pub struct RunReport {
     pub hash: u64,
     /// Node-cycles that were evaluated; the rest was quiet.
     pub node_cycles_evaluated: u64,
-    /// Flits sent on all links.
+    /// Flits sent on all links of the torus.
     pub link_flits: u64,
+    /// Flits sent on all links of the tree of the collective network.
+    pub tree_flits: u64,
     /// Bytes of node memory that were ever written, in whole pages.
     pub resident_bytes: u64,
 }

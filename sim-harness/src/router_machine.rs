@@ -149,7 +149,7 @@ impl<T: Traffic> RouterMachine<T> {
         }
         Ok(Self {
             traffic,
-            links: Links::new(&topology, 2 * model_dims as usize, config.link_latency),
+            links: Links::torus(&topology, 2 * model_dims as usize, config.link_latency),
             topology,
             nodes,
             cycle: 0,

@@ -3,8 +3,12 @@
 /// Dimensions that a packet header has room for.
 pub const MAX_DIMS: usize = 5;
 
+/// Ports of a node in the tree of the collective network: parent, child 0, child 1.
+pub const TREE_PORTS: usize = 3;
+
 /// Shape and wiring. Nodes are numbered with the first coordinate running fastest. Port `2 * d` of a
-/// node leads in + direction of dimension `d`, port `2 * d + 1` in - direction.
+/// node leads in + direction of dimension `d`, port `2 * d + 1` in - direction. In the tree of the collective
+/// network node `n` has parent `(n - 1) / 2` and children `2 * n + 1` and `2 * n + 2` (HW-5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     sizes: [u16; MAX_DIMS],
@@ -97,6 +101,15 @@ impl Topology {
         Some((self.node_at(&coord)?, port ^ 1))
     }
 
+    /// The node and its tree port at the other end of a tree port's link; none where there is no link.
+    pub fn tree_neighbour(&self, node: usize, port: usize) -> Option<(usize, usize)> {
+        match port {
+            0 => (node > 0).then(|| ((node - 1) / 2, 2 - node % 2)),
+            1 | 2 => Some((2 * node + port, 0)).filter(|&(child, _)| child < self.nodes),
+            _ => None,
+        }
+    }
+
     /// Bit `p` is set if port `p` of the node has a link: the value of its LINK_ENABLE register.
     pub fn link_mask(&self, node: usize) -> u16 {
         (0..2 * MAX_DIMS)
@@ -168,6 +181,26 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn hw5_tree_links_are_symmetric_and_reach_every_node() {
+        for nodes in 1..40 {
+            let topology = Topology::new(&[nodes], &[]);
+            let mut links = 0;
+            for node in 0..topology.nodes() {
+                for port in 0..TREE_PORTS {
+                    if let Some((other, back)) = topology.tree_neighbour(node, port) {
+                        assert_eq!(topology.tree_neighbour(other, back), Some((node, port)));
+                        links += 1;
+                    }
+                }
+                let parent = topology.tree_neighbour(node, 0);
+                assert!(parent.map_or(node == 0, |(parent, _)| parent < node));
+            }
+            assert_eq!(links, 2 * (topology.nodes() - 1));
+            assert_eq!(topology.tree_neighbour(0, 3), None);
         }
     }
 

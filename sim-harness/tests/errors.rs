@@ -446,13 +446,19 @@ fn run_all(cases: &[Case]) {
 
 #[test]
 fn x5_malformed_descriptors_halt_their_fifo_alone() {
-    use ErrorReason::{DescClass, DescDest, DescKind, DescReserved, DescRouting};
+    use ErrorReason::{DescClass, DescDest, DescKind, DescReserved, DescRoute, DescRouting};
     let mut cases = Vec::new();
-    for kind in [0, 5, 6, 7, 8, 15] {
+    let of_kind = |kind| {
         let mut descriptor = bytes(good());
         descriptor[0] = descriptor[0] & 0xf0 | kind;
-        cases.push(Case::refused(format!("kind {kind}"), DescKind, descriptor));
+        descriptor
+    };
+    for kind in [0, 5, 7, 8, 15] {
+        let name = format!("kind {kind}");
+        cases.push(Case::refused(name, DescKind, of_kind(kind)));
     }
+    // No class route is in use.
+    cases.push(Case::refused("collective", DescRoute, of_kind(6)));
     // One bit of each reserved field, the remote mark, and the requester.
     for bit in [16, 30, 31, 104, 126, 232, 254, 352, 383, 384, 413, 416, 511] {
         cases.push(Case::refused(

@@ -59,7 +59,7 @@ fn generate(dirs: &[PathBuf]) -> Result<String, Error> {
     let mut makers = String::new();
     for (spec, dir) in MODELS.iter().zip(dirs) {
         let (name, class) = (spec.name, class(spec));
-        includes += &format!("#include \"{class}.h\"\n");
+        includes += &format!("#include \"{class}.h\"\n#include \"{class}___024root.h\"\n");
         makers += &format!(
             "    if (name == \"{name}\") return make<{class}>(seed, [](auto& m) -> std::vector<PortRef> {{ return {{\n"
         );

@@ -1,6 +1,7 @@
 //! A small messaging program, written on registers and memory alone, for tests of the machine.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod collective;
 pub mod traffic;
 
 use gyre_firmware::{

@@ -8,7 +8,7 @@
 
 // Ports of gyre_fabric that are those of gyre_node, one of each a node.
 #define GYRE_NODE_PORTS(PORT) \
-    PORT(link_ctl_o) PORT(link_data_o) PORT(link_dbg_o) \
+    PORT(link_ctl_o) PORT(link_data_o) PORT(link_dbg_o) PORT(bar_o) \
     PORT(m_ar_valid_o) PORT(m_ar_ready_i) PORT(m_ar_addr_o) PORT(m_ar_len_o) PORT(m_ar_size_o) \
     PORT(m_ar_burst_o) PORT(m_ar_id_o) PORT(m_r_valid_i) PORT(m_r_ready_o) PORT(m_r_data_i) \
     PORT(m_r_id_i) PORT(m_r_resp_i) PORT(m_r_last_i) PORT(m_aw_valid_o) PORT(m_aw_ready_i) \
@@ -30,7 +30,9 @@ namespace gyre {
 namespace {
 
 constexpr int kNodes = 4;
-constexpr int kPorts = 6;
+constexpr int kTorusPorts = 6;
+constexpr int kTreePorts = 3;
+constexpr int kPorts = kTorusPorts + kTreePorts;  // with a link
 constexpr int kMasters = 2;
 constexpr int kFlitWords = 2;
 
@@ -45,13 +47,14 @@ struct NodeView {
     decltype((std::declval<Vfabric&>().time_i)) time_i;
 #define GYRE_DECLARE(name) decltype(std::declval<Vfabric&>().name[0]) name;
     GYRE_NODE_PORTS(GYRE_DECLARE)
-    // Link inputs are wired inside the fabric; these lead nowhere.
+    // Link and barrier inputs are wired inside the fabric; these lead nowhere.
     uint32_t link_ctl_i[kPorts];
     uint32_t link_dbg_i[kPorts];
     VlWide<2 * kFlitWords> link_data_i[kPorts];
+    uint16_t bar_i[kTreePorts];
 };
 
-using Wires = NodeWires<NodeView, kPorts, kMasters, kFlitWords>;
+using Wires = NodeWires<NodeView, kTorusPorts, kMasters, kFlitWords>;
 
 struct Node {
     Node(Vfabric& fabric, int number, Stalls stalls) : view(fabric, number), wires(view, stalls) {}
@@ -91,7 +94,7 @@ public:
 
     void load(uint32_t node, rust::Slice<const uint64_t> words) override {
         Node& to = *nodes_.at(node);
-        to.input.assign(kPorts, 0);  // no link records
+        to.input.assign(kPorts + kTreePorts, 0);  // no link records
         to.input.insert(to.input.end(), words.begin(), words.end());
         to.wires.load(to.input.data(), to.input.data() + to.input.size());
     }

@@ -119,7 +119,7 @@ fn hw3_flat_fabric_equals_single_nodes_in_every_cycle() {
 fn payload_word(inputs: &[NodeInput], cycle: u64) -> (usize, usize) {
     const READ_DATA: u64 = 1;
     // Descriptors and counters are read with other ids.
-    const PATHS: u64 = 7;
+    const PATHS: u64 = 8;
     let is_payload = |head: u64| head & 0xff == READ_DATA && head >> 16 & 0xffff < PATHS;
     let found = inputs.iter().position(|input| {
         input.cycle > cycle && is_payload(input.words[0]) && input.words[0] >> 32 > 4

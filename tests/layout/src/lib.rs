@@ -23,6 +23,10 @@ pub enum Subject {
     Codes,
     /// Fields of `rmw_aux_t`.
     RmwAux,
+    /// Fields of `coll_t`.
+    Coll,
+    /// Values of `coll_op_e` and `coll_dtype_e`, one after the other.
+    CollCodes,
 }
 
 /// Value of a field, lowest bits first, of the struct in `bits`; `None` if it has no such field.

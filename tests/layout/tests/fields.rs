@@ -1,8 +1,9 @@
 //! Every field and every code of `gyre-layout` against SystemVerilog.
 
 use gyre_layout::{
-    BitField, Coord, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Header,
-    Kind, LINK_FIELDS, LinkState, RMW_AUX_FIELDS, Rmw, RmwOp, Source, VClass,
+    BitField, COLL_FIELDS, CollOp, CollType, Collective, Coord, CounterRef, DESCRIPTOR_FIELDS,
+    Descriptor, ErrorReason, HEADER_FIELDS, Header, Kind, LINK_FIELDS, LinkState, RMW_AUX_FIELDS,
+    Rmw, RmwOp, Source, VClass,
 };
 use gyre_layout_tests::{Subject, field};
 
@@ -51,26 +52,39 @@ fn hw3_every_field_of_the_link_word_matches_systemverilog() {
 }
 
 #[test]
+fn hw5_every_field_of_a_collective_matches_systemverilog() {
+    assert_table_matches(Subject::Coll, COLL_FIELDS);
+}
+
+/// The codes of `subject` are those of the probe, in its order.
+fn assert_codes_match(subject: Subject, codes: impl Iterator<Item = u8>) {
+    let mut count = 0;
+    for (index, code) in codes.enumerate() {
+        assert_eq!(
+            field(subject, index, &[0; 64]),
+            Some(code.into()),
+            "code {index}"
+        );
+        count += 1;
+    }
+    assert_eq!(field(subject, count, &[0; 64]), None, "a code is missing");
+}
+
+#[test]
 fn hw1_every_code_matches_systemverilog() {
     let codes = (Kind::ALL.iter().map(|&c| u8::from(c)))
         .chain(VClass::ALL.iter().map(|&c| c.into()))
         .chain(ErrorReason::ALL.iter().map(|&c| c.into()))
         .chain(LinkState::ALL.iter().map(|&c| c as u8))
         .chain(RmwOp::ALL.iter().map(|&c| c.into()));
-    let mut count = 0;
-    for (index, code) in codes.enumerate() {
-        assert_eq!(
-            field(Subject::Codes, index, &[0; 64]),
-            Some(code.into()),
-            "code {index}"
-        );
-        count += 1;
-    }
-    assert_eq!(
-        field(Subject::Codes, count, &[0; 64]),
-        None,
-        "a code is missing"
-    );
+    assert_codes_match(Subject::Codes, codes);
+}
+
+#[test]
+fn hw5_every_code_of_a_collective_matches_systemverilog() {
+    let codes =
+        (CollOp::ALL.iter().map(|&c| u8::from(c))).chain(CollType::ALL.iter().map(|&c| c.into()));
+    assert_codes_match(Subject::CollCodes, codes);
 }
 
 /// Reads a field by its name in SystemVerilog.
@@ -202,6 +216,22 @@ fn hw1_encoded_rmw_descriptor_reads_back_in_systemverilog() {
         ("rmw_test", 0xfedc_ba98_7654_3210),
     ] {
         let read = named(Subject::Descriptor, DESCRIPTOR_FIELDS, name, &bytes);
+        assert_eq!(read, value, "{name}");
+    }
+}
+
+#[test]
+fn hw5_hint_of_a_collective_reads_back_in_systemverilog() {
+    let collective = Collective {
+        op: CollOp::Max,
+        dtype: CollType::I64,
+        route: 0xa,
+    };
+    let mut bytes = [0; 64];
+    let hint = collective.hint().expect("every value fits");
+    bytes[..2].copy_from_slice(&hint.to_le_bytes());
+    for (name, value) in [("op", 6), ("dtype", 3), ("route", 10)] {
+        let read = named(Subject::Coll, COLL_FIELDS, name, &bytes);
         assert_eq!(read, value, "{name}");
     }
 }

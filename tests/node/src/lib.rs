@@ -1,4 +1,4 @@
-//! One Verilated node with its two links joined, register accesses over either AXI4-Lite slave, and a
+//! One Verilated node with its links joined, in the tree parent to child 0, register accesses over either AXI4-Lite slave, and a
 //! memory whose answers a test gives or holds back.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -52,11 +52,17 @@ Outputs Node::cycle(const Inputs& in) {
     m.m_b_valid_i = in.memory.b_valid;
     m.m_b_id_i[0] = in.memory.b_id;
     m.m_b_resp_i[0] = in.memory.b_resp;
-    for (size_t port = 0; port < 2; port++) {
-        m.link_ctl_i[port] = m.link_ctl_o[port ^ 1];
-        m.link_data_i[port] = m.link_data_o[port ^ 1];
-        m.link_dbg_i[port] = m.link_dbg_o[port ^ 1];
+    // By port: the ends of the torus link, parent and child 0 of the tree; child 1 leads nowhere.
+    constexpr size_t kPeer[] = {1, 0, 3, 2};
+    for (size_t port = 0; port < 4; port++) {
+        m.link_ctl_i[port] = m.link_ctl_o[kPeer[port]];
+        m.link_data_i[port] = m.link_data_o[kPeer[port]];
+        m.link_dbg_i[port] = m.link_dbg_o[kPeer[port]];
     }
+    m.link_ctl_i[4] = 0;
+    m.bar_i[0] = m.bar_o[1];
+    m.bar_i[1] = m.bar_o[0];
+    m.bar_i[2] = 0;
     // Inputs settle while the clock is low: assertions sample what the last evaluation left.
     for (int clk = 0; clk <= 1; clk++) {
         context_->timeInc(1);

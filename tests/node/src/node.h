@@ -1,4 +1,5 @@
-// One Verilated node of one dimension whose two links are joined: port 0 to port 1, latency 1.
+// One Verilated node of one dimension whose links are joined, latency 1: port 0 of the torus to port 1, and in the
+// tree of the collective network the parent's to that of child 0.
 #pragma once
 
 #include "rust/cxx.h"

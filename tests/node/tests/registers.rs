@@ -1,7 +1,7 @@
 //! Registers of a node over its AXI4-Lite slaves.
 
 use gyre_layout::registers::{
-    self as reg, base_slot, group_page, injection_fifo, node, wake_group,
+    self as reg, COLL, base_slot, coll_network, group_page, injection_fifo, node, wake_group,
 };
 use gyre_layout::{ErrorReason, ID_MAGIC, ID_VERSION, LinkState, event};
 use gyre_node_tests::{Bench, Slverr};
@@ -39,10 +39,13 @@ fn x5_forbidden_accesses_answer_slverr_and_change_nothing() {
     for unmapped in [
         0x80,
         0xf8,
-        0x200,
+        COLL + 0x120,
+        COLL + 0x1f8,
+        0x400,
         0x2000,
         0x1020 + 0x60,
         0x1410,
+        reg::perf_coll(3),
         0x1540,
         0x0f_fff8,
         0x20_0000,
@@ -62,6 +65,8 @@ fn x5_forbidden_accesses_answer_slverr_and_change_nothing() {
         node::LINK_STATUS,
         node::ERR_INFO,
         reg::perf_flits(0),
+        reg::perf_coll(0),
+        COLL + coll_network::LINK_STATUS,
     ] {
         assert_eq!(
             bench.write(read_only, 1),
@@ -69,7 +74,9 @@ fn x5_forbidden_accesses_answer_slverr_and_change_nothing() {
             "write of {read_only:#x}"
         );
     }
-    assert_eq!(bench.read(node::ERR_SET), Err(Slverr), "write-only");
+    for write_only in [node::ERR_SET, COLL + coll_network::BARRIER_ENTER] {
+        assert_eq!(bench.read(write_only), Err(Slverr), "{write_only:#x}");
+    }
     assert_eq!(bench.read(node::SCRATCH + 4), Err(Slverr), "unaligned");
     assert_eq!(
         bench.write_over(0, node::SCRATCH, 0, 0x0f),
@@ -90,6 +97,12 @@ fn hw1_configuration_keeps_what_is_written() {
         (node::LINK_ENABLE, 0x2aa),
         (node::SCRATCH, 0xdead_beef_0bad_cafe),
         (node::INT_MASK, 0x1f),
+        (COLL + coll_network::route(0), 0xa15),
+        (COLL + coll_network::route(15), 0xf1f),
+        (COLL + coll_network::barrier_route(0), 0x0b),
+        (COLL + coll_network::barrier_route(15), 0x1f),
+        (COLL + coll_network::LINK_ENABLE, 0b101),
+        (reg::wake(4) + wake_group::MASK, event::BARRIER),
         (
             reg::wake(15) + wake_group::MASK,
             event::reception(15) | event::injection(31),
@@ -111,7 +124,12 @@ fn hw1_configuration_keeps_what_is_written() {
 #[test]
 fn hw1_registers_answer_within_4_cycles() {
     let mut bench = Bench::new(1);
-    for addr in [node::ID, reg::wake(3), reg::perf_sent(1)] {
+    for addr in [
+        node::ID,
+        reg::wake(3),
+        reg::perf_sent(1),
+        COLL + coll_network::route(3),
+    ] {
         bench.start_read(0, addr);
         let (value, waited) = bench.finish_read(0);
         assert!(value.is_ok(), "{addr:#x}");
@@ -244,6 +262,56 @@ fn hw3_links_come_up_and_raise_the_interrupt_cause() {
     assert_eq!(LinkState::of_port(status, 1), LinkState::Up);
     let cause = bench.read(node::INT_CAUSE).expect("readable");
     assert!(node::int_cause::LINK.is_set(cause));
+}
+
+#[test]
+fn hw5_tree_links_come_up_and_raise_the_interrupt_cause() {
+    let mut bench = Bench::new(1);
+    let status = COLL + coll_network::LINK_STATUS;
+    assert_eq!(bench.read(status), Ok(0));
+    let enable = COLL + coll_network::LINK_ENABLE;
+    bench.write(enable, 0b011).expect("writable");
+    for _ in 0..LINKS_UP {
+        bench.cycle();
+    }
+    assert_eq!(bench.read(status), Ok(0b00_11_11));
+    assert_eq!(bench.read(node::LINK_STATUS), Ok(0), "the torus stays down");
+    let cause = bench.read(node::INT_CAUSE).expect("readable");
+    assert!(node::int_cause::LINK.is_set(cause));
+}
+
+#[test]
+fn hw5_barrier_of_one_is_done_at_once_and_wakes() {
+    let mut bench = Bench::new(1);
+    let route = COLL + coll_network::barrier_route(3);
+    let (enter, done) = (
+        COLL + coll_network::BARRIER_ENTER,
+        COLL + coll_network::BARRIER_DONE,
+    );
+    let alone = reg::barrier_route::VALID.put(1) | reg::barrier_route::LOCAL.put(1);
+    bench.write(route, alone).expect("writable");
+    let mask = reg::wake(5) + wake_group::MASK;
+    bench.write(mask, event::BARRIER).expect("writable");
+    bench.write(enter, 1 << 3).expect("writable");
+    assert!(bench.run_until(10, |b| b.outputs.wake == 1 << 5), "no wake");
+    assert_eq!(
+        bench.read(reg::wake(5) + wake_group::CAUSE),
+        Ok(event::BARRIER)
+    );
+    assert_eq!(bench.read(done), Ok(1 << 3));
+    bench.write(done, 1 << 2).expect("writable");
+    assert_eq!(bench.read(done), Ok(1 << 3), "another bit was cleared");
+    bench.write(done, 1 << 3).expect("writable");
+    assert_eq!(bench.read(done), Ok(0));
+    assert_eq!(bench.read(node::ERR_STATUS), Ok(0));
+
+    // A node that is only on the way does not enter.
+    bench.write(route, 1).expect("writable");
+    bench.write(enter, 1 << 3).expect("writable");
+    let status = bench.read(node::ERR_STATUS).expect("readable");
+    let reason = node::err_status::REASON.get(status) as u8;
+    assert_eq!(ErrorReason::try_from(reason), Ok(ErrorReason::CollBarrier));
+    assert_eq!(bench.read(done), Ok(0));
 }
 
 #[test]

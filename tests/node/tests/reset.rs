@@ -1,9 +1,13 @@
 //! Reset, drain and idleness of one node, in the middle of its work.
 
 use gyre_layout::registers::{
-    self as reg, base_slot, group_page, injection_fifo, node, reception_fifo, wake_group,
+    self as reg, COLL, base_slot, coll_network, coll_route, group_page, injection_fifo, node,
+    reception_fifo, wake_group,
 };
-use gyre_layout::{Coord, Descriptor, Header, Kind, LinkState, Source, event};
+use gyre_layout::{
+    CollOp, CollType, Collective, Coord, Descriptor, ErrorReason, Header, Kind, LinkState, Source,
+    event,
+};
 use gyre_node_tests::Bench;
 
 const RING: u64 = 0x1_0000;
@@ -79,6 +83,80 @@ fn hw2_packet_to_the_own_node_arrives_and_wakes() {
     assert_eq!(bench.read(reg::perf_received(1)), Ok(1));
     assert!(bench.run_until(300, |b| b.outputs.idle), "idle afterwards");
     assert_eq!(bench.read(node::ERR_STATUS), Ok(0));
+}
+
+/// Has the node contribute to a route that goes on nowhere.
+fn contribute(bench: &mut Bench, route: u8, inputs: u64) {
+    prepare(bench);
+    let collective = Collective {
+        op: CollOp::Xor,
+        dtype: CollType::U32,
+        route,
+    };
+    let source = Source {
+        slot: 0,
+        offset: 0,
+        length: PAYLOAD,
+    };
+    let descriptor = Descriptor::collective_fifo(collective, None, source, 0).expect("a route");
+    let bytes = descriptor.encode().expect("every value fits");
+    bench.memory.insert(RING / 64, bytes);
+    let register = COLL + coll_network::route(route.into());
+    let part = coll_route::VALID.put(1) | coll_route::LOCAL.put(1) | inputs;
+    bench.write(register, part).expect("writable");
+    start(bench);
+}
+
+#[test]
+fn hw5_collective_of_one_arrives_and_counts() {
+    let mut bench = Bench::new(1);
+    contribute(&mut bench, 9, 0);
+    assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+    let line = bench.memory[&(RECEPTION / 64)];
+    let header = Header::decode(line[..32].try_into().expect("32 bytes")).expect("a header");
+    assert_eq!((header.kind, header.len), (Kind::Collective, 100));
+    assert!((0..32).all(|i| line[32 + i] == i as u8), "payload");
+    let kind = u64::from(u8::from(Kind::Collective));
+    assert_eq!(bench.read(reg::perf_sent(kind)), Ok(1));
+    assert_eq!(bench.read(reg::perf_received(kind)), Ok(1));
+    assert_eq!(
+        bench.read(reg::perf_coll(0)),
+        Ok(0),
+        "nothing left the node"
+    );
+    assert!(bench.run_until(300, |b| b.outputs.idle), "idle afterwards");
+    assert_eq!(bench.read(node::ERR_STATUS), Ok(0));
+}
+
+#[test]
+fn hw5_node_holds_a_contribution_until_the_others_come_or_the_route_goes() {
+    let mut bench = Bench::new(1);
+    contribute(&mut bench, 9, coll_route::CHILD0.put(1));
+    let status = |bench: &mut Bench| {
+        let status = bench.read(node::STATUS).expect("readable");
+        let idle = node::status::IDLE.is_set(status);
+        (idle, node::status::DRAINED.is_set(status))
+    };
+    for _ in 0..500 {
+        bench.cycle();
+    }
+    let drain = node::ctrl::DMA_ENABLE.mask() | node::ctrl::DRAIN.mask();
+    bench.write(node::CTRL, drain).expect("writable");
+    assert_eq!(status(&mut bench), (false, false), "a contribution waits");
+    assert_eq!(bench.read(node::ERR_STATUS), Ok(0));
+    // Taken out of the route, the node drops what waits for it.
+    bench
+        .write(COLL + coll_network::route(9), 0)
+        .expect("writable");
+    for _ in 0..100 {
+        bench.cycle();
+    }
+    let errors = bench.read(node::ERR_STATUS).expect("readable");
+    let reason = node::err_status::REASON.get(errors) as u8;
+    assert_eq!(ErrorReason::try_from(reason), Ok(ErrorReason::CollRoute));
+    assert_eq!(node::err_status::WHERE.get(errors), 9);
+    assert_eq!(status(&mut bench), (true, true));
+    assert_eq!(bench.outputs.wake, 0, "nothing arrived");
 }
 
 #[test]

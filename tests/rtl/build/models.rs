@@ -61,6 +61,28 @@ const fn dma(name: &'static str, parameters: &'static [(&'static str, u32)]) -> 
     }
 }
 
+const fn collective_alu(
+    name: &'static str,
+    top: &'static str,
+    parameters: &'static [(&'static str, u32)],
+) -> Spec {
+    Spec {
+        name,
+        top,
+        parameters,
+        folders: &["collective"],
+    }
+}
+
+const fn collective(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
+    Spec {
+        name,
+        top: "gyre_collective",
+        parameters,
+        folders: &["common", "link", "router", "collective"],
+    }
+}
+
 /// Every unit under test.
 pub const MODELS: &[Spec] = &[
     leaf("fifo1", "gyre_fifo", &[("Depth", 1), ("Width", 8)]),
@@ -124,5 +146,13 @@ pub const MODELS: &[Spec] = &[
     dma("dma1_flit8", &dma_parameters(1, 8, 1, 68)),
     dma("dma2_flit32", &dma_parameters(2, 32, 2, 17)),
     dma("dma3", &dma_parameters(3, 16, 2, 40)),
+    collective_alu("collective_alu8", "coll_alu", &[("FlitBytes", 8)]),
+    collective_alu("collective_alu16", "coll_alu", &[("FlitBytes", 16)]),
+    collective_alu("collective_alu32", "coll_alu", &[("FlitBytes", 32)]),
+    collective_alu("collective_alu_hold", "coll_alu_hold", &[("FlitBytes", 16)]),
+    collective("collective", &[("FlitBytes", 16), ("Depth", 64)]),
+    // Buffers of two of the longest packets, and of one.
+    collective("collective_flit8", &[("FlitBytes", 8), ("Depth", 136)]),
+    collective("collective_flit32", &[("FlitBytes", 32), ("Depth", 17)]),
     leaf("route_probe", "route_probe", &[]),
 ];

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use gyre_layout::{Coord, ErrorReason, HEADER_BYTES, packet_bytes};
 
 use crate::axi::{Memory, Timing};
+use crate::dma_collective::{self, Attachment, ROUTES, Route};
 use crate::packet::{Assembler, Flit};
 use crate::routes::{Shape, pack, reference_route};
 use crate::{Failure, Port, Unit};
@@ -23,6 +24,8 @@ pub struct Model {
     pub flit_bytes: usize,
     /// Flits of the injection buffers that the engine believes in.
     pub inj_depth: usize,
+    /// Flits of the collective network's buffers of a class route, likewise.
+    pub coll_depth: usize,
 }
 
 /// One dimension, flits of 16 bytes, two masters.
@@ -30,24 +33,28 @@ pub const DMA1: Model = Model {
     unit: "dma1",
     flit_bytes: 16,
     inj_depth: 70,
+    coll_depth: 64,
 };
 /// One dimension, flits of 8 bytes, one master, injection buffers of one packet.
 pub const DMA1_FLIT8: Model = Model {
     unit: "dma1_flit8",
     flit_bytes: 8,
     inj_depth: 68,
+    coll_depth: 128,
 };
 /// Two dimensions, flits of 32 bytes, two masters, injection buffers of one packet.
 pub const DMA2_FLIT32: Model = Model {
     unit: "dma2_flit32",
     flit_bytes: 32,
     inj_depth: 17,
+    coll_depth: 64,
 };
 /// Three dimensions, flits of 16 bytes, two masters.
 pub const DMA3: Model = Model {
     unit: "dma3",
     flit_bytes: 16,
     inj_depth: 40,
+    coll_depth: 64,
 };
 
 /// An engine, its memory or the traffic is in trouble.
@@ -114,6 +121,7 @@ struct Ports {
     pkt_tx: Port,
     pkt_rx: Port,
     idle: Port,
+    coll: dma_collective::Ports,
 }
 
 impl Ports {
@@ -144,6 +152,7 @@ impl Ports {
             pkt_tx: port("pkt_tx_o"),
             pkt_rx: port("pkt_rx_o"),
             idle: port("idle_o"),
+            coll: dma_collective::Ports::of(unit),
         }
     }
 }
@@ -167,6 +176,7 @@ pub struct Engine {
     /// Sender and path whose packet is arriving, from its head to its tail.
     held_by: Vec<[Option<Exit>; CLASSES]>,
     credits: u64,
+    coll: Attachment,
     /// Errors reported so far.
     pub reports: Vec<Report>,
     /// Pulses of each event so far.
@@ -211,6 +221,8 @@ pub struct Machine {
     pub network: f64,
     /// Sees, and may change, what is injected.
     pub tap: Option<FlitTap>,
+    /// The engine to which each class route of the collective network leads.
+    pub coll_to: [Option<usize>; ROUTES],
 }
 
 /// What is wrong with the form of a packet, if anything: its class, its number of flits, bytes that pad.
@@ -257,6 +269,7 @@ impl Machine {
                     exits: vec![[None; CLASSES]; paths],
                     held_by: vec![[None; CLASSES]; paths],
                     credits: 0,
+                    coll: Attachment::default(),
                     reports: Vec::new(),
                     events: [0; 64],
                     thresholds: 0,
@@ -276,6 +289,7 @@ impl Machine {
             cycle: 0,
             network: 1.0,
             tap: None,
+            coll_to: [None; ROUTES],
         };
         for engine in 0..machine.engines.len() {
             machine.configure(engine, true, false);
@@ -309,6 +323,12 @@ impl Machine {
             | u128::from(pack(&place, 6)) << 52;
         let unit = &mut self.engines[engine].unit;
         unit.set_u128(self.ports.cfg, 0, cfg);
+    }
+
+    /// Sets an engine's part in the class routes of the collective network.
+    pub fn configure_routes(&mut self, engine: usize, routes: &[Route; ROUTES]) {
+        let unit = &mut self.engines[engine].unit;
+        self.ports.coll.configure(unit, routes);
     }
 
     /// Cycles so far.
@@ -348,6 +368,7 @@ impl Machine {
     /// [`Trouble`] if an assertion fails or a rule is broken.
     pub fn step(&mut self) -> Result<(), Trouble> {
         self.move_flits()?;
+        self.move_collectives();
         for index in 0..self.engines.len() {
             self.drive(index);
             let engine = &mut self.engines[index];
@@ -402,6 +423,21 @@ impl Machine {
         Ok(())
     }
 
+    /// Moves a whole packet of each class route to the engine that the route leads to.
+    fn move_collectives(&mut self) {
+        for index in 0..self.engines.len() {
+            for route in 0..ROUTES {
+                let Some(to) = self.coll_to[route] else {
+                    continue;
+                };
+                if let Some(flits) = self.engines[index].coll.take_packet(route) {
+                    let class = (flits[0].data[0] >> 30 & 1) as usize;
+                    self.engines[to].coll.deliver(class, &flits);
+                }
+            }
+        }
+    }
+
     fn drive(&mut self, index: usize) {
         let ports = &self.ports;
         let engine = &mut self.engines[index];
@@ -421,6 +457,7 @@ impl Machine {
             }
         }
         unit.set(ports.ej_valid, 0, valid);
+        engine.coll.drive(unit, &ports.coll, self.model.flit_bytes);
     }
 
     fn take_arriving(&mut self, index: usize) {
@@ -459,7 +496,11 @@ impl Machine {
                 return Err(Trouble::Injection(self.cycle, index, text));
             }
         }
-        Ok(())
+        let (flit_bytes, depth) = (self.model.flit_bytes, self.model.coll_depth);
+        let wrong = (engine.coll).take(&engine.unit, &ports.coll, flit_bytes, depth, bad_packet);
+        wrong.map_or(Ok(()), |text| {
+            Err(Trouble::Injection(self.cycle, index, text))
+        })
     }
 
     /// Runs a number of cycles.
@@ -496,12 +537,18 @@ impl Machine {
                 && engine.memory.quiet()
                 && empty(&engine.injected)
                 && empty(&engine.arriving)
+                && engine.coll.is_empty()
         })
     }
 
     /// Lets flits arrive at an engine by a path as if the network had brought them.
     pub fn deliver(&mut self, engine: usize, path: usize, class: usize, flits: &[Flit]) {
         self.engines[engine].arriving[path][class].extend(flits);
+    }
+
+    /// Lets flits arrive at an engine as if the collective network had brought them.
+    pub fn deliver_collective(&mut self, engine: usize, class: usize, flits: &[Flit]) {
+        self.engines[engine].coll.deliver(class, flits);
     }
 
     fn access(

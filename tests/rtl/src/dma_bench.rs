@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gyre_layout::{
-    Coord, CounterRef, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES,
-    Source, VClass, packet_bytes,
+    Collective, Coord, CounterRef, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind,
+    MAX_PAYLOAD_BYTES, Source, VClass, packet_bytes,
 };
 
 use crate::axi::Timing;
-use crate::dma::{Config, DMA1, Machine, Model, Trouble};
+use crate::dma::{Config, DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Machine, Model, Trouble};
+use crate::dma_collective::{ROUTES, Route};
 use crate::routes::Shape;
 
 /// Bytes of each ring of a machine that is not told otherwise.
@@ -68,6 +69,18 @@ pub const SLOT_BASE: [u64; 8] = [
     SOURCE,
     0x3_0000,
 ];
+
+/// Class routes of the collective network: of owner 0 but for [`route::FOREIGN`].
+pub mod route {
+    /// In use by this engine.
+    pub const MEMBER: [u8; 3] = [0, 7, 15];
+    /// Of another owner.
+    pub const FOREIGN: u8 = 4;
+    /// Passes by this engine, which is no member.
+    pub const PASSING: u8 = 5;
+    /// Not valid.
+    pub const INVALID: u8 = 6;
+}
 
 /// Register addresses in the group page.
 pub mod reg {
@@ -190,6 +203,29 @@ pub fn ok<T>(result: Result<T, Trouble>) -> T {
     result.unwrap_or_else(|trouble| panic!("{trouble}"))
 }
 
+/// Every engine's part in the class routes: see [`route`].
+fn class_routes() -> [Route; ROUTES] {
+    let member = Route {
+        valid: true,
+        member: true,
+        owner: 0,
+    };
+    let mut routes = [Route::default(); ROUTES];
+    for index in route::MEMBER {
+        routes[usize::from(index)] = member;
+    }
+    routes[usize::from(route::FOREIGN)] = Route { owner: 5, ..member };
+    routes[usize::from(route::PASSING)] = Route {
+        member: false,
+        ..member
+    };
+    routes[usize::from(route::INVALID)] = Route {
+        valid: false,
+        ..member
+    };
+    routes
+}
+
 /// Engines of [`Setup::ring`] with memories of moderate, varying latency.
 ///
 /// # Panics
@@ -201,6 +237,33 @@ pub fn bench(engines: usize, seed: u64) -> Bench {
         willing: 0.9,
     };
     ok(Bench::new(&Setup::ring(engines, timing, seed)))
+}
+
+/// Benches of two engines, one of every model.
+///
+/// # Panics
+/// If they do not come up.
+pub fn pairs() -> impl Iterator<Item = Bench> {
+    let models: [(Model, &[(u8, bool)]); 4] = [
+        (DMA1, &[(2, true)]),
+        (DMA1_FLIT8, &[(2, false)]),
+        (DMA2_FLIT32, &[(1, true), (2, true)]),
+        (DMA3, &[(1, true), (1, false), (2, true)]),
+    ];
+    models.into_iter().map(|(model, dims)| {
+        let timing = Timing {
+            read: 5..40,
+            write: 5..60,
+            willing: 0.9,
+        };
+        let setup = Setup::ring(2, timing, 3);
+        let shape = Shape::new(dims);
+        ok(Bench::new(&Setup {
+            model,
+            shape,
+            ..setup
+        }))
+    })
 }
 
 impl Bench {
@@ -218,7 +281,9 @@ impl Bench {
             seed: setup.seed,
         });
         let mut sources = Vec::new();
+        let routes = class_routes();
         for engine in 0..engines {
+            machine.configure_routes(engine, &routes);
             let mut bytes = vec![0; SOURCE_BYTES as usize];
             machine.rng().fill(&mut bytes);
             machine.engines[engine].memory.poke(SOURCE, &bytes);
@@ -318,10 +383,59 @@ impl Bench {
         length: u32,
     ) -> u32 {
         let source = self.source(slot::SOURCE, length);
+        let descriptor = Descriptor::memory_fifo(self.machine.coord(to), source, rec as u16);
+        self.send_as((engine, fifo), (to, rec), descriptor)
+    }
+
+    /// Contributes `length` bytes to a collective whose result goes into a reception FIFO of `to`, which
+    /// [`Machine::coll_to`] says. Returns its message id.
+    ///
+    /// # Panics
+    /// If the class route does not exist.
+    pub fn contribute(
+        &mut self,
+        (engine, fifo): (usize, usize),
+        (to, rec): (usize, usize),
+        collective: Collective,
+        length: u32,
+    ) -> u32 {
+        let source = self.source(slot::SOURCE, length);
+        let descriptor = Descriptor::collective_fifo(collective, None, source, rec as u16);
+        let descriptor = descriptor.expect("the route exists");
+        self.send_as((engine, fifo), (to, rec), descriptor)
+    }
+
+    /// Contributes `length` bytes to a collective whose result goes into the memory of `to`, which
+    /// [`Machine::coll_to`] says.
+    pub fn contribute_put(
+        &mut self,
+        (engine, fifo): (usize, usize),
+        to: usize,
+        collective: Collective,
+        length: u32,
+        counter: Option<u32>,
+    ) {
+        let source = self.source(slot::SOURCE, length);
+        let offset = self.place(to, length);
+        let mut descriptor = self.put_descriptor(engine, (to, offset), source, counter);
+        descriptor.kind = Kind::Collective;
+        descriptor.dst = Coord::default();
+        descriptor.deposit = true;
+        descriptor.hint = collective.hint().expect("the route exists");
+        self.post(engine, fifo, &descriptor);
+    }
+
+    fn send_as(
+        &mut self,
+        (engine, fifo): (usize, usize),
+        (to, rec): (usize, usize),
+        descriptor: Descriptor,
+    ) -> u32 {
+        let source = descriptor.source;
         let message = self.next_message;
         self.next_message += 1;
         let flow = (engine as u32) << 8 | fifo as u32;
-        let descriptor = Descriptor::memory_fifo(self.machine.coord(to), source, rec as u16)
+        let descriptor = descriptor
             .with_software(flow, message)
             .with_message_id(message);
         let payload = self.payload(engine, source);
@@ -330,20 +444,20 @@ impl Bench {
         for index in 0..packets {
             let part = &payload[index * step..payload.len().min((index + 1) * step)];
             let header = Header {
-                dst: self.machine.coord(to),
+                dst: descriptor.dst,
                 vclass: VClass::Request,
                 src: self.machine.coord(engine),
-                deposit: false,
+                deposit: descriptor.deposit,
                 dynamic_route: false,
-                kind: Kind::MemFifo,
+                kind: descriptor.kind,
                 len: part.len() as u16,
-                hint: 0,
+                hint: descriptor.hint,
                 first: index == 0,
                 last: index + 1 == packets,
                 seq: index as u16,
                 target: rec as u16,
                 offset: (index * step) as u32,
-                aux: length,
+                aux: source.length,
                 sw0: flow,
                 sw1: message,
             };

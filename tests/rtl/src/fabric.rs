@@ -570,8 +570,8 @@ impl Fabric {
                 word.data[..data.len()].copy_from_slice(&data);
                 word.dbg = unit.get(self.ports.link_dbg_o, port) as u32;
                 self.link_flits += 1;
-                let vc = word.ctl >> 3 & 7;
-                let vc_counted = (counted_vc >> (3 * port)) as u32 & 7;
+                let vc = word.ctl >> 3 & 7 | word.ctl >> 27 & 8;
+                let vc_counted = (counted_vc >> (4 * port)) as u32 & 15;
                 self.counted_flits += u64::from(counted >> port & 1 != 0 && vc_counted == vc);
                 let channel = (index, port as u8, vc & 1 != 0);
                 let queue = vc as usize / 2;

@@ -1,19 +1,25 @@
 //! Verilator testbenches of single RTL units, with scoreboards in Rust.
 //!
 //! - [`Unit`] is any unit of `build/models.rs`.
+//! - [`collective`] is what collectives must give, [`tree`] a tree of collective networks under them.
+//! - [`collective_alu`] is the arithmetic of collectives as the host does it.
 //! - [`dma`] is a few DMA engines over a network in Rust, with [`axi`] memories.
 //! - [`fabric`] is a machine of routers under raw traffic, judged by [`scoreboard`].
 //! - [`link_check`] computes the check bits of links.
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
 
 pub mod axi;
+pub mod collective;
+pub mod collective_alu;
 pub mod dma;
 pub mod dma_bench;
+pub mod dma_collective;
 pub mod fabric;
 pub mod link_check;
 pub mod packet;
 pub mod routes;
 pub mod scoreboard;
+pub mod tree;
 mod unit;
 
 /// Settings of a property test: `cases` random inputs from a fixed seed, so that every run is the same.

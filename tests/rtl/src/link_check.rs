@@ -32,7 +32,7 @@ impl Default for LinkCheck {
 impl LinkCheck {
     /// The 16 check bits of the next flit: `ctl` is its link word, `data` all its words.
     pub fn next(&mut self, ctl: u32, data: &[u32]) -> u32 {
-        let control = (ctl >> 3 & 0x3f) as u8;
+        let control = (ctl >> 3 & 0x3f | ctl >> 24 & 0x40) as u8;
         let data = data.iter().flat_map(|word| word.to_le_bytes());
         self.crc = data.chain([control]).fold(self.crc, crc_byte);
         let folded = self.crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b);

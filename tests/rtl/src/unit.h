@@ -17,6 +17,8 @@ public:
     virtual void write(size_t port, size_t element, rust::Slice<const uint32_t> words) = 0;
     virtual void read(size_t port, size_t element, rust::Slice<uint32_t> words) const = 0;
     virtual void eval() = 0;
+    // Hash of all registers, memories and wires, inputs included.
+    virtual uint64_t state() const = 0;
 };
 
 // A unit whose registers and memories without reset hold noise of `seed`.

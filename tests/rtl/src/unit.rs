@@ -17,6 +17,7 @@ mod ffi {
         fn write(self: Pin<&mut Unit>, port: usize, element: usize, words: &[u32]) -> Result<()>;
         fn read(self: &Unit, port: usize, element: usize, words: &mut [u32]) -> Result<()>;
         fn eval(self: Pin<&mut Unit>) -> Result<()>;
+        fn state(self: &Unit) -> u64;
     }
 }
 
@@ -265,6 +266,12 @@ impl Unit {
     pub fn tick(&mut self) -> Result<(), Failure> {
         self.settle()?;
         self.edge()
+    }
+
+    /// A hash of all that the unit holds: registers, memories and wires, its inputs included. It stays the
+    /// same as long as no register changes under constant inputs.
+    pub fn state(&self) -> u64 {
+        self.model.state()
     }
 
     /// Clock cycles so far, those of reset included.

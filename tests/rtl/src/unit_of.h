@@ -8,6 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -49,6 +50,18 @@ public:
     void eval() override {
         context_.timeInc(1);
         model_->eval();
+    }
+
+    uint64_t state() const override {
+        using Root = std::remove_reference_t<decltype(*model_->rootp)>;
+        const auto* const root = reinterpret_cast<const char*>(model_->rootp);
+        uint64_t hash = 0xcbf29ce484222325u; // FNV-1a over 8 bytes at a time
+        for (size_t at = 0; at + sizeof(uint64_t) <= sizeof(Root); at += sizeof(uint64_t)) {
+            uint64_t word;
+            std::memcpy(&word, root + at, sizeof(word));
+            hash = (hash ^ word) * 0x100000001b3u;
+        }
+        return hash;
     }
 
 private:

@@ -8,8 +8,8 @@ use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::cases;
 use gyre_rtl_tests::dma::{DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Model, Trouble, coord};
 use gyre_rtl_tests::dma_bench::{
-    Bench, COUNTERS, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET, bench, ok, reg,
-    slot,
+    Bench, COUNTERS, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET, bench, ok, pairs,
+    reg, slot,
 };
 use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
 use gyre_rtl_tests::routes::Shape;
@@ -94,30 +94,6 @@ proptest! {
         prop_assert_eq!(sent, accepted, "packets by kind");
         prop_assert_eq!(sent[1], bench.received as u64);
     }
-}
-
-/// Two engines of each model, neighbours in its last dimension.
-fn pairs() -> impl Iterator<Item = Bench> {
-    let models: [(Model, &[(u8, bool)]); 4] = [
-        (DMA1, &[(2, true)]),
-        (DMA1_FLIT8, &[(2, false)]),
-        (DMA2_FLIT32, &[(1, true), (2, true)]),
-        (DMA3, &[(1, true), (1, false), (2, true)]),
-    ];
-    models.into_iter().map(|(model, dims)| {
-        let timing = Timing {
-            read: 5..40,
-            write: 5..60,
-            willing: 0.9,
-        };
-        let setup = Setup::ring(2, timing, 3);
-        let shape = Shape::new(dims);
-        ok(Bench::new(&Setup {
-            model,
-            shape,
-            ..setup
-        }))
-    })
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //! writes (HW-1): reported once with its reason, contained, and the engine goes on.
 
 use gyre_layout::{
-    CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason, HEADER_FIELDS, Kind, Source,
+    CollOp, CollType, Collective, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason,
+    HEADER_FIELDS, Kind, Source,
 };
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::dma::{DMA1, DMA2_FLIT32, DMA3, Model, coord};
 use gyre_rtl_tests::dma_bench::{
     Bench, COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE, Setup, TARGET,
-    bench, ok, reg, slot,
+    bench, ok, reg, route, slot,
 };
 use gyre_rtl_tests::packet::{Flit, Packet};
 use gyre_rtl_tests::routes::Shape;
@@ -89,7 +90,7 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
     let fifo = Descriptor::memory_fifo(coord(1), at(slot::SOURCE, 64), 0);
     let put = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::TARGET, 0);
     let get = Descriptor::remote_get(coord(1), at(slot::DESCRIPTORS, 64), REMOTE_FIFO as u16);
-    for kind in [0, 5, 6, 7, 15] {
+    for kind in [0, 5, 7, 15] {
         halts("kind", with(&fifo, &[("kind", kind)]), E::DescKind);
     }
     for reserved in ["rsvd0", "rsvd1", "rsvd2", "rsvd3", "rsvd4", "rsvd5"] {
@@ -134,6 +135,176 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
     halts("target wraps", with(&put, &wraps), E::DescBounds);
     for length in [0, 63, 96, 576] {
         halts("get", with(&get, &[("length", length)]), E::DescLength);
+    }
+}
+
+#[test]
+fn hw5_refused_collectives_halt_their_fifo_only() {
+    use ErrorReason as E;
+    let or = |route| Collective {
+        op: CollOp::Or,
+        dtype: CollType::U64,
+        route,
+    };
+    let [member, ..] = route::MEMBER;
+    let fifo = |route| {
+        Descriptor::collective_fifo(or(route), None, at(slot::SOURCE, 64), 0).expect("a route")
+    };
+    let put = Descriptor::collective_put(or(member), None, at(slot::SOURCE, 64), slot::TARGET, 0)
+        .expect("a route");
+    for route in [route::FOREIGN, route::PASSING, route::INVALID] {
+        halts("route", with(&fifo(route), &[]), E::DescRoute);
+    }
+    let good = fifo(member);
+    let hint = |op: u64, dtype: u64| ("hint", op << 7 | dtype << 4 | u64::from(member));
+    for (op, dtype) in [
+        (7, 0),
+        (4, 5),
+        (4, 7),
+        (0, 1),
+        (0, 4),
+        (1, 4),
+        (2, 4),
+        (3, 4),
+    ] {
+        halts("operation", with(&good, &[hint(op, dtype)]), E::DescColl);
+    }
+    // Half an element.
+    for (op, dtype, length) in [(4, 0, 62), (1, 1, 1), (4, 2, 60), (6, 3, 4), (5, 4, 63)] {
+        let fields = [hint(op, dtype), ("length", length)];
+        halts("length", with(&good, &fields), E::DescColl);
+    }
+    for class in [2, 3] {
+        halts("class", with(&good, &[("vclass", class)]), E::DescClass);
+    }
+    let dynamic = with(&good, &[("dynamic_route", 1)]);
+    halts("dynamic", dynamic, E::DescRouting);
+    halts("dst of all", with(&put, &[("dst", 1)]), E::DescDest);
+    let one = [("deposit", 0), ("dst", 2)];
+    halts("dst outside", with(&put, &one), E::DescDest);
+    halts("reserved", with(&put, &[("rsvd1", 1)]), E::DescReserved);
+    halts("rmw", with(&put, &[("rmw_op", 1)]), E::DescReserved);
+    halts("remote", with(&put, &[("remote", 1)]), E::DescReserved);
+    let foreign = [("src_slot", slot::FOREIGN.into())];
+    halts("owner", with(&put, &foreign), E::DescOwner);
+    let small = [("src_slot", slot::SMALL.into()), ("length", 104)];
+    halts("bounds", with(&put, &small), E::DescBounds);
+    let wraps = [("dst_off_lo", 0xffff_ffff), ("dst_off_hi", 0xff)];
+    halts("target wraps", with(&put, &wraps), E::DescBounds);
+}
+
+#[test]
+fn hw5_remote_gets_inject_no_collectives() {
+    let [route, ..] = route::MEMBER;
+    let collective = Collective {
+        op: CollOp::Broadcast,
+        dtype: CollType::U32,
+        route,
+    };
+    let granted = at(slot::GRANTED, 64);
+    let put = Descriptor::collective_put(collective, None, granted, slot::TARGET, 0);
+    refused_there("put", &put.expect("a route"), ErrorReason::DescRemote);
+    let to = Some(coord(0));
+    let fifo = Descriptor::collective_fifo(collective, to, granted, 0);
+    refused_there("fifo", &fifo.expect("a route"), ErrorReason::DescRemote);
+}
+
+/// A packet of the collective network, with fields of its header replaced, as flits.
+fn collective(class: usize, len: u16, fields: &[(&str, u64)]) -> Vec<Flit> {
+    let kind = u64::from(u8::from(Kind::Collective));
+    let own = [("kind", kind), ("deposit", 1), ("dst", 0), ("hint", 0x100)];
+    let fields: Vec<_> = own.iter().chain(fields).copied().collect();
+    packet(class, len, &fields)
+}
+
+#[test]
+fn hw5_malformed_packets_of_the_collective_network_change_nothing() {
+    use ErrorReason as E;
+    let mut cases = vec![
+        (
+            "reserved",
+            0,
+            collective(0, 64, &[("rsvd0", 1)]),
+            E::PktReserved,
+        ),
+        (
+            "aux",
+            1,
+            collective(1, 64, &[("aux", 0x200)]),
+            E::PktReserved,
+        ),
+        (
+            "too long",
+            0,
+            collective(0, 64, &[("len", 513)]),
+            E::PktReserved,
+        ),
+        (
+            "longer",
+            1,
+            collective(1, 64, &[("len", 96)]),
+            E::PktTruncated,
+        ),
+        ("class", 0, collective(0, 64, &[("vclass", 1)]), E::PktKind),
+        (
+            "no FIFO",
+            0,
+            collective(0, 64, &[("target", 3)]),
+            E::PktRecFifo,
+        ),
+        ("slot", 1, collective(1, 64, &[("target", 6)]), E::PktSlot),
+        (
+            "bounds",
+            1,
+            collective(1, 96, &[("offset", 8)]),
+            E::PktBounds,
+        ),
+        (
+            "counter",
+            1,
+            collective(1, 64, &[("aux", 0x100)]),
+            E::PktCounter,
+        ),
+    ];
+    for bad in [
+        Kind::MemFifo,
+        Kind::Put,
+        Kind::RemoteGet,
+        Kind::RmwReq,
+        Kind::RmwResp,
+    ] {
+        for class in 0..2 {
+            let kind = [("kind", u64::from(u8::from(bad)))];
+            cases.push(("kind", class, collective(class, 64, &kind), E::PktKind));
+        }
+    }
+    for class in 0..2 {
+        let mut flits = collective(class, 64, &[]);
+        flits[5].err = true;
+        cases.push(("poisoned", class, flits, E::PktTruncated));
+    }
+    for (name, class, flits, reason) in cases {
+        let mut bench = bench(2, 40);
+        let before = bench.machine.engines[0].memory.bytes.clone();
+        bench.machine.deliver_collective(0, class, &flits);
+        ok(bench.machine.settle(1_000));
+        ok(bench.machine.run(5));
+        let reports = std::mem::take(&mut bench.machine.engines[0].reports);
+        let reasons: Vec<_> = reports.iter().map(|r| r.reason).collect();
+        assert_eq!(reasons, [reason], "{name} {class}: {flits:?}");
+        let unchanged = bench.machine.engines[0].memory.bytes == before;
+        assert!(unchanged, "{name} writes");
+        // The path still works.
+        let [to, ..] = route::MEMBER;
+        bench.machine.coll_to[usize::from(to)] = Some(0);
+        let collective = Collective {
+            op: CollOp::Broadcast,
+            dtype: CollType::U32,
+            route: to,
+        };
+        bench.contribute((1, 0), (0, 0), collective, 600);
+        bench.contribute_put((1, 1), 0, collective, 600, Some(1));
+        ok(bench.finish(10_000));
     }
 }
 

@@ -1,0 +1,37 @@
+//! Collectives: what a packet of the collective network says of its operation, in the header's `hint`.
+
+use crate::field::bit_fields;
+use crate::{CollOp, CollType, LayoutError};
+
+bit_fields! {
+    /// Fields of `hint` of a collective, lowest bit first: `coll_t` in SystemVerilog.
+    10 bits;
+    ROUTE "route" 0 +: 4;
+    DTYPE "dtype" 4 +: 3;
+    OP "op" 7 +: 3;
+}
+
+/// Operation of a collective and the route that it takes (HW-5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// Operation.
+    pub op: CollOp,
+    /// Elements of the payload.
+    pub dtype: CollType,
+    /// Class route, 0 to 15.
+    pub route: u8,
+}
+
+impl Collective {
+    /// The `hint` of a header or a descriptor.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if the route needs more bits than its field has.
+    pub fn hint(&self) -> Result<u16, LayoutError> {
+        let mut words = [0];
+        ROUTE.put(&mut words, self.route.into())?;
+        DTYPE.put(&mut words, self.dtype as u64)?;
+        OP.put(&mut words, self.op as u64)?;
+        Ok(words[0] as u16) // 10 bits
+    }
+}

@@ -1,0 +1,185 @@
+// Flits of one input of the collective network: a link of the tree, or this node's injection. A queue a class
+// route, all in one memory; what selection must know of the packet at the front of each queue is in registers.
+//
+// When the link goes down with a packet open, the packet is closed with a tail marked `err`.
+module coll_input
+  import gyre_pkg::*;
+#(
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned Depth = 64,             // flits a route
+    localparam int unsigned FlitW = FlitBytes * 8
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    input  coord_t                coord_i,
+    // Flits that come in.
+    input  logic                  rx_valid_i,
+    input  logic [3:0]            rx_route_i,
+    input  flit_ctl_t             rx_ctl_i,
+    input  logic [FlitW-1:0]      rx_data_i,
+    input  logic                  link_down_i,
+    output logic                  fault_o,         // this flit breaks the protocol; it is dropped
+    output logic                  drained_o,       // no flit and no open packet
+    // Packet at the front of each route, until it is started.
+    output coll_front_t           front_o,
+    input  logic                  start_i,
+    input  logic [3:0]            start_route_i,
+    // Oldest flit of route `route_i`.
+    input  logic [3:0]            route_i,
+    input  logic                  read_i,          // it is looked at
+    output logic                  avail_o,         // there is one
+    output flit_ctl_t             ctl_o,
+    output logic [FlitW-1:0]      data_o,
+    input  logic                  pop_i,
+    output logic                  busy_o           // a register will change
+);
+  localparam int unsigned PtrW = $clog2(Depth);
+  localparam int unsigned LevelW = $clog2(Depth + 1);
+  localparam int unsigned EntryW = $clog2(CollRoutes * Depth);
+  localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
+  localparam bit Narrow = FlitBytes == 8;          // the operation is in the second flit
+
+  if (Depth * FlitBytes < MaxPacketBytes) begin : gen_depth
+    $fatal(1, "coll_input: Depth %0d: expected at least a packet of %0d bytes", Depth, MaxPacketBytes);
+  end
+
+  logic [FlitW-1:0] data_mem [CollRoutes*Depth];
+  flit_ctl_t        ctl_mem  [CollRoutes*Depth];
+
+  logic [CollRoutes-1:0][PtrW-1:0]   head_q, tail_q;
+  logic [CollRoutes-1:0][LevelW-1:0] level_q;
+  logic [CollRoutes-1:0]             nonempty_q, full_q, open_q;
+
+  function automatic logic [EntryW-1:0] entry(logic [3:0] route, logic [PtrW-1:0] ptr);
+    return EntryW'(32'(route) * Depth + 32'(ptr));
+  endfunction
+
+  function automatic logic [PtrW-1:0] next(logic [PtrW-1:0] ptr);
+    return (ptr == LastPtr) ? '0 : ptr + 1'b1;
+  endfunction
+
+  // ---- write: flits of the link, or the tail that closes a packet cut short -----------------
+  logic       push;
+  logic [3:0] push_route;
+  flit_ctl_t  push_ctl;
+
+  always_comb begin
+    push       = 1'b0;
+    fault_o    = 1'b0;
+    push_route = '0;
+    push_ctl   = '0;
+    if (rx_valid_i) begin
+      push_route = rx_route_i;
+      push_ctl   = rx_ctl_i;
+      fault_o    = full_q[push_route] || rx_ctl_i.head == open_q[push_route];
+      push       = !fault_o;
+    end else if (link_down_i && open_q != '0) begin
+      push_ctl = '{err: 1'b1, tail: 1'b1, head: 1'b0, dbg: '0};
+      for (int unsigned r = CollRoutes; r > 0; r--) if (open_q[r-1]) push_route = 4'(r - 1);
+      push = !full_q[push_route];
+    end
+  end
+
+  assign drained_o = (nonempty_q | open_q) == '0;
+  assign busy_o    = link_down_i && open_q != '0;
+
+  // ---- what is to be known of the packet: from its first flit, if narrow from its second -----
+  logic        describe;
+  logic [95:0] words;                              // w0, w1, w2 of the header
+
+  if (Narrow) begin : gen_narrow
+    logic [63:0]           first_mem [CollRoutes];
+    logic [CollRoutes-1:0] second_q;               // the next flit is the second
+
+    assign words    = {rx_data_i[31:0], first_mem[push_route]};
+    assign describe = push && (second_q[push_route] || (push_ctl.head && push_ctl.tail));
+
+    always_ff @(posedge clk_i) begin
+      if (push && push_ctl.head) first_mem[push_route] <= rx_data_i;
+    end
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) second_q <= '0;
+      else if (push) second_q[push_route] <= push_ctl.head && !push_ctl.tail;
+    end
+  end else begin : gen_wide
+    assign words    = rx_data_i[95:0];
+    assign describe = push && push_ctl.head;
+  end
+
+  coll_info #(
+      .FlitBytes(FlitBytes),
+      .Depth    (Depth)
+  ) u_info (
+      .clk_i,
+      .rst_ni,
+      .coord_i,
+      .push_i      (describe),
+      .push_route_i(push_route),
+      .cut_i       (push_ctl.tail && Narrow),
+      .words_i     (words),
+      .front_o,
+      .start_i,
+      .start_route_i
+  );
+
+  // ---- read ---------------------------------------------------------------------------------
+  logic [EntryW-1:0] read_entry;
+
+  always_comb begin
+    avail_o    = 1'b0;
+    read_entry = '0;
+    ctl_o      = '0;
+    data_o     = '0;
+    if (read_i) begin
+      avail_o    = nonempty_q[route_i];
+      read_entry = entry(route_i, head_q[route_i]);
+      ctl_o      = ctl_mem[read_entry];
+      data_o     = data_mem[read_entry];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (push) begin
+      data_mem[entry(push_route, tail_q[push_route])] <= rx_data_i; // of a closing tail without meaning
+      ctl_mem[entry(push_route, tail_q[push_route])]  <= push_ctl;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      head_q     <= '0;
+      tail_q     <= '0;
+      level_q    <= '0;
+      nonempty_q <= '0;
+      full_q     <= '0;
+      open_q     <= '0;
+    end else begin
+      if (push) begin
+        tail_q[push_route] <= next(tail_q[push_route]);
+        open_q[push_route] <= !push_ctl.tail;
+        if (!(pop_i && route_i == push_route)) begin
+          level_q[push_route]    <= level_q[push_route] + 1'b1;
+          nonempty_q[push_route] <= 1'b1;
+          full_q[push_route]     <= level_q[push_route] == LevelW'(Depth - 1);
+        end
+      end
+      if (pop_i) begin
+        head_q[route_i] <= next(head_q[route_i]);
+        if (!(push && push_route == route_i)) begin
+          level_q[route_i]    <= level_q[route_i] - 1'b1;
+          nonempty_q[route_i] <= level_q[route_i] != LevelW'(1);
+          full_q[route_i]     <= 1'b0;
+        end
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && pop_i) begin
+      NoUnderflow : assert (read_i && nonempty_q[route_i])
+      else $fatal(1, "%m: pop from an empty queue");
+    end
+  end
+`endif
+endmodule
