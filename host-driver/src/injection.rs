@@ -159,6 +159,7 @@ impl<P: Platform> InjectionFifo<P> {
     }
 
     /// Uses the ring, under the lock if it is shared.
+    #[inline(always)]
     fn with<R>(
         &self,
         platform: &P,
@@ -168,11 +169,13 @@ impl<P: Platform> InjectionFifo<P> {
             platform.charge(Op::Lock, 1);
             lock.lock();
         }
-        let result = match self.ring.try_lock() {
-            Ok(mut ring) => work(&mut ring),
-            Err(TryLockError::Poisoned(poisoned)) => work(&mut poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(Error::Busy),
+        let ring = match self.ring.try_lock() {
+            Ok(ring) => Some(ring),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         };
+        // Made in its place: a large result is not moved.
+        let result = ring.map_or(Err(Error::Busy), |mut ring| work(&mut ring));
         if let Some(lock) = &self.lock {
             platform.charge(Op::Lock, 1);
             lock.unlock();
@@ -314,10 +317,11 @@ impl<P: Platform> Lane<P> {
 
     /// Makes a descriptor of a message of at most [`MAX_PAYLOAD_BYTES`] bytes with which nothing ends, and starts
     /// it. Says whether it did: not when others wait already or the ring is full.
+    #[inline(always)] // The descriptor is encoded where it is made, which knows most of its fields.
     pub fn inject(
         &mut self,
         platform: &P,
-        mut descriptor: Descriptor,
+        descriptor: &mut Descriptor,
         payload: &[u8],
     ) -> Result<bool, Error> {
         if !self.waiting.is_empty() {
@@ -327,8 +331,8 @@ impl<P: Platform> Lane<P> {
             if ring.in_flight.len() >= ring.capacity {
                 return Ok(false);
             }
-            ring.stage(platform, payload, &mut descriptor)?;
-            ring.append(platform, &descriptor)?;
+            ring.stage(platform, payload, descriptor)?;
+            ring.append(platform, descriptor)?;
             self.in_flight += 1;
             let entry = InFlight {
                 payload: Payload::Inside,
@@ -413,6 +417,7 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Copies the payload of the next descriptor to its place in the staging area.
+    #[inline(always)]
     fn stage(
         &self,
         platform: &P,
@@ -434,6 +439,7 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Writes a descriptor behind the others.
+    #[inline(always)]
     fn append(&mut self, platform: &P, descriptor: &Descriptor) -> Result<(), Error> {
         let Some(memory) = &self.memory else {
             return Err(Error::Destroyed);

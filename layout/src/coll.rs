@@ -1,6 +1,6 @@
 //! Collectives: what a packet of the collective network says of its operation, in the header's `hint`.
 
-use crate::field::bit_fields;
+use crate::field::{Packer, bit_fields};
 use crate::{CollOp, CollType, LayoutError};
 
 bit_fields! {
@@ -28,10 +28,10 @@ impl Collective {
     /// # Errors
     /// [`LayoutError::Range`] if the route needs more bits than its field has.
     pub fn hint(&self) -> Result<u16, LayoutError> {
-        let mut words = [0];
-        ROUTE.put(&mut words, self.route.into())?;
-        DTYPE.put(&mut words, self.dtype as u64)?;
-        OP.put(&mut words, self.op as u64)?;
-        Ok(words[0] as u16) // 10 bits
+        let mut words = Packer::<1>::new();
+        words.put(ROUTE, self.route.into());
+        words.put(DTYPE, self.dtype as u64);
+        words.put(OP, self.op as u64);
+        Ok(words.words()?[0] as u16) // 10 bits
     }
 }

@@ -18,15 +18,16 @@ impl Coord {
     /// [`LayoutError::Range`] if a coordinate is 64 or more.
     #[inline]
     pub fn pack(self) -> Result<u32, LayoutError> {
-        let [a, b, c, d, e] = self.0.map(u32::from);
-        if (a | b | c | d | e) >> Self::WIDTH != 0 {
-            let widest = self.0.into_iter().fold(0, u8::max);
+        let [a, b, c, d, e] = self.0;
+        // All at once: every message has its coordinates packed.
+        if u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]) & 0xc0_c0c0_c0c0 != 0 {
             return Err(LayoutError::Range {
                 field: "coordinate",
-                value: u64::from(widest),
+                value: self.0.into_iter().fold(0, u8::max).into(),
                 width: Self::WIDTH as usize,
             });
         }
+        let [a, b, c, d, e] = self.0.map(u32::from);
         Ok(a | b << 6 | c << 12 | d << 18 | e << 24)
     }
 

@@ -1,6 +1,6 @@
 //! The injection descriptor: 64 bytes in the ring of an injection FIFO.
 
-use crate::field::{BitField, bit_fields, to_bytes, to_words};
+use crate::field::{Packer, bit_fields, to_bytes, to_words};
 use crate::{
     Collective, Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, Rmw, RmwOp, VClass,
 };
@@ -234,36 +234,37 @@ impl Descriptor {
     ///
     /// # Errors
     /// [`LayoutError::Range`] if a value does not fit into its field.
+    #[inline(always)] // Most fields of most descriptors are constants.
     pub fn encode(&self) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
-        let mut words = [0; 8];
+        let mut words = Packer::<8>::new();
         let counter = self.counter.unwrap_or(CounterRef { slot: 0, index: 0 });
-        let mut put = |field: BitField, value| field.put(&mut words, value);
-        put(KIND, u8::from(self.kind).into())?;
-        put(DEPOSIT, self.deposit.into())?;
-        put(DYNAMIC, self.dynamic_route.into())?;
-        put(HINT, self.hint.into())?;
-        put(REMOTE, self.remote.into())?;
-        put(DST, self.dst.pack()?.into())?;
-        put(VCLASS, u8::from(self.vclass).into())?;
-        put(LENGTH, self.source.length.into())?;
-        put(SRC_OFF_HI, self.source.offset >> 32)?;
-        put(SRC_SLOT, self.source.slot.into())?;
-        put(TARGET, self.target.into())?;
-        put(SRC_OFF_LO, self.source.offset & 0xffff_ffff)?;
-        put(CTR_SLOT, counter.slot.into())?;
-        put(CTR_OFFSET, counter.index.into())?;
-        put(DST_OFF_LO, self.dst_offset & 0xffff_ffff)?;
-        put(DST_OFF_HI, self.dst_offset >> 32)?;
-        put(CTR_VALID, self.counter.is_some().into())?;
-        put(SW0, self.sw0.into())?;
-        put(SW1, self.sw1.into())?;
-        put(RMW_OP, u8::from(self.rmw_op).into())?;
-        put(RMW_COMPARE, self.rmw_compare.into())?;
-        put(RMW_FETCH, self.rmw_fetch.into())?;
-        put(RMW_TEST, self.rmw_test)?;
-        put(MSG_ID, self.msg_id.into())?;
-        put(REQUESTER, self.requester.pack()?.into())?;
-        Ok(to_bytes(words))
+        let mut put = |field, value| words.put(field, value);
+        put(KIND, u8::from(self.kind).into());
+        put(DEPOSIT, self.deposit.into());
+        put(DYNAMIC, self.dynamic_route.into());
+        put(HINT, self.hint.into());
+        put(REMOTE, self.remote.into());
+        put(DST, self.dst.pack()?.into());
+        put(VCLASS, u8::from(self.vclass).into());
+        put(LENGTH, self.source.length.into());
+        put(SRC_OFF_HI, self.source.offset >> 32);
+        put(SRC_SLOT, self.source.slot.into());
+        put(TARGET, self.target.into());
+        put(SRC_OFF_LO, self.source.offset & 0xffff_ffff);
+        put(CTR_SLOT, counter.slot.into());
+        put(CTR_OFFSET, counter.index.into());
+        put(DST_OFF_LO, self.dst_offset & 0xffff_ffff);
+        put(DST_OFF_HI, self.dst_offset >> 32);
+        put(CTR_VALID, self.counter.is_some().into());
+        put(SW0, self.sw0.into());
+        put(SW1, self.sw1.into());
+        put(RMW_OP, u8::from(self.rmw_op).into());
+        put(RMW_COMPARE, self.rmw_compare.into());
+        put(RMW_FETCH, self.rmw_fetch.into());
+        put(RMW_TEST, self.rmw_test);
+        put(MSG_ID, self.msg_id.into());
+        put(REQUESTER, self.requester.pack()?.into());
+        Ok(to_bytes(words.words()?))
     }
 
     /// The descriptor in `bytes`.

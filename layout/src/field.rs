@@ -95,24 +95,6 @@ impl BitField {
         (value >> (self.lsb % 8)) & (u128::MAX >> (128 - self.width))
     }
 
-    /// Puts `value` into the field, so far zero, of its struct's 64-bit words. Made to be inlined where the
-    /// field is a constant: software encodes a descriptor a message.
-    ///
-    /// # Errors
-    /// [`LayoutError::Range`] if `value` needs more bits than the field has.
-    #[inline(always)]
-    pub(crate) const fn put(self, words: &mut [u64], value: u64) -> Result<(), LayoutError> {
-        if value & !self.max() != 0 {
-            return Err(LayoutError::Range {
-                field: self.name,
-                value,
-                width: self.width,
-            });
-        }
-        words[self.lsb / 64] |= value << (self.lsb % 64);
-        Ok(())
-    }
-
     /// The field's value in its struct's 64-bit words.
     #[inline(always)]
     pub(crate) const fn of(self, words: &[u64]) -> u64 {
@@ -122,6 +104,53 @@ impl BitField {
     /// Largest value of a field that lies in one word.
     const fn max(self) -> u64 {
         u64::MAX >> (64 - self.width)
+    }
+}
+
+/// A packed struct in the making: 64-bit words, zero at first.
+pub(crate) struct Packer<const WORDS: usize> {
+    words: [u64; WORDS],
+    /// The value that did not fit into its field.
+    misfit: Option<LayoutError>,
+}
+
+impl<const WORDS: usize> Packer<WORDS> {
+    pub const fn new() -> Self {
+        Self {
+            words: [0; WORDS],
+            misfit: None,
+        }
+    }
+
+    /// Puts `value` into a field that is zero. Made to be inlined where the field is a constant: software
+    /// encodes a descriptor a message.
+    #[inline(always)]
+    pub fn put(&mut self, field: BitField, value: u64) {
+        self.words[field.lsb / 64] |= value << (field.lsb % 64);
+        if value & !field.max() != 0 {
+            self.refuse(field, value);
+        }
+    }
+
+    #[cold]
+    const fn refuse(&mut self, field: BitField, value: u64) {
+        self.misfit = Some(LayoutError::Range {
+            field: field.name,
+            value,
+            width: field.width,
+        });
+    }
+
+    /// The words.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if a value did not fit into its field.
+    #[inline(always)]
+    pub fn words(self) -> Result<[u64; WORDS], LayoutError> {
+        match self.misfit {
+            None => Ok(self.words),
+            Some(misfit) => Err(misfit),
+        }
     }
 }
 
@@ -190,8 +219,9 @@ mod tests {
 
     #[test]
     fn bit_field_is_put_where_it_is_got() {
-        let mut words = [0; 2];
-        assert_eq!(FIELD.put(&mut words, 0x1aaa), Ok(()));
+        let mut packer = Packer::new();
+        packer.put(FIELD, 0x1aaa);
+        let words = packer.words().expect("it fits");
         assert_eq!(words, [0, 0x1aaa << 6]);
         assert_eq!(FIELD.of(&words), 0x1aaa);
         let bytes: [u8; 16] = to_bytes(words);
@@ -202,15 +232,15 @@ mod tests {
 
     #[test]
     fn bit_field_refuses_what_does_not_fit() {
-        let mut words = [0; 2];
+        let mut packer = Packer::<2>::new();
+        packer.put(FIELD, 0x2000);
         assert_eq!(
-            FIELD.put(&mut words, 0x2000),
+            packer.words(),
             Err(LayoutError::Range {
                 field: "x",
                 value: 0x2000,
                 width: 13
             })
         );
-        assert_eq!(words, [0; 2]);
     }
 }

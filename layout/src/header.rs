@@ -1,6 +1,6 @@
 //! The packet header: 32 bytes, the first flits of every packet.
 
-use crate::field::{BitField, bit_fields, to_bytes, to_words};
+use crate::field::{Packer, bit_fields, to_bytes, to_words};
 use crate::{Coord, HEADER_BYTES, Kind, LayoutError, VClass};
 
 bit_fields! {
@@ -90,25 +90,25 @@ impl Header {
     /// # Errors
     /// [`LayoutError::Range`] if a value does not fit into its field.
     pub fn encode(&self) -> Result<[u8; HEADER_BYTES], LayoutError> {
-        let mut words = [0; 4];
-        let mut put = |field: BitField, value| field.put(&mut words, value);
-        put(DST, self.dst.pack()?.into())?;
-        put(VCLASS, u8::from(self.vclass).into())?;
-        put(SRC, self.src.pack()?.into())?;
-        put(DEPOSIT, self.deposit.into())?;
-        put(DYNAMIC, self.dynamic_route.into())?;
-        put(KIND, u8::from(self.kind).into())?;
-        put(LEN, self.len.into())?;
-        put(HINT, self.hint.into())?;
-        put(FIRST, self.first.into())?;
-        put(LAST, self.last.into())?;
-        put(SEQ, self.seq.into())?;
-        put(TARGET, self.target.into())?;
-        put(OFFSET, self.offset.into())?;
-        put(AUX, self.aux.into())?;
-        put(SW0, self.sw0.into())?;
-        put(SW1, self.sw1.into())?;
-        Ok(to_bytes(words))
+        let mut words = Packer::<4>::new();
+        let mut put = |field, value| words.put(field, value);
+        put(DST, self.dst.pack()?.into());
+        put(VCLASS, u8::from(self.vclass).into());
+        put(SRC, self.src.pack()?.into());
+        put(DEPOSIT, self.deposit.into());
+        put(DYNAMIC, self.dynamic_route.into());
+        put(KIND, u8::from(self.kind).into());
+        put(LEN, self.len.into());
+        put(HINT, self.hint.into());
+        put(FIRST, self.first.into());
+        put(LAST, self.last.into());
+        put(SEQ, self.seq.into());
+        put(TARGET, self.target.into());
+        put(OFFSET, self.offset.into());
+        put(AUX, self.aux.into());
+        put(SW0, self.sw0.into());
+        put(SW1, self.sw1.into());
+        Ok(to_bytes(words.words()?))
     }
 
     /// The header in `bytes`.

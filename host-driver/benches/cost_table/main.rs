@@ -1,7 +1,7 @@
 //! Measures what the operations of the driver cost and writes `cost-table.toml`: `make cost-table`.
 //!
 //! The compiled driver is executed under callgrind, which counts its instructions, on a test double of the
-//! machine, whose instructions are not counted. Each scenario gives one equation: the operations that the
+//! machine, whose instructions are not counted, nor those of calling it. Each scenario gives one equation: the operations that the
 //! driver has charged, times what they cost, are the instructions that were counted. The table is the
 //! solution with the least sum of squared relative errors, at least one instruction an operation.
 //!
@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode};
 use std::rc::Rc;
 
 use gyre_driver::Op;
-use platform::Account;
+use platform::{Access, Account};
 use scenarios::Scenario;
 use solve::Row;
 
@@ -29,10 +29,13 @@ use solve::Row;
 const WARM_UP: usize = 32;
 /// Uses that are counted.
 const USES: usize = 16;
-/// Calls of `charge` by which their own cost is measured.
-const CHARGES: usize = 1000;
-/// Number that stands for those in the place of a scenario's.
+/// Calls of `charge`, and accesses of each kind, by which their own cost is measured.
+const CALLS: usize = 1000;
+/// What stands for those in the place of a scenario's number: of accesses, followed by the kind's.
 const CHARGES_ONLY: &str = "charges";
+const ACCESSES_ONLY: &str = "accesses";
+/// The load or store that an access is.
+const ACCESS: f64 = 1.0;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -57,7 +60,12 @@ fn execute(number: &str) -> Result<(), Failure> {
     let account = Rc::new(Account::default());
     if number == CHARGES_ONLY {
         account.open.set(true);
-        scenarios::charges(&account, CHARGES);
+        scenarios::charges(&account, CALLS);
+    } else if let Some(kind) = number.strip_prefix(ACCESSES_ONLY) {
+        account.open.set(true);
+        let kind: usize = kind.parse()?;
+        let kind = Access::ALL.get(kind).ok_or("no such access")?;
+        scenarios::accesses(&account, *kind, CALLS);
     } else {
         let Scenario { make, .. } = scenarios::scenarios().swap_remove(number.parse()?);
         let mut body = make(&account);
@@ -66,6 +74,9 @@ fn execute(number: &str) -> Result<(), Failure> {
         (0..USES).for_each(|_| body());
     }
     println!("calls {}", account.calls());
+    for (number, count) in platform::accesses().into_iter().enumerate() {
+        println!("{ACCESSES_ONLY}{number} {count}");
+    }
     for (op, count) in account.charged() {
         println!("{} {count}", op.key());
     }
@@ -76,6 +87,7 @@ fn execute(number: &str) -> Result<(), Failure> {
 struct Counts {
     instructions: f64,
     calls: f64,
+    accesses: [f64; Access::ALL.len()],
     charged: BTreeMap<String, f64>,
 }
 
@@ -118,9 +130,18 @@ fn count(number: &str, scratch: &Path) -> Result<Counts, Failure> {
         let (key, value) = line.split_once(' ').ok_or("a count without a value")?;
         charged.insert(key.to_owned(), value.parse()?);
     }
+    let mut take = |key: &str| {
+        let missing = || format!("{key} are not counted");
+        charged.remove(key).ok_or_else(missing)
+    };
+    let mut accesses = [0.0; Access::ALL.len()];
+    for (number, count) in accesses.iter_mut().enumerate() {
+        *count = take(&format!("{ACCESSES_ONLY}{number}"))?;
+    }
     Ok(Counts {
         instructions: total.trim().parse()?,
-        calls: charged.remove("calls").ok_or("no calls of `charge`")?,
+        calls: take("calls")?,
+        accesses,
         charged,
     })
 }
@@ -130,13 +151,24 @@ fn measure_all() -> Result<(), Failure> {
     let scratch = std::env::temp_dir().join(format!("gyre-cost-{}", std::process::id()));
     let charges = count(CHARGES_ONLY, &scratch)?;
     let per_charge = (charges.instructions / charges.calls).floor();
+    let mut per_access = [0.0; Access::ALL.len()];
+    for (number, each) in per_access.iter_mut().enumerate() {
+        let counts = count(&format!("{ACCESSES_ONLY}{number}"), &scratch)?;
+        *each = (counts.instructions / counts.accesses[number]).floor() - ACCESS;
+    }
     let mut rows = Vec::new();
     for (number, scenario) in scenarios::scenarios().into_iter().enumerate() {
         let counts = count(&number.to_string(), &scratch)?;
         let uses = USES as f64;
+        let around: f64 = counts
+            .accesses
+            .iter()
+            .zip(per_access)
+            .map(|(n, each)| n * each)
+            .sum();
         rows.push(Row {
             name: scenario.name,
-            instructions: (counts.instructions - per_charge * counts.calls) / uses,
+            instructions: (counts.instructions - per_charge * counts.calls - around) / uses,
             charged: Op::ALL.map(|op| counts.charged.get(op.key()).map_or(0.0, |n| n / uses)),
         });
     }

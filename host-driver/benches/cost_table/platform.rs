@@ -6,7 +6,7 @@ use core::hint::black_box;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gyre_driver::{
     AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
@@ -48,6 +48,35 @@ fn uncounted_charge(account: &Account, op: Op, count: u64) {
 /// Whether a counted section is being executed.
 static COUNTING: AtomicBool = AtomicBool::new(false);
 
+/// What the driver does with the machine again and again. Around each there is something that is counted and
+/// that hardware knows nothing of: its instructions are measured alone, and subtracted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    ReadRegister,
+    WriteRegister,
+    ReadMemory,
+    WriteMemory,
+}
+
+impl Access {
+    pub const ALL: [Self; 4] = [
+        Self::ReadRegister,
+        Self::WriteRegister,
+        Self::ReadMemory,
+        Self::WriteMemory,
+    ];
+}
+
+/// Accesses of each kind in counted sections.
+static ACCESSES: [AtomicU64; Access::ALL.len()] = [const { AtomicU64::new(0) }; Access::ALL.len()];
+
+/// Accesses of each kind that have been counted so far.
+pub fn accesses() -> [u64; Access::ALL.len()] {
+    ACCESSES
+        .each_ref()
+        .map(|count| count.load(Ordering::Relaxed))
+}
+
 /// Executes what is no work of the driver's processor.
 fn outside<R>(work: impl FnOnce() -> R) -> R {
     if COUNTING.load(Ordering::Relaxed) {
@@ -55,6 +84,16 @@ fn outside<R>(work: impl FnOnce() -> R) -> R {
     } else {
         plain_section(work)
     }
+}
+
+/// The same, for an access that is counted by itself.
+fn access<R>(kind: Access, work: impl FnOnce() -> R) -> R {
+    outside(|| {
+        if COUNTING.load(Ordering::Relaxed) {
+            ACCESSES[kind as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        work()
+    })
 }
 
 /// What has been charged in counted sections.
@@ -121,11 +160,13 @@ impl Platform for Counted {
     type Segment = CountedSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
-        outside(|| self.process.read_reg(address))
+        access(Access::ReadRegister, || self.process.read_reg(address))
     }
 
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
-        outside(|| self.process.write_reg(address, value))
+        access(Access::WriteRegister, || {
+            self.process.write_reg(address, value)
+        })
     }
 
     fn alloc(&self, bytes: usize, align: usize) -> Result<CountedMemory, AllocError> {
@@ -215,7 +256,7 @@ impl DmaBuffer for CountedMemory {
         self.check(offset, out.len())?;
         let mut copy = self.copy.borrow_mut();
         let place = &mut copy[offset..offset + out.len()];
-        outside(|| self.memory().read(offset, place))?;
+        access(Access::ReadMemory, || self.memory().read(offset, place))?;
         out.copy_from_slice(place);
         Ok(())
     }
@@ -225,7 +266,7 @@ impl DmaBuffer for CountedMemory {
         let mut copy = self.copy.borrow_mut();
         let place = &mut copy[offset..offset + data.len()];
         place.copy_from_slice(data);
-        outside(|| self.memory().write(offset, place))
+        access(Access::WriteMemory, || self.memory().write(offset, place))
     }
 }
 
@@ -239,7 +280,9 @@ impl Drop for CountedMemory {
 impl SharedSegment for CountedSegment {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         let mut copy = self.copy.borrow_mut();
-        outside(|| self.segment.read(offset, &mut copy[..out.len()]))?;
+        access(Access::ReadMemory, || {
+            self.segment.read(offset, &mut copy[..out.len()])
+        })?;
         out.copy_from_slice(&copy[..out.len()]);
         Ok(())
     }
@@ -247,7 +290,9 @@ impl SharedSegment for CountedSegment {
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         let mut copy = self.copy.borrow_mut();
         copy[..data.len()].copy_from_slice(data);
-        outside(|| self.segment.write(offset, &copy[..data.len()]))
+        access(Access::WriteMemory, || {
+            self.segment.write(offset, &copy[..data.len()])
+        })
     }
 }
 

@@ -1,17 +1,20 @@
 //! What is measured: uses of the driver in which every operation occurs, alone as far as it can be and in
 //! whole protocols.
 
+use core::hint::black_box;
 use std::rc::Rc;
 
 use gyre_driver::messaging::{Messaging, MessagingConfig};
 use gyre_driver::{
-    AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Fence,
-    Instruction, MemoryRegion, Op, Platform, Receive, RegionRights, Resources, Rget, Rmw, RmwOp,
-    RmwWidth, Rput, SendImmediate, SendMessage, TaskId,
+    AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, DoneFn,
+    Fence, Instruction, MemoryRegion, Op, Platform, Receive, RegionRights, Resources, Rget, Rmw,
+    RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId,
 };
 
+use gyre_firmware::Register;
+
 use crate::double::{Double, config};
-use crate::platform::{Account, Counted, CountedMemory};
+use crate::platform::{Access, Account, Counted, CountedMemory};
 
 /// One use of the driver, over and over.
 type Body = Box<dyn FnMut()>;
@@ -217,6 +220,29 @@ pub fn charges(account: &Rc<Account>, calls: usize) {
         for _ in 0..calls / 8 {
             for op in [Op::Advance; 8] {
                 platform.charge(op, 1);
+            }
+        }
+    });
+}
+
+/// Accesses of kind `kind`, of no bytes where it is memory: `calls` of them.
+pub fn accesses(account: &Rc<Account>, kind: Access, calls: usize) {
+    let machine = Double::new(1, 1);
+    let platform = Counted {
+        process: machine.process(0),
+        account: Rc::clone(account),
+    };
+    let memory = platform.alloc(64, 64).expect("there is memory");
+    let register = black_box(Register::injection_tail(0).address);
+    account.count(|| {
+        for _ in 0..calls / 8 {
+            for place in [0, 8, 16, 24, 32, 40, 48, 56] {
+                match kind {
+                    Access::ReadRegister => drop(black_box(platform.read_reg(register))),
+                    Access::WriteRegister => drop(black_box(platform.write_reg(register, 0))),
+                    Access::ReadMemory => drop(black_box(memory.read(place, &mut []))),
+                    Access::WriteMemory => drop(black_box(memory.write(place, &[]))),
+                }
             }
         }
     });

@@ -127,15 +127,13 @@ impl<P: Platform> Engine<P> {
             process: envelope.process,
         };
         let plan = &context.shared().plan;
-        let task = plan
-            .config
-            .tasks
-            .task_at(from)
-            .filter(|_| envelope.context < plan.config.contexts)
-            .ok_or(Error::UnknownOrigin {
+        let known = plan.config.tasks.task_at(from);
+        let Some(task) = known.filter(|_| envelope.context < plan.config.contexts) else {
+            return Err(Error::UnknownOrigin {
                 node: header.src,
                 process: envelope.process,
-            })?;
+            });
+        };
         let order = |field, value: u64, expected: u64| Error::PacketOrder {
             origin: task,
             field,

@@ -225,9 +225,9 @@ impl<P: Platform> Engine<P> {
             message_id: self.message_id(context, None),
         };
         let length = message.payload.len();
-        let descriptor = self.message(context, to, peer.context, label, length);
+        let mut descriptor = self.message(context, to, peer.context, label, length);
         let lane = self.lane(descriptor.dst);
-        self.lanes[lane].inject(context.platform(), descriptor, &message.payload)
+        self.lanes[lane].inject(context.platform(), &mut descriptor, &message.payload)
     }
 
     fn start_put(&mut self, context: &Context<P>, put: Put<P>) -> Result<(), Error> {
@@ -484,6 +484,7 @@ impl<P: Platform> Engine<P> {
 
     /// The descriptor of a memory-FIFO message of `length` bytes to the context at `offset` of `to`, without its
     /// source.
+    #[inline(always)]
     fn message(
         &self,
         context: &Context<P>,

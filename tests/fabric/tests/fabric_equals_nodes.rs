@@ -1,5 +1,5 @@
 //! The flat fabric does in every cycle what a machine of single nodes does (HW-3): a machine runs its firmware
-//! and random traffic of all kinds, and what its memories and software fed to the nodes is played to the
+//! and random traffic of all kinds, or collectives beside messages (HW-5), and what its memories and software fed to the nodes is played to the
 //! fabric. Every link word, memory access, register answer and interrupt of every node must be the same in
 //! the same cycle.
 
@@ -7,9 +7,12 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
+use common::collective::{self, Program, Step};
 use common::traffic::{self, Plan, Style};
 use gyre_fabric_tests::{DIMS, Fabric, LINK_LATENCY, MESH, NODES, Output, outputs};
+use gyre_layout::{CollOp, CollType};
 use gyre_sim::{Machine, MachineConfig, MemoryConfig, NodeInput, RunReport};
 
 const STALL_PERCENT: u8 = 10;
@@ -22,8 +25,34 @@ struct Recording {
     report: RunReport,
 }
 
-/// Brings a machine up, runs traffic on it, and records its nodes from reset on.
-fn record() -> Recording {
+/// Random traffic of all kinds on the torus.
+fn torus_traffic(machine: &mut Machine) {
+    traffic::bring_up(machine);
+    let plan = Plan::random(NODES, 12, 5);
+    traffic::run(machine, &plan, Style::default());
+}
+
+/// Collectives and barriers on three routes, beside messages on the torus.
+fn collective_traffic(machine: &mut Machine) {
+    let steps = vec![
+        Step::all(CollOp::Add, CollType::F64, 200),
+        Step::broadcast(2, 300),
+        Step::all(CollOp::Max, CollType::I32, 77),
+    ];
+    let routes = [vec![0, 1, 2, 3], vec![2, 3], vec![1, 2]];
+    let programs: Rc<[Program]> = (routes.into_iter())
+        .map(|members| Program {
+            members,
+            steps: steps.clone(),
+        })
+        .collect();
+    collective::bring_up(machine, &programs);
+    collective::spawn(machine, &programs);
+    common::run_exchange_only(machine, 6).expect("every result and message");
+}
+
+/// Makes a machine, runs something on it, and records its nodes from reset on.
+fn record(run: impl FnOnce(&mut Machine)) -> Recording {
     let mut machine = Machine::new(MachineConfig {
         dims: DIMS.to_vec(),
         mesh: MESH.to_vec(),
@@ -41,9 +70,7 @@ fn record() -> Recording {
     .expect("made");
     machine.record_inputs();
     machine.record_outputs();
-    traffic::bring_up(&mut machine);
-    let plan = Plan::random(NODES, 12, 5);
-    traffic::run(&mut machine, &plan, Style::default());
+    run(&mut machine);
     let mut by_node = vec![Vec::new(); NODES];
     for output in machine.take_outputs() {
         by_node[output.node].extend(outputs(output.cycle, &output.words));
@@ -97,7 +124,7 @@ fn before(outputs: &[Vec<Output>], end: u64) -> Vec<Vec<Output>> {
 
 #[test]
 fn hw3_flat_fabric_equals_single_nodes_in_every_cycle() {
-    let recording = record();
+    let recording = record(torus_traffic);
     let links = recording.outputs.iter().flatten().filter(|o| o.is_link());
     let flits = links.filter(|o| o.words[0] & 4 != 0).count() as u64;
     assert_eq!(flits, recording.report.link_flits);
@@ -108,6 +135,29 @@ fn hw3_flat_fabric_equals_single_nodes_in_every_cycle() {
         (1..=6).collect(),
         "outputs of every sort were recorded"
     );
+
+    let end = recording.report.cycles;
+    let fabric = play(&recording.inputs, end);
+    assert_eq!(difference(&recording.outputs, &fabric), None);
+}
+
+#[test]
+fn hw5_flat_fabric_equals_single_nodes_under_collectives() {
+    let recording = record(collective_traffic);
+    // Flits or pulses by port: torus, tree, barrier wires.
+    let mut counts = [0; 12];
+    for output in recording.outputs.iter().flatten() {
+        if output.is_link() && output.words[0] & 4 != 0 {
+            counts[output.head as usize >> 8 & 0xff] += 1;
+        }
+    }
+    assert_eq!(counts[..6].iter().sum::<u64>(), recording.report.link_flits);
+    assert_eq!(
+        counts[6..9].iter().sum::<u64>(),
+        recording.report.tree_flits
+    );
+    assert!(recording.report.tree_flits > 1000, "{counts:?}");
+    assert!(counts[9..].iter().all(|&pulses| pulses > 0), "{counts:?}");
 
     let end = recording.report.cycles;
     let fabric = play(&recording.inputs, end);
@@ -130,7 +180,7 @@ fn payload_word(inputs: &[NodeInput], cycle: u64) -> (usize, usize) {
 
 #[test]
 fn one_different_input_bit_shows_as_a_difference() {
-    let recording = record();
+    let recording = record(torus_traffic);
     let half = recording.report.cycles / 2;
     let (at, word) = payload_word(&recording.inputs, half);
     let cycle = recording.inputs[at].cycle;
