@@ -14,3 +14,4 @@ pub mod platform;
 pub mod program;
 pub mod progress;
 pub mod run;
+pub mod team;

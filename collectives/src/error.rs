@@ -1,0 +1,106 @@
+//! Errors of geometries and collectives.
+
+use gyre_driver::TaskId;
+use thiserror::Error;
+
+/// What can go wrong.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Error {
+    /// The driver refused.
+    #[error(transparent)]
+    Driver(#[from] gyre_driver::Error),
+    /// A geometry without endpoints.
+    #[error("geometry `{name}` has no endpoint, expected at least 1")]
+    EmptyGeometry {
+        /// Name of the geometry.
+        name: String,
+    },
+    /// An endpoint twice in a geometry.
+    #[error("geometry `{name}` has the endpoint (context {context} of {task}) twice")]
+    RepeatedEndpoint {
+        /// Name of the geometry.
+        name: String,
+        /// Task of the endpoint.
+        task: TaskId,
+        /// Its context.
+        context: u8,
+    },
+    /// Two geometries of one number in a context.
+    #[error("a geometry with number {number} has been joined already")]
+    NumberInUse {
+        /// The number.
+        number: u16,
+    },
+    /// A context that is none of the geometry's endpoints.
+    #[error("context {context} of {task} is no endpoint of geometry `{name}`")]
+    NoMember {
+        /// Name of the geometry.
+        name: String,
+        /// Task of the context.
+        task: TaskId,
+        /// Offset of the context.
+        context: u8,
+    },
+    /// A request that makes no sense.
+    #[error("{collective} on geometry `{geometry}`: {field} is {value}, expected {expected}")]
+    Request {
+        /// Name of the geometry.
+        geometry: String,
+        /// The collective.
+        collective: &'static str,
+        /// Field of the request.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it must be.
+        expected: String,
+    },
+    /// An operation that the type of the data does not have.
+    #[error("operation {op} is not defined on {data}")]
+    Operation {
+        /// The operation.
+        op: &'static str,
+        /// The type.
+        data: &'static str,
+    },
+    /// An algorithm that is not in the list, or whose condition does not hold.
+    #[error("algorithm {algorithm} of {collective} on geometry `{geometry}`: {reason}")]
+    Algorithm {
+        /// Name of the geometry.
+        geometry: String,
+        /// The collective.
+        collective: &'static str,
+        /// The algorithm.
+        algorithm: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Members of a geometry called different collectives, or the same one with different arguments.
+    #[error(
+        "collective {sequence} of geometry `{geometry}`: {field} is {ours} here and {theirs} at rank {rank}"
+    )]
+    Disagreement {
+        /// Name of the geometry.
+        geometry: String,
+        /// Number of the collective on the geometry, from 0.
+        sequence: u32,
+        /// What differs.
+        field: &'static str,
+        /// Value of this member.
+        ours: u64,
+        /// Value of the other.
+        theirs: u64,
+        /// The other.
+        rank: u32,
+    },
+    /// Another member of the geometry has found a disagreement, or could not go on.
+    #[error("collective {sequence} of geometry `{geometry}` was given up by rank {rank}")]
+    GivenUp {
+        /// Name of the geometry.
+        geometry: String,
+        /// Number of the collective on the geometry, from 0.
+        sequence: u32,
+        /// Who gave up.
+        rank: u32,
+    },
+}

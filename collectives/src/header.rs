@@ -1,0 +1,189 @@
+//! What messages of collectives say about themselves. All numbers are little-endian, without gaps.
+
+use gyre_driver::{Error as DriverError, RemoteAddress, TaskId};
+
+use crate::algorithm::Algorithm;
+use crate::member::Way;
+use crate::reduction::{DataType, ReduceOp};
+use crate::request::Collective;
+
+/// What a collective is: the same at all members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signature {
+    pub collective: Collective,
+    pub algorithm: Algorithm,
+    pub way: Way,
+    pub data: DataType,
+    pub op: ReduceOp,
+    /// Position.
+    pub root: u32,
+    /// Bytes of a block or of the combined vector; `u64::MAX` when not every member knows them.
+    pub bytes: u64,
+}
+
+impl Signature {
+    /// The first field in which two differ, with both values.
+    pub fn difference(&self, other: &Self) -> Option<(&'static str, u64, u64)> {
+        let fields = |s: &Self| {
+            [
+                ("collective", s.collective as u64),
+                ("algorithm", s.algorithm as u64),
+                ("way", s.way as u64),
+                ("type", s.data as u64),
+                ("operation", s.op as u64),
+                ("root", u64::from(s.root)),
+                ("bytes", s.bytes),
+            ]
+        };
+        let pairs = fields(self).into_iter().zip(fields(other));
+        pairs
+            .map(|((name, ours), (_, theirs))| (name, ours, theirs))
+            .find(|(_, ours, theirs)| ours != theirs)
+    }
+}
+
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Its data follows.
+    Data,
+    /// Its data stays with the sender, which wants it acknowledged by `cookie`.
+    Announced {
+        cookie: u32,
+        length: u32,
+        place: RemoteAddress,
+    },
+    /// No step of a schedule: the member is to follow (EP-9).
+    Start,
+    /// The sender has given the collective up.
+    GivenUp,
+}
+
+/// A message's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub geometry: u16,
+    /// Number of the collective on the geometry.
+    pub sequence: u32,
+    /// Rank of the sender.
+    pub from: u32,
+    pub tag: u32,
+    pub signature: Signature,
+    pub form: Form,
+}
+
+impl Header {
+    /// Bytes of a header; an announcement has 18 more.
+    pub const BYTES: usize = 32;
+
+    pub fn encode(&self) -> Vec<u8> {
+        let s = &self.signature;
+        let form = match self.form {
+            Form::Data => 0,
+            Form::Announced { .. } => 1,
+            Form::Start => 2,
+            Form::GivenUp => 3,
+        };
+        let mut bytes = Vec::with_capacity(Self::BYTES + 18);
+        bytes.extend_from_slice(&self.geometry.to_le_bytes());
+        bytes.extend_from_slice(&[
+            form | (s.way as u8) << 4,
+            s.collective as u8 | (s.algorithm as u8) << 4,
+            s.data as u8,
+            s.op as u8,
+        ]);
+        for word in [self.sequence, self.from, self.tag] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        // Positions are fewer than tasks; the upper half is free.
+        bytes.extend_from_slice(&s.root.to_le_bytes());
+        bytes.extend_from_slice(&s.bytes.to_le_bytes());
+        bytes.resize(Self::BYTES, 0);
+        if let Form::Announced {
+            cookie,
+            length,
+            place,
+        } = self.form
+        {
+            bytes.extend_from_slice(&cookie.to_le_bytes());
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(&place.slot.to_le_bytes());
+            bytes.extend_from_slice(&place.offset.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The header of a message from `origin`, and its bytes.
+    ///
+    /// # Errors
+    /// [`DriverError::SystemMessage`] when it is none.
+    pub fn decode(bytes: &[u8], origin: TaskId) -> Result<(Self, usize), DriverError> {
+        let wrong = |field, value: u64, expected| DriverError::SystemMessage {
+            origin,
+            message: "message of a collective",
+            field,
+            value,
+            expected,
+        };
+        let mut rest = bytes;
+        let mut take = |width: usize| {
+            let Some((field, tail)) = rest.split_at_checked(width) else {
+                return Err(wrong("length", bytes.len() as u64, "32 or 50 bytes"));
+            };
+            rest = tail;
+            let mut value = [0; 8];
+            value[..width].copy_from_slice(field);
+            Ok(u64::from_le_bytes(value))
+        };
+        // Each value fits the width it was taken with.
+        let geometry = take(2)? as u16;
+        let (form, kinds, data, op) = (take(1)?, take(1)?, take(1)?, take(1)?);
+        let (sequence, from, tag) = (take(4)? as u32, take(4)? as u32, take(4)? as u32);
+        let (root, length) = (take(4)? as u32, take(8)?);
+        take(2)?;
+        // Each comes from 8 bits.
+        let index = |value: u64| value as usize;
+        let pick = |ok: bool, field, value| match ok {
+            true => Ok(index(value)),
+            false => Err(wrong(field, value, "a known code")),
+        };
+        let collectives = Collective::ALL.len();
+        let collective = pick(index(kinds & 15) < collectives, "collective", kinds & 15)?;
+        let algorithms = Algorithm::ALL.len();
+        let algorithm = pick(index(kinds >> 4) < algorithms, "algorithm", kinds >> 4)?;
+        let way = pick(index(form >> 4) < Way::ALL.len(), "way", form >> 4)?;
+        let data = pick(index(data) < DataType::ALL.len(), "type", data)?;
+        let op = pick(index(op) < ReduceOp::ALL.len(), "operation", op)?;
+        let form = match form & 15 {
+            0 => Form::Data,
+            1 => Form::Announced {
+                cookie: take(4)? as u32,
+                length: take(4)? as u32,
+                place: RemoteAddress {
+                    slot: take(2)? as u16,
+                    offset: take(8)?,
+                },
+            },
+            2 => Form::Start,
+            3 => Form::GivenUp,
+            other => return Err(wrong("form", other, "0 to 3")),
+        };
+        let header = Self {
+            geometry,
+            sequence,
+            from,
+            tag,
+            signature: Signature {
+                collective: Collective::ALL[collective],
+                algorithm: Algorithm::ALL[algorithm],
+                way: Way::ALL[way],
+                data: DataType::ALL[data],
+                op: ReduceOp::ALL[op],
+                root,
+                bytes: length,
+            },
+            form,
+        };
+        Ok((header, bytes.len() - rest.len()))
+    }
+}

@@ -1,0 +1,33 @@
+//! Collectives over the messaging driver (EP-7 to EP-13).
+//!
+//! * A [`Geometry`] names the endpoints that take part, several of a task if wanted, and carries the
+//!   [`Algorithms`] valid for them.
+//! * [`Collectives`] attaches to a context; [`Collectives::join`] makes the context a [`Member`] of a
+//!   geometry, on which [`Request`]s are posted. Everything happens in the context's `advance`: it consults
+//!   the list of algorithms, and a done callback tells the end. Nothing blocks.
+//! * An algorithm makes a schedule: a graph of sends, receives, copies and combinations over the send
+//!   buffer, the receive buffer and a scratch buffer. One executor carries out all schedules.
+//! * All members call the collectives of a geometry in the same order. Messages carry what the collective is,
+//!   so that members that disagree get an error, never a hang.
+//!
+//! Short data travels inside the messages; longer data stays with its sender, is announced, and is fetched by
+//! the DMA engine when the receiver's schedule has come to it: nothing of it is ever buffered elsewhere.
+
+#![forbid(unsafe_code)]
+
+mod algorithm;
+mod error;
+mod geometry;
+mod header;
+mod member;
+mod operation;
+mod reduction;
+mod request;
+mod schedule;
+
+pub use algorithm::{Algorithm, Algorithms, Condition, Entry, Query};
+pub use error::Error;
+pub use geometry::Geometry;
+pub use member::{Call, Collectives, Done, Follow, FollowFn, Member, Stats, Way};
+pub use reduction::{DataType, ReduceOp};
+pub use request::{Blocks, Collective, Request};

@@ -1,0 +1,289 @@
+//! Messages of collectives, as they arrive.
+
+use std::rc::Rc;
+
+use gyre_driver::{Arrival, Context, Endpoint, Get, Op, Platform, Receive};
+
+use super::{Call, Early, Shared, Stats, Team, query, wrong};
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::header::{Form, Header, Signature};
+use crate::operation::disagreement;
+
+/// Bytes of one charged copy.
+pub(super) const COPY_CHUNK: usize = 32;
+
+/// What to do with a message.
+enum Place {
+    /// It belongs to a collective under way.
+    Running,
+    /// Its collective has not begun here.
+    Early,
+    /// Nobody needs it any more.
+    Late,
+    /// It makes no sense.
+    Wrong(gyre_driver::Error),
+}
+
+impl<P: Platform> Shared<P> {
+    /// The dispatch callback.
+    pub(super) fn arrive(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        arrival: &Arrival<'_>,
+    ) -> Receive<P> {
+        context.platform().charge(Op::Control, 1);
+        let origin = arrival.origin;
+        let bytes = arrival.immediate.unwrap_or(&[]);
+        let (header, data) = match Header::decode(bytes, origin.task()) {
+            Ok((header, at)) => (header, &bytes[at..]),
+            Err(error) => return Receive::Refused(error),
+        };
+        let number = header.geometry;
+        match self.place(&header, origin) {
+            Place::Wrong(error) => return Receive::Refused(error),
+            Place::Late => self.discard(context, &header, origin),
+            Place::Running => self.deliver(context, header, origin, data),
+            Place::Early if header.form == Form::GivenUp => {
+                self.given_up(context, &header);
+                self.follow(context, number);
+            }
+            Place::Early => {
+                self.keep(header, origin, data);
+                self.follow(context, number);
+            }
+        }
+        Receive::Consumed
+    }
+
+    fn place(&self, header: &Header, origin: Endpoint) -> Place {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.entry(header.geometry).or_default();
+        if let Some((geometry, _)) = &team.joined
+            && geometry.endpoints().get(header.from as usize) != Some(&origin)
+        {
+            let from = u64::from(header.from);
+            return Place::Wrong(wrong(origin, "rank", from, "the rank of its sender"));
+        }
+        let sequence = header.sequence;
+        if team.failed.contains_key(&sequence) {
+            Place::Late
+        } else if team.running.contains_key(&sequence) {
+            Place::Running
+        } else if sequence >= team.next {
+            Place::Early
+        } else {
+            match header.form {
+                Form::Start | Form::GivenUp => Place::Late,
+                _ => Place::Wrong(wrong(
+                    origin,
+                    "collective",
+                    u64::from(sequence),
+                    "one that has not ended",
+                )),
+            }
+        }
+    }
+
+    /// Keeps a message until its time has come.
+    pub(super) fn keep(&self, header: Header, origin: Endpoint, data: &[u8]) {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.entry(header.geometry).or_default();
+        let early = Early {
+            header,
+            origin,
+            data: data.to_vec(),
+        };
+        team.early.entry(header.sequence).or_default().push(early);
+        self.held.set(self.held.get() + data.len());
+        let held = self.held.get();
+        self.count(|stats| {
+            stats.early += 1;
+            stats.held_bytes = stats.held_bytes.max(held);
+        });
+    }
+
+    /// Does without the data of a message.
+    pub(super) fn discard(&self, context: &Context<P>, header: &Header, origin: Endpoint) {
+        if let Form::Announced { cookie, .. } = header.form {
+            // The origin is one of the client's endpoints; a context that is being destroyed owes nothing.
+            let _ = context.acknowledge(origin, cookie);
+        }
+    }
+
+    /// A message for a collective under way.
+    pub(super) fn deliver(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        header: Header,
+        origin: Endpoint,
+        data: &[u8],
+    ) {
+        let key = (header.geometry, header.sequence);
+        match header.form {
+            Form::Start => return,
+            Form::GivenUp => {
+                self.given_up(context, &header);
+                return;
+            }
+            Form::Data | Form::Announced { .. } => {}
+        }
+        match self.take(&header, data.len()) {
+            Ok(None) => self.keep(header, origin, data),
+            Ok(Some(receive)) => {
+                let ended = self.store(context, &header, origin, data, receive);
+                self.conclude(context, key, ended);
+            }
+            Err(error) => {
+                self.discard(context, &header, origin);
+                self.give_up(context, key, error);
+            }
+        }
+    }
+
+    /// The receive for a message of a collective under way, which expects nothing more then; `None` when its
+    /// turn has not come.
+    pub(super) fn take(&self, header: &Header, bytes: usize) -> Result<Option<Stored<P>>, Error> {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.entry(header.geometry).or_default();
+        let Team {
+            joined, running, ..
+        } = team;
+        let (Some((geometry, _)), Some(operation)) = (joined, running.get_mut(&header.sequence))
+        else {
+            return Ok(None);
+        };
+        if let Some(fault) = operation.fault(geometry, header) {
+            return Err(fault);
+        }
+        let key = (header.from, header.tag);
+        let Some(&mut receive) = operation.expected(key) else {
+            return Ok(None);
+        };
+        let length = match header.form {
+            Form::Announced { length, .. } => length as usize,
+            _ => bytes,
+        };
+        if !receive.ready {
+            return Ok(None);
+        }
+        operation.arrived(key);
+        let into = match receive.into {
+            Some(slice) if slice.len != length => {
+                let lengths = ("message bytes", slice.len as u64, length as u64);
+                return Err(disagreement(geometry, header, lengths));
+            }
+            Some(slice) => Some(operation.range(slice)?),
+            None => None,
+        };
+        Ok(Some(Stored {
+            step: receive.step,
+            into,
+        }))
+    }
+
+    /// Stores a message; gives the step that has ended by it.
+    pub(super) fn store(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        header: &Header,
+        origin: Endpoint,
+        data: &[u8],
+        Stored { step, into }: Stored<P>,
+    ) -> Result<Option<usize>, Error> {
+        let Some(into) = into else {
+            self.count(|stats| stats.discarded += 1);
+            self.discard(context, header, origin);
+            return Ok(Some(step));
+        };
+        let Form::Announced { cookie, place, .. } = header.form else {
+            let chunks = data.len().div_ceil(COPY_CHUNK) as u64;
+            context.platform().charge(Op::CopyChunk, chunks);
+            into.write(0, data).map_err(gyre_driver::Error::from)?;
+            return Ok(Some(step));
+        };
+        let shared = Rc::clone(self);
+        let key = (header.geometry, header.sequence);
+        context.get(Get {
+            source: origin,
+            remote: place,
+            into,
+            done: Some(Box::new(move |context, result| {
+                let acknowledged = result.and_then(|()| context.acknowledge(origin, cookie));
+                let ended = acknowledged.map(|()| Some(step)).map_err(Error::from);
+                shared.conclude(context, key, ended);
+            })),
+        })?;
+        Ok(None)
+    }
+
+    /// Begins the collectives that this member is to follow, in their order.
+    pub(super) fn follow(self: &Rc<Self>, context: &Context<P>, number: u16) {
+        while let Some((geometry, rank, sequence, signature, mut callback)) = self.call(number) {
+            let call = Call {
+                collective: signature.collective,
+                root: signature.root as usize,
+                bytes: usize::try_from(signature.bytes)
+                    .ok()
+                    .filter(|_| signature.bytes != u64::MAX),
+                data: signature.data,
+                op: signature.op,
+            };
+            let answer = callback(context, &call);
+            if let Some(team) = self.teams.borrow_mut().get_mut(&number)
+                && team.follow.is_none()
+            {
+                team.follow = Some(callback);
+            }
+            let Some(follow) = answer else {
+                self.refuse(context, &geometry, rank, sequence, signature);
+                continue;
+            };
+            let valid = follow
+                .request
+                .check(&geometry, geometry.position(rank))
+                .and_then(|()| {
+                    let query = query(&geometry, &follow.request);
+                    let named = Some(signature.algorithm);
+                    geometry.algorithms().choose(&query, named).map(|_| ())
+                });
+            if let Err(error) = valid {
+                self.refuse(context, &geometry, rank, sequence, signature);
+                if let Some(done) = follow.done {
+                    done(context, Err(error));
+                }
+                continue;
+            }
+            // What the member brings along is compared with what the others say like any other call.
+            let own = super::signature(&follow.request, signature.algorithm, signature.way);
+            self.begin(context, number, own, follow.request, follow.done);
+        }
+    }
+
+    /// The next collective, if messages say that this member is to follow and it has a callback for that,
+    /// which is taken out while it runs.
+    fn call(&self, number: u16) -> Option<(Geometry, u32, u32, Signature, super::FollowFn<P>)> {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.get_mut(&number)?;
+        let (geometry, rank) = team.joined.clone()?;
+        team.skip_failed();
+        let signature = team.early.get(&team.next)?.first()?.header.signature;
+        if !team.follows(&signature) {
+            return None;
+        }
+        Some((geometry, rank, team.next, signature, team.follow.take()?))
+    }
+
+    pub(super) fn count(&self, count: impl FnOnce(&mut Stats)) {
+        let mut stats = self.stats.get();
+        count(&mut stats);
+        self.stats.set(stats);
+    }
+}
+
+/// Where a message goes.
+pub(super) struct Stored<P: Platform> {
+    step: usize,
+    /// `None` to drop it.
+    into: Option<gyre_driver::BufferRange<P::Buffer>>,
+}

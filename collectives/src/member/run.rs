@@ -1,0 +1,506 @@
+//! The executor: begins collectives, carries out steps whose turn has come, and ends them.
+
+use std::rc::Rc;
+
+use gyre_driver::{BufferRange, Context, Endpoint, Op, Platform, RemoteAddress, SendImmediate};
+
+use super::arrive::COPY_CHUNK;
+use super::{Done, Shared, Way};
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::header::{Form, Header, Signature};
+use crate::operation::Operation;
+use crate::request::{Collective, Request};
+use crate::schedule::{Action, Arguments, schedule};
+
+/// Most bytes of data that travel inside a message; longer data is announced.
+const INLINE: usize = SendImmediate::MAX - Header::BYTES;
+
+/// Geometry and number of a collective.
+type Key = (u16, u32);
+
+impl<P: Platform> Shared<P> {
+    /// Begins the next collective of a geometry.
+    pub(super) fn begin(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        number: u16,
+        signature: Signature,
+        request: Request<P::Buffer>,
+        done: Option<Done<P>>,
+    ) {
+        let Some((geometry, rank, sequence, given_up)) = self.next(number) else {
+            return;
+        };
+        if let Some(by) = given_up {
+            if let Some(done) = done {
+                done(context, Err(gave_up(geometry.name().into(), sequence, by)));
+            }
+            return;
+        }
+        let arguments = Arguments {
+            collective: request.collective,
+            root: request.root,
+            send_blocks: &request.send_blocks,
+            receive_blocks: &request.receive_blocks,
+            in_place: request.send.is_none(),
+            receive: request.receive.len(),
+            unit: request.data.bytes(),
+            keeps_block: request.keeps_block(),
+        };
+        context.platform().charge(Op::Control, 1);
+        let schedule = schedule(&geometry, rank, signature.algorithm, arguments);
+        let scratch = self.scratch(context, schedule.scratch);
+        let send = request.send.unwrap_or_else(BufferRange::empty);
+        let key = (number, sequence);
+        let (scratch, failed) = match scratch {
+            Ok(scratch) => (scratch, None),
+            Err(error) => (BufferRange::empty(), Some(error)),
+        };
+        let operation = Operation::new(signature, schedule, (send, request.receive, scratch), done);
+        let first = operation.first();
+        if let Some(team) = self.teams.borrow_mut().get_mut(&number) {
+            team.running.insert(sequence, operation);
+        }
+        if let Some(error) = failed {
+            return self.give_up(context, key, error);
+        }
+        if let Err(error) = self.call_others(context, &geometry, rank, sequence, signature) {
+            return self.give_up(context, key, error);
+        }
+        self.run(context, key, first);
+        // Receives whose turn has come have taken what was there; the rest must at least be expected.
+        if let Some(error) = self.unexpected(key) {
+            self.give_up(context, key, error);
+        }
+    }
+
+    /// What is wrong with the messages that wait for their turn.
+    fn unexpected(&self, (number, sequence): Key) -> Option<Error> {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.get_mut(&number)?;
+        let (geometry, _) = team.joined.as_ref()?;
+        let early = team.early.get_mut(&sequence)?;
+        early.retain(|early| early.header.form != Form::Start);
+        let operation = team.running.get(&sequence)?;
+        let mut faults = early.iter().map(|e| operation.fault(geometry, &e.header));
+        faults.find_map(|fault| fault)
+    }
+
+    fn scratch(&self, context: &Context<P>, bytes: usize) -> Result<BufferRange<P::Buffer>, Error> {
+        if bytes > 0 {
+            context.platform().charge(Op::Allocate, 1);
+        }
+        let scratch = BufferRange::zeroed(context.platform(), bytes);
+        Ok(scratch.map_err(gyre_driver::Error::from)?)
+    }
+
+    /// Takes the next number of a geometry; with it the rank that has given it up already.
+    fn next(&self, number: u16) -> Option<(Geometry, u32, u32, Option<u32>)> {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.get_mut(&number)?;
+        let (geometry, rank) = team.joined.clone()?;
+        team.skip_failed();
+        let sequence = team.next;
+        team.next = team.next.wrapping_add(1);
+        let given_up = team.failed.get(&sequence).map(|(rank, _)| *rank);
+        Some((geometry, rank, sequence, given_up))
+    }
+
+    /// The messages that have come for a collective, taken out.
+    fn early(&self, (number, sequence): Key) -> Vec<super::Early> {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.get_mut(&number);
+        let early = team
+            .and_then(|team| team.early.remove(&sequence))
+            .unwrap_or_default();
+        let bytes: usize = early.iter().map(|early| early.data.len()).sum();
+        self.held.set(self.held.get() - bytes);
+        early
+    }
+
+    /// Drops the messages that have come for a collective.
+    fn drop_early(&self, context: &Context<P>, key: Key) {
+        for early in self.early(key) {
+            self.discard(context, &early.header, early.origin);
+        }
+    }
+
+    /// Tells members that follow about a collective that not all post (EP-9).
+    fn call_others(
+        &self,
+        context: &Context<P>,
+        geometry: &Geometry,
+        rank: u32,
+        sequence: u32,
+        signature: Signature,
+    ) -> Result<(), Error> {
+        let root = geometry.ranks_of(signature.root as usize);
+        let count = geometry.endpoints().len() as u32;
+        let mut to = Vec::new();
+        match signature.way {
+            Way::All => {}
+            // Data of the root reaches everybody.
+            Way::Root
+                if matches!(
+                    signature.collective,
+                    Collective::Broadcast | Collective::Scatter
+                ) => {}
+            Way::Root => {
+                // A binomial tree of the ranks, counted from the root's leader.
+                let distance = (rank + count - root[0]) % count;
+                let below = match distance {
+                    0 => count.next_power_of_two(),
+                    _ => distance & distance.wrapping_neg(),
+                };
+                let bits = (0..below.trailing_zeros()).rev().map(|bit| 1 << bit);
+                let children = bits.filter(|bit| distance + bit < count);
+                to.extend(children.map(|bit| (root[0] + distance + bit) % count));
+            }
+            Way::Others => {
+                let caller = (0..count).find(|&r| geometry.position(r) != signature.root as usize);
+                if caller == Some(rank) {
+                    to.extend_from_slice(root);
+                }
+            }
+        }
+        for to in to {
+            let header = Header {
+                geometry: geometry.number(),
+                sequence,
+                from: rank,
+                tag: 0,
+                signature,
+                form: Form::Start,
+            };
+            self.message(context, geometry.endpoints()[to as usize], &header, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Carries out steps, and those whose turn comes by that.
+    pub(super) fn run(self: &Rc<Self>, context: &Context<P>, key: Key, mut ready: Vec<usize>) {
+        while !ready.is_empty() {
+            let mut next = Vec::new();
+            for step in ready {
+                match self.step(context, key, step) {
+                    Ok(true) => next.extend(self.end(key, step)),
+                    Ok(false) => {}
+                    Err(error) => return self.give_up(context, key, error),
+                }
+            }
+            ready = next;
+        }
+        self.finish(context, key);
+    }
+
+    /// A step has ended, or not yet, or the collective cannot go on.
+    pub(super) fn conclude(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        key: Key,
+        ended: Result<Option<usize>, Error>,
+    ) {
+        match ended {
+            Ok(Some(step)) => {
+                let ready = self.end(key, step);
+                self.run(context, key, ready);
+            }
+            Ok(None) => {}
+            Err(error) => self.give_up(context, key, error),
+        }
+    }
+
+    /// Notes the end of a step; gives those whose turn has come.
+    fn end(&self, (number, sequence): Key, step: usize) -> Vec<usize> {
+        let mut teams = self.teams.borrow_mut();
+        let team = teams.get_mut(&number);
+        let operation = team.and_then(|team| team.running.get_mut(&sequence));
+        operation
+            .map(|operation| operation.end(step))
+            .unwrap_or_default()
+    }
+
+    /// Carries out a step; says whether it has ended.
+    fn step(self: &Rc<Self>, context: &Context<P>, key: Key, step: usize) -> Result<bool, Error> {
+        let (number, sequence) = key;
+        let mut teams = self.teams.borrow_mut();
+        let Some(team) = teams.get_mut(&number) else {
+            return Ok(false);
+        };
+        let (Some((geometry, rank)), Some(operation)) =
+            (&team.joined, team.running.get_mut(&sequence))
+        else {
+            return Ok(false);
+        };
+        match operation.action(step) {
+            Action::Send { to, tag, from } => {
+                let data = operation.range(from)?;
+                let to = geometry.endpoints()[to as usize];
+                let header = Header {
+                    geometry: number,
+                    sequence,
+                    from: *rank,
+                    tag,
+                    signature: operation.signature,
+                    form: Form::Data,
+                };
+                drop(teams);
+                self.send(context, to, header, data, step)
+            }
+            Action::Receive { from, tag, .. } | Action::Discard { from, tag } => {
+                if let Some(expected) = operation.expected((from, tag)) {
+                    expected.ready = true;
+                }
+                let Some(list) = team.early.get_mut(&sequence) else {
+                    return Ok(false);
+                };
+                let is_it = |early: &super::Early| {
+                    let header = &early.header;
+                    (header.from, header.tag) == (from, tag) && header.form != Form::Start
+                };
+                let Some(at) = list.iter().position(is_it) else {
+                    return Ok(false);
+                };
+                let early = list.remove(at);
+                drop(teams);
+                self.held.set(self.held.get() - early.data.len());
+                match self.take(&early.header, early.data.len())? {
+                    Some(receive) => {
+                        let (header, origin) = (&early.header, early.origin);
+                        let ended = self.store(context, header, origin, &early.data, receive)?;
+                        Ok(ended.is_some())
+                    }
+                    None => Ok(false),
+                }
+            }
+            Action::Copy { from, to } => {
+                let (from, to) = (operation.range(from)?, operation.range(to)?);
+                drop(teams);
+                charge_copies(context, 1, from.len());
+                let data = bytes(&from)?;
+                to.write(0, &data).map_err(gyre_driver::Error::from)?;
+                Ok(true)
+            }
+            Action::Combine {
+                other,
+                into,
+                earlier,
+            } => {
+                let (other, into) = (operation.range(other)?, operation.range(into)?);
+                let Signature { data, op, .. } = operation.signature;
+                drop(teams);
+                // Two operands are read.
+                charge_copies(context, 2, into.len());
+                let mut result = bytes(&into)?;
+                op.combine(data, &bytes(&other)?, &mut result, earlier);
+                into.write(0, &result).map_err(gyre_driver::Error::from)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Sends the data of a step; says whether the step has ended.
+    fn send(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        to: Endpoint,
+        header: Header,
+        data: BufferRange<P::Buffer>,
+        step: usize,
+    ) -> Result<bool, Error> {
+        self.count(|stats| stats.sent_bytes += data.len() as u64);
+        let place = match data.remote_address() {
+            Some(place) if data.len() > INLINE => place,
+            _ => {
+                self.message(context, to, &header, &bytes(&data)?)?;
+                return Ok(true);
+            }
+        };
+        self.announce(context, to, header, (place, data), step)?;
+        Ok(false)
+    }
+
+    /// Announces data, which stays here until it has been fetched.
+    fn announce(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        to: Endpoint,
+        header: Header,
+        (place, data): (RemoteAddress, BufferRange<P::Buffer>),
+        step: usize,
+    ) -> Result<(), Error> {
+        let bytes = data.len();
+        let length =
+            u32::try_from(bytes).map_err(|_| gyre_driver::Error::MessageLength { bytes })?;
+        let (number, sequence) = (header.geometry, header.sequence);
+        let shared = Rc::clone(self);
+        // The receiver acknowledges whatever becomes of the collective; until then the data stays.
+        let cookie = context.expect_ack(
+            to,
+            Box::new(move |context, result| {
+                drop(data);
+                let ended = result.map(|()| Some(step)).map_err(Error::from);
+                shared.conclude(context, (number, sequence), ended);
+            }),
+        )?;
+        let form = Form::Announced {
+            cookie,
+            length,
+            place,
+        };
+        self.message(context, to, &Header { form, ..header }, &[])
+    }
+
+    /// Sends one message.
+    fn message(
+        &self,
+        context: &Context<P>,
+        to: Endpoint,
+        header: &Header,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        context.platform().charge(Op::Control, 1);
+        self.count(|stats| stats.messages += 1);
+        let mut bytes = header.encode();
+        bytes.extend_from_slice(data);
+        Ok(context.send_immediate(&SendImmediate {
+            data: &bytes,
+            ..SendImmediate::new(to, self.dispatch)
+        })?)
+    }
+
+    /// Ends a collective if all its steps have.
+    fn finish(&self, context: &Context<P>, (number, sequence): Key) {
+        let operation = {
+            let mut teams = self.teams.borrow_mut();
+            let Some(team) = teams.get_mut(&number) else {
+                return;
+            };
+            match team.running.get(&sequence) {
+                Some(operation) if operation.is_over() => team.running.remove(&sequence),
+                _ => None,
+            }
+        };
+        let Some(operation) = operation else { return };
+        self.count(|stats| stats.ended += 1);
+        if let Some(done) = operation.done {
+            context.platform().charge(Op::Callback, 1);
+            done(context, Ok(()));
+        }
+    }
+
+    /// Gives a collective up for a reason found here, and tells all other members.
+    pub(super) fn give_up(&self, context: &Context<P>, key: Key, error: Error) {
+        let (number, sequence) = key;
+        let known = {
+            let teams = self.teams.borrow();
+            let team = teams.get(&number);
+            team.and_then(|team| {
+                let (geometry, rank) = team.joined.clone()?;
+                Some((geometry, rank, team.running.get(&sequence)?.signature))
+            })
+        };
+        if let Some((geometry, rank, signature)) = known {
+            self.tell_all(context, &geometry, rank, sequence, signature);
+            self.fail(context, key, (rank, signature), error);
+        }
+    }
+
+    /// Another member has given a collective up.
+    pub(super) fn given_up(&self, context: &Context<P>, header: &Header) {
+        let key = (header.geometry, header.sequence);
+        let joined = {
+            let teams = self.teams.borrow();
+            let team = teams.get(&key.0);
+            team.and_then(|team| team.joined.clone())
+        };
+        // A geometry that has not been joined has no collective under way that could report the error.
+        let name = joined.map_or_else(String::new, |(geometry, _)| geometry.name().into());
+        let by = (header.from, header.signature);
+        self.fail(context, key, by, gave_up(name, key.1, header.from));
+    }
+
+    /// Refuses to follow a collective.
+    pub(super) fn refuse(
+        &self,
+        context: &Context<P>,
+        geometry: &Geometry,
+        rank: u32,
+        sequence: u32,
+        signature: Signature,
+    ) {
+        self.tell_all(context, geometry, rank, sequence, signature);
+        let key = (geometry.number(), sequence);
+        self.drop_early(context, key);
+        if let Some(team) = self.teams.borrow_mut().get_mut(&key.0) {
+            team.next = sequence.wrapping_add(1);
+            team.failed.insert(sequence, (rank, signature));
+        }
+    }
+
+    /// Tells all other members that a collective has been given up. One that cannot be told cannot be told
+    /// that either: its own error will say so.
+    fn tell_all(
+        &self,
+        context: &Context<P>,
+        geometry: &Geometry,
+        rank: u32,
+        sequence: u32,
+        signature: Signature,
+    ) {
+        let header = Header {
+            geometry: geometry.number(),
+            sequence,
+            from: rank,
+            tag: 0,
+            signature,
+            form: Form::GivenUp,
+        };
+        for (other, &to) in (0..).zip(geometry.endpoints()) {
+            if other != rank {
+                let _ = self.message(context, to, &header, &[]);
+            }
+        }
+    }
+
+    /// Ends a collective with an error.
+    fn fail(&self, context: &Context<P>, key: Key, by: (u32, Signature), error: Error) {
+        let (number, sequence) = key;
+        self.drop_early(context, key);
+        let operation = {
+            let mut teams = self.teams.borrow_mut();
+            let Some(team) = teams.get_mut(&number) else {
+                return;
+            };
+            team.failed.insert(sequence, by);
+            team.running.remove(&sequence)
+        };
+        let Some(operation) = operation else { return };
+        if let Some(done) = operation.done {
+            context.platform().charge(Op::Callback, 1);
+            done(context, Err(error));
+        }
+    }
+}
+
+fn gave_up(geometry: String, sequence: u32, rank: u32) -> Error {
+    Error::GivenUp {
+        geometry,
+        sequence,
+        rank,
+    }
+}
+
+fn charge_copies<P: Platform>(context: &Context<P>, times: usize, bytes: usize) {
+    let chunks = (times * bytes).div_ceil(COPY_CHUNK) as u64;
+    context.platform().charge(Op::CopyChunk, chunks);
+}
+
+fn bytes<B: gyre_driver::DmaBuffer>(range: &BufferRange<B>) -> Result<Vec<u8>, Error> {
+    let mut bytes = vec![0; range.len()];
+    range
+        .read(0, &mut bytes)
+        .map_err(gyre_driver::Error::from)?;
+    Ok(bytes)
+}

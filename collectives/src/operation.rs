@@ -1,0 +1,165 @@
+//! A collective under way at one member: which steps of its schedule have ended.
+
+use std::collections::BTreeMap;
+
+use gyre_driver::{BufferRange, Platform};
+
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::header::{Header, Signature};
+use crate::member::Done;
+use crate::schedule::{Action, Schedule, Slice, Space};
+
+/// A collective under way.
+pub(crate) struct Operation<P: Platform> {
+    pub signature: Signature,
+    schedule: Schedule,
+    /// Steps that each step waits for.
+    waits: Vec<usize>,
+    /// Steps that wait for each step.
+    waiters: Vec<Vec<usize>>,
+    /// Steps that have not ended.
+    left: usize,
+    /// Receives that nothing has come for, by (rank, tag).
+    expected: BTreeMap<(u32, u32), Expected>,
+    send: BufferRange<P::Buffer>,
+    receive: BufferRange<P::Buffer>,
+    scratch: BufferRange<P::Buffer>,
+    pub done: Option<Done<P>>,
+}
+
+/// A receive of a schedule.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    pub step: usize,
+    /// Its turn has come: what arrives may be stored.
+    pub ready: bool,
+    /// Where; `None` to drop it.
+    pub into: Option<Slice>,
+}
+
+impl<P: Platform> Operation<P> {
+    pub fn new(
+        signature: Signature,
+        schedule: Schedule,
+        (send, receive, scratch): (
+            BufferRange<P::Buffer>,
+            BufferRange<P::Buffer>,
+            BufferRange<P::Buffer>,
+        ),
+        done: Option<Done<P>>,
+    ) -> Self {
+        let mut waiters = vec![Vec::new(); schedule.steps.len()];
+        let mut expected = BTreeMap::new();
+        for (number, step) in schedule.steps.iter().enumerate() {
+            for &before in &step.after {
+                waiters[before].push(number);
+            }
+            let (key, into) = match step.action {
+                Action::Receive { from, tag, into } => ((from, tag), Some(into)),
+                Action::Discard { from, tag } => ((from, tag), None),
+                _ => continue,
+            };
+            let receive = Expected {
+                step: number,
+                ready: false,
+                into,
+            };
+            let twice = expected.insert(key, receive);
+            debug_assert!(
+                twice.is_none(),
+                "two receives of one tag from rank {}",
+                key.0
+            );
+        }
+        Self {
+            signature,
+            waits: schedule.steps.iter().map(|step| step.after.len()).collect(),
+            waiters,
+            left: schedule.steps.len(),
+            expected,
+            schedule,
+            send,
+            receive,
+            scratch,
+            done,
+        }
+    }
+
+    /// Steps that wait for nothing.
+    pub fn first(&self) -> Vec<usize> {
+        let steps = 0..self.waits.len();
+        steps.filter(|&step| self.waits[step] == 0).collect()
+    }
+
+    /// What a step does.
+    pub fn action(&self, step: usize) -> Action {
+        self.schedule.steps[step].action
+    }
+
+    /// Notes the end of a step; gives those whose turn has come by it.
+    pub fn end(&mut self, step: usize) -> Vec<usize> {
+        self.left -= 1;
+        let mut ready = Vec::new();
+        for &waiter in &self.waiters[step] {
+            self.waits[waiter] -= 1;
+            if self.waits[waiter] == 0 {
+                ready.push(waiter);
+            }
+        }
+        ready
+    }
+
+    /// Whether all steps have ended.
+    pub fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The receive that waits for a message.
+    pub fn expected(&mut self, key: (u32, u32)) -> Option<&mut Expected> {
+        self.expected.get_mut(&key)
+    }
+
+    /// What is wrong with a message: another collective than this, or one that no receive waits for.
+    pub fn fault(&self, geometry: &Geometry, header: &Header) -> Option<Error> {
+        let difference = self.signature.difference(&header.signature).or_else(|| {
+            let expected = self.expected.contains_key(&(header.from, header.tag));
+            (!expected).then_some(("receives of a message", 0, 1))
+        });
+        difference.map(|difference| disagreement(geometry, header, difference))
+    }
+
+    /// Something has come for a receive: it expects nothing more.
+    pub fn arrived(&mut self, key: (u32, u32)) {
+        self.expected.remove(&key);
+    }
+
+    /// The bytes that a slice names.
+    pub fn range(&self, slice: Slice) -> Result<BufferRange<P::Buffer>, gyre_driver::Error> {
+        if slice.len == 0 {
+            return Ok(BufferRange::empty());
+        }
+        let buffer = match slice.space {
+            Space::Send => &self.send,
+            Space::Receive => &self.receive,
+            Space::Scratch => &self.scratch,
+        };
+        Ok(buffer.part(slice.offset, slice.len)?)
+    }
+}
+
+/// The error of a member that does not agree with the sender of a message: (field, ours, theirs).
+pub(crate) fn disagreement(
+    geometry: &Geometry,
+    header: &Header,
+    (field, ours, theirs): (&'static str, u64, u64),
+) -> Error {
+    Error::Disagreement {
+        geometry: geometry.name().into(),
+        sequence: header.sequence,
+        field,
+        ours,
+        theirs,
+        rank: header.from,
+    }
+}

@@ -1,0 +1,350 @@
+//! Every collective with every algorithm, against a serial reference, on the driver's test double.
+
+mod world;
+
+use gyre_collectives::{
+    Algorithm, Blocks, Collective, DataType, Geometry, Member, Query, ReduceOp, Request,
+};
+use world::{Case, Place, World, check, ends, note, pattern, reduced};
+
+/// Sizes in bytes: nothing, odd ones, around the limit of short messages, several packets.
+const SIZES: [usize; 6] = [0, 1, 77, 480, 481, 2000];
+
+/// Seven tasks on five nodes with three contexts each, in geometries of every kind.
+fn geometries(world: &World) -> Vec<Geometry> {
+    let client = &world.clients[0];
+    vec![
+        Geometry::world(client, "world", 1, 1).expect("valid"),
+        Geometry::task_range(client, "range", 2, 2..6, 1).expect("valid"),
+        // Odd, out of order, several endpoints in two tasks, which do not lie side by side.
+        world.endpoints(3, &[(5, 0), (2, 1), (0, 0), (2, 0), (6, 2), (2, 2), (6, 1)]),
+        Geometry::task_range(client, "one task", 4, 3..4, 3).expect("valid"),
+        Geometry::world(client, "all", 5, 3).expect("valid"),
+    ]
+}
+
+fn world(seed: u64) -> (World, Vec<Vec<Member<Place>>>) {
+    let world = World::new(&[0, 1, 2, 3, 4, 1, 2], 3, seed);
+    let geometries = geometries(&world);
+    let members = geometries.iter().map(|g| world.join(g)).collect();
+    (world, members)
+}
+
+/// Runs `case` of every geometry with all valid algorithms of `collective`, for some roots.
+fn sweep(collective: Collective, case: impl Fn(&Geometry, usize, usize) -> Case) {
+    let (world, teams) = world(collective as u64 * 31 + 7);
+    for members in &teams {
+        let geometry = members[0].geometry();
+        let tasks = geometry.tasks().len();
+        for (number, bytes) in SIZES.into_iter().enumerate() {
+            let root = (number * 3 + 1) % tasks;
+            let query = Query {
+                geometry,
+                collective,
+                root,
+                bytes: Some(bytes),
+                data: DataType::U8,
+                op: ReduceOp::BitXor,
+            };
+            let list = geometry.algorithms().list(collective).iter();
+            let mut algorithms: Vec<Option<Algorithm>> = list
+                .filter(|entry| entry.is_valid(&query))
+                .map(|entry| Some(entry.algorithm))
+                .collect();
+            algorithms.dedup();
+            assert!(!algorithms.is_empty());
+            algorithms.push(None);
+            for algorithm in algorithms {
+                let name = geometry.name();
+                let what = format!("{collective:?} {algorithm:?} {name} root {root} {bytes} B");
+                check(
+                    &world,
+                    members,
+                    algorithm,
+                    &case(geometry, root, bytes),
+                    &what,
+                );
+            }
+        }
+    }
+}
+
+/// One block of `bytes` bytes a position, told apart by `salt`.
+fn blocks(tasks: usize, bytes: usize, salt: usize) -> Vec<Vec<u8>> {
+    (0..tasks).map(|p| pattern(p * 5 + salt, bytes)).collect()
+}
+
+#[test]
+fn ep13_broadcast_gives_all_tasks_the_roots_data() {
+    sweep(Collective::Broadcast, |geometry, root, bytes| {
+        let tasks = geometry.tasks().len();
+        let before = blocks(tasks, bytes, root);
+        Case {
+            request: Box::new(move |_, _, receive| Request::broadcast(root, receive)),
+            send: vec![vec![]; tasks],
+            after: vec![before[root].clone(); tasks],
+            before,
+        }
+    });
+}
+
+#[test]
+fn ep13_barrier_lets_nobody_leave_before_all_have_entered() {
+    let (world, teams) = world(3);
+    for members in &teams {
+        for late in 0..members.len() {
+            let ends = ends(members.len());
+            let enter = |rank: usize| {
+                let posted = members[rank].post(Request::barrier(), note(&ends, rank));
+                posted.expect("valid");
+            };
+            (0..members.len()).filter(|&r| r != late).for_each(enter);
+            let all: Vec<_> = world.contexts.iter().flatten().cloned().collect();
+            for _ in 0..300 {
+                gyre_driver::advancev(&all, 1).expect("no message is wrong");
+                world.double.step();
+            }
+            let left = ends.borrow().iter().filter(|end| end.is_some()).count();
+            assert_eq!(left, 0, "left before rank {late} entered");
+            enter(late);
+            world.run(&ends);
+            assert!(ends.borrow().iter().all(|end| *end == Some(Ok(()))));
+        }
+    }
+}
+
+/// A case in which positions send `send` and get `after`; in place the data lies in the receive buffer, at
+/// `own` of it.
+fn in_place(
+    send: Vec<Vec<u8>>,
+    after: Vec<Vec<u8>>,
+    own: impl Fn(usize) -> core::ops::Range<usize>,
+    request: impl Fn(usize, Option<world::Range>, world::Range) -> world::Call + 'static,
+) -> Case {
+    let before = send
+        .iter()
+        .zip(&after)
+        .enumerate()
+        .map(|(position, (send, after))| {
+            let mut buffer = vec![0xee; after.len().max(own(position).end)];
+            buffer[own(position)].copy_from_slice(send);
+            buffer
+        });
+    let before: Vec<_> = before.collect();
+    let after = before.iter().zip(after).map(|(before, mut after)| {
+        after.extend_from_slice(&before[after.len()..]);
+        after
+    });
+    Case {
+        request: Box::new(move |position, _, receive| request(position, None, receive)),
+        send: vec![vec![]; send.len()],
+        after: after.collect(),
+        before,
+    }
+}
+
+/// The same with send buffers.
+fn apart(
+    send: Vec<Vec<u8>>,
+    after: Vec<Vec<u8>>,
+    request: impl Fn(usize, Option<world::Range>, world::Range) -> world::Call + 'static,
+) -> Case {
+    Case {
+        request: Box::new(move |position, send, receive| request(position, Some(send), receive)),
+        send,
+        before: after.iter().map(|after| vec![0xee; after.len()]).collect(),
+        after,
+    }
+}
+
+#[test]
+fn ep11_scatter_gives_every_task_its_block() {
+    for keeps in [false, true] {
+        sweep(Collective::Scatter, move |geometry, root, bytes| {
+            let tasks = geometry.tasks().len();
+            let sent = blocks(tasks, bytes, root);
+            let all = sent.concat();
+            let send = (0..tasks).map(|p| if p == root { all.clone() } else { vec![] });
+            let kept = |p| keeps && p == root;
+            let after = (0..tasks).map(|p| if kept(p) { vec![] } else { sent[p].clone() });
+            let blocks = Blocks::Equal(bytes);
+            apart(
+                send.collect(),
+                after.collect(),
+                move |position, send, receive| {
+                    let receive = (!keeps || position != root).then_some(receive);
+                    Request::scatter(root, send.expect("not in place"), blocks.clone(), receive)
+                },
+            )
+        });
+    }
+}
+
+/// What the root of a gather, or everybody after an allgather, has.
+fn gathered(tasks: usize, everybody: bool, root: usize, all: &[u8]) -> Vec<Vec<u8>> {
+    let has = |position| everybody || position == root;
+    let after = (0..tasks).map(|p| if has(p) { all.to_vec() } else { vec![] });
+    after.collect()
+}
+
+#[test]
+fn ep12_gather_brings_the_root_every_block() {
+    sweep(Collective::Gather, |geometry, root, bytes| {
+        let tasks = geometry.tasks().len();
+        let send = blocks(tasks, bytes, root + 3);
+        let after = gathered(tasks, false, root, &send.concat());
+        apart(send, after, move |_, send, receive| {
+            Request::gather(root, send, receive, Blocks::Equal(bytes))
+        })
+    });
+    sweep(Collective::Gather, |geometry, root, bytes| {
+        let tasks = geometry.tasks().len();
+        let sent = blocks(tasks, bytes, root + 3);
+        let all = sent.concat();
+        let mut before = vec![vec![]; tasks];
+        before[root] = vec![0xee; all.len()];
+        before[root][root * bytes..(root + 1) * bytes].copy_from_slice(&sent[root]);
+        let mut send = sent;
+        send[root] = vec![];
+        Case {
+            request: Box::new(move |position, send, receive| {
+                let send = (position != root).then_some(send);
+                Request::gather(root, send, receive, Blocks::Equal(bytes))
+            }),
+            send,
+            before,
+            after: gathered(tasks, false, root, &all),
+        }
+    });
+}
+
+#[test]
+fn ep13_allgather_brings_everybody_every_block() {
+    let case = |geometry: &Geometry, root: usize, bytes: usize| {
+        let tasks = geometry.tasks().len();
+        let send = blocks(tasks, bytes, root + 4);
+        let after = gathered(tasks, true, 0, &send.concat());
+        (send, after)
+    };
+    let request =
+        |bytes| move |_, send, receive| Request::allgather(send, receive, Blocks::Equal(bytes));
+    sweep(Collective::Allgather, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        apart(send, after, request(bytes))
+    });
+    sweep(Collective::Allgather, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        let own = |position: usize| position * bytes..(position + 1) * bytes;
+        in_place(send, after, own, request(bytes))
+    });
+}
+
+/// How bytes are combined in most cases.
+const XOR: (DataType, ReduceOp) = (DataType::U8, ReduceOp::BitXor);
+
+#[test]
+fn ep13_reduce_combines_at_the_root() {
+    sweep(Collective::Reduce, |geometry, root, bytes| {
+        let tasks = geometry.tasks().len();
+        let send = blocks(tasks, bytes, root + 5);
+        let after = gathered(tasks, false, root, &reduced(XOR.0, XOR.1, &send));
+        apart(send, after, move |_, send, receive| {
+            Request::reduce(root, XOR, send, receive)
+        })
+    });
+}
+
+#[test]
+fn ep13_allreduce_combines_for_everybody() {
+    let case = |geometry: &Geometry, root: usize, bytes: usize| {
+        let tasks = geometry.tasks().len();
+        let send = blocks(tasks, bytes, root + 6);
+        let after = gathered(tasks, true, 0, &reduced(XOR.0, XOR.1, &send));
+        (send, after)
+    };
+    let request = |_, send, receive| Request::allreduce(XOR, send, receive);
+    sweep(Collective::Allreduce, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        apart(send, after, request)
+    });
+    sweep(Collective::Allreduce, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        in_place(send, after, |_| 0..bytes, request)
+    });
+}
+
+#[test]
+fn ep13_scan_combines_up_to_oneself() {
+    let case = |geometry: &Geometry, root: usize, bytes: usize| {
+        let tasks = geometry.tasks().len();
+        let send = blocks(tasks, bytes, root + 7);
+        let upto = |p: usize| reduced(XOR.0, XOR.1, &send[..=p]);
+        let after: Vec<_> = (0..tasks).map(upto).collect();
+        (send, after)
+    };
+    let request = |_, send, receive| Request::scan(XOR, send, receive);
+    sweep(Collective::Scan, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        apart(send, after, request)
+    });
+    sweep(Collective::Scan, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        in_place(send, after, |_| 0..bytes, request)
+    });
+}
+
+#[test]
+fn ep13_reduce_scatter_gives_every_task_its_block_of_the_combination() {
+    let case = |geometry: &Geometry, root: usize, bytes: usize| {
+        let tasks = geometry.tasks().len();
+        let send = blocks(tasks, bytes * tasks, root + 8);
+        let all = reduced(XOR.0, XOR.1, &send);
+        let block = |p: usize| all[p * bytes..(p + 1) * bytes].to_vec();
+        let after: Vec<_> = (0..tasks).map(block).collect();
+        (send, after)
+    };
+    let request = |bytes| {
+        move |_, send, receive| Request::reduce_scatter(XOR, send, receive, Blocks::Equal(bytes))
+    };
+    sweep(Collective::ReduceScatter, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        apart(send, after, request(bytes))
+    });
+    // In place what lies behind the result afterwards does not matter: the receive buffer ends there.
+    sweep(Collective::ReduceScatter, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        let tasks = send.len();
+        in_place(send, after, |_| 0..bytes * tasks, request(bytes))
+    });
+}
+
+#[test]
+fn ep13_alltoall_exchanges_blocks() {
+    let case = |geometry: &Geometry, root: usize, bytes: usize| {
+        let tasks = geometry.tasks().len();
+        let send = blocks(tasks, bytes * tasks, root + 9);
+        let block = |from: &Vec<u8>, p: usize| from[p * bytes..(p + 1) * bytes].to_vec();
+        let of = |p| {
+            send.iter()
+                .map(|from| block(from, p))
+                .collect::<Vec<_>>()
+                .concat()
+        };
+        let after: Vec<_> = (0..tasks).map(of).collect();
+        (send, after)
+    };
+    let request = |bytes| {
+        move |_, send, receive| {
+            Request::alltoall(send, Blocks::Equal(bytes), receive, Blocks::Equal(bytes))
+        }
+    };
+    sweep(Collective::Alltoall, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        apart(send, after, request(bytes))
+    });
+    sweep(Collective::Alltoall, |geometry, root, bytes| {
+        let (send, after) = case(geometry, root, bytes);
+        let tasks = send.len();
+        in_place(send, after, |_| 0..bytes * tasks, request(bytes))
+    });
+}

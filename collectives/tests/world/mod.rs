@@ -1,0 +1,220 @@
+//! Tasks on the driver's test double, their geometries, and a serial reference of every collective.
+
+#![allow(dead_code)] // each test uses its part
+
+#[path = "../../../host-driver/tests/double/mod.rs"]
+mod double;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use double::{Double, Memory, Process};
+use gyre_collectives::{
+    Algorithm, Collectives, DataType, Done, Error, Geometry, Member, ReduceOp, Request, Way,
+};
+use gyre_driver::{BufferRange, Client, ClientConfig, Context, Resources, TaskId, advancev};
+
+pub type Range = BufferRange<Memory>;
+pub type Call = Request<Memory>;
+pub type Place = Process;
+
+/// Dispatch identifier of the collectives.
+const DISPATCH: u8 = 9;
+
+/// A client with `contexts` contexts in every task.
+pub struct World {
+    pub double: Double,
+    pub clients: Vec<Client<Process>>,
+    /// Of each task, by context.
+    pub contexts: Vec<Vec<Context<Process>>>,
+    pub collectives: Vec<Vec<Collectives<Process>>>,
+}
+
+/// How a collective ended at a member.
+pub type Ends = Rc<RefCell<Vec<Option<Result<(), Error>>>>>;
+
+impl World {
+    /// Task `t` on node `nodes[t]` of a ring; packets overtake each other in an order picked by `seed`.
+    pub fn new(nodes: &[usize], contexts: u8, seed: u64) -> Self {
+        let size = nodes.iter().max().expect("a task") + 1;
+        let double = Double::new(size, seed);
+        double.reorder();
+        let tasks = double.tasks(nodes);
+        let clients: Vec<_> = (0..)
+            .zip(nodes)
+            .map(|(task, &node)| {
+                let resources = Resources {
+                    injection_ring: 4096,
+                    remote_get_ring: 4096,
+                    reception_ring: 8192,
+                    counters: 8,
+                    ..Resources::default()
+                };
+                let config = ClientConfig {
+                    contexts,
+                    ..double::config(&tasks, task, resources)
+                };
+                Client::create(&double.process(node), config).expect("the double has the resources")
+            })
+            .collect();
+        let contexts: Vec<Vec<_>> = clients
+            .iter()
+            .map(|client| {
+                let open = |context| client.create_context(context).expect("it is free");
+                (0..contexts).map(open).collect()
+            })
+            .collect();
+        let collectives = contexts
+            .iter()
+            .map(|task| {
+                let attach = |c| Collectives::attach(c, DISPATCH).expect("the identifier is free");
+                task.iter().map(attach).collect()
+            })
+            .collect();
+        Self {
+            double,
+            clients,
+            contexts,
+            collectives,
+        }
+    }
+
+    /// The members of a geometry, by rank.
+    pub fn join(&self, geometry: &Geometry) -> Vec<Member<Process>> {
+        let endpoints = geometry.endpoints().iter();
+        endpoints
+            .map(|e| {
+                let task = &self.collectives[e.task().0 as usize];
+                let member = task[usize::from(e.context_offset())].join(geometry);
+                member.expect("an endpoint of the geometry")
+            })
+            .collect()
+    }
+
+    /// A geometry of (task, context) pairs.
+    pub fn endpoints(&self, number: u16, endpoints: &[(u32, u8)]) -> Geometry {
+        let of = |&(task, context): &(u32, u8)| self.clients[0].endpoint(TaskId(task), context);
+        let list: Result<Vec<_>, _> = endpoints.iter().map(of).collect();
+        let list = list.expect("endpoints of the client");
+        Geometry::endpoint_list(&format!("geometry {number}"), number, list).expect("it is valid")
+    }
+
+    /// Memory of a task with contents.
+    pub fn buffer(&self, task: TaskId, data: &[u8]) -> Range {
+        self.contexts[task.0 as usize][0].platform().buffer(data)
+    }
+
+    /// Advances all contexts until all that was started has ended at all members, and nothing is left.
+    pub fn run(&self, ends: &Ends) {
+        self.run_until(|| ends.borrow().iter().all(Option::is_some));
+    }
+
+    /// Advances all contexts until `over` holds and nothing is left.
+    pub fn run_until(&self, over: impl Fn() -> bool) {
+        let all: Vec<_> = self.contexts.iter().flatten().cloned().collect();
+        let mut idle = 0;
+        loop {
+            let progress = advancev(&all, 1).expect("no message is wrong");
+            let moved = self.double.step();
+            if moved || !progress.is_idle() {
+                idle = 0;
+                continue;
+            }
+            if over() && all.iter().all(Context::is_at_rest) {
+                return;
+            }
+            idle += 1;
+            assert!(idle < 100, "hangs");
+        }
+    }
+}
+
+/// A place to note the end of `count` operations.
+pub fn ends(count: usize) -> Ends {
+    Rc::new(RefCell::new(vec![None; count]))
+}
+
+/// A done callback that notes the end of operation `number`.
+pub fn note(ends: &Ends, number: usize) -> Option<Done<Process>> {
+    let ends = Rc::clone(ends);
+    Some(Box::new(move |_, result| {
+        let before = ends.borrow_mut()[number].replace(result);
+        assert_eq!(before, None, "operation {number} ended twice");
+    }))
+}
+
+/// What every member of a collective has before and must have after: the bytes of each task, by position.
+pub struct Case {
+    /// The request of a position on its buffers: (send, receive).
+    pub request: Box<dyn Fn(usize, Range, Range) -> Call>,
+    /// Contents of send buffers before.
+    pub send: Vec<Vec<u8>>,
+    /// Contents of receive buffers before.
+    pub before: Vec<Vec<u8>>,
+    /// Contents of receive buffers after.
+    pub after: Vec<Vec<u8>>,
+}
+
+/// Runs a case on all members and checks what came out; send buffers must be as before.
+pub fn check(
+    world: &World,
+    members: &[Member<Process>],
+    algorithm: Option<Algorithm>,
+    case: &Case,
+    what: &str,
+) {
+    let ends = ends(members.len());
+    let geometry = members[0].geometry().clone();
+    let buffers: Vec<(Range, Range)> = (0..geometry.tasks().len())
+        .map(|position| {
+            let task = geometry.tasks()[position];
+            let send = world.buffer(task, &case.send[position]);
+            (send, world.buffer(task, &case.before[position]))
+        })
+        .collect();
+    for (number, member) in members.iter().enumerate() {
+        let (send, receive) = buffers[member.position()].clone();
+        let request = (case.request)(member.position(), send, receive);
+        let posted = member.post_as(Way::All, algorithm, request, note(&ends, number));
+        posted.unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+    world.run(&ends);
+    for (rank, end) in ends.borrow().iter().enumerate() {
+        assert_eq!(end, &Some(Ok(())), "{what}: rank {rank}");
+    }
+    for (position, (send, receive)) in buffers.iter().enumerate() {
+        assert_eq!(
+            contents(receive),
+            case.after[position],
+            "{what}: position {position}"
+        );
+        assert_eq!(
+            contents(send),
+            case.send[position],
+            "{what}: send buffer {position}"
+        );
+    }
+}
+
+/// The bytes of a range.
+pub fn contents(range: &Range) -> Vec<u8> {
+    let mut bytes = vec![0; range.len()];
+    range.read(0, &mut bytes).expect("inside");
+    bytes
+}
+
+/// Bytes that tell where they come from.
+pub fn pattern(seed: usize, length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|i| (seed * 89 + i * 7 + i / 251 + 1) as u8)
+        .collect()
+}
+
+/// Combines in the order of positions, element by element: the serial reference.
+pub fn reduced(data: DataType, op: ReduceOp, inputs: &[Vec<u8>]) -> Vec<u8> {
+    let mut result = inputs[0].clone();
+    for input in &inputs[1..] {
+        op.combine(data, input, &mut result, false);
+    }
+    result
+}

@@ -1,0 +1,93 @@
+//! Tasks of a job as members of a geometry: one thread for every endpoint (EP-7).
+
+use std::rc::Rc;
+
+use gyre_collectives::{Collectives, Error, Geometry, Member};
+use gyre_driver::{Client, ClientConfig, Context, Endpoint, TaskId};
+use gyre_sim::{ActorError, RunReport, SimError, Until};
+
+use crate::job::{Job, Process};
+use crate::platform::SimPlatform;
+
+/// Dispatch identifier of the collectives.
+const DISPATCH: u8 = 7;
+
+/// An endpoint and what its thread works with.
+pub struct Seat {
+    /// Its membership of the geometry.
+    pub member: Member<SimPlatform>,
+    /// Its context.
+    pub context: Context<SimPlatform>,
+}
+
+/// The endpoints of a geometry, on the machine.
+pub struct Team {
+    job: Job,
+    /// Of every task, by context.
+    seats: Rc<Vec<Vec<Seat>>>,
+}
+
+impl Team {
+    /// Opens a client in every task of `job`, as `config` has it, and in each as many contexts as
+    /// `contexts` says; all of them become members of the geometry that consists of them.
+    ///
+    /// # Errors
+    /// A client or geometry that is refused.
+    pub fn open(
+        mut job: Job,
+        contexts: impl Fn(TaskId) -> u8 + 'static,
+        config: impl Fn(ClientConfig) -> ClientConfig + 'static,
+    ) -> Result<Self, SimError> {
+        let open = move |process: Process| {
+            let config = config(process.client("team"));
+            let client = Client::create(&process.platform, config)?;
+            let mut endpoints: Vec<Endpoint> = Vec::new();
+            for task in (0..).map(TaskId).take(process.tasks.len()) {
+                for context in 0..contexts(task) {
+                    endpoints.push(client.endpoint(task, context)?);
+                }
+            }
+            let geometry = Geometry::endpoint_list("team", 1, endpoints)?;
+            let seats = (0..contexts(process.task)).map(|context| {
+                let context = client.create_context(context)?;
+                let member = Collectives::attach(&context, DISPATCH)?.join(&geometry)?;
+                Ok(Seat { member, context })
+            });
+            seats.collect::<Result<Vec<_>, Error>>()
+        };
+        let (seats, _) = job.each("opens its contexts", Until::Quiet, open)?;
+        Ok(Self {
+            job,
+            seats: Rc::new(seats),
+        })
+    }
+
+    /// The endpoints of every task.
+    pub fn seats(&self) -> &Rc<Vec<Vec<Seat>>> {
+        &self.seats
+    }
+
+    /// Runs `body` in a thread for every endpoint. Gives what the threads returned, by task and context, and
+    /// the machine's report.
+    ///
+    /// # Errors
+    /// The first thread's error, or a machine that stopped.
+    pub fn run<T, E>(
+        &mut self,
+        name: &str,
+        body: impl Fn(&Seat) -> Result<T, E> + 'static,
+    ) -> Result<(Vec<T>, RunReport), SimError>
+    where
+        T: 'static,
+        E: Into<ActorError> + 'static,
+    {
+        let most = self.seats.iter().map(Vec::len).max().unwrap_or(0);
+        let seats = Rc::clone(&self.seats);
+        let body = move |process: Process, thread: usize| {
+            let seat = seats[process.task.0 as usize].get(thread);
+            seat.map(&body).transpose()
+        };
+        let (results, report) = self.job.threads(name, most, Until::Quiet, body)?;
+        Ok((results.into_iter().flatten().collect(), report))
+    }
+}
