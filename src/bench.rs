@@ -1,7 +1,9 @@
 //! `gyre bench`: measurements of the machine.
 
 mod ack;
+mod allreduce;
 mod bandwidth;
+mod endpoint_parallel;
 mod fence;
 mod heap;
 mod hop_latency;
@@ -61,16 +63,34 @@ const BENCHES: &[Bench] = &[
         run: ack::run,
     },
     Bench {
+        name: "allreduce",
+        about: "sums of doubles over all nodes by size and software algorithm",
+        shape: &[4, 4, 4],
+        run: allreduce::run,
+    },
+    Bench {
         name: "bandwidth",
         about: "payload share of a link under long messages: rendezvous, rput and rget",
         shape: &[4, 1, 1],
         run: bandwidth::run,
     },
     Bench {
+        name: "broadcast",
+        about: "broadcast by several endpoints of the root in parallel, against one",
+        shape: &[4, 4, 4],
+        run: endpoint_parallel::broadcast,
+    },
+    Bench {
         name: "fence",
         about: "control messages, memory and cycles of a fence",
         shape: &[2, 1, 1],
         run: fence::run,
+    },
+    Bench {
+        name: "gather",
+        about: "gather by several endpoints of the root in parallel, against one",
+        shape: &[4, 4, 4],
+        run: endpoint_parallel::gather,
     },
     Bench {
         name: "hop-latency",
@@ -101,6 +121,12 @@ const BENCHES: &[Bench] = &[
         about: "half round trip of a message between neighbours, its hardware and software part",
         shape: &[4, 4, 4],
         run: pingpong::run,
+    },
+    Bench {
+        name: "scatter",
+        about: "scatter by several endpoints of the root in parallel, against one",
+        shape: &[4, 4, 4],
+        run: endpoint_parallel::scatter,
     },
     Bench {
         name: "sim-speed",

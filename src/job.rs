@@ -133,6 +133,12 @@ impl Job {
         &mut self.machine
     }
 
+    /// Number of tasks.
+    pub fn tasks(&self) -> u32 {
+        // A task map has fewer than 2^32.
+        self.places.len() as u32
+    }
+
     /// Node of `task`.
     pub fn node(&self, task: TaskId) -> usize {
         self.places[task.0 as usize].node

@@ -38,6 +38,8 @@ impl Team {
         contexts: impl Fn(TaskId) -> u8 + 'static,
         config: impl Fn(ClientConfig) -> ClientConfig + 'static,
     ) -> Result<Self, SimError> {
+        let topology = job.machine().topology().clone();
+        let nodes: Vec<usize> = (0..job.tasks()).map(|t| job.node(TaskId(t))).collect();
         let open = move |process: Process| {
             let config = config(process.client("team"));
             let client = Client::create(&process.platform, config)?;
@@ -47,7 +49,9 @@ impl Team {
                     endpoints.push(client.endpoint(task, context)?);
                 }
             }
-            let geometry = Geometry::endpoint_list("team", 1, endpoints)?;
+            let node = |task: TaskId| nodes[task.0 as usize];
+            let geometry = Geometry::endpoint_list("team", 1, endpoints)?
+                .with_links(|from, to| topology.first_port(node(from), node(to)));
             let seats = (0..contexts(process.task)).map(|context| {
                 let context = client.create_context(context)?;
                 let member = Collectives::attach(&context, DISPATCH)?.join(&geometry)?;
@@ -60,6 +64,11 @@ impl Team {
             job,
             seats: Rc::new(seats),
         })
+    }
+
+    /// The job.
+    pub fn job(&mut self) -> &mut Job {
+        &mut self.job
     }
 
     /// The endpoints of every task.

@@ -183,7 +183,6 @@ impl Algorithms {
             list.extend(old.iter().filter(|e| e.algorithm == algorithm).cloned());
             if list.len() == before {
                 return Err(Error::Algorithm {
-                    geometry: String::new(),
                     collective: collective.name(),
                     algorithm: algorithm.name().into(),
                     reason: "the collective has no such algorithm".into(),
@@ -201,7 +200,6 @@ impl Algorithms {
     pub fn choose(&self, query: &Query<'_>, named: Option<Algorithm>) -> Result<Algorithm, Error> {
         let list = self.list(query.collective);
         let refuse = |algorithm: &str, reason: String| Error::Algorithm {
-            geometry: query.geometry.name().into(),
             collective: query.collective.name(),
             algorithm: algorithm.into(),
             reason,

@@ -31,6 +31,26 @@ pub enum Error {
         /// The number.
         number: u16,
     },
+    /// A geometry of a configuration file that cannot be made.
+    #[error("{place}: {source}")]
+    Configured {
+        /// File and line.
+        place: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// A name that means nothing.
+    #[error("{what} `{name}` of geometry `{geometry}`, expected one of: {}", .known.join(", "))]
+    UnknownName {
+        /// Name of the geometry.
+        geometry: String,
+        /// What it should name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<&'static str>,
+    },
     /// A context that is none of the geometry's endpoints.
     #[error("context {context} of {task} is no endpoint of geometry `{name}`")]
     NoMember {
@@ -64,10 +84,8 @@ pub enum Error {
         data: &'static str,
     },
     /// An algorithm that is not in the list, or whose condition does not hold.
-    #[error("algorithm {algorithm} of {collective} on geometry `{geometry}`: {reason}")]
+    #[error("algorithm {algorithm} of {collective}: {reason}")]
     Algorithm {
-        /// Name of the geometry.
-        geometry: String,
         /// The collective.
         collective: &'static str,
         /// The algorithm.

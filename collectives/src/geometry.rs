@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use gyre_driver::{Client, Endpoint, Platform, TaskId};
+use gyre_driver::{Client, Endpoint, GeometryConfig, GeometryMembers, Platform, TaskId};
 
-use crate::algorithm::Algorithms;
+use crate::algorithm::{Algorithm, Algorithms};
 use crate::error::Error;
+use crate::request::Collective;
 
 /// A set of tasks and the endpoints of each that take part in collectives, with the algorithms valid for
 /// them. Made alike in all tasks without communication; clones are handles to the same geometry.
@@ -19,7 +20,7 @@ use crate::error::Error;
 #[derive(Debug, Clone)]
 pub struct Geometry(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     name: String,
     number: u16,
@@ -30,6 +31,9 @@ struct Inner {
     /// Position of each rank.
     positions: Vec<u32>,
     algorithms: Algorithms,
+    /// First link of the route from each position to each other, by position of the source, then of the
+    /// destination; empty when unknown.
+    links: Vec<Vec<Option<usize>>>,
 }
 
 impl Geometry {
@@ -129,22 +133,86 @@ impl Geometry {
             ranks,
             positions,
             algorithms: Algorithms::default(),
+            links: Vec::new(),
         })))
+    }
+
+    /// The geometry that a configuration file gives, with its lists of algorithms (EP-5, EP-7, EP-8).
+    ///
+    /// # Errors
+    /// [`Error::Configured`].
+    pub fn from_config<P: Platform>(
+        client: &Client<P>,
+        config: &GeometryConfig,
+    ) -> Result<Self, Error> {
+        let made = Self::configured(client, config);
+        made.map_err(|source| Error::Configured {
+            place: config.place.clone(),
+            source: Box::new(source),
+        })
+    }
+
+    fn configured<P: Platform>(client: &Client<P>, config: &GeometryConfig) -> Result<Self, Error> {
+        let (name, number) = (config.name.as_str(), config.number);
+        let geometry = match &config.members {
+            GeometryMembers::World { contexts } => Self::world(client, name, number, *contexts),
+            GeometryMembers::Range {
+                first,
+                last,
+                contexts,
+            } => Self::task_range(
+                client,
+                name,
+                number,
+                *first..last.saturating_add(1),
+                *contexts,
+            ),
+            GeometryMembers::Tasks { tasks, contexts } => {
+                let tasks = tasks.iter().copied().map(TaskId);
+                Self::task_list(client, name, number, tasks, *contexts)
+            }
+            GeometryMembers::Endpoints(list) => {
+                let list = list.iter().map(|&(t, c)| client.endpoint(TaskId(t), c));
+                Self::endpoint_list(name, number, list.collect::<Result<Vec<_>, _>>()?)
+            }
+        }?;
+        let mut algorithms = geometry.algorithms().clone();
+        for (collective, list) in &config.algorithms {
+            let all = Collective::ALL.map(|c| (c.name(), c));
+            let collective = find(name, "collective", collective, &all)?;
+            let all = Algorithm::ALL.map(|a| (a.name(), a));
+            let list = list.iter().map(|a| find(name, "algorithm", a, &all));
+            let list = list.collect::<Result<Vec<_>, _>>()?;
+            algorithms = algorithms.with_only(collective, &list)?;
+        }
+        Ok(geometry.with_algorithms(algorithms))
     }
 
     /// The same geometry with other lists of algorithms.
     #[must_use]
     pub fn with_algorithms(self, algorithms: Algorithms) -> Self {
-        let old = &self.0;
         Self(Arc::new(Inner {
-            name: old.name.clone(),
-            number: old.number,
-            endpoints: old.endpoints.clone(),
-            tasks: old.tasks.clone(),
-            ranks: old.ranks.clone(),
-            positions: old.positions.clone(),
             algorithms,
+            ..self.into_inner()
         }))
+    }
+
+    /// The same geometry on a network of which `first_link` says by which link of its node a packet leaves one
+    /// task for another; `None` for tasks of one node. Endpoints of a task that work in parallel then feed
+    /// different links.
+    #[must_use]
+    pub fn with_links(self, first_link: impl Fn(TaskId, TaskId) -> Option<usize>) -> Self {
+        let tasks = self.tasks();
+        let row = |&from| tasks.iter().map(|&to| first_link(from, to)).collect();
+        let links = tasks.iter().map(row).collect();
+        Self(Arc::new(Inner {
+            links,
+            ..self.into_inner()
+        }))
+    }
+
+    fn into_inner(self) -> Inner {
+        Arc::try_unwrap(self.0).unwrap_or_else(|shared| (*shared).clone())
     }
 
     /// Name, for errors.
@@ -196,15 +264,41 @@ impl Geometry {
         &self.0.ranks[position]
     }
 
-    /// The endpoints that each endpoint of the task at `root` sends to or receives from in endpoint-parallel
-    /// algorithms: all ranks but those of that task, in as many parts.
+    /// The endpoints that each endpoint of the task at `root` sends to in endpoint-parallel algorithms: all
+    /// ranks but those of that task, in as many parts. Parts are of much the same size, and share as few
+    /// first links as that allows.
     pub(crate) fn parts(&self, root: usize) -> Vec<Vec<u32>> {
         let ranks = 0..self.0.endpoints.len() as u32;
-        let others: Vec<u32> = ranks.filter(|&r| self.position(r) != root).collect();
+        let others = ranks.filter(|&rank| self.position(rank) != root);
+        let mut groups: BTreeMap<Option<usize>, Vec<u32>> = BTreeMap::new();
+        for rank in others {
+            let row = self.0.links.get(root);
+            let link = row.and_then(|row| row[self.position(rank)]);
+            groups.entry(link).or_default().push(rank);
+        }
         let count = self.ranks_of(root).len();
-        let bound = |part| part * others.len() / count;
-        let parts = (0..count).map(|part| others[bound(part)..bound(part + 1)].to_vec());
-        parts.collect()
+        let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
+        // The largest groups are cut in two until there is one for everybody.
+        while groups.len() < count {
+            let largest = groups.iter_mut().max_by_key(|group| group.len());
+            let Some(group) = largest.filter(|group| group.len() > 1) else {
+                break;
+            };
+            let half = group.split_off(group.len() / 2);
+            groups.push(half);
+        }
+        // The largest first, each to the endpoint that has least.
+        groups.sort_by_key(|group| (core::cmp::Reverse(group.len()), group.first().copied()));
+        let mut parts = vec![Vec::new(); count];
+        for group in groups {
+            if let Some(part) = parts
+                .iter_mut()
+                .min_by_key(|part: &&mut Vec<u32>| part.len())
+            {
+                part.extend(group);
+            }
+        }
+        parts
     }
 
     /// The lists of algorithms.
@@ -212,4 +306,22 @@ impl Geometry {
     pub fn algorithms(&self) -> &Algorithms {
         &self.0.algorithms
     }
+}
+
+/// What a name means.
+fn find<T: Copy>(
+    geometry: &str,
+    what: &'static str,
+    name: &str,
+    known: &[(&'static str, T)],
+) -> Result<T, Error> {
+    let found = known.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, value)| *value)
+        .ok_or_else(|| Error::UnknownName {
+            geometry: geometry.into(),
+            what,
+            name: name.into(),
+            known: known.iter().map(|(name, _)| *name).collect(),
+        })
 }

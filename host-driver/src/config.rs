@@ -14,7 +14,19 @@
 //!
 //! [application.hello.client.ack]
 //! method = "coalesce"
+//!
+//! [[application.hello.client.geometry]]
+//! name = "solvers"
+//! number = 3
+//! tasks = [0, 2]             # of the client; or "all", or { first = 0, last = 2 }
+//! contexts = 2               # the first ones of each task
+//!
+//! [application.hello.client.geometry.algorithms]
+//! broadcast = ["endpoint_parallel", "binomial"]
 //! ```
+//!
+//! A geometry may give `endpoints = [[0, 0], [0, 1], [2, 0]]`, task and context each, instead of tasks and
+//! contexts. What it means is up to the collectives above the driver.
 //!
 //! What is left out has the values of [`Resources::default`], [`AckConfig::default`],
 //! [`SameNode::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
@@ -114,6 +126,49 @@ pub enum ConfigError {
     },
 }
 
+/// A geometry for collectives, as the file gives it (EP-7, EP-8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeometryConfig {
+    /// File and line where it stands, for errors.
+    pub place: String,
+    /// Its name.
+    pub name: String,
+    /// Number that tells the geometries of a client apart.
+    pub number: u16,
+    /// Who takes part.
+    pub members: GeometryMembers,
+    /// For each collective named, the names of the algorithms to use, the best first.
+    pub algorithms: BTreeMap<String, Vec<String>>,
+}
+
+/// Endpoints of a geometry, as the file gives them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GeometryMembers {
+    /// Contexts `0..contexts` of all tasks.
+    World {
+        /// Contexts of each task.
+        contexts: u8,
+    },
+    /// The same of tasks `first` to `last`.
+    Range {
+        /// First task.
+        first: u32,
+        /// Last task.
+        last: u32,
+        /// Contexts of each task.
+        contexts: u8,
+    },
+    /// The same of the tasks listed.
+    Tasks {
+        /// The tasks.
+        tasks: Vec<u32>,
+        /// Contexts of each task.
+        contexts: u8,
+    },
+    /// Task and context of each endpoint.
+    Endpoints(Vec<(u32, u8)>),
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -140,6 +195,59 @@ struct FileClient {
     #[serde(default)]
     resources: FileResources,
     ack: Option<AckConfig>,
+    #[serde(default)]
+    geometry: Vec<Spanned<FileGeometry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileGeometry {
+    name: String,
+    number: u16,
+    tasks: Option<FileGeometryTasks>,
+    contexts: Option<u8>,
+    endpoints: Option<Vec<(u32, u8)>>,
+    #[serde(default)]
+    algorithms: BTreeMap<String, Vec<String>>,
+}
+
+/// Which tasks of the client are in a geometry.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "\"all\", a list of tasks or { first = ..., last = ... }"
+)]
+enum FileGeometryTasks {
+    All(All),
+    Some(Vec<u32>),
+    Range { first: u32, last: u32 },
+}
+
+impl FileGeometry {
+    /// Who takes part, if the file says it in exactly one way.
+    fn members(&self) -> Option<GeometryMembers> {
+        let contexts = self.contexts.unwrap_or(1);
+        match (&self.tasks, &self.endpoints) {
+            (None, Some(endpoints)) if self.contexts.is_none() => {
+                Some(GeometryMembers::Endpoints(endpoints.clone()))
+            }
+            (Some(FileGeometryTasks::All(All::All)), None) => {
+                Some(GeometryMembers::World { contexts })
+            }
+            (Some(FileGeometryTasks::Some(tasks)), None) => Some(GeometryMembers::Tasks {
+                tasks: tasks.clone(),
+                contexts,
+            }),
+            (Some(FileGeometryTasks::Range { first, last }), None) => {
+                Some(GeometryMembers::Range {
+                    first: *first,
+                    last: *last,
+                    contexts,
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Which processes of the application are tasks of the client, in task order.
@@ -209,6 +317,7 @@ struct Entry {
     same_node: SameNode,
     resources: Resources,
     ack: AckConfig,
+    geometries: Vec<GeometryConfig>,
 }
 
 /// The applications of a configuration file.
@@ -254,6 +363,27 @@ impl Configuration {
                     let expected = "at most 256 clients in an application";
                     return refuse(name_place, "name", format!("`{name}`"), expected);
                 }
+                let mut geometries: Vec<GeometryConfig> = Vec::new();
+                for geometry in client.geometry {
+                    let place = geometry.span().start;
+                    let geometry = geometry.into_inner();
+                    let known = |g: &GeometryConfig| g.number == geometry.number;
+                    if geometries.iter().any(known) {
+                        let expected = "a number that no other geometry of the client has";
+                        return refuse(place, "number", geometry.number.to_string(), expected);
+                    }
+                    let Some(members) = geometry.members() else {
+                        let expected = "either tasks, with contexts if wanted, or endpoints";
+                        return refuse(place, "geometry", format!("`{}`", geometry.name), expected);
+                    };
+                    geometries.push(GeometryConfig {
+                        place: format!("{file}:{}", line(place)),
+                        name: geometry.name,
+                        number: geometry.number,
+                        members,
+                        algorithms: geometry.algorithms,
+                    });
+                }
                 let (resources, places) = client.resources.resolve();
                 let contexts_place = client.contexts.as_ref().map_or(0, |c| c.span().start);
                 let entry = Entry {
@@ -267,6 +397,7 @@ impl Configuration {
                     same_node: client.same_node,
                     resources,
                     ack: client.ack.unwrap_or_default(),
+                    geometries,
                     name,
                 };
                 if entry.contexts == 0 {
@@ -292,6 +423,14 @@ impl Configuration {
     /// Names of the applications.
     pub fn applications(&self) -> impl Iterator<Item = &str> {
         self.applications.keys().map(String::as_str)
+    }
+
+    /// The geometries of a client: none when the file does not have the client.
+    #[must_use]
+    pub fn geometries(&self, application: &str, client: &str) -> &[GeometryConfig] {
+        let entries = self.applications.get(application).map_or(&[][..], |e| e);
+        let entry = entries.iter().find(|entry| entry.name == client);
+        entry.map_or(&[], |entry| &entry.geometries)
     }
 
     /// The clients that process `process` of an application has, where process `p` lives on node

@@ -60,7 +60,7 @@ pub use ack::{
 };
 pub use buffer::BufferRange;
 pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, Resources, SameNode};
-pub use config::{ConfigError, Configuration};
+pub use config::{ConfigError, Configuration, GeometryConfig, GeometryMembers};
 pub use context::{Context, ContextInfo, Progress, advancev};
 pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};

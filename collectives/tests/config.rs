@@ -1,0 +1,191 @@
+//! Geometries of configuration files (EP-5, EP-7, EP-8, X-5).
+
+mod world;
+
+use gyre_collectives::{Algorithm, Blocks, Collective, Error, Geometry, Query, Request};
+use gyre_driver::{ConfigError, Configuration};
+use world::{World, ends, note};
+
+const FILE: &str = r#"
+[[application.hello.client]]
+name = "mpi"
+tasks = "all"
+contexts = 2
+
+[[application.hello.client.geometry]]
+name = "everybody"
+number = 1
+tasks = "all"
+
+[[application.hello.client.geometry]]
+name = "middle"
+number = 2
+tasks = { first = 1, last = 3 }
+contexts = 2
+
+[application.hello.client.geometry.algorithms]
+broadcast = ["binomial"]
+allreduce = ["there_and_back", "ring"]
+
+[[application.hello.client.geometry]]
+name = "chosen"
+number = 3
+tasks = [3, 0]
+
+[[application.hello.client.geometry]]
+name = "endpoints"
+number = 4
+endpoints = [[2, 1], [0, 0], [2, 0]]
+"#;
+
+#[test]
+fn ep5_ep7_ep8_geometries_of_a_file_work_with_its_algorithms() {
+    let world = World::new(&[0, 1, 2, 1], 2, 21);
+    let configuration = Configuration::from_toml("gyre.toml", FILE).expect("valid");
+    let configs = configuration.geometries("hello", "mpi");
+    let made = configs
+        .iter()
+        .map(|g| Geometry::from_config(&world.clients[0], g));
+    let geometries: Vec<_> = made.map(|made| made.expect("valid")).collect();
+    let members = |geometry: &Geometry| -> Vec<(u32, u8)> {
+        let list = geometry.endpoints().iter();
+        list.map(|e| (e.task().0, e.context_offset())).collect()
+    };
+    assert_eq!(geometries.len(), 4);
+    assert_eq!(members(&geometries[0]), [(0, 0), (1, 0), (2, 0), (3, 0)]);
+    assert_eq!(
+        members(&geometries[1]),
+        [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)]
+    );
+    assert_eq!(members(&geometries[2]), [(3, 0), (0, 0)]);
+    assert_eq!(members(&geometries[3]), [(2, 1), (0, 0), (2, 0)]);
+    assert_eq!(geometries[3].name(), "endpoints");
+    let choose = |geometry: &Geometry, collective, bytes| {
+        let query = Query {
+            geometry,
+            collective,
+            root: 0,
+            bytes: Some(bytes),
+            data: gyre_collectives::DataType::U8,
+            op: gyre_collectives::ReduceOp::Sum,
+        };
+        geometry
+            .algorithms()
+            .choose(&query, None)
+            .expect("one is valid")
+    };
+    // Several endpoints at the root of long data: unless the file says otherwise.
+    let long = 1 << 20;
+    assert_eq!(
+        choose(&geometries[3], Collective::Broadcast, long),
+        Algorithm::EndpointParallel
+    );
+    assert_eq!(
+        choose(&geometries[3], Collective::Broadcast, 8),
+        Algorithm::Binomial
+    );
+    assert_eq!(
+        choose(&geometries[1], Collective::Broadcast, long),
+        Algorithm::Binomial
+    );
+    assert_eq!(
+        choose(&geometries[0], Collective::Allreduce, long),
+        Algorithm::Ring
+    );
+    assert_eq!(
+        choose(&geometries[1], Collective::Allreduce, long),
+        Algorithm::ThereAndBack
+    );
+    for geometry in &geometries {
+        let members = world.join(geometry);
+        let ends = ends(members.len());
+        let sent: Vec<_> = (0..geometry.tasks().len())
+            .map(|p| vec![p as u8; 3])
+            .collect();
+        let mut results = Vec::new();
+        for (rank, member) in members.iter().enumerate() {
+            let task = geometry.tasks()[member.position()];
+            let send = world.buffer(task, &sent[member.position()]);
+            let receive = world.buffer(task, &vec![9; 3 * sent.len()]);
+            // Only a leader's buffers count.
+            if rank as u32 == geometry.ranks_of(member.position())[0] {
+                results.push(receive.clone());
+            }
+            let request = Request::allgather(Some(send), receive, Blocks::Equal(3));
+            member.post(request, note(&ends, rank)).expect("valid");
+        }
+        world.run(&ends);
+        for result in results {
+            assert_eq!(
+                world::contents(&result),
+                sent.concat(),
+                "{}",
+                geometry.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn ep5_x5_geometries_that_make_no_sense_are_refused_with_their_place() {
+    let client = "[[application.a.client]]\nname = \"mpi\"\ntasks = \"all\"\ncontexts = 2\n";
+    let geometry = "[[application.a.client.geometry]]\nname = \"g\"\n";
+    let parse = |rest: &str| {
+        let text = format!("{client}{geometry}{rest}");
+        Configuration::from_toml("gyre.toml", &text)
+    };
+    for (rest, word) in [
+        ("number = 1\n", "either tasks"),
+        (
+            "number = 1\ntasks = \"all\"\nendpoints = [[0, 0]]\n",
+            "either tasks",
+        ),
+        (
+            "number = 1\ncontexts = 2\nendpoints = [[0, 0]]\n",
+            "either tasks",
+        ),
+        ("number = 1\ntasks = \"most\"\n", "a list of tasks"),
+        ("number = 70000\ntasks = \"all\"\n", "70000"),
+        ("number = 1\ntasks = \"all\"\nrank = 1\n", "rank"),
+        (
+            &format!("number = 1\ntasks = \"all\"\n{geometry}number = 1\ntasks = \"all\"\n"),
+            "no other",
+        ),
+    ] {
+        let error: ConfigError = parse(rest).expect_err(rest);
+        let text = error.to_string();
+        assert!(
+            text.contains("gyre.toml") && text.contains(word),
+            "{rest}: {text}"
+        );
+    }
+    let world = World::new(&[0, 1], 2, 1);
+    for (rest, word) in [
+        ("tasks = [0, 2]\n", "task 2"),
+        ("tasks = [0]\ncontexts = 3\n", "context"),
+        ("tasks = []\n", "no endpoint"),
+        ("endpoints = [[0, 1], [0, 1]]\n", "twice"),
+        (
+            "tasks = \"all\"\nalgorithms.bcast = [\"ring\"]\n",
+            "`bcast`",
+        ),
+        (
+            "tasks = \"all\"\nalgorithms.broadcast = [\"star\"]\n",
+            "`star`",
+        ),
+        (
+            "tasks = \"all\"\nalgorithms.broadcast = [\"pairwise\"]\n",
+            "no such",
+        ),
+    ] {
+        let configuration = parse(&format!("number = 1\n{rest}")).expect("the driver accepts it");
+        let config = &configuration.geometries("a", "mpi")[0];
+        let error = Geometry::from_config(&world.clients[0], config).expect_err(rest);
+        let text = error.to_string();
+        assert!(matches!(error, Error::Configured { .. }));
+        assert!(
+            text.contains("gyre.toml:5") && text.contains(word),
+            "{rest}: {text}"
+        );
+    }
+}
