@@ -247,18 +247,68 @@ fn ct3_ct8_no_payload_is_held_for_late_receives_unless_eager_or_prior_art() {
 }
 
 #[test]
+fn ep10_ep11_ep12_ep14_endpoints_of_the_root_share_the_work() {
+    for (bench, least) in [("broadcast", 1.8), ("scatter", 1.5), ("gather", 0.8)] {
+        let metrics = &json(&[
+            "bench",
+            bench,
+            "--shape",
+            "3x3x1",
+            "--set",
+            "endpoints=3",
+            "--set",
+            "bytes=16384",
+        ])["metrics"];
+        assert_eq!(metrics["redundant_transmissions"], 0, "{bench}");
+        let figure = |name: &str| metrics[name].as_f64().expect("a number");
+        // Three blocks of 32 packets of 34 flits over the busiest link.
+        assert_eq!(figure("bound_cycles"), 3.0 * 32.0 * 34.0, "{bench}");
+        assert!(
+            figure("cycles") >= figure("bound_cycles"),
+            "{bench}: {metrics}"
+        );
+        assert!(figure("speedup") >= least, "{bench}: {metrics}");
+    }
+}
+
+#[test]
+fn ep13_allreduce_runs_by_every_software_algorithm() {
+    let result = json(&[
+        "bench",
+        "allreduce",
+        "--shape",
+        "3x2x1",
+        "--set",
+        "max_bytes=512",
+    ]);
+    let rows = result["metrics"]["sizes"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        let cycles = |name: &str| row[format!("{name}_cycles")].as_f64().expect("a number");
+        let names = ["ring", "recursive_doubling", "there_and_back"];
+        let least = names.map(cycles).into_iter().fold(f64::INFINITY, f64::min);
+        assert_eq!(cycles("best"), least, "{row}");
+        assert_eq!(row["chosen"], "recursive_doubling", "{row}");
+    }
+}
+
+#[test]
 fn benches_are_listed() {
     let output = crate::gyre(&["bench", "--list"]);
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     for name in [
         "ack",
+        "allreduce",
         "bandwidth",
+        "broadcast",
         "fence",
+        "gather",
         "hop-latency",
         "link-bandwidth",
         "match-memory",
         "message-rate",
         "pingpong",
+        "scatter",
         "sim-speed",
         "traffic",
     ] {
