@@ -192,7 +192,7 @@ fn check(
 fn ep7_ep8_ep10_ep11_ep12_ep13_every_collective_by_every_algorithm_on_the_machine() {
     let mut team = team();
     // Short and announced ones.
-    for (number, count) in [3, 100].into_iter().enumerate() {
+    for (number, count) in [3, 260].into_iter().enumerate() {
         let buffers = buffers(&team, count * 8);
         let run = move |seat: &Seat| {
             let me = seat.member.position();

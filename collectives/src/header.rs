@@ -45,14 +45,10 @@ impl Signature {
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Its data follows.
-    Data,
+    /// Packet number `part` of its data follows.
+    Data { part: u16 },
     /// Its data stays with the sender, which wants it acknowledged by `cookie`.
-    Announced {
-        cookie: u32,
-        length: u32,
-        place: RemoteAddress,
-    },
+    Announced { cookie: u32, place: RemoteAddress },
     /// No step of a schedule: the member is to follow (EP-9).
     Start,
     /// The sender has given the collective up.
@@ -69,22 +65,28 @@ pub(crate) struct Header {
     pub from: u32,
     pub tag: u32,
     pub signature: Signature,
+    /// Bytes of the data, all parts together.
+    pub length: u32,
     pub form: Form,
 }
 
 impl Header {
-    /// Bytes of a header; an announcement has 18 more.
-    pub const BYTES: usize = 32;
+    /// Bytes of a header; an announcement has 14 more.
+    pub const BYTES: usize = 36;
 
     pub fn encode(&self) -> Vec<u8> {
         let s = &self.signature;
+        let mut number = 0;
         let form = match self.form {
-            Form::Data => 0,
+            Form::Data { part } => {
+                number = part;
+                0
+            }
             Form::Announced { .. } => 1,
             Form::Start => 2,
             Form::GivenUp => 3,
         };
-        let mut bytes = Vec::with_capacity(Self::BYTES + 18);
+        let mut bytes = Vec::with_capacity(Self::BYTES + 14);
         bytes.extend_from_slice(&self.geometry.to_le_bytes());
         bytes.extend_from_slice(&[
             form | (s.way as u8) << 4,
@@ -92,21 +94,13 @@ impl Header {
             s.data as u8,
             s.op as u8,
         ]);
-        for word in [self.sequence, self.from, self.tag] {
+        for word in [self.sequence, self.from, self.tag, s.root, self.length] {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
-        // Positions are fewer than tasks; the upper half is free.
-        bytes.extend_from_slice(&s.root.to_le_bytes());
         bytes.extend_from_slice(&s.bytes.to_le_bytes());
-        bytes.resize(Self::BYTES, 0);
-        if let Form::Announced {
-            cookie,
-            length,
-            place,
-        } = self.form
-        {
+        bytes.extend_from_slice(&number.to_le_bytes());
+        if let Form::Announced { cookie, place } = self.form {
             bytes.extend_from_slice(&cookie.to_le_bytes());
-            bytes.extend_from_slice(&length.to_le_bytes());
             bytes.extend_from_slice(&place.slot.to_le_bytes());
             bytes.extend_from_slice(&place.offset.to_le_bytes());
         }
@@ -128,7 +122,11 @@ impl Header {
         let mut rest = bytes;
         let mut take = |width: usize| {
             let Some((field, tail)) = rest.split_at_checked(width) else {
-                return Err(wrong("length", bytes.len() as u64, "32 or 50 bytes"));
+                return Err(wrong(
+                    "length",
+                    bytes.len() as u64,
+                    "36 bytes and data, or 50 bytes",
+                ));
             };
             rest = tail;
             let mut value = [0; 8];
@@ -139,8 +137,8 @@ impl Header {
         let geometry = take(2)? as u16;
         let (form, kinds, data, op) = (take(1)?, take(1)?, take(1)?, take(1)?);
         let (sequence, from, tag) = (take(4)? as u32, take(4)? as u32, take(4)? as u32);
-        let (root, length) = (take(4)? as u32, take(8)?);
-        take(2)?;
+        let (root, length) = (take(4)? as u32, take(4)? as u32);
+        let (block, part) = (take(8)?, take(2)? as u16);
         // Each comes from 8 bits.
         let index = |value: u64| value as usize;
         let pick = |ok: bool, field, value| match ok {
@@ -155,10 +153,9 @@ impl Header {
         let data = pick(index(data) < DataType::ALL.len(), "type", data)?;
         let op = pick(index(op) < ReduceOp::ALL.len(), "operation", op)?;
         let form = match form & 15 {
-            0 => Form::Data,
+            0 => Form::Data { part },
             1 => Form::Announced {
                 cookie: take(4)? as u32,
-                length: take(4)? as u32,
                 place: RemoteAddress {
                     slot: take(2)? as u16,
                     offset: take(8)?,
@@ -180,8 +177,9 @@ impl Header {
                 data: DataType::ALL[data],
                 op: ReduceOp::ALL[op],
                 root,
-                bytes: length,
+                bytes: block,
             },
+            length,
             form,
         };
         Ok((header, bytes.len() - rest.len()))

@@ -10,8 +10,8 @@
 //! * All members call the collectives of a geometry in the same order. Messages carry what the collective is,
 //!   so that members that disagree get an error, never a hang.
 //!
-//! Short data travels inside the messages; longer data stays with its sender, is announced, and is fetched by
-//! the DMA engine when the receiver's schedule has come to it: nothing of it is ever buffered elsewhere.
+//! Short data travels in a few packets; longer data stays with its sender, is announced, and is fetched by
+//! the DMA engine when the receiver's schedule has come to it: nothing of that is ever buffered elsewhere.
 
 #![forbid(unsafe_code)]
 

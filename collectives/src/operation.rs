@@ -36,6 +36,8 @@ pub(crate) struct Expected {
     pub ready: bool,
     /// Where; `None` to drop it.
     pub into: Option<Slice>,
+    /// Bytes that have come so far, of a message in parts.
+    pub arrived: usize,
 }
 
 impl<P: Platform> Operation<P> {
@@ -64,6 +66,7 @@ impl<P: Platform> Operation<P> {
                 step: number,
                 ready: false,
                 into,
+                arrived: 0,
             };
             let twice = expected.insert(key, receive);
             debug_assert!(

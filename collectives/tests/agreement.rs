@@ -227,7 +227,7 @@ fn ep9_a_member_that_does_not_want_to_follow_ends_the_collective_for_all() {
     let ends = ends(members.len());
     for (rank, member) in members.iter().enumerate() {
         let task = member.geometry().tasks()[member.position()];
-        let buffer = world.buffer(task, &[7; 600]);
+        let buffer = world.buffer(task, &[7; 6000]);
         if member.position() == 0 {
             let request = Request::broadcast(0, buffer);
             let posted = member.post_as(

@@ -7,8 +7,8 @@ use gyre_collectives::{
 };
 use world::{Case, Place, World, check, ends, note, pattern, reduced};
 
-/// Sizes in bytes: nothing, odd ones, around the limit of short messages, several packets.
-const SIZES: [usize; 6] = [0, 1, 77, 480, 481, 2000];
+/// Sizes in bytes: nothing, odd ones, around the limits of one packet and of four, and one that is announced.
+const SIZES: [usize; 7] = [0, 1, 77, 476, 477, 1904, 1905];
 
 /// Seven tasks on five nodes with three contexts each, in geometries of every kind.
 fn geometries(world: &World) -> Vec<Geometry> {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use gyre_driver::{Arrival, Context, Endpoint, Get, Op, Platform, Receive};
 
+use super::run::INLINE;
 use super::{Call, Early, Shared, Stats, Team, query, wrong};
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -126,7 +127,7 @@ impl<P: Platform> Shared<P> {
                 self.given_up(context, &header);
                 return;
             }
-            Form::Data | Form::Announced { .. } => {}
+            Form::Data { .. } | Form::Announced { .. } => {}
         }
         match self.take(&header, data.len()) {
             Ok(None) => self.keep(header, origin, data),
@@ -157,27 +158,36 @@ impl<P: Platform> Shared<P> {
             return Err(fault);
         }
         let key = (header.from, header.tag);
-        let Some(&mut receive) = operation.expected(key) else {
+        let Some(receive) = operation.expected(key) else {
             return Ok(None);
-        };
-        let length = match header.form {
-            Form::Announced { length, .. } => length as usize,
-            _ => bytes,
         };
         if !receive.ready {
             return Ok(None);
         }
-        operation.arrived(key);
+        receive.arrived += bytes;
+        let receive = *receive;
+        let length = header.length as usize;
+        let wrong = |ours: usize, theirs: usize| {
+            let lengths = ("message bytes", ours as u64, theirs as u64);
+            Err(disagreement(geometry, header, lengths))
+        };
+        let whole = match header.form {
+            Form::Data { .. } => receive.arrived == length,
+            _ => true,
+        };
+        if whole {
+            operation.arrived(key);
+        }
+        if receive.arrived > length {
+            return wrong(length, receive.arrived);
+        }
         let into = match receive.into {
-            Some(slice) if slice.len != length => {
-                let lengths = ("message bytes", slice.len as u64, length as u64);
-                return Err(disagreement(geometry, header, lengths));
-            }
+            Some(slice) if slice.len != length => return wrong(slice.len, length),
             Some(slice) => Some(operation.range(slice)?),
             None => None,
         };
         Ok(Some(Stored {
-            step: receive.step,
+            step: whole.then_some(receive.step),
             into,
         }))
     }
@@ -192,15 +202,20 @@ impl<P: Platform> Shared<P> {
         Stored { step, into }: Stored<P>,
     ) -> Result<Option<usize>, Error> {
         let Some(into) = into else {
-            self.count(|stats| stats.discarded += 1);
+            self.count(|stats| stats.discarded += u64::from(step.is_some()));
             self.discard(context, header, origin);
-            return Ok(Some(step));
+            return Ok(step);
         };
-        let Form::Announced { cookie, place, .. } = header.form else {
-            let chunks = data.len().div_ceil(COPY_CHUNK) as u64;
-            context.platform().charge(Op::CopyChunk, chunks);
-            into.write(0, data).map_err(gyre_driver::Error::from)?;
-            return Ok(Some(step));
+        let (cookie, place) = match header.form {
+            Form::Announced { cookie, place } => (cookie, place),
+            Form::Data { part } => {
+                let chunks = data.len().div_ceil(COPY_CHUNK) as u64;
+                context.platform().charge(Op::CopyChunk, chunks);
+                let at = usize::from(part) * INLINE;
+                into.write(at, data).map_err(gyre_driver::Error::from)?;
+                return Ok(step);
+            }
+            Form::Start | Form::GivenUp => return Ok(None),
         };
         let shared = Rc::clone(self);
         let key = (header.geometry, header.sequence);
@@ -210,7 +225,7 @@ impl<P: Platform> Shared<P> {
             into,
             done: Some(Box::new(move |context, result| {
                 let acknowledged = result.and_then(|()| context.acknowledge(origin, cookie));
-                let ended = acknowledged.map(|()| Some(step)).map_err(Error::from);
+                let ended = acknowledged.map(|()| step).map_err(Error::from);
                 shared.conclude(context, key, ended);
             })),
         })?;
@@ -283,7 +298,8 @@ impl<P: Platform> Shared<P> {
 
 /// Where a message goes.
 pub(super) struct Stored<P: Platform> {
-    step: usize,
+    /// The step that ends by it, if nothing of it is still to come.
+    step: Option<usize>,
     /// `None` to drop it.
     into: Option<gyre_driver::BufferRange<P::Buffer>>,
 }

@@ -13,8 +13,10 @@ use crate::operation::Operation;
 use crate::request::{Collective, Request};
 use crate::schedule::{Action, Arguments, schedule};
 
-/// Most bytes of data that travel inside a message; longer data is announced.
-const INLINE: usize = SendImmediate::MAX - Header::BYTES;
+/// Most bytes of data in a packet.
+pub(super) const INLINE: usize = SendImmediate::MAX - Header::BYTES;
+/// Most bytes of data that travel in packets, at once; longer data is announced.
+const EAGER: usize = 4 * INLINE;
 
 /// Geometry and number of a collective.
 type Key = (u16, u32);
@@ -171,6 +173,7 @@ impl<P: Platform> Shared<P> {
                 from: rank,
                 tag: 0,
                 signature,
+                length: 0,
                 form: Form::Start,
             };
             self.message(context, geometry.endpoints()[to as usize], &header, &[])?;
@@ -243,7 +246,9 @@ impl<P: Platform> Shared<P> {
                     from: *rank,
                     tag,
                     signature: operation.signature,
-                    form: Form::Data,
+                    // Checked where the data is sent.
+                    length: data.len() as u32,
+                    form: Form::Data { part: 0 },
                 };
                 drop(teams);
                 self.send(context, to, header, data, step)
@@ -252,27 +257,20 @@ impl<P: Platform> Shared<P> {
                 if let Some(expected) = operation.expected((from, tag)) {
                     expected.ready = true;
                 }
-                let Some(list) = team.early.get_mut(&sequence) else {
-                    return Ok(false);
-                };
-                let is_it = |early: &super::Early| {
-                    let header = &early.header;
-                    (header.from, header.tag) == (from, tag) && header.form != Form::Start
-                };
-                let Some(at) = list.iter().position(is_it) else {
-                    return Ok(false);
-                };
-                let early = list.remove(at);
                 drop(teams);
-                self.held.set(self.held.get() - early.data.len());
-                match self.take(&early.header, early.data.len())? {
-                    Some(receive) => {
-                        let (header, origin) = (&early.header, early.origin);
-                        let ended = self.store(context, header, origin, &early.data, receive)?;
-                        Ok(ended.is_some())
+                let mut ended = false;
+                while let Some(early) = self.early_from(key, (from, tag)) {
+                    let (header, data) = (&early.header, &early.data);
+                    let taken = self.take(header, data.len());
+                    if taken.is_err() {
+                        self.discard(context, header, early.origin);
                     }
-                    None => Ok(false),
+                    if let Some(receive) = taken? {
+                        let stored = self.store(context, header, early.origin, data, receive)?;
+                        ended |= stored.is_some();
+                    }
                 }
+                Ok(ended)
             }
             Action::Copy { from, to } => {
                 let (from, to) = (operation.range(from)?, operation.range(to)?);
@@ -300,6 +298,19 @@ impl<P: Platform> Shared<P> {
         }
     }
 
+    /// A message that has come before the turn of its receive, taken out.
+    fn early_from(&self, (number, sequence): Key, key: (u32, u32)) -> Option<super::Early> {
+        let mut teams = self.teams.borrow_mut();
+        let list = teams.get_mut(&number)?.early.get_mut(&sequence)?;
+        let at = list.iter().position(|early| {
+            let header = &early.header;
+            (header.from, header.tag) == key && header.form != Form::Start
+        })?;
+        let early = list.remove(at);
+        self.held.set(self.held.get() - early.data.len());
+        Some(early)
+    }
+
     /// Sends the data of a step; says whether the step has ended.
     fn send(
         self: &Rc<Self>,
@@ -311,9 +322,15 @@ impl<P: Platform> Shared<P> {
     ) -> Result<bool, Error> {
         self.count(|stats| stats.sent_bytes += data.len() as u64);
         let place = match data.remote_address() {
-            Some(place) if data.len() > INLINE => place,
+            Some(place) if data.len() > EAGER => place,
             _ => {
-                self.message(context, to, &header, &bytes(&data)?)?;
+                let bytes = bytes(&data)?;
+                let parts = bytes.chunks(INLINE);
+                let none = bytes.is_empty().then_some(&[][..]);
+                for (part, data) in (0..).zip(parts.chain(none)) {
+                    let form = Form::Data { part };
+                    self.message(context, to, &Header { form, ..header }, data)?;
+                }
                 return Ok(true);
             }
         };
@@ -344,12 +361,12 @@ impl<P: Platform> Shared<P> {
                 shared.conclude(context, (number, sequence), ended);
             }),
         )?;
-        let form = Form::Announced {
-            cookie,
+        let header = Header {
             length,
-            place,
+            form: Form::Announced { cookie, place },
+            ..header
         };
-        self.message(context, to, &Header { form, ..header }, &[])
+        self.message(context, to, &header, &[])
     }
 
     /// Sends one message.
@@ -455,6 +472,7 @@ impl<P: Platform> Shared<P> {
             from: rank,
             tag: 0,
             signature,
+            length: 0,
             form: Form::GivenUp,
         };
         for (other, &to) in (0..).zip(geometry.endpoints()) {
