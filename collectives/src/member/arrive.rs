@@ -22,6 +22,8 @@ enum Place {
     Early,
     /// Nobody needs it any more.
     Late,
+    /// Its collective has ended here without it: the members do not agree.
+    Ended,
     /// It makes no sense.
     Wrong(gyre_driver::Error),
 }
@@ -43,6 +45,14 @@ impl<P: Platform> Shared<P> {
         let number = header.geometry;
         match self.place(&header, origin) {
             Place::Wrong(error) => return Receive::Refused(error),
+            Place::Ended => {
+                // The sender waits for what will not come: its collective ends, and here `advance` says so.
+                self.discard(context, &header, origin);
+                self.deny(context, &header);
+                let sequence = u64::from(header.sequence);
+                let expected = "one that has not ended";
+                return Receive::Refused(wrong(origin, "collective", sequence, expected));
+            }
             Place::Late => self.discard(context, &header, origin),
             Place::Running => self.deliver(context, header, origin, data),
             Place::Early if header.form == Form::GivenUp => {
@@ -76,12 +86,7 @@ impl<P: Platform> Shared<P> {
         } else {
             match header.form {
                 Form::Start | Form::GivenUp => Place::Late,
-                _ => Place::Wrong(wrong(
-                    origin,
-                    "collective",
-                    u64::from(sequence),
-                    "one that has not ended",
-                )),
+                Form::Data { .. } | Form::Announced { .. } => Place::Ended,
             }
         }
     }

@@ -438,6 +438,18 @@ impl<P: Platform> Shared<P> {
         self.fail(context, key, by, gave_up(name, key.1, header.from));
     }
 
+    /// Tells the others that a message does not belong to the collective that has ended here.
+    pub(super) fn deny(&self, context: &Context<P>, header: &Header) {
+        let joined = {
+            let teams = self.teams.borrow();
+            let team = teams.get(&header.geometry);
+            team.and_then(|team| team.joined.clone())
+        };
+        if let Some((geometry, rank)) = joined {
+            self.tell_all(context, &geometry, rank, header.sequence, header.signature);
+        }
+    }
+
     /// Refuses to follow a collective.
     pub(super) fn refuse(
         &self,
