@@ -44,11 +44,7 @@ impl<P: Platform> Operation<P> {
     pub fn new(
         signature: Signature,
         schedule: Schedule,
-        (send, receive, scratch): (
-            BufferRange<P::Buffer>,
-            BufferRange<P::Buffer>,
-            BufferRange<P::Buffer>,
-        ),
+        [send, receive, scratch]: [BufferRange<P::Buffer>; 3],
         done: Option<Done<P>>,
     ) -> Self {
         let mut waiters = vec![Vec::new(); schedule.steps.len()];

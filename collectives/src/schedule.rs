@@ -285,7 +285,7 @@ impl Builder<'_> {
     }
 
     /// Position `distance` behind the root, round the geometry.
-    fn from_root(&self, root: usize, distance: usize) -> usize {
+    fn behind(&self, root: usize, distance: usize) -> usize {
         (root + distance) % self.tasks
     }
 

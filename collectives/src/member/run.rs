@@ -59,7 +59,7 @@ impl<P: Platform> Shared<P> {
             Ok(scratch) => (scratch, None),
             Err(error) => (BufferRange::empty(), Some(error)),
         };
-        let operation = Operation::new(signature, schedule, (send, request.receive, scratch), done);
+        let operation = Operation::new(signature, schedule, [send, request.receive, scratch], done);
         let first = operation.first();
         if let Some(team) = self.teams.borrow_mut().get_mut(&number) {
             team.running.insert(sequence, operation);

@@ -16,13 +16,13 @@ impl Builder<'_> {
         let reach = self.reach(distance);
         let mut there = after.to_vec();
         if distance > 0 {
-            let parent = self.from_root(root, distance - reach);
+            let parent = self.behind(root, distance - reach);
             there = vec![self.receive(parent, tag, data, after)];
         }
         let mut bit = reach / 2;
         while bit > 0 {
             if distance + bit < self.tasks {
-                let child = self.from_root(root, distance + bit);
+                let child = self.behind(root, distance + bit);
                 self.send(child, tag, data, &there);
             }
             bit /= 2;

@@ -25,11 +25,11 @@ impl Builder<'_> {
         let mut bit = 1;
         while bit < reach && distance + bit < self.tasks {
             let child = distance + bit;
-            let position = self.from_root(root, child);
+            let position = self.behind(root, child);
             for (tag, run) in self.runs(root, child..(child + bit).min(self.tasks)) {
                 let into = match distance {
                     0 => {
-                        let start = self.from_root(root, run.start) * bytes;
+                        let start = self.behind(root, run.start) * bytes;
                         Slice::new(Space::Receive, start..start + run.len() * bytes)
                     }
                     _ => blocks.part(bytes_of(run, distance, bytes)),
@@ -39,7 +39,7 @@ impl Builder<'_> {
             bit *= 2;
         }
         if distance > 0 {
-            let parent = self.from_root(root, distance - reach);
+            let parent = self.behind(root, distance - reach);
             for (tag, run) in self.runs(root, distance..distance + count) {
                 let from = blocks.part(bytes_of(run, distance, bytes));
                 self.send(parent, tag, from, &there);

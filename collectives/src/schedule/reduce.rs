@@ -23,14 +23,14 @@ impl Builder<'_> {
         let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
         let mut bit = 1;
         while bit < reach && distance + bit < self.tasks {
-            let child = self.from_root(root, distance + bit);
+            let child = self.behind(root, distance + bit);
             let part = self.scratch(own.len);
             there.push(self.receive(child, 0, part, &[]));
             there = vec![self.combine(part, sum, false, &there)];
             bit *= 2;
         }
         if distance > 0 {
-            let parent = self.from_root(root, distance - reach);
+            let parent = self.behind(root, distance - reach);
             self.send(parent, 0, sum, &there);
         }
     }

@@ -22,7 +22,7 @@ impl Builder<'_> {
                 1 => self.received(),
                 count => self.scratch(count * bytes),
             };
-            let parent = self.from_root(self.root, distance - reach);
+            let parent = self.behind(self.root, distance - reach);
             for (tag, run) in self.runs(self.root, subtree.clone()) {
                 let into = bytes_of(run, distance, bytes);
                 there.push(self.receive(parent, tag, blocks.part(into), &[]));
@@ -35,12 +35,12 @@ impl Builder<'_> {
                 for (tag, run) in self.runs(self.root, child..(child + bit).min(self.tasks)) {
                     let from = match distance {
                         0 => {
-                            let start = self.from_root(self.root, run.start) * bytes;
+                            let start = self.behind(self.root, run.start) * bytes;
                             Slice::new(Space::Send, start..start + run.len() * bytes)
                         }
                         _ => blocks.part(bytes_of(run, distance, bytes)),
                     };
-                    let position = self.from_root(self.root, child);
+                    let position = self.behind(self.root, child);
                     self.send(position, tag, from, &there);
                 }
             }
