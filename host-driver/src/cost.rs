@@ -92,8 +92,8 @@ pub struct CostTableError {
 }
 
 impl CostTable {
-    /// The text of the table that comes with the driver, `host-driver/cost-table.toml`: measured, see
-    /// `host-driver/benches/cost_table`.
+    /// The text of the table that comes with the driver, `host-driver/cost-table.toml`. Its head says where
+    /// its numbers come from; `make cost-table` writes one that is measured on the compiled driver.
     pub const DEFAULT_TOML: &str = include_str!("../cost-table.toml");
 
     /// Parses a table in TOML; `name` is the file named in errors.
