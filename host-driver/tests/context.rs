@@ -869,6 +869,27 @@ fn head_of_the_reception_ring_is_written_in_batches() {
 }
 
 #[test]
+fn ep3_room_in_the_reception_ring_is_given_back_a_quarter_at_a_time() {
+    let machine = Double::new(2, 1);
+    let resources = Resources {
+        reception_ring: 1 << 14,
+        ..small()
+    };
+    let contexts = machine.contexts(&[0, 1], resources);
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    for tag in 0..20 {
+        let send = message(&contexts[0], 1, tag, &pattern(512, 1));
+        contexts[0].send(send).expect("valid");
+    }
+    contexts[0].advance(1).expect("no error");
+    machine.settle();
+    assert_eq!(contexts[1].advance(1).expect("no error").packets, 20);
+    // A packet takes 544 bytes of the ring: a quarter is passed by the 8th and the 16th, 4 are left.
+    assert_eq!(machine.head_writes(1, 0), 3);
+}
+
+#[test]
 fn buffers_outlive_the_context_that_has_them_in_flight() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());

@@ -7,15 +7,21 @@ use std::rc::Rc;
 
 use double::{Double, Fault, Process};
 use gyre_driver::{
-    BufferRange, Context, Error, Messaging, MessagingConfig, Resources, TaskId, WakeReason,
-    advancev,
+    BufferRange, Context, DoneFn, Error, Fence, Get, Messaging, MessagingConfig, RemoteAddress,
+    Resources, TaskId, WakeReason, advancev,
 };
+use gyre_layout::ErrorReason;
 
 type Results = Rc<RefCell<Vec<Result<Vec<u8>, Error>>>>;
 
 /// Three messages of two packets each from task 0 to task 1, on a machine with a fault. Returns what
 /// the receives got, and the errors of `advance`.
 fn run(fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Error>) {
+    run_of(800, fault)
+}
+
+/// The same of `length` bytes each.
+fn run_of(length: usize, fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Error>) {
     let machine = Double::new(2, 1);
     let resources = Resources {
         injection_ring: 4096,
@@ -30,7 +36,7 @@ fn run(fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Error>) {
     machine.plant(fault);
     let results = Results::default();
     for tag in 0..3 {
-        let into = machine.process(1).buffer(&[0; 800]);
+        let into = machine.process(1).buffer(&vec![0; length]);
         let (copy, log) = (into.clone(), Rc::clone(&results));
         let done = move |_: &Context<Process>, result: Result<_, Error>| {
             let bytes = result.map(|_| {
@@ -43,7 +49,7 @@ fn run(fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Error>) {
         modules[1]
             .receive(Some(TaskId(0)), Some(tag), 0, into, Some(Box::new(done)))
             .expect("valid");
-        let data = machine.process(0).buffer(&[tag as u8 + 1; 800]);
+        let data = machine.process(0).buffer(&vec![tag as u8 + 1; length]);
         modules[0]
             .send(TaskId(1), tag, 0, data, None)
             .expect("valid");
@@ -93,6 +99,19 @@ fn a_lost_last_packet_fails_its_receive() {
 }
 
 #[test]
+fn a_lost_packet_in_the_middle_fails_its_receive_by_the_offset_of_the_next() {
+    let (results, _) = run_of(2048, Fault::LosePacket(1));
+    let expected = Error::PacketOrder {
+        origin: TaskId(0),
+        field: "offset",
+        value: 1024,
+        expected: 512,
+    };
+    assert_eq!(results[0], Err(expected));
+    assert_eq!(results[1..], [1, 2].map(|tag: u8| Ok(vec![tag + 1; 2048])));
+}
+
+#[test]
 fn a_doubled_packet_fails_its_message() {
     let (results, errors) = run(Fault::DoublePacket(1));
     assert_eq!(results, [whole(0), whole(1), whole(2)]);
@@ -139,4 +158,123 @@ fn a_wake_up_that_never_comes_leaves_the_thread_asleep() {
         .expect("valid");
     contexts[0].advance(1).expect("no error");
     assert_eq!(contexts[1].wait(Some(1)), Ok(WakeReason::Deadline));
+}
+
+/// Dispatch identifiers of two of the driver's messages.
+const FENCE_ACK: u8 = 230;
+const GET_FAILED: u8 = 231;
+
+type Ends = Rc<RefCell<Vec<Result<(), Error>>>>;
+
+fn into(ends: &Ends) -> Option<DoneFn<Process>> {
+    let ends = Rc::clone(ends);
+    Some(Box::new(move |_, result| ends.borrow_mut().push(result)))
+}
+
+fn fence(context: &Context<Process>) -> Ends {
+    let ends = Ends::default();
+    let destination = context.endpoint(TaskId(1), 0).expect("exists");
+    let fence = Fence {
+        destination,
+        done: into(&ends),
+    };
+    context.fence(fence).expect("valid");
+    ends
+}
+
+/// Runs until everything has ended that will; gives the errors of `advance`.
+fn errors(machine: &Double, contexts: &[Context<Process>]) -> Vec<Error> {
+    let mut errors = Vec::new();
+    for _ in 0..100 {
+        machine.step();
+        for context in contexts {
+            context.wait(Some(1)).expect("not destroyed");
+            errors.extend(context.advance(1).err());
+        }
+    }
+    errors
+}
+
+#[test]
+fn x5_fn1_a_fence_says_that_its_synchronisation_was_refused_on_either_side() {
+    let refused = Error::RemoteRefused {
+        peer: TaskId(1),
+        reason: Ok(ErrorReason::DescSlot),
+    };
+    let failed = Error::FenceFailed { peer: TaskId(1) };
+    // The target's node refuses what follows the origin's own gets, the origin's node what the target asks for.
+    for (node, expected) in [(1, refused), (0, failed)] {
+        let machine = Double::new(2, 1);
+        let contexts = machine.contexts(&[0, 1], Resources::default());
+        machine.plant(Fault::RefuseSync(node));
+        let ends = fence(&contexts[0]);
+        let reported = errors(&machine, &contexts);
+        assert!(!reported.is_empty(), "node {node} has refused a descriptor");
+        assert_eq!(*ends.borrow(), [Err(expected)], "node {node}");
+        // The next one holds.
+        let ends = fence(&contexts[0]);
+        assert_eq!(errors(&machine, &contexts), []);
+        assert_eq!(*ends.borrow(), [Ok(())], "node {node}");
+    }
+}
+
+#[test]
+fn x5_fn1_the_answer_to_a_fence_counts_from_its_target_alone() {
+    let machine = Double::new(3, 1);
+    let contexts = machine.contexts(&[0, 1, 2], Resources::default());
+    machine.plant(Fault::WrongSource {
+        dispatch: FENCE_ACK,
+        node: 2,
+    });
+    let ends = fence(&contexts[0]);
+    let reported = errors(&machine, &contexts);
+    assert!(
+        matches!(
+            reported[..],
+            [Error::UnknownCookie {
+                origin: TaskId(2),
+                ..
+            }]
+        ),
+        "{reported:?}"
+    );
+    assert_eq!(*ends.borrow(), []);
+}
+
+#[test]
+fn x5_the_refusal_of_a_get_counts_from_its_peer_alone() {
+    for (node, ended) in [(1, 1), (2, 0)] {
+        let machine = Double::new(3, 1);
+        let contexts = machine.contexts(&[0, 1, 2], Resources::default());
+        machine.plant(Fault::WrongSource {
+            dispatch: GET_FAILED,
+            node,
+        });
+        let ends = Ends::default();
+        let get = Get {
+            source: contexts[0].endpoint(TaskId(1), 0).expect("exists"),
+            // There is no such slot.
+            remote: RemoteAddress {
+                slot: 30,
+                offset: 0,
+            },
+            into: machine.process(0).buffer(&[0; 100]),
+            done: into(&ends),
+        };
+        contexts[0].get(get).expect("valid");
+        let unknown = errors(&machine, &contexts)
+            .into_iter()
+            .filter(|error| {
+                matches!(
+                    error,
+                    Error::UnknownCookie {
+                        origin: TaskId(2),
+                        ..
+                    }
+                )
+            })
+            .count();
+        assert_eq!(unknown, 1 - ended, "from node {node}");
+        assert_eq!(ends.borrow().len(), ended, "from node {node}");
+    }
 }

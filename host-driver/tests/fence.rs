@@ -369,12 +369,38 @@ fn fn1_ak4_a_fence_waits_for_acknowledgements_that_come_as_copies() {
     }
 }
 
+/// A row of puts with a fence behind them. Gives the puts that the fence did not wait for.
+fn fenced_puts(seed: u64, fault: Option<Fault>) -> Vec<String> {
+    const PUTS: usize = 8;
+    let world = World::new(&[0, 1], seed, 700, PUTS);
+    if let Some(fault) = fault {
+        world.machine.plant(fault);
+    }
+    let puts = [0, 1, 2, 3, 4, 5, 6, 7].map(|id| Operation {
+        id,
+        kind: 3,
+        length: STRIDE,
+    });
+    for put in puts {
+        world.start(0, 1, put);
+    }
+    world.fence(0, 1, &puts);
+    world.settle().expect("no error");
+    assert_eq!(world.fences.get(), 1);
+    assert_eq!(world.check(0, 1, &puts)(), [""; 0]);
+    world.early.take()
+}
+
 #[test]
 fn fn1_a_planted_early_fence_is_caught() {
-    let caught = (1..40)
-        .filter(|&seed| !run(&[0, 1, 2], seed, Some(Fault::OvertakingSync)).is_empty())
-        .count();
-    assert!(caught > 0, "no seed shows it");
+    let seeds = 1..400;
+    let caught = |fault| {
+        let early = |seed: &u64| !fenced_puts(*seed, fault).is_empty();
+        seeds.clone().filter(early).count()
+    };
+    assert_eq!(caught(None), 0);
+    let overtaken = caught(Some(Fault::OvertakingSync));
+    assert!(overtaken >= 200, "{overtaken} of 399 seeds show it");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use double::{Double, Memory, Process};
 use gyre_driver::messaging::primitives::{ClearToSend, Primitives, RequestToSend};
-use gyre_driver::messaging::{Messaging, MessagingConfig, Protocol, Received, Request};
+use gyre_driver::messaging::{ANY_TAG, Messaging, MessagingConfig, Protocol, Received, Request};
 use gyre_driver::{
     AckConfig, BufferRange, Client, Context, Error, Op, Platform, Receive, RemoteAddress,
     Resources, SendImmediate, TaskId, advancev,
@@ -207,6 +207,21 @@ fn ct1_wildcards_take_the_first_that_came_and_comm_is_never_one() {
         );
         assert_eq!(modules[0].stats().posted, 1);
     }
+}
+
+#[test]
+fn ct1_a_message_of_any_tag_matches_receives_of_every_tag() {
+    let (machine, modules) = modules(2, ALWAYS);
+    let log = Log::default();
+    receive(&modules[1], &log, 0, Some(0), Some(7), 0, 600);
+    send(&modules[0], 1, ANY_TAG, 0, &pattern(600, 9));
+    settle(&machine, &modules);
+    send(&modules[0], 1, ANY_TAG, 0, &pattern(600, 9));
+    settle(&machine, &modules);
+    receive(&modules[1], &log, 1, Some(0), Some(8), 0, 600);
+    settle(&machine, &modules);
+    let expected = got(0, ANY_TAG, 0, 600);
+    assert_eq!(results(&log), [(0, expected.clone()), (1, expected)]);
 }
 
 #[test]

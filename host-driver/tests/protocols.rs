@@ -180,6 +180,25 @@ fn ep4_every_protocol_carries_header_and_data_and_calls_both_callbacks() {
 }
 
 #[test]
+fn ep4_data_is_free_before_its_rendezvous_is_acknowledged() {
+    let pair = Pair::new(1, |_| ());
+    let _log = log_messages(&pair.contexts[1]);
+    let order = Rc::new(RefCell::new(Vec::new()));
+    let note = |name: &'static str| -> Option<DoneFn<Process>> {
+        let order = Rc::clone(&order);
+        Some(Box::new(move |_, _| order.borrow_mut().push(name)))
+    };
+    let send = SendMessage {
+        local_done: note("local"),
+        remote_done: note("remote"),
+        ..pair.send(&pattern(4000, 1))
+    };
+    pair.contexts[0].send(send).expect("valid");
+    pair.settle();
+    assert_eq!(*order.borrow(), ["local", "remote"]);
+}
+
+#[test]
 fn ep4_immediate_sends_copy_at_the_call() {
     let pair = Pair::new(1, |_| ());
     let log = log_messages(&pair.contexts[1]);
@@ -569,7 +588,8 @@ fn x5_refused_gets_give_their_counters_back() {
     gone.destroy().expect("nothing is under way");
     let context = &pair.contexts[0];
     let source = context.endpoint(TaskId(1), 0).expect("exists");
-    for _ in 0..2 * COUNTERS {
+    // More than the ring of the remote-get FIFO holds, so that every place of it has a refused descriptor.
+    for _ in 0..4096 / 64 + 8 {
         let done = Results::default();
         let refused = Rget {
             source,

@@ -54,6 +54,10 @@ pub enum Fault {
     NoWake,
     /// Puts of no bytes overtake what travels before them.
     OvertakingSync,
+    /// Node n refuses the next put of no bytes that it is asked for.
+    RefuseSync(usize),
+    /// Memory-FIFO packets with dispatch identifier `dispatch` name node `node` as their source.
+    WrongSource { dispatch: u8, node: usize },
 }
 
 /// A first packet put into a reception FIFO.
@@ -599,7 +603,15 @@ impl State {
                 let mut bytes = [0; DESCRIPTOR_BYTES];
                 bytes.copy_from_slice(&self.nodes[n].memory[at as usize..][..DESCRIPTOR_BYTES]);
                 let descriptor = Descriptor::decode(&bytes).expect("a descriptor");
-                if let Err(reason) = self.nodes[n].check(f, &descriptor) {
+                let refuse = self.fault == Some(Fault::RefuseSync(n))
+                    && (descriptor.kind, descriptor.source.length) == (Kind::Put, 0);
+                let checked = if refuse {
+                    self.fault = None;
+                    Err(ErrorReason::DescSlot)
+                } else {
+                    self.nodes[n].check(f, &descriptor)
+                };
+                if let Err(reason) = checked {
                     self.nodes[n].inj[f].halted = Some(reason);
                     self.refused.push(reason);
                     self.raise(n, event::ERROR);
@@ -618,7 +630,15 @@ impl State {
         let header = Header {
             dst: descriptor.dst,
             vclass: descriptor.vclass,
-            src: self.nodes[n].coord,
+            src: match self.fault {
+                Some(Fault::WrongSource { dispatch, node })
+                    if descriptor.kind == Kind::MemFifo
+                        && descriptor.sw0.to_le_bytes()[0] == dispatch =>
+                {
+                    self.nodes[node].coord
+                }
+                _ => self.nodes[n].coord,
+            },
             deposit: descriptor.deposit,
             dynamic_route: false,
             kind: descriptor.kind,
