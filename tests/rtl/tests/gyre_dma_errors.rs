@@ -2,7 +2,7 @@
 //! writes (HW-1): reported once with its reason, contained, and the engine goes on.
 
 use gyre_layout::{
-    CollOp, CollType, Collective, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason,
+    BitField, CollOp, CollType, Collective, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason,
     HEADER_FIELDS, Kind, Source,
 };
 use gyre_rtl_tests::axi::Timing;
@@ -14,15 +14,25 @@ use gyre_rtl_tests::dma_bench::{
 use gyre_rtl_tests::packet::{Flit, Packet};
 use gyre_rtl_tests::routes::Shape;
 
+/// Sets the field called `name` of a packed struct.
+fn set_field(fields: &[BitField], bytes: &mut [u8], name: &str, value: u64) {
+    let field = fields.iter().find(|field| field.name == name);
+    let field = field.unwrap_or_else(|| panic!("no field {name}"));
+    for bit in 0..field.width {
+        let (byte, mask) = ((field.lsb + bit) / 8, 1 << ((field.lsb + bit) % 8));
+        bytes[byte] &= !mask;
+        if value >> bit & 1 != 0 {
+            bytes[byte] |= mask;
+        }
+    }
+    assert_eq!(field.get(bytes), value.into(), "{name} has no room");
+}
+
 /// Sets fields of a descriptor's bytes by name.
 fn with(descriptor: &Descriptor, fields: &[(&str, u64)]) -> [u8; 64] {
     let mut bytes = descriptor.encode().expect("every value fits");
     for &(name, value) in fields {
-        let field = DESCRIPTOR_FIELDS
-            .iter()
-            .find(|field| field.name == name)
-            .unwrap_or_else(|| panic!("no field {name}"));
-        field.set(&mut bytes, value).expect("the value fits");
+        set_field(DESCRIPTOR_FIELDS, &mut bytes, name, value);
     }
     bytes
 }
@@ -767,11 +777,7 @@ fn packet(class: usize, len: u16, fields: &[(&str, u64)]) -> Vec<Flit> {
         [("target", slot::SMALL.into()), ("aux", 0)]
     };
     for &(name, value) in basics.iter().chain(&[("offset", 0)]).chain(fields) {
-        let field = HEADER_FIELDS
-            .iter()
-            .find(|field| field.name == name)
-            .unwrap_or_else(|| panic!("no field {name}"));
-        field.set(&mut packet.bytes, value).expect("the value fits");
+        set_field(HEADER_FIELDS, &mut packet.bytes, name, value);
     }
     packet.flits(DMA1.flit_bytes)
 }
