@@ -54,6 +54,14 @@ pub struct Route {
 }
 
 impl Route {
+    /// The route of all `nodes` nodes.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn everybody(nodes: usize) -> Self {
+        Self::new(&(0..nodes).collect(), 0)
+    }
+
     /// The route of `members`, whose root is the lowest node above all of them, or `above` levels higher
     /// if there are so many.
     ///

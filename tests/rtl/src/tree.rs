@@ -74,7 +74,32 @@ pub struct Tree {
     counted: u64,
 }
 
+impl Config {
+    /// `nodes` nodes with flits of 16 B and 64 flits of buffer a route.
+    pub fn reference(nodes: usize, latency: usize, seed: u64) -> Self {
+        Self {
+            unit: "collective",
+            flit_bytes: 16,
+            depth: 64,
+            nodes,
+            latency,
+            seed,
+        }
+    }
+}
+
 impl Tree {
+    /// A tree with its links up.
+    ///
+    /// # Panics
+    /// When they do not come up.
+    pub fn up(config: Config) -> Self {
+        let mut tree = Self::new(config);
+        let up = tree.bring_up();
+        up.unwrap_or_else(|trouble| panic!("links do not come up: {trouble}"));
+        tree
+    }
+
     /// A tree with its links enabled and no routes.
     pub fn new(config: Config) -> Self {
         let mut rng = fastrand::Rng::with_seed(config.seed);

@@ -13,24 +13,6 @@ const HOP: u64 = 2;
 /// From the pulse with which a node enters to the pulse on its wires.
 const ENTER: u64 = 2;
 
-fn machine(nodes: usize, latency: usize, seed: u64) -> Tree {
-    let mut tree = Tree::new(Config {
-        unit: "collective",
-        flit_bytes: 16,
-        depth: 64,
-        nodes,
-        latency,
-        seed,
-    });
-    let up = tree.bring_up();
-    up.unwrap_or_else(|trouble| panic!("links do not come up: {trouble}"));
-    tree
-}
-
-fn everybody(nodes: usize) -> Route {
-    Route::new(&(0..nodes).collect(), 0)
-}
-
 /// Levels of `node` below the root of `route`.
 fn depth(route: &Route, mut node: usize) -> u64 {
     let mut levels = 0;
@@ -116,7 +98,7 @@ proptest! {
         wait in 1u64..120,
         seed: u64,
     ) {
-        let mut tree = machine(nodes, latency, seed);
+        let mut tree = Tree::up(Config::reference(nodes, latency, seed));
         let mut routes = BTreeMap::new();
         for number in 0..count {
             let share = tree.rng.f64();
@@ -134,8 +116,9 @@ proptest! {
 #[test]
 fn hw5_all_sixteen_barrier_routes_of_all_nodes_at_once() {
     for nodes in [2, 7, 10] {
-        let mut tree = machine(nodes, 2, 9);
-        let routes: BTreeMap<usize, Route> = (0..ROUTES).map(|r| (r, everybody(nodes))).collect();
+        let mut tree = Tree::up(Config::reference(nodes, 2, 9));
+        let routes: BTreeMap<usize, Route> =
+            (0..ROUTES).map(|r| (r, Route::everybody(nodes))).collect();
         for (&number, route) in &routes {
             tree.set_barrier(number, route);
         }
@@ -147,8 +130,8 @@ fn hw5_all_sixteen_barrier_routes_of_all_nodes_at_once() {
 fn bench_notices_a_barrier_that_lets_go_early_or_late() {
     // A pulse on the wires of node 1 in the name of those below it, or the last of its pulses lost.
     for early in [true, false] {
-        let mut tree = machine(7, 1, 2);
-        let routes = BTreeMap::from([(3, everybody(7))]);
+        let mut tree = Tree::up(Config::reference(7, 1, 2));
+        let routes = BTreeMap::from([(3, Route::everybody(7))]);
         tree.set_barrier(3, &routes[&3]);
         let from = tree.cycle();
         tree.tap = Some(Box::new(move |cycle, node, port, wire: &mut Wire| {
@@ -172,8 +155,8 @@ fn reports(tree: &Tree) -> Vec<(usize, ErrorReason, u64)> {
 
 #[test]
 fn hw5_arrivals_without_an_input_and_second_arrivals_are_reported_and_not_counted() {
-    let mut tree = machine(3, 1, 2);
-    tree.set_barrier(5, &everybody(3));
+    let mut tree = Tree::up(Config::reference(3, 1, 2));
+    tree.set_barrier(5, &Route::everybody(3));
     tree.set_barrier(6, &Route::new(&[0, 1].into(), 0));
     // Node 2 is no member of route 6; route 7 is nobody's.
     tree.enter(2, 1 << 6 | 1 << 7);
@@ -212,14 +195,14 @@ fn hw5_arrivals_without_an_input_and_second_arrivals_are_reported_and_not_counte
     tree.run(20).unwrap();
     assert_eq!(tree.done.len(), 3);
     assert_eq!(tree.reports, []);
-    let routes = BTreeMap::from([(5, everybody(3))]);
+    let routes = BTreeMap::from([(5, Route::everybody(3))]);
     pass(&mut tree, &routes, 1, 4, 10).unwrap();
 }
 
 #[test]
 fn hw5_release_that_nobody_waits_for_is_reported_and_lets_nobody_go() {
-    let mut tree = machine(3, 1, 2);
-    tree.set_barrier(5, &everybody(3));
+    let mut tree = Tree::up(Config::reference(3, 1, 2));
+    tree.set_barrier(5, &Route::everybody(3));
     tree.enter(1, 1 << 5);
     let at = tree.cycle() + 30;
     tree.tap = Some(Box::new(move |cycle, node, port, wire: &mut Wire| {
@@ -234,8 +217,8 @@ fn hw5_release_that_nobody_waits_for_is_reported_and_lets_nobody_go() {
 
 #[test]
 fn hw5_barrier_route_that_is_not_valid_forgets_its_arrivals() {
-    let mut tree = machine(3, 1, 2);
-    let route = everybody(3);
+    let mut tree = Tree::up(Config::reference(3, 1, 2));
+    let route = Route::everybody(3);
     tree.set_barrier(5, &route);
     tree.enter(1, 1 << 5);
     tree.enter(0, 1 << 5);
@@ -260,8 +243,8 @@ fn hw5_barrier_route_that_is_not_valid_forgets_its_arrivals() {
 
 #[test]
 fn hw5_barrier_pulse_for_a_link_that_is_down_is_reported() {
-    let mut tree = machine(3, 1, 2);
-    tree.set_barrier(2, &everybody(3));
+    let mut tree = Tree::up(Config::reference(3, 1, 2));
+    tree.set_barrier(2, &Route::everybody(3));
     tree.enable_links(1, 0);
     tree.run(20).unwrap();
     tree.enter(1, 1 << 2);

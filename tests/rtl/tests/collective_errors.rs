@@ -12,24 +12,6 @@ use proptest::prelude::*;
 /// `where` of a report by a link of the tree: 10 + port.
 const LINK_PLACE: u16 = 10;
 
-fn machine(nodes: usize, latency: usize, seed: u64) -> Tree {
-    let mut tree = Tree::new(Config {
-        unit: "collective",
-        flit_bytes: 16,
-        depth: 64,
-        nodes,
-        latency,
-        seed,
-    });
-    let up = tree.bring_up();
-    up.unwrap_or_else(|trouble| panic!("links do not come up: {trouble}"));
-    tree
-}
-
-fn everybody(nodes: usize) -> Route {
-    Route::new(&(0..nodes).collect(), 0)
-}
-
 fn nobody() -> Route {
     Route {
         parts: BTreeMap::new(),
@@ -70,7 +52,7 @@ fn all_is_well(tree: &mut Tree) {
     tree.book.lossy = false;
     tree.reports.clear();
     for route in 0..ROUTES {
-        tree.set_route(route, &everybody(tree.len()));
+        tree.set_route(route, &Route::everybody(tree.len()));
         for len in [0, 512, 40] {
             start(tree, &sum(route, len));
         }
@@ -104,8 +86,8 @@ fn hw5_contributors_that_disagree_are_reported_and_their_result_is_marked() {
     ];
     for (word, change, what) in changes {
         for odd in 0..3 {
-            let mut tree = machine(3, 1, 1);
-            tree.set_route(4, &everybody(3));
+            let mut tree = Tree::up(Config::reference(3, 1, 1));
+            tree.set_route(4, &Route::everybody(3));
             tree.book.lossy = true;
             let (id, kept) = tree.start(&sum(4, 96), &[0, 1, 2], random);
             for (node, mut flits) in kept {
@@ -138,8 +120,8 @@ fn hw5_contributors_that_disagree_are_reported_and_their_result_is_marked() {
 #[test]
 fn hw5_contributors_of_different_lengths_are_read_to_their_ends() {
     for lens in [[96, 512, 0], [512, 0, 96], [0, 96, 512], [512, 512, 511]] {
-        let mut tree = machine(3, 1, 1);
-        tree.set_route(4, &everybody(3));
+        let mut tree = Tree::up(Config::reference(3, 1, 1));
+        tree.set_route(4, &Route::everybody(3));
         tree.book.lossy = true;
         let (id, _) = tree.start(&sum(4, lens[0]), &[0, 1, 2], random);
         for (node, &len) in lens.iter().enumerate() {
@@ -157,7 +139,7 @@ fn hw5_contributors_of_different_lengths_are_read_to_their_ends() {
 #[test]
 fn hw5_packets_off_their_route_are_dropped_and_reported() {
     let nodes = 3;
-    let mut tree = machine(nodes, 1, 1);
+    let mut tree = Tree::up(Config::reference(nodes, 1, 1));
     let broadcast = |route, from| Operation {
         op: CollOp::Broadcast,
         from,
@@ -165,10 +147,10 @@ fn hw5_packets_off_their_route_are_dropped_and_reported() {
     };
     // Injected on a route that is not valid, or without this node; from a child that is not in the route;
     // from the parent on a route that ends above.
-    tree.set_route(1, &everybody(nodes));
-    tree.set_route(2, &everybody(nodes));
-    tree.set_route(3, &everybody(nodes));
-    tree.set_route(4, &everybody(nodes));
+    tree.set_route(1, &Route::everybody(nodes));
+    tree.set_route(2, &Route::everybody(nodes));
+    tree.set_route(3, &Route::everybody(nodes));
+    tree.set_route(4, &Route::everybody(nodes));
     tree.override_route(1, 1, 0);
     tree.override_route(1, 2, 1 | 1 << 1);
     tree.override_route(0, 3, 1 | 1 << 3 | 1 << 4);
@@ -194,8 +176,8 @@ fn hw5_malformed_packets_are_dropped_and_reported() {
     // Kind, class, operation, and the route in the header.
     for (word, change) in [(2, 1), (0, 1 << 31), (2, 7 << 21), (2, 1 << 14)] {
         for node in [0, 2] {
-            let mut tree = machine(3, 1, 1);
-            tree.set_route(6, &everybody(3));
+            let mut tree = Tree::up(Config::reference(3, 1, 1));
+            tree.set_route(6, &Route::everybody(3));
             tree.book.lossy = true;
             let from = node;
             let operation = Operation {
@@ -252,11 +234,11 @@ proptest! {
         away in 1usize..200,
         seed: u64,
     ) {
-        let mut tree = machine(nodes, latency, seed);
+        let mut tree = Tree::up(Config::reference(nodes, latency, seed));
         tree.mix = mix;
         tree.book.lossy = true;
         for route in 0..ROUTES {
-            tree.set_route(route, &everybody(nodes));
+            tree.set_route(route, &Route::everybody(nodes));
         }
         for _ in 0..40 {
             let route = tree.rng.usize(0..ROUTES);
@@ -309,8 +291,8 @@ proptest! {
 #[test]
 fn hw5_packets_for_a_link_that_is_down_are_dropped_and_reported_once_each() {
     let nodes = 3;
-    let mut tree = machine(nodes, 2, 1);
-    tree.set_route(0, &everybody(nodes));
+    let mut tree = Tree::up(Config::reference(nodes, 2, 1));
+    tree.set_route(0, &Route::everybody(nodes));
     tree.book.lossy = true;
     tree.enable_links(2, 0);
     tree.run(20).unwrap();
@@ -348,8 +330,8 @@ fn hw5_packets_for_a_link_that_is_down_are_dropped_and_reported_once_each() {
 #[test]
 fn hw5_packet_cut_by_its_link_ends_with_the_mark_of_damage() {
     let nodes = 3;
-    let mut tree = machine(nodes, 1, 1);
-    tree.set_route(0, &everybody(nodes));
+    let mut tree = Tree::up(Config::reference(nodes, 1, 1));
+    tree.set_route(0, &Route::everybody(nodes));
     tree.book.lossy = true;
     start(&mut tree, &sum(0, 512));
     // Half of the packet of node 1 has left it.
@@ -378,8 +360,8 @@ fn hw5_packet_cut_by_its_link_ends_with_the_mark_of_damage() {
 fn hw5_whole_packets_of_a_dead_child_that_wait_for_others_are_dropped_so_that_the_link_opens_again()
 {
     let nodes = 3;
-    let mut tree = machine(nodes, 1, 1);
-    tree.set_route(0, &everybody(nodes));
+    let mut tree = Tree::up(Config::reference(nodes, 1, 1));
+    tree.set_route(0, &Route::everybody(nodes));
     tree.book.lossy = true;
     let (_, kept) = tree.start(&sum(0, 64), &[2], random);
     tree.run(200).unwrap();

@@ -12,23 +12,12 @@ use gyre_rtl_tests::packet::EDGE_LENGTHS;
 use gyre_rtl_tests::tree::{Config, Tree, Trouble, Wire};
 use proptest::prelude::*;
 
-fn config(nodes: usize, latency: usize, seed: u64) -> Config {
-    Config {
-        unit: "collective",
-        flit_bytes: 16,
-        depth: 64,
-        nodes,
-        latency,
-        seed,
-    }
-}
-
 fn flits_of_8_bytes(nodes: usize, latency: usize, seed: u64) -> Config {
     Config {
         unit: "collective_flit8",
         flit_bytes: 8,
         depth: 136,
-        ..config(nodes, latency, seed)
+        ..Config::reference(nodes, latency, seed)
     }
 }
 
@@ -38,20 +27,8 @@ fn smallest_buffers(nodes: usize, latency: usize, seed: u64) -> Config {
         unit: "collective_flit32",
         flit_bytes: 32,
         depth: 17,
-        ..config(nodes, latency, seed)
+        ..Config::reference(nodes, latency, seed)
     }
-}
-
-/// A tree with its links up.
-fn machine(config: Config) -> Tree {
-    let mut tree = Tree::new(config);
-    let up = tree.bring_up();
-    up.unwrap_or_else(|trouble| panic!("links do not come up: {trouble}"));
-    tree
-}
-
-fn everybody(nodes: usize) -> Route {
-    Route::new(&(0..nodes).collect(), 0)
 }
 
 /// A route of random members, its root up to two levels higher than it must be.
@@ -111,7 +88,7 @@ fn start(tree: &mut Tree, operation: &Operation) -> u32 {
 /// Random operations on `routes` random routes, one of them of all nodes.
 fn random_traffic(tree: &mut Tree, routes: usize, operations: usize) {
     let nodes = tree.len();
-    let mut made = vec![everybody(nodes)];
+    let mut made = vec![Route::everybody(nodes)];
     made.extend((1..routes).map(|_| random_route(&mut tree.rng, nodes)));
     // Route numbers of random places in the table.
     let mut numbers: Vec<usize> = (0..ROUTES).collect();
@@ -152,7 +129,7 @@ proptest! {
         eject in [0.05f64..=1.0, 0.05f64..=1.0],
         seed: u64,
     ) {
-        let mut tree = machine(config(nodes, latency, seed));
+        let mut tree = Tree::up(Config::reference(nodes, latency, seed));
         tree.inject = inject;
         tree.mix = mix;
         tree.eject = eject;
@@ -171,7 +148,7 @@ proptest! {
         seed: u64,
     ) {
         let config = if narrow { flits_of_8_bytes } else { smallest_buffers };
-        let mut tree = machine(config(nodes, latency, seed));
+        let mut tree = Tree::up(config(nodes, latency, seed));
         tree.eject = [0.6, 0.9];
         tree.mix = mix;
         random_traffic(&mut tree, 6, operations);
@@ -183,8 +160,8 @@ proptest! {
 #[test]
 fn hw5_every_operation_and_type_in_trees_of_1_to_10_nodes() {
     for nodes in [1, 2, 3, 7, 10] {
-        let mut tree = machine(config(nodes, 2, nodes as u64));
-        tree.set_route(0, &everybody(nodes));
+        let mut tree = Tree::up(Config::reference(nodes, 2, nodes as u64));
+        tree.set_route(0, &Route::everybody(nodes));
         let mut expected = 0;
         for &op in CollOp::ALL {
             let types = match op {
@@ -221,9 +198,9 @@ fn hw5_every_operation_and_type_in_trees_of_1_to_10_nodes() {
 fn hw5_route_that_waits_for_a_member_holds_up_no_other() {
     for latency in 1..=4 {
         let nodes = 10;
-        let mut tree = machine(config(nodes, latency, 5));
+        let mut tree = Tree::up(Config::reference(nodes, latency, 5));
         for route in 0..ROUTES {
-            tree.set_route(route, &everybody(nodes));
+            tree.set_route(route, &Route::everybody(nodes));
         }
         // All routes but one wait for a different node each; full buffers wait behind.
         let mut kept = Vec::new();
@@ -268,8 +245,8 @@ fn shares(tree: &Tree) -> Vec<((usize, usize), f64)> {
 fn hw5_full_packets_back_to_back_fill_every_link_of_the_tree() {
     const PACKETS: u64 = 60;
     for (nodes, latency) in [(3, 1), (7, 2), (10, 4), (7, 8)] {
-        let mut tree = machine(config(nodes, latency, 3));
-        tree.set_route(0, &everybody(nodes));
+        let mut tree = Tree::up(Config::reference(nodes, latency, 3));
+        tree.set_route(0, &Route::everybody(nodes));
         for _ in 0..PACKETS {
             start(&mut tree, &sum(512));
         }
@@ -291,8 +268,8 @@ fn hw5_full_packets_back_to_back_fill_every_link_of_the_tree() {
 #[test]
 fn hw5_hop_takes_three_cycles_down_and_nine_up_beyond_the_link() {
     for latency in 1..=4 {
-        let mut tree = machine(config(8, latency, 1));
-        tree.set_route(0, &everybody(8));
+        let mut tree = Tree::up(Config::reference(8, latency, 1));
+        tree.set_route(0, &Route::everybody(8));
         // From node 7 over nodes 3 and 1 to the root, and back.
         let from = 7;
         let op = CollOp::Broadcast;
@@ -320,9 +297,9 @@ fn hw5_hop_takes_three_cycles_down_and_nine_up_beyond_the_link() {
 fn hw5_two_routes_share_every_link() {
     const PACKETS: u64 = 60;
     let nodes = 7;
-    let mut tree = machine(config(nodes, 2, 3));
-    tree.set_route(0, &everybody(nodes));
-    tree.set_route(9, &everybody(nodes));
+    let mut tree = Tree::up(Config::reference(nodes, 2, 3));
+    tree.set_route(0, &Route::everybody(nodes));
+    tree.set_route(9, &Route::everybody(nodes));
     for packet in 0..PACKETS {
         let route = 9 * (packet as usize % 2);
         start(&mut tree, &Operation { route, ..sum(512) });
@@ -340,9 +317,9 @@ fn hw5_packets_that_turn_around_and_packets_from_the_parent_take_turns() {
     // Sums of nodes 3 and 4 turn around at node 1, broadcasts of node 0 come down through it: both want its way
     // down all the time.
     let nodes = 7;
-    let mut tree = machine(config(nodes, 1, 8));
+    let mut tree = Tree::up(Config::reference(nodes, 1, 8));
     tree.set_route(0, &Route::new(&[3, 4].into(), 0));
-    tree.set_route(1, &everybody(nodes));
+    tree.set_route(1, &Route::everybody(nodes));
     for _ in 0..40 {
         start(&mut tree, &sum(512));
         let broadcast = Operation {
@@ -374,8 +351,8 @@ fn hw5_packets_that_turn_around_and_packets_from_the_parent_take_turns() {
 #[test]
 fn hw5_broadcasts_overtake_nothing_of_their_sender_and_pass_members_that_wait() {
     let nodes = 7;
-    let mut tree = machine(config(nodes, 2, 4));
-    tree.set_route(0, &everybody(nodes));
+    let mut tree = Tree::up(Config::reference(nodes, 2, 4));
+    tree.set_route(0, &Route::everybody(nodes));
     let fill = |rng: &mut fastrand::Rng, len| payload(rng, CollType::F64, len);
     let (_, kept) = tree.start(&sum(64), &[5], fill);
     let broadcast = |from| Operation {
@@ -415,7 +392,7 @@ fn book_notices_children_in_the_wrong_order() {
         }
         tree.drain(2_000)
     };
-    let mut tree = machine(config(3, 1, 1));
+    let mut tree = Tree::up(Config::reference(3, 1, 1));
     let noticed = wrong(&mut tree).unwrap_err();
     let content = matches!(
         noticed,
@@ -427,8 +404,8 @@ fn book_notices_children_in_the_wrong_order() {
 #[test]
 fn book_notices_the_operation_of_another_packet() {
     // The wires turn a sum into a maximum at every node.
-    let mut tree = machine(config(3, 1, 1));
-    tree.set_route(0, &everybody(3));
+    let mut tree = Tree::up(Config::reference(3, 1, 1));
+    tree.set_route(0, &Route::everybody(3));
     let fill = |rng: &mut fastrand::Rng, len| payload(rng, CollType::F64, len);
     let (_, kept) = tree.start(&sum(64), &[0, 1, 2], fill);
     for (node, mut flits) in kept {
@@ -446,8 +423,8 @@ fn book_notices_the_operation_of_another_packet() {
 #[test]
 fn bench_notices_lost_and_doubled_credits() {
     for double in [false, true] {
-        let mut tree = machine(config(2, 1, 1));
-        tree.set_route(0, &everybody(2));
+        let mut tree = Tree::up(Config::reference(2, 1, 1));
+        tree.set_route(0, &Route::everybody(2));
         let seen = Rc::new(Cell::new(0));
         let count = Rc::clone(&seen);
         tree.tap = Some(Box::new(move |_, node, _, wire: &mut Wire| {
