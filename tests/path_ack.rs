@@ -8,8 +8,8 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, CoalescingRule, Context, CostTable, Error, Fence,
-    Platform, Receive, SendImmediate, SendMessage, TaskId, Together,
+    AckConfig, BufferRange, Client, ClientConfig, Context, CostTable, Error, Fence, Platform,
+    Receive, SendImmediate, SendMessage, TaskId,
 };
 use gyre_layout::Kind;
 use gyre_layout::registers::perf_sent;
@@ -32,14 +32,7 @@ impl Task {
     fn open(process: Process, minimum_group: u32) -> Result<Rc<Self>, Error> {
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
-            ack: AckConfig {
-                rules: vec![CoalescingRule {
-                    together: Together::Path,
-                    minimum_group,
-                    ..CoalescingRule::default()
-                }],
-                ..AckConfig::default()
-            },
+            ack: AckConfig::by_path(minimum_group),
             ..process.client("path-ack")
         };
         let context = Client::create(&process.platform, config)?.create_context(0)?;

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use double::{Double, Fault, Process, config};
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, CoalescingRule, Context, Error, Fence, Get, Put,
-    Receive, Resources, SameNode, SendImmediate, SendMessage, TaskId, Together, advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Context, Error, Fence, Get, Put, Receive,
+    Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
 };
 
 const SINK: u8 = 9;
@@ -33,18 +33,6 @@ fn transport(seed: u64) -> SameNode {
         SameNode::Loopback
     } else {
         SameNode::SharedMemory
-    }
-}
-
-/// Acknowledgements by the path rule.
-fn by_path(minimum_group: u32) -> AckConfig {
-    AckConfig {
-        rules: vec![CoalescingRule {
-            together: Together::Path,
-            minimum_group,
-            ..CoalescingRule::default()
-        }],
-        ..AckConfig::default()
     }
 }
 
@@ -105,7 +93,7 @@ impl World {
                     ack: match seed % 3 {
                         0 => AckConfig::default(),
                         1 => AckConfig::immediate(),
-                        _ => by_path(4),
+                        _ => AckConfig::by_path(4),
                     },
                     ..config(&tasks, task as u32, small())
                 };

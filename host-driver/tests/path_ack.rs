@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use double::{Double, Process, config};
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, CoalescingRule, Context, Receive, Resources,
-    SendMessage, TaskId, Together, advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Context, Receive, Resources, SendMessage, TaskId,
+    advancev,
 };
 
 const SINK: u8 = 9;
@@ -21,14 +21,7 @@ fn contexts(machine: &Double, nodes: &[usize], minimum_group: u32) -> Vec<Contex
     let open = |(task, &node): (u32, &usize)| {
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
-            ack: AckConfig {
-                rules: vec![CoalescingRule {
-                    together: Together::Path,
-                    minimum_group,
-                    ..CoalescingRule::default()
-                }],
-                ..AckConfig::default()
-            },
+            ack: AckConfig::by_path(minimum_group),
             ..config(&tasks, task, Resources::default())
         };
         let context = Client::create(&machine.process(node), config)

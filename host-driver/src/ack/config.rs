@@ -98,6 +98,19 @@ impl AckConfig {
         }
     }
 
+    /// The path rule alone: recipients on one path share a packet once `minimum_group` have joined (AK-4).
+    #[must_use]
+    pub fn by_path(minimum_group: u32) -> Self {
+        Self {
+            rules: vec![CoalescingRule {
+                together: Together::Path,
+                minimum_group,
+                ..CoalescingRule::default()
+            }],
+            ..Self::default()
+        }
+    }
+
     /// Whether acknowledgements may travel as copies of packets to others.
     pub(crate) fn copies(&self) -> bool {
         let path = |rule: &CoalescingRule| rule.together == Together::Path;
