@@ -3,6 +3,7 @@
 mod ack;
 mod allreduce;
 mod bandwidth;
+mod dispatch;
 mod endpoint_parallel;
 mod fence;
 mod heap;
@@ -53,6 +54,21 @@ struct Measured {
 fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
     let wall_s = started.elapsed().as_secs_f64();
     SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads)
+}
+
+/// Cycles of the machines that a bench has run, and their hashes in one.
+#[derive(Default)]
+struct Total {
+    cycles: u64,
+    hash: u64,
+}
+
+impl Total {
+    /// Adds a machine that has run.
+    fn add(&mut self, cycles: u64, hash: u64) {
+        self.cycles += cycles;
+        self.hash = self.hash.rotate_left(1) ^ hash;
+    }
 }
 
 const BENCHES: &[Bench] = &[

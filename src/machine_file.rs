@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::options::{
     MachineOptions, Settings, UsageError, parse_mesh, parse_shape, parse_window, shape_text,
 };
+use crate::outcome::object;
 
 /// A machine file: any field of the reference machine, and the driver's costs.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -117,7 +118,7 @@ impl MachineSpec {
     /// The machine's part of `params`.
     pub fn params(&self) -> Map<String, Value> {
         let config = &self.config;
-        let params = json!({
+        object(json!({
             "clock_mhz": 1_000_000 / config.cycle_ps,
             "processor_mhz": 1_000_000 / config.cpu_ps,
             "flit_bytes": 16,
@@ -130,11 +131,7 @@ impl MachineSpec {
             "register_latency": config.reg_latency,
             "wake_latency": config.wake_latency,
             "seed": self.seed,
-        });
-        match params {
-            Value::Object(map) => map,
-            _ => Map::new(),
-        }
+        }))
     }
 }
 

@@ -33,6 +33,17 @@ impl SimFigures {
     }
 }
 
+/// The members of an object that is written down.
+///
+/// # Panics
+/// When `value` is no object.
+pub fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        other => unreachable!("{other} is no object"),
+    }
+}
+
 /// Result of `gyre run` or `gyre bench`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {

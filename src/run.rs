@@ -17,7 +17,7 @@ use crate::goal_run::{GoalReport, GoalRun, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
 use crate::machine_file::{MachineSpec, check_trace, trace_config};
 use crate::options::{MachineOptions, Settings, UsageError, cubic_shape};
-use crate::outcome::{Outcome, SimFigures};
+use crate::outcome::{Outcome, SimFigures, object};
 use crate::placement::Placement;
 use crate::progress;
 
@@ -105,7 +105,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     params.insert("same_node".into(), goal.same_node.name().into());
     params.insert("comm_thread".into(), goal.comm_thread.into());
 
-    let metrics = json!({
+    let metrics = object(json!({
         "makespan_cycles": report.makespan_cycles,
         "makespan_us": report.makespan_ps as f64 / 1e6,
         "makespan_ns": report.makespan_ps / 1000,
@@ -116,10 +116,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         "first_message": report.first_message.map(span_json),
         "links": link_table(&spec.config, &report.link_flits, report.makespan_cycles),
         "per_rank": per_rank(&goal, &report),
-    });
-    let Value::Object(metrics) = metrics else {
-        unreachable!("the metrics are written as an object above")
-    };
+    }));
     let mut pictures = vec![heat_map(
         &spec.config,
         &report.link_flits,

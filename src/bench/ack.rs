@@ -11,18 +11,20 @@ use std::time::Instant;
 
 use gyre_driver::{
     AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule, Context,
-    DoneFn, Error, Messaging, MessagingConfig, Platform, Receive, SendImmediate, SendMessage,
-    TaskId, Together,
+    DoneFn, Error, Messaging, MessagingConfig, Platform, SendImmediate, SendMessage, TaskId,
+    Together,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
 
+use super::dispatch;
 use super::packets::sent;
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::{Settings, UsageError};
+use crate::outcome::object;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
 
@@ -44,7 +46,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     }
     let started = Instant::now();
     let mut rows = Vec::new();
-    let (mut cycles, mut hash) = (0, 0u64);
+    let mut total = Total::default();
     for kind in Kind::ALL {
         for load in [Load::Light, Load::Heavy] {
             for (method, ack) in methods() {
@@ -59,8 +61,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
                 };
                 let (row, ran, digest) = Row::measure(spec, work, method, &ack)?;
                 rows.push(row);
-                cycles += ran;
-                hash = hash.rotate_left(1) ^ digest;
+                total.add(ran, digest);
             }
         }
     }
@@ -99,22 +100,19 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
             "latency_limit_cycles": bound,
         }));
     }
-    let metrics = json!({
+    let metrics = object(json!({
         "heavy_load_fewer_times": least_fewer,
         "latency_p99_within_limit": within,
         "default_rules": compared,
         "runs": rows.iter().map(Row::json).collect::<Vec<_>>(),
-    });
-    let Value::Object(metrics) = metrics else {
-        unreachable!("the metrics are written as an object above")
-    };
+    }));
     let mut params = Map::new();
     params.insert("messages".into(), json!(messages));
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, cycles, started),
-        hash,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 
@@ -320,24 +318,8 @@ impl Task {
         let client = Client::create(&process.platform, config)?;
         let context = client.create_context(0)?;
         let data = BufferRange::whole(process.platform.alloc(kind.bytes(), 64)?);
-        let into = data.clone();
-        context.set_dispatch(
-            DATA,
-            Box::new(move |_, _| Receive::Into {
-                into: into.clone(),
-                // One that fails ends the bench.
-                done: None,
-            }),
-        )?;
-        let ends = Rc::new(Cell::new(0));
-        let count = Rc::clone(&ends);
-        context.set_dispatch(
-            END,
-            Box::new(move |_, _| {
-                count.set(count.get() + 1);
-                Receive::Consumed
-            }),
-        )?;
+        dispatch::receive_into(&context, DATA, data.clone())?;
+        let ends = dispatch::count(&context, END)?;
         let matched = MessagingConfig {
             switch_over: 0,
             ..MessagingConfig::new(MATCHED)

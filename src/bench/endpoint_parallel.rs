@@ -19,7 +19,7 @@ use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
 use gyre_sim::Topology;
 use serde_json::{Map, json};
 
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
@@ -88,14 +88,15 @@ fn run(
     } else {
         vec![one, several]
     };
-    let ran = runs.iter().map(|run| run.machine_cycles).sum();
+    let mut total = Total::default();
+    for run in runs {
+        total.add(run.machine_cycles, run.hash);
+    }
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, ran, started),
-        hash: runs
-            .iter()
-            .fold(0, |hash: u64, run| hash.rotate_left(1) ^ run.hash),
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 

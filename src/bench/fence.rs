@@ -11,19 +11,21 @@ use std::time::Instant;
 
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Endpoint, Error, Fence, Platform,
-    Receive, SendImmediate, SendMessage, TaskId, TaskMap, advancev,
+    SendImmediate, SendMessage, TaskId, TaskMap, advancev,
 };
 use gyre_layout::{Coord, MAX_DIM};
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
 
+use super::dispatch;
 use super::heap::{self, Heap, Taken};
 use super::packets::{Sent, sent};
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, JobError, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::{Settings, UsageError};
+use crate::outcome::object;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
 
@@ -74,19 +76,18 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let all = Row::measure(&mut job, &tasks, Work { mix, sends, target }, "all")?;
     let report = job.machine().report();
     let mut memory = Vec::new();
-    let mut hash = report.hash;
-    let mut cycles = report.cycles;
+    let mut total = Total::default();
+    total.add(report.cycles, report.hash);
     for endpoints in ENDPOINTS {
         let (state, ran, digest) = state_bytes(spec, endpoints)?;
         memory.push((endpoints, state));
-        cycles += ran;
-        hash = hash.rotate_left(1) ^ digest;
+        total.add(ran, digest);
     }
 
     let most = fences.iter().map(|row| row.control.total()).max();
     let peak = memory.iter().map(|(_, state)| state.peak).max();
     let idle = fences.iter().find(|row| row.work.sends == 0);
-    let metrics = json!({
+    let metrics = object(json!({
         "control_messages_per_fence": most,
         "control_messages_per_task_of_fence_all": all.control.total() / NODES.len() as u64,
         "cycles": idle.map(|row| row.cycles),
@@ -98,15 +99,12 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
             "fence_state_bytes": state.peak,
             "bytes_after_fence": state.left,
         })).collect::<Vec<_>>(),
-    });
-    let Value::Object(metrics) = metrics else {
-        unreachable!("the metrics are written as an object above")
-    };
+    }));
     Ok(Measured {
         params: Map::new(),
         metrics,
-        sim: figures(spec, cycles, started),
-        hash,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 
@@ -238,23 +236,8 @@ impl Task {
         let context = client.create_context(0)?;
         let new = || Ok::<_, Error>(BufferRange::whole(process.platform.alloc(RENDEZVOUS, 64)?));
         let (data, into) = (new()?, new()?);
-        context.set_dispatch(
-            DATA,
-            Box::new(move |_, _| Receive::Into {
-                into: into.clone(),
-                // One that fails ends the bench.
-                done: None,
-            }),
-        )?;
-        let ends = Rc::new(Cell::new(0));
-        let count = Rc::clone(&ends);
-        context.set_dispatch(
-            END,
-            Box::new(move |_, _| {
-                count.set(count.get() + 1);
-                Receive::Consumed
-            }),
-        )?;
+        dispatch::receive_into(&context, DATA, into)?;
+        let ends = dispatch::count(&context, END)?;
         Ok(Rc::new(Self {
             context,
             data,

@@ -10,7 +10,7 @@ use gyre_sim::{Cpu, Machine, Until};
 use serde_json::{Map, json};
 
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::bring_up::bring_up;
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
@@ -46,13 +46,11 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let started = Instant::now();
     let mut rows = Vec::new();
     let mut least = f64::INFINITY;
-    let mut cycles = 0;
-    let mut hash = 0u64;
+    let mut total = Total::default();
     for size in SIZES {
         for both in [false, true] {
             let (shares, ran, digest) = measure(spec, size, both)?;
-            cycles += ran;
-            hash = hash.rotate_left(1) ^ digest;
+            total.add(ran, digest);
             for (direction, share) in ["+", "-"].into_iter().zip(&shares) {
                 least = least.min(*share);
                 rows.push(json!({
@@ -71,8 +69,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     Ok(Measured {
         params: Map::new(),
         metrics,
-        sim: figures(spec, cycles, started),
-        hash,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 

@@ -17,7 +17,7 @@ use gyre_sim::Until;
 use serde_json::{Map, Value, json};
 use thiserror::Error as ThisError;
 
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
@@ -38,7 +38,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let started = Instant::now();
     let mut rows = Vec::new();
     let mut metrics = Map::new();
-    let (mut cycles, mut hash) = (0, 0u64);
+    let mut total = Total::default();
     for (name, metric, protocol, switch_over) in [
         ("remote get", "peak_held_bytes", Protocol::RemoteGet, 0),
         (
@@ -70,8 +70,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
             "peak_held_bytes": run.stats.peak_held_bytes,
             "cycles": run.cycles,
         }));
-        cycles += run.total_cycles;
-        hash = hash.rotate_left(1) ^ run.hash;
+        total.add(run.total_cycles, run.hash);
     }
     metrics.insert("protocols".into(), Value::Array(rows));
     let mut params = Map::new();
@@ -80,8 +79,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, cycles, started),
-        hash,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 

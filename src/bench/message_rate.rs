@@ -18,7 +18,7 @@ use gyre_driver::{
 use gyre_sim::Until;
 use serde_json::{Map, json};
 
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
@@ -67,12 +67,10 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let started = Instant::now();
     let mut rows = Vec::new();
     let mut most = 0.0_f64;
-    let mut cycles = 0;
-    let mut hash = 0u64;
+    let mut total = Total::default();
     for contexts in CONTEXTS {
         let (messages, ran, digest) = measure(spec, &placement, contexts, load)?;
-        cycles += ran;
-        hash = hash.rotate_left(1) ^ digest;
+        total.add(ran, digest);
         let rate = messages as f64 / load.cycles as f64;
         most = most.max(rate);
         rows.push(json!({
@@ -92,8 +90,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, cycles, started),
-        hash,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 

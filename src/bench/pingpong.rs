@@ -21,11 +21,12 @@ use gyre_sim::Until;
 use serde_json::{Map, Value, json};
 
 use super::metered::Metered;
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::{Settings, UsageError};
+use crate::outcome::object;
 use crate::placement::Placement;
 use crate::platform::NodeBuffer;
 
@@ -48,7 +49,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let started = Instant::now();
     let mut metrics = Map::new();
     let mut params = Map::new();
-    let (mut cycles, mut hash) = (0, 0_u64);
+    let mut total = Total::default();
     for (name, nodes) in [("sizes", [0, 1]), ("loop_back", [0, 0])] {
         let mut game = Game::open(spec, nodes)?;
         let mut rows = Vec::new();
@@ -65,15 +66,14 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
         }
         metrics.insert(name.into(), json!(rows));
         params.insert("eager_limit".into(), json!(game.eager_limit));
-        cycles += game.report.0;
-        hash = hash.rotate_left(1) ^ game.report.1;
+        total.add(game.report.0, game.report.1);
     }
     params.insert("rounds".into(), json!(rounds));
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, cycles, started),
-        hash,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 
@@ -162,17 +162,13 @@ impl Game {
         let cycles = |ps: u64| ps as f64 / cycle_ps as f64;
         let mean =
             |part: &dyn Fn(&Trip) -> u64| cycles(trips.iter().map(part).sum()) / trips.len() as f64;
-        let figures = json!({
+        Ok(object(json!({
             "half_round_trip_cycles": mean(&Trip::whole),
             "hardware_cycles": mean(&|trip| trip.whole() - trip.software()),
             "software_cycles": mean(&Trip::software),
             "least_cycles": trips.iter().map(Trip::whole).min().map(cycles),
             "most_cycles": trips.iter().map(Trip::whole).max().map(cycles),
-        });
-        match figures {
-            Value::Object(map) => Ok(map),
-            _ => Ok(Map::new()),
-        }
+        })))
     }
 }
 

@@ -1,0 +1,35 @@
+//! Dispatch callbacks that benches have in common.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use gyre_driver::{BufferRange, Context, Error, Platform, Receive};
+
+/// Messages with identifier `id` are received into `into`, one over the other. One that fails ends the bench.
+pub(super) fn receive_into<P: Platform>(
+    context: &Context<P>,
+    id: u8,
+    into: BufferRange<P::Buffer>,
+) -> Result<(), Error> {
+    context.set_dispatch(
+        id,
+        Box::new(move |_, _| Receive::Into {
+            into: into.clone(),
+            done: None,
+        }),
+    )
+}
+
+/// Messages with identifier `id` are counted.
+pub(super) fn count<P: Platform>(context: &Context<P>, id: u8) -> Result<Rc<Cell<usize>>, Error> {
+    let arrived = Rc::new(Cell::new(0));
+    let count = Rc::clone(&arrived);
+    context.set_dispatch(
+        id,
+        Box::new(move |_, _| {
+            count.set(count.get() + 1);
+            Receive::Consumed
+        }),
+    )?;
+    Ok(arrived)
+}
