@@ -76,6 +76,11 @@ impl Pattern {
         if self == Self::Transpose && shape.iter().ne(shape.iter().rev()) {
             return refuse("sizes must read the same backwards");
         }
+        // What moves is a coordinate that changes places with another.
+        let mut moving = shape.iter().take(shape.len() / 2);
+        if self == Self::Transpose && moving.all(|&s| s == 1) {
+            return refuse("every node would send to itself");
+        }
         if self == Self::Tornado && shape.iter().all(|&s| s < 3) {
             return refuse("needs a dimension of 3 or more");
         }
@@ -185,5 +190,7 @@ mod tests {
         assert!(Pattern::Uniform.check(&[1, 1]).is_err());
         assert!(Pattern::Tornado.check(&[2, 2]).is_err());
         assert!(Pattern::Transpose.check(&[4, 2, 4]).is_ok());
+        assert!(Pattern::Transpose.check(&[8]).is_err());
+        assert!(Pattern::Transpose.check(&[1, 8, 1]).is_err());
     }
 }

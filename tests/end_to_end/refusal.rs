@@ -140,6 +140,15 @@ fn x5_settings_and_waveforms_are_refused_before_anything_runs() {
         "cycles=100000000",
     ];
     refused(&[&slow[..], &["--set", "lod=1"]].concat(), &["lod", "load"]);
+    let nobody_sends = [
+        "bench",
+        "traffic",
+        "--shape",
+        "8",
+        "--set",
+        "pattern=transpose",
+    ];
+    refused(&nobody_sends, &["transpose", "8", "send to itself"]);
     let slow = [
         "run",
         "cg",
