@@ -114,7 +114,8 @@ pub(crate) struct Shared<P: Platform> {
     pub woken: AtomicBool,
     /// The last turn left something to do that no event will announce.
     pub unfinished: AtomicBool,
-    /// The last turn left nothing under way.
+    /// Nothing is under way: what a turn of `advance` does is to look for packets. Set by the thread that
+    /// advances, under the lock of `cookies`; cleared by whoever begins something.
     at_rest: AtomicBool,
     /// The context has given its resources back.
     closed: AtomicBool,
@@ -331,7 +332,7 @@ impl<P: Platform> Context<P> {
         let mut engine = self.hold_engine(false)?;
         let injected = engine.inject(self, message)?;
         if injected {
-            self.shared.at_rest.store(false, Ordering::Release);
+            self.leave_rest();
         }
         Ok(injected)
     }
@@ -425,13 +426,20 @@ impl<P: Platform> Context<P> {
     /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`].
     pub fn expect_ack(&self, peer: Endpoint, done: DoneFn<P>) -> Result<u32, Error> {
         self.check_endpoint(peer)?;
-        Ok(short(&self.shared.cookies).insert(Pending {
+        Ok(self.remember(Pending {
             peer,
             fenced: false,
             data: BufferRange::empty(),
             local_done: None,
             remote_done: Some(done),
         }))
+    }
+
+    /// Remembers what waits for an acknowledgement, and gives its cookie.
+    pub(crate) fn remember(&self, pending: Pending<P>) -> u32 {
+        let mut cookies = short(&self.shared.cookies);
+        self.leave_rest();
+        cookies.insert(pending)
     }
 
     /// Forgets an operation that will not be acknowledged, and gives its callback back.
@@ -460,7 +468,29 @@ impl<P: Platform> Context<P> {
     /// anybody. Only then may a thread stop advancing it without holding others up.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        self.shared.at_rest.load(Ordering::Acquire) && self.with_queue(|q| q.work.is_empty())
+        self.rests() && self.with_queue(|q| q.work.is_empty())
+    }
+
+    /// Whether nothing is under way, apart from what has been posted.
+    pub(crate) fn rests(&self) -> bool {
+        self.shared.at_rest.load(Ordering::Acquire)
+    }
+
+    /// Something begins.
+    pub(crate) fn leave_rest(&self) {
+        self.shared.at_rest.store(false, Ordering::Release);
+    }
+
+    /// Looks whether everything that was under way has ended, and says whether it has.
+    fn comes_to_rest(&self, engine: &Engine<P>) -> bool {
+        if self.rests() || engine.in_flight() > 0 {
+            return false;
+        }
+        // Nobody expects another acknowledgement meanwhile.
+        let cookies = short(&self.shared.cookies);
+        let nothing = engine.left(cookies.len()).is_none();
+        self.shared.at_rest.store(nothing, Ordering::Release);
+        nothing
     }
 
     fn check(&self, instruction: &Instruction<P>) -> Result<(), Error> {
@@ -515,33 +545,31 @@ impl<P: Platform> Context<P> {
     /// errors of messages that no done callback takes. After those the context can be advanced further.
     pub fn advance(&self, turns: usize) -> Result<Progress, Error> {
         let mut progress = Progress::default();
-        let comes_to_rest;
-        let result = {
-            let mut engine = self.enter()?;
-            let mut result = Ok(());
-            for _ in 0..turns.max(1) {
-                let mut turn = Progress::default();
-                result = engine.turn(self, &mut turn);
-                progress.add(turn);
-                if result.is_err() || turn.is_idle() {
-                    break;
-                }
+        let mut engine = self.enter()?;
+        let mut result = Ok(());
+        for _ in 0..turns.max(1) {
+            let mut turn = Progress::default();
+            result = engine.turn(self, &mut turn);
+            progress.add(turn);
+            if result.is_err() || turn.is_idle() {
+                break;
             }
-            let left = result.is_err() || engine.unfinished();
-            self.shared.unfinished.store(left, Ordering::Release);
-            let at_rest = result.is_ok() && engine.is_at_rest(self);
-            comes_to_rest = !self.shared.at_rest.swap(at_rest, Ordering::AcqRel) && at_rest;
-            result
-        };
+        }
+        let unfinished = result.is_err() || engine.unfinished();
+        self.shared.unfinished.store(unfinished, Ordering::Release);
+        if result.is_err() {
+            self.leave_rest();
+        }
+        let comes_to_rest = result.is_ok() && self.comes_to_rest(&engine);
+        drop(engine);
         // Threads that wait on this context look again at what callbacks may have changed. What other threads
         // have posted meanwhile they have announced themselves.
-        let news = progress.callbacks > 0
-            || comes_to_rest
-            || self.shared.unfinished.load(Ordering::Acquire);
+        let news = progress.callbacks > 0 || comes_to_rest || unfinished;
         if news && self.with_queue(Queue::announce) {
             self.shared.platform.notify(self.shared.info.wake_group);
         }
-        result.map(|()| progress)
+        result?;
+        Ok(progress)
     }
 
     /// Advances until `condition` holds, and sleeps while there is nothing to do: the loop of a thread

@@ -202,16 +202,13 @@ impl<P: Platform> Engine<P> {
         })
     }
 
-    /// What has not finished; `None` when nothing is left.
-    pub fn left(&self, context: &Context<P>) -> Option<Left> {
+    /// What has not finished, `unacknowledged` sends and puts among it; `None` when nothing is left.
+    pub fn left(&self, unacknowledged: usize) -> Option<Left> {
         let left = Left {
             waiting: self.waiting(),
-            in_flight: self.lanes.iter().map(Lane::in_flight).sum(),
+            in_flight: self.in_flight(),
             arriving: self.arriving.len() + self.announced.len(),
-            operations: self.gets.len()
-                + self.fences.len()
-                + self.acks.owed()
-                + short(&context.shared().cookies).len(),
+            operations: self.gets.len() + self.fences.len() + self.acks.owed() + unacknowledged,
         };
         let nothing = left.waiting + left.in_flight + left.arriving + left.operations == 0;
         (!nothing).then_some(left)
@@ -219,7 +216,13 @@ impl<P: Platform> Engine<P> {
 
     /// Whether there is work to start, or that waits for room.
     fn can_start(&self, context: &Context<P>) -> bool {
-        context.has_posted() || self.gets.waiting() + self.waiting() + self.completed.len() > 0
+        context.has_posted()
+            || !context.rests() && self.gets.waiting() + self.waiting() + self.completed.len() > 0
+    }
+
+    /// Descriptors handed to the DMA engine and not completed.
+    pub fn in_flight(&self) -> usize {
+        self.lanes.iter().map(Lane::in_flight).sum()
     }
 
     /// What has not been started, and sends that wait for room.
@@ -237,11 +240,6 @@ impl<P: Platform> Engine<P> {
     /// Takes what has been taken off the work queue and not been started.
     pub fn unstarted(&mut self) -> VecDeque<Instruction<P>> {
         core::mem::take(&mut self.work)
-    }
-
-    /// Whether nothing is left: what [`left`](Self::left) says, with less work.
-    pub fn is_at_rest(&self, context: &Context<P>) -> bool {
-        self.lanes.iter().all(|lane| lane.in_flight() == 0) && self.left(context).is_none()
     }
 
     /// Whether there is something to do that no wake-up will announce.
@@ -292,20 +290,21 @@ impl<P: Platform> Engine<P> {
             // Cleared before FIFOs and counters are read: what comes later sets it again.
             let cause = registers::wake_cause(context.query().wake_group);
             registers::write(platform, cause, self.events)?;
-            self.completions_unseen = self.lanes.iter().any(|lane| lane.in_flight() > 0);
+            self.completions_unseen = self.in_flight() > 0;
         }
         self.since_poll = 0;
-        let packets = self.receive(context, progress)?;
+        let before = progress.packets;
+        self.receive(context, progress)?;
+        let packets = progress.packets - before;
         let landed = self.poll_gets(context, progress)?;
 
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;
-        let blocked = self.lanes.iter().any(Lane::blocked);
         if packets > 0 {
             self.idle_polls = 0;
-        }
-        if packets > 0 && !blocked && self.since_completions < PATIENCE {
-            return Ok(());
+            if self.since_completions < PATIENCE && !self.lanes.iter().any(Lane::blocked) {
+                return Ok(());
+            }
         }
         self.since_completions = 0;
         let mut outcome = Ok(());
@@ -327,8 +326,11 @@ impl<P: Platform> Engine<P> {
                 outcome = self.check_errors(context);
             }
         }
-        progress.completed += self.completed.len();
         self.completions_unseen = self.lanes.iter().any(Lane::resuming);
+        if self.completed.is_empty() {
+            return outcome;
+        }
+        progress.completed += self.completed.len();
         let called = self.run_completions(context, progress);
         outcome.and(called)
     }
@@ -356,6 +358,7 @@ impl<P: Platform> Engine<P> {
         let Some(refused) = self.remote_get.check_halt(context.platform())? else {
             return Ok(());
         };
+        context.leave_rest();
         let plan = &context.shared().plan;
         let reason = refused.reason.map_or_else(|code| code, u8::from);
         if let Some(descriptor) = refused.descriptor {
@@ -431,9 +434,6 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        if self.completed.is_empty() {
-            return Ok(());
-        }
         let mut completed = core::mem::take(&mut self.completed);
         let mut result = Ok(());
         for entry in completed.drain(..) {

@@ -115,6 +115,7 @@ impl Header {
     ///
     /// # Errors
     /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no header.
+    #[inline]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
         let words = to_words::<4, _>(bytes);
         if RSVD0.of(&words) | RSVD1.of(&words) != 0 {

@@ -32,22 +32,21 @@ struct Incoming<'a> {
 }
 
 impl<P: Platform> Engine<P> {
-    /// Takes all packets that are there, and says how many.
+    /// Takes all packets that are there.
     pub(super) fn receive(
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<usize, Error> {
-        let before = progress.packets;
-        let mut result = Ok(());
-        if self.reception.poll(context.platform())? > 0 {
-            result = self.receive_network(context, progress);
+    ) -> Result<(), Error> {
+        let network = match self.reception.poll(context.platform())? {
+            0 => Ok(()),
+            _ => self.receive_network(context, progress),
+        };
+        if self.shared.is_none() {
+            return network;
         }
-        if self.shared.is_some() {
-            let shared = self.receive_shared(context, progress);
-            result = result.and(shared);
-        }
-        result.map(|()| progress.packets - before)
+        let shared = self.receive_shared(context, progress);
+        network.and(shared)
     }
 
     /// Takes the packets that are in the reception FIFO.
@@ -61,10 +60,10 @@ impl<P: Platform> Engine<P> {
         let mut payload = core::mem::take(&mut self.payload);
         loop {
             match self.reception.next(platform, &mut payload) {
-                Ok(Some(packet)) => {
+                Ok(Some(ref packet)) => {
                     progress.packets += 1;
                     platform.charge(Op::Packet, 1);
-                    let handled = self.handle(context, &packet, Path::Network, progress);
+                    let handled = self.handle(context, packet, Path::Network, progress);
                     if handled.is_err() && result.is_ok() {
                         result = handled;
                     }
@@ -150,6 +149,7 @@ impl<P: Platform> Engine<P> {
         if self.is_plain(packet, envelope) {
             return self.plain_message(context, packet, task, envelope, progress);
         }
+        context.leave_rest();
         if envelope.dispatch == System::PathAck as u8 {
             return self.path_ack(context, packet, task, envelope, progress);
         }
@@ -206,7 +206,7 @@ impl<P: Platform> Engine<P> {
             length,
             immediate: Some(packet.payload),
         };
-        match target(dispatch(context, &incoming, progress)?, length) {
+        match dispatch(context, &incoming, progress)? {
             Target::Nowhere => Ok(()),
             Target::Buffer { into, done } => {
                 store(context, &into, 0, packet.payload)?;
@@ -284,7 +284,7 @@ impl<P: Platform> Engine<P> {
         };
         if envelope.dispatch < FIRST_SYSTEM {
             return match dispatch(context, &incoming, progress) {
-                Ok(receive) => (assembly(target(receive, length), None), cut),
+                Ok(target) => (assembly(target, None), cut),
                 Err(error) => (assembly(Target::Nowhere, None), cut.and(Err(error))),
             };
         }
@@ -425,7 +425,7 @@ impl<P: Platform> Engine<P> {
         }
         incoming.immediate = inside.then_some(data);
         let (target, known) = match dispatch(context, &incoming, progress) {
-            Ok(receive) => (target(receive, length), Ok(())),
+            Ok(target) => (target, Ok(())),
             Err(error) => (Target::Nowhere, Err(error)),
         };
         let cookie = (cookie != 0).then_some((peer, cookie));
@@ -458,7 +458,7 @@ impl<P: Platform> Engine<P> {
         let peer = incoming.origin;
         let length = incoming.length;
         let (target, known) = match dispatch(context, &incoming, progress) {
-            Ok(receive) => (target(receive, length), Ok(())),
+            Ok(target) => (target, Ok(())),
             Err(error) => (Target::Nowhere, Err(error)),
         };
         match target {
@@ -619,12 +619,12 @@ impl<P: Platform> Engine<P> {
     }
 }
 
-/// Calls the dispatch callback of a message.
+/// Calls the dispatch callback of a message, and says where the message goes.
 fn dispatch<P: Platform>(
     context: &Context<P>,
     incoming: &Incoming<'_>,
     progress: &mut Progress,
-) -> Result<Receive<P>, Error> {
+) -> Result<Target<P>, Error> {
     let id = incoming.dispatch;
     let Some(mut function) = short(&context.shared().dispatch).take(id) else {
         return Err(Error::UnknownDispatch {
@@ -645,20 +645,13 @@ fn dispatch<P: Platform>(
     let receive = callback(context, || function(context, &arrival));
     short(&context.shared().dispatch).put_back(id, function);
     match receive {
+        Receive::Consumed => Ok(Target::Nowhere),
         Receive::Refused(error) => Err(error),
-        receive => Ok(receive),
-    }
-}
-
-/// Where a message of `length` bytes goes.
-fn target<P: Platform>(receive: Receive<P>, length: usize) -> Target<P> {
-    match receive {
-        Receive::Consumed | Receive::Refused(_) => Target::Nowhere,
-        Receive::Into { into, done } if into.len() < length => Target::TooLong {
+        Receive::Into { into, done } if into.len() < incoming.length => Ok(Target::TooLong {
             receive: into.len(),
             done,
-        },
-        Receive::Into { into, done } => Target::Buffer { into, done },
+        }),
+        Receive::Into { into, done } => Ok(Target::Buffer { into, done }),
     }
 }
 

@@ -91,7 +91,7 @@ impl<P: Platform> Engine<P> {
             }
         }
         outcome = outcome.and(self.run_completions(context, &mut progress));
-        let left = self.left(context);
+        let left = self.left(short(&context.shared().cookies).len());
         outcome = outcome.and(match (posted.len(), left) {
             (0, None) => Ok(()),
             (posted, left) => Err(left.unwrap_or_default().error(posted)),

@@ -17,7 +17,6 @@ use crate::instruction::{
 };
 use crate::platform::Platform;
 use crate::shared_memory::Message;
-use crate::sync::short;
 use crate::task::TaskLocation;
 use crate::wire::{Fence, Headed, PutSync, Rts, System};
 
@@ -38,6 +37,8 @@ impl<P: Platform> Engine<P> {
         progress: &mut Progress,
     ) -> Result<(), Error> {
         let platform = context.platform();
+        // Before what has been posted leaves the queue: in between it would look like nothing.
+        context.leave_rest();
         context.take_work(&mut self.work)?;
         while let Some(instruction) = self.work.pop_front() {
             platform.charge(Op::Start, 1);
@@ -73,6 +74,9 @@ impl<P: Platform> Engine<P> {
         if let Some(shared) = &mut self.shared {
             progress.started += shared.lane.start(platform, &mut self.completed);
         }
+        if self.completed.is_empty() {
+            return Ok(());
+        }
         self.run_completions(context, progress)
     }
 
@@ -100,7 +104,7 @@ impl<P: Platform> Engine<P> {
             return self.enqueue_message(context, peer, label, Payload::Data(send.data), finish);
         }
         let cookie = send.remote_done.map(|remote_done| {
-            short(&context.shared().cookies).insert(Pending {
+            context.remember(Pending {
                 peer,
                 fenced: true,
                 data: BufferRange::empty(),
@@ -154,7 +158,7 @@ impl<P: Platform> Engine<P> {
             // A range with bytes has a buffer.
             return Err(Error::EmptyRegion);
         };
-        let cookie = short(&context.shared().cookies).insert(Pending {
+        let cookie = context.remember(Pending {
             peer,
             fenced: true,
             data: send.data,
@@ -242,7 +246,7 @@ impl<P: Platform> Engine<P> {
         let descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
             .with_message_id(message_id);
         let cookie = put.remote_done.map(|remote_done| {
-            short(&context.shared().cookies).insert(Pending {
+            context.remember(Pending {
                 peer,
                 fenced: true,
                 data: BufferRange::empty(),

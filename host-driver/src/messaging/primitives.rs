@@ -18,7 +18,6 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::instruction::{DoneFn, Get, Put, RemoteAddress, SendImmediate, SendMessage};
 use crate::platform::Platform;
-use crate::sync::short;
 use crate::wire::{self, WireError, message};
 
 /// Dispatch identifiers that the primitives use, from the module's first on.
@@ -274,7 +273,7 @@ impl Primitives {
         done: DoneFn<P>,
     ) -> Result<u32, Error> {
         context.endpoint(peer.task, peer.context)?;
-        Ok(short(&context.shared().cookies).insert(Pending {
+        Ok(context.remember(Pending {
             peer,
             fenced: false,
             data,
