@@ -1,0 +1,460 @@
+//! One endpoint of a random program: what it does, and what it sees.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use gyre_driver::messaging::{Messaging, MessagingConfig, Received};
+use gyre_driver::{
+    Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, MemoryRegion,
+    Platform, Put, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput, SendImmediate,
+    SendMessage, TaskId,
+};
+
+use crate::faults::{FaultyPlatform, LOST, MATCHED};
+use crate::program::{Action, Change, EndpointId, Program, Step, bytes_of};
+use crate::reference::Reference;
+
+type Buffer = <FaultyPlatform as Platform>::Buffer;
+
+const DATA: u8 = 1;
+const ACKNOWLEDGE: u8 = 2;
+const OVER: u8 = 3;
+
+/// Longest matched message.
+const LONGEST_MATCH: usize = 5000;
+
+/// Every endpoint of a program.
+pub type Members = BTreeMap<EndpointId, Rc<Member>>;
+
+/// A receive of a matched message: what it leaves open, in the order posted, and what it got.
+#[derive(Debug, Clone)]
+pub struct Posted {
+    pub comm: u8,
+    pub source: Option<TaskId>,
+    pub tag: Option<u32>,
+    pub got: Option<usize>,
+}
+
+/// What an endpoint has seen.
+#[derive(Default)]
+pub struct Seen {
+    /// Steps whose message came, by origin, in the order of their dispatch.
+    pub dispatched: BTreeMap<EndpointId, Vec<usize>>,
+    received: BTreeSet<usize>,
+    /// Steps of this endpoint that are done, and how often their callbacks ran.
+    pub done: BTreeMap<usize, usize>,
+    /// What words held before this endpoint changed them, by step.
+    pub fetched: BTreeMap<usize, u64>,
+    pub posted: Vec<Posted>,
+    over: usize,
+    pub wrong: Vec<String>,
+}
+
+pub struct Member {
+    pub id: EndpointId,
+    program: Rc<Program>,
+    reference: Rc<Reference>,
+    context: Context<FaultyPlatform>,
+    module: Messaging<FaultyPlatform>,
+    region: MemoryRegion<FaultyPlatform>,
+    /// What gets bring, by step.
+    gets: RefCell<BTreeMap<usize, BufferRange<Buffer>>>,
+    pub seen: RefCell<Seen>,
+    left: Cell<usize>,
+}
+
+fn contents(range: &BufferRange<Buffer>) -> Vec<u8> {
+    let mut bytes = vec![0; range.len()];
+    range.read(0, &mut bytes).expect("inside");
+    bytes
+}
+
+impl Member {
+    /// Creates the endpoint's context, region and dispatches.
+    pub fn open(
+        client: &Client<FaultyPlatform>,
+        id: EndpointId,
+        program: &Rc<Program>,
+        reference: &Rc<Reference>,
+    ) -> Result<Rc<Self>, Error> {
+        // At most 2 contexts.
+        let context = client.create_context(id.context as u8)?;
+        let memory = BufferRange::copied(context.platform(), &reference.initial[&id])?;
+        let region = client.create_region(&memory, RegionRights::ALL)?;
+        let module = Messaging::create(&context, MessagingConfig::new(MATCHED))?;
+        let member = Rc::new(Self {
+            id,
+            program: Rc::clone(program),
+            reference: Rc::clone(reference),
+            context,
+            module,
+            region,
+            gets: RefCell::default(),
+            seen: RefCell::default(),
+            left: Cell::new(0),
+        });
+        let this = Rc::clone(&member);
+        let data = move |context: &Context<FaultyPlatform>, arrival: &Arrival<'_>| {
+            this.arrived(context, arrival)
+        };
+        member.context.set_dispatch(DATA, Box::new(data))?;
+        let acknowledge = |context: &Context<FaultyPlatform>, arrival: &Arrival<'_>| {
+            let acknowledged = context.acknowledge(arrival.origin, arrival.tag);
+            acknowledged.expect("the origin exists");
+            Receive::Consumed
+        };
+        member
+            .context
+            .set_dispatch(ACKNOWLEDGE, Box::new(acknowledge))?;
+        let this = Rc::clone(&member);
+        let over = move |_: &Context<FaultyPlatform>, _: &Arrival<'_>| {
+            this.seen.borrow_mut().over += 1;
+            Receive::Consumed
+        };
+        member.context.set_dispatch(OVER, Box::new(over))?;
+        let lost = |_: &Context<FaultyPlatform>, _: &Arrival<'_>| Receive::Consumed;
+        member.context.set_dispatch(LOST, Box::new(lost))?;
+        Ok(member)
+    }
+
+    pub fn wrong(&self, what: String) {
+        let what = format!("{:?}: {what}", self.id);
+        self.seen.borrow_mut().wrong.push(what);
+    }
+
+    /// What is in this endpoint's region now.
+    pub fn memory(&self) -> Vec<u8> {
+        contents(self.region.range())
+    }
+
+    fn buffer(&self, data: &[u8]) -> Result<BufferRange<Buffer>, Error> {
+        BufferRange::copied(self.context.platform(), data)
+    }
+
+    fn endpoint(&self, id: EndpointId) -> Result<Endpoint, Error> {
+        self.context
+            .endpoint(TaskId(id.task as u32), id.context as u8)
+    }
+
+    /// The message of a step has come.
+    fn arrived(
+        self: &Rc<Self>,
+        context: &Context<FaultyPlatform>,
+        arrival: &Arrival<'_>,
+    ) -> Receive<FaultyPlatform> {
+        let index = arrival.tag as usize;
+        let origin = EndpointId {
+            client: self.id.client,
+            task: arrival.origin.task().0 as usize,
+            context: arrival.origin.context_offset().into(),
+        };
+        let expected = match self.program.steps[index].action {
+            Action::Immediate { header, length } | Action::Send { header, length } => {
+                Some((bytes_of(index, header), length))
+            }
+            _ => None,
+        };
+        if expected != Some((arrival.header.to_vec(), arrival.length)) {
+            self.wrong(format!("step {index} came with another header or length"));
+        }
+        let mut seen = self.seen.borrow_mut();
+        seen.dispatched.entry(origin).or_default().push(index);
+        drop(seen);
+        if let Some(data) = arrival.immediate {
+            self.take(index, data);
+            return Receive::Consumed;
+        }
+        let into = BufferRange::zeroed(context.platform(), arrival.length);
+        let into = into.expect("there is memory");
+        let (this, copy) = (Rc::clone(self), into.clone());
+        Receive::Into {
+            into,
+            done: Some(Box::new(move |_, result| {
+                result.expect("it fits");
+                this.take(index, &contents(&copy));
+            })),
+        }
+    }
+
+    fn take(&self, index: usize, data: &[u8]) {
+        if data != bytes_of(index, data.len()) {
+            self.wrong(format!("step {index} came with other data"));
+        }
+        if !self.seen.borrow_mut().received.insert(index) {
+            self.wrong(format!("step {index} came twice"));
+        }
+    }
+
+    /// Counts a callback that has to come.
+    fn done(self: &Rc<Self>, index: usize) -> DoneFn<FaultyPlatform> {
+        self.left.set(self.left.get() + 1);
+        let this = Rc::clone(self);
+        Box::new(move |_, result| {
+            if let Err(error) = result {
+                this.wrong(format!("step {index} failed: {error}"));
+            }
+            *this.seen.borrow_mut().done.entry(index).or_default() += 1;
+            this.left.set(this.left.get().saturating_sub(1));
+        })
+    }
+
+    /// Posts the receive of matched message `index`.
+    fn receive(self: &Rc<Self>, index: usize) -> Result<(), Error> {
+        let step = self.program.steps[index];
+        let Action::Match { comm, tag, .. } = step.action else {
+            return Ok(());
+        };
+        let source = matches!(comm, 1 | 3).then_some(TaskId(step.from.task as u32));
+        let tag = (comm >= 2).then_some(tag);
+        let mut seen = self.seen.borrow_mut();
+        let place = seen.posted.len();
+        seen.posted.push(Posted {
+            comm,
+            source,
+            tag,
+            got: None,
+        });
+        drop(seen);
+        self.left.set(self.left.get() + 1);
+        let into = self.buffer(&[0; LONGEST_MATCH])?;
+        let (this, copy) = (Rc::clone(self), into.clone());
+        let done = move |_: &Context<FaultyPlatform>, result: Result<Received, Error>| {
+            this.left.set(this.left.get() - 1);
+            match result {
+                Ok(received) => this.matched(place, received, &contents(&copy)),
+                Err(error) => this.wrong(format!("a receive failed: {error}")),
+            }
+        };
+        self.module
+            .receive(source, tag, comm, into, Some(Box::new(done)))?;
+        Ok(())
+    }
+
+    /// Receive number `place` has got a message.
+    fn matched(&self, place: usize, received: Received, data: &[u8]) {
+        let mut number = [0; 4];
+        number.copy_from_slice(&data[..4]);
+        let index = u32::from_le_bytes(number) as usize;
+        let sent = match self.program.steps.get(index) {
+            Some(&Step {
+                from,
+                to,
+                action: Action::Match {
+                    comm, tag, length, ..
+                },
+            }) if to == self.id => Some(Received {
+                source: TaskId(from.task as u32),
+                tag,
+                comm,
+                length,
+            }),
+            _ => None,
+        };
+        if sent != Some(received) || data[..received.length] != bytes_of(index, received.length) {
+            self.wrong(format!("{received:?} is not what step {index} sent"));
+        }
+        self.seen.borrow_mut().posted[place].got = Some(index);
+    }
+
+    /// Carries out this endpoint's steps.
+    pub fn run(self: &Rc<Self>, all: &Members) -> Result<(), Error> {
+        let program = Rc::clone(&self.program);
+        let steps = || program.steps.iter().enumerate();
+        let receives = |early| {
+            steps()
+                .filter(move |(_, step)| {
+                    step.to == self.id
+                        && matches!(step.action, Action::Match { early: e, .. } if e == early)
+                })
+                .map(|(index, _)| index)
+        };
+        for index in receives(true) {
+            self.receive(index)?;
+        }
+        for (index, step) in steps().filter(|(_, step)| step.from == self.id) {
+            self.step(index, *step, all)?;
+            if index % 3 == 0 {
+                self.context.advance(1)?;
+            }
+        }
+        for index in receives(false) {
+            self.receive(index)?;
+        }
+        self.context.advance_until(|| self.left.get() == 0)?;
+        // Nobody stops before the others have got what they wait for.
+        let mut peers = 0;
+        for peer in program.endpoints(self.id.client) {
+            let over = SendImmediate::new(self.endpoint(peer)?, OVER);
+            self.context.send_immediate(&over)?;
+            peers += 1;
+        }
+        self.context
+            .advance_until(|| self.seen.borrow().over == peers && self.context.is_at_rest())
+    }
+
+    fn step(self: &Rc<Self>, index: usize, step: Step, all: &Members) -> Result<(), Error> {
+        let context = &self.context;
+        let to = self.endpoint(step.to)?;
+        let target = &all[&step.to];
+        let offset = self.reference.places[index] as u64;
+        match step.action {
+            Action::Immediate { header, length } => context.send_immediate(&SendImmediate {
+                tag: index as u32,
+                header: &bytes_of(index, header),
+                data: &bytes_of(index, length),
+                ..SendImmediate::new(to, DATA)
+            }),
+            Action::Send { header, length } => context.send(SendMessage {
+                tag: index as u32,
+                header: bytes_of(index, header),
+                remote_done: Some(self.done(index)),
+                ..SendMessage::new(to, DATA, self.buffer(&bytes_of(index, length))?)
+            }),
+            Action::Put { length, region } => {
+                let data = self.buffer(&bytes_of(index, length))?;
+                let remote_done = Some(self.done(index));
+                if region {
+                    return context.rput(Rput {
+                        destination: to,
+                        data,
+                        region: target.region.remote(),
+                        offset,
+                        local_done: None,
+                        remote_done,
+                    });
+                }
+                context.put(Put {
+                    destination: to,
+                    data,
+                    remote: target.address(offset),
+                    local_done: None,
+                    remote_done,
+                })
+            }
+            Action::Get { length, region } => {
+                let into = self.buffer(&vec![0; length])?;
+                self.gets.borrow_mut().insert(index, into.clone());
+                let done = Some(self.done(index));
+                if region {
+                    return context.rget(Rget {
+                        source: to,
+                        region: target.region.remote(),
+                        offset,
+                        into,
+                        done,
+                    });
+                }
+                context.get(Get {
+                    source: to,
+                    remote: target.address(offset),
+                    into,
+                    done,
+                })
+            }
+            Action::Change(change) => self.change(index, to, &change, target),
+            Action::Acknowledge => {
+                let cookie = context.expect_ack(to, self.done(index))?;
+                context.send_immediate(&SendImmediate {
+                    tag: cookie,
+                    ..SendImmediate::new(to, ACKNOWLEDGE)
+                })
+            }
+            Action::Match {
+                comm, tag, length, ..
+            } => {
+                let data = self.buffer(&bytes_of(index, length))?;
+                let done = Some(self.done(index));
+                self.module.send(to.task(), tag, comm, data, done).map(drop)
+            }
+            Action::Fence => context.fence(Fence {
+                destination: to,
+                done: Some(self.fenced(index, Some(step.to), all)),
+            }),
+            Action::FenceAll => context.fence_all(Some(self.fenced(index, None, all))),
+        }
+    }
+
+    /// Byte `offset` of the region, as peers name it without its own slot.
+    fn address(&self, offset: u64) -> RemoteAddress {
+        let first = self.region.range().remote_address().expect("has bytes");
+        RemoteAddress {
+            offset: first.offset + offset,
+            ..first
+        }
+    }
+
+    fn change(
+        self: &Rc<Self>,
+        index: usize,
+        destination: Endpoint,
+        change: &Change,
+        target: &Self,
+    ) -> Result<(), Error> {
+        let result = match change.fetch {
+            true => Some(self.buffer(&[0; 8][..change.width.bytes()])?),
+            false => None,
+        };
+        let (this, before) = (Rc::clone(self), result.clone());
+        let count = self.done(index);
+        self.context.rmw(Rmw {
+            destination,
+            region: target.region.remote(),
+            offset: change.offset(),
+            op: change.op,
+            width: change.width,
+            value: change.value,
+            test: change.test,
+            result,
+            done: Some(Box::new(move |context, result| {
+                if let Some(before) = before {
+                    let mut word = contents(&before);
+                    word.resize(8, 0);
+                    let word = word.try_into().expect("8 bytes");
+                    let mut seen = this.seen.borrow_mut();
+                    seen.fetched.insert(index, u64::from_le_bytes(word));
+                }
+                count(context, result);
+            })),
+        })
+    }
+
+    /// The callback of fence `index`: everything that this endpoint started to `to`, or to anybody, before it has
+    /// completed.
+    fn fenced(
+        self: &Rc<Self>,
+        index: usize,
+        to: Option<EndpointId>,
+        all: &Members,
+    ) -> DoneFn<FaultyPlatform> {
+        let count = self.done(index);
+        let (this, all) = (Rc::clone(self), all.clone());
+        Box::new(move |context, result| {
+            for (earlier, step) in this.program.steps[..index].iter().enumerate() {
+                if step.from == this.id && to.is_none_or(|to| to == step.to) {
+                    this.check_fenced(index, earlier, &all[&step.to]);
+                }
+            }
+            count(context, result);
+        })
+    }
+
+    /// Whether step `earlier` has completed, as fence `index` promises.
+    fn check_fenced(&self, index: usize, earlier: usize, target: &Self) {
+        let done = || self.seen.borrow().done.contains_key(&earlier);
+        let completed = match self.program.steps[earlier].action {
+            Action::Immediate { .. } | Action::Send { .. } => {
+                target.seen.borrow().received.contains(&earlier)
+            }
+            Action::Get { length, .. } => {
+                contents(&self.gets.borrow()[&earlier]) == bytes_of(earlier, length) && done()
+            }
+            // The target's memory is not this endpoint's to look at.
+            Action::Put { .. } | Action::Change(_) => done(),
+            Action::Acknowledge | Action::Match { .. } | Action::Fence | Action::FenceAll => true,
+        };
+        if !completed {
+            self.wrong(format!("fence {index} returns before step {earlier}"));
+        }
+    }
+}
