@@ -53,7 +53,7 @@ struct Measured {
 /// Extent and speed of simulating `cycles` of the machine since `started`.
 fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
     let wall_s = started.elapsed().as_secs_f64();
-    SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads)
+    SimFigures::new(cycles, spec.nodes(), wall_s, spec.config.threads)
 }
 
 /// Cycles of the machines that a bench has run, and their hashes in one.

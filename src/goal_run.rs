@@ -210,7 +210,7 @@ impl Loaded {
 
 fn flits(machine: &Machine) -> Vec<Vec<u64>> {
     (0..machine.topology().nodes())
-        .map(|node| machine.link_flits(node).to_vec())
+        .map(|node| machine.link_flits(node))
         .collect()
 }
 

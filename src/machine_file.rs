@@ -31,8 +31,6 @@ pub struct MachineSpec {
     pub costs: CostTable,
     /// Seed of everything drawn at random outside the machine.
     pub seed: u64,
-    /// Threads of the simulator.
-    pub threads: usize,
     /// The waveform of a program's run, if one is asked for: then the models are traced ones.
     pub trace: Option<TraceConfig>,
 }
@@ -45,13 +43,6 @@ impl MachineSpec {
         settings: &mut Settings,
         shape: Option<Vec<u16>>,
     ) -> Result<Self, UsageError> {
-        if options.threads != 1 {
-            return Err(UsageError::Value {
-                option: "--threads".into(),
-                value: options.threads.to_string(),
-                expected: "1, the number of threads that this build supports".into(),
-            });
-        }
         let (file, has_shape) = match &options.machine {
             Some(path) => read(path)?,
             None => (MachineFile::default(), false),
@@ -81,6 +72,7 @@ impl MachineSpec {
         if let Some(window) = settings.take_optional("window", "number of cycles")? {
             config.window = Some(window);
         }
+        config.threads = options.threads;
         config.validate().map_err(|error| UsageError::Value {
             option: option_of(&error.field),
             value: error.value,
@@ -90,7 +82,6 @@ impl MachineSpec {
             config,
             costs: file.costs.unwrap_or_default(),
             seed,
-            threads: options.threads,
             trace: None,
         })
     }
@@ -140,6 +131,7 @@ fn option_of(field: &str) -> String {
     match field {
         "mesh" => "--mesh".into(),
         "link_latency" => "--link-latency".into(),
+        "threads" => "--threads".into(),
         _ if field.starts_with("dims") => "--shape".into(),
         _ => format!("--set {field}"),
     }

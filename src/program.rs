@@ -184,7 +184,7 @@ impl Program {
             shape: spec.shape(),
             params,
             metrics: report.metrics,
-            sim: SimFigures::new(cycles, spec.nodes(), wall_s, spec.threads),
+            sim: SimFigures::new(cycles, spec.nodes(), wall_s, spec.config.threads),
             hash: format!("{:016x}", report.machine.hash),
             pictures: report.pictures,
             passed: report.passed,

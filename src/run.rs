@@ -134,7 +134,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         shape: spec.shape(),
         params,
         metrics,
-        sim: SimFigures::new(report.sim.cycles, spec.nodes(), wall_s, spec.threads),
+        sim: SimFigures::new(report.sim.cycles, spec.nodes(), wall_s, spec.config.threads),
         hash: format!("{:016x}", report.sim.hash),
         pictures,
         passed: verified,

@@ -91,6 +91,10 @@ pub struct MachineConfig {
     pub skip_idle: bool,
     /// Cycles a node runs at a time; none takes the longest that is exact. Results do not depend on it.
     pub window: Option<u64>,
+    /// Threads that run the hardware, 1 to 256; a machine that can write waveforms uses one. Results do not depend on
+    /// it, so it is no part of a machine's description.
+    #[serde(skip)]
+    pub threads: usize,
 }
 
 impl Default for MachineConfig {
@@ -109,6 +113,7 @@ impl Default for MachineConfig {
             watchdog: 2_000_000,
             skip_idle: true,
             window: None,
+            threads: 1,
         }
     }
 }
@@ -201,6 +206,7 @@ impl MachineConfig {
                 ));
             }
         }
+        check_range("threads", self.threads as u64, 1..=256)?;
         if let Some(window) = self.window {
             check_range("window", window, 1..=self.exact_window())?;
         }

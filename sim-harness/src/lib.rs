@@ -3,7 +3,7 @@
 //! [`Machine`] holds one Verilated model of `rtl/node/gyre_node.sv` a node. Nodes are wired by links
 //! with a latency of at least a cycle, so each may run a window of cycles on its own; quiet nodes are
 //! left out, and time is jumped over when all are. Software is blocking code in coroutines on the same
-//! clock ([`Cpu`]). Results depend on none of: window, skipping, waveforms.
+//! clock ([`Cpu`]). Results depend on none of: window, skipping, waveforms, threads.
 //!
 //! [`RouterMachine`] holds `rtl/router/gyre_network.sv` alone, for raw traffic.
 
@@ -11,13 +11,16 @@ mod actor;
 mod axi;
 mod config;
 mod cpu;
+mod crew;
 mod error;
 mod event;
 mod ffi;
+mod hardware;
 mod hash;
 mod links;
 mod machine;
 mod memory;
+mod observe;
 mod probe;
 mod record;
 mod regbus;
@@ -31,7 +34,8 @@ pub use actor::{ActorError, ActorId, LogEntry};
 pub use config::{ConfigError, MAX_NODES, MachineConfig, MemoryConfig, ModelKind};
 pub use cpu::{Cpu, Lock, Notify, WakeReason};
 pub use error::SimError;
-pub use machine::{AxiChannels, LinkFault, LinkTransfer, Machine, NodeInput, NodeOutput};
+pub use machine::Machine;
+pub use observe::{AxiChannels, LinkFault, LinkTransfer, NodeInput, NodeOutput};
 pub use regbus::BusError;
 pub use report::{RunReport, Until};
 pub use router_machine::{Delivery, RawPacket, RouterMachine, RouterReport, Traffic};

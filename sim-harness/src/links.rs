@@ -3,6 +3,9 @@
 //! Ports of a node: those of the torus, then those of the tree of the collective network (parent, child 0, child 1),
 //! then the barrier wires of these three.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::record::{LINK_RECORD, LinkWord};
 use crate::topology::{TREE_PORTS, Topology};
 
@@ -16,10 +19,28 @@ struct Wire {
     start: usize,
 }
 
-/// All links of a machine.
+/// What is on its way to a node.
+struct Inbox {
+    /// By port of the receiver.
+    wires: Mutex<Vec<Wire>>,
+    /// Cycle in which the next word arrives, [`NEVER`] without one.
+    next: AtomicU64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Inbox {
+    /// No code that holds the lock panics half way through a change.
+    fn wires(&self) -> MutexGuard<'_, Vec<Wire>> {
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All links of a machine. Nodes on several threads may send while their neighbours receive: what is sent in a window
+/// arrives after its end, so that a receiver finds the same words whoever was first.
 pub(crate) struct Links {
-    /// By receiving node and port.
-    wires: Vec<Wire>,
+    /// By receiving node.
+    inboxes: Vec<Inbox>,
     /// By sending node and port: the receiving node and port.
     peers: Vec<Option<(usize, usize)>>,
     ports: usize,
@@ -55,8 +76,12 @@ impl Links {
     ) -> Self {
         let nodes = topology.nodes();
         let ends = || (0..nodes).flat_map(|node| (0..ports).map(move |port| (node, port)));
+        let inbox = |_| Inbox {
+            wires: Mutex::new((0..ports).map(|_| Wire::default()).collect()),
+            next: AtomicU64::new(NEVER),
+        };
         Self {
-            wires: ends().map(|_| Wire::default()).collect(),
+            inboxes: (0..nodes).map(inbox).collect(),
             peers: ends().map(|(node, port)| peer(node, port)).collect(),
             ports,
             latency,
@@ -64,23 +89,28 @@ impl Links {
     }
 
     /// Sends a word. Returns the receiving node and the cycle of arrival.
-    pub(crate) fn send(
-        &mut self,
-        node: usize,
-        port: usize,
-        word: LinkWord,
-    ) -> Option<(usize, u64)> {
+    pub(crate) fn send(&self, node: usize, port: usize, word: LinkWord) -> Option<(usize, u64)> {
         let (to, to_port) = self.peers[node * self.ports + port]?;
         let cycle = word.cycle + self.latency;
         let arriving = LinkWord { cycle, ..word };
-        let wire = &mut self.wires[to * self.ports + to_port];
-        wire.words.extend_from_slice(&arriving.to_words());
+        let inbox = &self.inboxes[to];
+        let mut wires = inbox.wires();
+        wires[to_port].words.extend_from_slice(&arriving.to_words());
+        // Under the lock: `receive` either sees the word or is over before this.
+        inbox.next.fetch_min(cycle, Ordering::Relaxed);
         Some((to, cycle))
     }
 
     /// Appends what arrives at a node before `end`, as its model takes it.
-    pub(crate) fn receive(&mut self, node: usize, end: u64, input: &mut Vec<u64>) {
-        for wire in &mut self.wires[node * self.ports..(node + 1) * self.ports] {
+    pub(crate) fn receive(&self, node: usize, end: u64, input: &mut Vec<u64>) {
+        let inbox = &self.inboxes[node];
+        let mut wires = inbox.wires();
+        if inbox.next.load(Ordering::Relaxed) >= end {
+            input.resize(input.len() + self.ports, 0);
+            return;
+        }
+        let mut next = NEVER;
+        for wire in &mut *wires {
             let pending = &wire.words[wire.start..];
             let count = pending
                 .chunks_exact(LINK_RECORD)
@@ -96,15 +126,14 @@ impl Links {
                 wire.words.drain(..wire.start);
                 wire.start = 0;
             }
+            next = next.min(wire.words.get(wire.start).copied().unwrap_or(NEVER));
         }
+        inbox.next.store(next, Ordering::Relaxed);
     }
 
     /// Cycle in which the next word arrives at a node.
     pub(crate) fn next_arrival(&self, node: usize) -> Option<u64> {
-        self.wires[node * self.ports..(node + 1) * self.ports]
-            .iter()
-            .filter_map(|wire| wire.words.get(wire.start).copied())
-            .min()
+        Some(self.inboxes[node].next.load(Ordering::Relaxed)).filter(|&next| next != NEVER)
     }
 }
 
@@ -124,27 +153,27 @@ mod tests {
     #[test]
     fn words_arrive_once_after_the_latency_at_the_neighbour() {
         let topology = Topology::new(&[3], &[]);
-        let mut links = Links::torus(&topology, 2, 5);
+        let links = Links::torus(&topology, 2, 5);
         assert_eq!(links.send(0, 0, word(10)), Some((1, 15)));
         assert_eq!(links.send(0, 0, word(11)), Some((1, 16)));
         assert_eq!(links.next_arrival(1), Some(15));
-        let receive = |links: &mut Links, end| {
+        let receive = |links: &Links, end| {
             let mut input = Vec::new();
             links.receive(1, end, &mut input);
             input
         };
-        assert_eq!(receive(&mut links, 15), [0, 0]);
-        let one = receive(&mut links, 16);
+        assert_eq!(receive(&links, 15), [0, 0]);
+        let one = receive(&links, 16);
         assert_eq!(one, [0, 1, 15, 4 | 9 << 32, 10, !10]);
-        assert_eq!(receive(&mut links, 16), [0, 0]);
-        assert_eq!(receive(&mut links, 99)[..3], [0, 1, 16]);
+        assert_eq!(receive(&links, 16), [0, 0]);
+        assert_eq!(receive(&links, 99)[..3], [0, 1, 16]);
         assert_eq!(links.next_arrival(1), None);
     }
 
     #[test]
     fn a_wire_that_is_never_empty_gives_each_word_once() {
         let topology = Topology::new(&[3], &[]);
-        let mut links = Links::torus(&topology, 2, 5);
+        let links = Links::torus(&topology, 2, 5);
         links.send(0, 0, word(0));
         for cycle in 0..5000 {
             links.send(0, 0, word(cycle + 1));
@@ -159,7 +188,7 @@ mod tests {
     fn the_next_arrival_is_that_of_the_earliest_port() {
         let topology = Topology::new(&[3], &[]);
         for (up, down) in [(10, 20), (20, 10)] {
-            let mut links = Links::torus(&topology, 2, 5);
+            let links = Links::torus(&topology, 2, 5);
             links.send(0, 0, word(up));
             links.send(2, 1, word(down));
             assert_eq!(links.next_arrival(1), Some(15));
@@ -169,7 +198,7 @@ mod tests {
     #[test]
     fn hw5_tree_links_and_barrier_wires_join_parent_and_child() {
         let topology = Topology::new(&[5], &[]);
-        let mut links = Links::whole(&topology, 6, 5);
+        let links = Links::whole(&topology, 6, 5);
         // Ports 6 to 8 are links, 9 to 11 barrier wires; each first the parent's.
         for first in [6, 9] {
             assert_eq!(links.send(4, first, word(10)), Some((1, 15)));
@@ -194,7 +223,7 @@ mod tests {
     #[test]
     fn words_to_nowhere_are_dropped() {
         let topology = Topology::new(&[2], &[true]);
-        let mut links = Links::torus(&topology, 6, 1);
+        let links = Links::torus(&topology, 6, 1);
         assert_eq!(links.send(0, 1, word(0)), None);
         assert_eq!(links.send(0, 4, word(0)), None);
         assert_eq!(links.send(1, 1, word(0)), Some((0, 1)));

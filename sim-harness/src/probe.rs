@@ -27,8 +27,12 @@ impl Machine {
         }
         let mut values = vec![None; addrs.len()];
         let mut answered = 0;
-        let input = self.input_until(index, start + u64::from(cycles), &control);
-        let Ok(words) = self.run_model(index, start, cycles, &input) else {
+        let mut input = Vec::new();
+        let end = start + u64::from(cycles);
+        self.hardware.links.receive(index, end, &mut input);
+        input.extend_from_slice(control.words());
+        let mut node = self.hardware.node(index);
+        let Ok(words) = node.model.pin_mut().run(start, cycles, true, &input) else {
             return values;
         };
         for record in OutReader::new(words, start) {

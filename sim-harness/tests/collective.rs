@@ -407,7 +407,7 @@ fn hw5_barrier_takes_two_cycles_a_hop_beyond_the_links() {
 }
 
 #[test]
-fn x1_hw5_hash_with_collectives_is_the_same_repeated_unskipped_and_by_single_cycles() {
+fn x1_hw5_hash_with_collectives_is_the_same_repeated_unskipped_by_single_cycles_and_on_threads() {
     let base = MachineConfig {
         link_latency: 5,
         ..config(&[3, 2])
@@ -423,6 +423,13 @@ fn x1_hw5_hash_with_collectives_is_the_same_repeated_unskipped_and_by_single_cyc
             "by single cycles",
             MachineConfig {
                 window: Some(1),
+                ..base.clone()
+            },
+        ),
+        (
+            "three threads",
+            MachineConfig {
+                threads: 3,
                 ..base.clone()
             },
         ),

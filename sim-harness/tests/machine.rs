@@ -36,6 +36,29 @@ fn x1_results_do_not_depend_on_window_or_skipping() {
 }
 
 #[test]
+fn x1_lists_of_a_machine_on_threads_are_those_of_one_thread() {
+    let lists = |threads| {
+        let mut machine = Machine::new(MachineConfig {
+            threads,
+            ..config(&[3, 2])
+        })
+        .expect("machine");
+        machine.record_transfers();
+        machine.record_inputs();
+        machine.record_outputs();
+        run_exchange(&mut machine, 8).expect("every message");
+        (
+            machine.take_transfers(),
+            machine.take_inputs(),
+            machine.take_outputs(),
+        )
+    };
+    let expected = lists(1);
+    assert!(!expected.0.is_empty() && !expected.1.is_empty() && !expected.2.is_empty());
+    assert!(lists(2) == expected, "two threads");
+}
+
+#[test]
 fn hw2_slow_jittery_reordering_stalling_memory_delivers_the_same_bytes() {
     for seed in 1..4 {
         let memory = MemoryConfig {

@@ -89,7 +89,7 @@ fn hw1_hw2_hw3_traffic_arrives_in_4_and_5_dimensions() {
 }
 
 #[test]
-fn x1_hash_is_the_same_repeated_traced_unskipped_and_by_single_cycles() {
+fn x1_hash_is_the_same_repeated_traced_unskipped_by_single_cycles_and_on_any_threads() {
     let base = MachineConfig {
         mesh: vec![false, true],
         memory: MemoryConfig {
@@ -123,6 +123,37 @@ fn x1_hash_is_the_same_repeated_traced_unskipped_and_by_single_cycles() {
         (
             "traced model",
             MachineConfig {
+                model: ModelKind::Traced,
+                ..base.clone()
+            },
+        ),
+        (
+            "two threads",
+            MachineConfig {
+                threads: 2,
+                ..base.clone()
+            },
+        ),
+        (
+            "more threads than nodes, unskipped",
+            MachineConfig {
+                threads: 7,
+                skip_idle: false,
+                ..base.clone()
+            },
+        ),
+        (
+            "three threads by single cycles",
+            MachineConfig {
+                threads: 3,
+                window: Some(1),
+                ..base.clone()
+            },
+        ),
+        (
+            "two threads, traced model",
+            MachineConfig {
+                threads: 2,
                 model: ModelKind::Traced,
                 ..base.clone()
             },

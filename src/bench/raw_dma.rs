@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::rc::Rc;
+use std::time::Instant;
 
 use gyre_firmware::{InjectionConfig, Node, NodeError, ReceptionConfig};
 use gyre_layout::registers::group_page;
@@ -93,16 +94,24 @@ impl RawInjection {
     }
 }
 
-/// Random traffic through the DMA engines: memory-FIFO packets, injected by the first link of their way
-/// and taken by a sink at each node. Latency ends when the sink's software has read the packet's header.
-/// Gives the tally, cycles run and state hash.
-pub(super) fn run_traffic(
-    spec: &MachineSpec,
-    offer: &Offer,
-) -> Result<(Tally, u64, u64), CommandError> {
+/// What a run of random traffic was.
+pub(super) struct TrafficRun {
+    pub tally: Tally,
+    /// Cycles of the machine and its state hash.
+    pub cycles: u64,
+    pub hash: u64,
+    /// Cycles from the first packet's on to the end of the measured window, and the seconds that they took.
+    pub loaded_cycles: u64,
+    pub loaded_s: f64,
+}
+
+/// Random traffic through the DMA engines of the first nodes, as many as the offer's shape has: memory-FIFO packets,
+/// injected by the first link of their way and taken by a sink at each node. Latency ends when the sink's software
+/// has read the packet's header.
+pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRun, CommandError> {
     let mut machine = Machine::new(spec.config.clone())?;
     bring_up(&mut machine, 1)?;
-    let nodes = machine.topology().nodes();
+    let nodes = offer.nodes();
     let offer = Offer {
         start: machine.cycles() + offer.start,
         ..offer.clone()
@@ -145,19 +154,27 @@ pub(super) fn run_traffic(
             source(&cpu, ports, payload, &ways)
         });
     }
+    machine.run(Until::Cycle(offer.start))?;
     let end = offer.start + offer.warmup + offer.measure;
     let begin = machine.cycles();
     let bar = progress::bar(end - begin, "cycles");
+    let started = Instant::now();
     // No result depends on how the run is cut.
     while machine.cycles() < end {
         bar.set_position(machine.cycles() - begin);
         let next = machine.cycles() + CYCLES_PER_UPDATE;
         machine.run(Until::Cycle(next.min(end)))?;
     }
+    let loaded_s = started.elapsed().as_secs_f64();
     bar.finish_and_clear();
     let report = machine.run(Until::Quiet)?;
-    let tally = std::mem::take(&mut *tally.borrow_mut());
-    Ok((tally, report.cycles, report.hash))
+    Ok(TrafficRun {
+        tally: std::mem::take(&mut *tally.borrow_mut()),
+        cycles: report.cycles,
+        hash: report.hash,
+        loaded_cycles: end - begin,
+        loaded_s,
+    })
 }
 
 /// Injects packets at their cycles, each by the FIFO of its first link.

@@ -32,6 +32,11 @@ impl Offer {
         (u64::from(self.payload).div_ceil(32) + 1) * 2
     }
 
+    /// Nodes that send and receive.
+    pub fn nodes(&self) -> usize {
+        self.shape.iter().map(|&size| usize::from(size)).product()
+    }
+
     fn from(&self) -> u64 {
         self.start + self.warmup
     }

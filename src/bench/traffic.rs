@@ -77,7 +77,10 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
             let tally = std::mem::take(&mut machine.traffic_mut().tally);
             (tally, report.cycles, report.hash)
         }
-        "dma" => raw_dma::run_traffic(spec, &offer)?,
+        "dma" => {
+            let run = raw_dma::run_traffic(spec, &offer)?;
+            (run.tally, run.cycles, run.hash)
+        }
         _ => {
             return Err(UsageError::Value {
                 option: "--set via".into(),
