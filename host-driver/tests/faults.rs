@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use double::{Double, Fault, Process};
 use gyre_driver::{
-    BufferRange, Context, DoneFn, Error, Fence, Get, Messaging, MessagingConfig, RemoteAddress,
-    Resources, TaskId, WakeReason, advancev,
+    Arrival, BufferRange, Context, DoneFn, Error, Fence, Get, Messaging, MessagingConfig, Receive,
+    RemoteAddress, Resources, SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_layout::ErrorReason;
 
@@ -125,6 +125,55 @@ fn a_flipped_byte_shows_in_the_data() {
     let (results, _) = run(Fault::FlipByte(2));
     assert_eq!(results[0], whole(0));
     assert_ne!(results[1], whole(1));
+}
+
+/// A message of one header and 800 bytes, of which a byte of the first packet is another. Gives what its receive
+/// and the next one got, and the errors of `advance`.
+fn headed_with_a_flipped_byte(at: usize) -> (Vec<Result<(), Error>>, Vec<Error>) {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], Resources::default());
+    let ends = Ends::default();
+    let log = Rc::clone(&ends);
+    let receiver = machine.process(1);
+    let receive = move |_: &Context<Process>, arrival: &Arrival<'_>| {
+        let log = Rc::clone(&log);
+        Receive::Into {
+            into: receiver.buffer(&vec![0; arrival.length]),
+            done: Some(Box::new(move |_, result| log.borrow_mut().push(result))),
+        }
+    };
+    contexts[1]
+        .set_dispatch(1, Box::new(receive))
+        .expect("free");
+    machine.plant(Fault::FlipAt { packet: 0, at });
+    for _ in 0..2 {
+        let destination = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+        let data = machine.process(0).buffer(&[5; 800]);
+        let send = SendMessage {
+            header: vec![3; 8],
+            ..SendMessage::new(destination, 1, data)
+        };
+        contexts[0].send(send).expect("valid");
+    }
+    let errors = errors(&machine, &contexts);
+    (ends.take(), errors)
+}
+
+#[test]
+fn x5_data_of_another_length_than_announced_fails_its_receive() {
+    // Byte 4 of the first packet is the lowest of the length.
+    let (ends, errors) = headed_with_a_flipped_byte(4);
+    let expected = Error::PacketOrder {
+        origin: TaskId(0),
+        field: "length",
+        value: 800,
+        expected: 801,
+    };
+    assert_eq!(ends, [Err(expected), Ok(())]);
+    assert_eq!(errors, []);
+    // One of the user's header changes nothing of that.
+    let (ends, errors) = headed_with_a_flipped_byte(12);
+    assert_eq!((ends, errors), (vec![Ok(()), Ok(())], vec![]));
 }
 
 #[test]

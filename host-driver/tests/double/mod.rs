@@ -46,6 +46,8 @@ pub enum Fault {
     DoublePacket(u64),
     /// A payload byte of packet number n is flipped.
     FlipByte(u64),
+    /// The lowest bit of byte `at` of packet number `packet` is flipped.
+    FlipAt { packet: u64, at: usize },
     /// HEAD moves when a descriptor starts instead of when its data has been read.
     EarlyHead,
     /// TAIL of reception FIFOs reads 32 bytes too far while data is there.
@@ -668,6 +670,10 @@ impl State {
             Some(Fault::DoublePacket(k)) if k == self.packets => 2,
             Some(Fault::FlipByte(k)) if k == self.packets && bytes > 0 => {
                 payload[bytes / 2] ^= 1;
+                1
+            }
+            Some(Fault::FlipAt { packet, at }) if packet == self.packets => {
+                payload[at] ^= 1;
                 1
             }
             _ => 1,
