@@ -8,8 +8,8 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, Client, Context, CostTable, DoneFn, Error, Fence, MemoryRegion, Platform,
-    Receive, RegionRights, RemoteRegion, Rmw, RmwOp, RmwWidth, Rput, SendImmediate, TaskId,
+    Arrival, BufferRange, Client, Context, CostTable, DoneFn, Error, Fence, MemoryRegion, Receive,
+    RegionRights, RemoteRegion, Rmw, RmwOp, RmwWidth, Rput, SendImmediate, TaskId,
 };
 use gyre_sim::{MachineConfig, Until};
 
