@@ -37,7 +37,7 @@ impl World {
         };
         let clients: Vec<Client<Process>> = (0..nodes.len())
             .map(|task| {
-                let config = config(&list, task as u32, resources.clone());
+                let config = config(&list, task as u32, resources);
                 Client::create(&machine.process(nodes[task]), config).expect("there are resources")
             })
             .collect();
