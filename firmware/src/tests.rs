@@ -7,14 +7,15 @@ use std::vec::Vec;
 
 use gyre_layout::registers::node::{self, ctrl, err_status, int_cause};
 use gyre_layout::registers::{
-    COLL, base_slot, coll_network, group_page, injection_fifo as inj, page,
+    COLL, REFUSALS, base_slot, coll_network, group_page, injection_fifo as inj, page, refusal,
+    refusals,
 };
-use gyre_layout::{Coord, ErrorReason, LinkState};
+use gyre_layout::{Coord, ErrorReason, Kind, LinkState};
 
 use crate::register_file::{RegisterFile, SlaveError, slot_ctrl};
 use crate::{
     Causes, ErrorReport, InjectionConfig, NetworkConfig, Node, NodeError, ReceptionConfig,
-    Register, Rights, RoutePart, SelfTest, SlotConfig,
+    RefusedPackets, Register, Rights, RoutePart, SelfTest, SlotConfig,
 };
 
 fn identified(file: RegisterFile) -> Node<RegisterFile> {
@@ -461,6 +462,52 @@ fn x5_an_interrupt_is_decoded_acknowledged_and_armed_again() {
     let file = node.into_access();
     assert_eq!(file.value(node::INT_MASK), 0b11111);
     assert!(!err_status::VALID.is_set(file.value(node::ERR_STATUS)));
+}
+
+#[test]
+fn x5_refused_packets_are_taken_with_their_source_and_words() {
+    let mut file = RegisterFile::new();
+    let at = |entry| REFUSALS + refusals::entry(entry);
+    let status = refusals::refused::VALID.put(0b1000_0010) | refusals::refused::LOST.put(5);
+    let place = refusal::place::REASON.put(0x25)
+        | refusal::place::WHERE.put(17)
+        | refusal::place::LAST.put(1);
+    let source = Coord([1, 2, 3, 4, 5]);
+    let info = |kind| {
+        refusal::info::SRC.put(source.pack().expect("fits").into())
+            | refusal::info::KIND.put(kind)
+            | refusal::info::SOFTWARE.put(0x3fff_ffff)
+    };
+    file.values.insert(REFUSALS + refusals::REFUSED, status);
+    for (entry, kind) in [(1, 2), (7, 15)] {
+        file.values.insert(at(entry) + refusal::INFO, info(kind));
+        file.values.insert(at(entry) + refusal::PLACE, place);
+    }
+    let mut node = identified(file);
+    let mut taken = Vec::new();
+    let lost = node.take_refused(|packets| taken.push(packets));
+    assert_eq!(lost, Ok(5));
+    let put = RefusedPackets {
+        source,
+        kind: Ok(Kind::Put),
+        first_word: 0x3fff_ffff,
+        last_word: 1,
+        reason: Ok(ErrorReason::PktSlot),
+        place: 17,
+    };
+    let unknown = RefusedPackets {
+        kind: Err(15),
+        ..put
+    };
+    assert_eq!(taken, [put, unknown]);
+    // The words go over the end.
+    assert!(put.words().eq([0x3fff_ffff, 0, 1]));
+    // Each is freed by what was read.
+    let written: Vec<_> = (node.into_access().log.into_iter())
+        .filter_map(|(address, value)| Some((address, value?)))
+        .collect();
+    let expected = [1, 7].map(|entry| (at(entry) + refusal::PLACE, place));
+    assert!(written.ends_with(&expected), "{written:x?}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Byte counters of a context: 8 B each, little-endian, lowered by the DMA engine as puts arrive (HW-1).
+//! Byte counters of a context: 8 B each, little-endian, lowered by the DMA engine as puts arrive (HW-1). They are in
+//! pairs: of a read-modify-write its target lowers the second if it refuses it.
 
 use crate::cost::Op;
 use crate::error::Error;
@@ -7,8 +8,21 @@ use gyre_layout::CounterRef;
 
 /// Bytes of a counter.
 const COUNTER_BYTES: usize = 8;
+/// Bytes of a pair.
+const PAIR_BYTES: usize = 2 * COUNTER_BYTES;
 /// Counters that the header of a put can name in one slot.
 const REACH: u64 = 1 << 22;
+
+/// What a pair says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
+    /// Bytes are to come.
+    Open,
+    /// All are here.
+    Zero,
+    /// None will come.
+    Refused,
+}
 
 /// The counters of a context and those of them that are free.
 pub(crate) struct CounterBlock<P: Platform> {
@@ -19,15 +33,15 @@ pub(crate) struct CounterBlock<P: Platform> {
 }
 
 impl<P: Platform> CounterBlock<P> {
-    /// Allocates `count` counters.
+    /// Allocates `count` pairs.
     ///
     /// # Errors
     /// [`Error::Alloc`], [`Error::CounterReach`] when the memory lies too far into its slot.
     pub fn open(platform: &P, count: u16) -> Result<Self, Error> {
         platform.charge(Op::Allocate, 1);
-        let memory = platform.alloc(usize::from(count) * COUNTER_BYTES, COUNTER_BYTES)?;
+        let memory = platform.alloc(usize::from(count) * PAIR_BYTES, PAIR_BYTES)?;
         let first = memory.offset() / COUNTER_BYTES as u64;
-        if first + u64::from(count) > REACH {
+        if first + 2 * u64::from(count) > REACH {
             return Err(Error::CounterReach {
                 offset: memory.offset(),
                 bytes: memory.len(),
@@ -41,7 +55,7 @@ impl<P: Platform> CounterBlock<P> {
         })
     }
 
-    /// Takes a free counter and sets it to `value`.
+    /// Takes a free pair, sets both counters to `value`, and gives the first.
     pub fn take(&mut self, platform: &P, value: u64) -> Result<Option<(u16, CounterRef)>, Error> {
         let Some(memory) = &self.memory else {
             return Err(Error::Destroyed);
@@ -50,26 +64,34 @@ impl<P: Platform> CounterBlock<P> {
             return Ok(None);
         };
         platform.charge(Op::Counter, 1);
-        memory.write(usize::from(index) * COUNTER_BYTES, &value.to_le_bytes())?;
+        let mut pair = [0; PAIR_BYTES];
+        for counter in pair.as_chunks_mut::<COUNTER_BYTES>().0 {
+            *counter = value.to_le_bytes();
+        }
+        memory.write(usize::from(index) * PAIR_BYTES, &pair)?;
         let counter = CounterRef {
             slot: memory.slot(),
-            index: self.first + u32::from(index),
+            index: self.first + 2 * u32::from(index),
         };
         Ok(Some((index, counter)))
     }
 
-    /// What counter `index` holds.
-    pub fn value(&self, platform: &P, index: u16) -> Result<u64, Error> {
+    /// What pair `index` says.
+    pub fn count(&self, platform: &P, index: u16) -> Result<Count, Error> {
         let Some(memory) = &self.memory else {
             return Err(Error::Destroyed);
         };
         platform.charge(Op::Counter, 1);
-        let mut bytes = [0; COUNTER_BYTES];
-        memory.read(usize::from(index) * COUNTER_BYTES, &mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
+        let mut pair = [0; PAIR_BYTES];
+        memory.read(usize::from(index) * PAIR_BYTES, &mut pair)?;
+        Ok(match pair.as_chunks().0 {
+            [[0, 0, 0, 0, 0, 0, 0, 0], _] => Count::Zero,
+            [_, [0, 0, 0, 0, 0, 0, 0, 0]] => Count::Refused,
+            _ => Count::Open,
+        })
     }
 
-    /// Gives a counter back that nothing will lower any more.
+    /// Gives a pair back that nothing will lower any more.
     pub fn give_back(&mut self, index: u16) {
         self.free.push(index);
     }

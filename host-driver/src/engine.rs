@@ -4,6 +4,7 @@
 mod arrive;
 mod close;
 mod fence;
+mod refused;
 mod start;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -34,6 +35,7 @@ use crate::wire::{GetFailed, System};
 
 use close::open_fifos;
 use fence::Fences;
+use refused::Refusals;
 
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
 /// starves.
@@ -100,6 +102,7 @@ pub(crate) struct Engine<P: Platform> {
     gets: Gets<P>,
     acks: AckDispatcher,
     fences: Fences<P>,
+    refusals: Refusals,
     /// Events of this context's FIFOs and of counters in the wake cause.
     events: u64,
     /// Completions have not been looked at since the wake cause was cleared.
@@ -171,6 +174,7 @@ impl<P: Platform> Engine<P> {
                 return Err(error);
             }
         };
+        let refusals = Refusals::open(platform)?;
         let mut lanes = Vec::new();
         for fifo in fifos {
             lanes.push(Lane::open(platform, fifo)?);
@@ -189,6 +193,7 @@ impl<P: Platform> Engine<P> {
             gets: Gets::new(counters),
             acks,
             fences: Fences::new(),
+            refusals,
             events,
             completions_unseen: false,
             since_poll: 0,
@@ -349,7 +354,9 @@ impl<P: Platform> Engine<P> {
                 lane.check_halt(platform, &mut self.completed)?;
             }
         }
-        let refused = self.check_remote_gets(context);
+        // Room for what the node refuses next.
+        let looked = self.look_for_refusals(context);
+        let refused = self.check_remote_gets(context).and(looked);
         self.reception.check_halt(platform).and(refused)
     }
 
@@ -415,12 +422,12 @@ impl<P: Platform> Engine<P> {
                 self.owe(context, get.peer, cookie);
                 delivered
             }
-            Purpose::PutSync { cookie } => {
-                self.owe(context, get.peer, cookie);
-                get.result
+            Purpose::PutSync { cookie, number } => {
+                let told = self.put_landed(context, get.peer, cookie, number);
+                get.result.and(told)
             }
-            Purpose::PeerFence { cookie } => {
-                self.answer_fence(context, get.peer, cookie, get.result)
+            Purpose::PeerFence { cookie, number } => {
+                self.answer_fence(context, get.peer, (cookie, number), get.result)
             }
             Purpose::OwnFence { cookie } => {
                 self.own_gets_landed(context, cookie, get.result, progress)

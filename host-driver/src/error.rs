@@ -296,6 +296,19 @@ pub enum Error {
         /// The peer.
         peer: TaskId,
     },
+    /// The node of the peer refused puts: this one, or some before this fence. Or so many packets of anybody that
+    /// it does not know whose they were.
+    #[error("the node of {peer} refused puts: they have not been carried out")]
+    PutsRefused {
+        /// The peer.
+        peer: TaskId,
+    },
+    /// The node of the peer refused a read-modify-write, or could not carry it out.
+    #[error("the node of {peer} refused a read-modify-write: it has not been carried out")]
+    RmwRefused {
+        /// The peer.
+        peer: TaskId,
+    },
     /// `advance` was called from a callback of the same context.
     #[error("a callback called advance: callbacks run in advance and may only start operations")]
     AdvanceInCallback,

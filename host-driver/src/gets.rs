@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::buffer::BufferRange;
-use crate::counter::CounterBlock;
+use crate::counter::{Count, CounterBlock};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::instruction::{DoneFn, RemoteAddress, RmwWidth};
@@ -20,10 +20,10 @@ pub(crate) enum Purpose<P: Platform> {
         done: Option<DoneFn<P>>,
         cookie: u32,
     },
-    /// The puts of the peer before this are in memory: acknowledge that.
-    PutSync { cookie: u32 },
-    /// The target's part of fence `cookie` of the peer (FN-3).
-    PeerFence { cookie: u32 },
+    /// The puts of the peer before this are in memory, or put `number` was refused: acknowledge that.
+    PutSync { cookie: u32, number: u32 },
+    /// The target's part of fence `cookie` of the peer, behind its puts up to `number` (FN-3).
+    PeerFence { cookie: u32, number: u32 },
     /// The origin's own gets before its fence `cookie` have landed.
     OwnFence { cookie: u32 },
 }
@@ -151,7 +151,7 @@ impl<P: Platform> Gets<P> {
         }))
     }
 
-    /// Takes out the gets whose counters are zero. Those that close a row of gets stay until the row has
+    /// Takes out the gets whose counters are zero, and the read-modify-writes that were refused. Those that close a row of gets stay until the row has
     /// landed: counters of one path may reach memory in another order than their puts came.
     pub fn poll(&mut self, platform: &P, landed: &mut Vec<Landed<P>>) -> Result<(), Error> {
         let mut outcome = Ok(());
@@ -161,24 +161,32 @@ impl<P: Platform> Gets<P> {
             // What stands before it has not landed.
             let open = get.purpose.is_barrier()
                 && self.active[..at].iter().any(|other| other.peer == get.peer);
-            let zero = !open
-                && match self.counters.value(platform, get.counter) {
-                    Ok(value) => value == 0,
-                    Err(error) => {
-                        outcome = outcome.and(Err(error));
-                        false
-                    }
-                };
-            if !zero {
-                at += 1;
-                continue;
-            }
+            let count = if open {
+                Count::Open
+            } else {
+                self.counters
+                    .count(platform, get.counter)
+                    .unwrap_or_else(|error| {
+                        outcome = core::mem::replace(&mut outcome, Ok(())).and(Err(error));
+                        Count::Open
+                    })
+            };
+            let result = match count {
+                Count::Open => {
+                    at += 1;
+                    continue;
+                }
+                Count::Zero => Ok(()),
+                Count::Refused => Err(Error::RmwRefused {
+                    peer: get.peer.task,
+                }),
+            };
             let get = self.active.remove(at);
             self.counters.give_back(get.counter);
             landed.push(Landed {
                 peer: get.peer,
                 purpose: get.purpose,
-                result: Ok(()),
+                result,
             });
         }
         outcome

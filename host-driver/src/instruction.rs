@@ -158,7 +158,8 @@ pub struct Put<P: Platform> {
     pub remote: RemoteAddress,
     /// Called when the data has been read: it may be changed again.
     pub local_done: Option<DoneFn<P>>,
-    /// Called when the data is in the destination's memory. Only this needs the destination to advance.
+    /// Called when the data is in the destination's memory, or with [`Error::PutsRefused`] when its node refused
+    /// it. Only this needs the destination to advance.
     pub remote_done: Option<DoneFn<P>>,
 }
 
@@ -229,8 +230,7 @@ impl RmwWidth {
 /// the other.
 ///
 /// With `test`, the word changes only where it equals that. With `result`, the word before is fetched,
-/// whether it changes or not. A region that has been destroyed since is an error of its node, and no
-/// answer comes.
+/// whether it changes or not. Where the region has been destroyed since, `done` gets [`Error::RmwRefused`].
 pub struct Rmw<P: Platform> {
     /// Whose region.
     pub destination: Endpoint,
@@ -253,7 +253,8 @@ pub struct Rmw<P: Platform> {
 }
 
 /// FENCE: `done` is called when every send, put, get and read-modify-write that this context started to `destination`
-/// before it has completed there (FN-1). Later ones go on meanwhile. The destination has to advance.
+/// before it has completed there (FN-1). Later ones go on meanwhile. The destination has to advance. If puts among them
+/// were refused there it gets [`Error::PutsRefused`], whether their own callbacks have or not.
 pub struct Fence<P: Platform> {
     /// The other endpoint.
     pub destination: Endpoint,

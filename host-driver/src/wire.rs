@@ -33,6 +33,8 @@ pub(crate) enum System {
     /// Acknowledgements for recipients on one network path: for each its task, how many, and the cookies, 4
     /// bytes each (AK-4). It comes between any two packets of its origin.
     PathAck = 232,
+    /// [`PutRefused`]: instead of an acknowledgement.
+    PutRefused = 233,
 }
 
 /// Words in the payload of a path acknowledgement, and those of a recipient besides its cookies.
@@ -40,7 +42,7 @@ pub(crate) const PATH_ACK_WORDS: usize = MAX_PAYLOAD_BYTES / 4;
 pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
 
 impl System {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Headed,
         Self::Data,
         Self::Rts,
@@ -50,6 +52,7 @@ impl System {
         Self::FenceAck,
         Self::GetFailed,
         Self::PathAck,
+        Self::PutRefused,
     ];
 
     /// The message with this dispatch identifier.
@@ -149,6 +152,8 @@ message! {
     PutSync, "put synchronisation" {
         /// To be acknowledged.
         cookie: u32,
+        /// Number of the put.
+        number: u32,
     }
 }
 
@@ -157,6 +162,8 @@ message! {
     Fence, "fence" {
         /// Number of the fence at the origin.
         cookie: u32,
+        /// Number of the last put before it.
+        number: u32,
     }
 }
 
@@ -165,8 +172,25 @@ message! {
     FenceAck, "fence acknowledgement" {
         /// Number of the fence at the origin.
         cookie: u32,
-        /// 0, or 1 when the target could not find out.
-        failed: u8,
+        /// [`FenceAck::DONE`], [`FenceAck::FAILED`] or [`FenceAck::REFUSED`].
+        outcome: u8,
+    }
+}
+
+impl FenceAck {
+    /// Everything has completed.
+    pub const DONE: u8 = 0;
+    /// The target could not find out.
+    pub const FAILED: u8 = 1;
+    /// Puts before the fence were refused.
+    pub const REFUSED: u8 = 2;
+}
+
+message! {
+    /// A put was refused where it should have landed.
+    PutRefused, "refused put" {
+        /// Cookie of the put.
+        cookie: u32,
     }
 }
 
@@ -301,7 +325,7 @@ mod tests {
     fn x5_malformed_messages_name_field_and_value() {
         let short = Rts::decode(&[0; 9]).expect_err("offset is cut");
         assert_eq!((short.field, short.value), ("offset", 9));
-        let long = end("fence", Fence::decode(&[0; 7]).expect("long enough"));
+        let long = end("fence", Fence::decode(&[0; 11]).expect("long enough"));
         assert_eq!(long.map_err(|e| (e.field, e.value)), Err(("length", 3)));
         let header = split_header("request to send", &[1, 2], 3).expect_err("cut");
         assert_eq!((header.field, header.value), ("header_length", 3));
@@ -314,7 +338,7 @@ mod tests {
         let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
         assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
         assert_eq!(System::from_id(223), None);
-        assert_eq!(System::from_id(233), None);
+        assert_eq!(System::from_id(234), None);
         assert_eq!(System::from_id(231), Some(System::GetFailed));
     }
 

@@ -12,6 +12,8 @@ pub const fn wake(index: u64) -> u64 {
 pub const WAKE_COUNT: u64 = 16;
 /// Collective network: The tree of the collective network: port 0 leads to the parent, ports 1 and 2 to the children.
 pub const COLL: u64 = 0x200;
+/// Refused packets: Packets that the DMA engine has refused and software has not taken. Refused read-modify-writes are not among them: their answers say so.
+pub const REFUSALS: u64 = 0x400;
 /// Flits sent: Flits that link p sent on virtual channel v, at index 8 p + v. `index`: 0..80.
 #[must_use]
 pub const fn perf_flits(index: u64) -> u64 {
@@ -227,7 +229,7 @@ pub mod node {
     /// Fields of err_info.
     pub mod err_info {
         use crate::Field;
-        /// Offending words of the recorded error: descriptor address, or header words. Bits 63:0, read only.
+        /// Of a descriptor its address, of a refused packet what `refusal.info` has, of a failed memory access its address. Bits 63:0, read only.
         pub const INFO: Field = Field::new(0, 64);
     }
     /// Error time
@@ -333,6 +335,26 @@ pub mod coll_network {
         pub const STATE: Field = Field::new(0, 6);
     }
 }
+/// Refused packets: Packets that the DMA engine has refused and software has not taken. Refused read-modify-writes are not among them: their answers say so.
+pub mod refusals {
+    /// Refused packets
+    pub const REFUSED: u64 = 0x0;
+    /// Fields of refused.
+    pub mod refused {
+        use crate::Field;
+        /// Bit e: entry e holds refused packets of one source and kind, and but for puts one FIFO. Bits 7:0, read only.
+        pub const VALID: Field = Field::new(0, 8);
+        /// Refused packets for which no entry was free, since reset of the node; stays at 2^32-1. Bits 63:32, read only.
+        pub const LOST: Field = Field::new(32, 32);
+    }
+    /// Refused packet: Has meaning while its bit in REFUSED.valid is set. `index`: 0..8.
+    #[must_use]
+    pub const fn entry(index: u64) -> u64 {
+        0x100 + 0x10 * index
+    }
+    /// Length of [`entry`] in the address map.
+    pub const ENTRY_COUNT: u64 = 8;
+}
 /// Fields of perf_counter.
 pub mod perf_counter {
     use crate::Field;
@@ -392,6 +414,33 @@ pub mod barrier_route {
     pub const CHILD1: Field = Field::new(3, 1);
     /// This node enters and is told. Bit 4, read and write.
     pub const LOCAL: Field = Field::new(4, 1);
+}
+/// Refused packet: Has meaning while its bit in REFUSED.valid is set.
+pub mod refusal {
+    /// Refused packet: header
+    pub const INFO: u64 = 0x0;
+    /// Fields of info.
+    pub mod info {
+        use crate::Field;
+        /// Coordinates of the sender, as in COORD. Bits 29:0, read only.
+        pub const SRC: Field = Field::new(0, 30);
+        /// Kind of the packet: 1 memory FIFO, 2 put, 3 remote get. Bits 33:30, read only.
+        pub const KIND: Field = Field::new(30, 4);
+        /// Lower 30 bits of a software word of the first: of a memory FIFO word 0, else word 1. Bits 63:34, read only.
+        pub const SOFTWARE: Field = Field::new(34, 30);
+    }
+    /// Refused packet: place
+    pub const PLACE: u64 = 0x8;
+    /// Fields of place.
+    pub mod place {
+        use crate::Field;
+        /// Reason code of the first. Bits 7:0, read only.
+        pub const REASON: Field = Field::new(0, 8);
+        /// FIFO or slot of the first. Bits 17:8, read only.
+        pub const WHERE: Field = Field::new(8, 10);
+        /// Software word of the last; packets with every word from the first's on have been refused. Writing it back frees the entry, unless another packet has joined it since. Bits 61:32, read and write.
+        pub const LAST: Field = Field::new(32, 30);
+    }
 }
 /// Injection FIFO: A ring of 64 B descriptors in node memory.
 pub mod injection_fifo {

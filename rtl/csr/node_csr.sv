@@ -1,5 +1,5 @@
 // Registers of a node: decodes the register bus into the generated block (gyre_csr), wake-up unit, collective
-// network, performance counters and the group pages of the DMA engine; error log and interrupts.
+// network, refused packets, performance counters and the group pages of the DMA engine; error log and interrupts.
 // An access to a group page waits while the DMA engine is being reset.
 module node_csr
   import gyre_pkg::*;
@@ -68,11 +68,12 @@ module node_csr
   localparam int unsigned EventError   = 63;
 
   // ---- decode -------------------------------------------------------------------------------
-  logic sel_page, sel_regs, sel_wake, sel_coll, sel_perf;
+  logic sel_page, sel_regs, sel_wake, sel_coll, sel_refused, sel_perf;
   assign sel_page = reg_addr_i[23:20] == 4'h1;
   assign sel_regs = reg_addr_i[23:7] == '0;
   assign sel_wake = reg_addr_i[23:8] == 16'h0001;
   assign sel_coll = reg_addr_i[23:9] == 15'h0001;
+  assign sel_refused = reg_addr_i[23:9] == 15'h0002;
   assign sel_perf = reg_addr_i[23:12] == 12'h001;
 
   logic local_req, csr_req, wake_req;
@@ -175,6 +176,14 @@ module node_csr
   );
   assign hw_in.err_status.valid.hwset = err_raised;
 
+  logic [63:0] refused_rdata;
+  logic        refused_err;
+  refusal_log u_refused (
+      .clk_i, .rst_ni, .err_i(dma_err_i),
+      .req_i(reg_req_i && sel_refused), .we_i(reg_we_i), .addr_i(reg_addr_i[8:0]), .wdata_i(reg_wdata_i),
+      .rdata_o(refused_rdata), .err_o(refused_err)
+  );
+
   // ---- interrupts and wake-up -------------------------------------------------------------------
   assign hw_in.int_cause.error.next      = err_raised;
   assign hw_in.int_cause.threshold.next  = irq_threshold_i;
@@ -250,6 +259,10 @@ module node_csr
           sel_coll: begin
             err_q   <= coll_reg_err;
             rdata_q <= coll_rdata;
+          end
+          sel_refused: begin
+            err_q   <= refused_err;
+            rdata_q <= refused_rdata;
           end
           sel_perf: begin
             err_q   <= reg_we_i || !perf_mapped;

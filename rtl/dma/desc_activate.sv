@@ -134,6 +134,8 @@ module desc_activate
             load_header_o.offset = dec_desc_q.dst_off_lo;
             load_header_o.aux    = {23'b0, dec_desc_q.ctr_valid, dec_desc_q.dst_off_hi};
             load_header_o.sw0    = {dec_desc_q.ctr_offset, dec_desc_q.ctr_slot};
+            // Says to the target's software whose put it was, should it be refused.
+            if (dec_desc_q.kind == KindPut) load_header_o.sw1 = dec_desc_q.sw1;
           end else begin
             load_header_o.aux = dec_desc_q.length;
             load_header_o.sw0 = dec_desc_q.sw0;
@@ -147,7 +149,7 @@ module desc_activate
           load_header_o.sw0    = {dec_desc_q.ctr_offset, dec_desc_q.ctr_slot};
           load_header_o.sw1    = dec_desc_q.src_off_lo;
         end
-        default: ; // remote get: the payload says it all
+        default: load_header_o.sw1 = dec_desc_q.sw1;  // remote get: the payload says the rest
       endcase
     end
   end

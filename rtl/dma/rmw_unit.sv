@@ -6,7 +6,8 @@
 //   ErrPktOwner          slot of another owner than that of the requesting injection FIFO
 //   ErrPktBounds         operand leaves the slot
 //   ErrRouteUnreachable  no way back to the requester
-// A request that is refused, or whose memory access fails, is not answered.
+// A request that is refused, or whose memory access fails, is answered without a value: the other counter of
+// the requester's pair moves (rmw_aux_t). Only one without a way back is not answered.
 //
 // A request is taken only with a place for its answer at hand, so the counter unit never waits for one to be
 // sent, and responses, whose counters go through that unit, never wait for requests.
@@ -92,6 +93,7 @@ module rmw_unit
   logic [AddrW-1:0]   addr;
   logic [3:0]         port;
   err_e               err;
+  logic               way_back, origin_full;
 
   assign hdr       = header_t'(row_q[255:0]);
   assign aux       = rmw_aux_t'(hdr.aux);
@@ -99,35 +101,39 @@ module rmw_unit
   assign slot_id_o = hdr.target;
 
   always_comb begin
-    offset  = '0;
-    end_off = '0;
-    addr    = '0;
-    port    = '0;
-    err     = ErrNone;
+    offset   = '0;
+    end_off  = '0;
+    addr     = '0;
+    port     = '0;
+    err      = ErrNone;
+    way_back = 1'b0;
     if (valid_q) begin
-      offset  = {aux.offset_hi, hdr.offset};
-      end_off = {1'b0, offset} + (aux.wide ? (OffsetW + 1)'(8) : (OffsetW + 1)'(4));
-      addr    = slot_i.base + AddrW'(offset);
-      port    = route_port(cfg_i, hdr.src, LocalPort);
+      offset   = {aux.offset_hi, hdr.offset};
+      end_off  = {1'b0, offset} + (aux.wide ? (OffsetW + 1)'(8) : (OffsetW + 1)'(4));
+      addr     = slot_i.base + AddrW'(offset);
+      port     = route_port(cfg_i, hdr.src, LocalPort);
+      way_back = port == LocalPort || port < PathLocal;
       if (desc.rmw_op > RmwXor || desc.rsvd2 != '0)         err = ErrPktRmw;
       else if (!slot_i.valid || !slot_i.atomic)             err = ErrPktSlot;
       else if (slot_i.owner != aux.owner)                   err = ErrPktOwner;
       else if (end_off > {1'b0, slot_i.limit})              err = ErrPktBounds;
       else if (addr[1:0] != '0 || (aux.wide && addr[2]))    err = ErrPktRmw;
-      else if (port != LocalPort && port >= PathLocal)      err = ErrRouteUnreachable;
+      else if (!way_back)                                   err = ErrRouteUnreachable;
     end
   end
 
   always_comb begin
     err_o        = '0;
     err_o.reason = ErrNone;
-    if (err != ErrNone)
-      err_o = '{valid: 1'b1, reason: err, where: hdr.target, info: {hdr[95:64], hdr[31:0]}};
+    if (err != ErrNone && (!origin_full || !way_back))
+      err_o = '{valid: 1'b1, reason: err, where: hdr.target,
+                info: packet_info(hdr.kind, hdr.src, hdr.sw0[29:0], hdr.sw1[29:0])};
   end
-  assign refused = err != ErrNone && err_ack_i;
+  assign refused = err_o.valid && err_ack_i;
 
   // ---- places for answers: what goes back with the value ------------------------------------------
   typedef struct packed {
+    logic        refused;      // no value comes
     coord_t      dst;
     logic [3:0]  path;
     logic        wide;
@@ -140,7 +146,7 @@ module rmw_unit
   } origin_t;
 
   origin_t     origin_new, origin;
-  logic        origin_empty, origin_full, old_empty, old_full, failed, pop;
+  logic        origin_empty, old_empty, old_full, failed, unserved, ready, pop;
   logic [63:0] old;
   logic [$clog2(Depth+1)-1:0] unused_origin_level, unused_old_level;
 
@@ -148,46 +154,50 @@ module rmw_unit
   assign rmw_o      = '{addr: addr, op: desc.rmw_op, compare: desc.rmw_compare, wide: aux.wide,
                         value: {desc.sw1, desc.sw0}, test: desc.rmw_test};
   assign accepted_o = rmw_ack_i;
-  assign origin_new = '{dst: hdr.src, path: port == LocalPort ? PathLocal : port, wide: aux.wide,
-                        fetch: desc.rmw_fetch, ctr_valid: aux.ctr_valid, ctr: hdr.sw0, slot: aux.result_slot,
+  assign origin_new = '{refused: err != ErrNone, dst: hdr.src, path: port == LocalPort ? PathLocal : port,
+                        wide: aux.wide, fetch: desc.rmw_fetch, ctr_valid: aux.ctr_valid, ctr: hdr.sw0, slot: aux.result_slot,
                         offset: {aux.result_off_hi, hdr.sw1}, dbg: dbg_q};
 
   gyre_fifo #(.Width($bits(origin_t)), .Depth(Depth)) u_origins (
-      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rmw_ack_i), .data_i(origin_new), .pop_i(pop),
-      .data_o(origin), .empty_o(origin_empty), .full_o(origin_full), .level_o(unused_origin_level)
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rmw_ack_i || (refused && way_back)), .data_i(origin_new),
+      .pop_i(pop), .data_o(origin), .empty_o(origin_empty), .full_o(origin_full), .level_o(unused_origin_level)
   );
   gyre_fifo #(.Width(65), .Depth(Depth)) u_old (
-      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rmw_done_i), .data_i({rmw_failed_i, rmw_old_i}), .pop_i(pop),
-      .data_o({failed, old}), .empty_o(old_empty), .full_o(old_full), .level_o(unused_old_level)
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rmw_done_i), .data_i({rmw_failed_i, rmw_old_i}),
+      .pop_i(pop && !origin.refused), .data_o({failed, old}), .empty_o(old_empty), .full_o(old_full), .level_o(unused_old_level)
   );
 
   // ---- answer -------------------------------------------------------------------------------------
-  assign answer_valid_o = !old_empty && !failed;
+  assign ready          = !origin_empty && (origin.refused || !old_empty);
+  assign unserved       = origin.refused || failed;
+  assign answer_valid_o = ready;
   assign answer_path_o  = origin.path;
-  assign pop            = !old_empty && (failed || answer_ready_i);
+  assign pop            = ready && answer_ready_i;
 
   always_comb begin
     answer_o = '0;
     if (answer_valid_o) begin
       answer_o.answer        = 1'b1;
-      answer_o.data          = old;
+      answer_o.data          = unserved ? '0 : old;
       answer_o.dbg           = origin.dbg;
       answer_o.header.dst    = origin.dst;
       answer_o.header.vclass = ClassResponse;
       answer_o.header.src    = cfg_i.coord;
       answer_o.header.kind   = KindRmwResp;
-      answer_o.header.len    = !(origin.fetch || origin.ctr_valid) ? '0 : origin.wide ? 10'd8 : 10'd4;
+      answer_o.header.len    = !((origin.fetch && !unserved) || origin.ctr_valid) ? '0
+                             : origin.wide ? 10'd8 : 10'd4;
       answer_o.header.first  = 1'b1;
       answer_o.header.last   = 1'b1;
       answer_o.header.target = origin.slot;
       answer_o.header.offset = origin.offset[31:0];
-      answer_o.header.aux    = {22'd0, !origin.fetch, origin.ctr_valid, origin.offset[39:32]};
-      answer_o.header.sw0    = origin.ctr;
+      answer_o.header.aux    = {22'd0, !origin.fetch || unserved, origin.ctr_valid, origin.offset[39:32]};
+      // Bit 0 of the counter's offset.
+      answer_o.header.sw0    = origin.ctr ^ (32'(unserved) << 10);
     end
   end
 
   assign busy_o = valid_q || !origin_empty;
-  assign idle_o = req_i == '0 && !valid_q && old_empty;
+  assign idle_o = req_i == '0 && !valid_q && !ready;
 
   logic unused_bits;
   assign unused_bits = ^{hdr, desc, old_full, slot_i.read, slot_i.write, slot_i.remote_read};

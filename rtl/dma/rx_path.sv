@@ -87,7 +87,7 @@ module rx_path
     assign herr[c] = hdamaged[c] ? ErrPktTruncated : check_err[c];
     assign head[c] = '{mem_fifo: hdr[c].kind == KindMemFifo || (Collective && c == 0), rmw: hdr[c].kind == KindRmwReq,
                        target: hdr[c].target, len: hdr[c].len, src: hdr[c].src, dbg: hdbg[c],
-                       info: {hdr[c][95:64], hdr[c][31:0]}};
+                       info: packet_info(hdr[c].kind, hdr[c].src, hdr[c].sw0[29:0], hdr[c].sw1[29:0])};
   end
 
   // ---- responses: place first -------------------------------------------------------------------

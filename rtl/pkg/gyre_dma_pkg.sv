@@ -98,7 +98,7 @@ package gyre_dma_pkg;
     logic [9:0]           len;        // payload bytes
     coord_t               src;
     logic [31:0]          dbg;        // packet id for waves
-    logic [63:0]          info;       // {w2, w0} of the header for the error register
+    packet_info_t         info;       // for the error register
   } rx_head_t;
 
   // A collected packet whose place in memory is known.

@@ -53,7 +53,7 @@ package gyre_pkg;
 
   // ---- packet header: 32 B, w0 (bits 31:0) first on the wire ------------------------------
   typedef struct packed {
-    logic [31:0] sw1;          // w7: memory FIFO: software word 1; rmw request: result_offset[31:0]
+    logic [31:0] sw1;          // w7: memory FIFO, put, remote get: software word 1; rmw request: result_offset[31:0]
     logic [31:0] sw0;          // w6: memory FIFO: software word 0; put, rmw: {counter_offset[21:0], counter_slot[9:0]}
     logic [31:0] aux;          // w5: memory FIFO: bytes of the whole message; rmw request: rmw_aux_t;
                                // put, rmw response: {.., silent[9] (rmw), counter_valid[8], offset[39:32]}
@@ -76,7 +76,8 @@ package gyre_pkg;
 
   // Word `aux` of an rmw request. Counter and result belong to the requester; the payload is the upper half
   // of the descriptor, d8..d15. The response is a put of the operand's size to the place of the result, or,
-  // with `silent`, of nothing: then only the counter moves.
+  // with `silent`, of nothing: then only the counter moves. That of a refused request is silent and moves, by as
+  // much, the other counter of the pair: the one whose offset differs from the counter's in bit 0.
   typedef struct packed {
     logic        wide;         // bit 31: 8 B operand, else 4 B
     logic [3:0]  owner;        // of the injection FIFO
@@ -96,8 +97,8 @@ package gyre_pkg;
     logic        rmw_compare;  // d11[3]: rmw: only where memory equals rmw_test
     logic [2:0]  rmw_op;       // d11[2:0]: rmw: rmw_op_e
     logic [31:0] msg_id;       // d10: message id for waves and timelines, no function
-    logic [31:0] sw1;          // d9: rmw: value operand, upper 4 bytes
-    logic [31:0] sw0;          // d8: rmw: value operand, lower 4 bytes
+    logic [31:0] sw1;          // d9: software word 1; rmw: value operand, upper 4 bytes
+    logic [31:0] sw0;          // d8: memory FIFO: software word 0; rmw: value operand, lower 4 bytes
     logic        ctr_valid;    // d7[31]: put: lower a byte counter at the target, by one if there is no payload;
                                // rmw: at this node, when the answer is here
     logic [22:0] rsvd1;        // d7[30:8]: zero
@@ -284,8 +285,19 @@ package gyre_pkg;
     logic        valid;
     err_e        reason;
     logic [9:0]  where;     // FIFO, slot, or port number, by reason
-    logic [63:0] info;      // offending word(s): descriptor address, or header w0 and w2/w3
+    logic [63:0] info;      // of a descriptor its address, of a refused packet packet_info_t, of a failed access its address
   } error_t;
+
+  // What the error register says of a refused packet.
+  typedef struct packed {
+    logic [29:0] sw;        // bits 63:34: software word of the packet without its two upper bits: of a memory FIFO sw0, else sw1
+    kind_e       kind;      // bits 33:30
+    coord_t      src;       // bits 29:0
+  } packet_info_t;
+
+  function automatic packet_info_t packet_info(kind_e kind, coord_t src, logic [29:0] sw0, logic [29:0] sw1);
+    return '{sw: kind == KindMemFifo ? sw0 : sw1, kind: kind, src: src};
+  endfunction
 
   // ---- routing ----------------------------------------------------------------------------
   // Ports: 2*d = + of dimension d, 2*d+1 = - of dimension d. LocalPort = eject here.

@@ -13,12 +13,12 @@ use common::traffic::{
 };
 use common::{Failure, config, coord};
 use gyre_firmware::{
-    Causes, InjectionConfig, InterruptReport, ReceptionConfig, Rights, SlotConfig,
+    Causes, InjectionConfig, InterruptReport, ReceptionConfig, RefusedPackets, Rights, SlotConfig,
 };
 use gyre_layout::registers::{injection_fifo, node, reception_fifo};
 use gyre_layout::{
-    Coord, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header, Kind, Source, VClass,
-    packet_bytes,
+    Coord, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header, Kind, Rmw, RmwOp, Source,
+    VClass, packet_bytes,
 };
 use gyre_sim::{Cpu, Machine, MachineConfig, SimError, Until, WakeReason};
 
@@ -45,11 +45,12 @@ const SMALL: u16 = 12;
 const SMALL_BYTES: u64 = 64;
 const NO_REMOTE: u16 = 13;
 const ATOMIC: u16 = 14;
+const OTHER_ATOMIC: u16 = 15;
 const TRAP: u64 = 0xf_4000;
 const COUNTER: u64 = 0xf_8000;
 const ABSENT: u16 = 40;
 
-fn slots() -> [(u16, SlotConfig); 6] {
+fn slots() -> [(u16, SlotConfig); 7] {
     let slot = |base, limit, owner, rights| SlotConfig {
         base,
         limit,
@@ -77,6 +78,7 @@ fn slots() -> [(u16, SlotConfig); 6] {
         (SMALL, slot(TRAP, SMALL_BYTES, OWNER, write)),
         (NO_REMOTE, slot(SOURCE.base, READABLE_BYTES, OWNER, read)),
         (ATOMIC, slot(COUNTER, 64, OWNER, atomic)),
+        (OTHER_ATOMIC, slot(COUNTER, 64, 2, atomic)),
     ]
 }
 
@@ -153,6 +155,8 @@ struct Case {
     carried: Vec<u8>,
     /// Byte counter at node 1 before and after.
     counter: [u64; 2],
+    /// Node 1 keeps who sent the packet.
+    kept: bool,
     /// Memory that fails, by node.
     failing: Option<(usize, std::ops::Range<u64>)>,
 }
@@ -175,6 +179,32 @@ fn good() -> Descriptor {
 fn good_put() -> Descriptor {
     Descriptor::put(PEER, source(READABLE, 0, 64), SMALL, 0)
 }
+
+/// Adds one to a word at node 1, fetched into [`SMALL`]; counted by the pair at [`PAIR`].
+fn add(slot: u16, offset: u64) -> Descriptor {
+    let rmw = Rmw {
+        op: RmwOp::Add,
+        wide: true,
+        value: 1,
+        test: None,
+        fetch: Some((SMALL, 0)),
+    };
+    Descriptor::rmw(PEER, slot, offset, rmw).with_counter(CounterRef {
+        slot: ATOMIC,
+        index: ((PAIR - COUNTER) / 8) as u32,
+    })
+}
+
+/// Two counters of node 0, and what they hold before and after the answer of a node that refused.
+const PAIR: u64 = COUNTER + 32;
+const PAIR_VALUES: [[u8; 16]; 2] = {
+    let mut values = [[0; 16]; 2];
+    (values[0][0], values[0][8], values[1][0]) = (8, 8, 8);
+    values
+};
+
+/// Software words of [`good_put`] and the like.
+const WORDS: [u32; 2] = [0xc123_4567, 0x9234_5678];
 
 fn remote_get(fifo: u16) -> Descriptor {
     Descriptor::remote_get(PEER, source(READABLE, 0, 64), fifo)
@@ -202,16 +232,30 @@ impl Case {
             descriptor,
             carried: Vec::new(),
             counter: [0; 2],
+            kept: false,
             failing: None,
         }
     }
 
     /// A packet that node 1 refuses.
     fn dropped(what: &str, reason: ErrorReason, descriptor: Descriptor) -> Self {
+        let descriptor = match descriptor.kind {
+            Kind::RmwReq => descriptor,
+            _ => descriptor.with_software(WORDS[0], WORDS[1]),
+        };
         Self {
             at: 1,
             halted: Halted::Nothing,
+            kept: true,
             ..Self::refused(what, reason, bytes(descriptor))
+        }
+    }
+
+    /// A packet that node 1 takes, and whose memory then fails; or a read-modify-write, which is answered.
+    fn failed(what: &str, reason: ErrorReason, descriptor: Descriptor) -> Self {
+        Self {
+            kept: false,
+            ..Self::dropped(what, reason, descriptor)
         }
     }
 
@@ -231,6 +275,7 @@ fn run(machine: &mut Machine, number: u64, case: &Case) {
     traffic::refill(machine);
     machine.poke(0, SOURCE.base, &case.carried);
     machine.poke(1, COUNTER, &case.counter[0].to_le_bytes());
+    machine.poke(0, PAIR, &PAIR_VALUES[0]);
     let resident = machine.report().resident_bytes;
     let errors: Vec<u64> = (0..3)
         .map(|node| traffic::error_count(machine, node))
@@ -284,6 +329,7 @@ fn run(machine: &mut Machine, number: u64, case: &Case) {
             case.what
         );
     }
+    assert_eq!(refused(machine), expected_refusal(case), "{}", case.what);
     let mut counter = [0; 8];
     machine.peek(1, COUNTER, &mut counter);
     assert_eq!(
@@ -293,6 +339,11 @@ fn run(machine: &mut Machine, number: u64, case: &Case) {
         case.what
     );
     machine.poke(1, COUNTER, &[traffic::UNTOUCHED; 8]);
+    let answered = case.at == 1 && case.descriptor[0] & 0xf == u8::from(Kind::RmwReq);
+    let mut pair = [0; 16];
+    machine.peek(0, PAIR, &mut pair);
+    assert_eq!(pair, PAIR_VALUES[usize::from(answered)], "{}", case.what);
+    machine.poke(0, PAIR, &[traffic::UNTOUCHED; 16]);
     machine.poke(
         0,
         SOURCE.base,
@@ -307,6 +358,37 @@ fn run(machine: &mut Machine, number: u64, case: &Case) {
         "{}: written elsewhere",
         case.what
     );
+}
+
+/// The packets that node 1 has refused since they were last taken.
+fn refused(machine: &mut Machine) -> Vec<RefusedPackets> {
+    firmware(machine, 1, |node| {
+        let mut packets = Vec::new();
+        let lost = node.take_refused(|refused| packets.push(refused))?;
+        assert_eq!(lost, 0);
+        Ok(packets)
+    })
+}
+
+/// What node 1 keeps of the case's packet: a read-modify-write is answered instead, and what memory does not
+/// take was not refused.
+fn expected_refusal(case: &Case) -> Vec<RefusedPackets> {
+    if !case.kept {
+        return Vec::new();
+    }
+    let descriptor = Descriptor::decode(&case.descriptor).expect("a descriptor");
+    let word = match descriptor.kind {
+        Kind::MemFifo => descriptor.sw0,
+        _ => descriptor.sw1,
+    } & 0x3fff_ffff;
+    vec![RefusedPackets {
+        source: Coord::default(),
+        kind: Ok(descriptor.kind),
+        first_word: word,
+        last_word: word,
+        reason: Ok(case.reason),
+        place: descriptor.target,
+    }]
 }
 
 /// The plan with its sources behind `bytes`, and in front of the end.
@@ -446,7 +528,9 @@ fn run_all(cases: &[Case]) {
 
 #[test]
 fn x5_malformed_descriptors_halt_their_fifo_alone() {
-    use ErrorReason::{DescClass, DescDest, DescKind, DescReserved, DescRoute, DescRouting};
+    use ErrorReason::{
+        DescClass, DescDest, DescKind, DescReserved, DescRmw, DescRoute, DescRouting,
+    };
     let mut cases = Vec::new();
     let of_kind = |kind| {
         let mut descriptor = bytes(good());
@@ -459,6 +543,19 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
     }
     // No class route is in use.
     cases.push(Case::refused("collective", DescRoute, of_kind(6)));
+    // Operations that there are not; operands of other than 4 and 8 bytes.
+    for op in [5, 6, 7] {
+        let mut descriptor = bytes(add(ATOMIC, 0));
+        descriptor[44] = descriptor[44] & !7 | op;
+        let name = format!("read-modify-write {op}");
+        cases.push(Case::refused(name, DescRmw, descriptor));
+    }
+    for length in [0, 1, 3, 7, 9, 16, 1 << 31] {
+        let mut add = add(ATOMIC, 0);
+        add.source.length = length;
+        let name = format!("operand of {length} B");
+        cases.push(Case::refused(name, DescRmw, bytes(add)));
+    }
     // One bit of each reserved field, the remote mark, and the requester.
     for bit in [16, 30, 31, 104, 126, 232, 254, 352, 383, 384, 413, 416, 511] {
         cases.push(Case::refused(
@@ -701,7 +798,7 @@ fn x5_refused_packets_are_dropped_alone() {
     let counted = |slot, index| good_put().with_counter(CounterRef { slot, index });
     let underflow = Case {
         counter: [16, 16u64.wrapping_sub(64)],
-        ..Case::dropped(
+        ..Case::failed(
             "counter that goes below zero",
             CounterUnderflow,
             counted(ATOMIC, 0),
@@ -786,19 +883,42 @@ fn x5_memory_that_fails_under_packets_costs_these_alone() {
         Case {
             failing: Some((1, COUNTER..COUNTER + 8)),
             counter: [640, 640],
-            ..Case::dropped("counter that memory does not give", CounterAccess, counted)
+            ..Case::failed("counter that memory does not give", CounterAccess, counted)
         },
         Case {
             failing: Some((1, WITNESS_RING + RING - SMALL_BYTES..WITNESS_RING + RING)),
             counter: [640, 640],
-            ..Case::dropped("put that memory does not take", Write, counted)
+            ..Case::failed("put that memory does not take", Write, counted)
         },
         Case {
             failing: Some((1, WITNESS_RING..WITNESS_RING + RING)),
             halted: Halted::Reception,
-            ..Case::dropped("message that memory does not take", Write, good())
+            ..Case::failed("message that memory does not take", Write, good())
         },
     ];
+    for (number, case) in cases.iter().enumerate() {
+        run(&mut machine, number as u64, case);
+    }
+}
+
+#[test]
+fn x5_refused_read_modify_writes_are_answered_and_change_nothing() {
+    use ErrorReason::{PktBounds, PktOwner, PktRmw, PktSlot, RmwAccess};
+    let failing = Case {
+        failing: Some((1, COUNTER..COUNTER + 8)),
+        ..Case::failed("word that memory does not give", RmwAccess, add(ATOMIC, 0))
+    };
+    let cases = [
+        Case::failed("slot that is absent", PktSlot, add(ABSENT, 0)),
+        Case::failed("slot that is not valid", PktSlot, add(INVALID, 0)),
+        Case::failed("slot without atomic right", PktSlot, add(SMALL, 0)),
+        Case::failed("slot of another owner", PktOwner, add(OTHER_ATOMIC, 0)),
+        Case::failed("a byte beyond the slot", PktBounds, add(ATOMIC, 57)),
+        Case::failed("offset beyond the slot", PktBounds, add(ATOMIC, 1 << 39)),
+        Case::failed("word that is not aligned", PktRmw, add(ATOMIC, 4)),
+        failing,
+    ];
+    let mut machine = machine();
     for (number, case) in cases.iter().enumerate() {
         run(&mut machine, number as u64, case);
     }

@@ -17,7 +17,8 @@ use crate::reception::Packet;
 use crate::sync::short;
 use crate::task::{TaskId, TaskLocation};
 use crate::wire::{
-    self, FIRST_SYSTEM, Fence, FenceAck, GetFailed, Headed, PutSync, Rts, System, WireError,
+    self, FIRST_SYSTEM, Fence, FenceAck, GetFailed, Headed, PutRefused, PutSync, Rts, System,
+    WireError,
 };
 
 /// A message as its dispatch callback gets it.
@@ -360,14 +361,13 @@ impl<P: Platform> Engine<P> {
                 let fields = wire::end("put synchronisation", {
                     PutSync::decode(payload).map_err(wrong)?
                 });
-                let cookie = fields.map_err(wrong)?.cookie;
-                self.synchronise(peer, Purpose::PutSync { cookie });
+                let PutSync { cookie, number } = fields.map_err(wrong)?;
+                self.synchronise(peer, Purpose::PutSync { cookie, number });
                 Ok(())
             }
             Some(System::Fence) => {
                 let fields = wire::end("fence", Fence::decode(payload).map_err(wrong)?);
-                let cookie = fields.map_err(wrong)?.cookie;
-                self.peer_fence(context, peer, cookie)
+                self.peer_fence(context, peer, fields.map_err(wrong)?)
             }
             Some(System::FenceAck) => {
                 let fields = wire::end("fence acknowledgement", {
@@ -389,6 +389,10 @@ impl<P: Platform> Engine<P> {
                         cookie: fields.get,
                     }),
                 }
+            }
+            Some(System::PutRefused) => {
+                let fields = wire::end("refused put", PutRefused::decode(payload).map_err(wrong)?);
+                self.put_refused(context, peer, fields.map_err(wrong)?.cookie, progress)
             }
             Some(System::Data | System::PathAck) | None => Err(wrong(WireError {
                 message: "system message",

@@ -28,7 +28,7 @@ use crate::instruction::DoneFn;
 use crate::platform::Platform;
 use crate::sync::short;
 use crate::task::TaskId;
-use crate::wire::{FenceAck, System, encode_cookies, encode_path_ack};
+use crate::wire::{Fence as FenceMessage, FenceAck, System, encode_cookies, encode_path_ack};
 
 /// Fences that a fence of all endpoints keeps under way.
 const WINDOW: usize = 16;
@@ -135,7 +135,8 @@ impl<P: Platform> Engine<P> {
             },
         );
         self.synchronise(peer, Purpose::OwnFence { cookie });
-        self.send_fence(context, peer, cookie)
+        let number = self.refusals.close();
+        self.send_fence(context, peer, FenceMessage { cookie, number })
     }
 
     pub(super) fn start_fence_all(
@@ -188,13 +189,14 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         peer: Endpoint,
-        cookie: u32,
+        message: FenceMessage,
     ) -> Result<(), Error> {
+        let FenceMessage { cookie, number } = message;
         let shares = self.shares_memory(context, peer)?;
         if shares && !self.fences.half.remove(&(peer, cookie)) {
             self.fences.half.insert((peer, cookie));
         } else {
-            self.synchronise(peer, Purpose::PeerFence { cookie });
+            self.synchronise(peer, Purpose::PeerFence { cookie, number });
         }
         Ok(())
     }
@@ -221,18 +223,21 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         peer: Endpoint,
-        cookie: u32,
+        (cookie, number): (u32, u32),
         result: Result<(), Error>,
     ) -> Result<(), Error> {
         for packet in self.acks.flush(peer) {
             self.send_ack(context, packet)?;
         }
-        let message = FenceAck {
-            cookie,
-            failed: u8::from(result.is_err()),
+        let refused = self.refused_before_fence(context, peer, number);
+        let outcome = match (&result, &refused) {
+            (Ok(()), Ok(false)) => FenceAck::DONE,
+            (Ok(()), Ok(true)) => FenceAck::REFUSED,
+            _ => FenceAck::FAILED,
         };
+        let message = FenceAck { cookie, outcome };
         self.send_control(context, peer, System::FenceAck, message.encode())?;
-        result
+        result.and(refused.map(|_| ()))
     }
 
     /// The gets of this context before its fence `cookie` have landed.
@@ -261,9 +266,12 @@ impl<P: Platform> Engine<P> {
         match self.fences.single.get_mut(&message.cookie) {
             Some(record) if record.peer == peer && !record.answered => {
                 record.answered = true;
-                if message.failed != 0 && record.result.is_ok() {
-                    record.result = Err(Error::FenceFailed { peer: peer.task });
-                }
+                let outcome = match message.outcome {
+                    FenceAck::DONE => Ok(()),
+                    FenceAck::REFUSED => Err(Error::PutsRefused { peer: peer.task }),
+                    _ => Err(Error::FenceFailed { peer: peer.task }),
+                };
+                record.result = record.result.clone().and(outcome);
             }
             _ => {
                 return Err(Error::UnknownCookie {

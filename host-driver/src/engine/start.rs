@@ -243,7 +243,10 @@ impl<P: Platform> Engine<P> {
             length: put.data.len() as u32,
         };
         let message_id = self.message_id(context, None);
+        let number = self.refusals.number(put.remote_done.is_some());
+        let word = self.put_word(context, peer, number)?;
         let descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
+            .with_software(0, word)
             .with_message_id(message_id);
         let cookie = put.remote_done.map(|remote_done| {
             context.remember(Pending {
@@ -274,7 +277,13 @@ impl<P: Platform> Engine<P> {
                     tag: 0,
                     message_id: self.message_id(context, None),
                 };
-                let payload = Payload::Staged(PutSync { cookie }.encode());
+                let payload = Payload::Staged(
+                    PutSync {
+                        cookie,
+                        number: number.get(),
+                    }
+                    .encode(),
+                );
                 self.enqueue_descriptor(context, peer, label, payload, Finish::Control)
             }
             None => Ok(()),
@@ -397,7 +406,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         peer: Endpoint,
-        cookie: u32,
+        message: Fence,
     ) -> Result<(), Error> {
         context.platform().charge(Op::Control, 1);
         let label = Label {
@@ -406,8 +415,10 @@ impl<P: Platform> Engine<P> {
             tag: 0,
             message_id: self.message_id(context, None),
         };
-        let payload = || Payload::Staged(Fence { cookie }.encode());
-        let finish = Finish::Fence { cookie };
+        let payload = || Payload::Staged(message.encode());
+        let finish = Finish::Fence {
+            cookie: message.cookie,
+        };
         if self.shares_memory(context, peer)? {
             self.enqueue_descriptor(context, peer, label, payload(), Finish::Control)?;
         }

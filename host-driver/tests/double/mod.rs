@@ -20,12 +20,12 @@ use gyre_driver::{
     SharedSegment, TaskId, TaskMap, WakeReason,
 };
 use gyre_layout::registers::{
-    base_slot, base_slot::ctrl as slot_ctrl, group_page, injection_fifo as inj, node, page,
-    reception_fifo as rec, wake, wake_group,
+    REFUSALS, base_slot, base_slot::ctrl as slot_ctrl, group_page, injection_fifo as inj, node,
+    page, reception_fifo as rec, refusal, refusals, wake, wake_group,
 };
 use gyre_layout::{
-    Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Field, Header, ID_MAGIC, ID_VERSION, Kind,
-    MAX_PAYLOAD_BYTES, PutTarget, RmwOp, VClass, event, packet_bytes,
+    Coord, CounterRef, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Field, Header, ID_MAGIC,
+    ID_VERSION, Kind, MAX_PAYLOAD_BYTES, PutTarget, RmwOp, VClass, event, packet_bytes,
 };
 
 /// The slot that covers all memory of a node, and its base.
@@ -134,6 +134,9 @@ struct NodeState {
     notified: [bool; 16],
     segments: BTreeMap<u32, Weak<SegmentState>>,
     scratch: u64,
+    /// Refused puts: INFO and PLACE of each entry, and how many found none.
+    refused: [Option<(u64, u64)>; refusals::ENTRY_COUNT as usize],
+    lost: u64,
     /// Memory-FIFO packets injected.
     messages: u64,
 }
@@ -223,6 +226,8 @@ impl Double {
                     notified: [false; 16],
                     segments: BTreeMap::new(),
                     scratch: 0,
+                    refused: Default::default(),
+                    lost: 0,
                     messages: 0,
                 })
                 .collect(),
@@ -788,7 +793,7 @@ impl State {
     }
 
     fn deliver_put(&mut self, packet: Travelling) {
-        let (to, payload) = (packet.to, packet.payload);
+        let (to, header, payload) = (packet.to, packet.header, packet.payload);
         let target = packet.put;
         let node = &mut self.nodes[to];
         if !payload.is_empty() {
@@ -796,13 +801,12 @@ impl State {
             match node.place(target.slot, target.offset, payload.len(), &rights) {
                 Ok(at) => node.memory[at..at + payload.len()].copy_from_slice(&payload),
                 Err(bounds) => {
-                    self.refused.push(if bounds {
+                    let reason = if bounds {
                         ErrorReason::PktBounds
                     } else {
                         ErrorReason::PktSlot
-                    });
-                    self.raise(to, event::ERROR);
-                    return;
+                    };
+                    return self.refuse(to, reason, &header);
                 }
             }
         }
@@ -811,9 +815,7 @@ impl State {
         };
         let offset = u64::from(counter.index) * 8;
         let Ok(address) = node.place(counter.slot, offset, 8, &[slot_ctrl::ATOMIC]) else {
-            self.refused.push(ErrorReason::PktCounter);
-            self.raise(to, event::ERROR);
-            return;
+            return self.refuse(to, ErrorReason::PktCounter, &header);
         };
         self.decrements.push(Decrement {
             node: to,
@@ -829,6 +831,34 @@ impl State {
         }
     }
 
+    /// Node `at` refuses a packet, and keeps puts as the hardware does.
+    fn refuse(&mut self, at: usize, reason: ErrorReason, header: &Header) {
+        self.refused.push(reason);
+        self.raise(at, event::ERROR);
+        if header.kind != Kind::Put {
+            return;
+        }
+        let node = &mut self.nodes[at];
+        let word = u64::from(header.sw1 & 0x3fff_ffff);
+        let info = refusal::info::SRC.put(header.src.pack().expect("a node").into())
+            | refusal::info::KIND.put(u8::from(header.kind).into());
+        for (first, place) in node.refused.iter_mut().flatten() {
+            let last = refusal::place::LAST.get(*place);
+            let same = refusal::info::SOFTWARE.set(*first, 0) == info;
+            if same && [last, (last + 1) & 0x3fff_ffff].contains(&word) {
+                *place = refusal::place::LAST.set(*place, word);
+                return;
+            }
+        }
+        let place = refusal::place::REASON.put(u8::from(reason).into())
+            | refusal::place::WHERE.put(header.target.into())
+            | refusal::place::LAST.put(word);
+        match node.refused.iter_mut().find(|entry| entry.is_none()) {
+            Some(free) => *free = Some((info | refusal::info::SOFTWARE.put(word), place)),
+            None => node.lost += 1,
+        }
+    }
+
     /// Carries a read-modify-write out and answers it.
     fn deliver_rmw(&mut self, packet: Travelling) {
         let request = packet.request.expect("a request");
@@ -836,9 +866,14 @@ impl State {
         let node = &mut self.nodes[packet.to];
         let rights = [slot_ctrl::ATOMIC];
         let Ok(at) = node.place(request.target, request.dst_offset, width, &rights) else {
-            self.refused.push(ErrorReason::PktSlot);
-            self.raise(packet.to, event::ERROR);
-            return;
+            self.refuse(packet.to, ErrorReason::PktSlot, &packet.header);
+            // The other counter of the pair.
+            let other = |counter: CounterRef| CounterRef {
+                index: counter.index ^ 1,
+                ..counter
+            };
+            let counter = request.counter.map(other);
+            return self.answer(&packet, request, counter, Vec::new());
         };
         assert!(at.is_multiple_of(width), "not aligned");
         let mut word = [0; 8];
@@ -856,12 +891,23 @@ impl State {
         if !request.rmw_compare || old == request.rmw_test & mask {
             node.memory[at..at + width].copy_from_slice(&new.to_le_bytes()[..width]);
         }
-        let to = self.by_coord[&packet.header.src];
         let payload = if request.rmw_fetch {
             word[..width].to_vec()
         } else {
             Vec::new()
         };
+        self.answer(&packet, request, request.counter, payload);
+    }
+
+    /// Answers the read-modify-write in `packet`.
+    fn answer(
+        &mut self,
+        packet: &Travelling,
+        request: Descriptor,
+        counter: Option<CounterRef>,
+        payload: Vec<u8>,
+    ) {
+        let to = self.by_coord[&packet.header.src];
         let answer = Travelling {
             to,
             header: Header {
@@ -875,7 +921,7 @@ impl State {
             put: PutTarget {
                 slot: request.source.slot,
                 offset: request.source.offset,
-                counter: request.counter,
+                counter,
             },
             request: Some(request),
             payload,
@@ -927,6 +973,21 @@ impl State {
             Place::Node(node::SCRATCH) => node.scratch,
             Place::Node(node::SIZE) => size,
             Place::Node(node::RING) => ring,
+            Place::Refusals(refusals::REFUSED) => {
+                let valid = (node.refused.iter().enumerate())
+                    .filter(|(_, entry)| entry.is_some())
+                    .map(|(e, _)| 1 << e);
+                refusals::refused::VALID.put(valid.sum()) | refusals::refused::LOST.put(node.lost)
+            }
+            Place::Refusals(offset) => {
+                let (e, offset) = refused_entry(offset)?;
+                let (info, place) = node.refused[e].unwrap_or_default();
+                match offset {
+                    refusal::INFO => info,
+                    refusal::PLACE => place,
+                    _ => return None,
+                }
+            }
             Place::Wake(group, wake_group::MASK) => node.wake_mask[group],
             Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group],
             Place::Injection(f, offset) => {
@@ -974,6 +1035,13 @@ impl State {
         let node = &mut self.nodes[n];
         match decode(address)? {
             Place::Node(node::SCRATCH) => node.scratch = value,
+            Place::Refusals(offset) => match refused_entry(offset)? {
+                (e, refusal::PLACE) => {
+                    let last = |place| refusal::place::LAST.get(place);
+                    node.refused[e].take_if(|entry| last(entry.1) == last(value));
+                }
+                _ => return None,
+            },
             Place::Wake(group, wake_group::MASK) => node.wake_mask[group] = value,
             Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group] &= !value,
             Place::Injection(f, offset) => {
@@ -1041,6 +1109,7 @@ impl State {
 
 enum Place {
     Node(u64),
+    Refusals(u64),
     Wake(usize, u64),
     Injection(usize, u64),
     Reception(usize, u64),
@@ -1066,8 +1135,18 @@ fn decode(address: u64) -> Option<Place> {
             let (group, offset) = split(offset, 0x10);
             Some(Place::Wake(group, offset))
         }
+        Some(_) if (REFUSALS..REFUSALS + 0x200).contains(&address) => {
+            Some(Place::Refusals(address - REFUSALS))
+        }
         _ => Some(Place::Node(address)),
     }
+}
+
+/// Entry of the refused packets, and offset in it.
+fn refused_entry(offset: u64) -> Option<(usize, u64)> {
+    let at = offset.checked_sub(refusals::entry(0))?;
+    let entry = (at / 0x10) as usize;
+    (entry < refusals::ENTRY_COUNT as usize).then_some((entry, at % 0x10))
 }
 
 impl Process {

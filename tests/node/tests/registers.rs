@@ -1,7 +1,8 @@
 //! Registers of a node over its AXI4-Lite slaves.
 
 use gyre_layout::registers::{
-    self as reg, COLL, base_slot, coll_network, group_page, injection_fifo, node, wake_group,
+    self as reg, COLL, REFUSALS, base_slot, coll_network, group_page, injection_fifo, node,
+    refusals, wake_group,
 };
 use gyre_layout::{ErrorReason, ID_MAGIC, ID_VERSION, LinkState, event};
 use gyre_node_tests::{Bench, Slverr};
@@ -41,7 +42,9 @@ fn x5_forbidden_accesses_answer_slverr_and_change_nothing() {
         0xf8,
         COLL + 0x120,
         COLL + 0x1f8,
-        0x400,
+        REFUSALS + 8,
+        REFUSALS + refusals::entry(refusals::ENTRY_COUNT),
+        0x600,
         0x2000,
         0x1020 + 0x60,
         0x1410,
@@ -67,6 +70,8 @@ fn x5_forbidden_accesses_answer_slverr_and_change_nothing() {
         reg::perf_flits(0),
         reg::perf_coll(0),
         COLL + coll_network::LINK_STATUS,
+        REFUSALS + refusals::REFUSED,
+        REFUSALS + refusals::entry(0),
     ] {
         assert_eq!(
             bench.write(read_only, 1),

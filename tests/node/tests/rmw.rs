@@ -347,7 +347,7 @@ fn hw1_rmw_and_byte_counters_on_one_word_exclude_each_other() {
 }
 
 #[test]
-fn x5_faulty_rmw_are_reported_dropped_and_hold_up_nothing() {
+fn x5_faulty_rmw_are_reported_answered_by_the_other_counter_and_hold_up_nothing() {
     let good = Rmw {
         op: RmwOp::Add,
         wide: true,
@@ -431,10 +431,13 @@ fn x5_faulty_rmw_are_reported_dropped_and_hold_up_nothing() {
     }
     for (descriptor, reason) in dropped {
         machine.bench.set_word(COUNTERS, 8);
+        machine.bench.set_word(COUNTERS + 8, 8);
         machine.put(&descriptor.with_counter(counter(0)));
         machine.run();
         assert_eq!(machine.error(), Some(reason));
-        assert_eq!(machine.bench.word(COUNTERS), 8, "answered after {reason}");
+        // The answer moves the other counter of the pair.
+        let pair = [0, 8].map(|half| machine.bench.word(COUNTERS + half));
+        assert_eq!(pair, [8, 0], "{reason}");
         machine.put(&at(1, 0));
         sum += 1;
         machine.run();
@@ -444,7 +447,7 @@ fn x5_faulty_rmw_are_reported_dropped_and_hold_up_nothing() {
 }
 
 #[test]
-fn x5_memory_errors_of_a_rmw_are_reported_and_not_answered() {
+fn x5_memory_errors_of_a_rmw_are_reported_and_answered_by_the_other_counter() {
     let mut machine = Machine::new();
     let rmw = |fetch, value| Rmw {
         op: RmwOp::Add,
@@ -454,6 +457,7 @@ fn x5_memory_errors_of_a_rmw_are_reported_and_not_answered() {
         fetch,
     };
     machine.bench.set_word(COUNTERS, 800);
+    machine.bench.set_word(COUNTERS + 8, 800);
     machine.bench.set_word(OPERANDS, 3);
     // The bad one is between good ones, whose answers keep their order.
     machine.bench.bad_line = Some(OPERANDS / 64 + 1);
@@ -466,6 +470,7 @@ fn x5_memory_errors_of_a_rmw_are_reported_and_not_answered() {
     assert_eq!(machine.error(), Some(ErrorReason::RmwAccess));
     assert_eq!(machine.bench.word(OPERANDS), 6);
     assert_eq!(machine.bench.word(COUNTERS), 800 - 3 * 8);
+    assert_eq!(machine.bench.word(COUNTERS + 8), 800 - 2 * 8);
     let results: Vec<u64> = (0..5)
         .map(|n| machine.bench.word(RESULTS + 8 * n))
         .collect();

@@ -155,4 +155,10 @@ pub const MODELS: &[Spec] = &[
     collective("collective_flit8", &[("FlitBytes", 8), ("Depth", 136)]),
     collective("collective_flit32", &[("FlitBytes", 32), ("Depth", 17)]),
     leaf("route_probe", "route_probe", &[]),
+    Spec {
+        name: "refusals",
+        top: "refusal_log",
+        parameters: &[("NEntry", 8)],
+        folders: &["csr"],
+    },
 ];

@@ -3,7 +3,7 @@
 
 use gyre_layout::{
     BitField, CollOp, CollType, Collective, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason,
-    HEADER_FIELDS, Kind, Source,
+    HEADER_FIELDS, Kind, Rmw, RmwOp, Source, registers::refusal,
 };
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::dma::{DMA1, DMA2_FLIT32, DMA3, Model, coord};
@@ -924,4 +924,148 @@ fn hw1_registers_refuse_what_would_break_a_fifo() {
     }
     bench.send((0, 0), (0, 0), 64);
     ok(bench.finish(5_000));
+}
+
+/// Has engine 0 ask engine `to` for a read-modify-write that it refuses, between two that it serves: the answer
+/// lowers the other counter of the pair and leaves the result alone.
+fn refused_rmw(to: usize, bad: (u16, u64, RmwOp), wide: bool, fetch: bool, reason: ErrorReason) {
+    let mut bench = bench(2, 60);
+    let width = if wide { 8 } else { 4 };
+    let result = |number: u64| fetch.then_some((slot::SMALL, number * 8));
+    let counter = |number: u32| CounterRef {
+        slot: slot::COUNTERS,
+        index: 2 * number,
+    };
+    for number in 0..3 {
+        for half in 0..2 {
+            let at = COUNTERS + u64::from(counter(number).index) * 8 + half * 8;
+            bench.machine.engines[0]
+                .memory
+                .poke(at, &u64::to_le_bytes(width));
+        }
+    }
+    let results = TARGET + 0xf_0000;
+    bench.machine.engines[0].memory.poke(results, &[0xaa; 24]);
+    let good = (slot::COUNTERS, 0x800, RmwOp::Add);
+    for (number, (slot, offset, op)) in [good, bad, good].into_iter().enumerate() {
+        let rmw = Rmw {
+            op,
+            wide,
+            value: 5,
+            test: None,
+            fetch: result(number as u64),
+        };
+        let rmw =
+            Descriptor::rmw(coord(to), slot, offset, rmw).with_counter(counter(number as u32));
+        bench.post(0, 0, &rmw);
+    }
+    let events = bench.machine.engines[0].events[48];
+    let mut turns = 0;
+    while bench.machine.engines[0].events[48] < events + 3 {
+        ok(bench.turn());
+        turns += 1;
+        assert!(turns < 2_000, "{reason:?}: not answered");
+    }
+    ok(bench.machine.settle(1_000));
+    let reports: Vec<_> = bench.machine.engines[to]
+        .reports
+        .iter()
+        .map(|r| r.reason)
+        .collect();
+    assert_eq!(reports, [reason], "to {to}");
+    let memory = &bench.machine.engines[0].memory;
+    let counters: Vec<_> = (0..6)
+        .map(|half| memory.word(COUNTERS + half * 8))
+        .collect();
+    assert_eq!(
+        counters,
+        [0, width, width, 0, 0, width],
+        "{reason:?} to {to}"
+    );
+    let results: Vec<_> = (0..3)
+        .map(|number| memory.word(results + number * 8))
+        .collect();
+    let untouched = 0xaaaa_aaaa_aaaa_aaaa;
+    let fetched = |value: u64| match (fetch, wide) {
+        (false, _) => untouched,
+        (true, false) => untouched << 32 | value,
+        (true, true) => value,
+    };
+    assert_eq!(
+        results,
+        [fetched(0), untouched, fetched(5)],
+        "{reason:?} to {to}"
+    );
+    let word = bench.machine.engines[to].memory.word(COUNTERS + 0x800);
+    assert_eq!(word, 10, "{reason:?} to {to}");
+}
+
+#[test]
+fn hw1_x5_a_refused_read_modify_write_is_answered_and_lowers_the_other_counter_of_its_pair() {
+    use ErrorReason as E;
+    let add = RmwOp::Add;
+    for to in [0, 1] {
+        for (wide, fetch) in [(false, false), (false, true), (true, false), (true, true)] {
+            for (bad, reason) in [
+                ((slot::TARGET, 0, add), E::PktSlot),
+                ((slot::INVALID, 0, add), E::PktSlot),
+                ((1023, 0, add), E::PktSlot),
+                ((slot::SMALL, 100, add), E::PktBounds),
+                ((slot::COUNTERS, 0x802, add), E::PktRmw),
+            ] {
+                refused_rmw(to, bad, wide, fetch, reason);
+            }
+        }
+    }
+}
+
+#[test]
+fn hw1_x5_refused_packets_are_reported_with_their_source_kind_and_software_word() {
+    let source = at(slot::SOURCE, 64);
+    let (first, second) = (0x3123_4567, 0x1987_6543);
+    let add = Rmw {
+        op: RmwOp::Add,
+        wide: true,
+        value: 5,
+        test: None,
+        fetch: Some((slot::SMALL, 0x10)),
+    };
+    for (kind, bad, word) in [
+        (
+            Kind::MemFifo,
+            Descriptor::memory_fifo(coord(1), source, 4),
+            first,
+        ),
+        (Kind::Put, Descriptor::put(coord(1), source, 8, 0), second),
+        (
+            Kind::RemoteGet,
+            Descriptor::remote_get(coord(1), at(slot::DESCRIPTORS, 64), 8),
+            second,
+        ),
+        // Its second word is where the result goes.
+        (Kind::RmwReq, Descriptor::rmw(coord(1), 8, 0, add), 0x10),
+    ] {
+        let bad = match kind {
+            Kind::RmwReq => bad,
+            _ => bad.with_software(first, second),
+        };
+        let mut bench = bench(3, 61);
+        bench.post(2, 0, &bad);
+        while bench.machine.engines[1].reports.is_empty() {
+            ok(bench.turn());
+            assert!(bench.machine.cycle() < 5_000, "{kind:?} is not reported");
+        }
+        let info = bench.machine.engines[1].reports[0].info;
+        assert_eq!(
+            refusal::info::SRC.get(info),
+            u64::from(coord(2).pack().expect("fits")),
+            "{kind:?}"
+        );
+        assert_eq!(refusal::info::KIND.get(info), u64::from(u8::from(kind)));
+        assert_eq!(
+            refusal::info::SOFTWARE.get(info) as u32,
+            word & 0x3fff_ffff,
+            "{kind:?}"
+        );
+    }
 }

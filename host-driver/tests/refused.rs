@@ -1,0 +1,306 @@
+//! Puts and read-modify-writes that the node of their target refuses, on the test double: each ends with an
+//! error, nothing that was refused passes for done, and nobody else is told.
+
+mod double;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use double::{Double, Process, config};
+use gyre_driver::{
+    BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, RegionRights, RemoteRegion,
+    Resources, Rmw, RmwOp, RmwWidth, Rput, TaskId, advancev,
+};
+
+type Noted = Vec<(&'static str, Result<(), Error>)>;
+
+/// Task 0 and others; task 0, on a node of its own, has regions.
+struct World {
+    machine: Double,
+    nodes: Vec<usize>,
+    contexts: Vec<Context<Process>>,
+    /// Valid as long as it lives.
+    region: MemoryRegion<Process>,
+    /// Revoked.
+    gone: RemoteRegion,
+    log: Rc<RefCell<Noted>>,
+}
+
+impl World {
+    fn new(seed: u64, nodes: &[usize], counters: u16) -> Self {
+        let machine = Double::new(nodes.iter().max().expect("a node") + 1, seed);
+        machine.reorder();
+        let list = machine.tasks(nodes);
+        let resources = Resources {
+            counters,
+            ..Resources::default()
+        };
+        let clients: Vec<Client<Process>> = (0..nodes.len())
+            .map(|task| {
+                let config = config(&list, task as u32, resources);
+                Client::create(&machine.process(nodes[task]), config).expect("there are resources")
+            })
+            .collect();
+        let contexts = clients
+            .iter()
+            .map(|client| client.create_context(0).expect("free"));
+        let contexts = contexts.collect();
+        let region = |range: &BufferRange<double::Memory>| {
+            clients[0]
+                .create_region(range, RegionRights::ALL)
+                .expect("a slot is free")
+        };
+        let dead = region(&machine.process(0).buffer(&[0; 64]));
+        let gone = dead.remote();
+        let region = region(&machine.process(0).buffer(&[0; 64]));
+        dead.destroy().expect("it exists");
+        Self {
+            machine,
+            nodes: nodes.to_vec(),
+            contexts,
+            region,
+            gone,
+            log: Rc::default(),
+        }
+    }
+
+    fn noted(&self, what: &'static str) -> Option<DoneFn<Process>> {
+        let log = Rc::clone(&self.log);
+        Some(Box::new(move |_, result| {
+            log.borrow_mut().push((what, result))
+        }))
+    }
+
+    fn put(&self, from: usize, region: RemoteRegion, remote_done: Option<DoneFn<Process>>) {
+        let context = &self.contexts[from];
+        let rput = Rput {
+            destination: context.endpoint(TaskId(0), 0).expect("exists"),
+            data: self.machine.process(self.nodes[from]).buffer(&[7; 8]),
+            region,
+            offset: 8,
+            local_done: None,
+            remote_done,
+        };
+        context.rput(rput).expect("valid");
+    }
+
+    /// Adds one to the first word of the region.
+    fn add(
+        &self,
+        from: usize,
+        region: RemoteRegion,
+        fetch: bool,
+        done: Option<DoneFn<Process>>,
+    ) -> Option<BufferRange<double::Memory>> {
+        let context = &self.contexts[from];
+        let buffer = || self.machine.process(self.nodes[from]).buffer(&[9; 8]);
+        let result = fetch.then(buffer);
+        let rmw = Rmw {
+            destination: context.endpoint(TaskId(0), 0).expect("exists"),
+            region,
+            offset: 0,
+            op: RmwOp::Add,
+            width: RmwWidth::Eight,
+            value: 1,
+            test: None,
+            result: result.clone(),
+            done,
+        };
+        context.rmw(rmw).expect("valid");
+        result
+    }
+
+    fn fence(&self, from: usize, what: &'static str) {
+        let context = &self.contexts[from];
+        let destination = context.endpoint(TaskId(0), 0).expect("exists");
+        let fence = Fence {
+            destination,
+            done: self.noted(what),
+        };
+        context.fence(fence).expect("valid");
+    }
+
+    /// Runs until nothing happens; gives what has been noted since the last time, by name, and the errors
+    /// that had no callback.
+    fn settle(&self) -> (Noted, Vec<Error>) {
+        let mut errors = Vec::new();
+        let mut idle = 0;
+        while idle < 40 {
+            let moved = self.machine.step();
+            match advancev(&self.contexts, 1) {
+                Ok(progress) if !moved && progress.is_idle() => idle += 1,
+                Ok(_) => idle = 0,
+                Err(error) => {
+                    errors.push(error);
+                    idle = 0;
+                }
+            }
+        }
+        assert!(self.contexts.iter().all(Context::is_at_rest));
+        let mut noted = self.log.take();
+        noted.sort_by_key(|(what, _)| *what);
+        (noted, errors)
+    }
+
+    /// The same where every error has its callback.
+    fn settled(&self) -> Noted {
+        let (noted, errors) = self.settle();
+        assert_eq!(errors, []);
+        noted
+    }
+
+    /// What task 0 has counted.
+    fn word(&self) -> u64 {
+        let mut word = [0; 8];
+        self.region.range().read(0, &mut word).expect("inside");
+        u64::from_le_bytes(word)
+    }
+}
+
+const PUTS: Result<(), Error> = Err(Error::PutsRefused { peer: TaskId(0) });
+const RMW: Result<(), Error> = Err(Error::RmwRefused { peer: TaskId(0) });
+
+#[test]
+fn fn1_x5_refused_puts_are_told_to_their_callbacks_and_the_next_fence_and_to_nobody_else() {
+    // An innocent peer on a node of its own, and one on the node of the culprit.
+    for nodes in [[0, 1, 2], [0, 1, 1]] {
+        for seed in 1..40 {
+            let world = World::new(seed, &nodes, 256);
+            let region = world.region.remote();
+            // What is refused stands between what is not, and nobody waits.
+            world.put(1, region, world.noted("1 landed"));
+            world.put(1, world.gone, world.noted("2 lost"));
+            world.put(2, region, world.noted("8 other landed"));
+            world.put(1, region, world.noted("3 landed"));
+            world.fence(1, "4 fence");
+            world.fence(2, "9 other fence");
+            world.put(1, region, world.noted("5 landed"));
+            world.fence(1, "6 fence");
+            let expected = [
+                ("1 landed", Ok(())),
+                ("2 lost", PUTS),
+                ("3 landed", Ok(())),
+                ("4 fence", PUTS),
+                ("5 landed", Ok(())),
+                ("6 fence", Ok(())),
+                ("8 other landed", Ok(())),
+                ("9 other fence", Ok(())),
+            ];
+            assert_eq!(world.settled(), expected, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn fn1_x5_refused_puts_without_callback_are_told_to_the_fence_behind_them() {
+    for seed in 1..40 {
+        let world = World::new(seed, &[0, 1, 2], 256);
+        let region = world.region.remote();
+        world.put(1, region, None);
+        world.fence(1, "1 fence");
+        for _ in 0..20 {
+            world.put(1, world.gone, None);
+        }
+        world.put(1, region, None);
+        world.fence(1, "2 fence");
+        world.fence(2, "3 other fence");
+        world.put(1, region, None);
+        world.fence(1, "4 fence");
+        let expected = [
+            ("1 fence", Ok(())),
+            ("2 fence", PUTS),
+            ("3 other fence", Ok(())),
+            ("4 fence", Ok(())),
+        ];
+        assert_eq!(world.settled(), expected, "seed {seed}");
+        // Without a fence nothing waits for it, and the fence after it still knows.
+        world.put(1, world.gone, None);
+        assert_eq!(world.settled(), []);
+        world.fence(2, "other fence");
+        world.fence(1, "fence");
+        assert_eq!(world.settled(), [("fence", PUTS), ("other fence", Ok(()))]);
+    }
+}
+
+#[test]
+fn fn1_x5_refused_puts_in_a_row_are_each_told() {
+    for seed in 1..20 {
+        let world = World::new(seed, &[0, 1], 256);
+        // More than the node has entries for.
+        for _ in 0..30 {
+            world.put(1, world.gone, world.noted("lost"));
+        }
+        world.put(1, world.region.remote(), world.noted("put"));
+        world.fence(1, "fence");
+        let noted = world.settled();
+        assert_eq!(noted.len(), 32);
+        for (what, result) in noted {
+            let expected = if what == "put" { Ok(()) } else { PUTS };
+            assert_eq!(result, expected, "{what}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn x5_refused_read_modify_writes_end_with_an_error_and_those_beside_them_do_not() {
+    // With as few counters as there can be, one that is not given back would stop everything.
+    for counters in [1, 2, 256] {
+        for fetch in [false, true] {
+            for seed in 1..40 {
+                let world = World::new(seed, &[0, 1, 2], counters);
+                let region = world.region.remote();
+                world.add(1, region, fetch, world.noted("1 added"));
+                let lost = world.add(1, world.gone, fetch, world.noted("2 lost"));
+                world.add(2, region, fetch, world.noted("7 other added"));
+                world.fence(1, "3 fence");
+                world.fence(2, "8 other fence");
+                world.add(1, region, fetch, world.noted("4 added"));
+                // No callback: `advance` tells.
+                world.add(1, world.gone, fetch, None);
+                let expected = [
+                    ("1 added", Ok(())),
+                    ("2 lost", RMW),
+                    ("3 fence", Ok(())),
+                    ("4 added", Ok(())),
+                    ("7 other added", Ok(())),
+                    ("8 other fence", Ok(())),
+                ];
+                let (noted, errors) = world.settle();
+                assert_eq!(noted, expected, "seed {seed}");
+                assert_eq!(errors, [Error::RmwRefused { peer: TaskId(0) }]);
+                assert_eq!(world.word(), 3);
+                let mut word = [0; 8];
+                if let Some(lost) = lost {
+                    lost.read(0, &mut word).expect("inside");
+                    assert_eq!(word, [9; 8], "nothing is fetched");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fn6_x5_refusals_that_the_node_has_not_kept_are_told_to_everybody_once() {
+    for seed in 1..20 {
+        let world = World::new(seed, &[0, 1, 2], 256);
+        let region = world.region.remote();
+        // Task 0 looks at none of them before all have come: each has an entry of its own.
+        for _ in 0..12 {
+            world.put(1, world.gone, world.noted("lost"));
+            world.put(1, region, world.noted("put"));
+        }
+        for _ in 0..400 {
+            world.machine.step();
+            advancev(&world.contexts[1..], 1).expect("no error");
+        }
+        let (noted, _) = world.settle();
+        let lost = noted.iter().filter(|(what, _)| *what == "lost");
+        assert!(lost.clone().count() == 12 && lost.clone().all(|(_, result)| *result == PUTS));
+        for expected in [PUTS, Ok(())] {
+            world.fence(1, "fence");
+            world.fence(2, "other");
+            let told = [("fence", expected.clone()), ("other", expected)];
+            assert_eq!(world.settled(), told, "seed {seed}");
+        }
+    }
+}
