@@ -8,6 +8,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gyre_affinity::{Place as HardwarePlace, Processor};
 use gyre_driver::{
     AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, SameNode, TaskId, TaskMap,
 };
@@ -17,7 +18,7 @@ use thiserror::Error;
 
 use crate::bring_up::{OWNER, bring_up};
 use crate::placement::Placement;
-use crate::platform::{NodeSegments, SimPlatform};
+use crate::platform::{NodeSegments, SimPlatform, Transfers};
 
 /// A job that cannot be set up.
 #[derive(Debug, Error)]
@@ -78,6 +79,7 @@ pub struct Job {
     costs: Rc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
+    processor: Processor,
 }
 
 impl Job {
@@ -117,7 +119,30 @@ impl Job {
                     platform: Rc::default(),
                 })
                 .collect(),
+            processor: Processor::default(),
         })
+    }
+
+    /// The same job on nodes with another processor than the reference machine's.
+    #[must_use]
+    pub fn with_processor(self, processor: &Processor) -> Self {
+        Self {
+            processor: processor.clone(),
+            ..self
+        }
+    }
+
+    /// The processor of every node.
+    pub fn processor(&self) -> &Processor {
+        &self.processor
+    }
+
+    /// The hardware thread on which a task has its first thread: its node's processes take a core each, in their
+    /// order. `None` when the processor has fewer cores.
+    pub fn hardware_place(&self, task: TaskId) -> Option<HardwarePlace> {
+        let process = usize::from(self.places[task.0 as usize].process);
+        let threads = usize::from(self.processor.threads);
+        self.processor.place(process * threads)
     }
 
     /// Ends the job, and its waveform, if one was asked for.
@@ -142,6 +167,12 @@ impl Job {
     /// Node of `task`.
     pub fn node(&self, task: TaskId) -> usize {
         self.places[task.0 as usize].node
+    }
+
+    /// Cache lines of shared segments that have gone from one hardware thread to another on the node of
+    /// `task`, among threads that are bound to one.
+    pub fn transfers(&self, task: TaskId) -> Transfers {
+        self.places[task.0 as usize].segments.transfers()
     }
 
     /// Runs `body` in one thread of every task, and the machine until `until`. Gives what the threads
