@@ -11,6 +11,8 @@ use crate::platform::SimPlatform;
 
 /// Dispatch identifier of the collectives.
 const DISPATCH: u8 = 7;
+/// Arity of trees along affinity domains.
+const ARITY: usize = 4;
 
 /// An endpoint and what its thread works with.
 pub struct Seat {
@@ -40,6 +42,8 @@ impl Team {
     ) -> Result<Self, SimError> {
         let topology = job.machine().topology().clone();
         let nodes: Vec<usize> = (0..job.tasks()).map(|t| job.node(TaskId(t))).collect();
+        let place = |t| Some((job.node(TaskId(t)), job.hardware_place(TaskId(t))?));
+        let places: Option<Vec<_>> = (0..job.tasks()).map(place).collect();
         let open = move |process: Process| {
             let config = config(process.client("team"));
             let client = Client::create(&process.platform, config)?;
@@ -50,8 +54,11 @@ impl Team {
                 }
             }
             let node = |task: TaskId| nodes[task.0 as usize];
-            let geometry = Geometry::endpoint_list("team", 1, endpoints)?
+            let mut geometry = Geometry::endpoint_list("team", 1, endpoints)?
                 .with_links(|from, to| topology.first_port(node(from), node(to)));
+            if let Some(places) = &places {
+                geometry = geometry.with_places(ARITY, |task| places[task.0 as usize])?;
+            }
             let seats = (0..contexts(process.task)).map(|context| {
                 let context = client.create_context(context)?;
                 let member = Collectives::attach(&context, DISPATCH)?.join(&geometry)?;

@@ -1,9 +1,12 @@
 //! Geometries: the endpoints that take part in collectives (EP-7).
 
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use gyre_affinity::Place;
 use gyre_driver::{Client, Endpoint, GeometryConfig, GeometryMembers, Platform, TaskId};
 
 use crate::algorithm::{Algorithm, Algorithms};
@@ -34,6 +37,10 @@ struct Inner {
     /// First link of the route from each position to each other, by position of the source, then of the
     /// destination; empty when unknown.
     links: Vec<Vec<Option<usize>>>,
+    /// Node of each position, and where on it; empty when unknown.
+    places: Vec<(usize, Place)>,
+    /// Arity of the trees along affinity domains.
+    arity: usize,
 }
 
 impl Geometry {
@@ -134,6 +141,8 @@ impl Geometry {
             positions,
             algorithms: Algorithms::default(),
             links: Vec::new(),
+            places: Vec::new(),
+            arity: 1,
         })))
     }
 

@@ -5,6 +5,7 @@ mod world;
 use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Geometry, Member, Query, ReduceOp, Request,
 };
+use gyre_driver::TaskId;
 use world::{Case, Place, World, check, ends, note, pattern, reduced};
 
 /// Sizes in bytes: nothing, odd ones, around the limits of one packet and of four, and one that is announced.
@@ -20,7 +21,22 @@ fn geometries(world: &World) -> Vec<Geometry> {
         world.endpoints(3, &[(5, 0), (2, 1), (0, 0), (2, 0), (6, 2), (2, 2), (6, 1)]),
         Geometry::task_range(client, "one task", 4, 3..4, 3).expect("valid"),
         Geometry::world(client, "all", 5, 3).expect("valid"),
+        crowded(Geometry::world(client, "crowded", 6, 2).expect("valid")),
     ]
+}
+
+/// The geometry with its tasks on two nodes, on two cores of each of two modules.
+fn crowded(geometry: Geometry) -> Geometry {
+    let place = |task: TaskId| {
+        let number = task.0 as u16;
+        let place = gyre_affinity::Place {
+            module: number / 2 % 2,
+            core: number / 4,
+            ..Default::default()
+        };
+        (task.0 as usize % 2, place)
+    };
+    geometry.with_places(2, place).expect("an arity")
 }
 
 fn world(seed: u64) -> (World, Vec<Vec<Member<Place>>>) {
@@ -347,4 +363,36 @@ fn ep13_alltoall_exchanges_blocks() {
         let tasks = send.len();
         in_place(send, after, |_| 0..bytes * tasks, request(bytes))
     });
+}
+
+#[test]
+fn af3_af5_trees_along_domains_need_places_and_an_arity() {
+    let world = World::new(&[0, 1, 0], 1, 4);
+    let make = || Geometry::world(&world.clients[0], "world", 1, 1).expect("valid");
+    let refused = make().with_places(0, |_| (0, Default::default()));
+    let error = refused.expect_err("no arity").to_string();
+    assert_eq!(
+        error,
+        "trees of geometry `world` have arity 0, expected at least 1"
+    );
+    let valid = |geometry: &Geometry| {
+        let query = Query {
+            geometry,
+            collective: Collective::Barrier,
+            root: 0,
+            bytes: Some(0),
+            data: DataType::U8,
+            op: ReduceOp::Copy,
+        };
+        let chosen = geometry
+            .algorithms()
+            .choose(&query, Some(Algorithm::Affinity));
+        chosen.is_ok()
+    };
+    assert!(!valid(&make()), "no places");
+    let node = |shared: u32| move |task: TaskId| (task.0.max(shared) as usize, Default::default());
+    let apart = make().with_places(2, node(0)).expect("an arity");
+    assert!(!valid(&apart), "a node each");
+    let together = make().with_places(2, node(1)).expect("an arity");
+    assert!(valid(&together));
 }
