@@ -7,6 +7,7 @@ mod gather;
 mod parallel;
 mod reduce;
 mod scatter;
+mod torus;
 mod tree;
 
 use core::ops::Range;
@@ -146,6 +147,7 @@ pub(crate) fn schedule(
         (Collective::Barrier, A::Affinity) => b.tree_barrier(&b.along_domains(0)),
         (Collective::Barrier, _) => b.dissemination_barrier(),
         (Collective::Broadcast, A::EndpointParallel) => b.endpoint_parallel_broadcast(),
+        (Collective::Broadcast, A::DimensionPipelined) => b.dimension_pipelined_broadcast(),
         (Collective::Broadcast, A::Affinity) => {
             b.leaders(|b| b.broadcast(&b.along_domains(b.root)))
         }
@@ -293,6 +295,37 @@ impl Builder<'_> {
             };
             self.add(action, &all);
         }
+    }
+
+    /// Number of this endpoint among those of its task.
+    fn endpoint(&self) -> usize {
+        let ranks = self.geometry.ranks_of(self.me);
+        ranks.iter().take_while(|&&rank| rank != self.rank).count()
+    }
+
+    /// No endpoint of the task ends before all have done their share: the buffers are the same.
+    fn meet(&mut self) {
+        let ranks = self.geometry.ranks_of(self.me);
+        let nothing = Slice::nothing();
+        if self.is_leader() {
+            for &from in &ranks[1..] {
+                let action = Action::Receive {
+                    from,
+                    tag: SHARE,
+                    into: nothing,
+                };
+                self.add(action, &[]);
+            }
+        } else {
+            let action = Action::Send {
+                to: ranks[0],
+                tag: SHARE,
+                from: nothing,
+            };
+            let all = self.all();
+            self.add(action, &all);
+        }
+        self.tell_endpoints();
     }
 
     /// Position `distance` behind the root, round the geometry.

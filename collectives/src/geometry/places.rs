@@ -26,9 +26,9 @@ impl Geometry {
                 name: self.name().into(),
             });
         }
-        let places = self.tasks().iter().map(|&task| place(task)).collect();
+        let threads = self.tasks().iter().map(|&task| place(task)).collect();
         Ok(Self(Arc::new(Inner {
-            places,
+            threads,
             arity,
             ..self.into_inner()
         })))
@@ -36,13 +36,13 @@ impl Geometry {
 
     /// Whether the places of tasks are known and some node has several.
     pub(crate) fn shares_nodes(&self) -> bool {
-        let nodes: BTreeSet<usize> = self.0.places.iter().map(|(node, _)| *node).collect();
-        nodes.len() < self.0.places.len()
+        let nodes: BTreeSet<usize> = self.0.threads.iter().map(|(node, _)| *node).collect();
+        nodes.len() < self.0.threads.len()
     }
 
     /// Neighbours of the task at position `me` in the tree from the task at `root`: parent and children.
     pub(crate) fn along_domains(&self, me: usize, root: usize) -> (Option<usize>, Vec<usize>) {
-        neighbours(&self.0.places, self.0.arity, me, root)
+        neighbours(&self.0.threads, self.0.arity, me, root)
     }
 }
 
