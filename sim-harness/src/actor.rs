@@ -8,6 +8,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::cpu::{Cpu, WakeReason};
 use crate::event::{Event, EventHeap};
+use crate::hash::Digest;
 use crate::memory::Memory;
 use crate::regbus::{BusError, RegBus};
 use crate::topology::Topology;
@@ -157,6 +158,8 @@ pub(crate) struct SoftNode {
     pub(crate) waiters: Vec<(ActorId, u64, u32)>,
     /// Time of the last event, or of the running actor's last shared access.
     pub(crate) now_ps: u64,
+    /// What software has written into memory that processes share.
+    pub(crate) digest: Digest,
 }
 
 /// A line of the software log.
@@ -209,6 +212,7 @@ impl Shared {
                     signals: 0,
                     waiters: Vec::new(),
                     now_ps: 0,
+                    digest: Digest::default(),
                 })
             })
             .collect();

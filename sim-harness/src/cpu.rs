@@ -130,6 +130,17 @@ impl Cpu {
             .write(addr, data);
     }
 
+    /// Writes the node's memory where its processes share it: time, address and data count in the machine's
+    /// hash.
+    pub fn mem_share(&self, addr: u64, data: &[u8]) {
+        self.mem_write(addr, data);
+        let now = self.now_ps();
+        self.shared.nodes[self.node]
+            .borrow_mut()
+            .digest
+            .software_write(now, addr, data);
+    }
+
     /// Waits until the node's wake-up output `group` is set, another actor calls [`Cpu::signal`], or the
     /// deadline comes.
     ///

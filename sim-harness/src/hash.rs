@@ -2,8 +2,9 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// Digest of a node's link transfers and memory writes, in order of time. Debug side-bands, idle
-/// cycles and anything of the host are not part of it.
+/// Digest of a node's link transfers and memory writes, or of what its software has written into memory that
+/// processes share, in order of time. Debug side-bands, idle cycles and anything of the host are not part of it
+///
 #[derive(Default)]
 pub(crate) struct Digest {
     state: Xxh3,
@@ -30,6 +31,15 @@ impl Digest {
         for (&word, enables) in data.iter().zip(strobe.to_le_bytes()) {
             self.push(word & byte_mask(enables));
         }
+        self.flush_if_full();
+    }
+
+    /// A write by software, at `ps` picoseconds, of `data` at `addr`.
+    pub(crate) fn software_write(&mut self, ps: u64, addr: u64, data: &[u8]) {
+        self.push(ps);
+        self.push(addr);
+        self.push(data.len() as u64);
+        self.pending.extend_from_slice(data);
         self.flush_if_full();
     }
 
@@ -68,6 +78,25 @@ pub(crate) fn combine(nodes: impl Iterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn x1_time_place_and_data_of_a_write_by_software_each_change_the_digest() {
+        let hash = |ps, addr, data: &[u8]| {
+            let mut digest = Digest::default();
+            digest.software_write(ps, addr, data);
+            digest.value()
+        };
+        let base = hash(5, 0x40, &[1, 2]);
+        assert_eq!(base, hash(5, 0x40, &[1, 2]));
+        for other in [
+            hash(6, 0x40, &[1, 2]),
+            hash(5, 0x41, &[1, 2]),
+            hash(5, 0x40, &[1, 3]),
+            hash(5, 0x40, &[1, 2, 0]),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
 
     #[test]
     fn every_part_of_a_record_counts() {

@@ -141,11 +141,13 @@ impl Machine {
         self.cycle
     }
 
-    /// Digest of all link transfers and memory writes so far.
+    /// Digest of all link transfers, all memory writes of the hardware and all of software into memory that
+    /// processes share, so far.
     pub fn hash(&self) -> u64 {
-        hash::combine(
-            (0..self.hardware.len()).map(|node| self.hardware.node(node).ports.digest.value()),
-        )
+        let node = |node| self.hardware.node(node).ports.digest.value();
+        let hardware = (0..self.hardware.len()).map(node);
+        let software = self.shared.nodes.iter();
+        hash::combine(hardware.chain(software.map(|node| node.borrow().digest.value())))
     }
 
     /// Flits sent so far by each port of a node in the torus.

@@ -20,7 +20,7 @@ pub struct RunReport {
     pub makespan_ps: u64,
     /// Actors that have ended.
     pub actors_ended: u64,
-    /// Digest of all link transfers and memory writes.
+    /// Digest of all link transfers and of all memory writes that count, see [`Machine::hash`](crate::Machine::hash).
     pub hash: u64,
     /// Node-cycles that were evaluated; the rest was quiet.
     pub node_cycles_evaluated: u64,

@@ -217,7 +217,8 @@ impl SharedSegment for NodeSegment {
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         let address = self.segment.address(offset, data.len())?;
-        self.segment.cpu.mem_write(address, data);
+        // What tasks say to each other this way is on no link.
+        self.segment.cpu.mem_share(address, data);
         self.touch(offset, data.len(), true);
         Ok(())
     }

@@ -98,6 +98,25 @@ fn hw7_ct1_ranks_of_one_node_exchange_messages_through_its_shared_memory() {
 }
 
 #[test]
+fn x1_what_ranks_say_through_shared_memory_alone_is_in_the_hash() {
+    let path = scratch("one-node.goal");
+    let hash = |bytes: u32, window: &str| {
+        let program = format!(
+            "num_ranks 2\nrank 0 {{\nsend {bytes}b to 1\n}}\nrank 1 {{\nrecv {bytes}b from 0\n}}\n"
+        );
+        fs::write(&path, program).expect("the build's folder can be written");
+        let settings = ["--set", "same_node=shared_memory", "--set", window];
+        let run = ["run", text(&path), "--shape", "1"];
+        let result = json(&[&run[..], &settings].concat());
+        assert_eq!(metric(&result, "messages"), 1);
+        result["hash"].clone()
+    };
+    // Both messages take one packet and as many copies.
+    assert_ne!(hash(7, "window=4"), hash(8, "window=4"));
+    assert_eq!(hash(7, "window=4"), hash(7, "window=1"));
+}
+
+#[test]
 fn ct3_the_eager_limit_says_which_messages_wait_for_their_receive() {
     let peak = |limit: &str| {
         let result = json(&["run", "lulesh", "--set", &format!("eager_limit={limit}")]);
