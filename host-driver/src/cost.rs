@@ -42,9 +42,32 @@ macro_rules! operations {
         /// Instructions per operation. Every entry must be there and none may be zero: software is never
         /// free.
         #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[serde(try_from = "Entries")]
         pub struct CostTable {
             $($key: NonZeroU32,)*
+        }
+
+        /// The entries that a table gives.
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Entries {
+            $($key: Option<NonZeroU32>,)*
+        }
+
+        impl TryFrom<Entries> for CostTable {
+            type Error = String;
+
+            /// Refuses a table with entries missing, and names them all.
+            fn try_from(entries: Entries) -> Result<Self, String> {
+                let missing: Vec<&str> = [$((stringify!($key), entries.$key.is_none()),)*]
+                    .into_iter()
+                    .filter_map(|(key, missing)| missing.then_some(key))
+                    .collect();
+                match entries {
+                    Entries { $($key: Some($key),)* } => Ok(Self { $($key,)* }),
+                    _ => Err(format!("missing entries: {}", missing.join(", "))),
+                }
+            }
         }
 
         impl CostTable {

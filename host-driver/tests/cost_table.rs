@@ -27,7 +27,7 @@ fn x5_wrong_tables_are_refused_with_their_line() {
         (good.replace("post = 30", "post = 0"), "nonzero"),
         (good.replace("post = 30", "post = -3"), "nonzero"),
         (good.replace("post = 30", "post = 1.5"), "nonzero"),
-        (good.replace("post = 30", ""), "missing field `post`"),
+        (good.replace("post = 30", ""), "missing entries: post"),
         (
             good.replace("post = 30", "post = 30\npots = 3"),
             "unknown field `pots`",
