@@ -131,7 +131,7 @@ impl Master {
             ..SendImmediate::new(arrival.origin, dispatch)
         };
         match context.send_immediate(&answer) {
-            Err(error) => return Receive::Refused(error),
+            Err(error) => return Receive::Refused(error.into()),
             Ok(()) if left => self.next.set(item + 1),
             Ok(()) => self.dismissed.set(self.dismissed.get() + 1),
         }

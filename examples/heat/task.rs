@@ -144,7 +144,7 @@ impl Task {
                         told.regions.borrow_mut()[usize::from(arrival.comm)] = Some(region);
                         Receive::Consumed
                     }
-                    Err(error) => Receive::Refused(error),
+                    Err(error) => Receive::Refused(error.into()),
                 }
             }),
         )?;

@@ -531,7 +531,7 @@ impl<P: Platform> Client<P> {
             );
             match fifo {
                 Ok(fifo) => fifos.push(Arc::new(fifo)),
-                Err(error) => return self.or_close(&fifos, Err(error)),
+                Err(error) => return self.or_close(&fifos, Err(*error)),
             }
         }
         Ok(fifos)

@@ -22,7 +22,7 @@ use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::region::RemoteRegion;
 use crate::shared_memory::EndpointTable;
 use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, TryLockError, short};
-use crate::task::{TaskId, TaskMap};
+use crate::task::{TaskId, TaskLocation, TaskMap};
 use crate::wire::{FIRST_SYSTEM, Headed, MAX_HEADER, System};
 
 /// A context. Clones are handles to the same context; all methods take `&self`.
@@ -76,7 +76,8 @@ impl Progress {
     /// Whether nothing has happened.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        *self == Self::default()
+        // One test of all at once.
+        self.instructions | self.started | self.completed | self.packets | self.callbacks == 0
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -269,7 +270,7 @@ impl<P: Platform> Context<P> {
     /// As [`Context::post`].
     pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
         check_dispatch(message.dispatch)?;
-        self.check_endpoint(message.destination)?;
+        let to = self.check_endpoint(message.destination)?;
         let bytes = message.header.len() + message.data.len();
         let limit = if message.header.is_empty() {
             SendImmediate::MAX
@@ -306,7 +307,7 @@ impl<P: Platform> Context<P> {
             tag: message.tag,
             payload,
         };
-        if self.inject(&message)? {
+        if self.inject(&message, to)? {
             return Ok(());
         }
         if let Cow::Borrowed(payload) = message.payload {
@@ -324,13 +325,13 @@ impl<P: Platform> Context<P> {
     }
 
     /// Sends an immediate message at the call, if it can be; says whether it did.
-    fn inject(&self, message: &ImmediateMessage<'_>) -> Result<bool, Error> {
+    fn inject(&self, message: &ImmediateMessage<'_>, to: TaskLocation) -> Result<bool, Error> {
         // What has been posted goes first. A context that has been destroyed is found by the post.
         if self.has_posted() || !self.shared.engine_lock.trylock() {
             return Ok(false);
         }
         let mut engine = self.hold_engine(false)?;
-        let injected = engine.inject(self, message)?;
+        let injected = engine.inject(self, message, to)?;
         if injected {
             self.leave_rest();
         }
@@ -508,7 +509,9 @@ impl<P: Platform> Context<P> {
                 }
                 Ok(())
             }
-            Instruction::SendImmediate(message) => self.check_endpoint(message.destination),
+            Instruction::SendImmediate(message) => {
+                self.check_endpoint(message.destination).map(drop)
+            }
             Instruction::Put(put) => {
                 self.check_endpoint(put.destination)?;
                 check_length(put.data.len())
@@ -521,20 +524,22 @@ impl<P: Platform> Context<P> {
                 self.check_endpoint(rmw.destination)?;
                 check_rmw(rmw)
             }
-            Instruction::Fence(fence) => self.check_endpoint(fence.destination),
-            Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer),
+            Instruction::Fence(fence) => self.check_endpoint(fence.destination).map(drop),
+            Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer).map(drop),
             Instruction::FenceAll(_) | Instruction::Call(_) => Ok(()),
         }
     }
 
-    fn check_endpoint(&self, endpoint: Endpoint) -> Result<(), Error> {
+    /// Checks an endpoint, and says where it is.
+    fn check_endpoint(&self, endpoint: Endpoint) -> Result<TaskLocation, Error> {
         if endpoint.client != self.shared.info.endpoint.client {
             return Err(Error::ForeignEndpoint {
                 expected: self.shared.info.endpoint.client,
                 found: endpoint.client,
             });
         }
-        self.endpoint(endpoint.task, endpoint.context).map(|_| ())
+        self.endpoint(endpoint.task, endpoint.context)?;
+        self.tasks().location(endpoint.task)
     }
 
     /// Starts new work, takes packets and completions, and runs callbacks; at most `turns` times (0 counts
@@ -720,7 +725,7 @@ impl<P: Platform> Context<P> {
         posted.extend(work);
         let result = engine.close(self, posted.into_iter());
         self.shared.closed.store(true, Ordering::Release);
-        result
+        Ok(result?)
     }
 
     /// Whether the context has been destroyed and its resources are free.

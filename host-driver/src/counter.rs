@@ -2,7 +2,7 @@
 //! pairs: of a read-modify-write its target lowers the second if it refuses it.
 
 use crate::cost::Op;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::platform::{DmaBuffer, Platform};
 use gyre_layout::CounterRef;
 
@@ -37,7 +37,7 @@ impl<P: Platform> CounterBlock<P> {
     ///
     /// # Errors
     /// [`Error::Alloc`], [`Error::CounterReach`] when the memory lies too far into its slot.
-    pub fn open(platform: &P, count: u16) -> Result<Self, Error> {
+    pub fn open(platform: &P, count: u16) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 1);
         let memory = platform.alloc(usize::from(count) * PAIR_BYTES, PAIR_BYTES)?;
         let first = memory.offset() / COUNTER_BYTES as u64;
@@ -45,7 +45,8 @@ impl<P: Platform> CounterBlock<P> {
             return Err(Error::CounterReach {
                 offset: memory.offset(),
                 bytes: memory.len(),
-            });
+            }
+            .into());
         }
         Ok(Self {
             memory: Some(memory),
@@ -56,9 +57,9 @@ impl<P: Platform> CounterBlock<P> {
     }
 
     /// Takes a free pair, sets both counters to `value`, and gives the first.
-    pub fn take(&mut self, platform: &P, value: u64) -> Result<Option<(u16, CounterRef)>, Error> {
+    pub fn take(&mut self, platform: &P, value: u64) -> Result<Option<(u16, CounterRef)>, Fault> {
         let Some(memory) = &self.memory else {
-            return Err(Error::Destroyed);
+            return Err(Error::Destroyed.into());
         };
         let Some(index) = self.free.pop() else {
             return Ok(None);
@@ -77,9 +78,9 @@ impl<P: Platform> CounterBlock<P> {
     }
 
     /// What pair `index` says.
-    pub fn count(&self, platform: &P, index: u16) -> Result<Count, Error> {
+    pub fn count(&self, platform: &P, index: u16) -> Result<Count, Fault> {
         let Some(memory) = &self.memory else {
-            return Err(Error::Destroyed);
+            return Err(Error::Destroyed.into());
         };
         platform.charge(Op::Counter, 1);
         let mut pair = [0; PAIR_BYTES];

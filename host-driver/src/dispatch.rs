@@ -29,7 +29,7 @@ pub enum Receive<P: Platform> {
     /// Nothing more: the callback has used the immediate data, or does not want the message.
     Consumed,
     /// The message makes no sense: it is dropped, and `advance` returns the error.
-    Refused(Error),
+    Refused(Box<Error>),
     /// Asynchronous receive: the data is stored at the start of `into`, then `done` is called. A
     /// message longer than `into` is taken off the network and dropped, nothing is stored, and `done`
     /// gets [`Error::MessageTooLong`].

@@ -19,7 +19,7 @@ use crate::cost::Op;
 use crate::counter::CounterBlock;
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::gets::{Gets, Landed, Purpose};
 use crate::injection::{Completed, Finish, InjectionFifo, Lane};
 use crate::instruction::{DoneFn, Instruction};
@@ -115,7 +115,7 @@ pub(crate) struct Engine<P: Platform> {
     idle_polls: u32,
     next_message: u32,
     /// Payload of a packet while it is handled.
-    payload: Vec<u8>,
+    payload: Box<[u8]>,
     /// Taken off the work queue and not started.
     work: VecDeque<Instruction<P>>,
     /// Empty between turns; keeps its memory.
@@ -154,7 +154,7 @@ impl<P: Platform> Engine<P> {
         table: Arc<EndpointTable<P>>,
         info: &ContextInfo,
         fifos: &[Arc<InjectionFifo<P>>],
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Fault> {
         let resources = &plan.config.resources;
         let mut acks = AckDispatcher::new(plan.config.ack.clone())?;
         if plan.config.ack.copies() {
@@ -201,7 +201,7 @@ impl<P: Platform> Engine<P> {
             since_completions: 0,
             idle_polls: 0,
             next_message: 0,
-            payload: vec![0; MAX_PAYLOAD_BYTES],
+            payload: vec![0; MAX_PAYLOAD_BYTES].into(),
             work: VecDeque::with_capacity(PREPARED),
             completed: Vec::with_capacity(PREPARED),
             landed: Vec::with_capacity(PREPARED),
@@ -254,7 +254,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// One turn: new work first, then packets and completions when they are due.
-    pub fn turn(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<(), Error> {
+    pub fn turn(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<(), Fault> {
         let platform = context.platform();
         platform.charge(Op::Advance, 1);
         if self.can_start(context) {
@@ -290,7 +290,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         woken: bool,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let platform = context.platform();
         if woken {
             // Cleared before FIFOs and counters are read: what comes later sets it again.
@@ -343,7 +343,7 @@ impl<P: Platform> Engine<P> {
 
     /// Woken for nothing that was expected: looks whether an error is the reason. The error event keeps
     /// waking the context until this has run.
-    fn check_errors(&mut self, context: &Context<P>) -> Result<(), Error> {
+    fn check_errors(&mut self, context: &Context<P>) -> Result<(), Fault> {
         let platform = context.platform();
         let cause = registers::wake_cause(context.query().wake_group);
         if registers::read(platform, cause)? & event::ERROR == 0 {
@@ -362,7 +362,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Looks whether somebody's get was refused here, and tells the requester.
-    fn check_remote_gets(&mut self, context: &Context<P>) -> Result<(), Error> {
+    fn check_remote_gets(&mut self, context: &Context<P>) -> Result<(), Fault> {
         let Some(refused) = self.remote_get.check_halt(context.platform())? else {
             return Ok(());
         };
@@ -389,11 +389,12 @@ impl<P: Platform> Engine<P> {
         Err(Error::RemoteDescriptor {
             fifo: self.remote_get.id(),
             reason: refused.reason,
-        })
+        }
+        .into())
     }
 
     /// Ends the gets whose data has arrived.
-    fn poll_gets(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<usize, Error> {
+    fn poll_gets(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<usize, Fault> {
         if self.gets.len() == 0 {
             return Ok(0);
         }
@@ -414,7 +415,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         get: Landed<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         progress.completed += 1;
         match get.purpose {
             Purpose::User(done) => deliver(context, done, get.result, progress),
@@ -441,7 +442,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let mut completed = core::mem::take(&mut self.completed);
         let mut result = Ok(());
         for entry in completed.drain(..) {
@@ -482,9 +483,9 @@ impl<P: Platform> Engine<P> {
         local_done: Option<DoneFn<P>>,
         cookie: Option<u32>,
         answered: bool,
-        error: Error,
+        error: Fault,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let pending = cookie.and_then(|cookie| {
             let mut cookies = short(&context.shared().cookies);
             if answered {
@@ -531,13 +532,13 @@ fn recipients_on_the_way(tasks: &Arc<TaskMap>, network: Network, here: Coord) ->
 fn deliver<P: Platform>(
     context: &Context<P>,
     done: Option<DoneFn<P>>,
-    result: Result<(), Error>,
+    result: Result<(), Fault>,
     progress: &mut Progress,
-) -> Result<(), Error> {
+) -> Result<(), Fault> {
     match done {
         Some(done) => {
             progress.callbacks += 1;
-            callback(context, || done(context, result));
+            callback(context, || done(context, result.map_err(Error::from)));
             Ok(())
         }
         None => result,

@@ -438,6 +438,36 @@ pub enum Error {
     },
 }
 
+/// An [`Error`] on its way out of the driver: a word, which costs nothing to pass on where there is none.
+pub(crate) type Fault = Box<Error>;
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        *fault
+    }
+}
+
+/// Errors that become a [`Fault`] at once.
+macro_rules! faults {
+    ($($cause:ty),*) => {
+        $(impl From<$cause> for Fault {
+            #[cold]
+            fn from(cause: $cause) -> Self {
+                Self::new(cause.into())
+            }
+        })*
+    };
+}
+
+faults!(
+    BusError,
+    AllocError,
+    SegmentError,
+    AckConfigError,
+    RangeError,
+    LayoutError
+);
+
 struct Reason<'a>(&'a Result<ErrorReason, u8>);
 
 impl core::fmt::Display for Reason<'_> {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::buffer::BufferRange;
 use crate::counter::{Count, CounterBlock};
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::Fault;
 use crate::instruction::{DoneFn, RemoteAddress, RmwWidth};
 use crate::platform::Platform;
 use gyre_layout::{CounterRef, RmwOp};
@@ -71,7 +71,7 @@ struct Active<P: Platform> {
 pub(crate) struct Landed<P: Platform> {
     pub peer: Endpoint,
     pub purpose: Purpose<P>,
-    pub result: Result<(), Error>,
+    pub result: Result<(), Fault>,
 }
 
 /// A get ready to be sent.
@@ -117,7 +117,7 @@ impl<P: Platform> Gets<P> {
     }
 
     /// Gives the next get a counter, if there is one.
-    pub fn start(&mut self, platform: &P) -> Result<Option<Started<P>>, Error> {
+    pub fn start(&mut self, platform: &P) -> Result<Option<Started<P>>, Fault> {
         let Some(get) = self.waiting.front() else {
             return Ok(None);
         };
@@ -153,7 +153,7 @@ impl<P: Platform> Gets<P> {
 
     /// Takes out the gets whose counters are zero, and the read-modify-writes that were refused. Those that close a row of gets stay until the row has
     /// landed: counters of one path may reach memory in another order than their puts came.
-    pub fn poll(&mut self, platform: &P, landed: &mut Vec<Landed<P>>) -> Result<(), Error> {
+    pub fn poll(&mut self, platform: &P, landed: &mut Vec<Landed<P>>) -> Result<(), Fault> {
         let mut outcome = Ok(());
         let mut at = 0;
         while at < self.active.len() {
@@ -193,7 +193,7 @@ impl<P: Platform> Gets<P> {
     }
 
     /// Get `number` (modulo 2^32) has been refused and will not land. Its counter is free again.
-    pub fn fail(&mut self, number: u32, peer: Option<Endpoint>, error: Error) -> Option<Landed<P>> {
+    pub fn fail(&mut self, number: u32, peer: Option<Endpoint>, error: Fault) -> Option<Landed<P>> {
         let at = self.active.iter().position(|get| {
             get.number as u32 == number && peer.is_none_or(|peer| peer == get.peer)
         })?;

@@ -7,7 +7,7 @@ use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason, MAX_PAYLOAD_BYTES};
 
 use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::instruction::DoneFn;
 use crate::platform::{DmaBuffer, Platform, PlatformLock};
 use crate::registers::{self, Bus};
@@ -78,7 +78,7 @@ struct InFlight<P: Platform> {
 /// A descriptor that has completed.
 pub(crate) struct Completed<P: Platform> {
     pub finish: Finish<P>,
-    pub result: Result<(), Error>,
+    pub result: Result<(), Fault>,
 }
 
 /// The ring of an injection FIFO and its descriptors.
@@ -122,7 +122,7 @@ impl<P: Platform> InjectionFifo<P> {
         bytes: usize,
         owner: u8,
         shared: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 2);
         let memory = platform.alloc(bytes, RING_ALIGN)?;
         let staging = platform.alloc(bytes / DESCRIPTOR_BYTES * STAGING_BYTES, RING_ALIGN)?;
@@ -163,8 +163,8 @@ impl<P: Platform> InjectionFifo<P> {
     fn with<R>(
         &self,
         platform: &P,
-        work: impl FnOnce(&mut Ring<P>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+        work: impl FnOnce(&mut Ring<P>) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
         if let Some(lock) = &self.lock {
             platform.charge(Op::Lock, 1);
             lock.lock();
@@ -174,8 +174,10 @@ impl<P: Platform> InjectionFifo<P> {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
-        // Made in its place: a large result is not moved.
-        let result = ring.map_or(Err(Error::Busy), |mut ring| work(&mut ring));
+        let result = match ring {
+            Some(mut ring) => work(&mut ring),
+            None => Err(Error::Busy.into()),
+        };
         if let Some(lock) = &self.lock {
             platform.charge(Op::Lock, 1);
             lock.unlock();
@@ -189,7 +191,7 @@ impl<P: Platform> InjectionFifo<P> {
     }
 
     /// Disables a FIFO that has no user.
-    pub fn close_unused(&self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+    pub fn close_unused(&self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         self.with(platform, |ring| match ring.users {
             0 => ring.close(node),
             _ => Ok(()),
@@ -213,7 +215,7 @@ pub(crate) struct Lane<P: Platform> {
 
 impl<P: Platform> Lane<P> {
     /// Makes a context a user of `fifo`.
-    pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>) -> Result<Self, Error> {
+    pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>) -> Result<Self, Fault> {
         let user = fifo.with(platform, |ring| {
             ring.users += 1;
             ring.users_ever = ring.users_ever.wrapping_add(1);
@@ -236,7 +238,7 @@ impl<P: Platform> Lane<P> {
         platform: &P,
         node: &mut Node<Bus<P>>,
         abandoned: &mut Vec<Finish<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         abandoned.extend(self.waiting.drain(..).map(|outgoing| outgoing.finish));
         self.fifo.with(platform, |ring| {
             ring.mailboxes.remove(&self.user);
@@ -285,7 +287,7 @@ impl<P: Platform> Lane<P> {
         &mut self,
         platform: &P,
         completed: &mut Vec<Completed<P>>,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, Fault> {
         let fifo = Arc::clone(&self.fifo);
         fifo.with(platform, |ring| {
             let before = self.waiting.len();
@@ -323,7 +325,7 @@ impl<P: Platform> Lane<P> {
         platform: &P,
         descriptor: &mut Descriptor,
         payload: &[u8],
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, Fault> {
         if !self.waiting.is_empty() {
             return Ok(false);
         }
@@ -351,7 +353,7 @@ impl<P: Platform> Lane<P> {
         &mut self,
         platform: &P,
         completed: &mut Vec<Completed<P>>,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, Fault> {
         let fifo = Arc::clone(&self.fifo);
         fifo.with(platform, |ring| {
             let user = self.user;
@@ -367,7 +369,7 @@ impl<P: Platform> Lane<P> {
         &mut self,
         platform: &P,
         completed: &mut Vec<Completed<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let fifo = Arc::clone(&self.fifo);
         fifo.with(platform, |ring| {
             let user = self.user;
@@ -383,8 +385,8 @@ impl<P: Platform> Lane<P> {
         &mut self,
         ring: &mut Ring<P>,
         completed: &mut Vec<Completed<P>>,
-        look: impl FnOnce(&mut Ring<P>, &mut Vec<Completed<P>>) -> Result<(), Error>,
-    ) -> Result<usize, Error> {
+        look: impl FnOnce(&mut Ring<P>, &mut Vec<Completed<P>>) -> Result<(), Fault>,
+    ) -> Result<usize, Fault> {
         let before = completed.len();
         if let Some(mine) = ring.mailboxes.remove(&self.user) {
             completed.extend(mine);
@@ -400,7 +402,7 @@ impl<P: Platform> Lane<P> {
 
 impl<P: Platform> Ring<P> {
     /// Writes the descriptor of an operation behind the others.
-    fn write(&mut self, platform: &P, outgoing: &Outgoing<P>) -> Result<(), Error> {
+    fn write(&mut self, platform: &P, outgoing: &Outgoing<P>) -> Result<(), Fault> {
         let mut descriptor = outgoing.descriptor;
         match &outgoing.payload {
             Payload::Data(data) => {
@@ -423,9 +425,9 @@ impl<P: Platform> Ring<P> {
         platform: &P,
         payload: &[u8],
         descriptor: &mut Descriptor,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let Some(staging) = &self.staging else {
-            return Err(Error::Destroyed);
+            return Err(Error::Destroyed.into());
         };
         let place = (self.tail as usize / DESCRIPTOR_BYTES) & (self.capacity - 1);
         let entry = place * STAGING_BYTES;
@@ -440,9 +442,9 @@ impl<P: Platform> Ring<P> {
 
     /// Writes a descriptor behind the others.
     #[inline(always)]
-    fn append(&mut self, platform: &P, descriptor: &Descriptor) -> Result<(), Error> {
+    fn append(&mut self, platform: &P, descriptor: &Descriptor) -> Result<(), Fault> {
         let Some(memory) = &self.memory else {
-            return Err(Error::Destroyed);
+            return Err(Error::Destroyed.into());
         };
         platform.charge(Op::Descriptor, 1);
         let place = self.tail as usize & (memory.len() - 1);
@@ -452,7 +454,7 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Tells the hardware about new descriptors.
-    fn publish(&mut self, platform: &P) -> Result<(), Error> {
+    fn publish(&mut self, platform: &P) -> Result<(), Fault> {
         if self.published != self.tail {
             let register = Register::injection_tail(self.id);
             registers::write(platform, register, u64::from(self.tail))?;
@@ -468,13 +470,17 @@ impl<P: Platform> Ring<P> {
         platform: &P,
         user: u32,
         completed: &mut Vec<Completed<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
+        platform.charge(Op::Poll, 1);
         let value = registers::read(platform, Register::injection_head(self.id))?;
-        let inconsistent = |reason| Error::Register {
-            register: "HEAD",
-            fifo: self.id,
-            value,
-            reason,
+        let inconsistent = |reason| -> Fault {
+            Error::Register {
+                register: "HEAD",
+                fifo: self.id,
+                value,
+                reason,
+            }
+            .into()
         };
         let head = u32::try_from(value).map_err(|_| inconsistent("more than 32 bits"))?;
         let bytes = head.wrapping_sub(self.head) as usize;
@@ -495,7 +501,8 @@ impl<P: Platform> Ring<P> {
                 Some(reason) => Err(Error::Descriptor {
                     fifo: self.id,
                     reason,
-                }),
+                }
+                .into()),
             };
             let entry = Completed {
                 finish: entry.finish,
@@ -516,7 +523,7 @@ impl<P: Platform> Ring<P> {
         platform: &P,
         user: u32,
         completed: &mut Vec<Completed<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let halt = registers::injection_halt(platform, self.id)?;
         let Some(reason) = halt.filter(|_| self.resuming().is_none()) else {
             return Ok(());
@@ -529,14 +536,15 @@ impl<P: Platform> Ring<P> {
                 return Err(Error::Descriptor {
                     fifo: self.id,
                     reason,
-                });
+                }
+                .into());
             }
         }
         registers::skip_refused(platform, self.id)
     }
 
     /// Disables the FIFO and frees its memory, unless the DMA engine may still read that.
-    fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Error> {
+    fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         node.close_injection(self.id)
             .map_err(|cause| Error::SetUp {
                 what: "an injection FIFO",

@@ -2,10 +2,10 @@
 
 use gyre_firmware::{Node, ReceptionConfig, Register};
 use gyre_layout::registers::reception_fifo::{STATUS, status};
-use gyre_layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, packet_bytes};
+use gyre_layout::{Coord, HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, packet_bytes};
 
 use crate::cost::Op;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::injection::RING_ALIGN;
 use crate::platform::{DmaBuffer, Platform};
 use crate::registers::{self, Bus};
@@ -22,10 +22,24 @@ pub(crate) struct ReceptionFifo<P: Platform> {
     tail: u32,
 }
 
-/// One packet, copied out of the ring.
+/// One packet, copied out of the ring: what the driver needs of its header, and its payload.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet<'a> {
-    pub header: Header,
+    /// Node that sent it.
+    pub node: Coord,
+    pub kind: Kind,
+    /// First packet of its message.
+    pub first: bool,
+    /// Last packet of its message.
+    pub last: bool,
+    /// Byte of the message at which the payload begins.
+    pub offset: u32,
+    /// Bytes of the message.
+    pub length: u32,
+    /// Software word 0.
+    pub sw0: u32,
+    /// Software word 1.
+    pub sw1: u32,
     pub payload: &'a [u8],
 }
 
@@ -38,8 +52,8 @@ impl<'a> Packet<'a> {
         head: u32,
         available: usize,
         payload: &'a mut [u8],
-        read: impl Fn(usize, &mut [u8]) -> Result<(), Error>,
-    ) -> Result<Option<Self>, Error> {
+        read: impl Fn(usize, &mut [u8]) -> Result<(), Fault>,
+    ) -> Result<Option<Self>, Fault> {
         // Rings and packets are multiples of the header's size: a header never wraps.
         let place = head as usize & (size - 1);
         let mut bytes = [0; HEADER_BYTES];
@@ -58,7 +72,14 @@ impl<'a> Packet<'a> {
             read(0, &mut payload[before_wrap..len])?;
         }
         Ok(Some(Self {
-            header,
+            node: header.src,
+            kind: header.kind,
+            first: header.first,
+            last: header.last,
+            offset: header.offset,
+            length: header.aux,
+            sw0: header.sw0,
+            sw1: header.sw1,
             payload: &payload[..len],
         }))
     }
@@ -72,7 +93,7 @@ impl<P: Platform> ReceptionFifo<P> {
         id: u16,
         bytes: usize,
         owner: u8,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 1);
         let ring = platform.alloc(bytes, RING_ALIGN)?;
         let config = ReceptionConfig {
@@ -96,7 +117,7 @@ impl<P: Platform> ReceptionFifo<P> {
     }
 
     /// Disables the FIFO, and frees its ring unless something may still be on its way there (`in_use`).
-    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Error> {
+    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Fault> {
         node.close_reception(self.id)
             .map_err(|cause| Error::SetUp {
                 what: "a reception FIFO",
@@ -109,16 +130,19 @@ impl<P: Platform> ReceptionFifo<P> {
     }
 
     /// Reads TAIL and says how many bytes of packets there are.
-    pub fn poll(&mut self, platform: &P) -> Result<usize, Error> {
+    pub fn poll(&mut self, platform: &P) -> Result<usize, Fault> {
         let Some(ring) = &self.ring else {
-            return Err(Error::Destroyed);
+            return Err(Error::Destroyed.into());
         };
         let value = registers::read(platform, Register::reception_tail(self.id))?;
-        let inconsistent = |reason| Error::Register {
-            register: "TAIL",
-            fifo: self.id,
-            value,
-            reason,
+        let inconsistent = |reason| -> Fault {
+            Error::Register {
+                register: "TAIL",
+                fifo: self.id,
+                value,
+                reason,
+            }
+            .into()
         };
         let tail = u32::try_from(value).map_err(|_| inconsistent("more than 32 bits"))?;
         let available = tail.wrapping_sub(self.head) as usize;
@@ -142,7 +166,7 @@ impl<P: Platform> ReceptionFifo<P> {
         &mut self,
         platform: &P,
         payload: &'a mut [u8],
-    ) -> Result<Option<Packet<'a>>, Error> {
+    ) -> Result<Option<Packet<'a>>, Fault> {
         let available = self.tail.wrapping_sub(self.head) as usize;
         if available == 0 {
             return Ok(None);
@@ -166,7 +190,7 @@ impl<P: Platform> ReceptionFifo<P> {
     }
 
     /// Looks whether the FIFO has halted because packets could not be written to the ring.
-    pub fn check_halt(&self, platform: &P) -> Result<(), Error> {
+    pub fn check_halt(&self, platform: &P) -> Result<(), Fault> {
         let register = Register::reception(self.id, "reception FIFO STATUS", STATUS);
         let value = registers::read(platform, register)?;
         if status::HALTED.is_set(value) {
@@ -175,13 +199,14 @@ impl<P: Platform> ReceptionFifo<P> {
                 fifo: self.id,
                 value,
                 reason: "halted, a packet could not be written to the ring",
-            });
+            }
+            .into());
         }
         Ok(())
     }
 
     /// Tells the hardware how far the ring has been consumed.
-    pub fn give_back(&mut self, platform: &P) -> Result<(), Error> {
+    pub fn give_back(&mut self, platform: &P) -> Result<(), Fault> {
         if self.published != self.head {
             registers::write(
                 platform,
@@ -197,16 +222,19 @@ impl<P: Platform> ReceptionFifo<P> {
         &self,
         available: usize,
         payload: &'a mut [u8],
-    ) -> Result<Packet<'a>, Error> {
+    ) -> Result<Packet<'a>, Fault> {
         let Some(ring) = &self.ring else {
-            return Err(Error::Destroyed);
+            return Err(Error::Destroyed.into());
         };
         let read = |place, out: &mut [u8]| Ok(ring.read(place, out)?);
-        Packet::read(ring.len(), self.head, available, payload, read)?.ok_or(Error::Register {
-            register: "TAIL",
-            fifo: self.id,
-            value: u64::from(self.tail),
-            reason: "ends inside a packet",
+        Packet::read(ring.len(), self.head, available, payload, read)?.ok_or_else(|| {
+            Error::Register {
+                register: "TAIL",
+                fifo: self.id,
+                value: u64::from(self.tail),
+                reason: "ends inside a packet",
+            }
+            .into()
         })
     }
 }

@@ -110,15 +110,16 @@ impl<P: Platform> MemoryRegion<P> {
             },
         };
         let granted = registers::node(platform).and_then(|mut node| {
-            node.grant_slot(slot, &config)
+            Ok(node
+                .grant_slot(slot, &config)
                 .map_err(|cause| Error::SetUp {
                     what: "a base slot",
                     cause,
-                })
+                })?)
         });
         if let Err(error) = granted {
             share.give_back(slot);
-            return Err(error);
+            return Err(*error);
         }
         Ok(Self {
             platform: platform.clone(),

@@ -7,24 +7,26 @@ use gyre_layout::registers::{wake, wake_group};
 use gyre_layout::{Coord, ErrorReason};
 
 use crate::cost::Op;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::platform::{BusError, Platform};
 
 /// Bits of a coordinate in COORD.
 const COORD_BITS: usize = 6;
 
 /// Reads a register.
-pub(crate) fn read<P: Platform>(platform: &P, register: Register) -> Result<u64, Error> {
+#[inline(always)] // The register's name is for errors alone.
+pub(crate) fn read<P: Platform>(platform: &P, register: Register) -> Result<u64, Fault> {
     platform.charge(Op::Register, 1);
     Ok(platform.read_reg(register.address)?)
 }
 
 /// Writes a register.
+#[inline(always)]
 pub(crate) fn write<P: Platform>(
     platform: &P,
     register: Register,
     value: u64,
-) -> Result<(), Error> {
+) -> Result<(), Fault> {
     platform.charge(Op::Register, 1);
     Ok(platform.write_reg(register.address, value)?)
 }
@@ -42,7 +44,7 @@ pub(crate) fn coord<P: Platform>(platform: &P) -> Result<Coord, Error> {
 pub(crate) fn injection_halt<P: Platform>(
     platform: &P,
     fifo: u16,
-) -> Result<Option<Result<ErrorReason, u8>>, Error> {
+) -> Result<Option<Result<ErrorReason, u8>>, Fault> {
     let value = read(platform, Register::injection_status(fifo))?;
     // The field has 8 bits.
     let code = status::REASON.get(value) as u8;
@@ -53,7 +55,7 @@ pub(crate) fn injection_halt<P: Platform>(
 }
 
 /// Lets injection FIFO `fifo` skip the descriptor at which it has halted.
-pub(crate) fn skip_refused<P: Platform>(platform: &P, fifo: u16) -> Result<(), Error> {
+pub(crate) fn skip_refused<P: Platform>(platform: &P, fifo: u16) -> Result<(), Fault> {
     write(
         platform,
         Register::injection_status(fifo),
@@ -97,9 +99,11 @@ impl<P: Platform> RegisterAccess for Bus<P> {
 }
 
 /// The node, identified, for set-up through firmware.
-pub(crate) fn node<P: Platform>(platform: &P) -> Result<Node<Bus<P>>, Error> {
-    Node::identify(Bus(platform.clone())).map_err(|cause| Error::SetUp {
-        what: "the node",
-        cause,
-    })
+pub(crate) fn node<P: Platform>(platform: &P) -> Result<Node<Bus<P>>, Fault> {
+    Ok(
+        Node::identify(Bus(platform.clone())).map_err(|cause| Error::SetUp {
+            what: "the node",
+            cause,
+        })?,
+    )
 }

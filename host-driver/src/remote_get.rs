@@ -5,7 +5,7 @@ use gyre_firmware::{InjectionConfig, Node, Register};
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason};
 
 use crate::cost::Op;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::injection::RING_ALIGN;
 use crate::platform::{DmaBuffer, Platform};
 use crate::registers::{self, Bus};
@@ -31,7 +31,7 @@ impl<P: Platform> RemoteGetFifo<P> {
         id: u16,
         bytes: usize,
         owner: u8,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 1);
         let ring = platform.alloc(bytes, RING_ALIGN)?;
         let config = InjectionConfig {
@@ -57,7 +57,7 @@ impl<P: Platform> RemoteGetFifo<P> {
     }
 
     /// Disables the FIFO, and frees its ring unless something may still be on its way there (`in_use`).
-    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Error> {
+    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Fault> {
         node.close_injection(self.id)
             .map_err(|cause| Error::SetUp {
                 what: "a remote-get FIFO",
@@ -71,9 +71,9 @@ impl<P: Platform> RemoteGetFifo<P> {
 
     /// Looks whether the FIFO has halted at a descriptor that the DMA engine refuses; if so, reads the
     /// descriptor and lets the FIFO skip it.
-    pub fn check_halt(&mut self, platform: &P) -> Result<Option<Refused>, Error> {
+    pub fn check_halt(&mut self, platform: &P) -> Result<Option<Refused>, Fault> {
         let Some(ring) = &self.ring else {
-            return Err(Error::Destroyed);
+            return Err(Error::Destroyed.into());
         };
         let Some(reason) = registers::injection_halt(platform, self.id)? else {
             return Ok(None);

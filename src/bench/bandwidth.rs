@@ -215,7 +215,7 @@ impl Task {
                         })),
                     }
                 }
-                Err(error) => Receive::Refused(error),
+                Err(error) => Receive::Refused(error.into()),
             }
         };
         task.context.set_dispatch(DATA, Box::new(receive))?;

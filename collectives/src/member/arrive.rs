@@ -40,18 +40,19 @@ impl<P: Platform> Shared<P> {
         let bytes = arrival.immediate.unwrap_or(&[]);
         let (header, data) = match Header::decode(bytes, origin.task()) {
             Ok((header, at)) => (header, &bytes[at..]),
-            Err(error) => return Receive::Refused(error),
+            Err(error) => return Receive::Refused(error.into()),
         };
         let number = header.geometry;
         match self.place(&header, origin) {
-            Place::Wrong(error) => return Receive::Refused(error),
+            Place::Wrong(error) => return Receive::Refused(error.into()),
             Place::Ended => {
                 // The sender waits for what will not come: its collective ends, and here `advance` says so.
                 self.discard(context, &header, origin);
                 self.deny(context, &header);
                 let sequence = u64::from(header.sequence);
                 let expected = "one that has not ended";
-                return Receive::Refused(wrong(origin, "collective", sequence, expected));
+                let error = wrong(origin, "collective", sequence, expected);
+                return Receive::Refused(error.into());
             }
             Place::Late => self.discard(context, &header, origin),
             Place::Running => self.deliver(context, header, origin, data),

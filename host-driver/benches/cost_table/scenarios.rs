@@ -7,8 +7,8 @@ use std::rc::Rc;
 use gyre_driver::messaging::{Messaging, MessagingConfig};
 use gyre_driver::{
     AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, DoneFn,
-    Fence, Instruction, MemoryRegion, Op, Platform, Receive, RegionRights, Resources, Rget, Rmw,
-    RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId,
+    Endpoint, Fence, Instruction, MemoryRegion, Op, Platform, Receive, RegionRights, Resources,
+    Rget, Rmw, RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId,
 };
 
 use gyre_firmware::Register;
@@ -38,6 +38,8 @@ struct World {
     account: Rc<Account>,
     clients: Vec<Client<Counted>>,
     contexts: Vec<Context<Counted>>,
+    /// The second task's endpoint.
+    peer: Endpoint,
     /// Kept, so that no memory is freed where instructions are counted.
     data: [BufferRange<CountedMemory>; 2],
 }
@@ -86,11 +88,13 @@ impl World {
                 .and_then(|()| context.set_dispatch(STORE, Box::new(store)))
                 .expect("first use");
         }
+        let peer = contexts[0].endpoint(TaskId(1), 0).expect("exists");
         Rc::new(Self {
             machine,
             account: Rc::clone(account),
             clients,
             contexts,
+            peer,
             data,
         })
     }
@@ -135,25 +139,23 @@ impl World {
     }
 
     fn immediate(&self, dispatch: u8, header: usize, length: usize) {
-        let to = self.contexts[0].endpoint(TaskId(1), 0).expect("exists");
         static DATA: [u8; 512] = [7; 512];
         self.contexts[0]
             .send_immediate(&SendImmediate {
                 header: &DATA[..header],
                 data: &DATA[..length],
-                ..SendImmediate::new(to, dispatch)
+                ..SendImmediate::new(self.peer, dispatch)
             })
             .expect("valid");
     }
 
     fn send(&self, length: usize, header: usize, remote: bool) {
-        let to = self.contexts[0].endpoint(TaskId(1), 0).expect("exists");
         let data = self.data[0].part(0, length).expect("inside");
         let send = SendMessage {
             header: vec![7; header],
             local_done: done(),
             remote_done: remote.then(done).flatten(),
-            ..SendMessage::new(to, STORE, data)
+            ..SendMessage::new(self.peer, STORE, data)
         };
         self.contexts[0].send(send).expect("valid");
     }
@@ -385,7 +387,7 @@ fn one_sided(list: &mut List) {
     type Operation = fn(&World, &MemoryRegion<Counted>, usize);
     let rput: Operation = |w, region, length| {
         let put = Rput {
-            destination: w.contexts[0].endpoint(TaskId(1), 0).expect("exists"),
+            destination: w.peer,
             data: w.data[0].part(0, length).expect("inside"),
             region: region.remote(),
             offset: 0,
@@ -396,7 +398,7 @@ fn one_sided(list: &mut List) {
     };
     let rput_remote: Operation = |w, region, length| {
         let put = Rput {
-            destination: w.contexts[0].endpoint(TaskId(1), 0).expect("exists"),
+            destination: w.peer,
             data: w.data[0].part(0, length).expect("inside"),
             region: region.remote(),
             offset: 0,
@@ -407,7 +409,7 @@ fn one_sided(list: &mut List) {
     };
     let rget: Operation = |w, region, length| {
         let get = Rget {
-            source: w.contexts[0].endpoint(TaskId(1), 0).expect("exists"),
+            source: w.peer,
             region: region.remote(),
             offset: 0,
             into: w.data[0].part(0, length).expect("inside"),
@@ -417,7 +419,7 @@ fn one_sided(list: &mut List) {
     };
     let rmw: Operation = |w, region, length| {
         let rmw = Rmw {
-            destination: w.contexts[0].endpoint(TaskId(1), 0).expect("exists"),
+            destination: w.peer,
             region: region.remote(),
             offset: 0,
             op: RmwOp::Add,
@@ -475,7 +477,7 @@ fn one_sided(list: &mut List) {
 fn fences(list: &mut List) {
     let fence = |w: &World| {
         let fence = Fence {
-            destination: w.contexts[0].endpoint(TaskId(1), 0).expect("exists"),
+            destination: w.peer,
             done: done(),
         };
         w.contexts[0].fence(fence).expect("valid");

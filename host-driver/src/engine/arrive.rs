@@ -9,7 +9,7 @@ use crate::cost::{COPY_CHUNK, Op};
 use crate::dispatch::{Arrival, Receive};
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::gets::{Purpose, Request, Waiting};
 use crate::instruction::{DoneFn, RemoteAddress};
 use crate::platform::Platform;
@@ -38,7 +38,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let network = match self.reception.poll(context.platform())? {
             0 => Ok(()),
             _ => self.receive_network(context, progress),
@@ -55,7 +55,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let platform = context.platform();
         let mut result = Ok(());
         let mut payload = core::mem::take(&mut self.payload);
@@ -86,7 +86,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let platform = context.platform();
         let Some(shared) = &mut self.shared else {
             return Ok(());
@@ -119,31 +119,35 @@ impl<P: Platform> Engine<P> {
         packet: &Packet<'_>,
         path: Path,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
-        let header = &packet.header;
-        let envelope = Envelope::unpack(header.sw0);
+    ) -> Result<(), Fault> {
+        let envelope = Envelope::unpack(packet.sw0);
         let from = TaskLocation {
-            node: header.src,
+            node: packet.node,
             process: envelope.process,
         };
         let plan = &context.shared().plan;
         let known = plan.config.tasks.task_at(from);
         let Some(task) = known.filter(|_| envelope.context < plan.config.contexts) else {
             return Err(Error::UnknownOrigin {
-                node: header.src,
+                node: packet.node,
                 process: envelope.process,
-            });
+            }
+            .into());
         };
-        let order = |field, value: u64, expected: u64| Error::PacketOrder {
-            origin: task,
-            field,
-            value,
-            expected,
+        let order = |field, value: u64, expected: u64| -> Fault {
+            let origin = task;
+            Error::PacketOrder {
+                origin,
+                field,
+                value,
+                expected,
+            }
+            .into()
         };
-        if header.kind != Kind::MemFifo {
+        if packet.kind != Kind::MemFifo {
             return Err(order(
                 "kind",
-                u64::from(u8::from(header.kind)),
+                u64::from(u8::from(packet.kind)),
                 u64::from(u8::from(Kind::MemFifo)),
             ));
         }
@@ -155,7 +159,7 @@ impl<P: Platform> Engine<P> {
             return self.path_ack(context, packet, task, envelope, progress);
         }
         let origin = (from, envelope.context, path);
-        if header.first {
+        if packet.first {
             let cut = match self.arriving.remove(&origin) {
                 Some(cut) => fail(context, cut.target, order("first", 1, 0), progress),
                 None => Ok(()),
@@ -176,10 +180,9 @@ impl<P: Platform> Engine<P> {
     /// Whether a packet is all of a user's message, and no other message is half here: the case that has to be
     /// fast.
     fn is_plain(&self, packet: &Packet<'_>, envelope: Envelope) -> bool {
-        let header = &packet.header;
         envelope.dispatch < FIRST_SYSTEM
-            && (header.first, header.last, header.offset) == (true, true, 0)
-            && header.aux as usize == packet.payload.len()
+            && (packet.first, packet.last, packet.offset) == (true, true, 0)
+            && packet.length as usize == packet.payload.len()
             && self.arriving.is_empty()
             && self.announced.is_empty()
     }
@@ -192,7 +195,7 @@ impl<P: Platform> Engine<P> {
         task: TaskId,
         envelope: Envelope,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let length = packet.payload.len();
         let incoming = Incoming {
             origin: Endpoint {
@@ -202,7 +205,7 @@ impl<P: Platform> Engine<P> {
             },
             dispatch: envelope.dispatch,
             comm: envelope.comm,
-            tag: packet.header.sw1,
+            tag: packet.sw1,
             header: &[],
             length,
             immediate: Some(packet.payload),
@@ -227,9 +230,8 @@ impl<P: Platform> Engine<P> {
         task: TaskId,
         envelope: Envelope,
         progress: &mut Progress,
-    ) -> (Assembly<P>, Result<(), Error>) {
-        let header = &packet.header;
-        let length = header.aux as usize;
+    ) -> (Assembly<P>, Result<(), Fault>) {
+        let length = packet.length as usize;
         let peer = Endpoint {
             client: context.query().endpoint.client,
             context: envelope.context,
@@ -253,7 +255,8 @@ impl<P: Platform> Engine<P> {
                         field: "length",
                         value: length as u64,
                         expected: other.as_ref().map_or(0, |a| a.length as u64),
-                    };
+                    }
+                    .into();
                     let failed = match other {
                         Some(other) => fail(context, other.target, error, progress),
                         None => Err(error),
@@ -270,7 +273,7 @@ impl<P: Platform> Engine<P> {
                     value: u64::from(envelope.dispatch),
                     expected: System::Data as u64,
                 };
-                fail(context, announced.target, error, progress)
+                fail(context, announced.target, error.into(), progress)
             }
             None => Ok(()),
         };
@@ -278,7 +281,7 @@ impl<P: Platform> Engine<P> {
             origin: peer,
             dispatch: envelope.dispatch,
             comm: envelope.comm,
-            tag: header.sw1,
+            tag: packet.sw1,
             header: &[],
             length,
             immediate: (packet.payload.len() == length).then_some(packet.payload),
@@ -316,7 +319,7 @@ impl<P: Platform> Engine<P> {
         incoming: Incoming<'_>,
         payload: &[u8],
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         context.platform().charge(Op::Control, 1);
         let peer = incoming.origin;
         let task = peer.task;
@@ -382,12 +385,13 @@ impl<P: Platform> Engine<P> {
                     peer: task,
                     reason: ErrorReason::try_from(fields.reason).map_err(|_| fields.reason),
                 };
-                match self.gets.fail(fields.get, Some(peer), error) {
+                match self.gets.fail(fields.get, Some(peer), error.into()) {
                     Some(get) => self.end_get(context, get, progress),
                     None => Err(Error::UnknownCookie {
                         origin: task,
                         cookie: fields.get,
-                    }),
+                    }
+                    .into()),
                 }
             }
             Some(System::PutRefused) => {
@@ -412,7 +416,7 @@ impl<P: Platform> Engine<P> {
         cookie: u32,
         data: &'a [u8],
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let peer = incoming.origin;
         let length = incoming.length;
         let inside = data.len() == length;
@@ -458,7 +462,7 @@ impl<P: Platform> Engine<P> {
         incoming: Incoming<'_>,
         rts: Rts,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let peer = incoming.origin;
         let length = incoming.length;
         let (target, known) = match dispatch(context, &incoming, progress) {
@@ -499,7 +503,7 @@ impl<P: Platform> Engine<P> {
         peer: Endpoint,
         cookie: u32,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let pending = short(&context.shared().cookies).acknowledged(peer, cookie)?;
         drop(pending.data);
         progress.completed += 1;
@@ -518,9 +522,9 @@ impl<P: Platform> Engine<P> {
         task: TaskId,
         envelope: Envelope,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         context.platform().charge(Op::Control, 1);
-        let (payload, length) = (packet.payload, packet.header.aux as usize);
+        let (payload, length) = (packet.payload, packet.length as usize);
         if payload.len() != length {
             return Err(malformed(
                 task,
@@ -556,17 +560,17 @@ impl<P: Platform> Engine<P> {
         task: TaskId,
         mut assembly: Assembly<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
-        let header = &packet.header;
+    ) -> Result<(), Fault> {
+        context.platform().charge(Op::Assemble, 1);
         let bytes = packet.payload.len();
         // Packets of a message are full but for the last, and come in order.
         let expected_bytes = (assembly.length - assembly.received).min(MAX_PAYLOAD_BYTES);
         let ends = assembly.received + expected_bytes == assembly.length;
         for (field, value, expected) in [
-            ("offset", u64::from(header.offset), assembly.received as u64),
-            ("length", u64::from(header.aux), assembly.length as u64),
+            ("offset", u64::from(packet.offset), assembly.received as u64),
+            ("length", u64::from(packet.length), assembly.length as u64),
             ("len", bytes as u64, expected_bytes as u64),
-            ("last", u64::from(header.last), u64::from(ends)),
+            ("last", u64::from(packet.last), u64::from(ends)),
         ] {
             if value != expected {
                 let error = Error::PacketOrder {
@@ -575,7 +579,7 @@ impl<P: Platform> Engine<P> {
                     value,
                     expected,
                 };
-                return fail(context, assembly.target, error, progress);
+                return fail(context, assembly.target, error.into(), progress);
             }
         }
         if let Target::Buffer { into, .. } = &assembly.target {
@@ -603,7 +607,7 @@ impl<P: Platform> Engine<P> {
         length: usize,
         cookie: Option<(Endpoint, u32)>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let (done, result) = match target {
             Target::Nowhere => (None, Ok(())),
             Target::Buffer { done, .. } => (done, Ok(())),
@@ -612,7 +616,8 @@ impl<P: Platform> Engine<P> {
                 Err(Error::MessageTooLong {
                     message: length,
                     receive,
-                }),
+                }
+                .into()),
             ),
         };
         let delivered = deliver(context, done, result, progress);
@@ -628,14 +633,15 @@ fn dispatch<P: Platform>(
     context: &Context<P>,
     incoming: &Incoming<'_>,
     progress: &mut Progress,
-) -> Result<Target<P>, Error> {
+) -> Result<Target<P>, Fault> {
     let id = incoming.dispatch;
     let Some(mut function) = short(&context.shared().dispatch).take(id) else {
         return Err(Error::UnknownDispatch {
             id,
             origin: incoming.origin.task,
             length: incoming.length,
-        });
+        }
+        .into());
     };
     let arrival = Arrival {
         origin: incoming.origin,
@@ -665,7 +671,7 @@ fn store<P: Platform>(
     into: &BufferRange<P::Buffer>,
     offset: usize,
     payload: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), Fault> {
     let chunks = payload.len().div_ceil(COPY_CHUNK);
     context.platform().charge(Op::CopyChunk, chunks as u64);
     Ok(into.write(offset, payload)?)
@@ -675,9 +681,9 @@ fn store<P: Platform>(
 fn fail<P: Platform>(
     context: &Context<P>,
     target: Target<P>,
-    error: Error,
+    error: Fault,
     progress: &mut Progress,
-) -> Result<(), Error> {
+) -> Result<(), Fault> {
     let done: Option<DoneFn<P>> = match target {
         Target::Nowhere => None,
         Target::Buffer { done, .. } | Target::TooLong { done, .. } => done,
@@ -686,7 +692,7 @@ fn fail<P: Platform>(
 }
 
 /// A system message that cannot be understood.
-fn malformed(origin: TaskId, error: WireError) -> Error {
+fn malformed(origin: TaskId, error: WireError) -> Fault {
     Error::SystemMessage {
         origin,
         message: error.message,
@@ -694,4 +700,5 @@ fn malformed(origin: TaskId, error: WireError) -> Error {
         value: error.value,
         expected: error.expected,
     }
+    .into()
 }

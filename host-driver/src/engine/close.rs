@@ -3,7 +3,7 @@
 use super::{Engine, Target};
 use crate::client::{Plan, SameNode};
 use crate::context::{Context, ContextInfo, Progress};
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::gets::Purpose;
 use crate::injection::Finish;
 use crate::instruction::{DoneFn, Instruction};
@@ -24,7 +24,7 @@ pub(super) fn open_fifos<P: Platform>(
     table: &Arc<EndpointTable<P>>,
     info: &ContextInfo,
     events: u64,
-) -> Result<Receiving<P>, Error> {
+) -> Result<Receiving<P>, Fault> {
     let resources = &plan.config.resources;
     let mut node = registers::node(platform)?;
     let mut remote_get = RemoteGetFifo::open(
@@ -62,7 +62,7 @@ pub(super) fn open_fifos<P: Platform>(
         Err(error) => {
             remote_get.close(&mut node, false)?;
             reception.close(&mut node, false)?;
-            Err(error)
+            Err(error.into())
         }
     }
 }
@@ -79,7 +79,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         posted: impl ExactSizeIterator<Item = Instruction<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let platform = context.platform();
         let info = context.query();
         let mut progress = Progress::default();
@@ -94,7 +94,7 @@ impl<P: Platform> Engine<P> {
         let left = self.left(short(&context.shared().cookies).len());
         outcome = outcome.and(match (posted.len(), left) {
             (0, None) => Ok(()),
-            (posted, left) => Err(left.unwrap_or_default().error(posted)),
+            (posted, left) => Err(left.unwrap_or_default().error(posted).into()),
         });
         let mut abandoned = Vec::new();
         let closed = self.close_resources(platform, info, left.is_some(), &mut abandoned);
@@ -114,12 +114,12 @@ impl<P: Platform> Engine<P> {
         info: &ContextInfo,
         in_use: bool,
         abandoned: &mut Vec<DoneFn<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let mut node = registers::node(platform)?;
         let mut outcome = registers::write(platform, registers::wake_mask(info.wake_group), 0);
         let mut ends = Vec::new();
         if let Some((table, index)) = self.table.take() {
-            outcome = outcome.and(table.withdraw(platform, index));
+            outcome = outcome.and(table.withdraw(platform, index).map_err(Fault::from));
         }
         if let Some(mut shared) = self.shared.take() {
             shared.lane.close(&mut ends);

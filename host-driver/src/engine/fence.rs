@@ -22,7 +22,7 @@ use crate::ack::{AckPacket, AckStats};
 use crate::context::{Context, Progress};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::gets::Purpose;
 use crate::instruction::DoneFn;
 use crate::platform::Platform;
@@ -40,7 +40,7 @@ struct Record<P: Platform> {
     own_gets_landed: bool,
     /// The cookie given last before it.
     last_cookie: u32,
-    result: Result<(), Error>,
+    result: Result<(), Fault>,
     owner: Owner<P>,
 }
 
@@ -56,7 +56,7 @@ struct AllRecord<P: Platform> {
     next_task: u32,
     next_context: u8,
     under_way: usize,
-    result: Result<(), Error>,
+    result: Result<(), Fault>,
     done: Option<DoneFn<P>>,
 }
 
@@ -112,7 +112,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         done: Option<DoneFn<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         self.open_fence(context, peer, Owner::User(done))
     }
 
@@ -121,7 +121,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         owner: Owner<P>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let cookie = self.fences.number();
         self.fences.single.insert(
             cookie,
@@ -144,7 +144,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         done: Option<DoneFn<P>>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let number = self.fences.number();
         let record = AllRecord {
             next_task: 0,
@@ -163,7 +163,7 @@ impl<P: Platform> Engine<P> {
         number: u32,
         mut record: AllRecord<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let config = &context.shared().plan.config;
         while record.under_way < WINDOW && (record.next_task as usize) < config.tasks.len() {
             let task = TaskId(record.next_task);
@@ -190,7 +190,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         message: FenceMessage,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let FenceMessage { cookie, number } = message;
         let shares = self.shares_memory(context, peer)?;
         if shares && !self.fences.half.remove(&(peer, cookie)) {
@@ -206,9 +206,9 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         cookie: u32,
-        error: Error,
+        error: Fault,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if let Some(record) = self.fences.single.get_mut(&cookie) {
             // No answer will come, and what the peer refuses of the rest says nothing any more.
             record.answered = true;
@@ -224,8 +224,8 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         (cookie, number): (u32, u32),
-        result: Result<(), Error>,
-    ) -> Result<(), Error> {
+        result: Result<(), Fault>,
+    ) -> Result<(), Fault> {
         for packet in self.acks.flush(peer) {
             self.send_ack(context, packet)?;
         }
@@ -245,9 +245,9 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         cookie: u32,
-        result: Result<(), Error>,
+        result: Result<(), Fault>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if let Some(record) = self.fences.single.get_mut(&cookie) {
             record.own_gets_landed = true;
             record.result = record.result.clone().and(result);
@@ -262,7 +262,7 @@ impl<P: Platform> Engine<P> {
         peer: Endpoint,
         message: FenceAck,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         match self.fences.single.get_mut(&message.cookie) {
             Some(record) if record.peer == peer && !record.answered => {
                 record.answered = true;
@@ -271,13 +271,18 @@ impl<P: Platform> Engine<P> {
                     FenceAck::REFUSED => Err(Error::PutsRefused { peer: peer.task }),
                     _ => Err(Error::FenceFailed { peer: peer.task }),
                 };
-                record.result = record.result.clone().and(outcome);
+                if let Err(error) = outcome
+                    && record.result.is_ok()
+                {
+                    record.result = Err(error.into());
+                }
             }
             _ => {
                 return Err(Error::UnknownCookie {
                     origin: peer.task,
                     cookie: message.cookie,
-                });
+                }
+                .into());
             }
         }
         self.end_fence(context, message.cookie, progress)
@@ -289,7 +294,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let of_peer = self
             .fences
             .single
@@ -309,7 +314,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         cookie: u32,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let copies = context.shared().plan.config.ack.copies();
         let acknowledged = |record: &Record<P>| {
             !copies
@@ -354,7 +359,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// One iteration of the acknowledgement dispatcher.
-    pub(super) fn acknowledge(&mut self, context: &Context<P>) -> Result<(), Error> {
+    pub(super) fn acknowledge(&mut self, context: &Context<P>) -> Result<(), Fault> {
         if self.acks.is_empty() {
             return Ok(());
         }
@@ -367,7 +372,7 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
-    fn send_ack(&mut self, context: &Context<P>, packet: AckPacket) -> Result<(), Error> {
+    fn send_ack(&mut self, context: &Context<P>, packet: AckPacket) -> Result<(), Fault> {
         if packet.on_the_way.is_empty() {
             let payload = encode_cookies(&packet.cookies);
             return self.send_control(context, packet.peer, System::Ack, payload);

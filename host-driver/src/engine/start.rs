@@ -9,7 +9,7 @@ use crate::cookie::Pending;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::gets::{Purpose, Request, Started, Waiting};
 use crate::injection::{Finish, Outgoing, Payload};
 use crate::instruction::{
@@ -35,8 +35,9 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let platform = context.platform();
+        platform.charge(Op::Batch, 1);
         // Before what has been posted leaves the queue: in between it would look like nothing.
         context.leave_rest();
         context.take_work(&mut self.work)?;
@@ -81,7 +82,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// SEND: chooses the protocol by the length of the data.
-    fn start_send(&mut self, context: &Context<P>, send: SendMessage<P>) -> Result<(), Error> {
+    fn start_send(&mut self, context: &Context<P>, send: SendMessage<P>) -> Result<(), Fault> {
         // All lengths were checked when the send was posted.
         let length = send.data.len() as u32;
         let message_id = self.message_id(context, send.message_id);
@@ -151,12 +152,12 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         send: SendMessage<P>,
         label: Label,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let peer = send.destination;
         let length = send.data.len() as u32;
         let Some((slot, offset)) = send.data.location() else {
             // A range with bytes has a buffer.
-            return Err(Error::EmptyRegion);
+            return Err(Error::EmptyRegion.into());
         };
         let cookie = context.remember(Pending {
             peer,
@@ -192,7 +193,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         message: ImmediateMessage<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let label = Label {
             dispatch: message.dispatch,
             comm: message.comm,
@@ -209,19 +210,18 @@ impl<P: Platform> Engine<P> {
         )
     }
 
-    /// Sends an immediate message at the call, if nothing waits that must go before it; says whether it did.
+    /// Sends an immediate message to `to`, where its destination is, at the call, if nothing waits that must go
+    /// before it; says whether it did.
     pub fn inject(
         &mut self,
         context: &Context<P>,
         message: &ImmediateMessage<'_>,
-    ) -> Result<bool, Error> {
-        let peer = message.destination;
-        // Checked when the message was sent.
-        let to = self.location(context, peer)?;
+        to: TaskLocation,
+    ) -> Result<bool, Fault> {
         if self.shared.is_some() && to.node == context.shared().plan.location.node {
             return Ok(false);
         }
-        context.platform().charge(Op::Start, 1);
+        context.platform().charge(Op::Inject, 1);
         let label = Label {
             dispatch: message.dispatch,
             comm: message.comm,
@@ -229,12 +229,12 @@ impl<P: Platform> Engine<P> {
             message_id: self.message_id(context, None),
         };
         let length = message.payload.len();
-        let mut descriptor = self.message(context, to, peer.context, label, length);
+        let mut descriptor = self.message(context, to, message.destination.context, label, length);
         let lane = self.lane(descriptor.dst);
         self.lanes[lane].inject(context.platform(), &mut descriptor, &message.payload)
     }
 
-    fn start_put(&mut self, context: &Context<P>, put: Put<P>) -> Result<(), Error> {
+    fn start_put(&mut self, context: &Context<P>, put: Put<P>) -> Result<(), Fault> {
         let peer = put.destination;
         let to = self.location(context, peer)?;
         let source = Source {
@@ -331,7 +331,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Asks the peer's DMA engine for what a get wants; the answer lowers the get's counter.
-    fn send_get(&mut self, context: &Context<P>, get: Started<P>) -> Result<(), Error> {
+    fn send_get(&mut self, context: &Context<P>, get: Started<P>) -> Result<(), Fault> {
         let plan = &context.shared().plan;
         let to = self.location(context, get.peer)?;
         if let Request::Rmw {
@@ -396,7 +396,7 @@ impl<P: Platform> Engine<P> {
         &self,
         context: &Context<P>,
         peer: Endpoint,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, Fault> {
         let here = context.shared().plan.location.node;
         Ok(self.shared.is_some() && self.location(context, peer)?.node == here)
     }
@@ -407,7 +407,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         message: Fence,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         context.platform().charge(Op::Control, 1);
         let label = Label {
             dispatch: System::Fence as u8,
@@ -432,7 +432,7 @@ impl<P: Platform> Engine<P> {
         peer: Endpoint,
         system: System,
         payload: Vec<u8>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         context.platform().charge(Op::Control, 1);
         let label = Label {
             dispatch: system as u8,
@@ -457,7 +457,7 @@ impl<P: Platform> Engine<P> {
         label: Label,
         payload: Payload<P>,
         finish: Finish<P>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let plan = &context.shared().plan;
         let to = self.location(context, peer)?;
         let envelope = self.envelope(context, label.dispatch, label.comm);
@@ -485,7 +485,7 @@ impl<P: Platform> Engine<P> {
         label: Label,
         payload: Payload<P>,
         finish: Finish<P>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let to = self.location(context, peer)?;
         let descriptor = self.message(context, to, peer.context, label, payload.len());
         let lane = self.lane(descriptor.dst);
@@ -535,9 +535,9 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    fn location(&self, context: &Context<P>, peer: Endpoint) -> Result<TaskLocation, Error> {
+    fn location(&self, context: &Context<P>, peer: Endpoint) -> Result<TaskLocation, Fault> {
         let tasks = &context.shared().plan.config.tasks;
-        tasks.place(peer.task, peer.context)
+        Ok(tasks.place(peer.task, peer.context)?)
     }
 
     fn message_id(&mut self, context: &Context<P>, chosen: Option<u32>) -> u32 {

@@ -221,7 +221,8 @@ impl<P: Platform> Messaging<P> {
         ] {
             let inner = Arc::clone(&inner);
             let callback = move |context: &Context<P>, arrival: &Arrival<'_>| {
-                arrive(context, &inner, arrival).unwrap_or_else(Receive::Refused)
+                arrive(context, &inner, arrival)
+                    .unwrap_or_else(|error| Receive::Refused(error.into()))
             };
             context.set_dispatch(primitives.id(handler), Box::new(callback))?;
         }

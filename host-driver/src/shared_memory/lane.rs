@@ -9,7 +9,7 @@ use super::EndpointTable;
 use super::ring::{Outbox, Pushed};
 use crate::client::Plan;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::injection::{Completed, Finish, Payload};
 use crate::platform::Platform;
 use crate::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Message<P: Platform> {
 
 impl<P: Platform> Message<P> {
     /// Copies bytes from `offset` on out of the payload.
-    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), Error> {
+    fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), Fault> {
         match &self.payload {
             Payload::Data(data) => Ok(data.read(offset, out)?),
             Payload::Staged(bytes) => {
@@ -176,7 +176,7 @@ fn find<P: Platform>(
     plan: &Plan,
     table: &EndpointTable<P>,
     index: u16,
-) -> Result<Option<Outbox<P>>, Error> {
+) -> Result<Option<Outbox<P>>, Fault> {
     let Some(info) = table.find(platform, index)? else {
         return Ok(None);
     };
@@ -186,7 +186,7 @@ fn find<P: Platform>(
 
 impl<P: Platform> Peer<P> {
     /// Ends the first waiting message.
-    fn end(&mut self, result: Result<(), Error>, completed: &mut Vec<Completed<P>>) {
+    fn end(&mut self, result: Result<(), Fault>, completed: &mut Vec<Completed<P>>) {
         self.sent = None;
         if let Some(message) = self.waiting.pop_front() {
             completed.push(Completed {
@@ -202,6 +202,6 @@ impl<P: Platform> Peer<P> {
             task: self.endpoint.task,
             offset: self.endpoint.context,
         };
-        self.end(Err(error), completed);
+        self.end(Err(error.into()), completed);
     }
 }

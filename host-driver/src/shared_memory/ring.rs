@@ -5,7 +5,7 @@ use gyre_layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, packet_bytes};
 
 use super::{read_words, segment_number, write_words};
 use crate::cost::{COPY_CHUNK, Op};
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::platform::{Platform, PlatformLock, SharedSegment};
 use crate::reception::Packet;
 
@@ -42,7 +42,7 @@ impl<P: Platform> Inbox<P> {
         index: u16,
         fifo: u16,
         size: usize,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 1);
         let segment = platform.share(segment_number(client, 1 + index), PACKETS + size)?;
         platform.charge(Op::Lock, 2);
@@ -64,7 +64,7 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Closes the ring: packets in it are lost, and who waits for room is woken to find out.
-    pub fn close(&self, platform: &P) -> Result<(), Error> {
+    pub fn close(&self, platform: &P) -> Result<(), Fault> {
         platform.charge(Op::Lock, 2);
         self.segment.lock();
         let words = read_words(&self.segment, STATE);
@@ -78,7 +78,7 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Reads TAIL.
-    pub fn poll(&mut self, platform: &P) -> Result<(), Error> {
+    pub fn poll(&mut self, platform: &P) -> Result<(), Fault> {
         platform.charge(Op::Counter, 1);
         let [tail] = read_words(&self.segment, TAIL)?;
         self.tail = tail;
@@ -94,17 +94,20 @@ impl<P: Platform> Inbox<P> {
         &mut self,
         platform: &P,
         payload: &'a mut [u8; MAX_PAYLOAD_BYTES],
-    ) -> Result<Option<Packet<'a>>, Error> {
+    ) -> Result<Option<Packet<'a>>, Fault> {
         let available = self.tail.wrapping_sub(self.head) as usize;
         if available == 0 {
             return Ok(None);
         }
         let read = |place, out: &mut [u8]| Ok(self.segment.read(PACKETS + place, out)?);
-        let broken = || Error::Register {
-            register: "TAIL of the ring in shared memory",
-            fifo: self.fifo,
-            value: self.tail.into(),
-            reason: "ends inside a packet",
+        let broken = || -> Fault {
+            Error::Register {
+                register: "TAIL of the ring in shared memory",
+                fifo: self.fifo,
+                value: self.tail.into(),
+                reason: "ends inside a packet",
+            }
+            .into()
         };
         let packet = Packet::read(self.size, self.head, available, payload, read)
             .and_then(|packet| packet.ok_or_else(broken));
@@ -122,7 +125,7 @@ impl<P: Platform> Inbox<P> {
     }
 
     /// Tells the others how far the ring has been consumed, and wakes those that wait for room.
-    pub fn give_back(&mut self, platform: &P) -> Result<(), Error> {
+    pub fn give_back(&mut self, platform: &P) -> Result<(), Fault> {
         if self.published == self.head {
             return Ok(());
         }
@@ -181,7 +184,7 @@ impl<P: Platform> Outbox<P> {
         index: u16,
         size: usize,
         group: u8,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 1);
         let segment = platform.share(segment_number(client, 1 + index), PACKETS + size)?;
         let [state] = read_words(&segment, STATE)?;
@@ -200,7 +203,7 @@ impl<P: Platform> Outbox<P> {
         header: &Header,
         payload: &[u8],
         own: u8,
-    ) -> Result<Pushed, Error> {
+    ) -> Result<Pushed, Fault> {
         let header = header.encode()?;
         platform.charge(Op::Lock, 1);
         self.segment.lock();
@@ -219,7 +222,7 @@ impl<P: Platform> Outbox<P> {
         header: &[u8],
         payload: &[u8],
         own: u8,
-    ) -> Result<Pushed, Error> {
+    ) -> Result<Pushed, Fault> {
         let segment = &self.segment;
         let bytes = packet_bytes(payload.len());
         let is_full = |head: u32, tail: u32| tail.wrapping_sub(head) as usize + bytes > self.size;
