@@ -9,7 +9,7 @@ use crate::buffer::BufferRange;
 use crate::client::Plan;
 use crate::cookie::{CookieTable, Pending};
 use crate::cost::{COPY_CHUNK, Op};
-use crate::dispatch::{DispatchFn, DispatchTable};
+use crate::dispatch::{DispatchFn, NewDispatches};
 use crate::endpoint::Endpoint;
 use crate::engine::{Engine, PREPARED};
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::instruction::{
 use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::region::RemoteRegion;
 use crate::shared_memory::EndpointTable;
-use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, TryLockError, short};
+use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, hold, short};
 use crate::task::{TaskId, TaskLocation, TaskMap};
 use crate::wire::{FIRST_SYSTEM, Headed, MAX_HEADER, System};
 
@@ -100,12 +100,12 @@ pub(crate) struct Shared<P: Platform> {
     queue: Mutex<Queue<P>>,
     /// The queue has work, or the context has been destroyed.
     posted: AtomicBool,
-    pub dispatch: Mutex<DispatchTable<P>>,
+    pub dispatch: Mutex<NewDispatches<P>>,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
     /// Taken by the thread that uses `engine`, and held across platform calls and callbacks.
     engine_lock: P::Lock,
-    /// Only ever taken with `try_lock`, by the holder of `engine_lock`.
+    /// Only ever taken with `hold`, by the holder of `engine_lock`.
     engine: Mutex<Engine<P>>,
     /// A thread is in `advance`: no other may be.
     advancing: AtomicBool,
@@ -168,7 +168,7 @@ impl<P: Platform> Context<P> {
                     destroyed: false,
                 }),
                 posted: AtomicBool::new(false),
-                dispatch: Mutex::new(DispatchTable::new()),
+                dispatch: Mutex::new(NewDispatches::new()),
                 cookies: Mutex::new(CookieTable::new()),
                 engine: Mutex::new(engine),
                 advancing: AtomicBool::new(false),
@@ -795,19 +795,15 @@ impl<P: Platform> Context<P> {
 
     /// The engine, for the holder of its lock. Dropping the guard gives the lock back.
     fn hold_engine(&self, advances: bool) -> Result<EngineGuard<'_, P>, Error> {
-        let hold = Hold {
+        let held = Hold {
             shared: &self.shared,
             advances,
         };
-        let engine = match self.shared.engine.try_lock() {
-            Ok(engine) => engine,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The platform's lock lets more than one in.
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy),
-        };
+        // The platform's lock may let more than one in.
+        let engine = hold(&self.shared.engine).ok_or(Error::Busy)?;
         Ok(EngineGuard {
             engine,
-            _hold: hold,
+            _hold: held,
         })
     }
 }

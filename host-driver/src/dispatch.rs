@@ -1,11 +1,14 @@
 //! Dispatch: what happens when a message arrives (EP-4).
 
+use std::collections::BTreeSet;
+
 use crate::buffer::BufferRange;
 use crate::context::Context;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::instruction::DoneFn;
 use crate::platform::Platform;
+use crate::sync::{Mutex, short};
 
 /// A message whose first packet has arrived.
 #[derive(Debug, Clone, Copy)]
@@ -44,54 +47,64 @@ pub enum Receive<P: Platform> {
 /// Called by `advance` once per message, at its first packet. May post; may not advance.
 pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P>>;
 
-/// Dispatch identifiers and their callbacks.
-pub(crate) struct DispatchTable<P: Platform> {
-    /// One an identifier, as far as identifiers have been used.
-    entries: Vec<Entry<P>>,
+/// Dispatch identifiers in use, and the callbacks that the thread that advances has not seen yet.
+pub(crate) struct NewDispatches<P: Platform> {
+    used: BTreeSet<u8>,
+    new: Vec<(u8, DispatchFn<P>)>,
 }
 
-/// What a dispatch identifier has.
-enum Entry<P: Platform> {
-    Free,
-    Set(DispatchFn<P>),
-    /// Its callback has been taken out while it runs, so that it may change the table.
-    Running,
-}
-
-impl<P: Platform> DispatchTable<P> {
+impl<P: Platform> NewDispatches<P> {
     pub fn new() -> Self {
         Self {
-            entries: Vec::new(),
+            used: BTreeSet::new(),
+            new: Vec::new(),
         }
     }
 
     /// Sets the callback of `id`; false when it has one already.
     pub fn set(&mut self, id: u8, callback: DispatchFn<P>) -> bool {
-        let id = usize::from(id);
-        if self.entries.len() <= id {
-            self.entries.resize_with(id + 1, || Entry::Free);
-        }
-        let free = matches!(self.entries[id], Entry::Free);
+        let free = self.used.insert(id);
         if free {
-            self.entries[id] = Entry::Set(callback);
+            self.new.push((id, callback));
         }
         free
     }
+}
 
-    /// Takes the callback of `id` out to be called.
-    pub fn take(&mut self, id: u8) -> Option<DispatchFn<P>> {
-        let entry = self.entries.get_mut(usize::from(id))?;
-        if !matches!(entry, Entry::Set(_)) {
-            return None;
+/// Dispatch identifiers and their callbacks, as the thread that advances sees them.
+pub(crate) struct DispatchTable<P: Platform> {
+    /// One an identifier, as far as identifiers have been used.
+    callbacks: Vec<Option<DispatchFn<P>>>,
+}
+
+impl<P: Platform> DispatchTable<P> {
+    pub fn new() -> Self {
+        Self {
+            callbacks: Vec::new(),
         }
-        match core::mem::replace(entry, Entry::Running) {
-            Entry::Set(callback) => Some(callback),
-            Entry::Free | Entry::Running => None,
+    }
+
+    /// Takes the callback of `id` out to be called; looks among the new ones if it is not known.
+    pub fn take(&mut self, id: u8, new: &Mutex<NewDispatches<P>>) -> Option<DispatchFn<P>> {
+        if let Some(callback) = self.known(id) {
+            return Some(callback);
         }
+        for (id, callback) in short(new).new.drain(..) {
+            let id = usize::from(id);
+            if self.callbacks.len() <= id {
+                self.callbacks.resize_with(id + 1, || None);
+            }
+            self.callbacks[id] = Some(callback);
+        }
+        self.known(id)
+    }
+
+    fn known(&mut self, id: u8) -> Option<DispatchFn<P>> {
+        self.callbacks.get_mut(usize::from(id))?.take()
     }
 
     /// Puts a callback back after its call.
     pub fn put_back(&mut self, id: u8, callback: DispatchFn<P>) {
-        self.entries[usize::from(id)] = Entry::Set(callback);
+        self.callbacks[usize::from(id)] = Some(callback);
     }
 }

@@ -17,6 +17,7 @@ use crate::client::Plan;
 use crate::context::{Context, ContextInfo, Progress};
 use crate::cost::Op;
 use crate::counter::CounterBlock;
+use crate::dispatch::DispatchTable;
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::{Error, Fault};
@@ -101,6 +102,7 @@ pub(crate) struct Engine<P: Platform> {
     announced: BTreeMap<Origin, Announced<P>>,
     gets: Gets<P>,
     acks: AckDispatcher,
+    dispatch: DispatchTable<P>,
     fences: Fences<P>,
     refusals: Refusals,
     /// Events of this context's FIFOs and of counters in the wake cause.
@@ -193,6 +195,7 @@ impl<P: Platform> Engine<P> {
             announced: BTreeMap::new(),
             gets: Gets::new(counters),
             acks,
+            dispatch: DispatchTable::new(),
             fences: Fences::new(),
             refusals,
             events,
@@ -538,16 +541,18 @@ fn deliver<P: Platform>(
     match done {
         Some(done) => {
             progress.callbacks += 1;
-            callback(context, || done(context, result.map_err(Error::from)));
+            callback(context, Op::Callback, || {
+                done(context, result.map_err(Error::from))
+            });
             Ok(())
         }
         None => result,
     }
 }
 
-/// Runs a callback, during which the context may not be advanced.
-fn callback<P: Platform, R>(context: &Context<P>, call: impl FnOnce() -> R) -> R {
-    context.platform().charge(Op::Callback, 1);
+/// Runs a callback, which `op` stands for, and during which the context may not be advanced.
+fn callback<P: Platform, R>(context: &Context<P>, op: Op, call: impl FnOnce() -> R) -> R {
+    context.platform().charge(op, 1);
     let flag = &context.shared().in_callback;
     flag.store(true, Ordering::Release);
     let result = call();

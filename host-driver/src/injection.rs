@@ -11,7 +11,7 @@ use crate::error::{Error, Fault};
 use crate::instruction::DoneFn;
 use crate::platform::{DmaBuffer, Platform, PlatformLock};
 use crate::registers::{self, Bus};
-use crate::sync::{Arc, Mutex, TryLockError};
+use crate::sync::{Arc, Mutex, hold};
 
 /// Alignment of a ring, bytes.
 pub(crate) const RING_ALIGN: usize = 4096;
@@ -169,12 +169,7 @@ impl<P: Platform> InjectionFifo<P> {
             platform.charge(Op::Lock, 1);
             lock.lock();
         }
-        let ring = match self.ring.try_lock() {
-            Ok(ring) => Some(ring),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        };
-        let result = match ring {
+        let result = match hold(&self.ring) {
             Some(mut ring) => work(&mut ring),
             None => Err(Error::Busy.into()),
         };

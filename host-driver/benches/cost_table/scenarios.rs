@@ -8,7 +8,7 @@ use gyre_driver::messaging::{Messaging, MessagingConfig};
 use gyre_driver::{
     AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, DoneFn,
     Endpoint, Fence, Instruction, MemoryRegion, Op, Platform, Receive, RegionRights, Resources,
-    Rget, Rmw, RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId,
+    Rget, Rmw, RmwOp, RmwWidth, Rput, SameNode, SendImmediate, SendMessage, TaskId,
 };
 
 use gyre_firmware::Register;
@@ -53,9 +53,17 @@ const BYTES: usize = 64 << 10;
 
 impl World {
     fn new(account: &Rc<Account>, change: impl Fn(&mut ClientConfig)) -> Rc<Self> {
+        Self::on([0, 1], account, change)
+    }
+
+    fn on(
+        nodes: [usize; 2],
+        account: &Rc<Account>,
+        change: impl Fn(&mut ClientConfig),
+    ) -> Rc<Self> {
         let machine = Double::new(2, 1);
-        let tasks = machine.tasks(&[0, 1]);
-        let platforms = [0, 1].map(|node| Counted {
+        let tasks = machine.tasks(&nodes);
+        let platforms = nodes.map(|node| Counted {
             process: machine.process(node),
             account: Rc::clone(account),
         });
@@ -205,6 +213,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let mut list = List(Vec::new());
     contexts(&mut list);
     messages(&mut list);
+    same_node(&mut list);
     one_sided(&mut list);
     fences(&mut list);
     matched(&mut list);
@@ -379,6 +388,20 @@ fn messages(list: &mut List) {
             let world = World::new(account, |config| config.resources.shared_injection = true);
             move || world.post_and_run(counted, || world.send(64, 0, false))
         });
+    }
+}
+
+/// Messages through shared memory.
+fn same_node(list: &mut List) {
+    for length in [0, 32, 512] {
+        for (what, counted) in [("origin", ORIGIN), ("target", TARGET)] {
+            list.add(format!("same node, {length} B, {what}"), move |account| {
+                let world = World::on([0, 0], account, |config| {
+                    config.same_node = SameNode::SharedMemory;
+                });
+                move || world.post_and_run(counted, || world.immediate(CONSUME, 0, length))
+            });
+        }
     }
 }
 

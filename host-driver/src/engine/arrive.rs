@@ -57,13 +57,14 @@ impl<P: Platform> Engine<P> {
         progress: &mut Progress,
     ) -> Result<(), Fault> {
         let platform = context.platform();
+        platform.charge(Op::Receive, 1);
         let mut result = Ok(());
         let mut payload = core::mem::take(&mut self.payload);
         loop {
             match self.reception.next(platform, &mut payload) {
                 Ok(Some(ref packet)) => {
                     progress.packets += 1;
-                    platform.charge(Op::Packet, 1);
+                    charge_packet(platform, packet);
                     let handled = self.handle(context, packet, Path::Network, progress);
                     if handled.is_err() && result.is_ok() {
                         result = handled;
@@ -98,7 +99,7 @@ impl<P: Platform> Engine<P> {
             match shared.inbox.next(platform, &mut payload) {
                 Ok(Some(packet)) => {
                     progress.packets += 1;
-                    platform.charge(Op::Packet, 1);
+                    charge_packet(platform, &packet);
                     let handled = self.handle(context, &packet, Path::SharedMemory, progress);
                     result = result.and(handled);
                 }
@@ -134,18 +135,9 @@ impl<P: Platform> Engine<P> {
             }
             .into());
         };
-        let order = |field, value: u64, expected: u64| -> Fault {
-            let origin = task;
-            Error::PacketOrder {
-                origin,
-                field,
-                value,
-                expected,
-            }
-            .into()
-        };
         if packet.kind != Kind::MemFifo {
-            return Err(order(
+            return Err(out_of_order(
+                task,
                 "kind",
                 u64::from(u8::from(packet.kind)),
                 u64::from(u8::from(Kind::MemFifo)),
@@ -154,14 +146,39 @@ impl<P: Platform> Engine<P> {
         if self.is_plain(packet, envelope) {
             return self.plain_message(context, packet, task, envelope, progress);
         }
+        self.part(
+            context,
+            packet,
+            (from, envelope.context, path),
+            task,
+            envelope,
+            progress,
+        )
+    }
+
+    /// Handles a packet that is not all of a user's message.
+    #[inline(never)] // Keeps the way of plain messages short.
+    fn part(
+        &mut self,
+        context: &Context<P>,
+        packet: &Packet<'_>,
+        origin: Origin,
+        task: TaskId,
+        envelope: Envelope,
+        progress: &mut Progress,
+    ) -> Result<(), Fault> {
         context.leave_rest();
         if envelope.dispatch == System::PathAck as u8 {
             return self.path_ack(context, packet, task, envelope, progress);
         }
-        let origin = (from, envelope.context, path);
         if packet.first {
             let cut = match self.arriving.remove(&origin) {
-                Some(cut) => fail(context, cut.target, order("first", 1, 0), progress),
+                Some(cut) => fail(
+                    context,
+                    cut.target,
+                    out_of_order(task, "first", 1, 0),
+                    progress,
+                ),
                 None => Ok(()),
             };
             let (assembly, known) = self.begin(context, packet, origin, task, envelope, progress);
@@ -173,7 +190,7 @@ impl<P: Platform> Engine<P> {
             Some(assembly) => {
                 self.continue_message(context, packet, origin, task, assembly, progress)
             }
-            None => Err(order("first", 0, 1)),
+            None => Err(out_of_order(task, "first", 0, 1)),
         }
     }
 
@@ -210,7 +227,7 @@ impl<P: Platform> Engine<P> {
             length,
             immediate: Some(packet.payload),
         };
-        match dispatch(context, &incoming, progress)? {
+        match self.dispatch(context, &incoming, progress)? {
             Target::Nowhere => Ok(()),
             Target::Buffer { into, done } => {
                 store(context, &into, 0, packet.payload)?;
@@ -287,7 +304,7 @@ impl<P: Platform> Engine<P> {
             immediate: (packet.payload.len() == length).then_some(packet.payload),
         };
         if envelope.dispatch < FIRST_SYSTEM {
-            return match dispatch(context, &incoming, progress) {
+            return match self.dispatch(context, &incoming, progress) {
                 Ok(target) => (assembly(target, None), cut),
                 Err(error) => (assembly(Target::Nowhere, None), cut.and(Err(error))),
             };
@@ -432,7 +449,7 @@ impl<P: Platform> Engine<P> {
             ));
         }
         incoming.immediate = inside.then_some(data);
-        let (target, known) = match dispatch(context, &incoming, progress) {
+        let (target, known) = match self.dispatch(context, &incoming, progress) {
             Ok(target) => (target, Ok(())),
             Err(error) => (Target::Nowhere, Err(error)),
         };
@@ -465,7 +482,7 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         let peer = incoming.origin;
         let length = incoming.length;
-        let (target, known) = match dispatch(context, &incoming, progress) {
+        let (target, known) = match self.dispatch(context, &incoming, progress) {
             Ok(target) => (target, Ok(())),
             Err(error) => (Target::Nowhere, Err(error)),
         };
@@ -626,42 +643,52 @@ impl<P: Platform> Engine<P> {
         }
         delivered
     }
+
+    /// Calls the dispatch callback of a message, and says where the message goes.
+    fn dispatch(
+        &mut self,
+        context: &Context<P>,
+        incoming: &Incoming<'_>,
+        progress: &mut Progress,
+    ) -> Result<Target<P>, Fault> {
+        let id = incoming.dispatch;
+        let Some(mut function) = self.dispatch.take(id, &context.shared().dispatch) else {
+            return Err(Error::UnknownDispatch {
+                id,
+                origin: incoming.origin.task,
+                length: incoming.length,
+            }
+            .into());
+        };
+        let arrival = Arrival {
+            origin: incoming.origin,
+            comm: incoming.comm,
+            tag: incoming.tag,
+            header: incoming.header,
+            length: incoming.length,
+            immediate: incoming.immediate,
+        };
+        progress.callbacks += 1;
+        let receive = callback(context, Op::Dispatch, || function(context, &arrival));
+        self.dispatch.put_back(id, function);
+        match receive {
+            Receive::Consumed => Ok(Target::Nowhere),
+            Receive::Refused(error) => Err(error),
+            Receive::Into { into, done } if into.len() < incoming.length => Ok(Target::TooLong {
+                receive: into.len(),
+                done,
+            }),
+            Receive::Into { into, done } => Ok(Target::Buffer { into, done }),
+        }
+    }
 }
 
-/// Calls the dispatch callback of a message, and says where the message goes.
-fn dispatch<P: Platform>(
-    context: &Context<P>,
-    incoming: &Incoming<'_>,
-    progress: &mut Progress,
-) -> Result<Target<P>, Fault> {
-    let id = incoming.dispatch;
-    let Some(mut function) = short(&context.shared().dispatch).take(id) else {
-        return Err(Error::UnknownDispatch {
-            id,
-            origin: incoming.origin.task,
-            length: incoming.length,
-        }
-        .into());
-    };
-    let arrival = Arrival {
-        origin: incoming.origin,
-        comm: incoming.comm,
-        tag: incoming.tag,
-        header: incoming.header,
-        length: incoming.length,
-        immediate: incoming.immediate,
-    };
-    progress.callbacks += 1;
-    let receive = callback(context, || function(context, &arrival));
-    short(&context.shared().dispatch).put_back(id, function);
-    match receive {
-        Receive::Consumed => Ok(Target::Nowhere),
-        Receive::Refused(error) => Err(error),
-        Receive::Into { into, done } if into.len() < incoming.length => Ok(Target::TooLong {
-            receive: into.len(),
-            done,
-        }),
-        Receive::Into { into, done } => Ok(Target::Buffer { into, done }),
+/// The time that reading a packet has taken.
+fn charge_packet<P: Platform>(platform: &P, packet: &Packet<'_>) {
+    platform.charge(Op::Packet, 1);
+    if !packet.payload.is_empty() {
+        let chunks = packet.payload.len().div_ceil(COPY_CHUNK);
+        platform.charge(Op::CopyChunk, chunks as u64);
     }
 }
 
@@ -689,6 +716,17 @@ fn fail<P: Platform>(
         Target::Buffer { done, .. } | Target::TooLong { done, .. } => done,
     };
     deliver(context, done, Err(error), progress)
+}
+
+/// A packet that does not continue its message.
+fn out_of_order(origin: TaskId, field: &'static str, value: u64, expected: u64) -> Fault {
+    Error::PacketOrder {
+        origin,
+        field,
+        value,
+        expected,
+    }
+    .into()
 }
 
 /// A system message that cannot be understood.

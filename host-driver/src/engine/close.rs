@@ -3,6 +3,7 @@
 use super::{Engine, Target};
 use crate::client::{Plan, SameNode};
 use crate::context::{Context, ContextInfo, Progress};
+use crate::cost::Op;
 use crate::error::{Error, Fault};
 use crate::gets::Purpose;
 use crate::injection::Finish;
@@ -102,7 +103,9 @@ impl<P: Platform> Engine<P> {
         self.abandon(context, &mut abandoned);
         abandoned.extend(posted.flat_map(callbacks));
         for done in abandoned {
-            super::callback(context, || done(context, Err(Error::Destroyed)));
+            super::callback(context, Op::Callback, || {
+                done(context, Err(Error::Destroyed))
+            });
         }
         outcome
     }

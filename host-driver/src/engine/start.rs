@@ -57,7 +57,7 @@ impl<P: Platform> Engine<P> {
                 Instruction::Acknowledge { peer, cookie } => self.owe(context, peer, cookie),
                 Instruction::Call(function) => {
                     progress.callbacks += 1;
-                    callback(context, || function(context));
+                    callback(context, Op::Callback, || function(context));
                 }
             }
         }
