@@ -225,8 +225,7 @@ impl<P: Platform> Engine<P> {
 
     /// Whether there is work to start, or that waits for room.
     fn can_start(&self, context: &Context<P>) -> bool {
-        context.has_posted()
-            || !context.rests() && self.gets.waiting() + self.waiting() + self.completed.len() > 0
+        context.has_posted() || self.gets.waiting() + self.waiting() + self.completed.len() > 0
     }
 
     /// Descriptors handed to the DMA engine and not completed.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::buffer::BufferRange;
 use crate::counter::{Count, CounterBlock};
 use crate::endpoint::Endpoint;
-use crate::error::Fault;
+use crate::error::{Error, Fault};
 use crate::instruction::{DoneFn, RemoteAddress, RmwWidth};
 use crate::platform::Platform;
 use gyre_layout::{CounterRef, RmwOp};
@@ -177,9 +177,9 @@ impl<P: Platform> Gets<P> {
                     continue;
                 }
                 Count::Zero => Ok(()),
-                Count::Refused => Err(Error::RmwRefused {
+                Count::Refused => Err(Fault::from(Error::RmwRefused {
                     peer: get.peer.task,
-                }),
+                })),
             };
             let get = self.active.remove(at);
             self.counters.give_back(get.counter);

@@ -58,8 +58,8 @@ impl Kind {
 /// How software threads come to lie on hardware threads.
 #[derive(Clone, Copy)]
 enum Order {
-    /// By number.
-    InOrder,
+    /// By their numbers.
+    ByNumber,
     /// One for each module in turn, there one for each core in turn.
     RoundRobin,
     /// At random, by the seed; every node otherwise.
@@ -67,11 +67,11 @@ enum Order {
 }
 
 impl Order {
-    const ALL: [Self; 3] = [Self::InOrder, Self::RoundRobin, Self::Shuffled];
+    const ALL: [Self; 3] = [Self::ByNumber, Self::RoundRobin, Self::Shuffled];
 
     fn name(self) -> &'static str {
         match self {
-            Self::InOrder => "in_order",
+            Self::ByNumber => "in_order",
             Self::RoundRobin => "round_robin",
             Self::Shuffled => "shuffled",
         }
@@ -81,7 +81,7 @@ impl Order {
     fn hardware(self, processor: &Processor, random: &mut ChaCha8Rng) -> Vec<usize> {
         let mut threads: Vec<usize> = (0..processor.hardware_threads()).collect();
         match self {
-            Self::InOrder => {}
+            Self::ByNumber => {}
             Self::RoundRobin => threads.sort_by_key(|&number| {
                 let place = processor.place(number);
                 place.map(|p| (p.thread, p.core, p.module))

@@ -18,7 +18,7 @@ use super::{Engine, deliver};
 use crate::client::Plan;
 use crate::context::{Context, Progress};
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::registers;
 use crate::sync::short;
@@ -107,7 +107,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    pub fn open<P: Platform>(platform: &P) -> Result<Self, Error> {
+    pub fn open<P: Platform>(platform: &P) -> Result<Self, Fault> {
         let status = registers::read(platform, Register::REFUSED)?;
         Ok(Self {
             last: PutNumber::default(),
@@ -138,7 +138,7 @@ impl Refusals {
     }
 
     /// Takes from the node the refused puts to context `here`.
-    pub fn look<P: Platform>(&mut self, platform: &P, here: u16) -> Result<(), Error> {
+    pub fn look<P: Platform>(&mut self, platform: &P, here: u16) -> Result<(), Fault> {
         let status = registers::read(platform, Register::REFUSED)?;
         if self.lost != lost(status) {
             self.lost = lost(status);
@@ -207,7 +207,7 @@ fn lost(status: u64) -> u32 {
 }
 
 /// Where the packets of a context come from.
-fn origin(plan: &Plan, peer: Endpoint) -> Result<(Coord, u16), Error> {
+fn origin(plan: &Plan, peer: Endpoint) -> Result<(Coord, u16), Fault> {
     let from = plan.config.tasks.location(peer.task)?;
     let fifo = plan.reception_fifo(from.process, peer.context) & 0xf;
     Ok((from.node, fifo))
@@ -220,7 +220,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         put: PutNumber,
-    ) -> Result<u32, Error> {
+    ) -> Result<u32, Fault> {
         let plan = &context.shared().plan;
         let to = plan.config.tasks.location(peer.task)?;
         let word = PutWord {
@@ -232,7 +232,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Looks what the node has refused.
-    pub(super) fn look_for_refusals(&mut self, context: &Context<P>) -> Result<(), Error> {
+    pub(super) fn look_for_refusals(&mut self, context: &Context<P>) -> Result<(), Fault> {
         let here = context.query().reception_fifo;
         self.refusals.look(context.platform(), here)
     }
@@ -243,7 +243,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         number: u32,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, Fault> {
         self.look_for_refusals(context)?;
         let origin = origin(&context.shared().plan, peer)?;
         let unknown = self.refusals.unknown && self.refusals.told.insert(peer);
@@ -257,7 +257,7 @@ impl<P: Platform> Engine<P> {
         peer: Endpoint,
         cookie: u32,
         number: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         self.look_for_refusals(context)?;
         let origin = origin(&context.shared().plan, peer)?;
         let unknown = self.refusals.unknown && !self.refusals.told.contains(&peer);
@@ -276,13 +276,13 @@ impl<P: Platform> Engine<P> {
         peer: Endpoint,
         cookie: u32,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let pending = short(&context.shared().cookies).acknowledged(peer, cookie)?;
         progress.completed += 1;
         match pending.remote_done {
             Some(done) => {
                 let error = Error::PutsRefused { peer: peer.task };
-                deliver(context, Some(done), Err(error), progress)
+                deliver(context, Some(done), Err(error.into()), progress)
             }
             // It failed here already.
             None => Ok(()),
