@@ -222,11 +222,11 @@ fn hw7_both_ends_pay_for_their_copies() {
     let message = send(&contexts[0], 1, 1, &pattern(1000, 1));
     contexts[0].send(message).expect("valid");
     settle(&machine, &contexts);
-    // Packets of 512 B and 488 B: 16 chunks each, and their headers; once more without. One look into the
-    // endpoint table.
+    // Packets of 512 B and 488 B: 16 chunks each, and their headers; twice more without, out of the ring and to
+    // their place. One look into the endpoint table.
     assert_eq!(
         machine.charged(Op::CopyChunk) - before.0,
-        2 * 17 + 2 * 16 + 1
+        2 * 17 + 2 * 2 * 16 + 1
     );
     assert_eq!(machine.charged(Op::Lock) - before.1, 2 * 2 + 2);
     assert_eq!(machine.charged(Op::Packet), 2);
