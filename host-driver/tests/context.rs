@@ -840,9 +840,9 @@ fn every_operation_of_the_message_path_is_charged() {
     assert_eq!(machine.charged(Op::Descriptor), 10);
     assert_eq!(machine.charged(Op::Retire), 10);
     assert_eq!(machine.charged(Op::Packet), 20);
-    // 512 B and 488 B: 16 chunks each, out of the reception FIFO and to their place.
+    assert_eq!(machine.charged(Op::Assemble), 20);
+    // 512 B and 488 B, 16 chunks each: out of the ring, and to their place.
     assert_eq!(machine.charged(Op::CopyChunk) - copied, 640);
-    // One dispatch and one done callback a message.
     assert_eq!(machine.charged(Op::Dispatch), 10);
     assert_eq!(machine.charged(Op::Callback), 10);
     let accesses = machine.register_reads() + machine.register_writes();
