@@ -35,9 +35,11 @@ pub enum JobError {
 pub struct Process {
     /// The task.
     pub task: TaskId,
+    /// Number of the process: that of its task; parts of tasks on other nodes come after all tasks.
+    pub number: usize,
     /// Where all tasks are.
     pub tasks: Arc<TaskMap>,
-    /// Node of the task; node numbers count dimension a fastest.
+    /// Node of the process; node numbers count dimension a fastest.
     pub node: usize,
     /// The node as the process sees it. Every phase gets the same.
     pub platform: SimPlatform,
@@ -64,8 +66,9 @@ impl Process {
     }
 }
 
-/// Place of a task.
+/// Place of a process.
 struct Place {
+    task: TaskId,
     node: usize,
     process: u8,
     segments: NodeSegments,
@@ -98,10 +101,20 @@ impl Job {
         }
         let topology = machine.topology().clone();
         let narrow = |node: usize| Coord(topology.coord(node).map(|v| v as u8)); // at most 64
-        let tasks = TaskMap::new(placement.node.iter().map(|&n| narrow(n)))?;
+        let mut tasks = TaskMap::new(placement.node.iter().map(|&n| narrow(n)))?;
+        for away in &placement.away {
+            tasks = tasks.with_away(TaskId(away.rank), away.contexts.clone(), narrow(away.node))?;
+        }
         // At most 256 tasks a node, which placement checks.
         bring_up(&mut machine, placement.per_node.min(255) as u8)?;
-        let places = placement.node.iter().zip(&placement.process);
+        let home = placement.node.iter().zip(&placement.process);
+        let home = (0..)
+            .zip(home)
+            .map(|(task, (&node, &process))| (task, node, process));
+        let away = placement
+            .away
+            .iter()
+            .map(|away| (away.rank, away.node, away.process));
         let segments: Vec<_> = (0..topology.nodes())
             .map(|_| NodeSegments::default())
             .collect();
@@ -109,8 +122,10 @@ impl Job {
             machine,
             costs: Rc::new(costs.clone()),
             tasks: Arc::new(tasks),
-            places: places
-                .map(|(&node, &process)| Place {
+            places: home
+                .chain(away)
+                .map(|(task, node, process)| Place {
+                    task: TaskId(task),
                     node,
                     process,
                     segments: segments[node].clone(),
@@ -136,16 +151,11 @@ impl Job {
     /// Number of tasks.
     pub fn tasks(&self) -> u32 {
         // A task map has fewer than 2^32.
-        self.places.len() as u32
+        self.tasks.len() as u32
     }
 
-    /// Node of `task`.
-    pub fn node(&self, task: TaskId) -> usize {
-        self.places[task.0 as usize].node
-    }
-
-    /// Runs `body` in one thread of every task, and the machine until `until`. Gives what the threads
-    /// returned, in the order of the tasks, and the machine's report.
+    /// Runs `body` in one thread of every process, and the machine until `until`. Gives what the threads
+    /// returned, in the order of the processes, and the machine's report.
     ///
     /// # Errors
     /// The first thread's error, or a machine that stopped.
@@ -162,14 +172,14 @@ impl Job {
         self.threads(name, 1, until, move |process, _| body(process))
     }
 
-    /// As [`Job::each`], with one of `states` for every task: what an earlier phase returned, say. All
-    /// tasks have ended that phase before one begins this.
+    /// As [`Job::each`], with one of `states` for every process: what an earlier phase returned, say. All
+    /// processes have ended that phase before one begins this.
     ///
     /// # Errors
     /// As [`Job::each`].
     ///
     /// # Panics
-    /// When there is not one state a task.
+    /// When there is not one state a process.
     pub fn each_with<S, T, E>(
         &mut self,
         name: &str,
@@ -182,16 +192,19 @@ impl Job {
         T: 'static,
         E: Into<ActorError> + 'static,
     {
-        assert_eq!(states.len(), self.places.len(), "one state a task");
+        assert_eq!(states.len(), self.places.len(), "one state a process");
         let states: Vec<_> = states.into_iter().map(|s| Cell::new(Some(s))).collect();
         self.each(name, until, move |process| {
-            let state = states[process.task.0 as usize].take();
-            body(process, state.expect("a task has one thread in this phase"))
+            let state = states[process.number].take();
+            body(
+                process,
+                state.expect("a process has one thread in this phase"),
+            )
         })
     }
 
-    /// As [`Job::each`], with threads 0 to `count` - 1 in every task: `body` gets the thread's number. What
-    /// they returned is ordered by task, then by thread.
+    /// As [`Job::each`], with threads 0 to `count` - 1 in every process: `body` gets the thread's number. What
+    /// they returned is ordered by process, then by thread.
     ///
     /// # Errors
     /// As [`Job::each`].
@@ -208,13 +221,13 @@ impl Job {
     {
         let body = Rc::new(body);
         let results = Rc::new(RefCell::new(Vec::new()));
-        for (number, place) in (0..).zip(&self.places) {
+        for (number, place) in self.places.iter().enumerate() {
             for thread in 0..count {
                 let body = Rc::clone(&body);
                 let results = Rc::clone(&results);
                 let costs = Rc::clone(&self.costs);
                 let tasks = Arc::clone(&self.tasks);
-                let (node, process) = (place.node, place.process);
+                let (task, node, process) = (place.task, place.node, place.process);
                 let segments = place.segments.clone();
                 let platform = Rc::clone(&place.platform);
                 let actor = match count {
@@ -226,7 +239,8 @@ impl Job {
                     let slot = u16::from(process);
                     let new = || SimPlatform::new(cpu, process, slot, costs, segments);
                     let process = Process {
-                        task: TaskId(number),
+                        task,
+                        number,
                         tasks,
                         node,
                         platform: platform.get_or_init(new).clone(),

@@ -1,5 +1,7 @@
 //! Which node each rank runs on.
 
+use std::ops::Range;
+
 use gyre_layout::registers::group_page::REC_COUNT;
 
 use crate::options::{UsageError, dimension_letter};
@@ -11,8 +13,23 @@ pub struct Placement {
     pub node: Vec<usize>,
     /// Number of the rank among those of its node, from 0 in rank order.
     pub process: Vec<u8>,
-    /// Ranks of the fullest node.
+    /// Processes of the fullest node.
     pub per_node: usize,
+    /// Parts of ranks on other nodes than theirs.
+    pub away: Vec<Away>,
+}
+
+/// Contexts of a rank that live on another node, in a process of their own (EP-15).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Away {
+    /// The rank.
+    pub rank: u32,
+    /// The contexts.
+    pub contexts: Range<u8>,
+    /// Where they live.
+    pub node: usize,
+    /// Number of the process among those of its node.
+    pub process: u8,
 }
 
 impl Placement {
@@ -63,10 +80,7 @@ impl Placement {
         let mut process = Vec::with_capacity(node.len());
         for &n in &node {
             if count[n] as u64 == REC_COUNT {
-                return Err(UsageError::Combination(format!(
-                    "more than {REC_COUNT} ranks on node {n}: each takes one of its {REC_COUNT} reception \
-                     FIFOs; give a larger --shape"
-                )));
+                return Err(too_many(n));
             }
             process.push(count[n] as u8);
             count[n] += 1;
@@ -76,8 +90,40 @@ impl Placement {
             node,
             process,
             per_node,
+            away: Vec::new(),
         })
     }
+
+    /// The same, but contexts `contexts` of `rank` live on `node`, in a process that comes after those that the
+    /// node has so far.
+    pub fn with_away(
+        mut self,
+        rank: u32,
+        contexts: Range<u8>,
+        node: usize,
+    ) -> Result<Self, UsageError> {
+        let away = self.away.iter().map(|away| &away.node);
+        let there = self.node.iter().chain(away).filter(|&&n| n == node).count();
+        if there as u64 == REC_COUNT {
+            return Err(too_many(node));
+        }
+        self.per_node = self.per_node.max(there + 1);
+        self.away.push(Away {
+            rank,
+            contexts,
+            node,
+            // At most the reception FIFOs of a node.
+            process: there as u8,
+        });
+        Ok(self)
+    }
+}
+
+fn too_many(node: usize) -> UsageError {
+    UsageError::Combination(format!(
+        "more than {REC_COUNT} ranks on node {node}: each takes one of its {REC_COUNT} reception FIFOs; give a \
+         larger --shape"
+    ))
 }
 
 /// Axis numbers of a map's letters; the place on the node is axis `dims`.

@@ -23,13 +23,13 @@ pub struct Seat {
 /// The endpoints of a geometry, on the machine.
 pub struct Team {
     job: Job,
-    /// Of every task, by context.
+    /// Of every process, by context.
     seats: Rc<Vec<Vec<Seat>>>,
 }
 
 impl Team {
-    /// Opens a client in every task of `job`, as `config` has it, and in each as many contexts as
-    /// `contexts` says; all of them become members of the geometry that consists of them.
+    /// Opens a client in every process of `job`, as `config` has it, and for each task as many contexts as
+    /// `contexts` says, where the job's placement puts them; all of them become members of the geometry that consists of them.
     ///
     /// # Errors
     /// A client or geometry that is refused.
@@ -38,8 +38,6 @@ impl Team {
         contexts: impl Fn(TaskId) -> u8 + 'static,
         config: impl Fn(ClientConfig) -> ClientConfig + 'static,
     ) -> Result<Self, SimError> {
-        let topology = job.machine().topology().clone();
-        let nodes: Vec<usize> = (0..job.tasks()).map(|t| job.node(TaskId(t))).collect();
         let open = move |process: Process| {
             let config = config(process.client("team"));
             let client = Client::create(&process.platform, config)?;
@@ -49,10 +47,11 @@ impl Team {
                     endpoints.push(client.endpoint(task, context)?);
                 }
             }
-            let node = |task: TaskId| nodes[task.0 as usize];
-            let geometry = Geometry::endpoint_list("team", 1, endpoints)?
-                .with_links(|from, to| topology.first_port(node(from), node(to)));
-            let seats = (0..contexts(process.task)).map(|context| {
+            let geometry = Geometry::endpoint_list("team", 1, endpoints)?.on_network(&client)?;
+            let here = process.tasks.process_of(process.task, client.node());
+            let here = here.map_err(Error::from)?;
+            let lives = |&c: &u8| process.tasks.place(process.task, c) == Ok(here);
+            let seats = (0..contexts(process.task)).filter(lives).map(|context| {
                 let context = client.create_context(context)?;
                 let member = Collectives::attach(&context, DISPATCH)?.join(&geometry)?;
                 Ok(Seat { member, context })
@@ -71,12 +70,12 @@ impl Team {
         &mut self.job
     }
 
-    /// The endpoints of every task.
+    /// The endpoints of every process: tasks come first, then their parts on other nodes.
     pub fn seats(&self) -> &Rc<Vec<Vec<Seat>>> {
         &self.seats
     }
 
-    /// Runs `body` in a thread for every endpoint. Gives what the threads returned, by task and context, and
+    /// Runs `body` in a thread for every endpoint. Gives what the threads returned, by process and context, and
     /// the machine's report.
     ///
     /// # Errors
@@ -93,7 +92,7 @@ impl Team {
         let most = self.seats.iter().map(Vec::len).max().unwrap_or(0);
         let seats = Rc::clone(&self.seats);
         let body = move |process: Process, thread: usize| {
-            let seat = seats[process.task.0 as usize].get(thread);
+            let seat = seats[process.number].get(thread);
             seat.map(&body).transpose()
         };
         let (results, report) = self.job.threads(name, most, Until::Quiet, body)?;

@@ -18,6 +18,9 @@ pub enum Algorithm {
     /// The root task's endpoints divide the work and do it in parallel, straight to or from every task
     /// (EP-10, EP-11, EP-12).
     EndpointParallel,
+    /// Along the dimensions of the torus, one after the other: parts of the data in colours that use different
+    /// links, piece by piece.
+    DimensionPipelined,
     /// Data goes round a ring of the tasks, block by block.
     Ring,
     /// Tasks exchange what they have with the one at distance 1, 2, 4, ...
@@ -32,10 +35,11 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All of them, in declaration order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Dissemination,
         Self::Binomial,
         Self::EndpointParallel,
+        Self::DimensionPipelined,
         Self::Ring,
         Self::RecursiveDoubling,
         Self::ThereAndBack,
@@ -50,6 +54,7 @@ impl Algorithm {
             Self::Dissemination => "dissemination",
             Self::Binomial => "binomial",
             Self::EndpointParallel => "endpoint_parallel",
+            Self::DimensionPipelined => "dimension_pipelined",
             Self::Ring => "ring",
             Self::RecursiveDoubling => "recursive_doubling",
             Self::ThereAndBack => "there_and_back",
@@ -88,6 +93,8 @@ pub enum Condition {
     EndpointsEven,
     /// The number of endpoints is odd.
     EndpointsOdd,
+    /// There is one task on every node of the machine, and each of its dimensions is a ring.
+    WholeTorus,
     /// The root's task has at least so many endpoints.
     RootEndpoints(usize),
     /// All blocks have the same number of bytes.
@@ -112,6 +119,7 @@ impl Condition {
             Self::EndpointsPowerOfTwo => endpoints.is_power_of_two(),
             Self::EndpointsEven => endpoints.is_multiple_of(2),
             Self::EndpointsOdd => !endpoints.is_multiple_of(2),
+            Self::WholeTorus => query.geometry.torus().is_some(),
             Self::RootEndpoints(least) => query.geometry.ranks_of(query.root).len() >= least,
             Self::EqualBlocks => query.bytes.is_some(),
             Self::Commutative => query.op != ReduceOp::Copy,
@@ -236,6 +244,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
     match collective {
         Collective::Barrier => vec![entry(A::Dissemination, &[], &[])],
         Collective::Broadcast => vec![
+            entry(A::DimensionPipelined, &[C::WholeTorus], &[C::AtLeast(LONG)]),
             entry(
                 A::EndpointParallel,
                 &[],

@@ -25,6 +25,22 @@ pub enum Error {
         /// Its context.
         context: u8,
     },
+    /// A task of which the first endpoint in a geometry lives on another node.
+    #[error("geometry `{name}`: the first endpoint of {task} must live on the node of its task")]
+    LeaderAway {
+        /// Name of the geometry.
+        name: String,
+        /// The task.
+        task: TaskId,
+    },
+    /// A geometry that has endpoints on other nodes than their tasks, and does not know where.
+    #[error(
+        "geometry `{name}` has endpoints away from their tasks, expected one made with `on_network`"
+    )]
+    UnknownPlaces {
+        /// Name of the geometry.
+        name: String,
+    },
     /// Two geometries of one number in a context.
     #[error("a geometry with number {number} has been joined already")]
     NumberInUse {

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gyre_driver::{Client, Endpoint, GeometryConfig, GeometryMembers, Platform, TaskId};
+use gyre_driver::{Client, Coord, Endpoint, GeometryConfig, GeometryMembers, Platform, TaskId};
 
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::error::Error;
+use crate::plan::{Plan, Served, Transit};
 use crate::request::Collective;
+use crate::torus::{Places, Torus};
 
 /// A set of tasks and the endpoints of each that take part in collectives, with the algorithms valid for
 /// them. Made alike in all tasks without communication; clones are handles to the same geometry.
@@ -16,7 +18,8 @@ use crate::request::Collective;
 /// The *rank* of an endpoint is its place in the list of endpoints. The *position* of a task is its place
 /// in the order in which tasks first appear there: roots, and blocks of scatter, gather and the like, are
 /// counted in positions. The first endpoint of a task is its leader. All endpoints of a task use the same
-/// send and receive buffer.
+/// send and receive buffer, but those that live on another node than the task (EP-15): these bring buffers of
+/// that node, of the same size and layout, which data passes through; what is in them afterwards is no result.
 #[derive(Debug, Clone)]
 pub struct Geometry(Arc<Inner>);
 
@@ -31,9 +34,10 @@ struct Inner {
     /// Position of each rank.
     positions: Vec<u32>,
     algorithms: Algorithms,
-    /// First link of the route from each position to each other, by position of the source, then of the
-    /// destination; empty when unknown.
-    links: Vec<Vec<Option<usize>>>,
+    /// Where the endpoints are, if known.
+    places: Option<Places>,
+    /// Those made so far, by root.
+    plans: Arc<Mutex<BTreeMap<(usize, Collective), Arc<Plan>>>>,
 }
 
 impl Geometry {
@@ -133,7 +137,8 @@ impl Geometry {
             ranks,
             positions,
             algorithms: Algorithms::default(),
-            links: Vec::new(),
+            places: None,
+            plans: Arc::default(),
         })))
     }
 
@@ -185,7 +190,7 @@ impl Geometry {
             let list = list.collect::<Result<Vec<_>, _>>()?;
             algorithms = algorithms.with_only(collective, &list)?;
         }
-        Ok(geometry.with_algorithms(algorithms))
+        geometry.with_algorithms(algorithms).on_network(client)
     }
 
     /// The same geometry with other lists of algorithms.
@@ -197,18 +202,18 @@ impl Geometry {
         }))
     }
 
-    /// The same geometry on a network of which `first_link` says by which link of its node a packet leaves one
-    /// task for another; `None` for tasks of one node. Endpoints of a task that work in parallel then feed
-    /// different links.
-    #[must_use]
-    pub fn with_links(self, first_link: impl Fn(TaskId, TaskId) -> Option<usize>) -> Self {
-        let tasks = self.tasks();
-        let row = |&from| tasks.iter().map(|&to| first_link(from, to)).collect();
-        let links = tasks.iter().map(row).collect();
-        Self(Arc::new(Inner {
-            links,
+    /// The same geometry, whose algorithms know the network and where its endpoints are. All members do this, or
+    /// none. A geometry with endpoints on other nodes than their tasks needs it.
+    ///
+    /// # Errors
+    /// [`Error::LeaderAway`]; [`Error::Driver`] when the node cannot be asked.
+    pub fn on_network<P: Platform>(self, client: &Client<P>) -> Result<Self, Error> {
+        let places = Some(Places::new(&self, client)?);
+        Ok(Self(Arc::new(Inner {
+            places,
+            plans: Arc::default(),
             ..self.into_inner()
-        }))
+        })))
     }
 
     fn into_inner(self) -> Inner {
@@ -264,41 +269,105 @@ impl Geometry {
         &self.0.ranks[position]
     }
 
-    /// The endpoints that each endpoint of the task at `root` sends to in endpoint-parallel algorithms: all
-    /// ranks but those of that task, in as many parts. Parts are of much the same size, and share as few
-    /// first links as that allows.
-    pub(crate) fn parts(&self, root: usize) -> Vec<Vec<u32>> {
-        let ranks = 0..self.0.endpoints.len() as u32;
-        let others = ranks.filter(|&rank| self.position(rank) != root);
-        let mut groups: BTreeMap<Option<usize>, Vec<u32>> = BTreeMap::new();
-        for rank in others {
-            let row = self.0.links.get(root);
-            let link = row.and_then(|row| row[self.position(rank)]);
-            groups.entry(link).or_default().push(rank);
-        }
-        let count = self.ranks_of(root).len();
-        let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
-        // The largest groups are cut in two until there is one for everybody.
-        while groups.len() < count {
-            let largest = groups.iter_mut().max_by_key(|group| group.len());
-            let Some(group) = largest.filter(|group| group.len() > 1) else {
-                break;
-            };
-            let half = group.split_off(group.len() / 2);
-            groups.push(half);
-        }
-        // The largest first, each to the endpoint that has least.
-        groups.sort_by_key(|group| (core::cmp::Reverse(group.len()), group.first().copied()));
-        let mut parts = vec![Vec::new(); count];
-        for group in groups {
-            if let Some(part) = parts
+    /// What the endpoints of the task at `root` do in an endpoint-parallel broadcast, scatter or gather. Who gets
+    /// data is the leaders of the other tasks.
+    pub(crate) fn plan(&self, root: usize, collective: Collective) -> Arc<Plan> {
+        let mut plans = self.0.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(self.new_plan(root, collective));
+        Arc::clone(plans.entry((root, collective)).or_insert_with(new))
+    }
+
+    fn new_plan(&self, root: usize, collective: Collective) -> Plan {
+        let places = self.0.places.as_ref();
+        let node = |rank: u32| places.map(|places| places.node(rank));
+        let nodes: Vec<_> = self.ranks_of(root).iter().map(|&rank| node(rank)).collect();
+        let leaders = (0..self.tasks().len()).map(|position| self.ranks_of(position)[0]);
+        if collective == Collective::Gather {
+            let (leaders, root) = (leaders.collect::<Vec<_>>(), self.ranks_of(root)[0]);
+            let mut plan = Plan::into(&nodes, &leaders);
+            // The root's own block stays where it is.
+            plan.parts
                 .iter_mut()
-                .min_by_key(|part: &&mut Vec<u32>| part.len())
-            {
-                part.extend(group);
-            }
+                .for_each(|part| part.retain(|&rank| rank != root));
+            plan.feeds.retain(|feed| feed.rank != Some(root));
+            return plan;
         }
-        parts
+        let network = places.map(|places| &places.network);
+        let all = 0..self.endpoints().len() as u32;
+        let (members, transit): (Vec<u32>, _) = match collective {
+            Collective::Broadcast => (all.collect(), Transit::Once),
+            _ => (leaders.collect(), Transit::Each),
+        };
+        let members = members.into_iter().filter(|&r| self.position(r) != root);
+        let served = |rank: u32| Served {
+            rank,
+            node: node(rank),
+            data: self.ranks_of(self.position(rank))[0] == rank,
+        };
+        Plan::out(
+            network,
+            &nodes,
+            &members.map(served).collect::<Vec<_>>(),
+            transit,
+        )
+    }
+
+    /// Between which endpoints the endpoint-parallel broadcast, scatter or gather with the task at `root` as root
+    /// moves the data of a task, or a broadcast's data: what a checker of the load of links asks.
+    #[must_use]
+    pub fn transfers(&self, root: usize, collective: Collective) -> Vec<Transfer> {
+        let plan = self.plan(root, collective);
+        let endpoint = |rank: u32| self.endpoints()[rank as usize];
+        let own = |number: usize| endpoint(self.ranks_of(root)[number]);
+        let leads = |rank: u32| self.ranks_of(self.position(rank))[0] == rank;
+        let served = plan.parts.iter().enumerate().flat_map(|(number, part)| {
+            let leaders = part.iter().filter(|&&rank| leads(rank));
+            leaders.map(move |&rank| (own(number), endpoint(rank)))
+        });
+        let fed = plan
+            .feeds
+            .iter()
+            .map(|feed| (own(feed.home), own(feed.away)));
+        let out = |(from, to)| match collective {
+            Collective::Gather => Transfer { from: to, to: from },
+            _ => Transfer { from, to },
+        };
+        served.chain(fed).map(out).collect()
+    }
+
+    /// Whether the geometry knows where its endpoints are.
+    pub(crate) fn knows_network(&self) -> bool {
+        self.0.places.is_some()
+    }
+
+    /// Node of an endpoint, if known.
+    pub(crate) fn node(&self, rank: u32) -> Option<Coord> {
+        self.0.places.as_ref().map(|places| places.node(rank))
+    }
+
+    /// Whether an endpoint lives on another node than its task.
+    pub(crate) fn is_away(&self, rank: u32) -> bool {
+        let leader = self.ranks_of(self.position(rank))[0];
+        let places = self.0.places.as_ref();
+        places.is_some_and(|places| places.node(rank) != places.node(leader))
+    }
+
+    /// Ranks of the endpoints of the task at `position` that live with it.
+    pub(crate) fn at_home(&self, position: usize) -> Vec<u32> {
+        let ranks = self.ranks_of(position).iter().copied();
+        ranks.filter(|&rank| !self.is_away(rank)).collect()
+    }
+
+    /// The torus that the tasks make up, if there is one on every node of a machine whose dimensions are all
+    /// rings, and the geometry knows its network.
+    pub(crate) fn torus(&self) -> Option<&Torus> {
+        self.0.places.as_ref()?.torus()
+    }
+
+    /// Endpoints that every task has at least on its own node.
+    pub(crate) fn least_endpoints(&self) -> usize {
+        let tasks = 0..self.tasks().len();
+        tasks.map(|p| self.at_home(p).len()).min().unwrap_or(0)
     }
 
     /// The lists of algorithms.
@@ -306,6 +375,15 @@ impl Geometry {
     pub fn algorithms(&self) -> &Algorithms {
         &self.0.algorithms
     }
+}
+
+/// Data that moves between two endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transfer {
+    /// Where it is.
+    pub from: Endpoint,
+    /// Where it goes.
+    pub to: Endpoint,
 }
 
 /// What a name means.

@@ -21,13 +21,15 @@ mod geometry;
 mod header;
 mod member;
 mod operation;
+mod plan;
 mod reduction;
 mod request;
 mod schedule;
+mod torus;
 
 pub use algorithm::{Algorithm, Algorithms, Condition, Entry, Query};
 pub use error::Error;
-pub use geometry::Geometry;
+pub use geometry::{Geometry, Transfer};
 pub use member::{Call, Collectives, Done, Follow, FollowFn, Member, Stats, Way};
 pub use reduction::{DataType, ReduceOp};
 pub use request::{Blocks, Collective, Request};

@@ -189,7 +189,7 @@ impl<P: Platform> Collectives<P> {
     /// Makes the context a member of a geometry.
     ///
     /// # Errors
-    /// [`Error::NoMember`], [`Error::NumberInUse`], [`Error::Driver`].
+    /// [`Error::NoMember`], [`Error::UnknownPlaces`], [`Error::NumberInUse`], [`Error::Driver`].
     pub fn join(&self, geometry: &Geometry) -> Result<Member<P>, Error> {
         let endpoint = self.context.query().endpoint;
         let Some(rank) = geometry.rank(endpoint) else {
@@ -199,6 +199,14 @@ impl<P: Platform> Collectives<P> {
                 context: endpoint.context_offset(),
             });
         };
+        let tasks = self.context.tasks();
+        let away =
+            |e: &&Endpoint| tasks.place(e.task(), e.context_offset()) != tasks.location(e.task());
+        if !geometry.knows_network() && geometry.endpoints().iter().any(|e| away(&e)) {
+            return Err(Error::UnknownPlaces {
+                name: geometry.name().into(),
+            });
+        }
         let mut teams = self.shared.teams.borrow_mut();
         let team = teams.entry(geometry.number()).or_default();
         if team.joined.is_some() {

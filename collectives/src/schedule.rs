@@ -7,6 +7,7 @@ mod gather;
 mod parallel;
 mod reduce;
 mod scatter;
+mod torus;
 
 use core::ops::Range;
 
@@ -144,6 +145,7 @@ pub(crate) fn schedule(
     match (arguments.collective, algorithm) {
         (Collective::Barrier, _) => b.dissemination_barrier(),
         (Collective::Broadcast, A::EndpointParallel) => b.endpoint_parallel_broadcast(),
+        (Collective::Broadcast, A::DimensionPipelined) => b.dimension_pipelined_broadcast(),
         (Collective::Broadcast, _) => b.leaders(Builder::binomial_broadcast),
         (Collective::Scatter, A::Binomial) => b.leaders(Builder::binomial_scatter),
         (Collective::Scatter, _) => b.endpoint_parallel_scatter(),
@@ -282,6 +284,37 @@ impl Builder<'_> {
             };
             self.add(action, &all);
         }
+    }
+
+    /// Number of this endpoint among those of its task.
+    fn endpoint(&self) -> usize {
+        let ranks = self.geometry.ranks_of(self.me);
+        ranks.iter().take_while(|&&rank| rank != self.rank).count()
+    }
+
+    /// No endpoint of the task ends before all have done their share: the buffers are the same.
+    fn meet(&mut self) {
+        let ranks = self.geometry.ranks_of(self.me);
+        let nothing = Slice::nothing();
+        if self.is_leader() {
+            for &from in &ranks[1..] {
+                let action = Action::Receive {
+                    from,
+                    tag: SHARE,
+                    into: nothing,
+                };
+                self.add(action, &[]);
+            }
+        } else {
+            let action = Action::Send {
+                to: ranks[0],
+                tag: SHARE,
+                from: nothing,
+            };
+            let all = self.all();
+            self.add(action, &all);
+        }
+        self.tell_endpoints();
     }
 
     /// Position `distance` behind the root, round the geometry.

@@ -3,14 +3,15 @@
 mod world;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Geometry, Member, Query, ReduceOp, Request,
+    Algorithm, Blocks, Collective, DataType, Error, Geometry, Member, Query, ReduceOp, Request,
 };
+use gyre_driver::{Coord, RegionRights, TaskId};
 use world::{Case, Place, World, check, ends, note, pattern, reduced};
 
 /// Sizes in bytes: nothing, odd ones, around the limits of one packet and of four, and one that is announced.
 const SIZES: [usize; 7] = [0, 1, 77, 476, 477, 1904, 1905];
 
-/// Seven tasks on five nodes with three contexts each, in geometries of every kind.
+/// Seven tasks on five nodes with five contexts each, in geometries of every kind.
 fn geometries(world: &World) -> Vec<Geometry> {
     let client = &world.clients[0];
     vec![
@@ -20,11 +21,30 @@ fn geometries(world: &World) -> Vec<Geometry> {
         world.endpoints(3, &[(5, 0), (2, 1), (0, 0), (2, 0), (6, 2), (2, 2), (6, 1)]),
         Geometry::task_range(client, "one task", 4, 3..4, 3).expect("valid"),
         Geometry::world(client, "all", 5, 3).expect("valid"),
+        // Endpoints of tasks 2 and 6 that live on other nodes.
+        world
+            .endpoints(
+                6,
+                &[
+                    (5, 0),
+                    (2, 1),
+                    (2, 3),
+                    (0, 0),
+                    (2, 0),
+                    (2, 4),
+                    (6, 2),
+                    (4, 0),
+                    (6, 3),
+                ],
+            )
+            .on_network(client)
+            .expect("leaders are at home"),
     ]
 }
 
 fn world(seed: u64) -> (World, Vec<Vec<Member<Place>>>) {
-    let world = World::new(&[0, 1, 2, 3, 4, 1, 2], 3, seed);
+    let away = [(2, 3..5, 0), (6, 3..4, 4)];
+    let world = World::with_away(&[0, 1, 2, 3, 4, 1, 2], 5, &away, seed);
     let geometries = geometries(&world);
     let members = geometries.iter().map(|g| world.join(g)).collect();
     (world, members)
@@ -75,6 +95,45 @@ fn blocks(tasks: usize, bytes: usize, salt: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
+fn ep15_geometries_must_know_where_endpoints_live_and_begin_at_home() {
+    let (world, _) = world(1);
+    let unknown = world.endpoints(7, &[(2, 0), (2, 3)]);
+    let joined = world.collectives[2][0].join(&unknown).map(|_| ());
+    let name = || "geometry 7".to_owned();
+    assert_eq!(joined, Err(Error::UnknownPlaces { name: name() }));
+    let away = world.endpoints(7, &[(2, 3), (2, 0)]);
+    let placed = away.on_network(&world.clients[0]).map(|_| ());
+    let task = TaskId(2);
+    assert_eq!(placed, Err(Error::LeaderAway { name: name(), task }));
+    // A context is created where it lives, a region where its task lives.
+    let elsewhere = world.clients[2].create_context(3).map(|_| ());
+    assert!(matches!(
+        elsewhere,
+        Err(gyre_driver::Error::ContextAway { offset: 3, .. })
+    ));
+    let part = &world.clients[7];
+    let buffer = world.contexts[2][3].platform().buffer(&[0; 64]);
+    let region = part.create_region(&buffer, RegionRights::ALL).map(|_| ());
+    assert!(matches!(region, Err(gyre_driver::Error::RegionAway { .. })));
+    // And who lives where must make sense.
+    let tasks = world.clients[0].tasks();
+    let node = |n: u8| Coord([n, 0, 0, 0, 0]);
+    for (task, contexts, at) in [
+        (2, 0..2, 3),
+        (2, 4..5, 4),
+        (2, 1..2, 2),
+        (2, 1..1, 3),
+        (2, 1..2, 0),
+    ] {
+        let wrong = tasks.clone().with_away(TaskId(task), contexts, node(at));
+        assert!(
+            matches!(wrong, Err(gyre_driver::Error::Away { .. })),
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
 fn ep13_broadcast_gives_all_tasks_the_roots_data() {
     sweep(Collective::Broadcast, |geometry, root, bytes| {
         let tasks = geometry.tasks().len();
@@ -86,6 +145,57 @@ fn ep13_broadcast_gives_all_tasks_the_roots_data() {
             before,
         }
     });
+}
+
+#[test]
+fn ep13_broadcast_in_colours_gives_all_tasks_of_a_torus_the_roots_data() {
+    for contexts in [1, 3] {
+        // A ring with one task a node, in an order of its own.
+        let world = World::new(&[3, 0, 2, 4, 1], contexts, 41);
+        let client = &world.clients[0];
+        let geometry = Geometry::world(client, "ring", 1, contexts).expect("valid");
+        let geometry = geometry.on_network(client).expect("the node answers");
+        let members = world.join(&geometry);
+        for (root, bytes) in [0, 1, 511, 513, 4096, 4097, 30001].into_iter().enumerate() {
+            let root = root % 5;
+            let before = blocks(5, bytes, root);
+            let case = Case {
+                request: Box::new(move |_, _, receive| Request::broadcast(root, receive)),
+                send: vec![vec![]; 5],
+                after: vec![before[root].clone(); 5],
+                before,
+            };
+            let what = format!("root {root} {bytes} B {contexts} contexts");
+            check(
+                &world,
+                &members,
+                Some(Algorithm::DimensionPipelined),
+                &case,
+                &what,
+            );
+        }
+        // Part of a torus is none.
+        let part = Geometry::task_range(client, "part", 2, 0..4, 1).expect("valid");
+        let part = part.on_network(client).expect("the node answers");
+        let query = Query {
+            geometry: &part,
+            collective: Collective::Broadcast,
+            root: 0,
+            bytes: Some(1 << 20),
+            data: DataType::U8,
+            op: ReduceOp::Copy,
+        };
+        let named = Some(Algorithm::DimensionPipelined);
+        assert!(part.algorithms().choose(&query, named).is_err());
+        let query = Query {
+            geometry: &geometry,
+            ..query
+        };
+        assert_eq!(
+            geometry.algorithms().choose(&query, None),
+            Ok(Algorithm::DimensionPipelined)
+        );
+    }
 }
 
 #[test]

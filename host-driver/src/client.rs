@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use gyre_layout::Coord;
 use serde::Deserialize;
 
 use crate::ack::{AckConfig, AckDispatcher};
@@ -14,6 +15,7 @@ use crate::injection::{InjectionFifo, RING_ALIGN};
 use crate::platform::{Platform, PlatformLock};
 use crate::region::{MemoryRegion, RegionRights, SlotShare};
 use crate::registers;
+use crate::route::Network;
 use crate::shared_memory::EndpointTable;
 use crate::sync::{Arc, Mutex, short};
 use crate::task::{TaskId, TaskLocation, TaskMap};
@@ -353,14 +355,20 @@ impl Resources {
 }
 
 impl<P: Platform> Client<P> {
-    /// Creates the client in one task and checks that the node has its resources.
+    /// Creates the client in one task and checks that the node has its resources. The process is that of the
+    /// task on the platform's node, if the task has several.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`], [`Error::Config`], [`Error::Resources`] when the node has not enough FIFOs
+    /// [`Error::UnknownTask`], [`Error::NoProcess`], [`Error::Config`], [`Error::Resources`] when the node has not enough FIFOs
     /// or wake groups for the processes on it, [`Error::SetUp`] when the node cannot be identified,
     /// [`Error::Segment`] when there is no shared memory for the endpoint table.
     pub fn create(platform: &P, config: ClientConfig) -> Result<Self, Error> {
-        let location = config.tasks.location(config.task)?;
+        let location = match config.tasks.has_away(config.task) {
+            true => config
+                .tasks
+                .process_of(config.task, registers::coord(platform)?)?,
+            false => config.tasks.location(config.task)?,
+        };
         let plan = Plan { config, location };
         let node = registers::node(platform)?;
         plan.check(node.parameters())?;
@@ -398,6 +406,12 @@ impl<P: Platform> Client<P> {
         self.plan.config.task
     }
 
+    /// The node of this process.
+    #[must_use]
+    pub fn node(&self) -> Coord {
+        self.plan.location.node
+    }
+
     /// The client's task list.
     #[must_use]
     pub fn tasks(&self) -> &TaskMap {
@@ -410,14 +424,30 @@ impl<P: Platform> Client<P> {
         self.plan.config.contexts
     }
 
+    /// The network that the node belongs to.
+    ///
+    /// # Errors
+    /// [`Error::Bus`] when its registers cannot be read.
+    pub fn network(&self) -> Result<Network, Error> {
+        Network::read(&self.platform)
+    }
+
     /// Creates the context at `offset`, which may have been that of a context that is destroyed, and sets its
     /// FIFOs up. Do that in all tasks before any sends to it.
     ///
     /// # Errors
-    /// [`Error::UnknownContext`], [`Error::ContextExists`], [`Error::Alloc`] for the rings,
+    /// [`Error::UnknownContext`], [`Error::ContextAway`], [`Error::ContextExists`], [`Error::Alloc`] for the rings,
     /// [`Error::SetUp`] when a FIFO is in use already or cannot be set up.
     pub fn create_context(&self, offset: u8) -> Result<Context<P>, Error> {
         let endpoint = self.plan.endpoint(self.task(), offset)?;
+        let location = self.plan.location;
+        if self.tasks().place(self.task(), offset)? != location {
+            return Err(Error::ContextAway {
+                task: self.task(),
+                offset,
+                node: location.node,
+            });
+        }
         self.take_offset(offset)?;
         let process = self.plan.location.process;
         let info = ContextInfo {
@@ -553,12 +583,16 @@ impl<P: Platform> Client<P> {
     /// from the process's share.
     ///
     /// # Errors
-    /// [`Error::EmptyRegion`], [`Error::RegionAlignment`], [`Error::RegionSlots`] when all slots are in use, [`Error::SetUp`].
+    /// [`Error::RegionAway`], [`Error::EmptyRegion`], [`Error::RegionAlignment`], [`Error::RegionSlots`] when all slots are in use, [`Error::SetUp`].
     pub fn create_region(
         &self,
         range: &BufferRange<P::Buffer>,
         rights: RegionRights,
     ) -> Result<MemoryRegion<P>, Error> {
+        let (task, node) = (self.task(), self.plan.location.node);
+        if self.tasks().location(task)?.node != node {
+            return Err(Error::RegionAway { task, node });
+        }
         let owner = self.plan.config.resources.owner;
         MemoryRegion::create(
             &self.platform,

@@ -8,7 +8,7 @@ mod start;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gyre_layout::{MAX_PAYLOAD_BYTES, event};
+use gyre_layout::{Coord, MAX_PAYLOAD_BYTES, event};
 
 use crate::ack::{AckDispatcher, Ways};
 use crate::buffer::BufferRange;
@@ -26,7 +26,7 @@ use crate::platform::Platform;
 use crate::reception::ReceptionFifo;
 use crate::registers;
 use crate::remote_get::RemoteGetFifo;
-use crate::route::Routes;
+use crate::route::{Hop, Network};
 use crate::shared_memory::{EndpointTable, SharedPath};
 use crate::sync::{Arc, Ordering, short};
 use crate::task::{TaskLocation, TaskMap};
@@ -155,8 +155,9 @@ impl<P: Platform> Engine<P> {
         let resources = &plan.config.resources;
         let mut acks = AckDispatcher::new(plan.config.ack.clone())?;
         if plan.config.ack.copies() {
-            let routes = Routes::read(platform, plan.location.node)?;
-            acks = acks.with_ways(recipients_on_the_way(&plan.config.tasks, routes));
+            let network = Network::read(platform)?;
+            let (tasks, here) = (&plan.config.tasks, plan.location.node);
+            acks = acks.with_ways(recipients_on_the_way(tasks, network, here));
         }
         let mut events = event::reception(u32::from(info.reception_fifo)) | event::COUNTER;
         for id in info.injection_fifos.clone() {
@@ -502,15 +503,20 @@ impl<P: Platform> Engine<P> {
 
 /// For each endpoint, those that a packet to it passes. Every node has to have a process of the endpoint's
 /// number: its context of the endpoint's offset then has the reception FIFO of the same number.
-fn recipients_on_the_way(tasks: &Arc<TaskMap>, routes: Routes) -> Ways {
+fn recipients_on_the_way(tasks: &Arc<TaskMap>, network: Network, here: Coord) -> Ways {
     let tasks = Arc::clone(tasks);
     Box::new(move |peer| {
-        let to = tasks.location(peer.task).ok()?;
-        let endpoint = |node| {
+        let to = tasks.place(peer.task, peer.context).ok()?;
+        let endpoint = |hop: Hop| {
+            let node = hop.to;
             let task = tasks.task_at(TaskLocation { node, ..to })?;
             Some(Endpoint { task, ..peer })
         };
-        routes.way(to.node).into_iter().map(endpoint).collect()
+        network
+            .way(here, to.node)
+            .into_iter()
+            .map(endpoint)
+            .collect()
     })
 }
 

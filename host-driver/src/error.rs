@@ -119,6 +119,47 @@ pub enum Error {
         /// What it must be.
         expected: &'static str,
     },
+    /// Contexts of a task that cannot live on the node named.
+    #[error(
+        "contexts {first}..{end} of {task} cannot live on node {node}: expected at least one, from 1 on, none of \
+         which lives elsewhere, and a node where the task has no process"
+    )]
+    Away {
+        /// The task.
+        task: TaskId,
+        /// First context.
+        first: u8,
+        /// One past the last context.
+        end: u8,
+        /// The node.
+        node: Coord,
+    },
+    /// A node without a process of a task.
+    #[error("{task} has no process on node {node}")]
+    NoProcess {
+        /// The task.
+        task: TaskId,
+        /// The node.
+        node: Coord,
+    },
+    /// A context that lives on another node.
+    #[error("context {offset} of {task} does not live on node {node}")]
+    ContextAway {
+        /// Its task.
+        task: TaskId,
+        /// Its offset.
+        offset: u8,
+        /// The node where it should have been created.
+        node: Coord,
+    },
+    /// A memory region in a process on another node than its task: peers would look for it with the task.
+    #[error("a memory region of {task} on node {node}, which is not the task's")]
+    RegionAway {
+        /// The task.
+        task: TaskId,
+        /// The node.
+        node: Coord,
+    },
     /// More tasks of a client on one node than a packet can name.
     #[error("more than 256 tasks of one client on node {node}")]
     TooManyProcesses {

@@ -66,7 +66,7 @@ pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use gyre_layout::RmwOp;
+pub use gyre_layout::{Coord, RmwOp};
 pub use instruction::{
     CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rmw,
     RmwWidth, Rput, SendImmediate, SendMessage,
@@ -77,5 +77,6 @@ pub use platform::{
     SegmentError, SharedSegment, WakeReason,
 };
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
+pub use route::{Hop, Network};
 pub use task::{TaskId, TaskLocation, TaskMap};
 pub use wire::MAX_HEADER;

@@ -1,13 +1,17 @@
 //! Register accesses with their software cost, and the firmware's view of the same bus.
 
 use gyre_firmware::{Node, Register, RegisterAccess};
-use gyre_layout::ErrorReason;
 use gyre_layout::registers::injection_fifo::status;
+use gyre_layout::registers::node::COORD;
 use gyre_layout::registers::{wake, wake_group};
+use gyre_layout::{Coord, ErrorReason};
 
 use crate::cost::Op;
 use crate::error::Error;
 use crate::platform::{BusError, Platform};
+
+/// Bits of a coordinate in COORD.
+const COORD_BITS: usize = 6;
 
 /// Reads a register.
 pub(crate) fn read<P: Platform>(platform: &P, register: Register) -> Result<u64, Error> {
@@ -23,6 +27,14 @@ pub(crate) fn write<P: Platform>(
 ) -> Result<(), Error> {
     platform.charge(Op::Register, 1);
     Ok(platform.write_reg(register.address, value)?)
+}
+
+/// Coordinates of the platform's node.
+pub(crate) fn coord<P: Platform>(platform: &P) -> Result<Coord, Error> {
+    let packed = read(platform, Register::node("COORD", COORD))?;
+    // Each field has 6 bits.
+    let field = |d: usize| (packed >> (COORD_BITS * d)) as u8 & 0x3f;
+    Ok(Coord(core::array::from_fn(field)))
 }
 
 /// Whether injection FIFO `fifo` has halted at a descriptor that the DMA engine refuses, and why: the code,

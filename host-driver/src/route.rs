@@ -1,69 +1,90 @@
-//! The way of a packet through the network: dimension order, the shorter way round in each ring.
+//! The ways of packets through the network.
 //!
-//! It is what `route_port` of the RTL's package computes hop by hop, so that software knows which nodes a
-//! packet passes. Only packets that leave copies on their way ask for it (AK-4).
+//! They are what `route_port` of the RTL's package computes hop by hop, so that software knows which nodes a
+//! packet passes and which links it takes: for packets that leave copies on their way (AK-4), and for
+//! transfers that are to use different links (EP-14).
 
+use gyre_firmware::Register;
 use gyre_layout::registers::node;
 use gyre_layout::{Coord, MAX_DIM};
 
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::registers;
-use gyre_firmware::Register;
 
 /// Bits of a size in SIZE.
 const SIZE_BITS: usize = 7;
 
-/// The network as a node sees it.
+/// The network that a node belongs to, as its registers describe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Routes {
-    here: Coord,
+pub struct Network {
     size: [u8; MAX_DIM],
     ring: [bool; MAX_DIM],
 }
 
-impl Routes {
-    /// Those from `here`, in a network that the registers of the node describe.
-    pub fn read<P: Platform>(platform: &P, here: Coord) -> Result<Self, Error> {
+/// A link on the way of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop {
+    /// Port by which the packet leaves: twice the dimension, one more in the direction of smaller coordinates.
+    pub port: usize,
+    /// Where the link leads.
+    pub to: Coord,
+}
+
+impl Network {
+    /// The network of the platform's node.
+    pub(crate) fn read<P: Platform>(platform: &P) -> Result<Self, Error> {
         let read = |name, address| registers::read(platform, Register::node(name, address));
         let size = read("SIZE", node::SIZE)?;
         let ring = read("RING", node::RING)?;
-        let mut routes = Self {
-            here,
+        let mut network = Self {
             size: [1; MAX_DIM],
             ring: [false; MAX_DIM],
         };
         for d in 0..MAX_DIM {
-            routes.size[d] = (size >> (SIZE_BITS * d)) as u8 & 0x7f;
-            routes.ring[d] = ring >> d & 1 != 0;
+            network.size[d] = ((size >> (SIZE_BITS * d)) as u8 & 0x7f).max(1);
+            network.ring[d] = ring >> d & 1 != 0;
         }
-        Ok(routes)
+        Ok(network)
     }
 
-    /// The nodes that a packet to `to` comes to, in that order: `to` last, none for the node itself.
-    pub fn way(&self, to: Coord) -> Vec<Coord> {
-        let mut at = self.here;
+    /// Nodes in each dimension, 1 in those that the machine has not.
+    #[must_use]
+    pub fn sizes(&self) -> [u8; MAX_DIM] {
+        self.size
+    }
+
+    /// Which dimensions have a link between their ends.
+    #[must_use]
+    pub fn rings(&self) -> [bool; MAX_DIM] {
+        self.ring
+    }
+
+    /// The links that a packet takes, in that order: none for the node itself, nor out of the machine.
+    #[must_use]
+    pub fn way(&self, from: Coord, to: Coord) -> Vec<Hop> {
+        let mut at = from;
         let mut way = Vec::new();
         for d in 0..MAX_DIM {
-            let (size, from, end) = (self.size[d].max(1), at.0[d], to.0[d]);
+            let (size, end) = (self.size[d], to.0[d]);
             if end >= size {
-                // Outside of the machine: there is no way.
                 return Vec::new();
             }
-            let up = (end + size - from) % size;
+            let up = (end + size - from.0[d]) % size;
             let plus = if self.ring[d] {
                 match (2 * up).cmp(&size) {
                     core::cmp::Ordering::Less => true,
                     core::cmp::Ordering::Greater => false,
                     // Half way round: even sources go +, odd ones -.
-                    core::cmp::Ordering::Equal => from.is_multiple_of(2),
+                    core::cmp::Ordering::Equal => from.0[d].is_multiple_of(2),
                 }
             } else {
-                end > from
+                end > from.0[d]
             };
             while at.0[d] != end {
                 at.0[d] = (at.0[d] + if plus { 1 } else { size - 1 }) % size;
-                way.push(at);
+                let port = 2 * d + usize::from(!plus);
+                way.push(Hop { port, to: at });
             }
         }
         way
@@ -74,18 +95,24 @@ impl Routes {
 mod tests {
     use super::*;
 
-    fn routes(here: [u8; 2], size: [u8; 2], ring: bool) -> Routes {
-        let wide = |[a, b]: [u8; 2], rest| [a, b, rest, rest, rest];
-        Routes {
-            here: Coord(wide(here, 0)),
-            size: wide(size, 1),
+    fn routes(here: [u8; 2], size: [u8; 2], ring: bool) -> (Coord, Network) {
+        let network = Network {
+            size: [size[0], size[1], 1, 1, 1],
             ring: [ring, ring, false, false, false],
-        }
+        };
+        (Coord([here[0], here[1], 0, 0, 0]), network)
     }
 
-    fn way(routes: &Routes, to: [u8; 2]) -> Vec<[u8; 2]> {
-        let way = routes.way(Coord([to[0], to[1], 0, 0, 0]));
-        way.iter().map(|at| [at.0[0], at.0[1]]).collect()
+    fn way((here, network): &(Coord, Network), to: [u8; 2]) -> Vec<[u8; 2]> {
+        let way = network.way(*here, Coord([to[0], to[1], 0, 0, 0]));
+        // A link's port says in which coordinate its ends differ.
+        let mut at = *here;
+        for hop in &way {
+            let differs = |d: usize| at.0[d] != hop.to.0[d];
+            assert!((0..MAX_DIM).all(|d| differs(d) == (d == hop.port / 2)));
+            at = hop.to;
+        }
+        way.iter().map(|hop| [hop.to.0[0], hop.to.0[1]]).collect()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tasks and where they live.
 
 use core::fmt;
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use gyre_layout::Coord;
@@ -35,10 +36,20 @@ impl TaskLocation {
     }
 }
 
+/// Contexts of a task that live on another node than the task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Away {
+    task: TaskId,
+    contexts: Range<u8>,
+    location: TaskLocation,
+}
+
 /// A client's task list: task to place and back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMap {
     locations: Vec<TaskLocation>,
+    /// Few, if any.
+    away: Vec<Away>,
     /// Looked up for every packet, never walked.
     tasks: FxHashMap<u64, TaskId>,
 }
@@ -65,7 +76,53 @@ impl TaskMap {
             locations.push(location);
             tasks.insert(location.key(), TaskId(task));
         }
-        Ok(Self { locations, tasks })
+        Ok(Self {
+            locations,
+            away: Vec::new(),
+            tasks,
+        })
+    }
+
+    /// The same list, but contexts `contexts` of `task` live on `node`, which is not the task's (EP-15): a process
+    /// of their own, that comes after those that the node has so far.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::TooManyProcesses`]; [`Error::Away`] for contexts that live on another node
+    /// already, for context 0, which stays with its task, and for a second part of a task on one node.
+    pub fn with_away(
+        mut self,
+        task: TaskId,
+        contexts: Range<u8>,
+        node: Coord,
+    ) -> Result<Self, Error> {
+        let home = self.location(task)?.node;
+        let overlaps = |away: &Away| {
+            let apart = away.contexts.end <= contexts.start || contexts.end <= away.contexts.start;
+            away.task == task && (!apart || away.location.node == node)
+        };
+        if contexts.is_empty()
+            || contexts.start == 0
+            || home == node
+            || self.away.iter().any(overlaps)
+        {
+            let (first, end) = (contexts.start, contexts.end);
+            return Err(Error::Away {
+                task,
+                first,
+                end,
+                node,
+            });
+        }
+        let process = self.processes_on(node);
+        let process = u8::try_from(process).map_err(|_| Error::TooManyProcesses { node })?;
+        let location = TaskLocation { node, process };
+        self.tasks.insert(location.key(), task);
+        self.away.push(Away {
+            task,
+            contexts,
+            location,
+        });
+        Ok(self)
     }
 
     /// Number of tasks.
@@ -80,7 +137,38 @@ impl TaskMap {
         self.locations.is_empty()
     }
 
-    /// Where `task` lives.
+    /// Where context `context` of `task` lives.
+    ///
+    /// # Errors
+    /// As [`TaskMap::location`].
+    pub fn place(&self, task: TaskId, context: u8) -> Result<TaskLocation, Error> {
+        let here = |away: &&Away| away.task == task && away.contexts.contains(&context);
+        match self.away.iter().find(here) {
+            Some(away) => Ok(away.location),
+            None => self.location(task),
+        }
+    }
+
+    /// Whether contexts of `task` live on other nodes than the task.
+    #[must_use]
+    pub fn has_away(&self, task: TaskId) -> bool {
+        self.away.iter().any(|away| away.task == task)
+    }
+
+    /// Where the process of `task` on `node` is.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`]; [`Error::NoProcess`] when there is none.
+    pub fn process_of(&self, task: TaskId, node: Coord) -> Result<TaskLocation, Error> {
+        let away = self.away.iter().filter(|away| away.task == task);
+        [self.location(task)?]
+            .into_iter()
+            .chain(away.map(|away| away.location))
+            .find(|location| location.node == node)
+            .ok_or(Error::NoProcess { task, node })
+    }
+
+    /// Where `task` lives: its contexts, but those that live elsewhere.
     ///
     /// # Errors
     /// [`Error::UnknownTask`] for a task that is not in the list.
@@ -103,7 +191,8 @@ impl TaskMap {
     /// Processes of this client on `node`.
     #[must_use]
     pub fn processes_on(&self, node: Coord) -> usize {
-        let there = |location: &&TaskLocation| location.node == node;
-        self.locations.iter().filter(there).count()
+        let away = self.away.iter().map(|away| &away.location);
+        let all = self.locations.iter().chain(away);
+        all.filter(|location| location.node == node).count()
     }
 }

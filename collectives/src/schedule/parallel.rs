@@ -1,52 +1,120 @@
-//! Collectives whose root task has several endpoints that work in parallel (EP-10, EP-11, EP-12). With one
-//! endpoint these are the linear algorithms.
+//! Collectives whose root task has several endpoints that work in parallel (EP-10, EP-11, EP-12), some of them on
+//! other nodes (EP-15). With one endpoint these are the linear algorithms.
 
-use super::{Action, Builder, SHARE, Slice, Space};
+use super::torus::pieces;
+use super::{Action, Builder, Slice, Space};
+use crate::plan::Plan;
+use crate::request::Collective;
+
+/// Most bytes that come as one message to a node where endpoints pass data on: they begin while more comes.
+const PIECE: usize = 8192;
 
 impl Builder<'_> {
     /// EP-10: the root task's endpoints each take a part of all endpoints and send them all the data. Of
-    /// the endpoints of a task the leader stores it, the others discard their copies.
+    /// the endpoints of a task the leader stores it, the others discard their copies. To a node where endpoints
+    /// of the root live that is not the task's, the data comes once, and from there goes on in pieces.
     pub(super) fn endpoint_parallel_broadcast(&mut self) {
         let data = self.output(0);
-        let senders = self.geometry.ranks_of(self.root);
-        let parts = self.geometry.parts(self.root);
+        let plan = self.geometry.plan(self.root, Collective::Broadcast);
+        let parts: Vec<Slice> = pieces(0..data.len, PIECE)
+            .into_iter()
+            .map(|range| data.part(range))
+            .collect();
         if self.me == self.root {
-            for &to in &parts[self.endpoint()] {
-                let action = Action::Send {
-                    to,
-                    tag: 0,
-                    from: data,
-                };
-                self.add(action, &[]);
+            let mine = self.endpoint();
+            for feed in plan.feeds.iter().filter(|feed| feed.home == mine) {
+                let to = self.root_endpoint(feed.away);
+                for (tag, &from) in (0..).zip(&parts) {
+                    self.add(Action::Send { to, tag, from }, &[]);
+                }
+            }
+            if !self.geometry.is_away(self.rank) {
+                for &to in &plan.parts[mine] {
+                    let from = data;
+                    self.add(Action::Send { to, tag: 0, from }, &[]);
+                }
+                return self.meet();
+            }
+            let there = self.pieces_here(&plan, &parts);
+            for &to in &plan.parts[mine] {
+                for ((tag, &from), there) in (0..).zip(&parts).zip(&there) {
+                    self.add(Action::Send { to, tag, from }, &[*there]);
+                }
             }
             return self.meet();
         }
-        let sender = parts.iter().position(|part| part.contains(&self.rank));
-        let from = senders[sender.unwrap_or(0)];
-        let action = match self.is_leader() {
-            true => Action::Receive {
-                from,
-                tag: 0,
-                into: data,
-            },
-            false => Action::Discard { from, tag: 0 },
+        let sender = plan.parts.iter().position(|part| part.contains(&self.rank));
+        let from = self.root_endpoint(sender.unwrap_or(0));
+        let whole = [data];
+        let parts = match self.geometry.is_away(from) {
+            true => &parts[..],
+            false => &whole,
         };
-        self.add(action, &[]);
+        for (tag, &into) in (0..).zip(parts) {
+            let action = match self.is_leader() {
+                true => Action::Receive { from, tag, into },
+                false => Action::Discard { from, tag },
+            };
+            self.add(action, &[]);
+        }
         self.tell_endpoints();
     }
 
-    /// EP-11: the root task's endpoints each take the blocks of a part of the tasks; one endpoint a task
-    /// receives.
-    pub(super) fn endpoint_parallel_scatter(&mut self) {
-        let senders = self.geometry.ranks_of(self.root);
-        let parts = self.geometry.parts(self.root);
-        if self.me == self.root {
-            for &to in &parts[self.endpoint()] {
-                let position = self.geometry.position(to);
-                if self.leader(position) == to {
-                    let from = Slice::new(Space::Send, self.arguments.send_blocks.block(position));
-                    self.add(Action::Send { to, tag: 0, from }, &[]);
+    /// The steps after which each piece of the data is on this node, which is not that of the root task. One
+    /// endpoint of the node receives them and tells the others.
+    fn pieces_here(&mut self, plan: &Plan, parts: &[Slice]) -> Vec<usize> {
+        let node = |rank| self.geometry.node(rank);
+        let here = node(self.rank);
+        let ranks = self.geometry.ranks_of(self.root).iter().copied();
+        let neighbours: Vec<u32> = ranks.filter(|&rank| node(rank) == here).collect();
+        let fed = plan
+            .feeds
+            .iter()
+            .find(|feed| self.root_endpoint(feed.away) == neighbours[0]);
+        let first = fed.map_or(0, |feed| self.root_endpoint(feed.home));
+        let nothing = Slice::nothing();
+        let mut there = Vec::new();
+        for (tag, &part) in (0..).zip(parts) {
+            let (from, into) = match neighbours[0] == self.rank {
+                true => (first, part),
+                false => (neighbours[0], nothing),
+            };
+            let step = self.add(Action::Receive { from, tag, into }, &[]);
+            if neighbours[0] == self.rank {
+                for &to in &neighbours[1..] {
+                    let from = nothing;
+                    self.add(Action::Send { to, tag, from }, &[step]);
                 }
+            }
+            there.push(step);
+        }
+        there
+    }
+
+    /// EP-11: the root task's endpoints each take the blocks of a part of the tasks; one endpoint a task
+    /// receives. Endpoints on other nodes get the blocks of their part from one at home.
+    pub(super) fn endpoint_parallel_scatter(&mut self) {
+        let plan = self.geometry.plan(self.root, Collective::Scatter);
+        if self.me == self.root {
+            let mine = self.endpoint();
+            for feed in plan.feeds.iter().filter(|feed| feed.home == mine) {
+                let (to, tag, from) = (
+                    self.root_endpoint(feed.away),
+                    tag_of(feed.rank),
+                    self.block_for(feed.rank),
+                );
+                self.add(Action::Send { to, tag, from }, &[]);
+            }
+            for &to in &plan.parts[mine] {
+                let from = self.block_for(Some(to));
+                let fed = plan.feeds.iter().find(|feed| feed.rank == Some(to));
+                let there = fed.map(|feed| {
+                    let (from, tag) = (self.root_endpoint(feed.home), tag_of(feed.rank));
+                    let into = self.block_for(feed.rank);
+                    self.add(Action::Receive { from, tag, into }, &[])
+                });
+                let after: Vec<usize> = there.into_iter().collect();
+                self.add(Action::Send { to, tag: 0, from }, &after);
             }
             if self.is_leader() && !self.arguments.keeps_block {
                 self.copy(self.input(self.me), self.received(), &[]);
@@ -54,9 +122,9 @@ impl Builder<'_> {
             return self.meet();
         }
         if self.is_leader() {
-            let sender = parts.iter().position(|part| part.contains(&self.rank));
+            let sender = plan.parts.iter().position(|part| part.contains(&self.rank));
             let action = Action::Receive {
-                from: senders[sender.unwrap_or(0)],
+                from: self.root_endpoint(sender.unwrap_or(0)),
                 tag: 0,
                 into: self.received(),
             };
@@ -66,17 +134,23 @@ impl Builder<'_> {
     }
 
     /// EP-12: the leader of each task sends; the range of positions that its own falls into says which of the
-    /// root task's endpoints receives.
+    /// root task's endpoints receives. Those on other nodes pass on to one at home.
     pub(super) fn endpoint_parallel_gather(&mut self) {
-        let receivers = self.geometry.ranks_of(self.root);
-        let tasks = self.tasks;
-        let receiver = |position: usize| position * receivers.len() / tasks;
+        let plan = self.geometry.plan(self.root, Collective::Gather);
         if self.me == self.root {
             let mine = self.endpoint();
-            let me = self.me;
-            for position in (0..tasks).filter(|&p| receiver(p) == mine && p != me) {
-                let into = self.output(position);
-                self.receive(position, 0, into, &[]);
+            for &from in &plan.parts[mine] {
+                let into = self.output(self.geometry.position(from));
+                let step = self.add(Action::Receive { from, tag: 0, into }, &[]);
+                if let Some(feed) = plan.feeds.iter().find(|feed| feed.rank == Some(from)) {
+                    let (to, tag, from) = (self.root_endpoint(feed.home), tag_of(feed.rank), into);
+                    self.add(Action::Send { to, tag, from }, &[step]);
+                }
+            }
+            for feed in plan.feeds.iter().filter(|feed| feed.home == mine) {
+                let (from, tag) = (self.root_endpoint(feed.away), tag_of(feed.rank));
+                let into = self.output(feed.rank.map_or(0, |rank| self.geometry.position(rank)));
+                self.add(Action::Receive { from, tag, into }, &[]);
             }
             if self.is_leader() && !self.arguments.in_place {
                 self.copy(self.input(0), self.output(self.me), &[]);
@@ -84,8 +158,9 @@ impl Builder<'_> {
             return self.meet();
         }
         if self.is_leader() {
+            let receiver = plan.parts.iter().position(|part| part.contains(&self.rank));
             let action = Action::Send {
-                to: receivers[receiver(self.me)],
+                to: self.root_endpoint(receiver.unwrap_or(0)),
                 tag: 0,
                 from: self.input(0),
             };
@@ -94,34 +169,19 @@ impl Builder<'_> {
         self.tell_endpoints();
     }
 
-    /// Number of this endpoint among those of its task.
-    fn endpoint(&self) -> usize {
-        let ranks = self.geometry.ranks_of(self.me);
-        ranks.iter().take_while(|&&rank| rank != self.rank).count()
+    /// Rank of endpoint `number` of the root's task.
+    fn root_endpoint(&self, number: usize) -> u32 {
+        self.geometry.ranks_of(self.root)[number]
     }
 
-    /// No endpoint of the task ends before all have done their share: the buffers are the same.
-    fn meet(&mut self) {
-        let ranks = self.geometry.ranks_of(self.me);
-        let nothing = Slice::nothing();
-        if self.is_leader() {
-            for &from in &ranks[1..] {
-                let action = Action::Receive {
-                    from,
-                    tag: SHARE,
-                    into: nothing,
-                };
-                self.add(action, &[]);
-            }
-        } else {
-            let action = Action::Send {
-                to: ranks[0],
-                tag: SHARE,
-                from: nothing,
-            };
-            let all = self.all();
-            self.add(action, &all);
-        }
-        self.tell_endpoints();
+    /// The block of the root's send buffer that goes to the task of an endpoint.
+    fn block_for(&self, rank: Option<u32>) -> Slice {
+        let position = rank.map_or(0, |rank| self.geometry.position(rank));
+        Slice::new(Space::Send, self.arguments.send_blocks.block(position))
     }
+}
+
+/// Tag of the data of a member between endpoints of the root.
+fn tag_of(rank: Option<u32>) -> u32 {
+    1 + rank.unwrap_or(0)
 }

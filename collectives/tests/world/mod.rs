@@ -6,13 +6,17 @@
 mod double;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use double::{Double, Memory, Process};
 use gyre_collectives::{
     Algorithm, Collectives, DataType, Done, Error, Geometry, Member, ReduceOp, Request, Way,
 };
-use gyre_driver::{BufferRange, Client, ClientConfig, Context, Resources, TaskId, advancev};
+use gyre_driver::{
+    BufferRange, Client, ClientConfig, Context, Coord, Resources, TaskId, TaskMap, advancev,
+};
 
 pub type Range = BufferRange<Memory>;
 pub type Call = Request<Memory>;
@@ -21,7 +25,7 @@ pub type Place = Process;
 /// Dispatch identifier of the collectives.
 const DISPATCH: u8 = 9;
 
-/// A client with `contexts` contexts in every task.
+/// A client with `contexts` contexts in every task; those of parts of tasks on other nodes come last.
 pub struct World {
     pub double: Double,
     pub clients: Vec<Client<Process>>,
@@ -38,13 +42,30 @@ pub type Ends = Rc<RefCell<Vec<Option<Result<(), Error>>>>>;
 impl World {
     /// Task `t` on node `nodes[t]` of a ring; packets overtake each other in an order picked by `seed`.
     pub fn new(nodes: &[usize], contexts: u8, seed: u64) -> Self {
+        Self::with_away(nodes, contexts, &[], seed)
+    }
+
+    /// The same; contexts of some tasks live on nodes of their own: (task, contexts, node).
+    pub fn with_away(
+        nodes: &[usize],
+        contexts: u8,
+        away: &[(u32, core::ops::Range<u8>, usize)],
+        seed: u64,
+    ) -> Self {
         let size = nodes.iter().max().expect("a task") + 1;
         let double = Double::new(size, seed);
         double.reorder();
-        let tasks = double.tasks(nodes);
-        let clients: Vec<_> = (0..)
-            .zip(nodes)
-            .map(|(task, &node)| {
+        let mut tasks = TaskMap::clone(&double.tasks(nodes));
+        let at = |node: usize| Coord([node as u8, 0, 0, 0, 0]);
+        for (task, contexts, node) in away {
+            let added = tasks.with_away(TaskId(*task), contexts.clone(), at(*node));
+            tasks = added.expect("a part of a task");
+        }
+        let tasks = Arc::new(tasks);
+        let processes = (0..).zip(nodes.iter().copied());
+        let processes = processes.chain(away.iter().map(|(task, _, node)| (*task, *node)));
+        let clients: Vec<(u32, usize, Client<Process>)> = processes
+            .map(|(task, node)| {
                 let resources = Resources {
                     injection_ring: 4096,
                     remote_get_ring: 4096,
@@ -56,16 +77,22 @@ impl World {
                     contexts,
                     ..double::config(&tasks, task, resources)
                 };
-                Client::create(&double.process(node), config).expect("the double has the resources")
+                let client = Client::create(&double.process(node), config);
+                (task, node, client.expect("the double has the resources"))
             })
             .collect();
-        let contexts: Vec<Vec<_>> = clients
-            .iter()
-            .map(|client| {
-                let open = |context| client.create_context(context).expect("it is free");
+        let contexts: Vec<Vec<_>> = (0..nodes.len() as u32)
+            .map(|task| {
+                let open = |context| {
+                    let place = tasks.place(TaskId(task), context).expect("a task");
+                    let lives = |c: &&(u32, usize, Client<_>)| c.0 == task && at(c.1) == place.node;
+                    let (_, _, client) = clients.iter().find(lives).expect("a process");
+                    client.create_context(context).expect("it is free")
+                };
                 (0..contexts).map(open).collect()
             })
             .collect();
+        let clients = clients.into_iter().map(|(_, _, client)| client).collect();
         let collectives = contexts
             .iter()
             .map(|task| {
@@ -178,9 +205,28 @@ pub fn check(
             (send, world.buffer(task, &case.before[position]))
         })
         .collect();
+    let mut away = BTreeMap::new();
     for (number, member) in members.iter().enumerate() {
-        let (send, receive) = buffers[member.position()].clone();
-        let request = (case.request)(member.position(), send, receive);
+        let position = member.position();
+        let (send, receive) = buffers[position].clone();
+        let endpoint = geometry.endpoints()[number];
+        let context = usize::from(endpoint.context_offset());
+        let platform = world.contexts[endpoint.task().0 as usize][context].platform();
+        let home = world.contexts[endpoint.task().0 as usize][0].platform();
+        let (send, receive) = match platform.node == home.node {
+            true => (send, receive),
+            // Memory of its own node, which nobody looks at afterwards.
+            false => {
+                let new = || {
+                    let (send, receive) = (vec![0xaa; send.len()], vec![0xbb; receive.len()]);
+                    (platform.buffer(&send), platform.buffer(&receive))
+                };
+                away.entry((position, platform.node))
+                    .or_insert_with(new)
+                    .clone()
+            }
+        };
+        let request = (case.request)(position, send, receive);
         let posted = member.post_as(Way::All, algorithm, request, note(&ends, number));
         posted.unwrap_or_else(|error| panic!("{what}: {error}"));
     }
@@ -189,11 +235,8 @@ pub fn check(
         assert_eq!(end, &Some(Ok(())), "{what}: rank {rank}");
     }
     for (position, (send, receive)) in buffers.iter().enumerate() {
-        assert_eq!(
-            contents(receive),
-            case.after[position],
-            "{what}: position {position}"
-        );
+        let right = contents(receive) == case.after[position];
+        assert!(right, "{what}: position {position}");
         assert_eq!(
             contents(send),
             case.send[position],

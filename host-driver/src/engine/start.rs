@@ -525,7 +525,8 @@ impl<P: Platform> Engine<P> {
     }
 
     fn location(&self, context: &Context<P>, peer: Endpoint) -> Result<TaskLocation, Error> {
-        context.shared().plan.config.tasks.location(peer.task)
+        let tasks = &context.shared().plan.config.tasks;
+        tasks.place(peer.task, peer.context)
     }
 
     fn message_id(&mut self, context: &Context<P>, chosen: Option<u32>) -> u32 {

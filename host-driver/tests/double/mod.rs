@@ -925,6 +925,10 @@ impl State {
                     | node::params::AXI_BYTES.put(64)
             }
             Place::Node(node::SCRATCH) => node.scratch,
+            Place::Node(node::COORD) => {
+                let field = |(d, &c): (usize, &u8)| u64::from(c) << (6 * d);
+                node.coord.0.iter().enumerate().map(field).sum()
+            }
             Place::Node(node::SIZE) => size,
             Place::Node(node::RING) => ring,
             Place::Wake(group, wake_group::MASK) => node.wake_mask[group],

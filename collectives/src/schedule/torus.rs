@@ -1,0 +1,65 @@
+//! Collectives that go along the dimensions of a torus, in several colours at once.
+
+use core::ops::Range;
+
+use super::{Action, Builder};
+
+/// Most bytes that travel as one message: a node passes one on while the next is on its way.
+const PIECE: usize = 4096;
+/// Data is cut at multiples of this, bytes: the payload of a packet.
+const UNIT: usize = 512;
+
+impl Builder<'_> {
+    /// Each colour carries a part of the data down a tree of its own, piece by piece. The trees share no
+    /// link. Endpoints of a task divide the colours among them.
+    pub(super) fn dimension_pipelined_broadcast(&mut self) {
+        let geometry = self.geometry;
+        let Some(torus) = geometry.torus() else {
+            return;
+        };
+        let data = self.output(0);
+        let colours = torus.colours();
+        let workers = geometry.least_endpoints();
+        let mine = geometry.at_home(self.me);
+        let me = mine.iter().position(|&rank| rank == self.rank);
+        for (number, &colour) in colours.iter().enumerate() {
+            let worker = number % workers;
+            if me != Some(worker) {
+                continue;
+            }
+            let (parent, children) = torus.tree(colour, self.root, self.me);
+            let part = share(0..data.len, number, colours.len());
+            for (piece, range) in pieces(part, PIECE).into_iter().enumerate() {
+                let tag = (number << 16 | piece) as u32;
+                let part = data.part(range);
+                let there = parent.map(|position| {
+                    let from = geometry.at_home(position)[worker];
+                    let into = part;
+                    self.add(Action::Receive { from, tag, into }, &[])
+                });
+                let after: Vec<usize> = there.into_iter().collect();
+                for &position in &children {
+                    let to = geometry.at_home(position)[worker];
+                    let from = part;
+                    self.add(Action::Send { to, tag, from }, &after);
+                }
+            }
+        }
+        self.meet();
+    }
+}
+
+/// Cuts a range into pieces of much the same size, of at most `most` bytes each.
+pub(super) fn pieces(range: Range<usize>, most: usize) -> Vec<Range<usize>> {
+    let count = range.len().div_ceil(most);
+    (0..count)
+        .map(|piece| share(range.clone(), piece, count))
+        .collect()
+}
+
+/// Part `number` of `count` of a range, much the same size as the others, cut at multiples of [`UNIT`].
+fn share(range: Range<usize>, number: usize, count: usize) -> Range<usize> {
+    let units = range.len().div_ceil(UNIT);
+    let bound = |number: usize| (range.start + number * units / count * UNIT).min(range.end);
+    bound(number)..bound(number + 1)
+}
