@@ -268,12 +268,68 @@ fn ep10_ep11_ep12_ep14_endpoints_of_the_root_share_the_work() {
         let figure = |name: &str| metrics[name].as_f64().expect("a number");
         // Three blocks of 32 packets of 34 flits over the busiest link.
         assert_eq!(figure("bound_cycles"), 3.0 * 32.0 * 34.0, "{bench}");
+        assert_eq!(figure("bound"), 16.0 * 3.0 * 32.0 * 34.0, "{bench}");
         assert!(
             figure("cycles") >= figure("bound_cycles"),
             "{bench}: {metrics}"
         );
         assert!(figure("speedup") >= least, "{bench}: {metrics}");
     }
+}
+
+#[test]
+fn ep15_helpers_on_a_neighbour_make_transfers_from_a_corner_faster() {
+    for bench in ["broadcast", "scatter", "gather"] {
+        let mut args = vec!["bench", bench, "--shape", "4x4x1", "--mesh", "ab"];
+        for setting in ["endpoints=2", "helpers=2", "bytes=16384"] {
+            args.extend(["--set", setting]);
+        }
+        let metrics = &json(&args)["metrics"];
+        let figure = |name: &str| metrics[name].as_f64().expect("a number");
+        assert_eq!(metrics["redundant_transmissions"], 0, "{bench}");
+        assert!(
+            figure("bound") < figure("bound_without_helpers"),
+            "{bench}: {metrics}"
+        );
+        assert!(
+            figure("cycles") >= figure("bound_cycles"),
+            "{bench}: {metrics}"
+        );
+        assert!(figure("helper_speedup") > 1.1, "{bench}: {metrics}");
+    }
+}
+
+#[test]
+fn ep15_helpers_on_a_neighbour_make_a_broadcast_from_a_busy_node_faster() {
+    let mut args = vec!["bench", "broadcast", "--shape", "3x3x1"];
+    for setting in ["endpoints=2", "helpers=2", "bytes=8192", "busy=true"] {
+        args.extend(["--set", setting]);
+    }
+    let metrics = &json(&args)["metrics"];
+    assert_eq!(metrics["redundant_transmissions"], 0);
+    let faster = metrics["helper_speedup"].as_f64();
+    assert!(faster.is_some_and(|times| times > 1.1), "{metrics}");
+}
+
+#[test]
+fn ep13_a_broadcast_along_the_dimensions_stands_beside_the_other_algorithms() {
+    let metrics = &json(&[
+        "bench",
+        "broadcast",
+        "--shape",
+        "3x3x1",
+        "--set",
+        "endpoints=2",
+    ])["metrics"];
+    let rows = metrics["others"].as_array().expect("rows");
+    let cycles = |name: &str| {
+        let row = rows.iter().find(|row| row["algorithm"] == name);
+        row.and_then(|row| row["cycles"].as_u64()).expect("a row")
+    };
+    assert!(
+        cycles("dimension_pipelined") < cycles("binomial"),
+        "{metrics}"
+    );
 }
 
 #[test]
