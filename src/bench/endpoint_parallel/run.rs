@@ -67,10 +67,15 @@ fn pattern(task: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(byte).collect()
 }
 
-/// A neighbour of the root by a link that is not kept busy, if there is one.
-fn neighbour(topology: &Topology) -> Result<usize, CommandError> {
-    // The direction of smaller coordinates first.
-    let ports = (0..gyre_sim::MAX_DIMS).flat_map(|d| [2 * d + 1, 2 * d]);
+/// The neighbour of the root where helpers live: by a link that is not kept busy, if there is one, in the
+/// dimension in which the order of routes leaves the root's links with least to do.
+fn neighbour(topology: &Topology, collective: Collective) -> Result<usize, CommandError> {
+    let mut dimensions: Vec<usize> = (0..gyre_sim::MAX_DIMS).collect();
+    // What goes out takes the first dimension first; what comes in, last.
+    if collective != Collective::Gather {
+        dimensions.reverse();
+    }
+    let ports = dimensions.into_iter().flat_map(|d| [2 * d + 1, 2 * d]);
     let mut neighbours = ports.filter_map(|port| topology.neighbour(0, port));
     let found = neighbours.next().map(|(node, _)| node);
     found.ok_or_else(|| check("helpers need a node beside the root's"))
@@ -86,7 +91,8 @@ fn team(spec: &MachineSpec, setting: Setting) -> Result<Team, CommandError> {
     let most = root + setting.helpers;
     if setting.helpers > 0 {
         let topology = spec.config.topology().map_err(SimError::from)?;
-        placement = placement.with_away(0, root..most, neighbour(&topology)?)?;
+        placement =
+            placement.with_away(0, root..most, neighbour(&topology, setting.collective)?)?;
     }
     let job = Job::new(&spec.config, &spec.costs, &placement, None)?;
     let contexts = move |task: TaskId| if task.0 == 0 { most } else { others };
