@@ -23,6 +23,9 @@ use crate::torus::{Places, Torus};
 #[derive(Debug, Clone)]
 pub struct Geometry(Arc<Inner>);
 
+/// Plans by root and collective.
+type Plans = BTreeMap<(usize, Collective), Arc<Plan>>;
+
 #[derive(Debug, Clone)]
 struct Inner {
     name: String,
@@ -37,7 +40,7 @@ struct Inner {
     /// Where the endpoints are, if known.
     places: Option<Places>,
     /// Those made so far, by root.
-    plans: Arc<Mutex<BTreeMap<(usize, Collective), Arc<Plan>>>>,
+    plans: Arc<Mutex<Plans>>,
 }
 
 impl Geometry {
