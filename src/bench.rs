@@ -1,6 +1,7 @@
 //! `gyre bench`: measurements of the machine.
 
 mod ack;
+mod affinity;
 mod allreduce;
 mod bandwidth;
 mod dispatch;
@@ -77,6 +78,12 @@ const BENCHES: &[Bench] = &[
         about: "acknowledgement packets a message and completion latency, 16 senders to one",
         shape: &[17, 1, 1],
         run: ack::run,
+    },
+    Bench {
+        name: "affinity",
+        about: "collectives of a node's 64 threads along affinity domains, against a tree that knows none",
+        shape: &[1, 1, 1],
+        run: affinity::run,
     },
     Bench {
         name: "allreduce",

@@ -8,6 +8,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gyre_affinity::{Place as HardwarePlace, Processor};
 use gyre_driver::{
     AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, SameNode, TaskId, TaskMap,
 };
@@ -17,7 +18,7 @@ use thiserror::Error;
 
 use crate::bring_up::{OWNER, bring_up};
 use crate::placement::Placement;
-use crate::platform::{NodeSegments, SimPlatform};
+use crate::platform::{NodeSegments, SimPlatform, Transfers};
 
 /// A job that cannot be set up.
 #[derive(Debug, Error)]
@@ -81,6 +82,7 @@ pub struct Job {
     costs: Rc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
+    processor: Processor,
 }
 
 impl Job {
@@ -132,7 +134,30 @@ impl Job {
                     platform: Rc::default(),
                 })
                 .collect(),
+            processor: Processor::default(),
         })
+    }
+
+    /// The same job on nodes with another processor than the reference machine's.
+    #[must_use]
+    pub fn with_processor(self, processor: &Processor) -> Self {
+        Self {
+            processor: processor.clone(),
+            ..self
+        }
+    }
+
+    /// The processor of every node.
+    pub fn processor(&self) -> &Processor {
+        &self.processor
+    }
+
+    /// Node of a task, and the hardware thread there on which it has its first thread: a node's processes take a core
+    /// each, in their order. `None` when the processor has fewer cores.
+    pub fn hardware_place(&self, task: TaskId) -> Option<(usize, HardwarePlace)> {
+        let place = &self.places[task.0 as usize];
+        let thread = usize::from(place.process) * usize::from(self.processor.threads);
+        Some((place.node, self.processor.place(thread)?))
     }
 
     /// Ends the job, and its waveform, if one was asked for.
@@ -152,6 +177,12 @@ impl Job {
     pub fn tasks(&self) -> u32 {
         // A task map has fewer than 2^32.
         self.tasks.len() as u32
+    }
+
+    /// Cache lines of shared segments that have gone from one hardware thread to another on the node of
+    /// `task`, among threads that are bound to one.
+    pub fn transfers(&self, task: TaskId) -> Transfers {
+        self.places[task.0 as usize].segments.transfers()
     }
 
     /// Runs `body` in one thread of every process, and the machine until `until`. Gives what the threads

@@ -15,3 +15,4 @@ pub mod program;
 pub mod progress;
 pub mod run;
 pub mod team;
+pub mod thread_team;

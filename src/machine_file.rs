@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use gyre_affinity::Processor;
 use gyre_driver::CostTable;
 use gyre_layout::MAX_DIM;
 use gyre_sim::{ConfigError, MachineConfig, ModelKind, SimError, TraceConfig};
@@ -14,11 +15,12 @@ use crate::options::{
 };
 use crate::outcome::object;
 
-/// A machine file: any field of the reference machine, and the driver's costs.
+/// A machine file: any field of the reference machine and of its nodes' processor, and the driver's costs.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct MachineFile {
     machine: MachineConfig,
+    processor: Processor,
     costs: Option<CostTable>,
 }
 
@@ -27,6 +29,8 @@ struct MachineFile {
 pub struct MachineSpec {
     /// The simulated hardware.
     pub config: MachineConfig,
+    /// The processor of every node.
+    pub processor: Processor,
     /// The software's costs.
     pub costs: CostTable,
     /// Seed of everything drawn at random outside the machine.
@@ -80,6 +84,7 @@ impl MachineSpec {
         })?;
         Ok(Self {
             config,
+            processor: file.processor,
             costs: file.costs.unwrap_or_default(),
             seed,
             trace: None,
@@ -159,6 +164,9 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
     checked
         .validate()
         .map_err(|error| wrong(format!("machine.{error}")))?;
+    file.processor
+        .validate()
+        .map_err(|error| wrong(format!("processor.{error}")))?;
     Ok((file, has_shape))
 }
 

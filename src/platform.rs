@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
+use gyre_affinity::Processor;
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
@@ -13,7 +14,9 @@ use gyre_driver::{
 use gyre_sim::{Cpu, Lock};
 use range_alloc::RangeAllocator;
 
-pub use segment::{NodeSegment, NodeSegments};
+use segment::HardwareThread;
+
+pub use segment::{NodeSegment, NodeSegments, Transfers};
 
 /// Granule of the heap in bytes: no two buffers share a memory beat.
 const GRANULE: u64 = 64;
@@ -39,6 +42,7 @@ pub struct SimPlatform {
     slot: u16,
     base: u64,
     segments: NodeSegments,
+    thread: Option<HardwareThread>,
 }
 
 impl SimPlatform {
@@ -61,7 +65,19 @@ impl SimPlatform {
             slot,
             base: process_base(process),
             segments,
+            thread: None,
         }
+    }
+
+    /// The same process as a software thread sees it that runs on hardware thread `thread` of `processor`:
+    /// it waits for the cache lines of shared segments that others have written (AF-6). `None` when there is
+    /// no such hardware thread.
+    #[must_use]
+    pub fn bound(&self, processor: &Rc<Processor>, thread: usize) -> Option<Self> {
+        Some(Self {
+            thread: Some(HardwareThread::new(processor, thread)?),
+            ..self.clone()
+        })
     }
 
     /// The node's processor.
@@ -124,7 +140,8 @@ impl Platform for SimPlatform {
     }
 
     fn share(&self, number: u32, bytes: usize) -> Result<NodeSegment, SegmentError> {
-        self.segments.share(&self.cpu, number, bytes)
+        self.segments
+            .share(&self.cpu, self.thread.clone(), number, bytes)
     }
 
     fn now_ps(&self) -> u64 {

@@ -15,6 +15,12 @@ pub enum Error {
         /// Name of the geometry.
         name: String,
     },
+    /// Trees without children.
+    #[error("trees of geometry `{name}` have arity 0, expected at least 1")]
+    Arity {
+        /// Name of the geometry.
+        name: String,
+    },
     /// An endpoint twice in a geometry.
     #[error("geometry `{name}` has the endpoint (context {context} of {task}) twice")]
     RepeatedEndpoint {
@@ -85,6 +91,18 @@ pub enum Error {
         /// The collective.
         collective: &'static str,
         /// Field of the request.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it must be.
+        expected: String,
+    },
+    /// A call of a group of threads that makes no sense.
+    #[error("group of threads `{group}`: {field} is {value}, expected {expected}")]
+    Thread {
+        /// Name of the group.
+        group: String,
+        /// What is wrong.
         field: &'static str,
         /// Its value.
         value: u64,

@@ -1,4 +1,4 @@
-//! Collectives over the messaging driver (EP-7 to EP-13).
+//! Collectives over the messaging driver (EP-7 to EP-13, AF-4, AF-5).
 //!
 //! * A [`Geometry`] names the endpoints that take part, several of a task if wanted, and carries the
 //!   [`Algorithms`] valid for them.
@@ -7,6 +7,7 @@
 //!   the list of algorithms, and a done callback tells the end. Nothing blocks.
 //! * An algorithm makes a schedule: a graph of sends, receives, copies and combinations over the send
 //!   buffer, the receive buffer and a scratch buffer. One executor carries out all schedules.
+//! * Software threads without contexts work together in a [`ThreadGroup`], through the memory of their node.
 //! * All members call the collectives of a geometry in the same order. Messages carry what the collective is,
 //!   so that members that disagree get an error, never a hang.
 //!
@@ -25,6 +26,7 @@ mod plan;
 mod reduction;
 mod request;
 mod schedule;
+mod threads;
 mod torus;
 
 pub use algorithm::{Algorithm, Algorithms, Condition, Entry, Query};
@@ -33,3 +35,4 @@ pub use geometry::{Geometry, Transfer};
 pub use member::{Call, Collectives, Done, Follow, FollowFn, Member, Stats, Way};
 pub use reduction::{DataType, ReduceOp};
 pub use request::{Blocks, Collective, Request};
+pub use threads::{ThreadGroup, ThreadMember, ThreadRoot};

@@ -255,6 +255,12 @@ impl<P: Platform> Member<P> {
         self.geometry.position(self.rank)
     }
 
+    /// The endpoint's context.
+    #[must_use]
+    pub fn context(&self) -> &Context<P> {
+        &self.collectives.context
+    }
+
     /// The collectives of the context.
     #[must_use]
     pub fn collectives(&self) -> &Collectives<P> {

@@ -109,12 +109,14 @@ pub struct SegmentError {
 /// segment lasts as long as any process of the node has a handle. All processes see what is written to
 /// it in the order in which it was written.
 pub trait SharedSegment: PlatformLock {
-    /// Copies `out.len()` bytes from `offset` on. Costs no simulated time: the caller charges copies.
+    /// Copies `out.len()` bytes from `offset` on. The caller charges copies; what waiting for other
+    /// threads' cache lines takes, the platform knows.
     ///
     /// # Errors
     /// [`RangeError`] when the range leaves the segment.
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError>;
-    /// Copies `data` to `offset` on. Costs no simulated time: the caller charges copies.
+    /// Copies `data` to `offset` on. The caller charges copies; what waiting for other
+    /// threads' cache lines takes, the platform knows.
     ///
     /// # Errors
     /// [`RangeError`] when the range leaves the segment.

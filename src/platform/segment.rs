@@ -1,10 +1,17 @@
-//! Shared segments of a simulated node (HW-7).
+//! Shared segments of a simulated node (HW-7), and the way of their cache lines between its hardware
+//! threads.
+//!
+//! A line is where it was written last. A thread that reads or writes a line which another one has written
+//! since it last touched the line itself waits for it: as long as the processor's description says for
+//! the smallest unit with both threads in it, or, when a thread of its own core has the line already, as
+//! long as for one of the core's. That is a transfer, from the writer to the reader.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
 
+use gyre_affinity::{Place, Processor, Unit};
 use gyre_driver::{PlatformLock, RangeError, SegmentError, SharedSegment};
 use gyre_sim::{Cpu, Lock};
 use range_alloc::RangeAllocator;
@@ -22,6 +29,53 @@ struct Registry {
     used: Cell<u64>,
     /// Those that some process has a handle of.
     open: RefCell<BTreeMap<u32, Weak<Segment>>>,
+    transfers: RefCell<Transfers>,
+}
+
+/// Cache lines that have gone from one hardware thread to another, by (writer, reader).
+pub type Transfers = BTreeMap<(usize, usize), u64>;
+
+/// The hardware thread that a software thread runs on.
+#[derive(Clone)]
+pub(super) struct HardwareThread {
+    processor: Rc<Processor>,
+    number: usize,
+    place: Place,
+}
+
+impl HardwareThread {
+    /// Hardware thread `number` of `processor`, if there is one.
+    pub fn new(processor: &Rc<Processor>, number: usize) -> Option<Self> {
+        Some(Self {
+            processor: Rc::clone(processor),
+            number,
+            place: processor.place(number)?,
+        })
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// A cache line that has been written.
+struct Line {
+    writer: HardwareThread,
+    /// Hardware threads that have what was written.
+    holders: Vec<HardwareThread>,
+}
+
+impl Line {
+    /// What a thread has to wait for that does not have the line.
+    fn way(&self, reader: &HardwareThread) -> Option<Unit> {
+        if self.holders.iter().any(|h| h.number == reader.number) {
+            return None;
+        }
+        let same_core = |h: &HardwareThread| h.place.common(reader.place) <= Unit::Core;
+        match self.holders.iter().any(same_core) {
+            true => Some(Unit::Core),
+            false => Some(self.writer.place.common(reader.place)),
+        }
+    }
 }
 
 impl Default for NodeSegments {
@@ -31,15 +85,22 @@ impl Default for NodeSegments {
             memory: RefCell::new(RangeAllocator::new(0..PROCESS_BYTES / GRANULE)),
             used: Cell::new(0),
             open: RefCell::default(),
+            transfers: RefCell::default(),
         }))
     }
 }
 
 impl NodeSegments {
-    /// A handle of segment `number`.
+    /// The transfers since the machine began.
+    pub fn transfers(&self) -> Transfers {
+        self.0.transfers.borrow().clone()
+    }
+
+    /// A handle of segment `number`, for a software thread on `thread` if it is bound to one.
     pub(super) fn share(
         &self,
         cpu: &Cpu,
+        thread: Option<HardwareThread>,
         number: u32,
         bytes: usize,
     ) -> Result<NodeSegment, SegmentError> {
@@ -55,7 +116,7 @@ impl NodeSegments {
             if segment.len != bytes {
                 return Err(refuse(format!("it has {} bytes", segment.len)));
             }
-            return Ok(NodeSegment(segment));
+            return Ok(NodeSegment { segment, thread });
         }
         let granules = (bytes as u64).div_ceil(GRANULE).max(1);
         let range = self.0.memory.borrow_mut().allocate_range(granules);
@@ -71,10 +132,11 @@ impl NodeSegments {
             number,
             range,
             len: bytes,
+            lines: RefCell::default(),
         });
         let mut open = self.0.open.borrow_mut();
         open.insert(number, Rc::downgrade(&segment));
-        Ok(NodeSegment(segment))
+        Ok(NodeSegment { segment, thread })
     }
 }
 
@@ -85,6 +147,8 @@ struct Segment {
     number: u32,
     range: Range<u64>,
     len: usize,
+    /// By number, those that a bound thread has written.
+    lines: RefCell<BTreeMap<usize, Line>>,
 }
 
 impl Segment {
@@ -108,33 +172,67 @@ impl Drop for Segment {
     }
 }
 
-/// A process's handle of a shared segment.
-pub struct NodeSegment(Rc<Segment>);
+/// A process's handle of a shared segment. Threads that are bound to no hardware thread wait for no line,
+/// and take none away.
+pub struct NodeSegment {
+    segment: Rc<Segment>,
+    thread: Option<HardwareThread>,
+}
+
+impl NodeSegment {
+    /// Brings the lines of an access to its thread, and lets the time pass that this takes.
+    fn touch(&self, offset: usize, bytes: usize, write: bool) {
+        let Some(thread) = &self.thread else { return };
+        let mut cycles = 0;
+        let mut lines = self.segment.lines.borrow_mut();
+        let mut transfers = self.segment.registry.transfers.borrow_mut();
+        for number in offset / LINE..(offset + bytes).div_ceil(LINE) {
+            if let Some(line) = lines.get_mut(&number)
+                && let Some(unit) = line.way(thread)
+            {
+                cycles += u64::from(thread.processor.line_cycles(unit));
+                let pair = (line.writer.number, thread.number);
+                *transfers.entry(pair).or_default() += 1;
+                line.holders.push(thread.clone());
+            }
+            if write {
+                let line = Line {
+                    writer: thread.clone(),
+                    holders: vec![thread.clone()],
+                };
+                lines.insert(number, line);
+            }
+        }
+        self.segment.cpu.charge_instructions(cycles);
+    }
+}
 
 impl SharedSegment for NodeSegment {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        let address = self.0.address(offset, out.len())?;
-        self.0.cpu.mem_read(address, out);
+        let address = self.segment.address(offset, out.len())?;
+        self.segment.cpu.mem_read(address, out);
+        self.touch(offset, out.len(), false);
         Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        let address = self.0.address(offset, data.len())?;
-        self.0.cpu.mem_write(address, data);
+        let address = self.segment.address(offset, data.len())?;
+        self.segment.cpu.mem_write(address, data);
+        self.touch(offset, data.len(), true);
         Ok(())
     }
 }
 
 impl PlatformLock for NodeSegment {
     fn lock(&self) {
-        self.0.lock.lock();
+        self.segment.lock.lock();
     }
 
     fn trylock(&self) -> bool {
-        self.0.lock.try_lock()
+        self.segment.lock.try_lock()
     }
 
     fn unlock(&self) {
-        self.0.lock.unlock();
+        self.segment.lock.unlock();
     }
 }

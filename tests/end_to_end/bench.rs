@@ -363,6 +363,7 @@ fn benches_are_listed() {
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     for name in [
         "ack",
+        "affinity",
         "allreduce",
         "bandwidth",
         "broadcast",

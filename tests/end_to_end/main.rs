@@ -1,5 +1,6 @@
 //! The command `gyre` from outside: programs, benches and refusals on the Verilated machine.
 
+mod affinity;
 mod bench;
 mod examples;
 mod guide;

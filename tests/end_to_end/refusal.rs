@@ -242,6 +242,16 @@ fn x5_machine_files_are_refused_with_line_and_field() {
             "[machine]\ndims = [4, 65]\n",
             &["machine.dims[1] = 65", "1 to 64"],
         ),
+        (
+            "processor.toml",
+            "[processor]\ncores = 0\n",
+            &["processor.cores = 0", "1 to 64"],
+        ),
+        (
+            "distance.toml",
+            "[processor]\nmodule_cycles = 500\n",
+            &["processor.processor_cycles = 164", "500 to 1000000"],
+        ),
         ("open.toml", "[machine\n", &["line 1"]),
         (
             "type.toml",

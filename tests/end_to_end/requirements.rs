@@ -25,7 +25,8 @@ const GROUPS: [(&str, u32); 7] = [
 ];
 
 /// Tests in these places drive the Verilated RTL through the host driver.
-const ON_THE_MACHINE: [&str; 6] = [
+const ON_THE_MACHINE: [&str; 7] = [
+    "tests/affinity.rs",
     "tests/collectives.rs",
     "tests/end_to_end/",
     "tests/processes/",

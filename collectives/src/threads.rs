@@ -1,0 +1,422 @@
+//! Collectives of the software threads of nodes, along their affinity domains (AF-4, AF-5).
+//!
+//! The threads of a node are joined by a [`Tree`]: that of their [`Domains`](gyre_affinity::Domains), in which
+//! domains talk through leaders alone, or any other. Data goes up and down it through the node's shared
+//! memory. When the threads of several nodes work together, the thread at the root of each node's tree is a
+//! member of a geometry of these leaders, and enters its algorithms for all of its node: the network carries each
+//! result once a node.
+//!
+//! * Reduce: up the tree, each thread combining its own data and then that of its children, in the tree's order;
+//!   results repeat bit for bit. Then among the leaders, and down to the thread that is to have the result.
+//! * Barrier: the same without data, and then down to all.
+//! * Broadcast: from the root up to its leader, among the leaders, down to all.
+//! * Allreduce: a reduction to the leaders, an allreduce among these, down to all.
+//!
+//! A thread waits by looking at the cache line in which the news will be; these threads have no context that they
+//! would have to advance meanwhile.
+
+mod lanes;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gyre_affinity::Tree;
+use gyre_driver::{BufferRange, Op, Platform};
+
+use crate::error::Error;
+use crate::member::Member;
+use crate::reduction::{DataType, ReduceOp};
+use crate::request::{Collective, Request};
+
+use lanes::{CHUNK, Kind, Lanes, Way};
+
+/// The software threads of a node that carry out collectives together. Made alike by all of them; clones are
+/// handles to the same.
+#[derive(Debug, Clone)]
+pub struct ThreadGroup(Arc<Inner>);
+
+#[derive(Debug, Clone)]
+struct Inner {
+    name: String,
+    number: u16,
+    tree: Tree,
+    node: usize,
+    nodes: usize,
+}
+
+/// The thread that a broadcast comes from, or that gets the result of a reduction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadRoot {
+    /// Position of its node's leader in the geometry of the leaders; 0 when there is one node.
+    pub node: usize,
+    /// Its number on the node.
+    pub thread: usize,
+}
+
+impl ThreadGroup {
+    /// The threads `0..tree.len()` of one node, joined by `tree`. `number` tells the groups of a node apart.
+    #[must_use]
+    pub fn new(name: &str, number: u16, tree: Tree) -> Self {
+        Self(Arc::new(Inner {
+            name: name.into(),
+            number,
+            tree,
+            node: 0,
+            nodes: 1,
+        }))
+    }
+
+    /// The same threads together with those of other nodes: `nodes` in all, this one's leader being at position
+    /// `node` of their geometry.
+    #[must_use]
+    pub fn among(self, node: usize, nodes: usize) -> Self {
+        Self(Arc::new(Inner {
+            node,
+            nodes,
+            ..Arc::unwrap_or_clone(self.0)
+        }))
+    }
+
+    /// Name, for errors.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The tree of the node's threads.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.0.tree
+    }
+
+    /// Makes the caller thread `thread` of the group, and waits until all threads of the node have come. The thread
+    /// at the tree's root brings the membership of the leaders' geometry along if there are several nodes.
+    ///
+    /// # Errors
+    /// [`Error::Thread`], [`Error::Driver`] when there is no shared memory.
+    pub fn join<P: Platform>(
+        &self,
+        platform: &P,
+        thread: usize,
+        leaders: Option<Member<P>>,
+    ) -> Result<ThreadMember<P>, Error> {
+        let Inner { tree, .. } = &*self.0;
+        let refuse = |field, value: usize, expected: String| {
+            Err(Error::Thread {
+                group: self.name().into(),
+                field,
+                value: value as u64,
+                expected,
+            })
+        };
+        if thread >= tree.len() {
+            return refuse("thread", thread, format!("below {}", tree.len()));
+        }
+        let needed = self.0.nodes > 1 && thread == tree.root();
+        if needed != leaders.is_some() {
+            let given = usize::from(leaders.is_some());
+            return refuse(
+                "memberships of the leaders",
+                given,
+                usize::from(needed).to_string(),
+            );
+        }
+        if let Some(member) = &leaders {
+            let tasks = member.geometry().tasks().len();
+            if tasks != self.0.nodes {
+                return refuse("leaders", tasks, format!("{}, one a node", self.0.nodes));
+            }
+            if member.position() != self.0.node {
+                let expected = self.0.node.to_string();
+                return refuse("position of the leader", member.position(), expected);
+            }
+        }
+        let lanes = Lanes::open(platform, self.name(), self.0.number, tree, thread)?;
+        let mut member = ThreadMember {
+            platform: platform.clone(),
+            group: self.clone(),
+            thread,
+            lanes,
+            leaders,
+        };
+        // The segment lasts while somebody has it: nobody leaves before all have it.
+        let kind = member.kind(Collective::Barrier, None, (DataType::U8, ReduceOp::Copy), 0);
+        member.up(kind, &mut [], Path::All)?;
+        member.down(kind, &mut [], Path::All)?;
+        Ok(member)
+    }
+}
+
+/// Which threads take part in a way through the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Path {
+    All,
+    /// Those between the tree's root and this thread.
+    To(usize),
+}
+
+/// A software thread of a group. All threads of all nodes call the same collectives in the same order; each call
+/// returns when it has ended for the caller. Costs of the way through memory are the platform's.
+pub struct ThreadMember<P: Platform> {
+    platform: P,
+    group: ThreadGroup,
+    thread: usize,
+    lanes: Lanes<P>,
+    leaders: Option<Member<P>>,
+}
+
+impl<P: Platform> ThreadMember<P> {
+    /// Number of the thread.
+    #[must_use]
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+
+    /// Number of nodes whose threads work together.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.group.0.nodes
+    }
+
+    /// The platform as the thread sees it.
+    #[must_use]
+    pub fn platform(&self) -> &P {
+        &self.platform
+    }
+
+    /// Waits until all threads have come.
+    ///
+    /// # Errors
+    /// [`Error::Disagreement`], and those of the leaders' geometry.
+    pub fn barrier(&mut self) -> Result<(), Error> {
+        let kind = self.kind(Collective::Barrier, None, (DataType::U8, ReduceOp::Copy), 0);
+        self.up(kind, &mut [], Path::All)?;
+        self.among_leaders(Request::barrier())?;
+        self.down(kind, &mut [], Path::All)
+    }
+
+    /// `data` of `root` goes to `data` of all others.
+    ///
+    /// # Errors
+    /// [`Error::Thread`], [`Error::Disagreement`], and those of the leaders' geometry.
+    pub fn broadcast(&mut self, root: ThreadRoot, data: &mut [u8]) -> Result<(), Error> {
+        self.check_root(root)?;
+        let nothing = (DataType::U8, ReduceOp::Copy);
+        let kind = self.kind(Collective::Broadcast, Some(root), nothing, data.len());
+        if root.node == self.group.0.node {
+            self.up(kind, data, Path::To(root.thread))?;
+        }
+        if self.leaders.is_some() {
+            let buffer = self.copied(data)?;
+            self.among_leaders(Request::broadcast(root.node, buffer.clone()))?;
+            buffer.read(0, data).map_err(gyre_driver::Error::from)?;
+        }
+        self.down(kind, data, Path::All)
+    }
+
+    /// `data` of all, combined, into `data` of `root`; that of the others stays as it is.
+    ///
+    /// # Errors
+    /// As [`ThreadMember::allreduce`].
+    pub fn reduce(
+        &mut self,
+        root: ThreadRoot,
+        (data_type, op): (DataType, ReduceOp),
+        data: &mut [u8],
+    ) -> Result<(), Error> {
+        self.check_root(root)?;
+        self.check((data_type, op), data.len())?;
+        let kind = self.kind(Collective::Reduce, Some(root), (data_type, op), data.len());
+        let mut sum = data.to_vec();
+        self.up(kind, &mut sum, Path::All)?;
+        let here = root.node == self.group.0.node;
+        if self.leaders.is_some() {
+            let send = self.copied(&sum)?;
+            let receive = self.copied(&sum)?;
+            let parts = Some(send);
+            self.among_leaders(Request::reduce(
+                root.node,
+                (data_type, op),
+                parts,
+                receive.clone(),
+            ))?;
+            receive
+                .read(0, &mut sum)
+                .map_err(gyre_driver::Error::from)?;
+        }
+        if here {
+            self.down(kind, &mut sum, Path::To(root.thread))?;
+            if root.thread == self.thread {
+                data.copy_from_slice(&sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// `data` of all, combined, into `data` of all.
+    ///
+    /// # Errors
+    /// [`Error::Operation`]; [`Error::Thread`] also for [`ReduceOp::Copy`], whose result depends on an order of
+    /// the threads that trees do not keep; [`Error::Disagreement`], and those of the leaders' geometry.
+    pub fn allreduce(
+        &mut self,
+        (data_type, op): (DataType, ReduceOp),
+        data: &mut [u8],
+    ) -> Result<(), Error> {
+        self.check((data_type, op), data.len())?;
+        let kind = self.kind(Collective::Allreduce, None, (data_type, op), data.len());
+        self.up(kind, data, Path::All)?;
+        if self.leaders.is_some() {
+            let buffer = self.copied(data)?;
+            self.among_leaders(Request::allreduce((data_type, op), None, buffer.clone()))?;
+            buffer.read(0, data).map_err(gyre_driver::Error::from)?;
+        }
+        self.down(kind, data, Path::All)
+    }
+
+    fn kind(
+        &self,
+        collective: Collective,
+        root: Option<ThreadRoot>,
+        (data, op): (DataType, ReduceOp),
+        bytes: usize,
+    ) -> Kind {
+        Kind {
+            collective,
+            data,
+            op,
+            root: root.map_or((0, 0), |root| (root.node, root.thread)),
+            bytes,
+        }
+    }
+
+    fn refuse(&self, field: &'static str, value: usize, expected: String) -> Error {
+        Error::Thread {
+            group: self.group.name().into(),
+            field,
+            value: value as u64,
+            expected,
+        }
+    }
+
+    fn check_root(&self, root: ThreadRoot) -> Result<(), Error> {
+        let Inner { tree, nodes, .. } = &*self.group.0;
+        if root.node >= *nodes {
+            return Err(self.refuse("node of the root", root.node, format!("below {nodes}")));
+        }
+        if root.thread >= tree.len() {
+            let expected = format!("below {}", tree.len());
+            return Err(self.refuse("thread of the root", root.thread, expected));
+        }
+        Ok(())
+    }
+
+    fn check(&self, (data, op): (DataType, ReduceOp), bytes: usize) -> Result<(), Error> {
+        op.check(data)?;
+        if op == ReduceOp::Copy {
+            let expected = "an operation whose operands may change places".into();
+            return Err(self.refuse("operation", op as usize, expected));
+        }
+        if !bytes.is_multiple_of(data.bytes()) {
+            let expected = format!("a multiple of {}", data.bytes());
+            return Err(self.refuse("bytes", bytes, expected));
+        }
+        Ok(())
+    }
+
+    /// Up the tree: combines `data` of the threads into that of the root, or brings up that of the thread at the
+    /// path's end.
+    fn up(&mut self, kind: Kind, data: &mut [u8], path: Path) -> Result<(), Error> {
+        let tree = &self.group.0.tree;
+        let on_path = |thread: usize| match path {
+            Path::All => true,
+            Path::To(end) => tree.is_above(thread, end),
+        };
+        let from: Vec<usize> = (0..tree.children(self.thread).len())
+            .filter(|&child| on_path(tree.children(self.thread)[child]))
+            .collect();
+        let sends = self.thread != tree.root() && on_path(self.thread);
+        let mut part = [0; CHUNK];
+        for range in chunks(data.len()) {
+            let data = &mut data[range];
+            let part = &mut part[..data.len()];
+            for &child in &from {
+                self.lanes.receive(Way::Up, child, kind, part)?;
+                match path {
+                    Path::To(_) => data.copy_from_slice(part),
+                    Path::All => {
+                        // Two operands are read.
+                        self.charge_copies(2 * data.len());
+                        kind.op.combine(kind.data, part, data, false);
+                    }
+                }
+            }
+            self.lanes.taken(Way::Up)?;
+            if sends {
+                self.lanes.publish(Way::Up, kind, data)?;
+            }
+            self.lanes.next(Way::Up);
+        }
+        Ok(())
+    }
+
+    /// Down the tree: `data` of its root goes to all, or to the thread at the path's end.
+    fn down(&mut self, kind: Kind, data: &mut [u8], path: Path) -> Result<(), Error> {
+        let tree = &self.group.0.tree;
+        let on_path = |thread: usize| match path {
+            Path::All => true,
+            Path::To(end) => tree.is_above(thread, end),
+        };
+        let receives = self.thread != tree.root() && on_path(self.thread);
+        let children = tree.children(self.thread);
+        let sends = children.iter().any(|&child| on_path(child));
+        for range in chunks(data.len()) {
+            let data = &mut data[range];
+            if receives {
+                self.lanes.receive(Way::Down, 0, kind, data)?;
+            }
+            self.lanes.taken(Way::Down)?;
+            if sends {
+                self.lanes.publish(Way::Down, kind, data)?;
+            }
+            self.lanes.next(Way::Down);
+        }
+        Ok(())
+    }
+
+    /// The leaders' part, at the leader of a node among several.
+    fn among_leaders(&self, request: Request<P::Buffer>) -> Result<(), Error> {
+        let Some(member) = &self.leaders else {
+            return Ok(());
+        };
+        let end = Rc::new(Cell::new(None));
+        let note = Rc::clone(&end);
+        member.post(
+            request,
+            Some(Box::new(move |_, result| note.set(Some(result)))),
+        )?;
+        let mut ended = None;
+        member.context().advance_until(|| {
+            ended = end.take().or(ended.take());
+            ended.is_some()
+        })?;
+        ended.unwrap_or(Ok(()))
+    }
+
+    fn copied(&self, data: &[u8]) -> Result<BufferRange<P::Buffer>, Error> {
+        self.platform.charge(Op::Allocate, 1);
+        self.charge_copies(data.len());
+        Ok(BufferRange::copied(&self.platform, data)?)
+    }
+
+    fn charge_copies(&self, bytes: usize) {
+        lanes::charge_copies(&self.platform, bytes);
+    }
+}
+
+/// The parts in which `bytes` bytes go: one, if there are none.
+fn chunks(bytes: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
+    let count = bytes.div_ceil(CHUNK).max(1);
+    (0..count).map(move |i| i * CHUNK..bytes.min((i + 1) * CHUNK))
+}

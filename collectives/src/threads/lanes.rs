@@ -1,0 +1,271 @@
+//! What threads tell each other in the node's shared memory.
+//!
+//! Each thread has a piece of the segment that it alone writes: slots for what goes up to its parent, slots for
+//! what goes down to its children, and a line with how much it has taken of either. A part of a message has a
+//! number, the same at all threads, and lies in the slot of that number modulo the slots; before a slot is written
+//! again, those that read it have taken what was there. Messages say how much their sender has taken, so that
+//! the line is looked at only when messages go one way for long.
+
+use gyre_affinity::Tree;
+use gyre_driver::{Op, Platform, SharedSegment};
+
+use crate::error::Error;
+use crate::reduction::{DataType, ReduceOp};
+use crate::request::Collective;
+
+/// Bytes of a message's header, which begins a slot; data follows.
+const HEADER: usize = 32;
+/// Bytes of a cache line: the first of a slot is written last, and whole.
+const LINE: usize = 64;
+/// Bytes of a slot.
+const SLOT: usize = 1024;
+/// Most bytes of data in a part: a multiple of every element's size.
+pub(super) const CHUNK: usize = SLOT - HEADER;
+/// Slots of a thread for each way.
+const DEPTH: u32 = 2;
+/// Bytes of a thread's piece: the line, then the slots.
+const PIECE: usize = LINE + 2 * DEPTH as usize * SLOT;
+/// Segments of thread groups have numbers from here on: those of clients are below.
+const SEGMENTS: u32 = 1 << 24;
+/// Bytes that [`Op::CopyChunk`] stands for.
+const COPY_CHUNK: usize = 32;
+
+/// The ways through the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To the parent.
+    Up,
+    /// To the children.
+    Down,
+}
+
+/// What a collective is: the same at all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub collective: Collective,
+    pub data: DataType,
+    pub op: ReduceOp,
+    /// Node and thread.
+    pub root: (usize, usize),
+    pub bytes: usize,
+}
+
+impl Kind {
+    const FIELDS: [&str; 4] = [
+        "collective, type and operation",
+        "node of the root",
+        "thread of the root",
+        "bytes",
+    ];
+
+    /// The fields, as messages carry them.
+    fn words(&self) -> [u32; 5] {
+        let kind = self.collective as u32 | (self.data as u32) << 8 | (self.op as u32) << 16;
+        // Nodes and threads are far fewer than 2^32.
+        let (node, thread) = (self.root.0 as u32, self.root.1 as u32);
+        [
+            kind,
+            node,
+            thread,
+            self.bytes as u32,
+            (self.bytes as u64 >> 32) as u32,
+        ]
+    }
+}
+
+/// A thread's view of the segment.
+pub(super) struct Lanes<P: Platform> {
+    platform: P,
+    segment: P::Segment,
+    group: String,
+    thread: usize,
+    parent: Option<usize>,
+    children: Vec<usize>,
+    /// Parts that have gone each way so far, read or not.
+    done: [u32; 2],
+    /// Parts that this thread has taken, each way.
+    taken: [u32; 2],
+    /// Parts that the parent is known to have taken of what goes up, and each child of what goes down.
+    parent_taken: u32,
+    children_taken: Vec<u32>,
+}
+
+impl<P: Platform> Lanes<P> {
+    pub fn open(
+        platform: &P,
+        group: &str,
+        number: u16,
+        tree: &Tree,
+        thread: usize,
+    ) -> Result<Self, Error> {
+        platform.charge(Op::Allocate, 1);
+        let segment = platform.share(SEGMENTS | u32::from(number), tree.len() * PIECE);
+        let children = tree.children(thread).to_vec();
+        Ok(Self {
+            platform: platform.clone(),
+            segment: segment.map_err(gyre_driver::Error::from)?,
+            group: group.into(),
+            thread,
+            parent: tree.parent(thread),
+            children_taken: vec![0; children.len()],
+            children,
+            done: [0; 2],
+            taken: [0; 2],
+            parent_taken: 0,
+        })
+    }
+
+    /// Writes the next part that goes `way`, when there is room.
+    pub fn publish(&mut self, way: Way, kind: Kind, data: &[u8]) -> Result<(), Error> {
+        let number = self.done[way as usize];
+        self.wait_for_room(way, number)?;
+        let mut words = [0; HEADER / 4];
+        words[0] = number.wrapping_add(1);
+        // What goes one way says what has been taken of the other.
+        words[1] = self.taken[1 - way as usize];
+        words[2..7].copy_from_slice(&kind.words());
+        charge_copies(&self.platform, HEADER + data.len());
+        let slot = slot(self.thread, way, number);
+        let (first, rest) = data.split_at(data.len().min(LINE - HEADER));
+        self.write(slot + LINE, rest)?;
+        let mut line = words.map(u32::to_le_bytes).as_flattened().to_vec();
+        line.extend_from_slice(first);
+        self.write(slot, &line)
+    }
+
+    /// Waits for the next part that comes `way`, from child number `child` or from the parent.
+    pub fn receive(
+        &mut self,
+        way: Way,
+        child: usize,
+        kind: Kind,
+        data: &mut [u8],
+    ) -> Result<(), Error> {
+        let number = self.done[way as usize];
+        let Some(from) = self.sender(way, child) else {
+            return Ok(());
+        };
+        let slot = slot(from, way, number);
+        let words: [u32; HEADER / 4] = loop {
+            self.platform.charge(Op::Counter, 1);
+            let words = self.read_words(slot)?;
+            // A part of a later number is none that this thread's collectives have: found out below.
+            if words[0].wrapping_sub(number.wrapping_add(1)) < 1 << 31 {
+                break words;
+            }
+            self.platform.yield_now();
+        };
+        let ours = [number.wrapping_add(1)].into_iter().chain(kind.words());
+        let theirs = [words[0]].into_iter().chain(words[2..7].iter().copied());
+        let fields = ["parts of messages"].into_iter().chain(Kind::FIELDS);
+        let fields = fields.chain(["bytes above 2^32"]);
+        for (field, (ours, theirs)) in fields.zip(ours.zip(theirs)) {
+            if ours != theirs {
+                return Err(Error::Disagreement {
+                    geometry: self.group.clone(),
+                    sequence: number,
+                    field,
+                    ours: ours.into(),
+                    theirs: theirs.into(),
+                    rank: from as u32,
+                });
+            }
+        }
+        match way {
+            Way::Up => self.children_taken[child] = words[1],
+            Way::Down => self.parent_taken = words[1],
+        }
+        charge_copies(&self.platform, data.len());
+        let read = self.segment.read(slot + HEADER, data);
+        Ok(read.map_err(gyre_driver::Error::from)?)
+    }
+
+    /// Says that this thread needs the next part that comes `way` no longer, or has never.
+    pub fn taken(&mut self, way: Way) -> Result<(), Error> {
+        let read_by_anybody = match way {
+            Way::Up => !self.children.is_empty(),
+            Way::Down => self.parent.is_some(),
+        };
+        self.taken[way as usize] = self.done[way as usize].wrapping_add(1);
+        if !read_by_anybody {
+            return Ok(());
+        }
+        self.platform.charge(Op::Counter, 1);
+        let word = self.taken[way as usize].to_le_bytes();
+        self.write(taken_place(self.thread, way), &word)
+    }
+
+    /// A part has gone `way`.
+    pub fn next(&mut self, way: Way) {
+        let done = &mut self.done[way as usize];
+        *done = done.wrapping_add(1);
+    }
+
+    /// Waits until the slot of part `number` is free.
+    fn wait_for_room(&mut self, way: Way, number: u32) -> Result<(), Error> {
+        let needed = number.wrapping_add(1).wrapping_sub(DEPTH);
+        let readers = match way {
+            Way::Up => self.parent.iter().len(),
+            Way::Down => self.children.len(),
+        };
+        for reader in 0..readers {
+            while self.known_taken(way, reader).wrapping_sub(needed) >= 1 << 31 {
+                let thread = match way {
+                    Way::Up => self.parent.unwrap_or(self.thread),
+                    Way::Down => self.children[reader],
+                };
+                self.platform.charge(Op::Counter, 1);
+                let [taken] = self.read_words(taken_place(thread, way))?;
+                match way {
+                    Way::Up => self.parent_taken = taken,
+                    Way::Down => self.children_taken[reader] = taken,
+                }
+                if taken.wrapping_sub(needed) >= 1 << 31 {
+                    self.platform.yield_now();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn known_taken(&self, way: Way, reader: usize) -> u32 {
+        match way {
+            Way::Up => self.parent_taken,
+            Way::Down => self.children_taken[reader],
+        }
+    }
+
+    fn sender(&self, way: Way, child: usize) -> Option<usize> {
+        match way {
+            Way::Up => self.children.get(child).copied(),
+            Way::Down => self.parent,
+        }
+    }
+
+    fn read_words<const N: usize>(&self, offset: usize) -> Result<[u32; N], Error> {
+        let mut bytes = [[0; 4]; N];
+        let read = self.segment.read(offset, bytes.as_flattened_mut());
+        read.map_err(gyre_driver::Error::from)?;
+        Ok(bytes.map(u32::from_le_bytes))
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) -> Result<(), Error> {
+        let written = self.segment.write(offset, data);
+        Ok(written.map_err(gyre_driver::Error::from)?)
+    }
+}
+
+/// Byte of the segment at which a thread says how much it has taken.
+fn taken_place(thread: usize, way: Way) -> usize {
+    thread * PIECE + 4 * way as usize
+}
+
+/// Byte of the segment at which the slot of a part begins.
+fn slot(thread: usize, way: Way, number: u32) -> usize {
+    let slot = way as u32 * DEPTH + number % DEPTH;
+    thread * PIECE + LINE + slot as usize * SLOT
+}
+
+pub(super) fn charge_copies<P: Platform>(platform: &P, bytes: usize) {
+    platform.charge(Op::CopyChunk, bytes.div_ceil(COPY_CHUNK) as u64);
+}
