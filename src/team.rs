@@ -11,6 +11,8 @@ use crate::platform::SimPlatform;
 
 /// Dispatch identifier of the collectives.
 const DISPATCH: u8 = 7;
+/// Arity of trees along affinity domains.
+const ARITY: usize = 4;
 
 /// An endpoint and what its thread works with.
 pub struct Seat {
@@ -38,6 +40,8 @@ impl Team {
         contexts: impl Fn(TaskId) -> u8 + 'static,
         config: impl Fn(ClientConfig) -> ClientConfig + 'static,
     ) -> Result<Self, SimError> {
+        let place = |t| job.hardware_place(TaskId(t));
+        let places: Option<Vec<_>> = (0..job.tasks()).map(place).collect();
         let open = move |process: Process| {
             let config = config(process.client("team"));
             let client = Client::create(&process.platform, config)?;
@@ -47,7 +51,10 @@ impl Team {
                     endpoints.push(client.endpoint(task, context)?);
                 }
             }
-            let geometry = Geometry::endpoint_list("team", 1, endpoints)?.on_network(&client)?;
+            let mut geometry = Geometry::endpoint_list("team", 1, endpoints)?.on_network(&client)?;
+            if let Some(places) = &places {
+                geometry = geometry.with_places(ARITY, |task| places[task.0 as usize])?;
+            }
             let here = process.tasks.process_of(process.task, client.node());
             let here = here.map_err(Error::from)?;
             let lives = |&c: &u8| process.tasks.place(process.task, c) == Ok(here);

@@ -31,6 +31,8 @@ pub enum Algorithm {
     Pairwise,
     /// One position after the other.
     Linear,
+    /// A tree along the affinity domains of each node, whose leaders a binomial tree joins (AF-5).
+    Affinity,
 }
 
 impl Algorithm {
@@ -45,6 +47,7 @@ impl Algorithm {
         Self::ThereAndBack,
         Self::Pairwise,
         Self::Linear,
+        Self::Affinity,
     ];
 
     /// Name, as configurations give it.
@@ -60,6 +63,7 @@ impl Algorithm {
             Self::ThereAndBack => "there_and_back",
             Self::Pairwise => "pairwise",
             Self::Linear => "linear",
+            Self::Affinity => "affinity",
         }
     }
 }
@@ -97,6 +101,8 @@ pub enum Condition {
     WholeTorus,
     /// The root's task has at least so many endpoints.
     RootEndpoints(usize),
+    /// The places of the tasks are known, and some node has several.
+    NodesShared,
     /// All blocks have the same number of bytes.
     EqualBlocks,
     /// The order in which data is combined does not matter: any operation but [`ReduceOp::Copy`].
@@ -121,6 +127,7 @@ impl Condition {
             Self::EndpointsOdd => !endpoints.is_multiple_of(2),
             Self::WholeTorus => query.geometry.torus().is_some(),
             Self::RootEndpoints(least) => query.geometry.ranks_of(query.root).len() >= least,
+            Self::NodesShared => query.geometry.shares_nodes(),
             Self::EqualBlocks => query.bytes.is_some(),
             Self::Commutative => query.op != ReduceOp::Copy,
             Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
@@ -242,7 +249,10 @@ fn defaults(collective: Collective) -> Vec<Entry> {
         when: when.to_vec(),
     };
     match collective {
-        Collective::Barrier => vec![entry(A::Dissemination, &[], &[])],
+        Collective::Barrier => vec![
+            entry(A::Affinity, &[C::NodesShared], &[]),
+            entry(A::Dissemination, &[], &[]),
+        ],
         Collective::Broadcast => vec![
             entry(A::DimensionPipelined, &[C::WholeTorus], &[C::AtLeast(LONG)]),
             entry(
@@ -250,6 +260,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
                 &[],
                 &[C::RootEndpoints(2), C::AtLeast(LONG)],
             ),
+            entry(A::Affinity, &[C::NodesShared], &[C::AtMost(SHORT)]),
             entry(A::Binomial, &[], &[]),
         ],
         Collective::Scatter | Collective::Gather => vec![
@@ -266,11 +277,21 @@ fn defaults(collective: Collective) -> Vec<Entry> {
             entry(A::Ring, &[], &[]),
         ],
         Collective::Reduce => vec![
+            entry(
+                A::Affinity,
+                &[C::NodesShared, C::Commutative],
+                &[C::AtMost(SHORT)],
+            ),
             entry(A::Binomial, &[C::Commutative], &[]),
             entry(A::Linear, &[], &[]),
         ],
         Collective::Allreduce => vec![
             entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),
+            entry(
+                A::Affinity,
+                &[C::NodesShared, C::Commutative],
+                &[C::AtMost(SHORT)],
+            ),
             entry(A::RecursiveDoubling, &[], &[]),
             entry(A::ThereAndBack, &[], &[]),
         ],

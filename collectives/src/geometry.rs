@@ -1,9 +1,12 @@
 //! Geometries: the endpoints that take part in collectives (EP-7).
 
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gyre_affinity::Place;
 use gyre_driver::{Client, Coord, Endpoint, GeometryConfig, GeometryMembers, Platform, TaskId};
 
 use crate::algorithm::{Algorithm, Algorithms};
@@ -41,6 +44,10 @@ struct Inner {
     places: Option<Places>,
     /// Those made so far, by root.
     plans: Arc<Mutex<Plans>>,
+    /// Node of each position, and where on it; empty when unknown.
+    hardware: Vec<(usize, Place)>,
+    /// Arity of the trees along affinity domains.
+    arity: usize,
 }
 
 impl Geometry {
@@ -142,6 +149,8 @@ impl Geometry {
             algorithms: Algorithms::default(),
             places: None,
             plans: Arc::default(),
+            hardware: Vec::new(),
+            arity: 1,
         })))
     }
 

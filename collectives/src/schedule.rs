@@ -8,6 +8,7 @@ mod parallel;
 mod reduce;
 mod scatter;
 mod torus;
+mod tree;
 
 use core::ops::Range;
 
@@ -143,10 +144,14 @@ pub(crate) fn schedule(
         schedule: Schedule::default(),
     };
     match (arguments.collective, algorithm) {
+        (Collective::Barrier, A::Affinity) => b.tree_barrier(&b.along_domains(0)),
         (Collective::Barrier, _) => b.dissemination_barrier(),
         (Collective::Broadcast, A::EndpointParallel) => b.endpoint_parallel_broadcast(),
         (Collective::Broadcast, A::DimensionPipelined) => b.dimension_pipelined_broadcast(),
-        (Collective::Broadcast, _) => b.leaders(Builder::binomial_broadcast),
+        (Collective::Broadcast, A::Affinity) => {
+            b.leaders(|b| b.broadcast(&b.along_domains(b.root)))
+        }
+        (Collective::Broadcast, _) => b.leaders(|b| b.broadcast(&b.binomial(b.root))),
         (Collective::Scatter, A::Binomial) => b.leaders(Builder::binomial_scatter),
         (Collective::Scatter, _) => b.endpoint_parallel_scatter(),
         (Collective::Gather, A::Binomial) => b.leaders(|b| b.binomial_gather(b.root)),
@@ -156,10 +161,16 @@ pub(crate) fn schedule(
         }
         (Collective::Allgather, A::ThereAndBack) => b.leaders(Builder::there_and_back_allgather),
         (Collective::Allgather, _) => b.leaders(Builder::ring_allgather),
-        (Collective::Reduce, A::Binomial) => b.leaders(Builder::binomial_reduce),
+        (Collective::Reduce, A::Affinity) => b.leaders(|b| b.reduce_up(&b.along_domains(b.root))),
+        (Collective::Reduce, A::Binomial) => b.leaders(|b| b.reduce_up(&b.binomial(b.root))),
         (Collective::Reduce, _) => b.leaders(Builder::linear_reduce),
         (Collective::Allreduce, A::Ring) => b.leaders(Builder::ring_allreduce),
-        (Collective::Allreduce, A::ThereAndBack) => b.leaders(Builder::there_and_back_allreduce),
+        (Collective::Allreduce, A::Affinity) => {
+            b.leaders(|b| b.there_and_back_allreduce(&b.along_domains(0)));
+        }
+        (Collective::Allreduce, A::ThereAndBack) => {
+            b.leaders(|b| b.there_and_back_allreduce(&b.binomial(0)));
+        }
         (Collective::Allreduce, _) => b.leaders(Builder::recursive_doubling_allreduce),
         (Collective::Alltoall, A::Pairwise) => b.leaders(|b| b.alltoall(true)),
         (Collective::Alltoall, _) => b.leaders(|b| b.alltoall(false)),

@@ -39,7 +39,22 @@ fn geometries(world: &World) -> Vec<Geometry> {
             )
             .on_network(client)
             .expect("leaders are at home"),
+        crowded(Geometry::world(client, "crowded", 7, 2).expect("valid")),
     ]
+}
+
+/// The geometry with its tasks on two nodes, on two cores of each of two modules.
+fn crowded(geometry: Geometry) -> Geometry {
+    let place = |task: TaskId| {
+        let number = task.0 as u16;
+        let place = gyre_affinity::Place {
+            module: number / 2 % 2,
+            core: number / 4,
+            ..Default::default()
+        };
+        (task.0 as usize % 2, place)
+    };
+    geometry.with_places(2, place).expect("an arity")
 }
 
 fn world(seed: u64) -> (World, Vec<Vec<Member<Place>>>) {
@@ -457,4 +472,36 @@ fn ep13_alltoall_exchanges_blocks() {
         let tasks = send.len();
         in_place(send, after, |_| 0..bytes * tasks, request(bytes))
     });
+}
+
+#[test]
+fn af3_af5_trees_along_domains_need_places_and_an_arity() {
+    let world = World::new(&[0, 1, 0], 1, 4);
+    let make = || Geometry::world(&world.clients[0], "world", 1, 1).expect("valid");
+    let refused = make().with_places(0, |_| (0, Default::default()));
+    let error = refused.expect_err("no arity").to_string();
+    assert_eq!(
+        error,
+        "trees of geometry `world` have arity 0, expected at least 1"
+    );
+    let valid = |geometry: &Geometry| {
+        let query = Query {
+            geometry,
+            collective: Collective::Barrier,
+            root: 0,
+            bytes: Some(0),
+            data: DataType::U8,
+            op: ReduceOp::Copy,
+        };
+        let chosen = geometry
+            .algorithms()
+            .choose(&query, Some(Algorithm::Affinity));
+        chosen.is_ok()
+    };
+    assert!(!valid(&make()), "no places");
+    let node = |shared: u32| move |task: TaskId| (task.0.max(shared) as usize, Default::default());
+    let apart = make().with_places(2, node(0)).expect("an arity");
+    assert!(!valid(&apart), "a node each");
+    let together = make().with_places(2, node(1)).expect("an arity");
+    assert!(valid(&together));
 }

@@ -1,31 +1,22 @@
 //! Broadcast.
 
+use super::tree::Links;
 use super::{Builder, Slice};
 
 impl Builder<'_> {
-    pub(super) fn binomial_broadcast(&mut self) {
-        let data = self.output(0);
-        self.broadcast_from(self.root, 0, data, &[]);
+    pub(super) fn broadcast(&mut self, links: &Links) {
+        self.broadcast_down(links, 0, self.output(0), &[]);
     }
 
-    /// A broadcast of `data`, which lies at the same place everywhere. Every task receives from the one nearer
-    /// the root by the lowest bit of its distance, then feeds those farther by each lower bit, the largest
-    /// subtree first. Waits for `after`.
-    pub(super) fn broadcast_from(&mut self, root: usize, tag: u32, data: Slice, after: &[usize]) {
-        let distance = self.distance(root);
-        let reach = self.reach(distance);
+    /// Down a tree of the tasks: `data`, which lies at the same place everywhere, comes from the parent and goes to the
+    /// children, the one with the largest subtree, the last, first. Waits for `after`.
+    pub(super) fn broadcast_down(&mut self, links: &Links, tag: u32, data: Slice, after: &[usize]) {
         let mut there = after.to_vec();
-        if distance > 0 {
-            let parent = self.behind(root, distance - reach);
+        if let Some(parent) = links.parent {
             there = vec![self.receive(parent, tag, data, after)];
         }
-        let mut bit = reach / 2;
-        while bit > 0 {
-            if distance + bit < self.tasks {
-                let child = self.behind(root, distance + bit);
-                self.send(child, tag, data, &there);
-            }
-            bit /= 2;
+        for &child in links.children.iter().rev() {
+            self.send(child, tag, data, &there);
         }
     }
 }

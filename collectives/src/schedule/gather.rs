@@ -101,6 +101,6 @@ impl Builder<'_> {
         let after = self.all();
         let end = self.arguments.receive_blocks.end(self.tasks);
         let data = Slice::new(Space::Receive, 0..end);
-        self.broadcast_from(0, BACK, data, &after);
+        self.broadcast_down(&self.binomial(0), BACK, data, &after);
     }
 }

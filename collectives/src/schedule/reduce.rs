@@ -1,36 +1,26 @@
 //! Reduce, allreduce, scan and reduce-scatter. Operands are combined in an order fixed by the schedule, so that
 //! results repeat bit for bit.
 
+use super::tree::Links;
 use super::{BACK, Builder, Slice, Space};
 
 impl Builder<'_> {
-    pub(super) fn binomial_reduce(&mut self) {
-        self.reduce_to(self.root);
-    }
-
-    /// Up a binomial tree: subtrees are combined in the order of their distance from `root`. The result is
-    /// in the receive buffer of the task at `root`.
-    fn reduce_to(&mut self, root: usize) {
+    /// Up a tree of the tasks: each combines its own data and then that of its children, in their order. The result
+    /// is in the receive buffer of the task at the tree's root.
+    pub(super) fn reduce_up(&mut self, links: &Links) {
         let own = self.input(0);
-        let distance = self.distance(root);
-        let reach = self.reach(distance);
-        let is_leaf = reach == 1 || distance + 1 >= self.tasks;
-        let sum = match distance {
-            0 => self.output(0),
-            _ if is_leaf => own,
-            _ => self.scratch(own.len),
+        let sum = match links.parent {
+            None => self.output(0),
+            Some(_) if links.children.is_empty() => own,
+            Some(_) => self.scratch(own.len),
         };
         let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
-        let mut bit = 1;
-        while bit < reach && distance + bit < self.tasks {
-            let child = self.behind(root, distance + bit);
+        for &child in &links.children {
             let part = self.scratch(own.len);
             there.push(self.receive(child, 0, part, &[]));
             there = vec![self.combine(part, sum, false, &there)];
-            bit *= 2;
         }
-        if distance > 0 {
-            let parent = self.behind(root, distance - reach);
+        if let Some(parent) = links.parent {
             self.send(parent, 0, sum, &there);
         }
     }
@@ -69,12 +59,12 @@ impl Builder<'_> {
         }
     }
 
-    /// A reduction to position 0 and a broadcast.
-    pub(super) fn there_and_back_allreduce(&mut self) {
-        self.reduce_to(0);
+    /// A reduction to the tree's root and a broadcast.
+    pub(super) fn there_and_back_allreduce(&mut self, links: &Links) {
+        self.reduce_up(links);
         let after = self.all();
         let data = self.output(0);
-        self.broadcast_from(0, BACK, data, &after);
+        self.broadcast_down(links, BACK, data, &after);
     }
 
     /// Tasks at distance 1, 2, 4, ... exchange what they have combined. Of a number that is no power of two,
