@@ -401,6 +401,9 @@ impl<P: Platform> ThreadMember<P> {
             ended = end.take().or(ended.take());
             ended.is_some()
         })?;
+        // The thread stops advancing: other leaders may still wait for an answer of this one.
+        let context = member.context();
+        context.advance_until(|| context.is_at_rest())?;
         ended.unwrap_or(Ok(()))
     }
 
