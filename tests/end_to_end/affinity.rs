@@ -56,7 +56,8 @@ fn af5_af6_one_leader_a_node_enters_the_network() {
         // Parts of 2000 B fill 32 lines and more; what crosses modules does so on each node by itself.
         let lines = figure(row, "cross_module") / figure(alone, "cross_module");
         let expected = match row["collective"].as_str() {
-            Some("barrier") => 4..=4,
+            // Leaders may first have to see that their parents took what went up before.
+            Some("barrier") => 4..=8,
             _ => 4 * 32..=4 * 40,
         };
         assert!(expected.contains(&lines), "{lines} times in {row}");
