@@ -152,12 +152,12 @@ impl Job {
         &self.processor
     }
 
-    /// The hardware thread on which a task has its first thread: its node's processes take a core each, in their
-    /// order. `None` when the processor has fewer cores.
-    pub fn hardware_place(&self, task: TaskId) -> Option<HardwarePlace> {
-        let process = usize::from(self.places[task.0 as usize].process);
-        let threads = usize::from(self.processor.threads);
-        self.processor.place(process * threads)
+    /// Node of a task, and the hardware thread there on which it has its first thread: a node's processes take a core
+    /// each, in their order. `None` when the processor has fewer cores.
+    pub fn hardware_place(&self, task: TaskId) -> Option<(usize, HardwarePlace)> {
+        let place = &self.places[task.0 as usize];
+        let thread = usize::from(place.process) * usize::from(self.processor.threads);
+        Some((place.node, self.processor.place(thread)?))
     }
 
     /// Ends the job, and its waveform, if one was asked for.
@@ -177,12 +177,6 @@ impl Job {
     pub fn tasks(&self) -> u32 {
         // A task map has fewer than 2^32.
         self.tasks.len() as u32
-    }
-
-    /// Cache lines of shared segments that have gone from one hardware thread to another on the node of
-    /// `task`, among threads that are bound to one.
-    pub fn transfers(&self, task: TaskId) -> Transfers {
-        self.places[task.0 as usize].segments.transfers()
     }
 
     /// Cache lines of shared segments that have gone from one hardware thread to another on the node of

@@ -40,7 +40,7 @@ impl Team {
         contexts: impl Fn(TaskId) -> u8 + 'static,
         config: impl Fn(ClientConfig) -> ClientConfig + 'static,
     ) -> Result<Self, SimError> {
-        let place = |t| Some((job.node(TaskId(t)), job.hardware_place(TaskId(t))?));
+        let place = |t| job.hardware_place(TaskId(t));
         let places: Option<Vec<_>> = (0..job.tasks()).map(place).collect();
         let open = move |process: Process| {
             let config = config(process.client("team"));
