@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::request::Collective;
 
 /// Most bytes that come as one message to a node where endpoints pass data on: they begin while more comes.
-const PIECE: usize = 8192;
+const PIECE: usize = 32 << 10;
 
 impl Builder<'_> {
     /// EP-10: the root task's endpoints each take a part of all endpoints and send them all the data. Of

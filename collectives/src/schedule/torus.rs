@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::{Action, Builder};
 
 /// Most bytes that travel as one message: a node passes one on while the next is on its way.
-const PIECE: usize = 4096;
+const PIECE: usize = 16 << 10;
 /// Data is cut at multiples of this, bytes: the payload of a packet.
 const UNIT: usize = 512;
 
