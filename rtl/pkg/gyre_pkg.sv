@@ -11,18 +11,27 @@ package gyre_pkg;
   parameter int unsigned MaxPayloadBytes = 512;
   parameter int unsigned MaxPacketBytes = 544;
   parameter int unsigned DepositBit = 62;           // of a header: header_t.deposit
+  parameter int unsigned DynamicBit = 63;           // of a header: header_t.dynamic_route
+  parameter int unsigned HintBit = 78;              // of a header: lowest of header_t.hint
+  parameter int unsigned OrderBit = 90;             // of a header: lowest of header_t.order
   parameter int unsigned DescBytes = 64;
   parameter int unsigned AddrW = 48;        // node memory address
   parameter int unsigned OffsetW = 40;      // offset inside a slot
-  parameter int unsigned NumClasses = 2;    // virtual-channel classes in use: request, response
+  parameter int unsigned NumClasses = 2;    // virtual-channel classes that the DMA engine serves: request, response
+  parameter int unsigned NetClasses = 4;    // classes of the torus: all of vclass_e
   parameter int unsigned VcPerClass = 2;    // dateline virtual channels of a class
-  parameter int unsigned NumVc = NumClasses * VcPerClass;
-  parameter int unsigned VcW = 4;           // virtual channel on a link: the torus uses NumVc, the tree 16
+  parameter int unsigned DetVcs = NetClasses * VcPerClass; // deterministic channels, from 0: {class, dateline}
+  parameter int unsigned DynClasses = 2;    // classes with dynamic channels: request, response
+  parameter int unsigned DynLanes = 4;      // dynamic channels of a class: {1, class, lane}
+  parameter int unsigned NumVc = DetVcs + DynClasses * DynLanes;
+  parameter int unsigned VcW = 4;           // virtual channel on a link; the tree has 16 as well
+  parameter int unsigned DetReserve = 4;    // flits of a link input's buffer that a deterministic channel has for itself
   parameter int unsigned MaxFifoId = 10;    // bits of a FIFO or slot number
 
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
 
-  // Virtual-channel class (header bits 31:30). Priority and system are reserved.
+  // Virtual-channel class (header bits 31:30). Those above response go before all others on every link, system
+  // before priority, by fixed routes only.
   typedef enum logic [1:0] {
     ClassRequest  = 2'd0,
     ClassResponse = 2'd1,
@@ -61,13 +70,14 @@ package gyre_pkg;
     logic [5:0]  rsvd1;        // w3[31:26]: zero
     logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, or injection FIFO (remote get)
     logic [15:0] seq;          // w3[15:0]: packet number in its message, modulo 2^16
-    logic [5:0]  rsvd0;        // w2[31:26]: zero
+    logic [2:0]  rsvd0;        // w2[31:29]: zero
+    logic [2:0]  order;        // w2[28:26]: dynamic_route: dimension to start with, from 1; 0 = no wish
     logic        last;         // w2[25]: last packet of the message
     logic        first;        // w2[24]: first packet of the message
-    logic [9:0]  hint;         // w2[23:14]: allowed directions, 0 = any
+    logic [9:0]  hint;         // w2[23:14]: dynamic_route: directions where both are minimal, bit = port, 0 = any
     logic [9:0]  len;          // w2[13:4]: payload bytes 0..512; on the wire rounded up to 32
     kind_e       kind;         // w2[3:0]
-    logic        dynamic_route;// w1[31]
+    logic        dynamic_route;// w1[31]: may take any minimal route, without order
     logic        deposit;      // w1[30]: memory FIFO: leave a copy at every node on the way
     coord_t      src;          // w1[29:0]
     vclass_e     vclass;       // w0[31:30]
@@ -116,7 +126,8 @@ package gyre_pkg;
     logic [1:0]  vclass;       // d1[31:30]
     coord_t      dst;          // d1[29:0]
     logic        remote;       // d0[31]: arrived by remote get; written by the DMA engine, else zero
-    logic [14:0] rsvd5;        // d0[30:16]: zero
+    logic [11:0] rsvd5;        // d0[30:19]: zero
+    logic [2:0]  order;        // d0[18:16]: as in the header
     logic [9:0]  hint;         // d0[15:6]
     logic        dynamic_route;// d0[5]
     logic        deposit;      // d0[4]
@@ -231,6 +242,7 @@ package gyre_pkg;
 
   // ---- configuration of a node, from its registers ----------------------------------------
   typedef struct packed {
+    logic [MaxDim-1:0][2:0]         dim_order;   // dimensions as fixed routes take them, a permutation, first lowest
     coord_t                         coord;       // my coordinates
     logic [MaxDim-1:0][CoordW:0]    size;        // nodes in each dimension, 1..64
     logic [MaxDim-1:0]              ring;        // dimension has its wrap link
@@ -305,31 +317,71 @@ package gyre_pkg;
   parameter logic [3:0] LocalPort = 4'd15;
   parameter logic [3:0] NoPort    = 4'd14;    // unreachable
 
-  // Output port at `cfg.coord` for a packet src -> dst that entered by port `in_port` (LocalPort when
-  // injected here). Dimension order 0, 1, 2...; inside a dimension the direction once taken is kept; ties
-  // of half a ring go + from even and - from odd source coordinates, a fixed function of the pair.
+  // Directions (bit 0 +, bit 1 -) in dimension `d` on the shortest ways from here to `dst`: none when there, both
+  // half way round a ring. `dst` must lie inside the machine.
+  function automatic logic [1:0] minimal_directions(node_cfg_t cfg, coord_t dst, logic [2:0] d);
+    logic [CoordW-1:0] c, t;
+    logic [CoordW:0]   size, up;
+    c    = cfg.coord[d];
+    t    = dst[d];
+    size = cfg.size[d];
+    up   = {1'b0, t} - {1'b0, c};
+    if (t < c) up = up + size;
+    if (t == c)                             return 2'b00;
+    else if (!cfg.ring[d])                  return (t > c) ? 2'b01 : 2'b10;
+    else if ({up, 1'b0} < {1'b0, size})     return 2'b01;
+    else if ({up, 1'b0} > {1'b0, size})     return 2'b10;
+    else                                    return 2'b11;
+  endfunction
+
+  // Output port of the fixed route at `cfg.coord` for a packet to `dst` that entered by port `in_port` (LocalPort
+  // when injected here): dimensions in the programmed order; inside a dimension the direction once taken is kept;
+  // ties of half a ring go + from even and - from odd coordinates, a fixed function of the pair.
   function automatic logic [3:0] route_port(node_cfg_t cfg, coord_t dst, logic [3:0] in_port);
     logic [3:0] port;
     logic       found;
-    logic [CoordW:0] up, size;
-    port  = LocalPort;
-    found = 1'b0;
-    for (int unsigned d = 0; d < MaxDim; d++) begin
-      if (!found && dst[d] != cfg.coord[d]) begin
+    logic [2:0] d;
+    logic [1:0] dirs;
+    port  = (dst == cfg.coord) ? LocalPort : NoPort;
+    found = port == LocalPort;
+    for (int unsigned k = 0; k < MaxDim; k++) begin
+      d = cfg.dim_order[k];
+      if (!found && d < 3'(MaxDim) && dst[d] != cfg.coord[d]) begin
         found = 1'b1;
-        size  = cfg.size[d];
-        up    = {1'b0, dst[d]} - {1'b0, cfg.coord[d]};
-        if (dst[d] < cfg.coord[d]) up = up + size;
-        if ({1'b0, dst[d]} >= size)                      port = NoPort;
-        else if (in_port == 4'(2*d))                     port = 4'(2*d + 1); // arrived by + port: moving -
-        else if (in_port == 4'(2*d + 1))                 port = 4'(2*d);
-        else if (!cfg.ring[d])                           port = (dst[d] > cfg.coord[d]) ? 4'(2*d) : 4'(2*d + 1);
-        else if ({up, 1'b0} < {1'b0, size})              port = 4'(2*d);
-        else if ({up, 1'b0} > {1'b0, size})              port = 4'(2*d + 1);
-        else                                             port = cfg.coord[d][0] ? 4'(2*d + 1) : 4'(2*d);
+        dirs  = minimal_directions(cfg, dst, d);
+        if ({1'b0, dst[d]} >= cfg.size[d])   port = NoPort;
+        else if (in_port == {d, 1'b0})       port = {d, 1'b1}; // arrived by + port: moving -
+        else if (in_port == {d, 1'b1})       port = {d, 1'b0};
+        else if (dirs == 2'b11)              port = {d, cfg.coord[d][0]};
+        else                                 port = {d, dirs[1]};
       end
     end
     return port;
+  endfunction
+
+  // Ports on shortest ways to `dst` that a dynamic packet may leave by: where both directions of a dimension are
+  // minimal only those of `hint` (if it allows one of them), and with `order` only the first dimension it names
+  // that is not finished: order - 1, then cyclically.
+  function automatic logic [MaxPorts-1:0] minimal_ports(node_cfg_t cfg, coord_t dst, logic [9:0] hint,
+                                                        logic [2:0] order);
+    logic [MaxPorts-1:0] all, low;
+    logic [1:0]          dirs;
+    all = '0;
+    low = '0;
+    for (int unsigned d = 0; d < MaxDim; d++) begin
+      dirs = minimal_directions(cfg, dst, 3'(d));
+      if (dirs == 2'b11 && hint[2*d+:2] != 2'b00) dirs = hint[2*d+:2];
+      all[2*d+:2] = dirs;
+    end
+    if (order != 3'd0) begin
+      // Dimensions from order - 1 on, or else those before.
+      low = MaxPorts'((32'd1 << {order - 3'd1, 1'b0}) - 32'd1);
+      if ((all & ~low) != '0) all = all & ~low;
+      for (int unsigned d = MaxDim - 1; d > 0; d--) begin
+        if ((all & MaxPorts'((32'd1 << (2 * d)) - 32'd1)) != '0) all = all & MaxPorts'((32'd1 << (2 * d)) - 32'd1);
+      end
+    end
+    return all;
   endfunction
 
   // Dateline virtual channel (0 or 1) on output `port`. A packet that will crosses the wrap link of the
@@ -359,9 +411,88 @@ package gyre_pkg;
     else            return ^{c, t};
   endfunction
 
-  // Whether the network leaves copies of packets on their way: a virtual channel must hold a whole packet.
-  function automatic bit deposit_fits(int unsigned flit_bytes, int unsigned vc_depth);
-    return flit_bytes * vc_depth >= MaxPacketBytes;
+  // Virtual channels: number, class and kind.
+  function automatic logic [VcW-1:0] det_vc(logic [1:0] vclass, logic dateline);
+    return {1'b0, vclass, dateline};
+  endfunction
+
+  function automatic logic [VcW-1:0] dyn_vc(logic vclass, logic [1:0] lane);
+    return {1'b1, vclass, lane};
+  endfunction
+
+  function automatic logic vc_dynamic(logic [VcW-1:0] vc);
+    return vc[VcW-1];
+  endfunction
+
+  function automatic logic [1:0] vc_class(logic [VcW-1:0] vc);
+    return vc_dynamic(vc) ? {1'b0, vc[2]} : vc[2:1];
+  endfunction
+
+  // Where a packet may go from a router.
+  typedef struct packed {
+    logic [MaxPorts-1:0] minimal;   // dynamic channels of its class at these outputs; none: fixed route
+    logic                deposit;   // it goes on, and leaves a copy here
+    logic                dateline;  // of its deterministic channel on `port`
+    logic [3:0]          port;      // output of its fixed route, LocalPort: eject, NoPort: discard
+  } route_t;
+
+  // Route of a packet that came by link `in_port` on channel `in_vc`, by its header's first words (w0 lowest). The
+  // deterministic channel of a dynamic packet is its escape, by the fixed route from here; coming from a dynamic
+  // channel it enters the ring anew.
+  function automatic route_t route_transit(node_cfg_t cfg, logic [3:0] in_port, logic [VcW-1:0] in_vc, logic [63:0] head,
+                                           logic [9:0] hint, logic [2:0] order);
+    route_t     r;
+    logic [3:0] from;
+    r      = '0;
+    from   = vc_dynamic(in_vc) ? LocalPort : in_port;
+    r.port = route_port(cfg, head[29:0], from);
+    if (r.port < NoPort) begin
+      r.dateline = route_dateline(cfg, head[29:0], from, in_vc[0], r.port);
+      r.deposit  = head[DepositBit] && head[31:30] == ClassRequest;
+      if (head[DynamicBit] && !head[31] && !r.deposit) r.minimal = minimal_ports(cfg, head[29:0], hint, order);
+    end
+    return r;
+  endfunction
+
+  // Route of a packet injected on path `path`, which leads to output `path` only. A dynamic packet whose fixed
+  // route begins elsewhere has no escape here (NoPort): it waits for a dynamic channel.
+  function automatic route_t route_inject(node_cfg_t cfg, logic [3:0] path, logic [63:0] head);
+    route_t r;
+    r      = '0;
+    r.port = path;
+    if (head[DynamicBit] && !head[31] && !(head[DepositBit] && !head[30])) begin
+      r.minimal = MaxPorts'(32'd1 << path);
+      if (route_port(cfg, head[29:0], LocalPort) != path) r.port = NoPort;
+    end
+    r.dateline = route_dateline(cfg, head[29:0], LocalPort, 1'b0, path);
+    return r;
+  endfunction
+
+  // ---- buffer of a link input: `port_flits` flits of `flit_bytes` bytes for all virtual channels ----
+  // Flits of the longest packet.
+  function automatic int unsigned max_flits(int unsigned flit_bytes);
+    return MaxPacketBytes / flit_bytes;
+  endfunction
+
+  // Whether the network leaves copies of packets on their way: the deterministic channels of requests then have
+  // room for a whole packet of their own.
+  function automatic bit deposit_fits(int unsigned flit_bytes, int unsigned port_flits);
+    return port_flits >= 5 * max_flits(flit_bytes);
+  endfunction
+
+  // Flits that channel `vc` has for itself.
+  function automatic int unsigned vc_reserve(int unsigned flit_bytes, int unsigned port_flits, int unsigned vc);
+    if (vc >= DetVcs) return 0;
+    if (vc < VcPerClass && deposit_fits(flit_bytes, port_flits)) return max_flits(flit_bytes);
+    return DetReserve;
+  endfunction
+
+  // Flits that all channels share: what no channel has for itself.
+  function automatic int unsigned shared_flits(int unsigned flit_bytes, int unsigned port_flits);
+    int unsigned rest;
+    rest = port_flits;
+    for (int unsigned v = 0; v < DetVcs; v++) rest = rest - vc_reserve(flit_bytes, port_flits, v);
+    return rest;
   endfunction
 
   // Flits of a packet with `len` payload bytes for flits of `flit_bytes` bytes.

@@ -1,22 +1,25 @@
 // Network of one node: a link unit a port and the torus router between links, injection and ejection paths
-// (HW-3). Virtual-channel wormhole router, dimension-order routes, credits; virtual channel on a link =
-// class * 2 + dateline. Injection path p feeds output p; a packet that came in by link p for this node
-// leaves by ejection path p. A hop takes two cycles beyond the link latency:
+// (HW-3). Virtual-channel router with credits: deterministic channels {class, dateline}, where packets go by their
+// fixed routes as wormholes, and dynamic channels {1, class, lane}, where those that ask for it go by any shortest way
+// and are stored whole (virtual cut-through), with the deterministic channels as their escape. Injection path p feeds
+// output p; a packet that came in by link p for this node leaves by ejection path p. A hop takes two cycles beyond
+// the link latency:
 //
 //   posedge t    link input register
 //   posedge t+1  CRC checked, flit in its buffer, route of a head known
 //   posedge t+2  granted: output register of the next link, or ejection FIFO
 //
-// A buffer of `VcDepth` flits covers the credit round trip of 2 L + 4 cycles at link latency L, so that one
-// virtual channel fills a link up to L = (VcDepth - 4) / 2; the handshake is sound up to L = VcDepth - 3.
+// The buffer of a link input, `PortFlits` flits for all virtual channels, covers a credit round trip of 2 L + 4 cycles at
+// link latency L; the handshake is sound up to L = (InitCycles - 4) / 2 - 1.
 // All outputs come from registers, and with no input none changes (`idle_o`).
 module gyre_network
   import gyre_pkg::*;
 #(
     parameter int unsigned NDim = 3,
     parameter int unsigned FlitBytes = 16,
-    parameter int unsigned VcDepth = 64,
-    parameter int unsigned InjDepth = 136,
+    parameter int unsigned PortFlits = 8 * max_flits(FlitBytes), // flits of a link input's buffer
+    parameter int unsigned InjDepth = 136,                       // flits of an injection buffer
+    parameter int unsigned InitCycles = 128,                     // of a link's handshake, at least
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
@@ -32,15 +35,15 @@ module gyre_network
     output logic [31:0]                  link_dbg_o   [P],
     // Injection: the sender keeps the credits, InjDepth flits a path and class.
     input  logic [P-1:0]                 inj_valid_i,
-    input  logic [P-1:0]                 inj_class_i,       // 0 request, 1 response
+    input  logic [P-1:0][1:0]            inj_class_i,       // vclass_e
     input  flit_ctl_t                    inj_ctl_i    [P],
     input  logic [FlitW-1:0]             inj_data_i   [P],
-    output logic [P-1:0][NumClasses-1:0] inj_credit_o,
+    output logic [P-1:0][NetClasses-1:0] inj_credit_o,
     // Ejection.
-    output logic [P-1:0][NumClasses-1:0] ej_valid_o,
-    input  logic [P-1:0][NumClasses-1:0] ej_ready_i,
-    output flit_ctl_t                    ej_ctl_o     [P][NumClasses],
-    output logic [FlitW-1:0]             ej_data_o    [P][NumClasses],
+    output logic [P-1:0][NetClasses-1:0] ej_valid_o,
+    input  logic [P-1:0][NetClasses-1:0] ej_ready_i,
+    output flit_ctl_t                    ej_ctl_o     [P][NetClasses],
+    output logic [FlitW-1:0]             ej_data_o    [P][NetClasses],
     // Status.
     output link_ctl_e                    link_state_o [P],
     output logic [P-1:0]                 perf_flit_o,       // a flit is on link p
@@ -55,16 +58,19 @@ module gyre_network
   if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_flit
     $fatal(1, "gyre_network: FlitBytes %0d: expected 8, 16 or 32", FlitBytes);
   end
-  if (VcDepth < 4) begin : gen_depth
-    $fatal(1, "gyre_network: VcDepth %0d: expected at least 4", VcDepth);
-  end
-
   // Outputs: what can move, by virtual channel.
-  logic [P-1:0][NumVc-1:0] head_ok, whole_ok, body_ok, no_credit;
+  localparam int unsigned RoomW = $clog2(PortFlits + 1);
+  logic [DetVcs-1:0]       head_ok[P], no_credit[P];
+  logic [VcPerClass-1:0]   whole_ok[P];
+  logic [NumVc-1:0]        body_ok[P];
+  logic [DynClasses-1:0]   dyn_ok[P], dyn_head_ok[P];
+  logic [P-1:0]            dyn_ok_class[DynClasses];
+  logic [VcW-1:0]          lane_vc[P][DynClasses];
+  logic [RoomW-1:0]        room[P];
   // Flits offered by each input, and grants.
   logic [P-1:0]            req, copy, pop, eject, inj_req, inj_pop;
   logic [3:0]              in_port[P];
-  logic [1:0]              out_vc [P];
+  logic [VcW-1:0]          out_vc [P];
   flit_ctl_t               in_ctl [P];
   logic [FlitW-1:0]        in_data[P];
   logic [P-1:0]            gnt    [P];
@@ -77,6 +83,12 @@ module gyre_network
   error_t                  err     [3*P];
   logic [3*P-1:0]          err_take;
   logic                    err_idle;
+
+  always_comb begin
+    for (int unsigned c = 0; c < DynClasses; c++) begin
+      for (int unsigned p = 0; p < P; p++) dyn_ok_class[c][p] = dyn_ok[p][c];
+    end
+  end
 
   router_alloc #(
       .NDim(NDim)
@@ -101,20 +113,20 @@ module gyre_network
     logic             credit;
     logic [VcW-1:0]   credit_vc;
     logic             send;
-    logic [1:0]       send_vc;
+    logic [VcW-1:0]   send_vc;
     flit_ctl_t        send_ctl;
     logic [FlitW-1:0] send_data;
-    logic [1:0]       in_vc;
-    logic [1:0]       inj_vc;
+    logic [VcW-1:0]   in_vc;
+    logic [VcW-1:0]   inj_vc;
     flit_ctl_t        inj_ctl;
     logic [FlitW-1:0] inj_data;
-    logic [NumClasses-1:0] ej_head_ok, ej_body_ok;
+    logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
     logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
 
     link_unit #(
         .FlitBytes (FlitBytes),
         .PortId    (p),
-        .InitCycles(2 * VcDepth)
+        .InitCycles(InitCycles)
     ) u_link (
         .clk_i,
         .rst_ni,
@@ -132,11 +144,11 @@ module gyre_network
         .drained_i  (drained),
         .fault_i    (fault),
         .send_i     (send),
-        .send_vc_i  (VcW'(send_vc)),
+        .send_vc_i  (send_vc),
         .send_ctl_i (send_ctl),
         .send_data_i(send_data),
         .pop_i      (pop[p]),
-        .pop_vc_i   (VcW'(in_vc)),
+        .pop_vc_i   (in_vc),
         .rx_valid_o (rx_valid),
         .rx_vc_o    (rx_vc),
         .rx_ctl_o   (rx_ctl),
@@ -152,7 +164,7 @@ module gyre_network
         .NDim     (NDim),
         .PortId   (p),
         .FlitBytes(FlitBytes),
-        .VcDepth  (VcDepth)
+        .PortFlits(PortFlits)
     ) u_input (
         .clk_i,
         .rst_ni,
@@ -168,6 +180,9 @@ module gyre_network
         .whole_ok_i  (whole_ok),
         .body_ok_i   (body_ok),
         .no_credit_i (no_credit),
+        .dyn_ok_i    (dyn_ok_class),
+        .dyn_vc_i    (lane_vc),
+        .room_i      (room),
         .ej_head_ok_i(ej_head_ok),
         .ej_body_ok_i(ej_body_ok),
         .req_o       (req[p]),
@@ -185,7 +200,6 @@ module gyre_network
     );
 
     router_inject #(
-        .NDim     (NDim),
         .PortId   (p),
         .FlitBytes(FlitBytes),
         .InjDepth (InjDepth)
@@ -201,6 +215,8 @@ module gyre_network
         .head_ok_i   (head_ok[p]),
         .body_ok_i   (body_ok[p]),
         .no_credit_i (no_credit[p]),
+        .dyn_head_ok_i(dyn_head_ok[p]),
+        .dyn_vc_i    (lane_vc[p]),
         .req_o       (inj_req[p]),
         .pop_i       (inj_pop[p]),
         .out_vc_o    (inj_vc),
@@ -214,7 +230,7 @@ module gyre_network
         .NDim     (NDim),
         .PortId   (p),
         .FlitBytes(FlitBytes),
-        .VcDepth  (VcDepth)
+        .PortFlits(PortFlits)
     ) u_output (
         .clk_i,
         .rst_ni,
@@ -226,6 +242,10 @@ module gyre_network
         .whole_ok_o (whole_ok[p]),
         .body_ok_o  (body_ok[p]),
         .no_credit_o(no_credit[p]),
+        .dyn_ok_o   (dyn_ok[p]),
+        .dyn_head_ok_o(dyn_head_ok[p]),
+        .dyn_vc_o   (lane_vc[p]),
+        .room_o     (room[p]),
         .gnt_i      (gnt[p]),
         .in_vc_i    (out_vc),
         .in_ctl_i   (in_ctl),
@@ -250,7 +270,7 @@ module gyre_network
         .head_ok_o  (ej_head_ok),
         .body_ok_o  (ej_body_ok),
         .push_i     (eject[p] || (pop[p] && copy[p])),
-        .push_vc_i  (in_vc),
+        .push_class_i(vc_class(in_vc)),
         .push_ctl_i (in_ctl[p]),
         .push_data_i(in_data[p]),
         .ej_valid_o (ej_valid_o[p]),

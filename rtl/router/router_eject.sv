@@ -1,5 +1,5 @@
 // Ejection buffers of one link input: packets for this node, one FIFO a class, valid/ready. A packet holds
-// its FIFO from head to tail, since both dateline virtual channels of a class end here.
+// its FIFO from head to tail, since all virtual channels of a class end here.
 module router_eject
   import gyre_pkg::*;
 #(
@@ -10,16 +10,16 @@ module router_eject
     input  logic                  clk_i,
     input  logic                  rst_ni,
     // What can move, by class.
-    output logic [NumClasses-1:0] head_ok_o,
-    output logic [NumClasses-1:0] body_ok_o,
+    output logic [NetClasses-1:0] head_ok_o,
+    output logic [NetClasses-1:0] body_ok_o,
     input  logic                  push_i,
-    input  logic [1:0]            push_vc_i,
+    input  logic [1:0]            push_class_i,
     input  flit_ctl_t             push_ctl_i,
     input  logic [FlitW-1:0]      push_data_i,
-    output logic [NumClasses-1:0] ej_valid_o,
-    input  logic [NumClasses-1:0] ej_ready_i,
-    output flit_ctl_t             ej_ctl_o [NumClasses],
-    output logic [FlitW-1:0]      ej_data_o[NumClasses],
+    output logic [NetClasses-1:0] ej_valid_o,
+    input  logic [NetClasses-1:0] ej_ready_i,
+    output flit_ctl_t             ej_ctl_o [NetClasses],
+    output logic [FlitW-1:0]      ej_data_o[NetClasses],
     output logic                  busy_o
 );
   localparam int unsigned PtrW = $clog2(Depth);
@@ -28,27 +28,25 @@ module router_eject
     $fatal(1, "router_eject: Depth %0d: expected a power of two, at least 4", Depth);
   end
 
-  logic [FlitW-1:0] data_mem[NumClasses*Depth];
-  flit_ctl_t        ctl_mem [NumClasses*Depth];
+  logic [FlitW-1:0] data_mem[NetClasses*Depth];
+  flit_ctl_t        ctl_mem [NetClasses*Depth];
 
-  logic [NumClasses-1:0][PtrW-1:0] head_q, tail_q;
-  logic [NumClasses-1:0]           valid_q, full_q, held_q;
-  logic                            push_class;
+  logic [NetClasses-1:0][PtrW-1:0] head_q, tail_q;
+  logic [NetClasses-1:0]           valid_q, full_q, held_q;
 
-  assign push_class = push_vc_i[1];
   assign ej_valid_o = valid_q;
   assign busy_o     = valid_q != '0;
   assign head_ok_o  = ~(full_q | held_q);
   assign body_ok_o  = ~full_q;
-  for (genvar c = 0; c < int'(NumClasses); c++) begin : gen_class
-    assign ej_ctl_o[c]  = ctl_mem[{1'(c), head_q[c]}];
-    assign ej_data_o[c] = data_mem[{1'(c), head_q[c]}];
+  for (genvar c = 0; c < int'(NetClasses); c++) begin : gen_class
+    assign ej_ctl_o[c]  = ctl_mem[{2'(c), head_q[c]}];
+    assign ej_data_o[c] = data_mem[{2'(c), head_q[c]}];
   end
 
   always_ff @(posedge clk_i) begin
     if (push_i) begin
-      data_mem[{push_class, tail_q[push_class]}] <= push_data_i;
-      ctl_mem[{push_class, tail_q[push_class]}]  <= push_ctl_i;
+      data_mem[{push_class_i, tail_q[push_class_i]}] <= push_data_i;
+      ctl_mem[{push_class_i, tail_q[push_class_i]}]  <= push_ctl_i;
     end
   end
 
@@ -61,17 +59,17 @@ module router_eject
       held_q  <= '0;
     end else if (push_i || valid_q != '0) begin
       if (push_i) begin
-        tail_q[push_class] <= tail_q[push_class] + 1'b1;
-        held_q[push_class] <= !push_ctl_i.tail;
+        tail_q[push_class_i] <= tail_q[push_class_i] + 1'b1;
+        held_q[push_class_i] <= !push_ctl_i.tail;
       end
-      for (int unsigned c = 0; c < NumClasses; c++) begin
+      for (int unsigned c = 0; c < NetClasses; c++) begin
         if (valid_q[c] && ej_ready_i[c]) begin
           head_q[c] <= head_q[c] + 1'b1;
-          if (!(push_i && push_class == 1'(c))) begin
+          if (!(push_i && push_class_i == 2'(c))) begin
             valid_q[c] <= head_q[c] + 1'b1 != tail_q[c];
             full_q[c]  <= 1'b0;
           end
-        end else if (push_i && push_class == 1'(c)) begin
+        end else if (push_i && push_class_i == 2'(c)) begin
           valid_q[c] <= 1'b1;
           full_q[c]  <= tail_q[c] + 1'b1 == head_q[c];
         end
@@ -79,15 +77,12 @@ module router_eject
     end
   end
 
-  logic unused_dateline;
-  assign unused_dateline = push_vc_i[0];
-
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && push_i) begin
-      Space : assert (!full_q[push_class])
+      Space : assert (!full_q[push_class_i])
       else $fatal(1, "%m: push into a full buffer");
-      Whole : assert (push_ctl_i.head == !held_q[push_class])
+      Whole : assert (push_ctl_i.head == !held_q[push_class_i])
       else $fatal(1, "%m: packets mixed in an ejection buffer");
     end
   end

@@ -1,8 +1,12 @@
-// One link input: a queue a virtual channel and the choice of the virtual channel to serve. A virtual
-// channel requests only when its flit can move in this cycle, so one that is blocked never stands in the
-// way of another. A packet with the deposit bit moves into its output and, as a copy, into the ejection
-// buffer at once. It starts only when the next input has room for all of it: the copy holds the ejection
-// buffer from head to tail, so it must never wait there for a link.
+// One link input: its flit buffer and the choice of the virtual channel to serve. A virtual channel requests only
+// when its flit can move in this cycle, so one that is blocked never stands in the way of another; system packets
+// go first, then priority. A packet with the deposit bit moves into its output and, as a copy, into the ejection
+// buffer at once. It starts only when its channel at the next input has room of its own for all of it: the copy
+// holds the ejection buffer from head to tail, so it must never wait there for a link.
+//
+// A dynamic packet takes a dynamic channel at the minimal output with most room, if one has room for the longest
+// packet; else its escape, the deterministic channel of its fixed route. In a dynamic channel it thus always ends up
+// whole: no channel waits for one that stands across several nodes, but for escapes, whose waiting has no cycle.
 //
 // When the link goes down with a packet open, the packet is closed with a tail marked `err`. A packet
 // without a route is discarded and reported (ErrRouteUnreachable).
@@ -12,9 +16,10 @@ module router_input
     parameter int unsigned NDim = 3,
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
-    parameter int unsigned VcDepth = 64,
+    parameter int unsigned PortFlits = 272,
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned FlitW = FlitBytes * 8
+    localparam int unsigned FlitW = FlitBytes * 8,
+    localparam int unsigned RoomW = $clog2(PortFlits + 1)
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
@@ -27,20 +32,23 @@ module router_input
     input  logic                  link_down_i,
     output logic                  fault_o,       // this flit breaks the protocol; it is dropped
     output logic                  drained_o,     // no flit and no open packet
-    // What can move, by output and virtual channel there; ejection by class.
-    input  logic [P*NumVc-1:0]    head_ok_i,
-    input  logic [P*NumVc-1:0]    whole_ok_i,    // head_ok_i, and room for the longest packet
-    input  logic [P*NumVc-1:0]    body_ok_i,
-    input  logic [P*NumVc-1:0]    no_credit_i,
-    input  logic [NumClasses-1:0] ej_head_ok_i,
-    input  logic [NumClasses-1:0] ej_body_ok_i,
+    // What can move, by output and channel there; ejection by class.
+    input  logic [DetVcs-1:0]     head_ok_i [P],
+    input  logic [VcPerClass-1:0] whole_ok_i[P], // deterministic channels of requests: own room for a packet
+    input  logic [NumVc-1:0]      body_ok_i [P],
+    input  logic [DetVcs-1:0]     no_credit_i[P],
+    input  logic [P-1:0]          dyn_ok_i  [DynClasses], // a dynamic channel with room for a packet
+    input  logic [VcW-1:0]        dyn_vc_i  [P][DynClasses],
+    input  logic [RoomW-1:0]      room_i    [P], // flits that a dynamic channel could take
+    input  logic [NetClasses-1:0] ej_head_ok_i,
+    input  logic [NetClasses-1:0] ej_body_ok_i,
     // Allocation: the flit of the virtual channel picked.
     output logic                  req_o,
     output logic [3:0]            port_o,        // its output, LocalPort or NoPort
     output logic                  copy_o,        // it is ejected as well
     input  logic                  pop_i,         // it moves
-    output logic [1:0]            in_vc_o,       // its virtual channel at this input
-    output logic [1:0]            out_vc_o,      // and at the next
+    output logic [VcW-1:0]        in_vc_o,       // its virtual channel at this input
+    output logic [VcW-1:0]        out_vc_o,      // and at the next
     output flit_ctl_t             ctl_o,
     output logic [FlitW-1:0]      data_o,
     output logic [P-1:0]          stall_o,       // outputs for which a flit waits for credit
@@ -49,17 +57,20 @@ module router_input
     input  logic                  err_take_i,
     output logic                  busy_o
 );
-  localparam int unsigned TableW = 16 * NumVc; // port numbers 0..15
+  localparam int unsigned PortW = $clog2(P);
 
-  logic [NumVc-1:0]      nonempty, full, body, dateline, deposit, open_q;
-  logic [NumVc-1:0][3:0] port;
-  error_t                err_q;
+  logic [NumVc-1:0] nonempty, body, open_q;
+  logic             full;
+  route_t           route [NumVc];
+  // Way of the packet whose head has left.
+  logic [3:0]       way_port_q[NumVc];
+  logic [VcW-1:0]   way_vc_q  [NumVc];
+  error_t           err_q;
 
   // ---- write side: flits of the link, or the tail that closes a packet cut short -----------
-  logic             push;
-  logic [1:0]       push_vc;
-  flit_ctl_t        push_ctl;
-  logic [NumVc-1:0] closing;
+  logic           push;
+  logic [VcW-1:0] push_vc;
+  flit_ctl_t      push_ctl;
 
   assign drained_o = (nonempty | open_q) == '0;
   assign busy_o    = nonempty != '0 || (link_down_i && open_q != '0) || err_q.valid;
@@ -70,18 +81,16 @@ module router_input
     fault_o  = 1'b0;
     push_vc  = '0;
     push_ctl = '0;
-    closing  = '0;
     if (rx_valid_i) begin
-      push_vc  = rx_vc_i[1:0];
+      push_vc  = rx_vc_i;
       push_ctl = rx_ctl_i;
-      fault_o  = rx_vc_i >= VcW'(NumVc) || full[push_vc] || rx_ctl_i.head == open_q[push_vc];
+      fault_o  = full || rx_ctl_i.head == open_q[push_vc];
       push     = !fault_o;
     end else if (link_down_i && open_q != '0) begin
-      closing  = open_q & ~full;
-      push     = closing != '0;
+      push     = !full;
       push_ctl = '{err: 1'b1, tail: 1'b1, head: 1'b0, dbg: '0};
       for (int unsigned v = NumVc; v > 0; v--) begin
-        if (closing[v-1]) push_vc = 2'(v - 1);
+        if (open_q[v-1]) push_vc = VcW'(v - 1);
       end
     end
   end
@@ -91,67 +100,75 @@ module router_input
     else if (push) open_q[push_vc] <= !push_ctl.tail;
   end
 
-  logic [NumVc-1:0] req, read;
-
-  vc_buffer #(
-      .NumQueues(NumVc),
-      .Depth    (VcDepth),
+  router_buffer #(
+      .Flits    (PortFlits),
       .FlitBytes(FlitBytes),
       .NDim     (NDim),
-      .PortId   (PortId),
-      .Deposit  (deposit_fits(FlitBytes, VcDepth))
+      .PortId   (PortId)
   ) u_buffer (
       .clk_i,
       .rst_ni,
       .cfg_i,
-      .push_i      (push),
-      .push_queue_i(push_vc),
-      .push_ctl_i  (push_ctl),
-      .push_data_i (rx_data_i),  // the data of a closing tail has no meaning
-      .read_i      (read),
+      .push_i     (push),
+      .push_vc_i  (push_vc),
+      .push_ctl_i (push_ctl),
+      .push_data_i(rx_data_i),  // the data of a closing tail has no meaning
+      .read_i     (req_o),
+      .read_vc_i  (in_vc_o),
       .pop_i,
-      .queue_o     (in_vc_o),
       .ctl_o,
       .data_o,
-      .nonempty_o  (nonempty),
-      .full_o      (full),
-      .body_o      (body),
-      .port_o      (port),
-      .dateline_o  (dateline),
-      .deposit_o   (deposit)
+      .nonempty_o (nonempty),
+      .full_o     (full),
+      .body_o     (body),
+      .route_o    (route)
   );
 
-  // ---- requests -----------------------------------------------------------------------------
-  // Tables by {port, virtual channel there}; discarding waits for the register of its report.
-  logic [TableW-1:0] head_ok, whole_ok, body_ok, no_credit;
-  logic [5:0]        index;
+  // ---- requests: which channels can move; discarding waits for the register of its report ----
+  logic [NumVc-1:0] req, urgent, read;
+  logic [1:0]       vclass;
+  logic [VcW-1:0]   vc;
+  logic [PortW-1:0] port;
 
   always_comb begin
-    head_ok   = '0;
-    whole_ok  = '0;
-    body_ok   = '0;
-    no_credit = '0;
-    index     = '0;
-    req       = '0;
-    stall_o   = '0;
+    req     = '0;
+    stall_o = '0;
+    vclass  = '0;
+    vc      = '0;
+    port    = '0;
     if (nonempty != '0) begin
-      head_ok[P*NumVc-1:0]              = head_ok_i;
-      whole_ok[P*NumVc-1:0]             = whole_ok_i;
-      body_ok[P*NumVc-1:0]              = body_ok_i;
-      no_credit[P*NumVc-1:0]            = no_credit_i;
-      head_ok[32'(NoPort)*NumVc+:NumVc] = {NumVc{!err_q.valid}};
-      body_ok[32'(NoPort)*NumVc+:NumVc] = '1;
       for (int unsigned v = 0; v < NumVc; v++) begin
         if (nonempty[v]) begin
-          index = {port[v], 1'(v >> 1), dateline[v]};
-          if (port[v] == LocalPort) req[v] = body[v] ? ej_body_ok_i[v>>1] : ej_head_ok_i[v>>1];
-          else if (deposit[v])
-            req[v] = body[v] ? body_ok[index] && ej_body_ok_i[v>>1] : whole_ok[index] && ej_head_ok_i[v>>1];
-          else req[v] = body[v] ? body_ok[index] : head_ok[index];
-          if (no_credit[index]) stall_o[$clog2(P)'(port[v])] = 1'b1;
+          vclass = vc_class(VcW'(v));
+          if (body[v]) begin
+            port = PortW'(way_port_q[v]);
+            vc   = way_vc_q[v];
+            if (way_port_q[v] == LocalPort) req[v] = ej_body_ok_i[vclass];
+            else if (way_port_q[v] == NoPort) req[v] = 1'b1;
+            else begin
+              req[v] = body_ok_i[port][vc] && (!route[v].deposit || ej_body_ok_i[vclass]);
+              if (!vc_dynamic(vc) && no_credit_i[port][vc[VcW-2:0]]) stall_o[port] = 1'b1;
+            end
+          end else begin
+            port = PortW'(route[v].port);
+            vc   = det_vc(vclass, route[v].dateline);
+            if (route[v].port == LocalPort) req[v] = ej_head_ok_i[vclass];
+            else if (route[v].port == NoPort) req[v] = !err_q.valid;
+            else if (route[v].deposit) req[v] = whole_ok_i[port][route[v].dateline] && ej_head_ok_i[vclass];
+            else if ((route[v].minimal[P-1:0] & dyn_ok_i[vclass[0]]) != '0) req[v] = 1'b1;
+            else begin
+              req[v] = head_ok_i[port][vc[VcW-2:0]];
+              if (no_credit_i[port][vc[VcW-2:0]]) stall_o[port] = 1'b1;
+            end
+          end
         end
       end
     end
+  end
+
+  always_comb begin
+    urgent = req;
+    if (req[7:4] != '0) urgent = (req[7:6] != '0) ? {8'b0, req[7:6], 6'b0} : {10'b0, req[5:4], 4'b0};
   end
 
   rr_arbiter #(
@@ -159,20 +176,51 @@ module router_input
   ) u_arbiter (
       .clk_i,
       .rst_ni,
-      .req_i    (req),
+      .req_i    (urgent),
       .advance_i(pop_i),
       .gnt_o    (read)
   );
 
+  // ---- the channel picked, and its way --------------------------------------------------------
+  logic [P-1:0]     choice;
+  logic [RoomW-1:0] most;
+
   always_comb begin
     req_o    = req != '0;
+    in_vc_o  = '0;
     port_o   = '0;
     out_vc_o = '0;
     copy_o   = 1'b0;
+    choice   = '0;
+    most     = '0;
     if (req_o) begin
-      copy_o   = deposit[in_vc_o];
-      port_o   = port[in_vc_o];
-      out_vc_o = {in_vc_o[1], dateline[in_vc_o]};
+      for (int unsigned v = 0; v < NumVc; v++) if (read[v]) in_vc_o = in_vc_o | VcW'(v);
+      copy_o = route[in_vc_o].deposit;
+      if (body[in_vc_o]) begin
+        port_o   = way_port_q[in_vc_o];
+        out_vc_o = way_vc_q[in_vc_o];
+      end else begin
+        port_o   = route[in_vc_o].port;
+        out_vc_o = det_vc(vc_class(in_vc_o), route[in_vc_o].dateline);
+        if (route[in_vc_o].minimal != '0 && route[in_vc_o].port < NoPort)
+          choice = route[in_vc_o].minimal[P-1:0] & dyn_ok_i[vc_class(in_vc_o)[0]];
+        if (choice != '0) begin
+          for (int unsigned p = 0; p < P; p++) begin
+            if (choice[p] && room_i[p] >= most) begin
+              most     = room_i[p];
+              port_o   = 4'(p);
+              out_vc_o = dyn_vc_i[p][vc_class(in_vc_o)[0]];
+            end
+          end
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (pop_i && ctl_o.head) begin
+      way_port_q[in_vc_o] <= port_o;
+      way_vc_q[in_vc_o]   <= out_vc_o;
     end
   end
 

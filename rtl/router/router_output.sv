@@ -1,5 +1,5 @@
-// One output: who holds each virtual channel, credits of the next input, and the crossbar column. The flit
-// goes to link_tx, whose register is the output register.
+// One output: who holds each virtual channel, what the buffer of the next input has left for it (router_credits),
+// and the crossbar column. The flit goes to link_tx, whose register is the output register.
 //
 // A virtual channel is held from head to tail. While the link is down the output takes every flit and
 // discards it, also the rest of packets that were cut; each is reported once (ErrLinkDown), when the
@@ -10,9 +10,10 @@ module router_output
     parameter int unsigned NDim = 3,
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
-    parameter int unsigned VcDepth = 64,
+    parameter int unsigned PortFlits = 272,
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned FlitW = FlitBytes * 8
+    localparam int unsigned FlitW = FlitBytes * 8,
+    localparam int unsigned RoomW = $clog2(PortFlits + 1)
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
@@ -22,21 +23,25 @@ module router_output
     input  logic                  credit_i,
     input  logic [VcW-1:0]        credit_vc_i,
     // What can move, by virtual channel.
-    output logic [NumVc-1:0]      head_ok_o,
-    output logic [NumVc-1:0]      whole_ok_o,  // head_ok_o, and room for the longest packet
+    output logic [DetVcs-1:0]     head_ok_o,
+    output logic [VcPerClass-1:0] whole_ok_o,  // channels of requests: head_ok_o, and own room for the longest packet
     output logic [NumVc-1:0]      body_ok_o,
-    output logic [NumVc-1:0]      no_credit_o,
+    output logic [DetVcs-1:0]     no_credit_o,
+    output logic [DynClasses-1:0] dyn_ok_o,    // a dynamic channel is free and has room for the longest packet
+    output logic [DynClasses-1:0] dyn_head_ok_o, // or the link is down, and its flits are discarded
+    output logic [VcW-1:0]        dyn_vc_o [DynClasses],
+    output logic [RoomW-1:0]      room_o,      // flits that all channels share there and nobody has claimed
     // Crossbar: one-hot grant, bit PortId = injection.
     input  logic [P-1:0]          gnt_i,
-    input  logic [1:0]            in_vc_i  [P],
+    input  logic [VcW-1:0]        in_vc_i  [P],
     input  flit_ctl_t             in_ctl_i [P],
     input  logic [FlitW-1:0]      in_data_i[P],
-    input  logic [1:0]            inj_vc_i,
+    input  logic [VcW-1:0]        inj_vc_i,
     input  flit_ctl_t             inj_ctl_i,
     input  logic [FlitW-1:0]      inj_data_i,
     // To the link.
     output logic                  send_o,
-    output logic [1:0]            vc_o,
+    output logic [VcW-1:0]        vc_o,
     output flit_ctl_t             ctl_o,
     output logic [FlitW-1:0]      data_o,
     // Error, held until taken.
@@ -44,34 +49,53 @@ module router_output
     input  logic                  err_take_i,
     output logic                  busy_o
 );
-  localparam int unsigned CreditW = $clog2(VcDepth + 1);
-  localparam bit          Deposit = deposit_fits(FlitBytes, VcDepth);
-  localparam logic [CreditW-1:0] Whole = Deposit ? CreditW'(MaxPacketBytes / FlitBytes) : '1;
+  logic [NumVc-1:0]      held_q;
+  logic [NumVc-1:0]      drop_q;    // rest of the packet in this virtual channel is discarded
+  logic [NumVc-1:0]      report_q;  // and was not reported yet
+  error_t                err_q;
+  logic                  drop;      // the flit granted is discarded
+  logic [DynClasses-1:0] lane_free, dyn_room;
+  logic [DetVcs-1:0]     no_credit;
+  logic [VcPerClass-1:0] whole;
 
-  logic [NumVc-1:0][CreditW-1:0] credits_q;
-  logic [NumVc-1:0]              no_credit_q;
-  logic [NumVc-1:0]              whole_q;   // credits for the longest packet
-  logic [NumVc-1:0]              held_q;
-  logic [NumVc-1:0]              drop_q;    // rest of the packet in this virtual channel is discarded
-  logic [NumVc-1:0]              report_q;  // and was not reported yet
-  error_t                        err_q;
-  logic                          drop;      // the flit granted is discarded
-  logic [1:0]                    credit_vc;
-  logic [VcW-3:0]                unused_credit_vc;  // the other end has NumVc virtual channels as well
+  router_credits #(
+      .FlitBytes(FlitBytes),
+      .PortFlits(PortFlits)
+  ) u_credits (
+      .clk_i,
+      .rst_ni,
+      .up_i,
+      .start_i,
+      .credit_i,
+      .credit_vc_i,
+      .move_i     (gnt_i != '0),
+      .send_i     (send_o),
+      .vc_i       (vc_o),
+      .head_i     (ctl_o.head),
+      .tail_i     (ctl_o.tail),
+      .held_i     (held_q[NumVc-1:DetVcs]),
+      .no_credit_o(no_credit),
+      .whole_o    (whole),
+      .lane_free_o(lane_free),
+      .lane_vc_o  (dyn_vc_o),
+      .dyn_room_o (dyn_room),
+      .room_o
+  );
 
-  assign {unused_credit_vc, credit_vc} = credit_vc_i;
   assign err_o       = err_q;
-  assign busy_o      = err_q.valid || (!up_i && ((held_q & ~drop_q) | no_credit_q) != '0);
-  assign no_credit_o = no_credit_q;
-  assign whole_ok_o  = up_i ? head_ok_o & whole_q : head_ok_o;
+  assign busy_o      = err_q.valid || (!up_i && (held_q & ~drop_q) != '0);
+  assign no_credit_o = up_i ? no_credit : '0;
+  assign whole_ok_o  = up_i ? head_ok_o[VcPerClass-1:0] & whole : head_ok_o[VcPerClass-1:0];
+  assign dyn_ok_o    = up_i ? lane_free & dyn_room : '0;
+  assign dyn_head_ok_o = up_i ? lane_free & dyn_room : (err_q.valid ? '0 : lane_free);
 
   always_comb begin
     if (up_i) begin
-      head_ok_o = ~(held_q | no_credit_q);
-      body_ok_o = ~no_credit_q;
+      head_ok_o = ~(held_q[DetVcs-1:0] | no_credit);
+      body_ok_o = {{(NumVc - DetVcs) {1'b1}}, ~no_credit};  // dynamic packets have claimed their room
       if (drop_q != '0) body_ok_o = err_q.valid ? body_ok_o & ~drop_q : body_ok_o | drop_q;
     end else begin
-      head_ok_o = err_q.valid ? '0 : ~held_q;
+      head_ok_o = err_q.valid ? '0 : ~held_q[DetVcs-1:0];
       body_ok_o = err_q.valid ? '0 : '1;
     end
   end
@@ -97,31 +121,11 @@ module router_output
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      credits_q   <= {NumVc{CreditW'(VcDepth)}};
-      no_credit_q <= '0;
-      whole_q     <= '1;
-      held_q      <= '0;
-      drop_q      <= '0;
-      report_q    <= '0;
-      err_q       <= '0;
+      held_q   <= '0;
+      drop_q   <= '0;
+      report_q <= '0;
+      err_q    <= '0;
     end else begin
-      if (!up_i) begin
-        if (start_i) credits_q <= {NumVc{CreditW'(VcDepth)}};
-        if (start_i) whole_q   <= '1;
-        if (no_credit_q != '0) no_credit_q <= '0;
-      end else if (!(send_o && credit_i && vc_o == credit_vc)) begin
-        if (send_o) begin
-          credits_q[vc_o]   <= credits_q[vc_o] - 1'b1;
-          no_credit_q[vc_o] <= credits_q[vc_o] == CreditW'(1);
-          whole_q[vc_o]     <= credits_q[vc_o] > Whole;
-        end
-        if (credit_i) begin
-          credits_q[credit_vc]   <= credits_q[credit_vc] + 1'b1;
-          no_credit_q[credit_vc] <= 1'b0;
-          whole_q[credit_vc]     <= credits_q[credit_vc] + 1'b1 >= Whole;
-        end
-      end
-
       // Packets cut by the link going down are reported with their tail, for want of the head.
       if (!up_i && (held_q & ~drop_q) != '0) begin
         drop_q   <= drop_q | held_q;
@@ -149,12 +153,10 @@ module router_output
       else $fatal(1, "%m: two inputs granted");
       HeadFree : assert (ctl_o.head == !held_q[vc_o])
       else $fatal(1, "%m: packets mixed in a virtual channel");
-      HasCredit : assert (!send_o || !no_credit_q[vc_o])
+      HasCredit : assert (!send_o || vc_dynamic(vc_o) || !no_credit[vc_o[VcW-2:0]])
       else $fatal(1, "%m: flit sent without credit");
-    end
-    if (rst_ni && credit_i) begin
-      CreditBound : assert (credits_q[credit_vc] != CreditW'(VcDepth))
-      else $fatal(1, "%m: more credits than buffer");
+      DynamicWhole : assert (!send_o || !ctl_o.head || !vc_dynamic(vc_o) || dyn_room[vc_o[VcW-2]])
+      else $fatal(1, "%m: dynamic packet started without room for all of it");
     end
   end
 `endif

@@ -9,7 +9,7 @@
 //        WriteResp  a=master b=id c=resp; due cycle
 //        Register   a=port b=write; due cycle; address; data
 //        Stall      a=master b=channels (bit 0 AR, 1 AW, 2 W); until cycle
-//        Packet     a=path b=class c=dbg; due cycle; header[4]                    (network only)
+//        Packet     b=class c=dbg; due cycle; paths it may take, a bit each; header[4] (network only)
 // Out: first word: tag | a << 8 | b << 16 | cycles since the start << 32:
 //        LinkWord   a=port; word | dbg << 32, data...
 //        ReadAddr   a=master; address; len | size << 8 | burst << 16 | id << 24

@@ -20,7 +20,7 @@ public:
     static constexpr int kPorts = Ports;
     static constexpr int kMasters = 0;
     static constexpr int kFlitWords = FlitWords;
-    static constexpr int kClasses = 2;
+    static constexpr int kClasses = 4;
     static constexpr unsigned kInjectDepth = 136;  // flits of an injection buffer, InjDepth
 
     RouterWires(Model& model, const uint64_t* cfg) {
@@ -40,13 +40,14 @@ public:
                 throw std::logic_error("unknown input record");
             }
             Packet packet;
-            packet.vclass = head >> 16 & 1;
+            packet.vclass = head >> 16 & 3;
             packet.dbg = head >> 32;
             packet.due = in[0];
-            std::copy(in + 1, in + 5, packet.header);
+            packet.paths = in[1];
+            std::copy(in + 2, in + 6, packet.header);
             packet.flits = flits_of(packet.header);
-            sources_[head >> 8 & 0xff].push_back(packet);
-            in += 5;
+            arriving_.push_back(packet);
+            in += 6;
         }
     }
 
@@ -54,7 +55,8 @@ public:
         LinkPins<Model> pins{model};
         links_.drive(pins, cycle);
         take_credits(model);
-        inject(model, cycle);
+        choose_paths(cycle);
+        inject(model);
         eject(model, cycle, out);
     }
 
@@ -78,6 +80,7 @@ public:
 
     uint64_t next_cycle() const {
         uint64_t cycle = links_.next_cycle();
+        if (!arriving_.empty()) cycle = std::min(cycle, arriving_.front().due);
         for (const auto& source : sources_) {
             if (!source.empty()) cycle = std::min(cycle, source.front().due);
         }
@@ -90,6 +93,7 @@ private:
     struct Packet {
         uint64_t header[4];
         uint64_t due;
+        uint64_t paths;  // bit p: may take injection path p
         uint32_t dbg;
         unsigned vclass;
         unsigned flits;
@@ -126,19 +130,42 @@ private:
         }
     }
 
-    void inject(Model& model, uint64_t cycle) {
+    // A packet that is due goes to the path of its choice with least before it.
+    void choose_paths(uint64_t cycle) {
+        while (!arriving_.empty() && arriving_.front().due <= cycle) {
+            const Packet& packet = arriving_.front();
+            int path = -1;
+            for (int p = 0; p < Ports; p++) {
+                if (packet.paths >> p & 1 && (path < 0 || backlog(p) < backlog(path))) path = p;
+            }
+            if (path < 0) throw std::logic_error("packet without an injection path");
+            queued_[path] += packet.flits;
+            sources_[path].push_back(packet);
+            arriving_.pop_front();
+        }
+    }
+
+    // Flits in front of a new one on a path.
+    uint64_t backlog(int path) const {
+        uint64_t flits = queued_[path];
+        for (const unsigned credits : credits_[path]) flits += kInjectDepth - credits;
+        return flits;
+    }
+
+    void inject(Model& model) {
         uint64_t valid = 0, classes = 0;
         for (int p = 0; p < Ports; p++) {
             auto& source = sources_[p];
-            if (source.empty() || source.front().due > cycle) continue;
+            if (source.empty()) continue;
             const Packet& packet = source.front();
             unsigned& credits = credits_[p][packet.vclass];
             if (credits == 0) continue;
             credits--;
+            queued_[p]--;
             const unsigned f = sent_[p]++;
             const bool tail = f + 1 == packet.flits;
             valid |= uint64_t{1} << p;
-            classes |= uint64_t{packet.vclass} << p;
+            classes |= uint64_t{packet.vclass} << (2 * p);
             const uint64_t ctl = packet.dbg | uint64_t(f == 0) << 32 | uint64_t(tail) << 33;
             put(model.inj_ctl_i[p], &ctl);
             uint64_t data[FlitWords];
@@ -210,7 +237,9 @@ private:
     }
 
     LinkPorts<Ports, FlitWords> links_;
+    std::deque<Packet> arriving_;  // in order of their cycles
     std::deque<Packet> sources_[Ports];
+    uint64_t queued_[Ports] = {};  // flits of the sources
     unsigned sent_[Ports] = {};
     unsigned credits_[Ports][kClasses];
     Arrival arrivals_[Ports][kClasses];

@@ -97,9 +97,10 @@ impl InBuffer {
         self.0.push(until);
     }
 
-    pub(crate) fn packet(&mut self, path: u8, class: u8, dbg: u32, due: u64, header: &[u64; 4]) {
-        self.head(IN_PACKET, path.into(), class.into(), dbg);
-        self.0.push(due);
+    /// `paths` has a bit for each injection path that the packet may take.
+    pub(crate) fn packet(&mut self, paths: u64, class: u8, dbg: u32, due: u64, header: &[u64; 4]) {
+        self.head(IN_PACKET, 0, class.into(), dbg);
+        self.0.extend_from_slice(&[due, paths]);
         self.0.extend_from_slice(header);
     }
 

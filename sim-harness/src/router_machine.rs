@@ -26,6 +26,8 @@ pub struct RawPacket {
     pub dst: usize,
     /// Whether it travels in the response class.
     pub response: bool,
+    /// Whether it may take any shortest way, else its fixed route.
+    pub dynamic: bool,
     /// Payload bytes, 0 to 512.
     pub len: u16,
     /// Comes out at the destination; payload is made from it.
@@ -324,16 +326,23 @@ impl<T: Traffic> RouterMachine<T> {
             let Some(packet) = node.waiting.take_if(|packet| packet.cycle < end) else {
                 return Ok(());
             };
-            let Some(path) = self.topology.first_port(index, packet.dst) else {
-                return Err(format!("raw packet to its own node {}", packet.dst));
+            let paths = match packet.dynamic {
+                true => self.topology.minimal_ports(index, packet.dst),
+                false => self
+                    .topology
+                    .first_port(index, packet.dst)
+                    .map_or(0, |port| 1 << port),
             };
+            if paths == 0 {
+                return Err(format!("raw packet to its own node {}", packet.dst));
+            }
             if packet.len > MAX_PAYLOAD || packet.dst >= self.topology.nodes() {
                 return Err(format!("raw packet that cannot be: {packet:?}"));
             }
             let header = header(&self.topology, index, &packet);
             let class = packet.response.into();
             node.input
-                .packet(path as u8, class, packet.tag as u32, packet.cycle, &header);
+                .packet(paths, class, packet.tag as u32, packet.cycle, &header);
             self.offered += 1;
         }
     }
@@ -405,7 +414,8 @@ fn node_config(topology: &Topology, node: usize) -> [u64; 2] {
     let word = u128::from(topology.link_mask(node)) << 2
         | ring << 12
         | size << 17
-        | u128::from(topology.packed_coord(node)) << 52;
+        | u128::from(topology.packed_coord(node)) << 52
+        | (0..MAX_DIMS).fold(0, |word, d| word | (d as u128) << (82 + 3 * d));
     [word as u64, (word >> 64) as u64]
 }
 
@@ -435,7 +445,7 @@ impl Header {
 /// A memory-FIFO packet's header: the whole message, tagged in its software words.
 fn header(topology: &Topology, src: usize, packet: &RawPacket) -> [u64; 4] {
     let w0 = topology.packed_coord(packet.dst) | u32::from(packet.response) << 30;
-    let w1 = topology.packed_coord(src);
+    let w1 = topology.packed_coord(src) | u32::from(packet.dynamic) << 31;
     let w2 = 1 | u32::from(packet.len) << 4 | 0b11 << 24;
     [
         u64::from(w0) | u64::from(w1) << 32,

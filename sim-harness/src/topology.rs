@@ -136,6 +136,22 @@ impl Topology {
         Some(2 * d + usize::from(!plus))
     }
 
+    /// Ports on shortest ways from `src` to `dst`, a bit each: both of a dimension half way round a ring.
+    pub fn minimal_ports(&self, src: usize, dst: usize) -> u64 {
+        let (from, to) = (self.coord(src), self.coord(dst));
+        (0..MAX_DIMS)
+            .filter(|&d| from[d] != to[d])
+            .fold(0, |ports, d| {
+                let size = self.sizes[d];
+                let up = (to[d] + size - from[d]) % size;
+                let (plus, minus) = match self.rings[d] {
+                    true => (2 * up <= size, 2 * up >= size),
+                    false => (to[d] > from[d], to[d] < from[d]),
+                };
+                ports | u64::from(plus) << (2 * d) | u64::from(minus) << (2 * d + 1)
+            })
+    }
+
     /// Links that a packet from `src` to `dst` crosses.
     pub fn hops(&self, src: usize, dst: usize) -> usize {
         let (from, to) = (self.coord(src), self.coord(dst));

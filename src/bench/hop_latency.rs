@@ -31,6 +31,7 @@ impl Traffic for OneByOne {
             cycle: GAP * (self.sent as u64 + 1),
             dst,
             response: false,
+            dynamic: false,
             len: 0,
             tag: self.sent as u64,
         };

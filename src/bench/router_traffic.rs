@@ -17,6 +17,8 @@ pub(super) struct Offer {
     pub load: f64,
     /// Payload bytes of each packet.
     pub payload: u16,
+    /// Whether packets may take any shortest way.
+    pub dynamic: bool,
     pub seed: u64,
     /// First cycle of traffic.
     pub start: u64,
@@ -166,6 +168,7 @@ impl Traffic for RouterTraffic {
             cycle,
             dst,
             response: false,
+            dynamic: self.offer.dynamic,
             len: self.offer.payload,
             tag: cycle,
         })

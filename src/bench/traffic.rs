@@ -16,6 +16,27 @@ use crate::options::{Settings, UsageError};
 /// Cycles for links to come up before traffic starts.
 const START: u64 = 256;
 
+/// How packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Routing {
+    /// By fixed routes.
+    Deterministic,
+    /// By any shortest way.
+    Dynamic,
+}
+
+impl std::str::FromStr for Routing {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "deterministic" => Ok(Self::Deterministic),
+            "dynamic" => Ok(Self::Dynamic),
+            _ => Err(()),
+        }
+    }
+}
+
 /// Reads the settings that describe the traffic.
 pub(super) fn offer(
     spec: &MachineSpec,
@@ -27,6 +48,7 @@ pub(super) fn offer(
         shape: spec.config.dims.clone(),
         load: settings.take_in("load", load, 0.001..=16.0)?,
         payload: settings.take_in("payload", 512, 0..=512)?,
+        dynamic: settings.take("routing", Routing::Dynamic, "deterministic or dynamic")? == Routing::Dynamic,
         seed: spec.seed,
         start: START,
         warmup: settings.take_in("warmup", 3000, 0..=100_000_000)?,

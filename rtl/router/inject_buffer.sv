@@ -1,17 +1,13 @@
-// Flit buffer of several queues (virtual channels of a link input, or classes of an injection path) in one
-// memory: one flit in and one out a cycle. The route of a packet (output port and dateline virtual channel)
-// is computed when its head is written; that of the packet at the front of each queue is in registers, so
-// that arbitration does not wait for the memory.
-module vc_buffer
+// Flit buffer of an injection path: a queue a class, all in one memory, one flit in and one out a cycle. The route
+// of a packet is computed when its head is written; that of the packet at the front of each queue is in registers,
+// so that arbitration does not wait for the memory.
+module inject_buffer
   import gyre_pkg::*;
 #(
     parameter int unsigned NumQueues = 4,
     parameter int unsigned Depth = 64,      // flits a queue
     parameter int unsigned FlitBytes = 16,
-    parameter int unsigned NDim = 3,
-    parameter int unsigned PortId = 0,      // port of arrival, or of departure when injecting
-    parameter bit          Inject = 1'b0,   // packets start here and leave by `PortId`
-    parameter bit          Deposit = 1'b0,  // packets may ask for a copy at every node on their way
+    parameter int unsigned PortId = 0,      // port of departure
     localparam int unsigned FlitW = FlitBytes * 8,
     localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
@@ -19,7 +15,7 @@ module vc_buffer
     input  logic                      rst_ni,
     input  node_cfg_t                 cfg_i,
     input  logic                      push_i,
-    input  logic [QueueW-1:0]         push_queue_i,  // bit 0 = dateline bit of a packet in transit
+    input  logic [QueueW-1:0]         push_queue_i,
     input  flit_ctl_t                 push_ctl_i,
     input  logic [FlitW-1:0]          push_data_i,
     input  logic [NumQueues-1:0]      read_i,        // one-hot: queue to read, or none
@@ -31,9 +27,7 @@ module vc_buffer
     output logic [NumQueues-1:0]      full_o,
     // Packet at the front of each queue.
     output logic [NumQueues-1:0]      body_o,        // its head has left
-    output logic [NumQueues-1:0][3:0] port_o,        // LocalPort: eject, NoPort: discard
-    output logic [NumQueues-1:0]      dateline_o,
-    output logic [NumQueues-1:0]      deposit_o      // goes on, and leaves a copy here
+    output route_t                    route_o [NumQueues]
 );
   localparam int unsigned Entries = NumQueues * Depth;
   localparam int unsigned PtrW = $clog2(Depth);
@@ -42,14 +36,8 @@ module vc_buffer
   localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
 
   if (Depth < 2) begin : gen_depth
-    $fatal(1, "vc_buffer: Depth %0d: expected at least 2 flits", Depth);
+    $fatal(1, "inject_buffer: Depth %0d: expected at least 2 flits", Depth);
   end
-
-  typedef struct packed {
-    logic [3:0] port;
-    logic       dateline;
-    logic       deposit;
-  } route_t;
 
   logic [FlitW-1:0] data_mem [Entries];
   flit_ctl_t        ctl_mem  [Entries];
@@ -57,15 +45,13 @@ module vc_buffer
 
   logic [NumQueues-1:0][PtrW-1:0]   head_q, tail_q;
   logic [NumQueues-1:0][LevelW-1:0] level_q;
-  logic [NumQueues-1:0]             nonempty_q, full_q, body_q, dateline_q, deposit_q;
-  logic [NumQueues-1:0][3:0]        port_q;
+  logic [NumQueues-1:0]             nonempty_q, full_q, body_q;
+  route_t                           route_q[NumQueues];
 
   assign nonempty_o = nonempty_q;
   assign full_o     = full_q;
   assign body_o     = body_q;
-  assign port_o     = port_q;
-  assign dateline_o = dateline_q;
-  assign deposit_o  = deposit_q;
+  assign route_o    = route_q;
 
   function automatic logic [IndexW-1:0] entry(logic [QueueW-1:0] queue, logic [PtrW-1:0] ptr);
     return IndexW'(32'(queue) * Depth + 32'(ptr));
@@ -73,21 +59,6 @@ module vc_buffer
 
   function automatic logic [PtrW-1:0] next(logic [PtrW-1:0] ptr);
     return (ptr == LastPtr) ? '0 : ptr + 1'b1;
-  endfunction
-
-  function automatic route_t route(node_cfg_t here, coord_t dst, logic dateline, logic deposit);
-    route_t r;
-    r = '0;
-    if (Inject) begin
-      r.port     = 4'(PortId);
-      r.dateline = route_dateline(here, dst, LocalPort, 1'b0, r.port);
-    end else begin
-      r.port = route_port(here, dst, 4'(PortId));
-      if (r.port != LocalPort && r.port >= 4'(2 * NDim)) r.port = NoPort;
-      if (r.port < NoPort) r.dateline = route_dateline(here, dst, 4'(PortId), dateline, r.port);
-      r.deposit = Deposit && deposit && r.port < NoPort;
-    end
-    return r;
   endfunction
 
   // ---- read ---------------------------------------------------------------------------------
@@ -114,21 +85,18 @@ module vc_buffer
   // ---- memories and the routes in front (no reset: used under nonempty_q only) --------------
   always_ff @(posedge clk_i) begin
     if (pop_i && ctl_o.tail) begin
-      {port_q[queue_o], dateline_q[queue_o], deposit_q[queue_o]} <=
-          route_mem[entry(queue_o, next(head))];
+      route_q[queue_o] <= route_mem[entry(queue_o, next(head))];
     end
     if (push_i) begin
       data_mem[entry(push_queue_i, tail_q[push_queue_i])] <= push_data_i;
       ctl_mem[entry(push_queue_i, tail_q[push_queue_i])]  <= push_ctl_i;
       if (push_ctl_i.head) begin
-        automatic route_t r = route(cfg_i, push_data_i[5*CoordW-1:0], push_queue_i[0], push_data_i[DepositBit]);
+        automatic route_t r = route_inject(cfg_i, 4'(PortId), push_data_i[63:0]);
         route_mem[entry(push_queue_i, tail_q[push_queue_i])] <= r;
         // It comes to the front at once.
         if (!nonempty_q[push_queue_i] ||
             (pop_i && queue_o == push_queue_i && level_q[push_queue_i] == LevelW'(1))) begin
-          port_q[push_queue_i]     <= r.port;
-          dateline_q[push_queue_i] <= r.dateline;
-          deposit_q[push_queue_i]  <= r.deposit;
+          route_q[push_queue_i] <= r;
         end
       end
     end

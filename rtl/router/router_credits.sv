@@ -1,0 +1,185 @@
+// What the buffer of the next input has left, kept at this end of the link: flits of each virtual channel there,
+// and the shared part that nobody uses or has claimed. A deterministic channel first fills its reserve, then takes
+// of the shared part flit by flit. A dynamic packet claims room for the longest packet with its head and gives back
+// with its tail what it did not need. All outputs are registers.
+//
+// The lane of the next dynamic packet of a class is one without a packet under way, of these the emptiest.
+module router_credits
+  import gyre_pkg::*;
+#(
+    parameter int unsigned FlitBytes = 16,
+    parameter int unsigned PortFlits = 272,
+    localparam int unsigned RoomW = $clog2(PortFlits + 1)
+) (
+    input  logic                        clk_i,
+    input  logic                        rst_ni,
+    // Link.
+    input  logic                        up_i,
+    input  logic                        start_i,    // all credits are back
+    input  logic                        credit_i,   // a flit left channel `credit_vc_i` of the next input
+    input  logic [VcW-1:0]              credit_vc_i,
+    // Flit that leaves by this output.
+    input  logic                        move_i,
+    input  logic                        send_i,     // on the link; else it is discarded
+    input  logic [VcW-1:0]              vc_i,
+    input  logic                        head_i,
+    input  logic                        tail_i,
+    input  logic [NumVc-DetVcs-1:0]     held_i,     // dynamic channels with a packet under way
+    output logic [DetVcs-1:0]           no_credit_o,
+    output logic [VcPerClass-1:0]       whole_o,    // channels of requests: own room for the longest packet
+    output logic [DynClasses-1:0]       lane_free_o,
+    output logic [VcW-1:0]              lane_vc_o [DynClasses],
+    output logic [DynClasses-1:0]       dyn_room_o, // room for the longest packet
+    output logic [RoomW-1:0]            room_o      // shared flits that are free
+);
+  localparam int unsigned NumDyn = NumVc - DetVcs;
+  localparam logic [RoomW-1:0] MaxFlits = RoomW'(max_flits(FlitBytes));
+  localparam logic [RoomW-1:0] Shared = RoomW'(shared_flits(FlitBytes, PortFlits));
+  localparam bit Deposit = deposit_fits(FlitBytes, PortFlits);
+
+  if (PortFlits < DetVcs * DetReserve + max_flits(FlitBytes)) begin : gen_flits
+    $fatal(1, "router_credits: PortFlits %0d: expected at least %0d", PortFlits,
+           DetVcs * DetReserve + max_flits(FlitBytes));
+  end
+
+  typedef logic [RoomW-1:0] count_t;
+
+  function automatic count_t reserve(logic [VcW-1:0] vc);
+    if (vc_dynamic(vc)) return '0;
+    return (vc < VcW'(VcPerClass)) ? count_t'(vc_reserve(FlitBytes, PortFlits, 0)) : count_t'(DetReserve);
+  endfunction
+
+  count_t                    level_q[NumVc];     // flits there, and on the way
+  count_t                    sent_q [NumDyn];    // flits of the packet under way
+  count_t                    free_q, free_d;
+  logic [DetVcs-1:0]         over_q;             // the reserve is used up
+  logic [VcPerClass-1:0]     whole_q;
+  logic                      none_q;             // no shared flit is free
+  logic [DynClasses-1:0]     dyn_room_q, lane_free_q;
+  logic [1:0]                lane_q[DynClasses];
+  logic                      take, give;         // of level, other than one in and one out of a channel
+  count_t                    vc_level, credit_level;
+
+  assign no_credit_o = none_q ? over_q : '0;
+  assign whole_o     = whole_q;
+  assign lane_free_o = lane_free_q;
+  assign dyn_room_o  = dyn_room_q;
+  assign room_o      = free_q;
+  for (genvar c = 0; c < int'(DynClasses); c++) begin : gen_class
+    assign lane_vc_o[c] = dyn_vc(1'(c), lane_q[c]);
+  end
+
+  always_comb begin
+    take         = 1'b0;
+    give         = 1'b0;
+    vc_level     = '0;
+    credit_level = '0;
+    free_d       = free_q;
+    if (send_i || credit_i) begin
+      take         = send_i && !(credit_i && vc_i == credit_vc_i);
+      give         = credit_i && !(send_i && vc_i == credit_vc_i);
+      vc_level     = level_q[vc_i];
+      credit_level = level_q[credit_vc_i];
+      if (send_i && vc_dynamic(vc_i)) begin
+        if (head_i) free_d = free_d - MaxFlits;
+        if (tail_i) free_d = free_d + MaxFlits - (head_i ? '0 : sent_q[vc_i[VcW-2:0]]) - 1'b1;
+      end else if (take && vc_level >= reserve(vc_i)) begin
+        free_d = free_d - 1'b1;
+      end
+      if (credit_i && (vc_dynamic(credit_vc_i) || (give && credit_level > reserve(credit_vc_i)))) begin
+        free_d = free_d + 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned v = 0; v < NumVc; v++) level_q[v] <= '0;
+      free_q     <= Shared;
+      over_q     <= '0;
+      whole_q    <= {VcPerClass{Deposit}};
+      none_q     <= 1'b0;
+      dyn_room_q <= '1;
+    end else if (!up_i) begin
+      if (start_i) begin
+        for (int unsigned v = 0; v < NumVc; v++) level_q[v] <= '0;
+        free_q     <= Shared;
+        over_q     <= '0;
+        whole_q    <= {VcPerClass{Deposit}};
+        none_q     <= 1'b0;
+        dyn_room_q <= '1;
+      end
+    end else if (send_i || credit_i) begin
+      free_q     <= free_d;
+      none_q     <= free_d == '0;
+      dyn_room_q <= {DynClasses{free_d >= MaxFlits}};
+      if (take) begin
+        level_q[vc_i] <= vc_level + 1'b1;
+        if (!vc_dynamic(vc_i)) over_q[vc_i[VcW-2:0]] <= vc_level + 1'b1 >= reserve(vc_i);
+        if (vc_i < VcW'(VcPerClass)) whole_q[vc_i[0]] <= vc_level + 1'b1 + MaxFlits <= reserve(vc_i);
+      end
+      if (give) begin
+        level_q[credit_vc_i] <= credit_level - 1'b1;
+        if (!vc_dynamic(credit_vc_i)) over_q[credit_vc_i[VcW-2:0]] <= credit_level > reserve(credit_vc_i);
+        if (credit_vc_i < VcW'(VcPerClass)) whole_q[credit_vc_i[0]] <= credit_level + MaxFlits <= reserve(credit_vc_i) + 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (send_i && vc_dynamic(vc_i)) sent_q[vc_i[VcW-2:0]] <= head_i ? count_t'(1) : sent_q[vc_i[VcW-2:0]] + 1'b1;
+  end
+
+  // ---- lanes ----------------------------------------------------------------------------------
+  logic [NumDyn-1:0]     held;
+  logic [DynClasses-1:0] lane_free_d;
+  logic [1:0]            lane_d[DynClasses];
+  logic                  change;
+  count_t                least;
+
+  always_comb begin
+    lane_free_d = lane_free_q;
+    lane_d      = lane_q;
+    held        = held_i;
+    least       = '0;
+    change      = start_i || (move_i && vc_dynamic(vc_i) && (head_i || tail_i)) || (credit_i && vc_dynamic(credit_vc_i));
+    if (change) begin
+      if (move_i && vc_dynamic(vc_i)) held[vc_i[VcW-2:0]] = !tail_i;
+      for (int unsigned c = 0; c < DynClasses; c++) begin
+        lane_free_d[c] = held[c*DynLanes+:DynLanes] != '1;
+        least          = '1;
+        for (int unsigned l = 0; l < DynLanes; l++) begin
+          if (!held[c*DynLanes+l] && level_q[DetVcs+c*DynLanes+l] < least) begin
+            least     = level_q[DetVcs+c*DynLanes+l];
+            lane_d[c] = 2'(l);
+          end
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      lane_free_q <= '1;
+      for (int unsigned c = 0; c < DynClasses; c++) lane_q[c] <= '0;
+    end else if (change) begin
+      lane_free_q <= lane_free_d;
+      lane_q      <= lane_d;
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && up_i && credit_i) begin
+      CreditBound : assert (level_q[credit_vc_i] != '0)
+      else $fatal(1, "%m: more credits than flits");
+      FreeBound : assert (free_d <= Shared)
+      else $fatal(1, "%m: more room than buffer");
+    end
+    if (rst_ni && up_i && take && !vc_dynamic(vc_i)) begin
+      HasRoom : assert (!(over_q[vc_i[VcW-2:0]] && none_q))
+      else $fatal(1, "%m: flit sent without room");
+    end
+  end
+`endif
+endmodule
