@@ -110,7 +110,7 @@ codes! {
         DescKind = 0x01, "descriptor: unknown or unsupported kind";
         DescReserved = 0x02, "descriptor: reserved field not zero, or remote mark where it may not be";
         DescClass = 0x03, "descriptor: class not in use, or wrong for the kind";
-        DescRouting = 0x04, "descriptor: dynamic, hint or deposit not supported";
+        DescRouting = 0x04, "descriptor: hint or order without dynamic route or against it, or deposit where it may not be";
         DescDest = 0x05, "descriptor: destination outside the machine";
         DescSlot = 0x06, "descriptor: source slot invalid or without right";
         DescOwner = 0x07, "descriptor: source slot of another owner";

@@ -12,7 +12,8 @@ bit_fields! {
     DEPOSIT "deposit" 4 +: 1;
     DYNAMIC "dynamic_route" 5 +: 1;
     HINT "hint" 6 +: 10;
-    RSVD5 "rsvd5" 16 +: 15;
+    ORDER "order" 16 +: 3;
+    RSVD5 "rsvd5" 19 +: 12;
     REMOTE "remote" 31 +: 1;
     DST "dst" 32 +: 30;
     VCLASS "vclass" 62 +: 2;
@@ -61,10 +62,12 @@ pub struct Descriptor {
     pub kind: Kind,
     /// Leave a copy at every node on the way.
     pub deposit: bool,
-    /// The route may differ from packet to packet.
+    /// Packets may take any shortest way, each its own: without order (HW-4).
     pub dynamic_route: bool,
-    /// Allowed directions, one bit a port; 0 = any.
+    /// Directions that dynamic packets may take, a bit a port; 0: any shortest. Of a collective: see [`Collective`].
     pub hint: u16,
+    /// Dimension that dynamic packets are to finish first, from 1, then cyclically; 0: any.
+    pub order: u8,
     /// Arrived by remote get; written by the DMA engine, else false.
     pub remote: bool,
     /// Destination.
@@ -106,6 +109,7 @@ impl Descriptor {
             deposit: false,
             dynamic_route: false,
             hint: 0,
+            order: 0,
             remote: false,
             dst,
             vclass,
@@ -223,6 +227,29 @@ impl Descriptor {
         self
     }
 
+    /// Lets every packet take any shortest way (HW-4): they arrive in any order.
+    #[must_use]
+    pub const fn with_dynamic_route(mut self) -> Self {
+        self.dynamic_route = true;
+        self
+    }
+
+    /// With [`Self::with_dynamic_route`]: directions that packets may take where both round a ring are shortest, a bit a
+    /// port (2 d: + of dimension d, 2 d + 1: -). One of the shortest of each dimension must be among them.
+    #[must_use]
+    pub const fn with_hint(mut self, ports: u16) -> Self {
+        self.hint = ports;
+        self
+    }
+
+    /// With [`Self::with_dynamic_route`]: dimension that packets finish first, then those after it cyclically, as long
+    /// as there is room on that way.
+    #[must_use]
+    pub const fn with_first_dimension(mut self, dimension: u8) -> Self {
+        self.order = dimension + 1;
+        self
+    }
+
     /// Sets the message id of waves and timelines.
     #[must_use]
     pub const fn with_message_id(mut self, id: u32) -> Self {
@@ -243,6 +270,7 @@ impl Descriptor {
         put(DEPOSIT, self.deposit.into());
         put(DYNAMIC, self.dynamic_route.into());
         put(HINT, self.hint.into());
+        put(ORDER, self.order.into());
         put(REMOTE, self.remote.into());
         put(DST, self.dst.pack()?.into());
         put(VCLASS, u8::from(self.vclass).into());
@@ -286,6 +314,7 @@ impl Descriptor {
             deposit: DEPOSIT.of(&words) != 0,
             dynamic_route: DYNAMIC.of(&words) != 0,
             hint: HINT.of(&words) as u16,
+            order: ORDER.of(&words) as u8,
             remote: REMOTE.of(&words) != 0,
             dst: Coord::unpack(DST.of(&words) as u32),
             vclass: VClass::try_from(VCLASS.of(&words) as u8)?,

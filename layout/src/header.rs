@@ -16,7 +16,8 @@ bit_fields! {
     HINT "hint" 78 +: 10;
     FIRST "first" 88 +: 1;
     LAST "last" 89 +: 1;
-    RSVD0 "rsvd0" 90 +: 6;
+    ORDER "order" 90 +: 3;
+    RSVD0 "rsvd0" 93 +: 3;
     SEQ "seq" 96 +: 16;
     TARGET "target" 112 +: 10;
     RSVD1 "rsvd1" 122 +: 6;
@@ -57,14 +58,16 @@ pub struct Header {
     pub src: Coord,
     /// Leave a copy at every node on the way.
     pub deposit: bool,
-    /// The route may differ from packet to packet.
+    /// The packet may take any shortest way.
     pub dynamic_route: bool,
     /// What the packet is for.
     pub kind: Kind,
     /// Payload bytes, 0..=512.
     pub len: u16,
-    /// Allowed directions, one bit a port; 0 = any.
+    /// Directions that a dynamic packet may take where both are shortest, one bit a port; 0 = any.
     pub hint: u16,
+    /// Dimension that a dynamic packet is to finish first, from 1; 0 = any.
+    pub order: u8,
     /// First packet of its message.
     pub first: bool,
     /// Last packet of its message.
@@ -100,6 +103,7 @@ impl Header {
         put(KIND, u8::from(self.kind).into());
         put(LEN, self.len.into());
         put(HINT, self.hint.into());
+        put(ORDER, self.order.into());
         put(FIRST, self.first.into());
         put(LAST, self.last.into());
         put(SEQ, self.seq.into());
@@ -134,6 +138,7 @@ impl Header {
             kind: Kind::try_from(KIND.of(&words) as u8)?,
             len: LEN.of(&words) as u16,
             hint: HINT.of(&words) as u16,
+            order: ORDER.of(&words) as u8,
             first: FIRST.of(&words) != 0,
             last: LAST.of(&words) != 0,
             seq: SEQ.of(&words) as u16,
@@ -173,6 +178,7 @@ mod tests {
             kind: Kind::Put,
             len: 512,
             hint: 0x155,
+            order: 3,
             first: true,
             last: false,
             seq: 0xbeef,

@@ -14,7 +14,7 @@ pub const WAKE_COUNT: u64 = 16;
 pub const COLL: u64 = 0x200;
 /// Refused packets: Packets that the DMA engine has refused and software has not taken. Refused read-modify-writes are not among them: their answers say so.
 pub const REFUSALS: u64 = 0x400;
-/// Flits sent: Flits that link p sent on virtual channel v, at index 8 p + v. `index`: 0..80.
+/// Flits sent: Flits that link p sent on virtual channels of kind v, at index 8 p + v: 0, 1 deterministic requests without and with the dateline bit, 2, 3 responses, 4 priority, 5 system, 6 dynamic requests, 7 dynamic responses. `index`: 0..80.
 #[must_use]
 pub const fn perf_flits(index: u64) -> u64 {
     0x1000 + 0x8 * index
@@ -249,6 +249,22 @@ pub mod node {
         pub const REASON: Field = Field::new(0, 8);
         /// Number to record in `where`. Bits 17:8, write only.
         pub const WHERE: Field = Field::new(8, 10);
+    }
+    /// Dimension order: Dimensions in the order in which fixed routes take them; 3 bits a place. A permutation of 0 to 4, the same on every node.
+    pub const DIM_ORDER: u64 = 0x80;
+    /// Fields of dim_order.
+    pub mod dim_order {
+        use crate::Field;
+        /// Dimension that routes finish first. Bits 2:0, read and write.
+        pub const D0: Field = Field::new(0, 3);
+        /// The second. Bits 5:3, read and write.
+        pub const D1: Field = Field::new(3, 3);
+        /// The third. Bits 8:6, read and write.
+        pub const D2: Field = Field::new(6, 3);
+        /// The fourth. Bits 11:9, read and write.
+        pub const D3: Field = Field::new(9, 3);
+        /// The last. Bits 14:12, read and write.
+        pub const D4: Field = Field::new(12, 3);
     }
 }
 /// Wake-up group

@@ -70,7 +70,7 @@ module node_csr
   // ---- decode -------------------------------------------------------------------------------
   logic sel_page, sel_regs, sel_wake, sel_coll, sel_refused, sel_perf;
   assign sel_page = reg_addr_i[23:20] == 4'h1;
-  assign sel_regs = reg_addr_i[23:7] == '0;
+  assign sel_regs = reg_addr_i[23:8] == '0;
   assign sel_wake = reg_addr_i[23:8] == 16'h0001;
   assign sel_coll = reg_addr_i[23:9] == 15'h0001;
   assign sel_refused = reg_addr_i[23:9] == 15'h0002;
@@ -90,7 +90,7 @@ module node_csr
 
   gyre_csr u_regs (
       .clk(clk_i), .arst_n(rst_ni),
-      .s_cpuif_req(csr_req), .s_cpuif_req_is_wr(reg_we_i), .s_cpuif_addr(reg_addr_i[6:0]),
+      .s_cpuif_req(csr_req), .s_cpuif_req_is_wr(reg_we_i), .s_cpuif_addr(reg_addr_i[7:0]),
       .s_cpuif_wr_data(reg_wdata_i), .s_cpuif_wr_biten('1),
       .s_cpuif_req_stall_wr(unused_stall_wr), .s_cpuif_req_stall_rd(unused_stall_rd),
       .s_cpuif_rd_ack(unused_rd_ack), .s_cpuif_rd_err(csr_rd_err), .s_cpuif_rd_data(csr_rdata),
@@ -117,6 +117,8 @@ module node_csr
   assign cfg_o.drain       = hw_out.ctrl.drain.value;
   assign cfg_o.ring        = hw_out.ring.ring.value;
   assign cfg_o.link_enable = hw_out.link_enable.enable.value;
+  assign cfg_o.dim_order = {hw_out.dim_order.d4.value, hw_out.dim_order.d3.value, hw_out.dim_order.d2.value,
+                            hw_out.dim_order.d1.value, hw_out.dim_order.d0.value};
   assign cfg_o.coord = {hw_out.coord.c4.value, hw_out.coord.c3.value, hw_out.coord.c2.value,
                         hw_out.coord.c1.value, hw_out.coord.c0.value};
   assign cfg_o.size  = {hw_out.size.s4.value, hw_out.size.s3.value, hw_out.size.s2.value,

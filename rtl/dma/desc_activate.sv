@@ -127,7 +127,9 @@ module desc_activate
       load_header_o.kind   = dec_desc_q.kind;
       load_header_o.target = dec_desc_q.target;
       load_header_o.deposit = dec_desc_q.deposit;
-      if (dec_desc_q.kind == KindCollective) load_header_o.hint = dec_desc_q.hint;
+      load_header_o.dynamic_route = dec_desc_q.dynamic_route;
+      load_header_o.hint  = dec_desc_q.hint;
+      load_header_o.order = dec_desc_q.order;
       unique case (dec_desc_q.kind)
         KindMemFifo, KindPut, KindCollective: begin
           if (delivers_put(dec_desc_q.kind, vclass_e'(dec_desc_q.vclass))) begin
@@ -189,7 +191,7 @@ module desc_activate
   logic unused_desc;
   assign unused_desc = ^{dec_desc_q.rsvd0, dec_desc_q.rsvd1, dec_desc_q.rsvd2, dec_desc_q.rsvd3,
                          dec_desc_q.rsvd4, dec_desc_q.rsvd5, dec_desc_q.requester, dec_desc_q.remote,
-                         dec_desc_q.dynamic_route, dec_desc_q.rmw_op, dec_desc_q.rmw_compare,
+                         dec_desc_q.rmw_op, dec_desc_q.rmw_compare,
                          dec_desc_q.rmw_fetch, dec_desc_q.rmw_test};
 
 `ifndef SYNTHESIS

@@ -3,6 +3,8 @@
 //
 // A descriptor of length 0 reads nothing: its source slot is not looked at. The source slot of a read-modify-write
 // is where the old value goes, looked at only with rmw_fetch; its payload is the upper half of the descriptor.
+// A dynamic packet (HW-4) starts on one of its productive paths: the lowest, or from a descriptor at an odd place the
+// highest, so that the descriptors of a FIFO take turns.
 // A collective (HW-5) goes to every member of its class route (deposit, no destination) or to one.
 module desc_check
   import gyre_pkg::*, gyre_dma_pkg::*;
@@ -25,10 +27,11 @@ module desc_check
   localparam logic [3:0] PathLocal = 4'(2 * NDim);
   localparam logic [3:0] PathColl  = 4'(2 * NDim + 1);
 
-  logic               reserved, bad_dst, is_put, is_rget, is_rmw, is_coll, known, bad_class, bad_rmw, bad_coll;
+  logic               reserved, bad_dst, is_put, is_rget, is_rmw, is_coll, known, bad_class, bad_rmw, bad_coll, bad_route;
   coll_op_e           op;
   coll_dtype_e        dtype;
   logic [3:0]         port;
+  logic [MaxPorts-1:0] productive;
   logic [OffsetW:0]   src_end, dst_end;
   logic [AddrW:0]     addr_end;
   logic [OffsetW-1:0] src_off;
@@ -45,6 +48,8 @@ module desc_check
     is_coll  = 1'b0;
     bad_rmw  = 1'b0;
     bad_coll = 1'b0;
+    bad_route = 1'b0;
+    productive = '0;
     bad_class = 1'b0;
     known    = 1'b0;
     op       = coll_op_e'(desc_i.hint[9:7]);      // coll_t
@@ -72,6 +77,24 @@ module desc_check
         if ({1'b0, desc_i.dst[d]} >= cfg_i.size[d]) bad_dst = 1'b1;
       end
       if (port != LocalPort && port >= PathLocal) bad_dst = 1'b1;
+      bad_route = is_coll ? desc_i.dynamic_route || desc_i.order != '0
+                          : desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo || desc_i.dynamic_route);
+      if (!is_coll && desc_i.dynamic_route) begin
+        if (desc_i.order > 3'(NDim)) bad_route = 1'b1;
+        for (int unsigned d = 0; d < MaxDim; d++) begin
+          if (desc_i.hint != '0 && !bad_dst && desc_i.dst[d] != cfg_i.coord[d] &&
+              (minimal_directions(cfg_i, desc_i.dst, 3'(d)) & desc_i.hint[2*d+:2]) == '0) bad_route = 1'b1;
+        end
+        if (!bad_dst && port != LocalPort) begin
+          productive = minimal_ports(cfg_i, desc_i.dst, desc_i.hint, desc_i.order);
+          for (int unsigned p = 0; p < MaxPorts; p++) begin
+            if (addr_i[$clog2(DescBytes)] ? productive[p] : productive[MaxPorts-1-p])
+              port = addr_i[$clog2(DescBytes)] ? 4'(p) : 4'(MaxPorts - 1 - p);
+          end
+        end
+      end else if (!is_coll && {desc_i.hint, desc_i.order} != '0) begin
+        bad_route = 1'b1;
+      end
       if (is_coll && desc_i.deposit) bad_dst = desc_i.dst != '0;
       path_o = is_coll ? PathColl : (port == LocalPort) ? PathLocal : port;
 
@@ -90,9 +113,7 @@ module desc_check
       else if (bad_class) err_o = ErrDescClass;
       else if (reserved) err_o = ErrDescReserved;
       else if (!remote_i && (desc_i.remote || desc_i.requester != '0)) err_o = ErrDescReserved;
-      else if (desc_i.dynamic_route || (!is_coll && (desc_i.hint != '0 ||
-               (desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo)))))
-        err_o = ErrDescRouting;
+      else if (bad_route) err_o = ErrDescRouting;
       else if (bad_dst) err_o = ErrDescDest;
       else if (remote_i && (!desc_i.remote || desc_i.kind != KindPut || desc_i.requester != {2'b00, desc_i.dst}))
         err_o = ErrDescRemote;

@@ -11,7 +11,7 @@ module gyre_fabric
     parameter logic [MaxDim-1:0] Ring = '1,
     parameter int unsigned LinkLatency = 4,
     parameter int unsigned FlitBytes = 16,
-    parameter int unsigned VcDepth = 64,
+    parameter int unsigned PortFlits = 8 * max_flits(FlitBytes),
     parameter int unsigned NInj = 32,
     parameter int unsigned NRec = 16,
     parameter int unsigned NSlot = 32,
@@ -156,7 +156,7 @@ module gyre_fabric
     end
 
     gyre_node #(
-        .NDim(NDim), .FlitBytes(FlitBytes), .VcDepth(VcDepth), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
+        .NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
         .NAxi(NAxi), .AxiBytes(AxiBytes)
     ) u_node (
         .clk_i, .rst_ni, .time_i,

@@ -7,7 +7,7 @@ module gyre_node
 #(
     parameter int unsigned NDim = 3,
     parameter int unsigned FlitBytes = 16,
-    parameter int unsigned VcDepth = 64,                                       // flits per VC at a link input
+    parameter int unsigned PortFlits = 8 * max_flits(FlitBytes),               // flits of a link input's buffer
     parameter int unsigned NInj = 32,
     parameter int unsigned NRec = 16,
     parameter int unsigned NSlot = 32,
@@ -121,7 +121,7 @@ module gyre_node
   logic [P-1:0][VcW-1:0]        perf_vc;
   error_t                       net_err, dma_err;
 
-  gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .VcDepth(VcDepth), .InjDepth(InjDepth)) u_network (
+  gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth), .Classes(NumClasses)) u_network (
       .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
       .link_ctl_i(link_ctl_i[0:P-1]), .link_data_i(link_data_i[0:P-1]), .link_dbg_i(link_dbg_i[0:P-1]),
       .link_ctl_o(link_ctl_o[0:P-1]), .link_data_o(link_data_o[0:P-1]), .link_dbg_o(link_dbg_o[0:P-1]),
@@ -177,7 +177,7 @@ module gyre_node
   gyre_dma #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
       .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth), .CollDepth(CollDepth),
-      .Deposit(deposit_fits(FlitBytes, VcDepth))
+      .Deposit(deposit_fits(FlitBytes, PortFlits))
   ) u_dma (
       .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
       .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),

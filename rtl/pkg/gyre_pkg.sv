@@ -12,7 +12,7 @@ package gyre_pkg;
   parameter int unsigned MaxPacketBytes = 544;
   parameter int unsigned DepositBit = 62;           // of a header: header_t.deposit
   parameter int unsigned DynamicBit = 63;           // of a header: header_t.dynamic_route
-  parameter int unsigned HintBit = 78;              // of a header: lowest of header_t.hint
+  parameter int unsigned HeadHint = 78;              // of a header: lowest of header_t.hint
   parameter int unsigned OrderBit = 90;             // of a header: lowest of header_t.order
   parameter int unsigned DescBytes = 64;
   parameter int unsigned AddrW = 48;        // node memory address
@@ -25,7 +25,10 @@ package gyre_pkg;
   parameter int unsigned DynLanes = 4;      // dynamic channels of a class: {1, class, lane}
   parameter int unsigned NumVc = DetVcs + DynClasses * DynLanes;
   parameter int unsigned VcW = 4;           // virtual channel on a link; the tree has 16 as well
-  parameter int unsigned DetReserve = 4;    // flits of a link input's buffer that a deterministic channel has for itself
+  // Flits of a link input's buffer that a deterministic channel has for itself: of request and response, which take of
+  // the shared part as well; of priority and system, which do not.
+  parameter int unsigned DetReserve = 4;
+  parameter int unsigned HighReserve = 8;
   parameter int unsigned MaxFifoId = 10;    // bits of a FIFO or slot number
 
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
@@ -257,7 +260,7 @@ package gyre_pkg;
     ErrDescKind          = 8'h01, // unknown or unsupported descriptor kind
     ErrDescReserved      = 8'h02, // reserved field not zero, or remote mark where it may not be
     ErrDescClass         = 8'h03, // class not in use, or wrong for the kind
-    ErrDescRouting       = 8'h04, // dynamic, hint or deposit not supported
+    ErrDescRouting       = 8'h04, // hint or order without dynamic route or against it, or deposit where it may not be
     ErrDescDest          = 8'h05, // destination outside the machine
     ErrDescSlot          = 8'h06, // source slot invalid or without right
     ErrDescOwner         = 8'h07, // source slot of another owner
@@ -454,17 +457,18 @@ package gyre_pkg;
     return r;
   endfunction
 
-  // Route of a packet injected on path `path`, which leads to output `path` only. A dynamic packet whose fixed
-  // route begins elsewhere has no escape here (NoPort): it waits for a dynamic channel.
+  // Route of a packet injected on path `path`, which leads to output `path` only. A dynamic packet needs no escape
+  // here (NoPort): it holds no channel while it waits for a dynamic one.
   function automatic route_t route_inject(node_cfg_t cfg, logic [3:0] path, logic [63:0] head);
     route_t r;
     r      = '0;
     r.port = path;
     if (head[DynamicBit] && !head[31] && !(head[DepositBit] && !head[30])) begin
       r.minimal = MaxPorts'(32'd1 << path);
-      if (route_port(cfg, head[29:0], LocalPort) != path) r.port = NoPort;
+      r.port    = NoPort;
+    end else begin
+      r.dateline = route_dateline(cfg, head[29:0], LocalPort, 1'b0, path);
     end
-    r.dateline = route_dateline(cfg, head[29:0], LocalPort, 1'b0, path);
     return r;
   endfunction
 
@@ -477,12 +481,13 @@ package gyre_pkg;
   // Whether the network leaves copies of packets on their way: the deterministic channels of requests then have
   // room for a whole packet of their own.
   function automatic bit deposit_fits(int unsigned flit_bytes, int unsigned port_flits);
-    return port_flits >= 5 * max_flits(flit_bytes);
+    return port_flits >= 7 * max_flits(flit_bytes);
   endfunction
 
   // Flits that channel `vc` has for itself.
   function automatic int unsigned vc_reserve(int unsigned flit_bytes, int unsigned port_flits, int unsigned vc);
     if (vc >= DetVcs) return 0;
+    if (vc >= DynClasses * VcPerClass) return HighReserve;
     if (vc < VcPerClass && deposit_fits(flit_bytes, port_flits)) return max_flits(flit_bytes);
     return DetReserve;
   endfunction

@@ -20,7 +20,9 @@ module gyre_network
     parameter int unsigned PortFlits = 8 * max_flits(FlitBytes), // flits of a link input's buffer
     parameter int unsigned InjDepth = 136,                       // flits of an injection buffer
     parameter int unsigned InitCycles = 128,                     // of a link's handshake, at least
+    parameter int unsigned Classes = NetClasses,                 // that packets start and end in here, from class 0
     localparam int unsigned P = 2 * NDim,
+    localparam int unsigned ClassW = $clog2(Classes),
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
     input  logic                         clk_i,
@@ -35,15 +37,15 @@ module gyre_network
     output logic [31:0]                  link_dbg_o   [P],
     // Injection: the sender keeps the credits, InjDepth flits a path and class.
     input  logic [P-1:0]                 inj_valid_i,
-    input  logic [P-1:0][1:0]            inj_class_i,       // vclass_e
+    input  logic [P-1:0][ClassW-1:0]     inj_class_i,       // vclass_e
     input  flit_ctl_t                    inj_ctl_i    [P],
     input  logic [FlitW-1:0]             inj_data_i   [P],
-    output logic [P-1:0][NetClasses-1:0] inj_credit_o,
+    output logic [P-1:0][Classes-1:0] inj_credit_o,
     // Ejection.
-    output logic [P-1:0][NetClasses-1:0] ej_valid_o,
-    input  logic [P-1:0][NetClasses-1:0] ej_ready_i,
-    output flit_ctl_t                    ej_ctl_o     [P][NetClasses],
-    output logic [FlitW-1:0]             ej_data_o    [P][NetClasses],
+    output logic [P-1:0][Classes-1:0] ej_valid_o,
+    input  logic [P-1:0][Classes-1:0] ej_ready_i,
+    output flit_ctl_t                    ej_ctl_o     [P][Classes],
+    output logic [FlitW-1:0]             ej_data_o    [P][Classes],
     // Status.
     output link_ctl_e                    link_state_o [P],
     output logic [P-1:0]                 perf_flit_o,       // a flit is on link p
@@ -58,16 +60,21 @@ module gyre_network
   if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_flit
     $fatal(1, "gyre_network: FlitBytes %0d: expected 8, 16 or 32", FlitBytes);
   end
+  if (Classes != 2 && Classes != NetClasses) begin : gen_classes
+    $fatal(1, "gyre_network: Classes %0d: expected 2 or %0d", Classes, NetClasses);
+  end
+
   // Outputs: what can move, by virtual channel.
   localparam int unsigned RoomW = $clog2(PortFlits + 1);
   logic [DetVcs-1:0]       head_ok[P], no_credit[P];
   logic [VcPerClass-1:0]   whole_ok[P];
   logic [NumVc-1:0]        body_ok[P];
-  logic [DynClasses-1:0]   dyn_ok[P], dyn_head_ok[P];
+  logic [DynClasses-1:0]   dyn_ok[P], dyn_head_ok[P], plenty[P], inj_urgent[P];
   logic [P-1:0]            dyn_ok_class[DynClasses];
   logic [VcW-1:0]          lane_vc[P][DynClasses];
   logic [RoomW-1:0]        room[P];
   // Flits offered by each input, and grants.
+  logic [P-1:0]            in_body, in_high, inj_body, inj_high;
   logic [P-1:0]            req, copy, pop, eject, inj_req, inj_pop;
   logic [3:0]              in_port[P];
   logic [VcW-1:0]          out_vc [P];
@@ -86,7 +93,7 @@ module gyre_network
 
   always_comb begin
     for (int unsigned c = 0; c < DynClasses; c++) begin
-      for (int unsigned p = 0; p < P; p++) dyn_ok_class[c][p] = dyn_ok[p][c];
+      for (int unsigned p = 0; p < P; p++) dyn_ok_class[c][p] = dyn_ok[p][c] && !inj_urgent[p][c];
     end
   end
 
@@ -95,6 +102,10 @@ module gyre_network
   ) u_alloc (
       .clk_i,
       .rst_ni,
+      .body_i   (in_body),
+      .high_i   (in_high),
+      .inj_body_i(inj_body),
+      .inj_high_i(inj_high),
       .req_i    (req),
       .port_i   (in_port),
       .inj_req_i(inj_req),
@@ -120,7 +131,7 @@ module gyre_network
     logic [VcW-1:0]   inj_vc;
     flit_ctl_t        inj_ctl;
     logic [FlitW-1:0] inj_data;
-    logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
+    logic [Classes-1:0] ej_head_ok, ej_body_ok;
     logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
 
     link_unit #(
@@ -164,7 +175,8 @@ module gyre_network
         .NDim     (NDim),
         .PortId   (p),
         .FlitBytes(FlitBytes),
-        .PortFlits(PortFlits)
+        .PortFlits(PortFlits),
+        .Classes  (Classes)
     ) u_input (
         .clk_i,
         .rst_ni,
@@ -188,6 +200,8 @@ module gyre_network
         .req_o       (req[p]),
         .port_o      (in_port[p]),
         .copy_o      (copy[p]),
+        .body_o      (in_body[p]),
+        .high_o      (in_high[p]),
         .pop_i       (pop[p]),
         .in_vc_o     (in_vc),
         .out_vc_o    (out_vc[p]),
@@ -202,7 +216,8 @@ module gyre_network
     router_inject #(
         .PortId   (p),
         .FlitBytes(FlitBytes),
-        .InjDepth (InjDepth)
+        .InjDepth (InjDepth),
+        .Classes  (Classes)
     ) u_inject (
         .clk_i,
         .rst_ni,
@@ -216,12 +231,16 @@ module gyre_network
         .body_ok_i   (body_ok[p]),
         .no_credit_i (no_credit[p]),
         .dyn_head_ok_i(dyn_head_ok[p]),
+        .plenty_i    (plenty[p]),
         .dyn_vc_i    (lane_vc[p]),
         .req_o       (inj_req[p]),
         .pop_i       (inj_pop[p]),
         .out_vc_o    (inj_vc),
         .ctl_o       (inj_ctl),
         .data_o      (inj_data),
+        .body_o      (inj_body[p]),
+        .high_o      (inj_high[p]),
+        .urgent_o    (inj_urgent[p]),
         .stall_o     (inj_stall[p]),
         .busy_o      (inj_busy)
     );
@@ -244,6 +263,7 @@ module gyre_network
         .no_credit_o(no_credit[p]),
         .dyn_ok_o   (dyn_ok[p]),
         .dyn_head_ok_o(dyn_head_ok[p]),
+        .plenty_o   (plenty[p]),
         .dyn_vc_o   (lane_vc[p]),
         .room_o     (room[p]),
         .gnt_i      (gnt[p]),
@@ -263,14 +283,15 @@ module gyre_network
     );
 
     router_eject #(
-        .FlitBytes(FlitBytes)
+        .FlitBytes(FlitBytes),
+        .Classes  (Classes)
     ) u_eject (
         .clk_i,
         .rst_ni,
         .head_ok_o  (ej_head_ok),
         .body_ok_o  (ej_body_ok),
         .push_i     (eject[p] || (pop[p] && copy[p])),
-        .push_class_i(vc_class(in_vc)),
+        .push_class_i(ClassW'(vc_class(in_vc))),
         .push_ctl_i (in_ctl[p]),
         .push_data_i(in_data[p]),
         .ej_valid_o (ej_valid_o[p]),

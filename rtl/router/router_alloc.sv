@@ -1,5 +1,6 @@
 // Second half of the separable round-robin allocation: each input (and injection buffer) offers one flit
-// that can move, each output picks one of those that want it. Requester p of output p is injection path
+// that can move, each output picks one of those that want it: of class priority or system first, then the one that
+// it served last if that goes on with its packet, so that packets are not drawn out; else round robin. Requester p of output p is injection path
 // p: no packet leaves by the port it came in by. Ejection and discarding belong to the input, contend
 // with nobody and are granted at once.
 module router_alloc
@@ -12,7 +13,11 @@ module router_alloc
     input  logic         rst_ni,
     input  logic [P-1:0] req_i,
     input  logic [3:0]   port_i   [P],  // output wanted, LocalPort or NoPort
+    input  logic [P-1:0] body_i,        // goes on with a packet
+    input  logic [P-1:0] high_i,        // of class priority or system
     input  logic [P-1:0] inj_req_i,
+    input  logic [P-1:0] inj_body_i,
+    input  logic [P-1:0] inj_high_i,
     output logic [P-1:0] pop_o,         // the flit of this input moves
     output logic [P-1:0] eject_o,       // to the ejection buffers
     output logic [P-1:0] inj_pop_o,
@@ -31,12 +36,33 @@ module router_alloc
   end
 
   for (genvar p = 0; p < int'(P); p++) begin : gen_output
+    logic [P-1:0] picked, body, high, last_q;
+
+    always_comb begin
+      picked = out_req[p];
+      body   = '0;
+      high   = '0;
+      if (picked != '0) begin
+        body    = body_i;
+        high    = high_i;
+        body[p] = inj_body_i[p];
+        high[p] = inj_high_i[p];
+        if ((picked & high) != '0) picked = picked & high;
+        else if ((picked & body & last_q) != '0) picked = last_q;
+      end
+    end
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) last_q <= '0;
+      else if (gnt_o[p] != '0) last_q <= gnt_o[p];
+    end
+
     rr_arbiter #(
         .N(P)
     ) u_arbiter (
         .clk_i,
         .rst_ni,
-        .req_i    (out_req[p]),
+        .req_i    (picked),
         .advance_i(1'b1),
         .gnt_o    (gnt_o[p])
     );

@@ -11,6 +11,7 @@ module router_buffer
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned NDim = 3,
     parameter int unsigned PortId = 0,      // port of arrival
+    parameter int unsigned Classes = NetClasses, // that packets end in here
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
     input  logic             clk_i,
@@ -59,13 +60,13 @@ module router_buffer
                                    logic [2:0] order);
     route_t r;
     r = route_transit(here, 4'(PortId), vc, w01, hint, order);
-    if (r.port < NoPort && r.port >= Ports) r.port = NoPort;
+    if (r.port == LocalPort ? 32'(vc_class(vc)) >= Classes : r.port >= Ports) r.port = NoPort;
     return r;
   endfunction
 
   logic [9:0] hint;
   logic [2:0] order;
-  assign hint  = Word2 ? push_data_i[HintBit%FlitW+:10] : '0;
+  assign hint  = Word2 ? push_data_i[HeadHint%FlitW+:10] : '0;
   assign order = Word2 ? push_data_i[OrderBit%FlitW+:3] : '0;
 
   always_comb begin

@@ -1,6 +1,7 @@
 // What the buffer of the next input has left, kept at this end of the link: flits of each virtual channel there,
-// and the shared part that nobody uses or has claimed. A deterministic channel first fills its reserve, then takes
-// of the shared part flit by flit. A dynamic packet claims room for the longest packet with its head and gives back
+// and the shared part that nobody uses or has claimed. A deterministic channel of request or response first fills its
+// reserve, then takes of the shared part flit by flit; those of priority and system keep to their reserve. Room for one
+// packet of the shared part is for responses alone, which therefore never wait for requests. A dynamic packet claims room for the longest packet with its head and gives back
 // with its tail what it did not need. All outputs are registers.
 //
 // The lane of the next dynamic packet of a class is one without a packet under way, of these the emptiest.
@@ -30,22 +31,27 @@ module router_credits
     output logic [DynClasses-1:0]       lane_free_o,
     output logic [VcW-1:0]              lane_vc_o [DynClasses],
     output logic [DynClasses-1:0]       dyn_room_o, // room for the longest packet
+    output logic [DynClasses-1:0]       plenty_o,   // and for one more
     output logic [RoomW-1:0]            room_o      // shared flits that are free
 );
   localparam int unsigned NumDyn = NumVc - DetVcs;
   localparam logic [RoomW-1:0] MaxFlits = RoomW'(max_flits(FlitBytes));
   localparam logic [RoomW-1:0] Shared = RoomW'(shared_flits(FlitBytes, PortFlits));
+  localparam int unsigned Least = DynClasses * VcPerClass * DetReserve
+                                  + (NetClasses - DynClasses) * VcPerClass * HighReserve + 2 * max_flits(FlitBytes);
+  localparam bit Plenty = shared_flits(FlitBytes, PortFlits) >= 4 * max_flits(FlitBytes);  // else sources just start
   localparam bit Deposit = deposit_fits(FlitBytes, PortFlits);
 
-  if (PortFlits < DetVcs * DetReserve + max_flits(FlitBytes)) begin : gen_flits
+  if (PortFlits < Least) begin : gen_flits
     $fatal(1, "router_credits: PortFlits %0d: expected at least %0d", PortFlits,
-           DetVcs * DetReserve + max_flits(FlitBytes));
+           Least);
   end
 
   typedef logic [RoomW-1:0] count_t;
 
   function automatic count_t reserve(logic [VcW-1:0] vc);
     if (vc_dynamic(vc)) return '0;
+    if (vc >= VcW'(DynClasses * VcPerClass)) return count_t'(HighReserve);
     return (vc < VcW'(VcPerClass)) ? count_t'(vc_reserve(FlitBytes, PortFlits, 0)) : count_t'(DetReserve);
   endfunction
 
@@ -54,13 +60,14 @@ module router_credits
   count_t                    free_q, free_d;
   logic [DetVcs-1:0]         over_q;             // the reserve is used up
   logic [VcPerClass-1:0]     whole_q;
-  logic                      none_q;             // no shared flit is free
-  logic [DynClasses-1:0]     dyn_room_q, lane_free_q;
+  logic [DynClasses-1:0]     none_q;             // no shared flit is free for the class
+  logic [DynClasses-1:0]     dyn_room_q, plenty_q, lane_free_q;
   logic [1:0]                lane_q[DynClasses];
   logic                      take, give;         // of level, other than one in and one out of a channel
   count_t                    vc_level, credit_level;
 
-  assign no_credit_o = none_q ? over_q : '0;
+  assign no_credit_o = over_q & {{(DetVcs - 2 * VcPerClass) {1'b1}}, {VcPerClass{none_q[1]}}, {VcPerClass{none_q[0]}}};
+  assign plenty_o    = plenty_q;
   assign whole_o     = whole_q;
   assign lane_free_o = lane_free_q;
   assign dyn_room_o  = dyn_room_q;
@@ -98,21 +105,24 @@ module router_credits
       free_q     <= Shared;
       over_q     <= '0;
       whole_q    <= {VcPerClass{Deposit}};
-      none_q     <= 1'b0;
+      none_q     <= '0;
       dyn_room_q <= '1;
+      plenty_q   <= '1;
     end else if (!up_i) begin
       if (start_i) begin
         for (int unsigned v = 0; v < NumVc; v++) level_q[v] <= '0;
         free_q     <= Shared;
         over_q     <= '0;
         whole_q    <= {VcPerClass{Deposit}};
-        none_q     <= 1'b0;
+        none_q     <= '0;
         dyn_room_q <= '1;
+        plenty_q   <= '1;
       end
     end else if (send_i || credit_i) begin
       free_q     <= free_d;
-      none_q     <= free_d == '0;
-      dyn_room_q <= {DynClasses{free_d >= MaxFlits}};
+      none_q     <= {free_d == '0, free_d <= MaxFlits};
+      dyn_room_q <= {free_d >= MaxFlits, free_d >= MaxFlits + MaxFlits};
+      if (Plenty) plenty_q <= {free_d >= MaxFlits + MaxFlits, free_d >= MaxFlits + MaxFlits + MaxFlits};
       if (take) begin
         level_q[vc_i] <= vc_level + 1'b1;
         if (!vc_dynamic(vc_i)) over_q[vc_i[VcW-2:0]] <= vc_level + 1'b1 >= reserve(vc_i);
@@ -177,7 +187,7 @@ module router_credits
       else $fatal(1, "%m: more room than buffer");
     end
     if (rst_ni && up_i && take && !vc_dynamic(vc_i)) begin
-      HasRoom : assert (!(over_q[vc_i[VcW-2:0]] && none_q))
+      HasRoom : assert (!no_credit_o[vc_i[VcW-2:0]])
       else $fatal(1, "%m: flit sent without room");
     end
   end

@@ -1,5 +1,7 @@
 // Injection buffer of one path: a queue a class for packets that leave by output `PortId` only, system packets
-// first, then priority. A dynamic packet takes a dynamic channel or, if its fixed route begins here, its escape. The sender
+// first, then priority. A request or response starts only while the next input has plenty of room, so that sources leave
+// room to packets in transit and the network does not clog; when it has waited for `Patience` cycles it takes what there is, and
+// dynamic packets of its class in transit leave it this output. The sender
 // keeps the credits, one for each flit of buffer, and `inj_credit_o` returns them.
 module router_inject
   import gyre_pkg::*;
@@ -7,21 +9,26 @@ module router_inject
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned InjDepth = 136,
-    localparam int unsigned FlitW = FlitBytes * 8
+    parameter int unsigned Classes = NetClasses, // that packets start in here
+    parameter int unsigned Patience = 128,   // cycles, a power of two
+    localparam int unsigned FlitW = FlitBytes * 8,
+    localparam int unsigned ClassW = $clog2(Classes),
+    localparam int unsigned WaitW = $clog2(Patience) + 1
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
     input  node_cfg_t             cfg_i,
     input  logic                  inj_valid_i,
-    input  logic [1:0]            inj_class_i,
+    input  logic [ClassW-1:0]     inj_class_i,
     input  flit_ctl_t             inj_ctl_i,
     input  logic [FlitW-1:0]      inj_data_i,
-    output logic [NetClasses-1:0] inj_credit_o,
+    output logic [Classes-1:0]    inj_credit_o,
     // What can move at output `PortId`, by virtual channel.
     input  logic [DetVcs-1:0]     head_ok_i,
     input  logic [NumVc-1:0]      body_ok_i,
     input  logic [DetVcs-1:0]     no_credit_i,
     input  logic [DynClasses-1:0] dyn_head_ok_i,
+    input  logic [DynClasses-1:0] plenty_i,    // of room, by class
     input  logic [VcW-1:0]        dyn_vc_i [DynClasses],
     // Allocation: the flit of the class picked.
     output logic                  req_o,
@@ -29,20 +36,33 @@ module router_inject
     output logic [VcW-1:0]        out_vc_o,
     output flit_ctl_t             ctl_o,
     output logic [FlitW-1:0]      data_o,
+    output logic                  body_o,    // it goes on with a packet
+    output logic                  high_o,    // of class priority or system
+    output logic [DynClasses-1:0] urgent_o,  // a packet has waited long enough
     output logic                  stall_o,   // a flit waits for credit
     output logic                  busy_o
 );
-  logic [NetClasses-1:0] nonempty, full, body, req, urgent, read, credit_q;
+  logic [NetClasses-1:0] nonempty, body, req, urgent, read, last_q, credit_q;
+  logic [DynClasses-1:0][WaitW-1:0] wait_q;
   route_t                route [NetClasses];
   logic [VcW-1:0]        way_q [NetClasses]; // channel of the packet whose head has left
+  logic [ClassW-1:0]     queue;
   logic [1:0]            class_read;
+  logic [Classes-1:0]    full;
   logic [VcW-1:0]        vc;
 
-  assign inj_credit_o = credit_q;
-  assign busy_o       = (nonempty | credit_q) != '0;
+  assign inj_credit_o = credit_q[Classes-1:0];
+  assign busy_o       = (nonempty | credit_q) != '0 || wait_q != '0;
+
+  assign class_read = 2'(queue);
+  for (genvar c = int'(Classes); c < int'(NetClasses); c++) begin : gen_absent
+    assign nonempty[c] = 1'b0;
+    assign body[c]     = 1'b0;
+    assign route[c]    = '0;
+  end
 
   inject_buffer #(
-      .NumQueues(NetClasses),
+      .NumQueues(Classes),
       .Depth    (InjDepth),
       .FlitBytes(FlitBytes),
       .PortId   (PortId)
@@ -54,15 +74,15 @@ module router_inject
       .push_queue_i(inj_class_i),
       .push_ctl_i  (inj_ctl_i),
       .push_data_i (inj_data_i),
-      .read_i      (read),
+      .read_i      (read[Classes-1:0]),
       .pop_i,
-      .queue_o     (class_read),
+      .queue_o     (queue),
       .ctl_o,
       .data_o,
-      .nonempty_o  (nonempty),
+      .nonempty_o  (nonempty[Classes-1:0]),
       .full_o      (full),
-      .body_o      (body),
-      .route_o     (route)
+      .body_o      (body[Classes-1:0]),
+      .route_o     (route[0:Classes-1])
   );
 
   always_comb begin
@@ -74,8 +94,9 @@ module router_inject
         if (nonempty[c]) begin
           vc = body[c] ? way_q[c] : det_vc(2'(c), route[c].dateline);
           if (body[c]) req[c] = body_ok_i[vc];
-          else if (route[c].minimal != '0 && dyn_head_ok_i[c[0]]) req[c] = 1'b1;
-          else req[c] = route[c].port != NoPort && head_ok_i[vc[VcW-2:0]];
+          else if (c < DynClasses && !plenty_i[c[0]] && !urgent_o[c[0]]) req[c] = 1'b0;
+          else if (route[c].minimal != '0) req[c] = dyn_head_ok_i[c[0]];
+          else req[c] = head_ok_i[vc[VcW-2:0]];
           if (!vc_dynamic(vc) && no_credit_i[vc[VcW-2:0]]) stall_o = !req[c];
         end
       end
@@ -93,22 +114,40 @@ module router_inject
   );
 
   always_comb begin
-    urgent = req;
+    urgent = ((req & body & last_q) != '0) ? last_q : req;
     if (req[3:2] != '0) urgent = req[3] ? 4'b1000 : 4'b0100;
   end
 
-  assign req_o = req != '0;
+  assign req_o  = req != '0;
+  assign body_o = req_o && body[class_read];
+  assign high_o = req_o && class_read > ClassResponse;
   always_comb begin
     out_vc_o = '0;
     if (req_o) begin
       if (body[class_read]) out_vc_o = way_q[class_read];
-      else if (route[class_read].minimal != '0 && dyn_head_ok_i[class_read[0]]) out_vc_o = dyn_vc_i[class_read[0]];
+      else if (route[class_read].minimal != '0) out_vc_o = dyn_vc_i[class_read[0]];
       else out_vc_o = det_vc(class_read, route[class_read].dateline);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (pop_i && ctl_o.head) way_q[class_read] <= out_vc_o;
+  end
+
+  for (genvar c = 0; c < int'(DynClasses); c++) begin : gen_wait
+    assign urgent_o[c] = wait_q[c][WaitW-1];
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) wait_q[c] <= '0;
+      else if (nonempty[c] || wait_q[c] != '0) begin
+        if (!nonempty[c] || body[c] || (pop_i && read[c])) wait_q[c] <= '0;
+        else if (!urgent_o[c]) wait_q[c] <= wait_q[c] + 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) last_q <= '0;
+    else if (pop_i) last_q <= read;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

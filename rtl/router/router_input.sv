@@ -1,6 +1,6 @@
 // One link input: its flit buffer and the choice of the virtual channel to serve. A virtual channel requests only
 // when its flit can move in this cycle, so one that is blocked never stands in the way of another; system packets
-// go first, then priority. A packet with the deposit bit moves into its output and, as a copy, into the ejection
+// go first, then priority; then the packet that moved last goes on if it can, so that packets leave the buffer whole. A packet with the deposit bit moves into its output and, as a copy, into the ejection
 // buffer at once. It starts only when its channel at the next input has room of its own for all of it: the copy
 // holds the ejection buffer from head to tail, so it must never wait there for a link.
 //
@@ -17,6 +17,7 @@ module router_input
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 272,
+    parameter int unsigned Classes = NetClasses, // that packets end in here
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8,
     localparam int unsigned RoomW = $clog2(PortFlits + 1)
@@ -40,12 +41,14 @@ module router_input
     input  logic [P-1:0]          dyn_ok_i  [DynClasses], // a dynamic channel with room for a packet
     input  logic [VcW-1:0]        dyn_vc_i  [P][DynClasses],
     input  logic [RoomW-1:0]      room_i    [P], // flits that a dynamic channel could take
-    input  logic [NetClasses-1:0] ej_head_ok_i,
-    input  logic [NetClasses-1:0] ej_body_ok_i,
+    input  logic [Classes-1:0]    ej_head_ok_i,
+    input  logic [Classes-1:0]    ej_body_ok_i,
     // Allocation: the flit of the virtual channel picked.
     output logic                  req_o,
     output logic [3:0]            port_o,        // its output, LocalPort or NoPort
     output logic                  copy_o,        // it is ejected as well
+    output logic                  body_o,        // it goes on with a packet
+    output logic                  high_o,        // of class priority or system
     input  logic                  pop_i,         // it moves
     output logic [VcW-1:0]        in_vc_o,       // its virtual channel at this input
     output logic [VcW-1:0]        out_vc_o,      // and at the next
@@ -104,7 +107,8 @@ module router_input
       .Flits    (PortFlits),
       .FlitBytes(FlitBytes),
       .NDim     (NDim),
-      .PortId   (PortId)
+      .PortId   (PortId),
+      .Classes  (Classes)
   ) u_buffer (
       .clk_i,
       .rst_ni,
@@ -125,10 +129,14 @@ module router_input
   );
 
   // ---- requests: which channels can move; discarding waits for the register of its report ----
-  logic [NumVc-1:0] req, urgent, read;
+  logic [NumVc-1:0] req, urgent, read, last_q;
   logic [1:0]       vclass;
+  logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
   logic [VcW-1:0]   vc;
   logic [PortW-1:0] port;
+
+  assign ej_head_ok = NetClasses'(ej_head_ok_i);
+  assign ej_body_ok = NetClasses'(ej_body_ok_i);
 
   always_comb begin
     req     = '0;
@@ -143,18 +151,18 @@ module router_input
           if (body[v]) begin
             port = PortW'(way_port_q[v]);
             vc   = way_vc_q[v];
-            if (way_port_q[v] == LocalPort) req[v] = ej_body_ok_i[vclass];
+            if (way_port_q[v] == LocalPort) req[v] = ej_body_ok[vclass];
             else if (way_port_q[v] == NoPort) req[v] = 1'b1;
             else begin
-              req[v] = body_ok_i[port][vc] && (!route[v].deposit || ej_body_ok_i[vclass]);
+              req[v] = body_ok_i[port][vc] && (!route[v].deposit || ej_body_ok[vclass]);
               if (!vc_dynamic(vc) && no_credit_i[port][vc[VcW-2:0]]) stall_o[port] = 1'b1;
             end
           end else begin
             port = PortW'(route[v].port);
             vc   = det_vc(vclass, route[v].dateline);
-            if (route[v].port == LocalPort) req[v] = ej_head_ok_i[vclass];
+            if (route[v].port == LocalPort) req[v] = ej_head_ok[vclass];
             else if (route[v].port == NoPort) req[v] = !err_q.valid;
-            else if (route[v].deposit) req[v] = whole_ok_i[port][route[v].dateline] && ej_head_ok_i[vclass];
+            else if (route[v].deposit) req[v] = whole_ok_i[port][route[v].dateline] && ej_head_ok[vclass];
             else if ((route[v].minimal[P-1:0] & dyn_ok_i[vclass[0]]) != '0) req[v] = 1'b1;
             else begin
               req[v] = head_ok_i[port][vc[VcW-2:0]];
@@ -167,7 +175,7 @@ module router_input
   end
 
   always_comb begin
-    urgent = req;
+    urgent = ((req & body & last_q) != '0) ? last_q : req;
     if (req[7:4] != '0) urgent = (req[7:6] != '0) ? {8'b0, req[7:6], 6'b0} : {10'b0, req[5:4], 4'b0};
   end
 
@@ -191,11 +199,15 @@ module router_input
     port_o   = '0;
     out_vc_o = '0;
     copy_o   = 1'b0;
+    body_o   = 1'b0;
+    high_o   = 1'b0;
     choice   = '0;
     most     = '0;
     if (req_o) begin
       for (int unsigned v = 0; v < NumVc; v++) if (read[v]) in_vc_o = in_vc_o | VcW'(v);
       copy_o = route[in_vc_o].deposit;
+      body_o = body[in_vc_o];
+      high_o = vc_class(in_vc_o) > ClassResponse;
       if (body[in_vc_o]) begin
         port_o   = way_port_q[in_vc_o];
         out_vc_o = way_vc_q[in_vc_o];
@@ -226,8 +238,10 @@ module router_input
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      err_q <= '0;
+      last_q <= '0;
+      err_q  <= '0;
     end else begin
+      if (pop_i) last_q <= read;
       if (err_take_i) err_q <= '0;
       if (pop_i && ctl_o.head && port_o == NoPort) begin
         err_q <= '{valid: 1'b1, reason: ErrRouteUnreachable, where: 10'(PortId), info: data_o[63:0]};

@@ -29,6 +29,7 @@ module router_output
     output logic [DetVcs-1:0]     no_credit_o,
     output logic [DynClasses-1:0] dyn_ok_o,    // a dynamic channel is free and has room for the longest packet
     output logic [DynClasses-1:0] dyn_head_ok_o, // or the link is down, and its flits are discarded
+    output logic [DynClasses-1:0] plenty_o,    // of room for packets that start here
     output logic [VcW-1:0]        dyn_vc_o [DynClasses],
     output logic [RoomW-1:0]      room_o,      // flits that all channels share there and nobody has claimed
     // Crossbar: one-hot grant, bit PortId = injection.
@@ -54,7 +55,7 @@ module router_output
   logic [NumVc-1:0]      report_q;  // and was not reported yet
   error_t                err_q;
   logic                  drop;      // the flit granted is discarded
-  logic [DynClasses-1:0] lane_free, dyn_room;
+  logic [DynClasses-1:0] lane_free, dyn_room, plenty;
   logic [DetVcs-1:0]     no_credit;
   logic [VcPerClass-1:0] whole;
 
@@ -79,6 +80,7 @@ module router_output
       .lane_free_o(lane_free),
       .lane_vc_o  (dyn_vc_o),
       .dyn_room_o (dyn_room),
+      .plenty_o   (plenty),
       .room_o
   );
 
@@ -86,6 +88,7 @@ module router_output
   assign busy_o      = err_q.valid || (!up_i && (held_q & ~drop_q) != '0);
   assign no_credit_o = up_i ? no_credit : '0;
   assign whole_ok_o  = up_i ? head_ok_o[VcPerClass-1:0] & whole : head_ok_o[VcPerClass-1:0];
+  assign plenty_o    = up_i ? plenty : '1;
   assign dyn_ok_o    = up_i ? lane_free & dyn_room : '0;
   assign dyn_head_ok_o = up_i ? lane_free & dyn_room : (err_q.valid ? '0 : lane_free);
 

@@ -133,6 +133,7 @@ impl<P: Platform> SharedLane<P> {
                     // At most 512.
                     len: bytes as u16,
                     hint: 0,
+                    order: 0,
                     first: peer.sent.is_none(),
                     last: sent + bytes == length,
                     // Modulo 2^16.

@@ -7,7 +7,7 @@ module gyre_csr (
 
         input wire s_cpuif_req,
         input wire s_cpuif_req_is_wr,
-        input wire [6:0] s_cpuif_addr,
+        input wire [7:0] s_cpuif_addr,
         input wire [63:0] s_cpuif_wr_data,
         input wire [63:0] s_cpuif_wr_biten,
         output wire s_cpuif_req_stall_wr,
@@ -27,7 +27,7 @@ module gyre_csr (
     //--------------------------------------------------------------------------
     logic cpuif_req;
     logic cpuif_req_is_wr;
-    logic [6:0] cpuif_addr;
+    logic [7:0] cpuif_addr;
     logic [63:0] cpuif_wr_data;
     logic [63:0] cpuif_wr_biten;
     logic cpuif_req_stall_wr;
@@ -82,10 +82,11 @@ module gyre_csr (
         logic err_info;
         logic err_time;
         logic err_set;
+        logic dim_order;
     } decoded_reg_strb_t;
     decoded_reg_strb_t decoded_reg_strb;
     logic decoded_err;
-    logic [6:0] decoded_addr;
+    logic [7:0] decoded_addr;
     logic decoded_req;
     logic decoded_req_is_wr;
     logic [63:0] decoded_wr_data;
@@ -96,54 +97,57 @@ module gyre_csr (
         automatic logic is_valid_rw;
         is_valid_addr = '0;
         is_valid_rw = '0;
-        decoded_reg_strb.id = cpuif_req_masked & (cpuif_addr == 7'h0) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h0);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h0) & !cpuif_req_is_wr;
-        decoded_reg_strb.params = cpuif_req_masked & (cpuif_addr == 7'h8) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h8);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h8) & !cpuif_req_is_wr;
-        decoded_reg_strb.ctrl = cpuif_req_masked & (cpuif_addr == 7'h10);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h10);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h10);
-        decoded_reg_strb.status = cpuif_req_masked & (cpuif_addr == 7'h18) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h18);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h18) & !cpuif_req_is_wr;
-        decoded_reg_strb.coord = cpuif_req_masked & (cpuif_addr == 7'h20);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h20);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h20);
-        decoded_reg_strb.size = cpuif_req_masked & (cpuif_addr == 7'h28);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h28);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h28);
-        decoded_reg_strb.ring = cpuif_req_masked & (cpuif_addr == 7'h30);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h30);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h30);
-        decoded_reg_strb.link_enable = cpuif_req_masked & (cpuif_addr == 7'h38);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h38);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h38);
-        decoded_reg_strb.link_status = cpuif_req_masked & (cpuif_addr == 7'h40) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h40);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h40) & !cpuif_req_is_wr;
-        decoded_reg_strb.scratch = cpuif_req_masked & (cpuif_addr == 7'h48);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h48);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h48);
-        decoded_reg_strb.int_cause = cpuif_req_masked & (cpuif_addr == 7'h50);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h50);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h50);
-        decoded_reg_strb.int_mask = cpuif_req_masked & (cpuif_addr == 7'h58);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h58);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h58);
-        decoded_reg_strb.err_status = cpuif_req_masked & (cpuif_addr == 7'h60);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h60);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h60);
-        decoded_reg_strb.err_info = cpuif_req_masked & (cpuif_addr == 7'h68) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h68);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h68) & !cpuif_req_is_wr;
-        decoded_reg_strb.err_time = cpuif_req_masked & (cpuif_addr == 7'h70) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h70);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h70) & !cpuif_req_is_wr;
-        decoded_reg_strb.err_set = cpuif_req_masked & (cpuif_addr == 7'h78) & cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 7'h78);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 7'h78) & cpuif_req_is_wr;
+        decoded_reg_strb.id = cpuif_req_masked & (cpuif_addr == 8'h0) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h0);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h0) & !cpuif_req_is_wr;
+        decoded_reg_strb.params = cpuif_req_masked & (cpuif_addr == 8'h8) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h8);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h8) & !cpuif_req_is_wr;
+        decoded_reg_strb.ctrl = cpuif_req_masked & (cpuif_addr == 8'h10);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h10);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h10);
+        decoded_reg_strb.status = cpuif_req_masked & (cpuif_addr == 8'h18) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h18);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h18) & !cpuif_req_is_wr;
+        decoded_reg_strb.coord = cpuif_req_masked & (cpuif_addr == 8'h20);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h20);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h20);
+        decoded_reg_strb.size = cpuif_req_masked & (cpuif_addr == 8'h28);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h28);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h28);
+        decoded_reg_strb.ring = cpuif_req_masked & (cpuif_addr == 8'h30);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h30);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h30);
+        decoded_reg_strb.link_enable = cpuif_req_masked & (cpuif_addr == 8'h38);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h38);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h38);
+        decoded_reg_strb.link_status = cpuif_req_masked & (cpuif_addr == 8'h40) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h40);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h40) & !cpuif_req_is_wr;
+        decoded_reg_strb.scratch = cpuif_req_masked & (cpuif_addr == 8'h48);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h48);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h48);
+        decoded_reg_strb.int_cause = cpuif_req_masked & (cpuif_addr == 8'h50);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h50);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h50);
+        decoded_reg_strb.int_mask = cpuif_req_masked & (cpuif_addr == 8'h58);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h58);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h58);
+        decoded_reg_strb.err_status = cpuif_req_masked & (cpuif_addr == 8'h60);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h60);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h60);
+        decoded_reg_strb.err_info = cpuif_req_masked & (cpuif_addr == 8'h68) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h68);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h68) & !cpuif_req_is_wr;
+        decoded_reg_strb.err_time = cpuif_req_masked & (cpuif_addr == 8'h70) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h70);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h70) & !cpuif_req_is_wr;
+        decoded_reg_strb.err_set = cpuif_req_masked & (cpuif_addr == 8'h78) & cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h78);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h78) & cpuif_req_is_wr;
+        decoded_reg_strb.dim_order = cpuif_req_masked & (cpuif_addr == 8'h80);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 8'h80);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 8'h80);
         decoded_err = (~is_valid_addr | (is_valid_addr & ~is_valid_rw)) & decoded_req;
     end
 
@@ -294,6 +298,28 @@ module gyre_csr (
                 logic load_next;
             } where;
         } err_set;
+        struct {
+            struct {
+                logic [2:0] next;
+                logic load_next;
+            } d0;
+            struct {
+                logic [2:0] next;
+                logic load_next;
+            } d1;
+            struct {
+                logic [2:0] next;
+                logic load_next;
+            } d2;
+            struct {
+                logic [2:0] next;
+                logic load_next;
+            } d3;
+            struct {
+                logic [2:0] next;
+                logic load_next;
+            } d4;
+        } dim_order;
     } field_combo_t;
     field_combo_t field_combo;
 
@@ -405,6 +431,23 @@ module gyre_csr (
                 logic [9:0] value;
             } where;
         } err_set;
+        struct {
+            struct {
+                logic [2:0] value;
+            } d0;
+            struct {
+                logic [2:0] value;
+            } d1;
+            struct {
+                logic [2:0] value;
+            } d2;
+            struct {
+                logic [2:0] value;
+            } d3;
+            struct {
+                logic [2:0] value;
+            } d4;
+        } dim_order;
     } field_storage_t;
     field_storage_t field_storage;
 
@@ -1093,6 +1136,121 @@ module gyre_csr (
         end
     end
     assign hwif_out.err_set.where.value = field_storage.err_set.where.value;
+    // Field: node_regs.dim_order.d0
+    always_comb begin
+        automatic logic [2:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.dim_order.d0.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.dim_order && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.dim_order.d0.value & ~decoded_wr_biten[2:0]) | (decoded_wr_data[2:0] & decoded_wr_biten[2:0]);
+            load_next_c = '1;
+        end
+        field_combo.dim_order.d0.next = next_c;
+        field_combo.dim_order.d0.load_next = load_next_c;
+    end
+    always_ff @(posedge clk or negedge arst_n) begin
+        if(~arst_n) begin
+            field_storage.dim_order.d0.value <= 3'h0;
+        end else begin
+            if(field_combo.dim_order.d0.load_next) begin
+                field_storage.dim_order.d0.value <= field_combo.dim_order.d0.next;
+            end
+        end
+    end
+    assign hwif_out.dim_order.d0.value = field_storage.dim_order.d0.value;
+    // Field: node_regs.dim_order.d1
+    always_comb begin
+        automatic logic [2:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.dim_order.d1.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.dim_order && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.dim_order.d1.value & ~decoded_wr_biten[5:3]) | (decoded_wr_data[5:3] & decoded_wr_biten[5:3]);
+            load_next_c = '1;
+        end
+        field_combo.dim_order.d1.next = next_c;
+        field_combo.dim_order.d1.load_next = load_next_c;
+    end
+    always_ff @(posedge clk or negedge arst_n) begin
+        if(~arst_n) begin
+            field_storage.dim_order.d1.value <= 3'h1;
+        end else begin
+            if(field_combo.dim_order.d1.load_next) begin
+                field_storage.dim_order.d1.value <= field_combo.dim_order.d1.next;
+            end
+        end
+    end
+    assign hwif_out.dim_order.d1.value = field_storage.dim_order.d1.value;
+    // Field: node_regs.dim_order.d2
+    always_comb begin
+        automatic logic [2:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.dim_order.d2.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.dim_order && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.dim_order.d2.value & ~decoded_wr_biten[8:6]) | (decoded_wr_data[8:6] & decoded_wr_biten[8:6]);
+            load_next_c = '1;
+        end
+        field_combo.dim_order.d2.next = next_c;
+        field_combo.dim_order.d2.load_next = load_next_c;
+    end
+    always_ff @(posedge clk or negedge arst_n) begin
+        if(~arst_n) begin
+            field_storage.dim_order.d2.value <= 3'h2;
+        end else begin
+            if(field_combo.dim_order.d2.load_next) begin
+                field_storage.dim_order.d2.value <= field_combo.dim_order.d2.next;
+            end
+        end
+    end
+    assign hwif_out.dim_order.d2.value = field_storage.dim_order.d2.value;
+    // Field: node_regs.dim_order.d3
+    always_comb begin
+        automatic logic [2:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.dim_order.d3.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.dim_order && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.dim_order.d3.value & ~decoded_wr_biten[11:9]) | (decoded_wr_data[11:9] & decoded_wr_biten[11:9]);
+            load_next_c = '1;
+        end
+        field_combo.dim_order.d3.next = next_c;
+        field_combo.dim_order.d3.load_next = load_next_c;
+    end
+    always_ff @(posedge clk or negedge arst_n) begin
+        if(~arst_n) begin
+            field_storage.dim_order.d3.value <= 3'h3;
+        end else begin
+            if(field_combo.dim_order.d3.load_next) begin
+                field_storage.dim_order.d3.value <= field_combo.dim_order.d3.next;
+            end
+        end
+    end
+    assign hwif_out.dim_order.d3.value = field_storage.dim_order.d3.value;
+    // Field: node_regs.dim_order.d4
+    always_comb begin
+        automatic logic [2:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.dim_order.d4.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.dim_order && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.dim_order.d4.value & ~decoded_wr_biten[14:12]) | (decoded_wr_data[14:12] & decoded_wr_biten[14:12]);
+            load_next_c = '1;
+        end
+        field_combo.dim_order.d4.next = next_c;
+        field_combo.dim_order.d4.load_next = load_next_c;
+    end
+    always_ff @(posedge clk or negedge arst_n) begin
+        if(~arst_n) begin
+            field_storage.dim_order.d4.value <= 3'h4;
+        end else begin
+            if(field_combo.dim_order.d4.load_next) begin
+                field_storage.dim_order.d4.value <= field_combo.dim_order.d4.next;
+            end
+        end
+    end
+    assign hwif_out.dim_order.d4.value = field_storage.dim_order.d4.value;
 
     //--------------------------------------------------------------------------
     // Write response
@@ -1105,7 +1263,7 @@ module gyre_csr (
     // Readback
     //--------------------------------------------------------------------------
 
-    logic [6:0] rd_mux_addr;
+    logic [7:0] rd_mux_addr;
     assign rd_mux_addr = decoded_addr;
 
     logic readback_err;
@@ -1114,11 +1272,11 @@ module gyre_csr (
     always_comb begin
         automatic logic [63:0] readback_data_var;
         readback_data_var = '0;
-        if(rd_mux_addr == 7'h0) begin
+        if(rd_mux_addr == 8'h0) begin
             readback_data_var[31:0] = 32'h47595245;
             readback_data_var[47:32] = 16'h1;
         end
-        if(rd_mux_addr == 7'h8) begin
+        if(rd_mux_addr == 8'h8) begin
             readback_data_var[3:0] = hwif_in.params.ndim.next;
             readback_data_var[15:8] = hwif_in.params.flit_bytes.next;
             readback_data_var[25:16] = hwif_in.params.ninj.next;
@@ -1128,67 +1286,74 @@ module gyre_csr (
             readback_data_var[54:50] = hwif_in.params.groups.next;
             readback_data_var[63:56] = hwif_in.params.axi_bytes.next;
         end
-        if(rd_mux_addr == 7'h10) begin
+        if(rd_mux_addr == 8'h10) begin
             readback_data_var[0] = field_storage.ctrl.dma_enable.value;
             readback_data_var[1] = field_storage.ctrl.drain.value;
             readback_data_var[2] = field_storage.ctrl.soft_reset.value;
         end
-        if(rd_mux_addr == 7'h18) begin
+        if(rd_mux_addr == 8'h18) begin
             readback_data_var[0] = hwif_in.status.idle.next;
             readback_data_var[1] = hwif_in.status.dma_idle.next;
             readback_data_var[2] = hwif_in.status.drained.next;
         end
-        if(rd_mux_addr == 7'h20) begin
+        if(rd_mux_addr == 8'h20) begin
             readback_data_var[5:0] = field_storage.coord.c0.value;
             readback_data_var[11:6] = field_storage.coord.c1.value;
             readback_data_var[17:12] = field_storage.coord.c2.value;
             readback_data_var[23:18] = field_storage.coord.c3.value;
             readback_data_var[29:24] = field_storage.coord.c4.value;
         end
-        if(rd_mux_addr == 7'h28) begin
+        if(rd_mux_addr == 8'h28) begin
             readback_data_var[6:0] = field_storage.size.s0.value;
             readback_data_var[13:7] = field_storage.size.s1.value;
             readback_data_var[20:14] = field_storage.size.s2.value;
             readback_data_var[27:21] = field_storage.size.s3.value;
             readback_data_var[34:28] = field_storage.size.s4.value;
         end
-        if(rd_mux_addr == 7'h30) begin
+        if(rd_mux_addr == 8'h30) begin
             readback_data_var[4:0] = field_storage.ring.ring.value;
         end
-        if(rd_mux_addr == 7'h38) begin
+        if(rd_mux_addr == 8'h38) begin
             readback_data_var[9:0] = field_storage.link_enable.enable.value;
         end
-        if(rd_mux_addr == 7'h40) begin
+        if(rd_mux_addr == 8'h40) begin
             readback_data_var[19:0] = hwif_in.link_status.state.next;
         end
-        if(rd_mux_addr == 7'h48) begin
+        if(rd_mux_addr == 8'h48) begin
             readback_data_var[63:0] = field_storage.scratch.value.value;
         end
-        if(rd_mux_addr == 7'h50) begin
+        if(rd_mux_addr == 8'h50) begin
             readback_data_var[0] = field_storage.int_cause.error.value;
             readback_data_var[1] = field_storage.int_cause.threshold.value;
             readback_data_var[2] = field_storage.int_cause.descriptor.value;
             readback_data_var[3] = field_storage.int_cause.counter.value;
             readback_data_var[4] = field_storage.int_cause.link.value;
         end
-        if(rd_mux_addr == 7'h58) begin
+        if(rd_mux_addr == 8'h58) begin
             readback_data_var[0] = field_storage.int_mask.error.value;
             readback_data_var[1] = field_storage.int_mask.threshold.value;
             readback_data_var[2] = field_storage.int_mask.descriptor.value;
             readback_data_var[3] = field_storage.int_mask.counter.value;
             readback_data_var[4] = field_storage.int_mask.link.value;
         end
-        if(rd_mux_addr == 7'h60) begin
+        if(rd_mux_addr == 8'h60) begin
             readback_data_var[7:0] = hwif_in.err_status.reason.next;
             readback_data_var[17:8] = hwif_in.err_status.where.next;
             readback_data_var[31] = field_storage.err_status.valid.value;
             readback_data_var[63:32] = hwif_in.err_status.count.next;
         end
-        if(rd_mux_addr == 7'h68) begin
+        if(rd_mux_addr == 8'h68) begin
             readback_data_var[63:0] = hwif_in.err_info.info.next;
         end
-        if(rd_mux_addr == 7'h70) begin
+        if(rd_mux_addr == 8'h70) begin
             readback_data_var[63:0] = hwif_in.err_time.cycle.next;
+        end
+        if(rd_mux_addr == 8'h80) begin
+            readback_data_var[2:0] = field_storage.dim_order.d0.value;
+            readback_data_var[5:3] = field_storage.dim_order.d1.value;
+            readback_data_var[8:6] = field_storage.dim_order.d2.value;
+            readback_data_var[11:9] = field_storage.dim_order.d3.value;
+            readback_data_var[14:12] = field_storage.dim_order.d4.value;
         end
         readback_data = readback_data_var;
         readback_done = decoded_req & ~decoded_req_is_wr;

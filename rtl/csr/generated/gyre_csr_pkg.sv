@@ -4,8 +4,8 @@
 package gyre_csr_pkg;
 
     localparam GYRE_CSR_DATA_WIDTH = 64;
-    localparam GYRE_CSR_MIN_ADDR_WIDTH = 7;
-    localparam GYRE_CSR_SIZE = 'h80;
+    localparam GYRE_CSR_MIN_ADDR_WIDTH = 8;
+    localparam GYRE_CSR_SIZE = 'h88;
 
     typedef struct {
         logic [3:0] next;
@@ -280,6 +280,34 @@ package gyre_csr_pkg;
     } node_regs__err_set__out_t;
 
     typedef struct {
+        logic [2:0] value;
+    } node_regs__dim_order__d0__out_t;
+
+    typedef struct {
+        logic [2:0] value;
+    } node_regs__dim_order__d1__out_t;
+
+    typedef struct {
+        logic [2:0] value;
+    } node_regs__dim_order__d2__out_t;
+
+    typedef struct {
+        logic [2:0] value;
+    } node_regs__dim_order__d3__out_t;
+
+    typedef struct {
+        logic [2:0] value;
+    } node_regs__dim_order__d4__out_t;
+
+    typedef struct {
+        node_regs__dim_order__d0__out_t d0;
+        node_regs__dim_order__d1__out_t d1;
+        node_regs__dim_order__d2__out_t d2;
+        node_regs__dim_order__d3__out_t d3;
+        node_regs__dim_order__d4__out_t d4;
+    } node_regs__dim_order__out_t;
+
+    typedef struct {
         node_regs__ctrl__out_t ctrl;
         node_regs__coord__out_t coord;
         node_regs__size__out_t size;
@@ -288,5 +316,6 @@ package gyre_csr_pkg;
         node_regs__int_cause__out_t int_cause;
         node_regs__err_status__out_t err_status;
         node_regs__err_set__out_t err_set;
+        node_regs__dim_order__out_t dim_order;
     } node_regs__out_t;
 endpackage

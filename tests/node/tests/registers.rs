@@ -38,7 +38,7 @@ fn x5_forbidden_accesses_answer_slverr_and_change_nothing() {
         .write(node::SCRATCH, 0x1234)
         .expect("SCRATCH is writable");
     for unmapped in [
-        0x80,
+        0x88,
         0xf8,
         COLL + 0x120,
         COLL + 0x1f8,

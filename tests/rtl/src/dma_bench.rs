@@ -452,6 +452,7 @@ impl Bench {
                 kind: descriptor.kind,
                 len: part.len() as u16,
                 hint: descriptor.hint,
+                order: descriptor.order,
                 first: index == 0,
                 last: index + 1 == packets,
                 seq: index as u16,

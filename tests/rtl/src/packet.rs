@@ -94,6 +94,7 @@ impl Packet {
             kind: if class == 0 { Kind::MemFifo } else { Kind::Put },
             len,
             hint: 0,
+            order: 0,
             first: true,
             last: true,
             seq: id as u16,
