@@ -113,23 +113,24 @@ pub const MODELS: &[Spec] = &[
     },
     network(
         "network2",
-        &[("NDim", 2), ("VcDepth", 16), ("InjDepth", 40)],
+        &[("NDim", 2), ("PortFlits", 116), ("InjDepth", 40), ("InitCycles", 32)],
     ),
     network(
         "network3",
-        &[("NDim", 3), ("VcDepth", 16), ("InjDepth", 40)],
+        &[("NDim", 3), ("PortFlits", 116), ("InjDepth", 40), ("InitCycles", 32)],
     ),
-    // The shortest virtual channels that leave copies of packets.
+    // The smallest buffers that leave copies of packets.
     network(
         "network2_deposit",
-        &[("NDim", 2), ("VcDepth", 34), ("InjDepth", 40)],
+        &[("NDim", 2), ("PortFlits", 238), ("InjDepth", 40), ("InitCycles", 32)],
     ),
     network(
         "network1_flit8",
         &[
             ("NDim", 1),
             ("FlitBytes", 8),
-            ("VcDepth", 7),
+            ("PortFlits", 184),
+            ("InitCycles", 32),
             ("InjDepth", 70),
         ],
     ),
@@ -138,7 +139,8 @@ pub const MODELS: &[Spec] = &[
         &[
             ("NDim", 2),
             ("FlitBytes", 32),
-            ("VcDepth", 4),
+            ("PortFlits", 82),
+            ("InitCycles", 32),
             ("InjDepth", 2),
         ],
     ),

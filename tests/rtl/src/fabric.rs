@@ -9,8 +9,8 @@ use crate::routes::{Channel, Place, RtlRouter, Shape, follow, pack, reference_ro
 use crate::scoreboard::{Discrepancy, Scoreboard};
 use crate::{Failure, Port, Unit};
 
-/// Virtual-channel classes in use.
-pub const CLASSES: usize = 2;
+/// Virtual-channel classes.
+pub const CLASSES: usize = 4;
 
 /// What a link carries in one cycle: `link_word_t`, data, debug id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,9 +45,12 @@ pub enum Trouble {
     /// A packet by an ejection path that is not its last link.
     #[error("packet {0} ejected by path {1}, its last link is {2}")]
     Path(u32, usize, usize),
-    /// A packet on a virtual channel that is not on its way: class, then sending node, port, dateline.
-    #[error("packet {0} of class {1} on channel {2:?} of class {3}")]
-    Channel(u32, usize, Channel, usize),
+    /// A packet on a virtual channel that is not on its way: class, then sending node, port, virtual channel.
+    #[error("packet {0} of class {1} leaves node {2} by port {3} on channel {4}")]
+    Channel(u32, usize, usize, u8, u32),
+    /// A dynamic packet that took another number of links than the shortest way has.
+    #[error("packet {0} took {1} links, the shortest way has {2}")]
+    Detour(u32, usize, usize),
     /// The counters of flits differ from what was on the links.
     #[error("cycle {0}: performance outputs told of {1} flits, {2} were on links")]
     Performance(u64, u64, u64),
@@ -204,6 +207,10 @@ pub struct Fabric {
     targets: Vec<Vec<Option<usize>>>,
     /// The virtual channels that each packet takes, and its class.
     channels: BTreeMap<u32, (usize, Vec<Channel>)>,
+    /// Class of each dynamic packet, links of its shortest way, and links that its head has taken.
+    hops: BTreeMap<u32, (usize, usize, usize)>,
+    /// Heads of dynamic packets seen on dynamic and on deterministic channels.
+    pub dynamic_heads: [u64; 2],
     router: RtlRouter,
     rng: fastrand::Rng,
     cycle: u64,
@@ -268,6 +275,8 @@ impl Fabric {
             wires,
             targets,
             channels: BTreeMap::new(),
+            hops: BTreeMap::new(),
+            dynamic_heads: [0; 2],
             router: RtlRouter::default(),
             rng,
             cycle: 0,
@@ -332,11 +341,12 @@ impl Fabric {
     }
 
     fn configure(&mut self, node: usize, enable: u64, shape: &Shape, place: &Place) {
-        // node_cfg_t from bit 0: drain, dma_enable, link_enable[10], ring[5], size[35], coord[30].
+        // node_cfg_t from bit 0: drain, dma_enable, link_enable[10], ring[5], size[35], coord[30], dim_order[15].
         let cfg = u128::from(enable) << 2
             | u128::from(pack(&shape.ring.map(u8::from), 1)) << 12
             | u128::from(pack(&shape.size, 7)) << 17
-            | u128::from(pack(place, 6)) << 52;
+            | u128::from(pack(place, 6)) << 52
+            | u128::from(pack(&shape.order, 3)) << 82;
         self.nodes[node].link_enable = enable;
         let unit = &mut self.nodes[node].unit;
         unit.set_u128(self.ports.cfg, 0, cfg);
@@ -414,6 +424,35 @@ impl Fabric {
         id
     }
 
+    /// Queues a packet that may take any shortest way, by its hint and order, on a random one of its productive
+    /// injection paths. Returns its id.
+    ///
+    /// # Panics
+    /// If the packet has no link to leave by.
+    pub fn send_dynamic(
+        &mut self,
+        (src, dst): (usize, usize),
+        class: usize,
+        len: u16,
+        hint: u16,
+        order: u8,
+    ) -> u32 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let shape = &self.config.shape;
+        let places = shape.places();
+        let packet = Packet::random(shape, id, (src, dst), class, len, false, &mut self.rng)
+            .into_dynamic(hint, order);
+        let paths = shape.minimal_ports(&places[src], &places[dst]);
+        let path = *self.rng.choice(&paths).expect("packets to oneself use no link");
+        let links = shape.distance(&places[src], &places[dst]);
+        self.hops.insert(id, (class, links, 0));
+        let flits = packet.flits(self.config.flit_bytes);
+        self.nodes[src].queues[usize::from(path)][class].extend(flits);
+        self.scoreboard.sent(packet);
+        id
+    }
+
     /// Queues a packet that leaves no copies, as [`Fabric::send_with`].
     pub fn send(&mut self, src: usize, dst: usize, class: usize, len: u16) -> u32 {
         self.send_with(src, dst, class, len, false)
@@ -482,7 +521,7 @@ impl Fabric {
             };
             node.credits[path][class] -= 1;
             valid |= 1 << path;
-            classes |= (class as u64) << path;
+            classes |= (class as u64) << (2 * path);
             node.unit.set(self.ports.inj_ctl, path, flit.ctl());
             let words = &flit.data[..self.config.flit_bytes / 4];
             node.unit.set_wide(self.ports.inj_data, path, words);
@@ -530,7 +569,13 @@ impl Fabric {
             judged.map_err(|discrepancy| Trouble::Scoreboard(self.cycle, discrepancy))?;
             self.last_delivery = self.cycle;
             if !received.err {
-                self.check_path(index, path, &received.bytes, received.id)?;
+                match self.hops.get(&received.id) {
+                    Some(&(_, links, taken)) if links != taken => {
+                        return Err(Trouble::Detour(received.id, taken, links));
+                    }
+                    Some(_) => {}
+                    None => self.check_path(index, path, &received.bytes, received.id)?,
+                }
             }
         }
         Ok(())
@@ -573,13 +618,26 @@ impl Fabric {
                 let vc = word.ctl >> 3 & 7 | word.ctl >> 27 & 8;
                 let vc_counted = (counted_vc >> (4 * port)) as u32 & 15;
                 self.counted_flits += u64::from(counted >> port & 1 != 0 && vc_counted == vc);
-                let channel = (index, port as u8, vc & 1 != 0);
-                let queue = vc as usize / 2;
-                if word.ctl >> 6 & 1 != 0
-                    && let Some((class, channels)) = self.channels.get(&word.dbg)
-                    && (*class != queue || !channels.contains(&channel))
-                {
-                    return Err(Trouble::Channel(word.dbg, *class, channel, queue));
+                let dynamic = vc & 8 != 0;
+                let queue = if dynamic { vc >> 2 & 1 } else { vc >> 1 } as usize;
+                if word.ctl >> 6 & 1 != 0 {
+                    let (class, allowed) = match self.hops.get_mut(&word.dbg) {
+                        Some((class, _, taken)) => {
+                            *taken += 1;
+                            self.dynamic_heads[usize::from(!dynamic)] += 1;
+                            (*class, true)
+                        }
+                        None => match self.channels.get(&word.dbg) {
+                            Some((class, channels)) => {
+                                let channel = (index, port as u8, vc & 1 != 0);
+                                (*class, !dynamic && channels.contains(&channel))
+                            }
+                            None => (queue, true),
+                        },
+                    };
+                    if class != queue || !allowed {
+                        return Err(Trouble::Channel(word.dbg, class, index, port as u8, vc));
+                    }
                 }
             } else if counted >> port & 1 != 0 {
                 self.counted_flits += 1;

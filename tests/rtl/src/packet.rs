@@ -57,8 +57,10 @@ pub struct Packet {
     pub src: usize,
     /// Number of the receiving node.
     pub dst: usize,
-    /// 0 request, 1 response.
+    /// 0 request, 1 response, 2 priority, 3 system.
     pub class: usize,
+    /// It may take any shortest way.
+    pub dynamic: bool,
     /// Nodes on the way that get a copy.
     pub copies: Vec<usize>,
     /// Header and padded payload, as on the wire.
@@ -83,15 +85,11 @@ impl Packet {
         let places = shape.places();
         let header = Header {
             dst: Coord(places[dst]),
-            vclass: if class == 0 {
-                VClass::Request
-            } else {
-                VClass::Response
-            },
+            vclass: VClass::try_from(class as u8).expect("there are four classes"),
             src: Coord(places[src]),
             deposit,
             dynamic_route: false,
-            kind: if class == 0 { Kind::MemFifo } else { Kind::Put },
+            kind: if class == 1 { Kind::Put } else { Kind::MemFifo },
             len,
             hint: 0,
             order: 0,
@@ -125,8 +123,26 @@ impl Packet {
             dst,
             class,
             copies,
+            dynamic: false,
             bytes,
         }
+    }
+
+    /// The packet with leave to take any shortest way, by its hint and order.
+    #[must_use]
+    pub fn into_dynamic(mut self, hint: u16, order: u8) -> Self {
+        let mut header: [u8; HEADER_BYTES] = [0; HEADER_BYTES];
+        header.copy_from_slice(&self.bytes[..HEADER_BYTES]);
+        let header = Header {
+            dynamic_route: true,
+            hint,
+            order,
+            ..Header::decode(&header).expect("a header of this packet")
+        };
+        let header = header.encode().expect("every value fits");
+        self.bytes[..HEADER_BYTES].copy_from_slice(&header);
+        self.dynamic = true;
+        self
     }
 
     /// The packet cut into flits.

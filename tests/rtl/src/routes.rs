@@ -21,6 +21,8 @@ pub struct Shape {
     pub size: [u8; MAX_DIM],
     /// The dimension has its wrap link.
     pub ring: [bool; MAX_DIM],
+    /// Dimensions as fixed routes take them.
+    pub order: [u8; MAX_DIM],
 }
 
 impl Shape {
@@ -29,12 +31,28 @@ impl Shape {
         let mut shape = Self {
             size: [1; MAX_DIM],
             ring: [false; MAX_DIM],
+            order: [0, 1, 2, 3, 4],
         };
         for (d, &(size, ring)) in dims.iter().enumerate() {
             shape.size[d] = size;
             shape.ring[d] = ring;
         }
         shape
+    }
+
+    /// The same shape with another order of dimensions.
+    #[must_use]
+    pub fn with_order(self, order: [u8; MAX_DIM]) -> Self {
+        Self { order, ..self }
+    }
+
+    /// Ports on shortest ways from one place to another.
+    pub fn minimal_ports(&self, from: &Place, to: &Place) -> Vec<u8> {
+        let nearer = |port: &u8| {
+            self.neighbour(from, *port)
+                .is_some_and(|next| self.distance(&next, to) < self.distance(from, to))
+        };
+        (0..2 * MAX_DIM as u8).filter(nearer).collect()
     }
 
     /// Number of nodes.
@@ -97,11 +115,11 @@ impl Shape {
     }
 }
 
-/// The route as the specification says it, from the pair alone: dimension by dimension, the short way
+/// The fixed route as the specification says it, from the pair alone: dimension by dimension, the short way
 /// round, ties + from even and - from odd source coordinates.
 pub fn reference_route(shape: &Shape, src: &Place, dst: &Place) -> Vec<u8> {
     let mut ports = Vec::new();
-    for d in 0..5 {
+    for d in shape.order.map(usize::from) {
         let (size, s, t) = (
             i32::from(shape.size[d]),
             i32::from(src[d]),
@@ -158,9 +176,10 @@ pub struct RtlRouter {
     coord: Port,
     size: Port,
     ring: Port,
-    dst: Port,
+    order: Port,
+    head: Port,
     in_port: Port,
-    in_dateline: Port,
+    in_vc: Port,
     port: Port,
     dateline: Port,
 }
@@ -172,9 +191,10 @@ impl Default for RtlRouter {
             coord: unit.port("coord_i"),
             size: unit.port("size_i"),
             ring: unit.port("ring_i"),
-            dst: unit.port("dst_i"),
+            order: unit.port("dim_order_i"),
+            head: unit.port("head_i"),
             in_port: unit.port("in_port_i"),
-            in_dateline: unit.port("in_dateline_i"),
+            in_vc: unit.port("in_vc_i"),
             port: unit.port("port_o"),
             dateline: unit.port("dateline_o"),
             unit,
@@ -196,9 +216,10 @@ impl Router for RtlRouter {
         unit.set(self.coord, 0, pack(&arrival.here, 6));
         unit.set(self.size, 0, pack(&shape.size, 7));
         unit.set(self.ring, 0, pack(&shape.ring.map(u8::from), 1));
-        unit.set(self.dst, 0, pack(&arrival.dst, 6));
+        unit.set(self.order, 0, pack(&shape.order, 3));
+        unit.set(self.head, 0, pack(&arrival.dst, 6));
         unit.set(self.in_port, 0, arrival.in_port.into());
-        unit.set(self.in_dateline, 0, arrival.in_dateline.into());
+        unit.set(self.in_vc, 0, arrival.in_dateline.into());
         unit.eval().expect("the probe has no assertion");
         Decision {
             port: unit.get(self.port, 0) as u8,

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::packet::{Packet, Received};
 
-/// Source, node, class, and node that the packets were sent to: another for copies. Packets of one flow
-/// arrive in the order in which they were sent.
-type Flow = (usize, usize, usize, usize);
+/// Source, node, class, node that the packets were sent to (another for copies), and the id of a dynamic packet, which
+/// is a flow of its own. Packets of one flow arrive in the order in which they were sent.
+type Flow = (usize, usize, usize, usize, u32);
 
 /// Something arrived that should not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +87,8 @@ impl Scoreboard {
 
     /// Notes a packet that was handed over.
     pub fn sent(&mut self, packet: Packet) {
-        let flow = |node| (packet.src, node, packet.class, packet.dst);
+        let own = if packet.dynamic { packet.id } else { 0 };
+        let flow = |node| (packet.src, node, packet.class, packet.dst, own);
         let mut flows = vec![flow(packet.dst)];
         flows.extend(packet.copies.iter().map(|&node| flow(node)));
         for &flow in &flows {
@@ -131,7 +132,7 @@ impl Scoreboard {
         let flows = self.sent.get(&id).ok_or(unexpected.clone())?;
         let here = flows.iter().find(|flow| flow.1 == node);
         let flow = *here.unwrap_or(&flows[0]);
-        let (_, dst, class, _) = flow;
+        let (_, dst, class, ..) = flow;
         if (node, queue) != (dst, class) {
             return Err(Discrepancy::Misrouted {
                 id,
