@@ -16,6 +16,7 @@ mod metered;
 mod packets;
 mod pattern;
 mod pingpong;
+mod plot;
 mod raw_dma;
 mod router_traffic;
 mod sim_speed;
@@ -193,11 +194,41 @@ pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError
         )
         .into());
     }
+    let sweep = bench.name == "traffic" && options.set.iter().any(|set| set == "load=sweep");
+    if options.plot.is_some() && !sweep {
+        return Err(UsageError::Combination(
+            "--plot: draws the curve of `gyre bench traffic --set load=sweep` only".into(),
+        )
+        .into());
+    }
+    if let Some(file) = &options.plot {
+        // Refused now, not after the measurement.
+        std::fs::write(file, "").map_err(|error| {
+            UsageError::Combination(format!("--plot {}: {error}", file.display()))
+        })?;
+    }
     let mut settings = Settings::parse(&options.set)?;
     let spec = MachineSpec::new(options, &mut settings, Some(bench.shape.to_vec()))?;
     let mut measured = (bench.run)(&spec, &mut settings)?;
     let mut params = spec.params();
     params.append(&mut measured.params);
+    if let (Some(file), Some(Value::Array(curve))) = (&options.plot, measured.metrics.get("curve"))
+    {
+        let word = |key: &str| {
+            params
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let title = format!(
+            "{}: {} traffic, {} routing",
+            spec.shape(),
+            word("pattern"),
+            word("routing")
+        );
+        plot::accepted_load(file, &title, curve).map_err(UsageError::Combination)?;
+    }
     Ok(Outcome {
         bench: bench.name.into(),
         shape: spec.shape(),

@@ -85,6 +85,9 @@ pub struct MachineOptions {
         allow_negative_numbers = true
     )]
     pub trace_scope: Option<String>,
+    /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     /// A setting of the machine or of the bench
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -100,19 +100,9 @@ module gyre_network
   router_alloc #(
       .NDim(NDim)
   ) u_alloc (
-      .clk_i,
-      .rst_ni,
-      .body_i   (in_body),
-      .high_i   (in_high),
-      .inj_body_i(inj_body),
-      .inj_high_i(inj_high),
-      .req_i    (req),
-      .port_i   (in_port),
-      .inj_req_i(inj_req),
-      .pop_o    (pop),
-      .eject_o  (eject),
-      .inj_pop_o(inj_pop),
-      .gnt_o    (gnt)
+      .clk_i, .rst_ni, .body_i(in_body), .high_i(in_high), .inj_body_i(inj_body), .inj_high_i(inj_high),
+      .req_i(req), .port_i(in_port), .inj_req_i(inj_req), .pop_o(pop), .eject_o(eject), .inj_pop_o(inj_pop),
+      .gnt_o(gnt)
   );
 
   for (genvar p = 0; p < int'(P); p++) begin : gen_port
@@ -135,170 +125,60 @@ module gyre_network
     logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
 
     link_unit #(
-        .FlitBytes (FlitBytes),
-        .PortId    (p),
-        .InitCycles(InitCycles)
+        .FlitBytes(FlitBytes), .PortId(p), .InitCycles(InitCycles)
     ) u_link (
-        .clk_i,
-        .rst_ni,
-        .enable_i   (cfg_i.link_enable[p]),
-        .link_ctl_i (link_ctl_i[p]),
-        .link_data_i(link_data_i[p]),
-        .link_dbg_i (link_dbg_i[p]),
-        .link_ctl_o (link_ctl_o[p]),
-        .link_data_o(link_data_o[p]),
-        .link_dbg_o (link_dbg_o[p]),
-        .state_o    (link_state_o[p]),
-        .up_o       (up),
-        .down_o     (down),
-        .start_o    (start),
-        .drained_i  (drained),
-        .fault_i    (fault),
-        .send_i     (send),
-        .send_vc_i  (send_vc),
-        .send_ctl_i (send_ctl),
-        .send_data_i(send_data),
-        .pop_i      (pop[p]),
-        .pop_vc_i   (in_vc),
-        .rx_valid_o (rx_valid),
-        .rx_vc_o    (rx_vc),
-        .rx_ctl_o   (rx_ctl),
-        .rx_data_o  (rx_data),
-        .credit_o   (credit),
-        .credit_vc_o(credit_vc),
-        .err_o      (err[3*p]),
-        .err_take_i (err_take[3*p]),
-        .busy_o     (link_busy)
+        .clk_i, .rst_ni, .enable_i(cfg_i.link_enable[p]), .link_ctl_i(link_ctl_i[p]),
+        .link_data_i(link_data_i[p]), .link_dbg_i(link_dbg_i[p]), .link_ctl_o(link_ctl_o[p]),
+        .link_data_o(link_data_o[p]), .link_dbg_o(link_dbg_o[p]), .state_o(link_state_o[p]), .up_o(up),
+        .down_o(down), .start_o(start), .drained_i(drained), .fault_i(fault), .send_i(send),
+        .send_vc_i(send_vc), .send_ctl_i(send_ctl), .send_data_i(send_data), .pop_i(pop[p]),
+        .pop_vc_i(in_vc), .rx_valid_o(rx_valid), .rx_vc_o(rx_vc), .rx_ctl_o(rx_ctl), .rx_data_o(rx_data),
+        .credit_o(credit), .credit_vc_o(credit_vc), .err_o(err[3*p]), .err_take_i(err_take[3*p]),
+        .busy_o(link_busy)
     );
 
     router_input #(
-        .NDim     (NDim),
-        .PortId   (p),
-        .FlitBytes(FlitBytes),
-        .PortFlits(PortFlits),
-        .Classes  (Classes)
+        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .Classes(Classes)
     ) u_input (
-        .clk_i,
-        .rst_ni,
-        .cfg_i,
-        .rx_valid_i  (rx_valid),
-        .rx_vc_i     (rx_vc),
-        .rx_ctl_i    (rx_ctl),
-        .rx_data_i   (rx_data),
-        .link_down_i (down),
-        .fault_o     (fault),
-        .drained_o   (drained),
-        .head_ok_i   (head_ok),
-        .whole_ok_i  (whole_ok),
-        .body_ok_i   (body_ok),
-        .no_credit_i (no_credit),
-        .dyn_ok_i    (dyn_ok_class),
-        .dyn_vc_i    (lane_vc),
-        .room_i      (room),
-        .ej_head_ok_i(ej_head_ok),
-        .ej_body_ok_i(ej_body_ok),
-        .req_o       (req[p]),
-        .port_o      (in_port[p]),
-        .copy_o      (copy[p]),
-        .body_o      (in_body[p]),
-        .high_o      (in_high[p]),
-        .pop_i       (pop[p]),
-        .in_vc_o     (in_vc),
-        .out_vc_o    (out_vc[p]),
-        .ctl_o       (in_ctl[p]),
-        .data_o      (in_data[p]),
-        .stall_o     (in_stall[p]),
-        .err_o       (err[3*p+1]),
-        .err_take_i  (err_take[3*p+1]),
-        .busy_o      (in_busy)
+        .clk_i, .rst_ni, .cfg_i, .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
+        .rx_data_i(rx_data), .link_down_i(down), .fault_o(fault), .drained_o(drained), .head_ok_i(head_ok),
+        .whole_ok_i(whole_ok), .body_ok_i(body_ok), .no_credit_i(no_credit), .dyn_ok_i(dyn_ok_class),
+        .dyn_vc_i(lane_vc), .room_i(room), .ej_head_ok_i(ej_head_ok), .ej_body_ok_i(ej_body_ok),
+        .req_o(req[p]), .port_o(in_port[p]), .copy_o(copy[p]), .body_o(in_body[p]), .high_o(in_high[p]),
+        .pop_i(pop[p]), .in_vc_o(in_vc), .out_vc_o(out_vc[p]), .ctl_o(in_ctl[p]), .data_o(in_data[p]),
+        .stall_o(in_stall[p]), .err_o(err[3*p+1]), .err_take_i(err_take[3*p+1]), .busy_o(in_busy)
     );
 
     router_inject #(
-        .PortId   (p),
-        .FlitBytes(FlitBytes),
-        .InjDepth (InjDepth),
-        .Classes  (Classes)
+        .PortId(p), .FlitBytes(FlitBytes), .InjDepth(InjDepth), .Classes(Classes)
     ) u_inject (
-        .clk_i,
-        .rst_ni,
-        .cfg_i,
-        .inj_valid_i (inj_valid_i[p]),
-        .inj_class_i (inj_class_i[p]),
-        .inj_ctl_i   (inj_ctl_i[p]),
-        .inj_data_i  (inj_data_i[p]),
-        .inj_credit_o(inj_credit_o[p]),
-        .head_ok_i   (head_ok[p]),
-        .body_ok_i   (body_ok[p]),
-        .no_credit_i (no_credit[p]),
-        .dyn_head_ok_i(dyn_head_ok[p]),
-        .plenty_i    (plenty[p]),
-        .dyn_vc_i    (lane_vc[p]),
-        .req_o       (inj_req[p]),
-        .pop_i       (inj_pop[p]),
-        .out_vc_o    (inj_vc),
-        .ctl_o       (inj_ctl),
-        .data_o      (inj_data),
-        .body_o      (inj_body[p]),
-        .high_o      (inj_high[p]),
-        .urgent_o    (inj_urgent[p]),
-        .stall_o     (inj_stall[p]),
-        .busy_o      (inj_busy)
+        .clk_i, .rst_ni, .cfg_i, .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
+        .inj_ctl_i(inj_ctl_i[p]), .inj_data_i(inj_data_i[p]), .inj_credit_o(inj_credit_o[p]),
+        .head_ok_i(head_ok[p]), .body_ok_i(body_ok[p]), .no_credit_i(no_credit[p]),
+        .dyn_head_ok_i(dyn_head_ok[p]), .plenty_i(plenty[p]), .dyn_vc_i(lane_vc[p]), .req_o(inj_req[p]),
+        .pop_i(inj_pop[p]), .out_vc_o(inj_vc), .ctl_o(inj_ctl), .data_o(inj_data), .body_o(inj_body[p]),
+        .high_o(inj_high[p]), .urgent_o(inj_urgent[p]), .stall_o(inj_stall[p]), .busy_o(inj_busy)
     );
 
     router_output #(
-        .NDim     (NDim),
-        .PortId   (p),
-        .FlitBytes(FlitBytes),
-        .PortFlits(PortFlits)
+        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits)
     ) u_output (
-        .clk_i,
-        .rst_ni,
-        .up_i       (up),
-        .start_i    (start),
-        .credit_i   (credit),
-        .credit_vc_i(credit_vc),
-        .head_ok_o  (head_ok[p]),
-        .whole_ok_o (whole_ok[p]),
-        .body_ok_o  (body_ok[p]),
-        .no_credit_o(no_credit[p]),
-        .dyn_ok_o   (dyn_ok[p]),
-        .dyn_head_ok_o(dyn_head_ok[p]),
-        .plenty_o   (plenty[p]),
-        .dyn_vc_o   (lane_vc[p]),
-        .room_o     (room[p]),
-        .gnt_i      (gnt[p]),
-        .in_vc_i    (out_vc),
-        .in_ctl_i   (in_ctl),
-        .in_data_i  (in_data),
-        .inj_vc_i   (inj_vc),
-        .inj_ctl_i  (inj_ctl),
-        .inj_data_i (inj_data),
-        .send_o     (send),
-        .vc_o       (send_vc),
-        .ctl_o      (send_ctl),
-        .data_o     (send_data),
-        .err_o      (err[3*p+2]),
-        .err_take_i (err_take[3*p+2]),
-        .busy_o     (out_busy)
+        .clk_i, .rst_ni, .up_i(up), .start_i(start), .credit_i(credit), .credit_vc_i(credit_vc),
+        .head_ok_o(head_ok[p]), .whole_ok_o(whole_ok[p]), .body_ok_o(body_ok[p]),
+        .no_credit_o(no_credit[p]), .dyn_ok_o(dyn_ok[p]), .dyn_head_ok_o(dyn_head_ok[p]),
+        .plenty_o(plenty[p]), .dyn_vc_o(lane_vc[p]), .room_o(room[p]), .gnt_i(gnt[p]), .in_vc_i(out_vc),
+        .in_ctl_i(in_ctl), .in_data_i(in_data), .inj_vc_i(inj_vc), .inj_ctl_i(inj_ctl),
+        .inj_data_i(inj_data), .send_o(send), .vc_o(send_vc), .ctl_o(send_ctl), .data_o(send_data),
+        .err_o(err[3*p+2]), .err_take_i(err_take[3*p+2]), .busy_o(out_busy)
     );
 
     router_eject #(
-        .FlitBytes(FlitBytes),
-        .Classes  (Classes)
+        .FlitBytes(FlitBytes), .Classes(Classes)
     ) u_eject (
-        .clk_i,
-        .rst_ni,
-        .head_ok_o  (ej_head_ok),
-        .body_ok_o  (ej_body_ok),
-        .push_i     (eject[p] || (pop[p] && copy[p])),
-        .push_class_i(ClassW'(vc_class(in_vc))),
-        .push_ctl_i (in_ctl[p]),
-        .push_data_i(in_data[p]),
-        .ej_valid_o (ej_valid_o[p]),
-        .ej_ready_i (ej_ready_i[p]),
-        .ej_ctl_o   (ej_ctl_o[p]),
-        .ej_data_o  (ej_data_o[p]),
-        .busy_o     (ej_busy)
+        .clk_i, .rst_ni, .head_ok_o(ej_head_ok), .body_ok_o(ej_body_ok),
+        .push_i(eject[p] || (pop[p] && copy[p])), .push_class_i(ClassW'(vc_class(in_vc))),
+        .push_ctl_i(in_ctl[p]), .push_data_i(in_data[p]), .ej_valid_o(ej_valid_o[p]),
+        .ej_ready_i(ej_ready_i[p]), .ej_ctl_o(ej_ctl_o[p]), .ej_data_o(ej_data_o[p]), .busy_o(ej_busy)
     );
 
     assign perf_flit_o[p] = link_ctl_o[p].valid;
@@ -310,12 +190,7 @@ module gyre_network
   router_errors #(
       .N(3 * P)
   ) u_errors (
-      .clk_i,
-      .rst_ni,
-      .err_i (err),
-      .take_o(err_take),
-      .err_o,
-      .idle_o(err_idle)
+      .clk_i, .rst_ni, .err_i(err), .take_o(err_take), .err_o, .idle_o(err_idle)
   );
 
   always_comb begin

@@ -137,6 +137,7 @@ pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRu
         for &(cycle, _) in &packets {
             tally.borrow_mut().offered(&offer, cycle);
         }
+        let dynamic = offer.dynamic;
         let ways: Vec<(u64, Coord, usize)> = packets
             .into_iter()
             .filter_map(|(cycle, to)| {
@@ -151,7 +152,7 @@ pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRu
         };
         let ports = 2 * machine.topology().dims();
         machine.spawn(number, "source", move |cpu| {
-            source(&cpu, ports, payload, &ways)
+            source(&cpu, ports, payload, dynamic, &ways)
         });
     }
     machine.run(Until::Cycle(offer.start))?;
@@ -182,6 +183,7 @@ fn source(
     cpu: &Cpu,
     ports: usize,
     payload: Payload,
+    dynamic: bool,
     ways: &[(u64, Coord, usize)],
 ) -> Result<(), Failure> {
     let mut fifos = Vec::with_capacity(ports);
@@ -191,7 +193,9 @@ fn source(
     for &(cycle, to, port) in ways {
         cpu.sleep_until(cycle * cpu.cycle_ps());
         let stamp = (cycle as u32, (cycle >> 32) as u32);
-        let descriptor = Descriptor::memory_fifo(to, payload, 0).with_software(stamp.0, stamp.1);
+        let mut descriptor =
+            Descriptor::memory_fifo(to, payload, 0).with_software(stamp.0, stamp.1);
+        descriptor.dynamic_route = dynamic;
         fifos[port].push(&descriptor)?;
     }
     Ok(())

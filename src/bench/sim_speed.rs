@@ -9,13 +9,15 @@ use serde_json::json;
 use super::pattern::Pattern;
 use super::raw_dma::{self, TrafficRun};
 use super::router_traffic::{Offer, RouterTraffic};
+use super::traffic::Routing;
 use super::{Measured, figures, traffic};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::{Settings, UsageError};
 
 pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let everybody = traffic::offer(spec, settings, 0.15)?;
+    let load = settings.take_in("load", 0.15, traffic::LOADS)?;
+    let everybody = traffic::offer(spec, settings, load, Routing::Deterministic)?;
     let nodes = spec.nodes();
     let active: usize = settings.take_in("active", nodes, 1..=nodes)?;
     settings.finish()?;

@@ -651,6 +651,7 @@ impl State {
             kind: descriptor.kind,
             len: bytes as u16,
             hint: 0,
+            order: 0,
             first: sent == 0,
             last,
             seq: (sent / MAX_PAYLOAD_BYTES) as u16,

@@ -113,16 +113,31 @@ pub const MODELS: &[Spec] = &[
     },
     network(
         "network2",
-        &[("NDim", 2), ("PortFlits", 116), ("InjDepth", 40), ("InitCycles", 32)],
+        &[
+            ("NDim", 2),
+            ("PortFlits", 116),
+            ("InjDepth", 40),
+            ("InitCycles", 32),
+        ],
     ),
     network(
         "network3",
-        &[("NDim", 3), ("PortFlits", 116), ("InjDepth", 40), ("InitCycles", 32)],
+        &[
+            ("NDim", 3),
+            ("PortFlits", 116),
+            ("InjDepth", 40),
+            ("InitCycles", 32),
+        ],
     ),
     // The smallest buffers that leave copies of packets.
     network(
         "network2_deposit",
-        &[("NDim", 2), ("PortFlits", 238), ("InjDepth", 40), ("InitCycles", 32)],
+        &[
+            ("NDim", 2),
+            ("PortFlits", 238),
+            ("InjDepth", 40),
+            ("InitCycles", 32),
+        ],
     ),
     network(
         "network1_flit8",

@@ -150,6 +150,7 @@ pub fn contribution(operation: &Operation, id: u32, node: usize, payload: &[u8])
         kind: Kind::Collective,
         len: operation.len,
         hint: hint.expect("the route fits"),
+        order: 0,
         first: true,
         last: true,
         seq: id as u16,

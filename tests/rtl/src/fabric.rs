@@ -444,7 +444,10 @@ impl Fabric {
         let packet = Packet::random(shape, id, (src, dst), class, len, false, &mut self.rng)
             .into_dynamic(hint, order);
         let paths = shape.minimal_ports(&places[src], &places[dst]);
-        let path = *self.rng.choice(&paths).expect("packets to oneself use no link");
+        let path = *self
+            .rng
+            .choice(&paths)
+            .expect("packets to oneself use no link");
         let links = shape.distance(&places[src], &places[dst]);
         self.hops.insert(id, (class, links, 0));
         let flits = packet.flits(self.config.flit_bytes);

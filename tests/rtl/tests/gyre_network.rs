@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use gyre_layout::ErrorReason;
 use gyre_rtl_tests::cases;
-use gyre_rtl_tests::fabric::{CLASSES, Config, Fabric, Report, Trouble, Willingness, WireTap, Word};
+use gyre_rtl_tests::fabric::{
+    CLASSES, Config, Fabric, Report, Trouble, Willingness, WireTap, Word,
+};
 use gyre_rtl_tests::link_check::LinkCheck;
 use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
 use gyre_rtl_tests::routes::Shape;
@@ -582,9 +584,10 @@ fn hw3_flits_that_break_the_protocol_are_reported_and_contained() {
             head
         },
         |word| {
-            let inside = word.ctl & HEAD == 0;
+            // Of system packets on their dateline.
+            let inside = word.ctl & HEAD == 0 && word.ctl >> 3 & 7 != 7;
             if inside {
-                word.ctl |= 1 << 5;
+                word.ctl = word.ctl & !(1 << 30) | 7 << 3;
             }
             inside
         },
@@ -614,15 +617,16 @@ fn hw3_flit_sent_without_credit_is_reported_and_contained() {
     fabric.scoreboard = Scoreboard::lossy();
     fabric.willing.eject = [0.0; CLASSES];
     let mut silent = 0;
-    let mut vc = 0;
+    let (mut vc, mut dbg) = (0, 0);
     fabric.wire_tap = Some(forged(0, move |flits, word| {
         if word.valid() {
-            vc = word.ctl & 7 << 3;
+            (vc, dbg) = (word.ctl & 7 << 3, word.dbg);
         } else if flits > 16 {
             // All that requests may use is used up; flits beyond it, until nothing is left.
             silent += 1;
             if silent >= 50 {
                 word.ctl |= 1 << 2 | vc;
+                word.dbg = dbg;
             }
         }
     }));
