@@ -19,6 +19,7 @@ pub fn network_config(topology: &Topology, node: usize) -> NetworkConfig {
         coord: Coord(narrow(topology.coord(node))),
         size: narrow(topology.sizes()),
         ring: topology.rings(),
+        dimension_order: topology.dimension_order(),
     }
 }
 

@@ -120,6 +120,7 @@ impl MachineSpec {
             "flit_bytes": 16,
             "link_latency": config.link_latency,
             "mesh": config.mesh,
+            "dimension_order": config.dimension_order,
             "memory_read_latency": config.memory.read_latency,
             "memory_write_latency": config.memory.write_latency,
             "memory_jitter": config.memory.jitter,

@@ -17,11 +17,14 @@ pub struct NetworkConfig {
     pub size: [u8; MAX_DIM],
     /// Whether the dimension has its wrap link.
     pub ring: [bool; MAX_DIM],
+    /// Dimensions in the order in which fixed routes take them: each once, the same on every node (HW-3).
+    pub dimension_order: [u8; MAX_DIM],
 }
 
 const COORD: Register = Register::node("COORD", node::COORD);
 const SIZE: Register = Register::node("SIZE", node::SIZE);
 const RING: Register = Register::node("RING", node::RING);
+const DIM_ORDER: Register = Register::node("DIM_ORDER", node::DIM_ORDER);
 const LINK_ENABLE: Register = Register::node("LINK_ENABLE", node::LINK_ENABLE);
 const LINK_STATUS: Register = Register::node("LINK_STATUS", node::LINK_STATUS);
 
@@ -101,28 +104,34 @@ impl NetworkConfig {
                     "less than the size of the dimension",
                 );
             }
+            let place = self.dimension_order[dimension];
+            if usize::from(place) >= MAX_DIM || self.dimension_order[..dimension].contains(&place) {
+                return refuse("dimension order at place", place, "each of 0 to 4 once");
+            }
         }
         Ok(())
     }
 }
 
 impl<A: RegisterAccess> Node<A> {
-    /// Writes coordinates, shape and rings; the links stay as they are.
+    /// Writes coordinates, shape, rings and dimension order; the links stay as they are.
     ///
     /// # Errors
     /// [`NodeError::Config`] for a shape the node cannot be part of, [`NodeError::Mismatch`] when a
     /// register does not keep its value, [`NodeError::Access`].
     pub fn configure_network(&mut self, config: &NetworkConfig) -> Result<(), NodeError<A::Error>> {
         config.check(self.parameters().dimensions)?;
-        let (mut coord, mut size, mut ring) = (0, 0, 0);
+        let (mut coord, mut size, mut ring, mut order) = (0, 0, 0, 0);
         for dimension in 0..MAX_DIM {
             coord |= u64::from(config.coord.0[dimension]) << (6 * dimension);
             size |= u64::from(config.size[dimension]) << (7 * dimension);
             ring |= u64::from(config.ring[dimension]) << dimension;
+            order |= u64::from(config.dimension_order[dimension]) << (3 * dimension);
         }
         self.write_checked(COORD, coord, u64::MAX)?;
         self.write_checked(SIZE, size, u64::MAX)?;
-        self.write_checked(RING, ring, u64::MAX)
+        self.write_checked(RING, ring, u64::MAX)?;
+        self.write_checked(DIM_ORDER, order, u64::MAX)
     }
 
     /// Enables exactly the links that `config` gives the node. They come up when the neighbours have

@@ -28,6 +28,7 @@ fn network() -> NetworkConfig {
         coord: Coord([0, 1, 0, 0, 0]),
         size: [4, 3, 1, 1, 1],
         ring: [true, false, true, true, true],
+        dimension_order: [1, 0, 2, 3, 4],
     }
 }
 
@@ -77,6 +78,7 @@ fn hw3_links_of_edges_and_single_nodes_stay_off() {
         coord: Coord([1, 0, 0, 0, 0]),
         size: [2, 1, 1, 1, 1],
         ring: [true; 5],
+        ..network()
     };
     assert_eq!(pair.links(), 0b11, "a ring of two has two links");
 }
@@ -92,6 +94,7 @@ fn bring_up_writes_place_and_shape_waits_for_the_links_and_enables_the_dma_engin
         4 | 3 << 7 | 1 << 14 | 1 << 21 | 1 << 28
     );
     assert_eq!(file.value(node::RING), 0b11101);
+    assert_eq!(file.value(node::DIM_ORDER), 0o43201);
     assert_eq!(file.value(node::LINK_ENABLE), 0b1111);
     // Node 4 of 12: parent 1, children 9 and 10.
     assert_eq!(file.value(COLL + coll_network::LINK_ENABLE), 0b111);
@@ -131,6 +134,12 @@ fn x5_a_shape_the_node_cannot_be_in_is_refused_before_anything_is_written() {
     assert_eq!(
         refused(config),
         "coordinate in dimension 1: 0x3, expected less than the size of the dimension"
+    );
+    let mut config = network();
+    config.dimension_order = [0, 1, 2, 1, 4];
+    assert_eq!(
+        refused(config),
+        "dimension order at place 3: 0x1, expected each of 0 to 4 once"
     );
     let mut config = network();
     config.size[0] = 65;

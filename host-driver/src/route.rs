@@ -15,11 +15,16 @@ use crate::registers;
 /// Bits of a size in SIZE.
 const SIZE_BITS: usize = 7;
 
+/// Bits of a place in DIM_ORDER.
+const ORDER_BITS: usize = 3;
+
 /// The network that a node belongs to, as its registers describe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     size: [u8; MAX_DIM],
     ring: [bool; MAX_DIM],
+    /// Dimensions in the order in which fixed routes take them.
+    order: [u8; MAX_DIM],
 }
 
 /// A link on the way of a packet.
@@ -37,13 +42,16 @@ impl Network {
         let read = |name, address| registers::read(platform, Register::node(name, address));
         let size = read("SIZE", node::SIZE)?;
         let ring = read("RING", node::RING)?;
+        let order = read("DIM_ORDER", node::DIM_ORDER)?;
         let mut network = Self {
             size: [1; MAX_DIM],
             ring: [false; MAX_DIM],
+            order: [0; MAX_DIM],
         };
         for d in 0..MAX_DIM {
             network.size[d] = ((size >> (SIZE_BITS * d)) as u8 & 0x7f).max(1);
             network.ring[d] = ring >> d & 1 != 0;
+            network.order[d] = (order >> (ORDER_BITS * d)) as u8 & 7;
         }
         Ok(network)
     }
@@ -65,7 +73,8 @@ impl Network {
     pub fn way(&self, from: Coord, to: Coord) -> Vec<Hop> {
         let mut at = from;
         let mut way = Vec::new();
-        for d in 0..MAX_DIM {
+        let order = self.order.map(usize::from);
+        for d in order.into_iter().filter(|&d| d < MAX_DIM) {
             let (size, end) = (self.size[d], to.0[d]);
             if end >= size {
                 return Vec::new();
@@ -99,6 +108,7 @@ mod tests {
         let network = Network {
             size: [size[0], size[1], 1, 1, 1],
             ring: [ring, ring, false, false, false],
+            order: [0, 1, 2, 3, 4],
         };
         (Coord([here[0], here[1], 0, 0, 0]), network)
     }
@@ -128,5 +138,10 @@ mod tests {
         assert_eq!(way(&line, [3, 0]), [[2, 1], [3, 1], [3, 0]]);
         assert_eq!(way(&line, [1, 3]), [[1, 2], [1, 3]]);
         assert_eq!(way(&line, [5, 0]), [] as [[u8; 2]; 0]);
+        let other = Routes {
+            order: [1, 0, 2, 3, 4],
+            ..line
+        };
+        assert_eq!(way(&other, [3, 0]), [[1, 0], [2, 0], [3, 0]]);
     }
 }

@@ -68,6 +68,8 @@ pub struct MachineConfig {
     pub dims: Vec<u16>,
     /// Dimensions that are lines, without a wrap link; missing ones are rings.
     pub mesh: Vec<bool>,
+    /// Dimensions that fixed routes take first, by number from 0, each once; the others follow, ascending.
+    pub dimension_order: Vec<u8>,
     /// Cycles from the register that drives a link to the register at its other end; 1..=60, which the flit buffers
     /// of the RTL cover; above 30 one virtual channel alone cannot fill a link.
     pub link_latency: u64,
@@ -102,6 +104,7 @@ impl Default for MachineConfig {
         Self {
             dims: vec![2, 2, 2],
             mesh: Vec::new(),
+            dimension_order: Vec::new(),
             link_latency: 4,
             memory: MemoryConfig::default(),
             reg_latency: 8,
@@ -187,6 +190,17 @@ impl MachineConfig {
                 expected,
             ));
         }
+        let order = &self.dimension_order;
+        let once =
+            |(at, d): (usize, &u8)| usize::from(*d) < self.dims.len() && !order[..at].contains(d);
+        if !order.iter().enumerate().all(once) {
+            let expected = format!("dimensions from 0 to {}, each once", self.dims.len() - 1);
+            return Err(ConfigError::new(
+                "dimension_order",
+                format!("{order:?}"),
+                expected,
+            ));
+        }
         check_range("link_latency", self.link_latency, 1..=60)?;
         check_range("reg_latency", self.reg_latency, 1..=64)?;
         check_range("wake_latency", self.wake_latency, 1..=64)?;
@@ -234,7 +248,7 @@ impl MachineConfig {
     /// The machine's shape and wiring.
     pub fn topology(&self) -> Result<Topology, ConfigError> {
         self.validate()?;
-        Ok(Topology::new(&self.dims, &self.mesh))
+        Ok(Topology::new(&self.dims, &self.mesh).with_dimension_order(&self.dimension_order))
     }
 }
 
@@ -281,6 +295,10 @@ mod tests {
         assert_eq!(
             error(|c| c.mesh = vec![true; 4]),
             "mesh = [true, true, true, true]: expected at most 3 entries, as dims"
+        );
+        assert_eq!(
+            error(|c| c.dimension_order = vec![1, 0, 1]),
+            "dimension_order = [1, 0, 1]: expected dimensions from 0 to 2, each once"
         );
     }
 }

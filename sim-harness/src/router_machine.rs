@@ -415,7 +415,9 @@ fn node_config(topology: &Topology, node: usize) -> [u64; 2] {
         | ring << 12
         | size << 17
         | u128::from(topology.packed_coord(node)) << 52
-        | (0..MAX_DIMS).fold(0, |word, d| word | (d as u128) << (82 + 3 * d));
+        | (0..MAX_DIMS).fold(0, |word, d| {
+            word | u128::from(topology.dimension_order()[d]) << (82 + 3 * d)
+        });
     [word as u64, (word >> 64) as u64]
 }
 

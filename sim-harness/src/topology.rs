@@ -15,6 +15,7 @@ pub struct Topology {
     rings: [bool; MAX_DIMS],
     dims: usize,
     nodes: usize,
+    order: [u8; MAX_DIMS],
 }
 
 impl Topology {
@@ -33,6 +34,7 @@ impl Topology {
             rings,
             dims: dims.len(),
             nodes,
+            order: std::array::from_fn(|d| d as u8),
         }
     }
 
@@ -121,7 +123,8 @@ impl Topology {
     /// node. The same function as `route_port` of the RTL package, at the source.
     pub fn first_port(&self, src: usize, dst: usize) -> Option<usize> {
         let (from, to) = (self.coord(src), self.coord(dst));
-        let d = (0..MAX_DIMS).find(|&d| from[d] != to[d])?;
+        let order = self.order.map(usize::from);
+        let d = order.into_iter().find(|&d| from[d] != to[d])?;
         let plus = if self.rings[d] {
             let up = (to[d] + self.sizes[d] - from[d]) % self.sizes[d];
             match (2 * up).cmp(&self.sizes[d]) {
@@ -150,6 +153,20 @@ impl Topology {
                 };
                 ports | u64::from(plus) << (2 * d) | u64::from(minus) << (2 * d + 1)
             })
+    }
+
+    /// The same topology with these dimensions first, in this order, on fixed routes; the others follow, ascending.
+    pub(crate) fn with_dimension_order(mut self, first: &[u8]) -> Self {
+        let rest = (0..MAX_DIMS as u8).filter(|d| !first.contains(d));
+        for (place, d) in self.order.iter_mut().zip(first.iter().copied().chain(rest)) {
+            *place = d;
+        }
+        self
+    }
+
+    /// Dimensions in the order in which fixed routes take them.
+    pub fn dimension_order(&self) -> [u8; MAX_DIMS] {
+        self.order
     }
 
     /// Links that a packet from `src` to `dst` crosses.

@@ -51,6 +51,7 @@ impl Traffic for Random {
             cycle: self.cycle[node],
             dst: dst as usize,
             response: self.random(node, 2) == 1,
+            dynamic: self.random(node, 2) == 1,
             len: self.random(node, 513) as u16,
             tag: (node as u64) << 32 | u64::from(self.left[node]),
         };
@@ -156,6 +157,7 @@ fn hw3_a_hop_takes_two_cycles_beyond_the_link() {
                 cycle: 1000 * node as u64,
                 dst: 0,
                 response: false,
+                dynamic: false,
                 len: 0,
                 tag: node as u64,
             })

@@ -993,6 +993,8 @@ impl State {
                     _ => return None,
                 }
             }
+            // Dimension 0 first.
+            Place::Node(node::DIM_ORDER) => 0o43210,
             Place::Wake(group, wake_group::MASK) => node.wake_mask[group],
             Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group],
             Place::Injection(f, offset) => {

@@ -99,6 +99,7 @@ fn hw1_configuration_keeps_what_is_written() {
         (node::COORD, 0x2aaa_aaaa),
         (node::SIZE, 0x5_5555_5555),
         (node::RING, 0x15),
+        (node::DIM_ORDER, 0o01234),
         (node::LINK_ENABLE, 0x2aa),
         (node::SCRATCH, 0xdead_beef_0bad_cafe),
         (node::INT_MASK, 0x1f),

@@ -35,6 +35,7 @@ fn bring_up(cpu: &Cpu) -> Result<(), Failure> {
         coord: coord(cpu, cpu.node()),
         size: topology.sizes().map(|s| s as u8),
         ring: topology.rings(),
+        dimension_order: topology.dimension_order(),
     };
     let mut node = Node::identify(cpu.clone())?;
     node.bring_up(&network, SelfTest::Skip, 1000)?;
