@@ -84,9 +84,14 @@ module router_buffer
     end
   end
 
+  logic front;                              // the flit pushed comes to the front of its channel at once
   always_comb begin
-    slot = '0;
-    if (push_i) slot = pop_i ? head : (freed_q != '0) ? free_q : SlotW'(used_q);
+    slot  = '0;
+    front = 1'b0;
+    if (push_i) begin
+      slot  = pop_i ? head : (freed_q != '0) ? free_q : SlotW'(used_q);
+      front = !nonempty_q[push_vc_i] || (pop_i && single && read_vc_i == push_vc_i);
+    end
   end
 
   // ---- memories, lists and the routes in front (no reset: used under nonempty_q and the counts only) ----
@@ -105,12 +110,12 @@ module router_buffer
       tail_q[push_vc_i] <= slot;
       if (!pop_i && freed_q != '0) free_q <= next_mem[free_q];
       // It comes to the front at once, or goes behind the last.
-      if (!nonempty_q[push_vc_i] || (pop_i && single && read_vc_i == push_vc_i)) begin
-        head_q[push_vc_i] <= slot;
-        if (push_ctl_i.head) route_q[push_vc_i] <= route(cfg_i, push_vc_i, push_data_i[63:0], hint, order);
-      end else begin
-        next_mem[tail_q[push_vc_i]] <= slot;
-        if (push_ctl_i.head) route_mem[slot] <= route(cfg_i, push_vc_i, push_data_i[63:0], hint, order);
+      if (front) head_q[push_vc_i] <= slot;
+      else next_mem[tail_q[push_vc_i]] <= slot;
+      if (push_ctl_i.head) begin
+        automatic route_t r = route(cfg_i, push_vc_i, push_data_i[63:0], hint, order);
+        if (front) route_q[push_vc_i] <= r;
+        else route_mem[slot] <= r;
       end
     end
   end
@@ -138,19 +143,13 @@ module router_buffer
   end
 
 `ifndef SYNTHESIS
-  int unsigned level_q[NumVc];              // flits of each channel
-  int unsigned total_q;
+  int unsigned total_q;                     // flits of all channels
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      for (int unsigned v = 0; v < NumVc; v++) level_q[v] <= 0;
       total_q <= 0;
     end else if (push_i || pop_i) begin
       total_q <= total_q + 32'(push_i) - 32'(pop_i);
-      if (!(push_i && pop_i && push_vc_i == read_vc_i)) begin
-        if (push_i) level_q[push_vc_i] <= level_q[push_vc_i] + 1;
-        if (pop_i) level_q[read_vc_i] <= level_q[read_vc_i] - 1;
-      end
     end
   end
 
@@ -164,8 +163,6 @@ module router_buffer
       else $fatal(1, "%m: pop from an empty queue");
       HeadFirst : assert (ctl_o.head == !body_q[read_vc_i])
       else $fatal(1, "%m: packet does not start with its head");
-      LastIsLast : assert (single == (level_q[read_vc_i] == 1))
-      else $fatal(1, "%m: list of a virtual channel broken");
     end
     if (rst_ni && (push_i || pop_i)) begin
       FreeCount : assert (total_q == 32'(used_q) - 32'(freed_q))

@@ -66,8 +66,11 @@ module router_input
   logic             full;
   route_t           route [NumVc];
   // Way of the packet whose head has left.
-  logic [3:0]       way_port_q[NumVc];
-  logic [VcW-1:0]   way_vc_q  [NumVc];
+  typedef struct packed {
+    logic [3:0]     port;
+    logic [VcW-1:0] vc;
+  } way_t;
+  way_t             way_q[NumVc];
   error_t           err_q;
 
   // ---- write side: flits of the link, or the tail that closes a packet cut short -----------
@@ -129,10 +132,13 @@ module router_input
   );
 
   // ---- requests: which channels can move; discarding waits for the register of its report ----
-  logic [NumVc-1:0] req, urgent, read, last_q;
+  logic [NumVc-1:0] req, urgent, read;
+  logic [VcW-1:0]   last_q;     // channel that moved last
+  logic             keep;       // it goes on with its packet, before all others
+  way_t             way;
   logic [1:0]       vclass;
   logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
-  logic [VcW-1:0]   vc;
+  logic [VcW-2:0]   det;        // deterministic channel of its fixed route
   logic [PortW-1:0] port;
 
   assign ej_head_ok = NetClasses'(ej_head_ok_i);
@@ -140,33 +146,48 @@ module router_input
 
   always_comb begin
     req     = '0;
+    keep    = 1'b0;
     stall_o = '0;
     vclass  = '0;
-    vc      = '0;
+    det     = '0;
     port    = '0;
+    way     = '0;
     if (nonempty != '0) begin
-      for (int unsigned v = 0; v < NumVc; v++) begin
-        if (nonempty[v]) begin
-          vclass = vc_class(VcW'(v));
-          if (body[v]) begin
-            port = PortW'(way_port_q[v]);
-            vc   = way_vc_q[v];
-            if (way_port_q[v] == LocalPort) req[v] = ej_body_ok[vclass];
-            else if (way_port_q[v] == NoPort) req[v] = 1'b1;
-            else begin
-              req[v] = body_ok_i[port][vc] && (!route[v].deposit || ej_body_ok[vclass]);
-              if (!vc_dynamic(vc) && no_credit_i[port][vc[VcW-2:0]]) stall_o[port] = 1'b1;
-            end
-          end else begin
-            port = PortW'(route[v].port);
-            vc   = det_vc(vclass, route[v].dateline);
-            if (route[v].port == LocalPort) req[v] = ej_head_ok[vclass];
-            else if (route[v].port == NoPort) req[v] = !err_q.valid;
-            else if (route[v].deposit) req[v] = whole_ok_i[port][route[v].dateline] && ej_head_ok[vclass];
-            else if ((route[v].minimal[P-1:0] & dyn_ok_i[vclass[0]]) != '0) req[v] = 1'b1;
-            else begin
-              req[v] = head_ok_i[port][vc[VcW-2:0]];
-              if (no_credit_i[port][vc[VcW-2:0]]) stall_o[port] = 1'b1;
+      if (nonempty[last_q] && body[last_q] && nonempty[DetVcs-1:DynClasses*VcPerClass] == '0) begin
+        way    = way_q[last_q];
+        port   = PortW'(way.port);
+        vclass = vc_class(last_q);
+        if (way.port == LocalPort) keep = ej_body_ok[vclass];
+        else if (way.port == NoPort) keep = 1'b1;
+        else keep = body_ok_i[port][way.vc] && (!route[last_q].deposit || ej_body_ok[vclass]);
+        req[last_q] = keep;
+      end
+      if (!keep) begin
+        // Not unrolled in simulation: most of the time few channels hold flits.
+        /* verilator unroll_disable */
+        for (int unsigned v = 0; v < NumVc; v++) begin
+          if (nonempty[v]) begin
+            vclass = vc_class(VcW'(v));
+            if (body[v]) begin
+              way  = way_q[v];
+              port = PortW'(way.port);
+              if (way.port == LocalPort) req[v] = ej_body_ok[vclass];
+              else if (way.port == NoPort) req[v] = 1'b1;
+              else begin
+                req[v] = body_ok_i[port][way.vc] && (!route[v].deposit || ej_body_ok[vclass]);
+                if (!vc_dynamic(way.vc) && no_credit_i[port][way.vc[VcW-2:0]]) stall_o[port] = 1'b1;
+              end
+            end else begin
+              port = PortW'(route[v].port);
+              det  = {vclass, route[v].dateline};
+              if (route[v].port == LocalPort) req[v] = ej_head_ok[vclass];
+              else if (route[v].port == NoPort) req[v] = !err_q.valid;
+              else if (route[v].deposit) req[v] = whole_ok_i[port][route[v].dateline] && ej_head_ok[vclass];
+              else if ((route[v].minimal[P-1:0] & dyn_ok_i[vclass[0]]) != '0) req[v] = 1'b1;
+              else begin
+                req[v] = head_ok_i[port][det];
+                if (no_credit_i[port][det]) stall_o[port] = 1'b1;
+              end
             end
           end
         end
@@ -175,8 +196,8 @@ module router_input
   end
 
   always_comb begin
-    urgent = ((req & body & last_q) != '0) ? last_q : req;
-    if (req[7:4] != '0) urgent = (req[7:6] != '0) ? {8'b0, req[7:6], 6'b0} : {10'b0, req[5:4], 4'b0};
+    urgent = keep ? '0 : req;
+    if (urgent[7:4] != '0) urgent = (req[7:6] != '0) ? {8'b0, req[7:6], 6'b0} : {10'b0, req[5:4], 4'b0};
   end
 
   rr_arbiter #(
@@ -204,13 +225,16 @@ module router_input
     choice   = '0;
     most     = '0;
     if (req_o) begin
-      for (int unsigned v = 0; v < NumVc; v++) if (read[v]) in_vc_o = in_vc_o | VcW'(v);
+      if (keep) in_vc_o = last_q;
+      else begin
+        for (int unsigned v = 0; v < NumVc; v++) if (read[v]) in_vc_o = in_vc_o | VcW'(v);
+      end
       copy_o = route[in_vc_o].deposit;
       body_o = body[in_vc_o];
       high_o = vc_class(in_vc_o) > ClassResponse;
       if (body[in_vc_o]) begin
-        port_o   = way_port_q[in_vc_o];
-        out_vc_o = way_vc_q[in_vc_o];
+        port_o   = way_q[in_vc_o].port;
+        out_vc_o = way_q[in_vc_o].vc;
       end else begin
         port_o   = route[in_vc_o].port;
         out_vc_o = det_vc(vc_class(in_vc_o), route[in_vc_o].dateline);
@@ -230,10 +254,7 @@ module router_input
   end
 
   always_ff @(posedge clk_i) begin
-    if (pop_i && ctl_o.head) begin
-      way_port_q[in_vc_o] <= port_o;
-      way_vc_q[in_vc_o]   <= out_vc_o;
-    end
+    if (pop_i && ctl_o.head) way_q[in_vc_o] <= '{port: port_o, vc: out_vc_o};
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -241,7 +262,7 @@ module router_input
       last_q <= '0;
       err_q  <= '0;
     end else begin
-      if (pop_i) last_q <= read;
+      if (pop_i) last_q <= in_vc_o;
       if (err_take_i) err_q <= '0;
       if (pop_i && ctl_o.head && port_o == NoPort) begin
         err_q <= '{valid: 1'b1, reason: ErrRouteUnreachable, where: 10'(PortId), info: data_o[63:0]};

@@ -557,7 +557,7 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
         cases.push(Case::refused(name, DescRmw, bytes(add)));
     }
     // One bit of each reserved field, the remote mark, and the requester.
-    for bit in [16, 30, 31, 104, 126, 232, 254, 352, 383, 384, 413, 416, 511] {
+    for bit in [19, 30, 31, 104, 126, 232, 254, 352, 383, 384, 413, 416, 511] {
         cases.push(Case::refused(
             format!("bit {bit}"),
             DescReserved,
@@ -584,11 +584,24 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
     for (what, descriptor) in [
         ("hint", Descriptor { hint: 1, ..good() }),
         (
-            "dynamic",
+            "dimension order without dynamic route",
+            Descriptor { order: 1, ..good() },
+        ),
+        (
+            "dynamic route with copies",
             Descriptor {
                 dynamic_route: true,
+                deposit: true,
                 ..good()
             },
+        ),
+        (
+            "dynamic route without a direction",
+            good().with_dynamic_route().with_hint(1 << 2),
+        ),
+        (
+            "dynamic route by a dimension that is not there",
+            good().with_dynamic_route().with_first_dimension(5),
         ),
         (
             "deposit of a put",

@@ -180,6 +180,7 @@ pub struct RtlRouter {
     head: Port,
     in_port: Port,
     in_vc: Port,
+    minimal: Port,
     port: Port,
     dateline: Port,
 }
@@ -195,6 +196,7 @@ impl Default for RtlRouter {
             head: unit.port("head_i"),
             in_port: unit.port("in_port_i"),
             in_vc: unit.port("in_vc_i"),
+            minimal: unit.port("minimal_o"),
             port: unit.port("port_o"),
             dateline: unit.port("dateline_o"),
             unit,
@@ -210,17 +212,40 @@ pub fn pack(values: &[u8], width: u32) -> u64 {
         .fold(0, |packed, &value| packed << width | u64::from(value))
 }
 
-impl Router for RtlRouter {
-    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
+impl RtlRouter {
+    /// Ports that a dynamic request without wishes may leave by.
+    pub fn minimal_ports(&mut self, shape: &Shape, here: &Place, dst: &Place) -> Vec<u8> {
+        let arrival = Arrival {
+            here: *here,
+            dst: *dst,
+            in_port: LOCAL_PORT,
+            in_dateline: false,
+        };
+        self.ask(shape, &arrival, pack(dst, 6) | 1 << 63);
+        let ports = self.unit.get(self.minimal, 0);
+        (0..2 * MAX_DIM as u8)
+            .filter(|port| ports >> port & 1 != 0)
+            .collect()
+    }
+
+    /// Sets the inputs for a packet whose header begins with `head`.
+    fn ask(&mut self, shape: &Shape, arrival: &Arrival, head: u64) {
         let unit = &mut self.unit;
         unit.set(self.coord, 0, pack(&arrival.here, 6));
         unit.set(self.size, 0, pack(&shape.size, 7));
         unit.set(self.ring, 0, pack(&shape.ring.map(u8::from), 1));
         unit.set(self.order, 0, pack(&shape.order, 3));
-        unit.set(self.head, 0, pack(&arrival.dst, 6));
+        unit.set(self.head, 0, head);
         unit.set(self.in_port, 0, arrival.in_port.into());
         unit.set(self.in_vc, 0, arrival.in_dateline.into());
         unit.eval().expect("the probe has no assertion");
+    }
+}
+
+impl Router for RtlRouter {
+    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
+        self.ask(shape, arrival, pack(&arrival.dst, 6));
+        let unit = &self.unit;
         Decision {
             port: unit.get(self.port, 0) as u8,
             dateline: unit.get(self.dateline, 0) != 0,

@@ -116,8 +116,17 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
         halts("class", with(&fifo, &[("vclass", class)]), E::DescClass);
     }
     halts("put as request", with(&put, &[("vclass", 0)]), E::DescClass);
-    for (field, value) in [("hint", 1), ("dynamic_route", 1)] {
-        halts(field, with(&fifo, &[(field, value)]), E::DescRouting);
+    let dynamic = ("dynamic_route", 1);
+    // A wish of a packet with a fixed route; a dimension that the node lacks; no direction of the dimension that is
+    // left; a fixed and any route at once.
+    for fields in [
+        &[("hint", 1)] as &[_],
+        &[("order", 1)],
+        &[dynamic, ("order", 5)],
+        &[dynamic, ("hint", 1 << 2)],
+        &[dynamic, ("deposit", 1)],
+    ] {
+        halts("route", with(&fifo, fields), E::DescRouting);
     }
     halts("deposit", with(&put, &[("deposit", 1)]), E::DescRouting);
     halts("far", with(&put, &[("dst", 2)]), E::DescDest);

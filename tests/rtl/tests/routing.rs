@@ -177,3 +177,34 @@ fn hw1_flits_of_a_packet_follow_its_payload_rounded_up_to_32_bytes() {
         }
     }
 }
+
+#[test]
+fn hw4_dynamic_packets_may_take_every_shortest_way_and_no_other() {
+    let mut router = RtlRouter::default();
+    for shape in all_shapes() {
+        for here in shape.places() {
+            for dst in shape.places() {
+                let ports = router.minimal_ports(&shape, &here, &dst);
+                assert_eq!(
+                    ports,
+                    shape.minimal_ports(&here, &dst),
+                    "{shape:?} {here:?} -> {dst:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn x3_channel_dependencies_are_acyclic_in_every_programmed_order() {
+    let mut router = RtlRouter::default();
+    for order in [[1, 0, 2, 3, 4], [2, 1, 0, 3, 4], [4, 3, 2, 0, 1]] {
+        for dims in [
+            &[(4, true), (3, true), (2, true)] as &[_],
+            &[(3, false), (4, true), (3, true)],
+        ] {
+            let shape = Shape::new(dims).with_order(order);
+            assert_eq!(dependencies(&mut router, &shape).cycle(), None, "{shape:?}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Dynamic packets, programmed orders of dimensions and classes in machines of `gyre_network` (HW-3, HW-4).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use gyre_rtl_tests::cases;
+use gyre_rtl_tests::fabric::{CLASSES, Config, Fabric, Willingness};
+use gyre_rtl_tests::routes::Shape;
+use proptest::prelude::*;
+
+const RING: bool = true;
+const LINE: bool = false;
+
+/// A machine with the smallest buffers of a link input and its links up.
+fn machine(shape: Shape, latency: usize, seed: u64) -> Fabric {
+    let dims = shape.size.iter().rposition(|&size| size > 1).unwrap_or(0) + 1;
+    let mut fabric = Fabric::new(Config {
+        unit: if dims < 3 { "network2" } else { "network3" },
+        flit_bytes: 16,
+        inj_depth: 40,
+        shape,
+        latency,
+        seed,
+    });
+    fabric
+        .bring_up()
+        .unwrap_or_else(|trouble| panic!("links do not come up: {trouble}"));
+    fabric
+}
+
+fn drain(fabric: &mut Fabric, limit: u64) {
+    fabric
+        .drain(limit)
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+/// Ports by which the head of each packet has left a node, by its id.
+type Ways = Rc<RefCell<BTreeMap<u32, Vec<usize>>>>;
+
+/// Notes the ways of all packets from now on.
+fn watch(fabric: &mut Fabric) -> Ways {
+    let ways = Ways::default();
+    let seen = ways.clone();
+    fabric.wire_tap = Some(Box::new(move |_, _, port, word| {
+        if word.valid() && word.ctl >> 6 & 1 != 0 {
+            seen.borrow_mut().entry(word.dbg).or_default().push(port);
+        }
+    }));
+    ways
+}
+
+#[test]
+fn hw4_order_of_a_packet_chooses_among_free_ways() {
+    let shape = Shape::new(&[(3, RING), (3, RING), (3, RING)]);
+    let mut fabric = machine(shape.clone(), 2, 5);
+    let ways = watch(&mut fabric);
+    let far = shape.index(&[1, 1, 1, 0, 0]);
+    for order in 1..=3u8 {
+        for _ in 0..6 {
+            let id = fabric.send_dynamic((0, far), 0, 64, 0, order);
+            drain(&mut fabric, 500);
+            let dims: Vec<usize> = ways.borrow()[&id].iter().map(|port| port / 2).collect();
+            // The path of injection is the sender's choice, the others follow the order.
+            let wish = usize::from(order) - 1;
+            let rest: Vec<usize> = (0..3)
+                .map(|step| (wish + step) % 3)
+                .filter(|&d| d != dims[0])
+                .collect();
+            assert_eq!(dims[1..], rest, "order {order}: {dims:?}");
+        }
+    }
+}
+
+#[test]
+fn hw4_hint_chooses_the_direction_half_way_round() {
+    let shape = Shape::new(&[(3, RING), (4, RING)]);
+    let mut fabric = machine(shape.clone(), 2, 6);
+    let ways = watch(&mut fabric);
+    let far = shape.index(&[1, 2, 0, 0, 0]);
+    for (hint, port) in [(0b01_01, 2), (0b10_01, 3)] {
+        let mut seen = 0;
+        for _ in 0..12 {
+            let id = fabric.send_dynamic((0, far), 0, 64, hint, 1);
+            drain(&mut fabric, 500);
+            let way = ways.borrow()[&id].clone();
+            // The sender may have begun with the second dimension, in a direction of its choice.
+            if way[0] == 0 {
+                seen += 1;
+                assert_eq!(way[1..], [port, port], "hint {hint:#b}");
+            }
+        }
+        assert!(seen > 0, "no packet began with the first dimension");
+    }
+}
+
+#[test]
+fn hw4_dynamic_packets_leave_a_busy_way_and_take_their_escape_when_all_are_busy() {
+    let shape = Shape::new(&[(4, RING), (4, RING)]);
+    let mut fabric = machine(shape, 2, 7);
+    fabric.willing.eject = [0.4; CLASSES];
+    let nodes = fabric.len();
+    for round in 1..nodes {
+        for src in 0..nodes {
+            for class in 0..2 {
+                fabric.send_dynamic((src, (src + round) % nodes), class, 512, 0, 0);
+            }
+        }
+    }
+    drain(&mut fabric, 200_000);
+    let [dynamic, escape] = fabric.dynamic_heads;
+    assert!(
+        dynamic > 0 && escape > 0,
+        "{dynamic} dynamic, {escape} escapes"
+    );
+}
+
+proptest! {
+    #![proptest_config(cases(20))]
+    #[test]
+    fn hw3_programmed_order_of_dimensions_carries_every_packet(
+        dims in prop::sample::select(vec![
+            &[(3u8, RING), (4u8, RING)] as &'static [_], &[(2, RING), (3, LINE), (3, RING)], &[(4, RING), (2, LINE)],
+        ]),
+        order in Just([0u8, 1, 2, 3, 4]).prop_shuffle(),
+        latency in 1usize..=5,
+        packets in 1usize..250,
+        inject in 0.3f64..=1.0,
+        eject in [0.1f64..=1.0, 0.1f64..=1.0, 0.1f64..=1.0, 0.1f64..=1.0],
+        seed: u64,
+    ) {
+        let mut fabric = machine(Shape::new(dims).with_order(order), latency, seed);
+        fabric.willing = Willingness { inject, eject };
+        let nodes = fabric.len();
+        for _ in 0..packets {
+            let src = fabric.rng().usize(0..nodes);
+            let dst = (src + fabric.rng().usize(1..nodes)) % nodes;
+            let len = fabric.rng().u16(0..=512);
+            let class = fabric.rng().usize(0..CLASSES);
+            if class < 2 && fabric.rng().bool() {
+                fabric.send_dynamic((src, dst), class, len, 0, 0);
+            } else {
+                fabric.send(src, dst, class, len);
+            }
+        }
+        let run = fabric.drain(400_000);
+        prop_assert!(run.is_ok(), "{}", run.unwrap_err());
+        prop_assert_eq!(fabric.scoreboard.delivered(), packets);
+    }
+}
+
+#[test]
+fn hw3_priority_and_system_packets_go_before_requests_on_a_full_link() {
+    for class in [2, 3] {
+        let mut fabric = machine(Shape::new(&[(3, LINE)]), 2, 8);
+        for _ in 0..80 {
+            fabric.send(0, 2, 0, 512);
+            fabric.send(0, 2, 1, 512);
+        }
+        for _ in 0..600 {
+            fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+        }
+        let id = fabric.send(0, 2, class, 0);
+        let mut cycles = 0;
+        while fabric.scoreboard.outstanding().contains(&id) {
+            fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+            cycles += 1;
+        }
+        // Two links of 2 cycles, two routers of 2, injection and ejection, 2 flits; the path of injection takes flits
+        // of all classes in turn.
+        assert!(cycles <= 24, "class {class}: {cycles} cycles");
+        drain(&mut fabric, 50_000);
+    }
+}
+
+#[test]
+fn hw3_every_source_of_a_hot_spot_gets_through() {
+    let shape = Shape::new(&[(4, RING), (4, RING)]);
+    for dynamic in [false, true] {
+        let mut fabric = machine(shape.clone(), 2, 9);
+        let nodes = fabric.len();
+        let mut source = BTreeMap::new();
+        for _ in 0..40 {
+            for src in 1..nodes {
+                let id = if dynamic {
+                    fabric.send_dynamic((src, 0), 0, 512, 0, 0)
+                } else {
+                    fabric.send(src, 0, 0, 512)
+                };
+                source.insert(id, src);
+            }
+        }
+        let arrived = Rc::new(RefCell::new(vec![0; nodes]));
+        let count = arrived.clone();
+        fabric.eject_tap = Some(Box::new(move |flit| {
+            if flit.tail {
+                count.borrow_mut()[source[&flit.dbg]] += 1;
+            }
+            vec![*flit]
+        }));
+        while fabric.scoreboard.delivered() < 20 * (nodes - 1) {
+            fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+        }
+        // Half of all; nobody is far behind.
+        let least = arrived.borrow()[1..].iter().copied().min();
+        assert!(least >= Some(4), "dynamic {dynamic}: {arrived:?}");
+        fabric.eject_tap = None;
+        drain(&mut fabric, 100_000);
+    }
+}
