@@ -70,8 +70,8 @@ pub struct MachineConfig {
     pub mesh: Vec<bool>,
     /// Dimensions that fixed routes take first, by number from 0, each once; the others follow, ascending.
     pub dimension_order: Vec<u8>,
-    /// Cycles from the register that drives a link to the register at its other end; 1..=60, which the flit buffers
-    /// of the RTL cover; above 30 one virtual channel alone cannot fill a link.
+    /// Cycles from the register that drives a link to the register at its other end; 1..=60, which the handshake
+    /// of the RTL covers.
     pub link_latency: u64,
     /// Memory of each node.
     pub memory: MemoryConfig,
