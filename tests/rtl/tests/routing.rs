@@ -200,7 +200,7 @@ fn x3_channel_dependencies_are_acyclic_in_every_programmed_order() {
     let mut router = RtlRouter::default();
     for order in [[1, 0, 2, 3, 4], [2, 1, 0, 3, 4], [4, 3, 2, 0, 1]] {
         for dims in [
-            &[(4, true), (3, true), (2, true)] as &[_],
+            &[(4u8, true), (3, true), (2, true)] as &[_],
             &[(3, false), (4, true), (3, true)],
         ] {
             let shape = Shape::new(dims).with_order(order);
