@@ -7,10 +7,10 @@ use clap::{Parser, Subcommand};
 use thiserror::Error;
 
 use crate::bench;
+use crate::check::{self, CheckCommand};
 use crate::goal_run::GoalError;
 use crate::job::JobError;
 use crate::options::{MachineOptions, UsageError};
-use crate::outcome::Outcome;
 use crate::run;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
@@ -27,6 +27,9 @@ enum Command {
     Run(run::RunArgs),
     /// Measures the machine
     Bench(BenchArgs),
+    /// Proves a property of the machine without simulating it
+    #[command(subcommand)]
+    Check(CheckCommand),
 }
 
 #[derive(Debug, clap::Args)]
@@ -84,31 +87,38 @@ impl CommandError {
 /// Runs the command of the process's arguments and gives its exit status.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let (result, json) = match cli.command {
-        Command::Run(args) => (run::run(&args), args.machine.json),
-        Command::Bench(BenchArgs { list: true, .. }) => {
-            return print(&bench::list(), ExitCode::SUCCESS);
-        }
+    match cli.command {
+        Command::Run(args) => show(run::run(&args), |outcome| {
+            (outcome.text(args.machine.json), outcome.passed)
+        }),
+        Command::Bench(BenchArgs { list: true, .. }) => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => {
             let name = args.name.unwrap_or_default();
-            (bench::run(&name, &args.machine), args.machine.json)
+            show(bench::run(&name, &args.machine), |outcome| {
+                (outcome.text(args.machine.json), outcome.passed)
+            })
         }
-    };
-    match result {
-        Ok(outcome) => finish(&outcome, json),
-        Err(error) => {
-            eprintln!("gyre: {error}");
-            ExitCode::from(error.status())
-        }
+        Command::Check(command) => show(check::run(&command), |checked| {
+            let CheckCommand::Deadlock(args) = &command;
+            (checked.text(args.json), checked.passed())
+        }),
     }
 }
 
-fn finish(outcome: &Outcome, json: bool) -> ExitCode {
-    match outcome.text(json) {
-        Ok(text) => print(&text, ExitCode::from(u8::from(!outcome.passed))),
-        Err(error) => {
+/// Prints what a command found, as `text` writes it; status 1 if that did not pass.
+fn show<T>(
+    result: Result<T, CommandError>,
+    text: impl FnOnce(&T) -> (Result<String, serde_json::Error>, bool),
+) -> ExitCode {
+    match result.map(|found| text(&found)) {
+        Ok((Ok(text), passed)) => print(&text, ExitCode::from(u8::from(!passed))),
+        Ok((Err(error), _)) => {
             eprintln!("gyre: the result cannot be written as JSON: {error}");
             ExitCode::from(1)
+        }
+        Err(error) => {
+            eprintln!("gyre: {error}");
+            ExitCode::from(error.status())
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod bring_up;
+pub mod check;
 pub mod cli;
 pub mod goal_run;
 pub mod heat_map;

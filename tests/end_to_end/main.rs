@@ -2,6 +2,7 @@
 
 mod affinity;
 mod bench;
+mod check;
 mod examples;
 mod guide;
 mod program;

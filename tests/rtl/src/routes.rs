@@ -1,7 +1,5 @@
 //! Routes through a machine, made of the decisions of single routers, and what must hold for them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use gyre_layout::MAX_DIM;
 
 use crate::{Port, Unit};
@@ -295,51 +293,5 @@ pub fn follow(
             in_port: port ^ 1,
             in_dateline: dateline,
         };
-    }
-}
-
-/// Which channel a packet may hold while it waits for which.
-#[derive(Debug, Default)]
-pub struct Dependencies(BTreeMap<Channel, BTreeSet<Channel>>);
-
-impl Dependencies {
-    /// Adds those of a packet on `path`.
-    pub fn add(&mut self, path: &[Channel]) {
-        for pair in path.windows(2) {
-            self.0.entry(pair[0]).or_default().insert(pair[1]);
-        }
-    }
-
-    /// A cycle, if there is one: packets on it can wait for each other for good.
-    pub fn cycle(&self) -> Option<Vec<Channel>> {
-        let mut finished = BTreeSet::new();
-        for &start in self.0.keys() {
-            let mut trail: Vec<(Channel, Vec<Channel>)> = Vec::new();
-            let mut on_trail = BTreeSet::new();
-            let mut enter = Some(start);
-            loop {
-                if let Some(channel) = enter.take() {
-                    if on_trail.contains(&channel) {
-                        let from = trail.iter().position(|(c, _)| *c == channel).unwrap_or(0);
-                        return Some(trail[from..].iter().map(|(c, _)| *c).collect());
-                    }
-                    if !finished.contains(&channel) {
-                        on_trail.insert(channel);
-                        let next = self.0.get(&channel);
-                        trail.push((channel, next.into_iter().flatten().copied().collect()));
-                    }
-                }
-                let Some((channel, rest)) = trail.last_mut() else {
-                    break;
-                };
-                enter = rest.pop();
-                if enter.is_none() {
-                    on_trail.remove(channel);
-                    finished.insert(*channel);
-                    trail.pop();
-                }
-            }
-        }
-        None
     }
 }

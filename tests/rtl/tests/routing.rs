@@ -1,10 +1,10 @@
 //! The routing functions of `gyre_pkg` in every shape of up to three dimensions of 1 to 5 nodes, ring
 //! or line (HW-3, X-3).
 
+use gyre_deadlock::{Hop, Route, Rules, Torus};
 use gyre_rtl_tests::Unit;
 use gyre_rtl_tests::routes::{
-    Arrival, Decision, Dependencies, LOCAL_PORT, NO_PORT, Router, RtlRouter, Shape, follow,
-    reference_route,
+    Arrival, LOCAL_PORT, NO_PORT, Router, RtlRouter, Shape, follow, reference_route,
 };
 
 /// Every shape of `dims` dimensions of 1 to 5 nodes, each ring or line.
@@ -51,72 +51,67 @@ fn hw3_every_pair_takes_the_reference_route_of_fewest_hops() {
     }
 }
 
-/// Channels that all pairs of a machine hold one after the other.
-fn dependencies(router: &mut dyn Router, shape: &Shape) -> Dependencies {
-    let mut dependencies = Dependencies::default();
-    for src in shape.places() {
+/// Every decision for a shape, of the RTL and of the functions that `gyre check deadlock` builds its graph from:
+/// every pair of places, injected or come by any port and dateline channel.
+fn assert_equal_decisions(router: &mut RtlRouter, shape: &Shape, dims: usize) {
+    let sizes: Vec<(u8, bool)> = shape.size.into_iter().zip(shape.ring).take(dims).collect();
+    let (torus, rules) = (Torus::new(&sizes), Rules::default());
+    let arrivals =
+        (0..2 * dims).flat_map(|port| [0, 1].map(|dateline| Some(Route { port, dateline })));
+    let arrivals: Vec<Option<Route>> = [None].into_iter().chain(arrivals).collect();
+    for here in shape.places() {
         for dst in shape.places() {
-            let path = follow(router, shape, &src, &dst)
-                .unwrap_or_else(|error| panic!("{shape:?}: {error}"));
-            dependencies.add(&path);
+            for arrival in &arrivals {
+                let decision = router.decide(
+                    shape,
+                    &Arrival {
+                        here,
+                        dst,
+                        in_port: arrival.map_or(LOCAL_PORT, |a| a.port as u8),
+                        in_dateline: arrival.is_some_and(|a| a.dateline == 1),
+                    },
+                );
+                let hop = Hop::next(
+                    &torus,
+                    &rules,
+                    shape.index(&here),
+                    shape.index(&dst),
+                    *arrival,
+                );
+                let rtl = match decision.port {
+                    LOCAL_PORT => Hop::Eject,
+                    port => Hop::Link(Route {
+                        port: port.into(),
+                        dateline: decision.dateline.into(),
+                    }),
+                };
+                assert_eq!(hop, rtl, "{shape:?} {here:?} -> {dst:?} {arrival:?}");
+            }
         }
     }
-    dependencies
 }
 
 #[test]
-fn x3_channel_dependencies_are_acyclic_in_every_shape() {
+fn x3_the_deadlock_check_routes_as_the_rtl_does() {
     let mut router = RtlRouter::default();
-    let long = [
-        Shape::new(&[(8, true)]),
-        Shape::new(&[(9, true), (2, true)]),
-        Shape::new(&[(16, true)]),
-        Shape::new(&[(64, true)]),
-        Shape::new(&[(2, true), (3, true), (2, false), (3, true), (2, true)]),
+    for dims in 1..=3 {
+        for shape in shapes(dims).into_iter().step_by([1, 1, 5][dims - 1]) {
+            assert_equal_decisions(&mut router, &shape, dims);
+        }
+    }
+    for size in 6..=64 {
+        for ring in [false, true] {
+            assert_equal_decisions(&mut router, &Shape::new(&[(size, ring)]), 1);
+        }
+    }
+    let more = [
+        vec![(8, true), (8, true)],
+        vec![(8, false), (5, true), (2, true)],
+        vec![(2, true), (3, false), (2, false), (4, true)],
+        vec![(2, true), (3, true), (2, false), (3, true), (2, true)],
     ];
-    for shape in all_shapes().into_iter().chain(long) {
-        let cycle = dependencies(&mut router, &shape).cycle();
-        assert_eq!(cycle, None, "{shape:?}");
-    }
-}
-
-/// The RTL's routes with all packets on dateline channel 0.
-struct NoDateline(RtlRouter);
-
-impl Router for NoDateline {
-    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
-        Decision {
-            dateline: false,
-            ..self.0.decide(shape, arrival)
-        }
-    }
-}
-
-/// The RTL's routes without the change of channel at the wrap link: it depends on the destination alone.
-struct NeverSwitches(RtlRouter);
-
-impl Router for NeverSwitches {
-    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
-        Decision {
-            dateline: arrival.dst[0].is_multiple_of(2),
-            ..self.0.decide(shape, arrival)
-        }
-    }
-}
-
-#[test]
-fn x3_checker_reports_the_cycle_of_a_ring_without_dateline() {
-    let ring = Shape::new(&[(8, true)]);
-    for router in [
-        &mut NoDateline(RtlRouter::default()) as &mut dyn Router,
-        &mut NeverSwitches(RtlRouter::default()),
-    ] {
-        let cycle = dependencies(router, &ring)
-            .cycle()
-            .expect("a ring without dateline closes");
-        assert_eq!(cycle.len(), 8, "{cycle:?}");
-        let line = Shape::new(&[(8, false)]);
-        assert_eq!(dependencies(router, &line).cycle(), None);
+    for dims in more {
+        assert_equal_decisions(&mut router, &Shape::new(&dims), dims.len());
     }
 }
 

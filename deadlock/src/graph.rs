@@ -1,0 +1,350 @@
+//! The dependency graph of a whole machine, made of the route of every pair of nodes.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use petgraph::algo::toposort;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+use crate::resource::{Class, Resource, place};
+use crate::routing::{Hop, Route, minimal_ports};
+use crate::rules::{Fault, Rules};
+use crate::torus::Torus;
+
+/// One step of a cycle: who holds a resource waits for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What is held.
+    pub holds: Resource,
+    /// What is waited for.
+    pub wants: Resource,
+    /// A packet that does so: where it entered these channels, and its destination. None between ejection and
+    /// injection, where packets end and begin.
+    pub packet: Option<(usize, usize)>,
+}
+
+impl Wait {
+    /// The step in words, with coordinates of `torus`.
+    pub fn text(&self, torus: &Torus) -> String {
+        let (holds, wants) = (self.holds.name(torus), self.wants.name(torus));
+        let packet = self.packet.map_or(String::new(), |(src, dst)| {
+            format!(" (packet {} to {})", place(torus, src), place(torus, dst))
+        });
+        format!("{holds} waits for {wants}{packet}")
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Resources in use.
+    pub resources: usize,
+    /// Pairs of resources of which one is held while the other is waited for.
+    pub dependencies: usize,
+    /// A shortest cycle through one of its resources; empty if there is none.
+    pub cycle: Vec<Wait>,
+}
+
+/// Builds the graph of `torus` under `rules` from the routes of all pairs and looks for a cycle. Time and memory
+/// grow with the square of the number of nodes.
+pub fn exhaustive(torus: &Torus, rules: &Rules) -> Report {
+    let builder = Builder { torus, rules };
+    let edges = builder.edges();
+    let mut graph = DiGraph::<(), (), u32>::with_capacity(builder.ids(), edges.len());
+    for _ in 0..builder.ids() {
+        graph.add_node(());
+    }
+    let mut used = vec![false; builder.ids()];
+    for &(from, to) in &edges {
+        graph.add_edge(NodeIndex::from(from), NodeIndex::from(to), ());
+        used[from as usize] = true;
+        used[to as usize] = true;
+    }
+    let cycle = match toposort(&graph, None) {
+        Ok(_) => Vec::new(),
+        Err(cycle) => builder.explain(&shortest_cycle(&graph, cycle.node_id())),
+    };
+    Report {
+        resources: used.iter().filter(|&&used| used).count(),
+        dependencies: edges.len(),
+        cycle,
+    }
+}
+
+/// The fewest nodes that lead from `start`, which lies on a cycle, back to it.
+fn shortest_cycle(graph: &DiGraph<(), (), u32>, start: NodeIndex) -> Vec<usize> {
+    let mut parent = vec![None; graph.node_count()];
+    let mut queue = VecDeque::from([start]);
+    while let Some(node) = queue.pop_front() {
+        for next in graph.neighbors(node) {
+            if next == start {
+                let mut path = vec![node];
+                while let Some(before) = parent[path[path.len() - 1].index()] {
+                    path.push(before);
+                }
+                path.reverse();
+                return path.iter().map(|node| node.index()).collect();
+            }
+            if parent[next.index()].is_none() {
+                parent[next.index()] = Some(node);
+                queue.push_back(next);
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Classes in the order of their numbers.
+const CLASSES: [Class; 2] = [Class::Request, Class::Response];
+
+struct Builder<'a> {
+    torus: &'a Torus,
+    rules: &'a Rules,
+}
+
+impl Builder<'_> {
+    fn links(&self) -> usize {
+        self.torus.nodes() * self.torus.ports()
+    }
+
+    /// Numbers of resources: channels, dynamic channels, injections, ejections, remote gets.
+    fn ids(&self) -> usize {
+        10 * self.links() + self.torus.nodes()
+    }
+
+    fn id(&self, resource: Resource) -> u32 {
+        let link = |node, port, class| 2 * (node * self.torus.ports() + port) + class as usize;
+        let links = 2 * self.links();
+        let id = match resource {
+            Resource::Channel {
+                node,
+                port,
+                class,
+                dateline,
+            } => 2 * link(node, port, class) + dateline,
+            Resource::Dynamic { node, port, class } => 2 * links + link(node, port, class),
+            Resource::Injection { node, port, class } => 3 * links + link(node, port, class),
+            Resource::Ejection { node, port, class } => 4 * links + link(node, port, class),
+            Resource::RemoteGet { node } => 5 * links + node,
+        };
+        id as u32
+    }
+
+    fn resource(&self, id: usize) -> Resource {
+        let links = 2 * self.links();
+        let parts = |link: usize| {
+            let (node, port) = (link / 2 / self.torus.ports(), link / 2 % self.torus.ports());
+            (node, port, CLASSES[link % 2])
+        };
+        if id >= 5 * links {
+            return Resource::RemoteGet {
+                node: id - 5 * links,
+            };
+        }
+        let kind = id / links;
+        let (node, port, class) = parts(if kind < 2 { id / 2 } else { id % links });
+        match kind {
+            0 | 1 => Resource::Channel {
+                node,
+                port,
+                class,
+                dateline: id % 2,
+            },
+            2 => Resource::Dynamic { node, port, class },
+            3 => Resource::Injection { node, port, class },
+            _ => Resource::Ejection { node, port, class },
+        }
+    }
+
+    /// Class in whose channels the packets of `class` travel.
+    fn travels_as(&self, class: Class) -> Class {
+        if self.rules.breaks(Fault::Classes) {
+            Class::Request
+        } else {
+            class
+        }
+    }
+
+    /// Every (held, waited for), each once.
+    fn edges(&self) -> Vec<(u32, u32)> {
+        let mut edges = Vec::new();
+        for class in CLASSES {
+            self.walk(class, &mut |holds, wants, _| {
+                edges.push((self.id(holds), self.id(wants)));
+            });
+        }
+        for node in 0..self.torus.nodes() {
+            let ports = 0..self.torus.ports();
+            for port in ports.filter(|&port| self.torus.neighbour(node, port).is_some()) {
+                let ejection = Resource::Ejection {
+                    node,
+                    port,
+                    class: Class::Request,
+                };
+                let injection = Resource::Injection {
+                    node,
+                    port,
+                    class: self.travels_as(Class::Response),
+                };
+                let service = self.id(Resource::RemoteGet { node });
+                edges.push((self.id(ejection), service));
+                edges.push((service, self.id(injection)));
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
+
+    /// The waits of `cycle`, each with a packet that shows it.
+    fn explain(&self, cycle: &[usize]) -> Vec<Wait> {
+        let next = cycle.iter().cycle().skip(1);
+        let mut waits: Vec<Wait> = cycle
+            .iter()
+            .zip(next)
+            .map(|(&holds, &wants)| Wait {
+                holds: self.resource(holds),
+                wants: self.resource(wants),
+                packet: None,
+            })
+            .collect();
+        for class in CLASSES {
+            self.walk(class, &mut |holds, wants, packet| {
+                for wait in &mut waits {
+                    if wait.packet.is_none() && wait.holds == holds && wait.wants == wants {
+                        wait.packet = Some(packet);
+                    }
+                }
+            });
+        }
+        waits
+    }
+
+    /// Calls `visit` with what packets of `class` hold, what they then wait for, and (where such a packet entered
+    /// these channels, its destination). Each pair comes at least once for each destination it occurs with.
+    fn walk(&self, class: Class, visit: &mut dyn FnMut(Resource, Resource, (usize, usize))) {
+        let class = self.travels_as(class);
+        for dst in 0..self.torus.nodes() {
+            if self.rules.breaks(Fault::Escape) {
+                self.dynamic_to(dst, class, visit);
+            } else {
+                self.deterministic_to(dst, class, visit);
+            }
+        }
+    }
+
+    /// Routes to `dst` in deterministic channels. Each node is an entry, for packets that are injected there and
+    /// for those that come from a dynamic channel.
+    fn deterministic_to(
+        &self,
+        dst: usize,
+        class: Class,
+        visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
+    ) {
+        let mut seen = vec![false; 2 * self.links()];
+        for src in (0..self.torus.nodes()).filter(|&src| src != dst) {
+            let Hop::Link(mut route) = Hop::next(self.torus, self.rules, src, dst, None) else {
+                continue;
+            };
+            let mut here = src;
+            let mut holds = Resource::Injection {
+                node: src,
+                port: route.port,
+                class,
+            };
+            loop {
+                let wants = channel(here, route, class);
+                visit(holds, wants, (src, dst));
+                let next = self.torus.neighbour(here, route.port);
+                let next = next.expect("routes follow links");
+                if self.rules.breaks(Fault::CutThrough) {
+                    self.leave_and_return(next, dst, class, (wants, src), visit);
+                }
+                let number = 2 * (here * self.torus.ports() + route.port) + route.dateline;
+                if std::mem::replace(&mut seen[number], true) {
+                    break;
+                }
+                let arrival = Route {
+                    port: route.port ^ 1,
+                    ..route
+                };
+                (here, holds) = (next, wants);
+                match Hop::next(self.torus, self.rules, here, dst, Some(arrival)) {
+                    Hop::Link(onward) => route = onward,
+                    Hop::Eject => {
+                        let ejection = Resource::Ejection {
+                            node: here,
+                            port: arrival.port,
+                            class,
+                        };
+                        visit(holds, ejection, (src, dst));
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A packet that still holds `held` goes on from `here` in dynamic channels, anywhere on its minimal routes, and
+    /// asks for a deterministic channel there.
+    fn leave_and_return(
+        &self,
+        here: usize,
+        dst: usize,
+        class: Class,
+        (held, src): (Resource, usize),
+        visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
+    ) {
+        let mut reached = BTreeSet::new();
+        let mut queue = vec![here];
+        while let Some(at) = queue.pop() {
+            if at == dst || !reached.insert(at) {
+                continue;
+            }
+            if let Hop::Link(route) = Hop::next(self.torus, self.rules, at, dst, None) {
+                visit(held, channel(at, route, class), (src, dst));
+            }
+            let ports = minimal_ports(self.torus, at, dst);
+            queue.extend(
+                ports
+                    .iter()
+                    .filter_map(|&port| self.torus.neighbour(at, port)),
+            );
+        }
+    }
+
+    /// Minimal routes to `dst` in dynamic channels alone.
+    fn dynamic_to(
+        &self,
+        dst: usize,
+        class: Class,
+        visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
+    ) {
+        let held = |node, port| Resource::Dynamic { node, port, class };
+        for src in (0..self.torus.nodes()).filter(|&src| src != dst) {
+            for port in minimal_ports(self.torus, src, dst) {
+                let injection = Resource::Injection {
+                    node: src,
+                    port,
+                    class,
+                };
+                visit(injection, held(src, port), (src, dst));
+                let next = self
+                    .torus
+                    .neighbour(src, port)
+                    .expect("routes follow links");
+                for onward in minimal_ports(self.torus, next, dst) {
+                    visit(held(src, port), held(next, onward), (src, dst));
+                }
+            }
+        }
+    }
+}
+
+fn channel(node: usize, route: Route, class: Class) -> Resource {
+    Resource::Channel {
+        node,
+        port: route.port,
+        class,
+        dateline: route.dateline,
+    }
+}

@@ -1,0 +1,28 @@
+//! Whether a machine's torus can deadlock (X-3, HW-3, HW-4): who may hold one resource while it waits for
+//! another, as a graph over virtual channels, injection and ejection paths and the remote-get engine of every
+//! node. A graph without a cycle cannot deadlock (Dally and Seitz).
+//!
+//! Packets of the dynamic virtual channels need room for all of them before they start (virtual cut-through)
+//! and always have a deterministic virtual channel as their way out; so they hold nothing else while they wait,
+//! and it suffices that the deterministic channels, entered at any node, have no cycle (Duato).
+//!
+//! The routing functions are those of `rtl/pkg/gyre_pkg.sv`; `tests/rtl/tests/routing.rs` compares them with
+//! Verilated RTL input by input.
+
+#![forbid(unsafe_code)]
+
+mod decomposition;
+mod graph;
+mod resource;
+mod routing;
+mod rules;
+mod shapes;
+mod torus;
+
+pub use decomposition::decomposed;
+pub use graph::{Report, Wait, exhaustive};
+pub use resource::{Class, Resource};
+pub use routing::{Hop, Route};
+pub use rules::{Fault, Rules};
+pub use shapes::{Shape, every_shape};
+pub use torus::{MAX_DIMS, Torus};

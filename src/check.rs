@@ -1,0 +1,247 @@
+//! `gyre check`: properties of a machine that are proven, not simulated (X-3).
+
+use std::time::Instant;
+
+use clap::{Args, Subcommand};
+use comfy_table::Table;
+use gyre_deadlock::{Fault, Report, Rules, Torus, decomposed, every_shape, exhaustive};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::cli::CommandError;
+use crate::options::{UsageError, parse_mesh, parse_shape, shape_text};
+use crate::outcome::table;
+use crate::progress;
+
+/// Nodes up to which the routes of all pairs are followed when one shape is asked for.
+const EXHAUSTIVE_ONE: usize = 1024;
+/// The same for the check of every shape.
+const EXHAUSTIVE_ALL: usize = 256;
+
+/// What to check.
+#[derive(Debug, Subcommand)]
+pub enum CheckCommand {
+    /// Shows that the virtual channels of a shape depend on each other without a cycle, or prints the cycle
+    Deadlock(DeadlockArgs),
+}
+
+/// Options of `gyre check deadlock`.
+#[derive(Debug, Args)]
+pub struct DeadlockArgs {
+    /// Nodes in each of 1 to 5 dimensions, such as 4x4x4
+    #[arg(long, value_name = "AxBxC", required_unless_present = "all")]
+    shape: Option<String>,
+    /// Dimensions without a wrap link: `all`, or letters from `a` on, such as `ac`
+    #[arg(long, value_name = "DIMS", conflicts_with = "all")]
+    mesh: Option<String>,
+    /// Every shape of up to 5 dimensions of 1, 2, 3, 4, 5 and 8 nodes, with every mixture of rings and lines
+    #[arg(long, conflicts_with = "shape")]
+    all: bool,
+    /// Breaks a rule on purpose: dateline, order, classes, cut-through or escape
+    #[arg(long = "break", value_name = "RULE")]
+    fault: Option<Fault>,
+    /// Prints one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a verdict was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Method {
+    /// The routes of all pairs of nodes were followed.
+    Exhaustive,
+    /// Each dimension was checked alone.
+    ByDimension,
+}
+
+/// A check's result.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    check: &'static str,
+    shape: String,
+    /// The rule broken on purpose.
+    broken: Option<&'static str>,
+    free: bool,
+    /// Machines checked, a mixture of rings and lines each one; by method.
+    exhaustive: usize,
+    by_dimension: usize,
+    /// Machines for which both methods were used, and gave the same answer.
+    compared: usize,
+    /// Machines with dimensions of one node that those stand for, themselves included.
+    stands_for: usize,
+    /// Virtual channels, injection and ejection buffers, remote-get engines.
+    resources: usize,
+    dependencies: usize,
+    /// Who waits for what.
+    cycle: Vec<String>,
+    wall_s: f64,
+}
+
+impl Checked {
+    fn new(shape: String, rules: &Rules) -> Self {
+        let broken = Fault::ALL.iter().find(|(_, fault)| rules.breaks(*fault));
+        Self {
+            check: "deadlock",
+            shape,
+            broken: broken.map(|(name, _)| *name),
+            free: true,
+            exhaustive: 0,
+            by_dimension: 0,
+            compared: 0,
+            stands_for: 0,
+            resources: 0,
+            dependencies: 0,
+            cycle: Vec::new(),
+            wall_s: 0.0,
+        }
+    }
+
+    /// Adds what was found for one machine; the first cycle is kept.
+    fn add(&mut self, torus: &Torus, method: Method, report: &Report) {
+        match method {
+            Method::Exhaustive => self.exhaustive += 1,
+            Method::ByDimension => self.by_dimension += 1,
+        }
+        self.resources += report.resources;
+        self.dependencies += report.dependencies;
+        if self.free && !report.cycle.is_empty() {
+            self.free = false;
+            self.cycle = report.cycle.iter().map(|wait| wait.text(torus)).collect();
+        }
+    }
+
+    /// Whether no cycle was found; else the command ends with status 1.
+    pub fn passed(&self) -> bool {
+        self.free
+    }
+
+    /// The result as text for standard output.
+    ///
+    /// # Errors
+    /// A figure that JSON cannot hold.
+    pub fn text(&self, json: bool) -> Result<String, serde_json::Error> {
+        if json {
+            return Ok(serde_json::to_string_pretty(self)? + "\n");
+        }
+        let rule = self
+            .broken
+            .map_or(String::new(), |rule| format!(", without rule `{rule}`"));
+        let verdict = if self.free {
+            "no cycle: it cannot deadlock".to_owned()
+        } else {
+            let steps: String = self
+                .cycle
+                .iter()
+                .map(|step| format!("\n  {step}"))
+                .collect();
+            format!("a cycle of {}:{steps}", self.cycle.len())
+        };
+        Ok(format!(
+            "deadlock on {}{rule}\n{}\n{verdict}\n",
+            self.shape,
+            self.figures()
+        ))
+    }
+
+    fn figures(&self) -> Table {
+        let mut table = table(&["checked", "number"]);
+        let rows = [
+            ("machines, route by route", self.exhaustive),
+            ("machines, dimension by dimension", self.by_dimension),
+            ("machines, both ways", self.compared),
+            ("machines they stand for", self.stands_for),
+            ("resources", self.resources),
+            ("dependencies", self.dependencies),
+        ];
+        for (name, number) in rows.into_iter().filter(|row| row.1 > 0) {
+            table.add_row([name.to_owned(), number.to_string()]);
+        }
+        table
+    }
+}
+
+/// Carries out `gyre check`.
+///
+/// # Errors
+/// Wrong options; two methods that disagree.
+pub fn run(command: &CheckCommand) -> Result<Checked, CommandError> {
+    let CheckCommand::Deadlock(args) = command;
+    let started = Instant::now();
+    let rules = Rules {
+        fault: args.fault,
+        ..Rules::default()
+    };
+    let mut checked = match &args.shape {
+        Some(shape) => one(shape, args.mesh.as_deref(), &rules)?,
+        None => all(&rules)?,
+    };
+    checked.wall_s = started.elapsed().as_secs_f64();
+    Ok(checked)
+}
+
+fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, CommandError> {
+    let sizes = parse_shape(shape)?;
+    let lines = parse_mesh(mesh, sizes.len())?;
+    let dims: Vec<(u8, bool)> = sizes
+        .iter()
+        .zip(&lines)
+        .map(|(&size, &line)| (size as u8, !line))
+        .collect();
+    let torus = Torus::new(&dims);
+    let mut checked = Checked::new(shape_text(&sizes), rules);
+    checked.stands_for = 1;
+    if torus.nodes() <= EXHAUSTIVE_ONE {
+        checked.add(&torus, Method::Exhaustive, &exhaustive(&torus, rules));
+        return Ok(checked);
+    }
+    let report = decomposed(&torus, rules).ok_or_else(|| {
+        UsageError::Combination(format!(
+            "--break: with this rule broken the dimensions depend on each other; expected a shape of at most \
+             {EXHAUSTIVE_ONE} nodes, found {}",
+            torus.nodes()
+        ))
+    })?;
+    checked.add(&torus, Method::ByDimension, &report);
+    Ok(checked)
+}
+
+fn all(rules: &Rules) -> Result<Checked, CommandError> {
+    let shapes = every_shape();
+    let bar = progress::bar(shapes.len() as u64, "machines");
+    let reports: Vec<_> = shapes
+        .par_iter()
+        .map(|shape| {
+            let torus = shape.torus();
+            let small = torus.nodes() <= EXHAUSTIVE_ALL;
+            let whole = small.then(|| exhaustive(&torus, rules));
+            let by_dimension = decomposed(&torus, rules);
+            bar.inc(1);
+            (whole, by_dimension)
+        })
+        .collect();
+    bar.finish_and_clear();
+
+    let name = "every shape of sizes 1, 2, 3, 4, 5, 8".to_owned();
+    let mut checked = Checked::new(name, rules);
+    for (shape, (whole, by_dimension)) in shapes.iter().zip(&reports) {
+        let torus = shape.torus();
+        checked.stands_for += shape.stands_for();
+        match (whole, by_dimension) {
+            (Some(whole), by_dimension) => {
+                if let Some(by_dimension) = by_dimension {
+                    if by_dimension.cycle.is_empty() != whole.cycle.is_empty() {
+                        return Err(CommandError::Check(format!(
+                            "{shape:?}: the check by dimension and that of the whole machine disagree"
+                        )));
+                    }
+                    checked.compared += 1;
+                }
+                checked.add(&torus, Method::Exhaustive, whole);
+            }
+            (None, Some(report)) => checked.add(&torus, Method::ByDimension, report),
+            (None, None) => {}
+        }
+    }
+    Ok(checked)
+}

@@ -1,0 +1,62 @@
+//! `gyre check`.
+
+use crate::{gyre, json};
+
+#[test]
+fn x3_shapes_are_free_of_deadlock_whole_or_by_dimension() {
+    for (shape, mesh, method) in [
+        ("4x4x4", None, "exhaustive"),
+        ("1", None, "exhaustive"),
+        ("5x8x3", Some("ac"), "exhaustive"),
+        ("4x4x4x4x2", None, "exhaustive"),
+        ("16x16x16", None, "by_dimension"),
+    ] {
+        let mesh = mesh.map_or(vec![], |mesh| vec!["--mesh", mesh]);
+        let found = json(&[&["check", "deadlock", "--shape", shape][..], &mesh].concat());
+        assert_eq!(found["free"], true, "{found}");
+        assert_eq!(found[method], 1, "{found}");
+    }
+}
+
+#[test]
+fn x3_a_rule_broken_on_purpose_is_refused_with_the_cycle() {
+    for (rule, shape, step) in [
+        (
+            "dateline",
+            "8",
+            "request channel 0 from (7) by -a waits for request channel 0 from (6) by -a",
+        ),
+        ("order", "3x3", "by +b"),
+        ("classes", "2x2", "waits for remote get at"),
+        ("cut-through", "8x3", "request channel"),
+        ("escape", "4x4", "dynamic"),
+    ] {
+        let output = gyre(&["check", "deadlock", "--shape", shape, "--break", rule]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{rule}: {text}");
+        assert!(text.contains("a cycle of"), "{rule}: {text}");
+        assert!(text.contains(step), "{rule}: {text}");
+    }
+}
+
+#[test]
+fn x3_x5_wrong_options_of_the_check_are_refused() {
+    for (arguments, words) in [
+        (&["--shape", "4x0"][..], "found `4x0`"),
+        (
+            &["--shape", "4", "--break", "luck"],
+            "expected one of dateline, order",
+        ),
+        (
+            &["--shape", "64x64x64", "--break", "order"],
+            "at most 1024 nodes, found 262144",
+        ),
+        (&["--all", "--mesh", "a"], "--mesh"),
+        (&[], "--shape"),
+    ] {
+        let output = gyre(&[&["check", "deadlock"], arguments].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+}
