@@ -93,8 +93,8 @@ fn shortest_cycle(graph: &DiGraph<(), (), u32>, start: NodeIndex) -> Vec<usize> 
     Vec::new()
 }
 
-/// Classes in the order of their numbers.
-const CLASSES: [Class; 2] = [Class::Request, Class::Response];
+/// Number of classes.
+const CLASSES: usize = Class::ALL.len();
 
 struct Builder<'a> {
     torus: &'a Torus,
@@ -108,12 +108,13 @@ impl Builder<'_> {
 
     /// Numbers of resources: channels, dynamic channels, injections, ejections, remote gets.
     fn ids(&self) -> usize {
-        10 * self.links() + self.torus.nodes()
+        5 * CLASSES * self.links() + self.torus.nodes()
     }
 
     fn id(&self, resource: Resource) -> u32 {
-        let link = |node, port, class| 2 * (node * self.torus.ports() + port) + class as usize;
-        let links = 2 * self.links();
+        let link =
+            |node, port, class| CLASSES * (node * self.torus.ports() + port) + class as usize;
+        let links = CLASSES * self.links();
         let id = match resource {
             Resource::Channel {
                 node,
@@ -130,10 +131,10 @@ impl Builder<'_> {
     }
 
     fn resource(&self, id: usize) -> Resource {
-        let links = 2 * self.links();
+        let links = CLASSES * self.links();
         let parts = |link: usize| {
-            let (node, port) = (link / 2 / self.torus.ports(), link / 2 % self.torus.ports());
-            (node, port, CLASSES[link % 2])
+            let (port, class) = (link / CLASSES, Class::ALL[link % CLASSES]);
+            (port / self.torus.ports(), port % self.torus.ports(), class)
         };
         if id >= 5 * links {
             return Resource::RemoteGet {
@@ -167,7 +168,7 @@ impl Builder<'_> {
     /// Every (held, waited for), each once.
     fn edges(&self) -> Vec<(u32, u32)> {
         let mut edges = Vec::new();
-        for class in CLASSES {
+        for class in Class::ALL {
             self.walk(class, &mut |holds, wants, _| {
                 edges.push((self.id(holds), self.id(wants)));
             });
@@ -207,7 +208,7 @@ impl Builder<'_> {
                 packet: None,
             })
             .collect();
-        for class in CLASSES {
+        for class in Class::ALL {
             self.walk(class, &mut |holds, wants, packet| {
                 for wait in &mut waits {
                     if wait.packet.is_none() && wait.holds == holds && wait.wants == wants {
@@ -224,10 +225,9 @@ impl Builder<'_> {
     fn walk(&self, class: Class, visit: &mut dyn FnMut(Resource, Resource, (usize, usize))) {
         let class = self.travels_as(class);
         for dst in 0..self.torus.nodes() {
-            if self.rules.breaks(Fault::Escape) {
+            self.deterministic_to(dst, class, visit);
+            if class.dynamic() {
                 self.dynamic_to(dst, class, visit);
-            } else {
-                self.deterministic_to(dst, class, visit);
             }
         }
     }
@@ -268,14 +268,21 @@ impl Builder<'_> {
                     ..route
                 };
                 (here, holds) = (next, wants);
+                let ejection = Resource::Ejection {
+                    node: here,
+                    port: arrival.port,
+                    class,
+                };
                 match Hop::next(self.torus, self.rules, here, dst, Some(arrival)) {
-                    Hop::Link(onward) => route = onward,
+                    Hop::Link(onward) => {
+                        route = onward;
+                        if class == Class::Request {
+                            // It may leave a copy here, and has claimed its next channel by then.
+                            visit(holds, ejection, (src, dst));
+                            visit(channel(here, route, class), ejection, (src, dst));
+                        }
+                    }
                     Hop::Eject => {
-                        let ejection = Resource::Ejection {
-                            node: here,
-                            port: arrival.port,
-                            class,
-                        };
                         visit(holds, ejection, (src, dst));
                         break;
                     }
@@ -312,28 +319,43 @@ impl Builder<'_> {
         }
     }
 
-    /// Minimal routes to `dst` in dynamic channels alone.
+    /// Minimal routes to `dst` in dynamic channels. Who sits in one waits for its deterministic channel: that it
+    /// may also go on in dynamic ones is one more way, no other wait.
     fn dynamic_to(
         &self,
         dst: usize,
         class: Class,
         visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
     ) {
-        let held = |node, port| Resource::Dynamic { node, port, class };
+        let dynamic = |node, port| Resource::Dynamic { node, port, class };
         for src in (0..self.torus.nodes()).filter(|&src| src != dst) {
             for port in minimal_ports(self.torus, src, dst) {
+                let holds = dynamic(src, port);
                 let injection = Resource::Injection {
                     node: src,
                     port,
                     class,
                 };
-                visit(injection, held(src, port), (src, dst));
+                visit(injection, holds, (src, dst));
                 let next = self
                     .torus
                     .neighbour(src, port)
                     .expect("routes follow links");
-                for onward in minimal_ports(self.torus, next, dst) {
-                    visit(held(src, port), held(next, onward), (src, dst));
+                match Hop::next(self.torus, self.rules, next, dst, None) {
+                    Hop::Eject => {
+                        let ejection = Resource::Ejection {
+                            node: next,
+                            port: port ^ 1,
+                            class,
+                        };
+                        visit(holds, ejection, (src, dst));
+                    }
+                    Hop::Link(_) if self.rules.breaks(Fault::Escape) => {
+                        for onward in minimal_ports(self.torus, next, dst) {
+                            visit(holds, dynamic(next, onward), (src, dst));
+                        }
+                    }
+                    Hop::Link(route) => visit(holds, channel(next, route, class), (src, dst)),
                 }
             }
         }

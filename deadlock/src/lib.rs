@@ -4,7 +4,8 @@
 //!
 //! Packets of the dynamic virtual channels need room for all of them before they start (virtual cut-through)
 //! and always have a deterministic virtual channel as their way out; so they hold nothing else while they wait,
-//! and it suffices that the deterministic channels, entered at any node, have no cycle (Duato).
+//! and it suffices that the deterministic channels, entered at any node, have no cycle (Duato). A packet that leaves
+//! copies on its way (deposit) holds its next channel while it waits for an ejection buffer.
 //!
 //! The routing functions are those of `rtl/pkg/gyre_pkg.sv`; `tests/rtl/tests/routing.rs` compares them with
 //! Verilated RTL input by input.

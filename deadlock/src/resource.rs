@@ -11,6 +11,20 @@ pub enum Class {
     Request,
     /// Direct puts and answers: the DMA engine takes them whatever else waits.
     Response,
+    /// Urgent packets, in deterministic channels of their own.
+    Priority,
+    /// Packets of the system, in deterministic channels of their own.
+    System,
+}
+
+impl Class {
+    /// In the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Request, Self::Response, Self::Priority, Self::System];
+
+    /// Whether its packets may travel in dynamic channels.
+    pub fn dynamic(self) -> bool {
+        matches!(self, Self::Request | Self::Response)
+    }
 }
 
 /// Something that a packet holds while it waits for the next.
@@ -100,6 +114,8 @@ impl fmt::Display for Class {
         f.write_str(match self {
             Self::Request => "request",
             Self::Response => "response",
+            Self::Priority => "priority",
+            Self::System => "system",
         })
     }
 }
