@@ -23,7 +23,7 @@ mod torus;
 pub use decomposition::decomposed;
 pub use graph::{Report, Wait, exhaustive};
 pub use resource::{Class, Resource};
-pub use routing::{Hop, Route};
+pub use routing::{Hop, Route, minimal_ports};
 pub use rules::{Fault, Rules};
 pub use shapes::{Shape, every_shape};
 pub use torus::{MAX_DIMS, Torus};

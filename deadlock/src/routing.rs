@@ -97,8 +97,8 @@ fn dateline(
     }
 }
 
-/// Ports that bring a packet nearer to its destination: what a dynamic channel may take.
-pub(crate) fn minimal_ports(torus: &Torus, here: usize, dst: usize) -> Vec<usize> {
+/// Ports that bring a packet nearer to its destination: what a dynamic channel may take. `minimal_ports` of the RTL.
+pub fn minimal_ports(torus: &Torus, here: usize, dst: usize) -> Vec<usize> {
     let (at, to) = (torus.coord(here), torus.coord(dst));
     let mut ports = Vec::new();
     for d in (0..torus.dims()).filter(|&d| at[d] != to[d]) {

@@ -36,13 +36,10 @@ pub fn add_models(build: &mut cc::Build, models: &[Model]) -> Result<Vec<PathBuf
         .map(Model::resolve)
         .collect::<Result<Vec<_>, _>>()?;
     for input in models.iter().flat_map(Resolved::inputs) {
-        println!("cargo::rerun-if-changed={}", input.display());
+        watch(&input);
     }
     let toolchain = locate()?;
-    println!(
-        "cargo::rerun-if-changed={}",
-        toolchain.include().join("verilated_config.h").display()
-    );
+    watch(&toolchain.include().join("verilated_config.h"));
 
     let out_dir = PathBuf::from(variable("OUT_DIR")?);
     let cache = Cache::of_package(&out_dir, &variable("CARGO_PKG_NAME")?);
@@ -57,6 +54,19 @@ pub fn add_models(build: &mut cc::Build, models: &[Model]) -> Result<Vec<PathBuf
         .into_iter()
         .map(|generated| generated.dir)
         .collect())
+}
+
+/// Tells cargo to run the build script again when `path` changes. Paths inside the workspace are named from the
+/// package, so that they hold for a copy of the workspace too.
+fn watch(path: &Path) {
+    let inside = path.strip_prefix(workspace_root()).ok();
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let depth = package.and_then(|p| Some(p.strip_prefix(workspace_root()).ok()?.iter().count()));
+    let named = match (inside, depth) {
+        (Some(inside), Some(depth)) => Path::new(&"../".repeat(depth)).join(inside),
+        _ => path.to_path_buf(),
+    };
+    println!("cargo::rerun-if-changed={}", named.display());
 }
 
 /// A model's C++, or the runtime's.
@@ -137,7 +147,7 @@ fn compile_all(
     cache: &Cache,
 ) -> Result<Vec<PathBuf>, Error> {
     let own = workspace_root().join("verilate/runtime");
-    println!("cargo::rerun-if-changed={}", own.display());
+    watch(&own);
     let mut files: Vec<PathBuf> = RUNTIME
         .iter()
         .map(|file| toolchain.include().join(file))

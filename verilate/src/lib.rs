@@ -39,13 +39,22 @@ pub use error::Error;
 pub use model::Model;
 pub use toolchain::{MINIMUM, Toolchain, Version, locate};
 
+use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// The workspace root, which relative paths start from.
+/// The workspace root, which relative paths start from: of the crate whose build script or test runs. (A path that
+/// is compiled in would lead a copy of the workspace with its `target/` back to the original.)
 pub fn workspace_root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("/"))
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let package = env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let mut above = package.ancestors();
+        above
+            .find(|dir| dir.join("Cargo.lock").is_file())
+            .map_or(package.clone(), Path::to_path_buf)
+    })
 }
 
 /// `path` as an absolute path; relative paths start from the workspace root.

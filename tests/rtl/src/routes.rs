@@ -158,8 +158,8 @@ pub struct Arrival {
     pub dst: Place,
     /// Port by which it came, [`LOCAL_PORT`] when injected here.
     pub in_port: u8,
-    /// Dateline channel on which it came.
-    pub in_dateline: bool,
+    /// Virtual channel on which it came.
+    pub in_vc: u8,
 }
 
 /// Something that routes: the RTL, or a faulty variant of it.
@@ -217,7 +217,7 @@ impl RtlRouter {
             here: *here,
             dst: *dst,
             in_port: LOCAL_PORT,
-            in_dateline: false,
+            in_vc: 0,
         };
         self.ask(shape, &arrival, pack(dst, 6) | 1 << 63);
         let ports = self.unit.get(self.minimal, 0);
@@ -235,7 +235,7 @@ impl RtlRouter {
         unit.set(self.order, 0, pack(&shape.order, 3));
         unit.set(self.head, 0, head);
         unit.set(self.in_port, 0, arrival.in_port.into());
-        unit.set(self.in_vc, 0, arrival.in_dateline.into());
+        unit.set(self.in_vc, 0, arrival.in_vc.into());
         unit.eval().expect("the probe has no assertion");
     }
 }
@@ -269,7 +269,7 @@ pub fn follow(
         here: *src,
         dst: *dst,
         in_port: LOCAL_PORT,
-        in_dateline: false,
+        in_vc: 0,
     };
     loop {
         let Decision { port, dateline } = router.decide(shape, &arrival);
@@ -291,7 +291,7 @@ pub fn follow(
             here: next,
             dst: *dst,
             in_port: port ^ 1,
-            in_dateline: dateline,
+            in_vc: dateline.into(),
         };
     }
 }

@@ -1,11 +1,14 @@
 //! The routing functions of `gyre_pkg` in every shape of up to three dimensions of 1 to 5 nodes, ring
 //! or line (HW-3, X-3).
 
-use gyre_deadlock::{Hop, Route, Rules, Torus};
+use gyre_deadlock::{Hop, Route, Rules, Torus, minimal_ports};
 use gyre_rtl_tests::Unit;
 use gyre_rtl_tests::routes::{
     Arrival, LOCAL_PORT, NO_PORT, Router, RtlRouter, Shape, follow, reference_route,
 };
+
+/// The first dynamic virtual channel (`vc_dynamic` of the package).
+const FIRST_DYNAMIC_VC: u8 = 8;
 
 /// Every shape of `dims` dimensions of 1 to 5 nodes, each ring or line.
 fn shapes(dims: usize) -> Vec<Shape> {
@@ -52,32 +55,36 @@ fn hw3_every_pair_takes_the_reference_route_of_fewest_hops() {
 }
 
 /// Every decision for a shape, of the RTL and of the functions that `gyre check deadlock` builds its graph from:
-/// every pair of places, injected or come by any port and dateline channel.
+/// every pair of places, injected or come by any port on any virtual channel.
 fn assert_equal_decisions(router: &mut RtlRouter, shape: &Shape, dims: usize) {
     let sizes: Vec<(u8, bool)> = shape.size.into_iter().zip(shape.ring).take(dims).collect();
-    let (torus, rules) = (Torus::new(&sizes), Rules::default());
-    let arrivals =
-        (0..2 * dims).flat_map(|port| [0, 1].map(|dateline| Some(Route { port, dateline })));
-    let arrivals: Vec<Option<Route>> = [None].into_iter().chain(arrivals).collect();
+    let torus = Torus::new(&sizes);
+    let rules = Rules {
+        order: shape.order.map(usize::from),
+        fault: None,
+    };
+    // (port, channel) by which it came: injected here, else channels 0 to 7 deterministic, two of the dynamic ones.
+    let linked = (0..2 * dims as u8).flat_map(|port| [0, 1, 2, 5, 7, 8, 15].map(|vc| (port, vc)));
+    let arrivals: Vec<(u8, u8)> = [(LOCAL_PORT, 0)].into_iter().chain(linked).collect();
     for here in shape.places() {
         for dst in shape.places() {
-            for arrival in &arrivals {
+            let (at, to) = (shape.index(&here), shape.index(&dst));
+            for &(in_port, in_vc) in &arrivals {
                 let decision = router.decide(
                     shape,
                     &Arrival {
                         here,
                         dst,
-                        in_port: arrival.map_or(LOCAL_PORT, |a| a.port as u8),
-                        in_dateline: arrival.is_some_and(|a| a.dateline == 1),
+                        in_port,
+                        in_vc,
                     },
                 );
-                let hop = Hop::next(
-                    &torus,
-                    &rules,
-                    shape.index(&here),
-                    shape.index(&dst),
-                    *arrival,
-                );
+                let on_fixed_route = in_port != LOCAL_PORT && in_vc < FIRST_DYNAMIC_VC;
+                let arrival = on_fixed_route.then(|| Route {
+                    port: in_port.into(),
+                    dateline: usize::from(in_vc % 2),
+                });
+                let hop = Hop::next(&torus, &rules, at, to, arrival);
                 let rtl = match decision.port {
                     LOCAL_PORT => Hop::Eject,
                     port => Hop::Link(Route {
@@ -87,6 +94,16 @@ fn assert_equal_decisions(router: &mut RtlRouter, shape: &Shape, dims: usize) {
                 };
                 assert_eq!(hop, rtl, "{shape:?} {here:?} -> {dst:?} {arrival:?}");
             }
+            let dynamic: Vec<usize> = router
+                .minimal_ports(shape, &here, &dst)
+                .into_iter()
+                .map(usize::from)
+                .collect();
+            assert_eq!(
+                dynamic,
+                minimal_ports(&torus, at, to),
+                "{shape:?} {here:?} -> {dst:?}"
+            );
         }
     }
 }
@@ -112,6 +129,20 @@ fn x3_the_deadlock_check_routes_as_the_rtl_does() {
     ];
     for dims in more {
         assert_equal_decisions(&mut router, &Shape::new(&dims), dims.len());
+    }
+}
+
+#[test]
+fn x3_the_deadlock_check_routes_as_the_rtl_does_in_any_programmed_order() {
+    let mut router = RtlRouter::default();
+    for order in [[1, 0, 2, 3, 4], [2, 1, 0, 3, 4], [4, 3, 2, 0, 1]] {
+        for dims in [
+            &[(4u8, true), (3, true), (2, true)] as &[_],
+            &[(3, false), (4, true), (3, true)],
+        ] {
+            let shape = Shape::new(dims).with_order(order);
+            assert_equal_decisions(&mut router, &shape, 3);
+        }
     }
 }
 
@@ -145,7 +176,7 @@ fn hw3_destination_outside_the_machine_has_no_route() {
                         here,
                         dst,
                         in_port: LOCAL_PORT,
-                        in_dateline: false,
+                        in_vc: 0,
                     },
                 );
                 assert_eq!(decision.port, NO_PORT, "{shape:?} {here:?} -> {dst:?}");
@@ -186,20 +217,6 @@ fn hw4_dynamic_packets_may_take_every_shortest_way_and_no_other() {
                     "{shape:?} {here:?} -> {dst:?}"
                 );
             }
-        }
-    }
-}
-
-#[test]
-fn x3_channel_dependencies_are_acyclic_in_every_programmed_order() {
-    let mut router = RtlRouter::default();
-    for order in [[1, 0, 2, 3, 4], [2, 1, 0, 3, 4], [4, 3, 2, 0, 1]] {
-        for dims in [
-            &[(4u8, true), (3, true), (2, true)] as &[_],
-            &[(3, false), (4, true), (3, true)],
-        ] {
-            let shape = Shape::new(dims).with_order(order);
-            assert_eq!(dependencies(&mut router, &shape).cycle(), None, "{shape:?}");
         }
     }
 }
