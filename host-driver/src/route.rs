@@ -138,10 +138,8 @@ mod tests {
         assert_eq!(way(&line, [3, 0]), [[2, 1], [3, 1], [3, 0]]);
         assert_eq!(way(&line, [1, 3]), [[1, 2], [1, 3]]);
         assert_eq!(way(&line, [5, 0]), [] as [[u8; 2]; 0]);
-        let other = Routes {
-            order: [1, 0, 2, 3, 4],
-            ..line
-        };
+        let order = [1, 0, 2, 3, 4];
+        let other = (line.0, Network { order, ..line.1 });
         assert_eq!(way(&other, [3, 0]), [[1, 0], [2, 0], [3, 0]]);
     }
 }

@@ -41,6 +41,7 @@ pub fn network(cpu: &Cpu) -> NetworkConfig {
         coord: coord(topology, cpu.node()),
         size: topology.sizes().map(|s| s as u8),
         ring: topology.rings(),
+        dimension_order: topology.dimension_order(),
     }
 }
 

@@ -120,7 +120,7 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
     // A wish of a packet with a fixed route; a dimension that the node lacks; no direction of the dimension that is
     // left; a fixed and any route at once.
     for fields in [
-        &[("hint", 1)] as &[_],
+        &[("hint", 1_u64)] as &[_],
         &[("order", 1)],
         &[dynamic, ("order", 5)],
         &[dynamic, ("hint", 1 << 2)],
