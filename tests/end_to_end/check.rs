@@ -21,14 +21,10 @@ fn x3_shapes_are_free_of_deadlock_whole_or_by_dimension() {
 #[test]
 fn x3_a_rule_broken_on_purpose_is_refused_with_the_cycle() {
     for (rule, shape, step) in [
-        (
-            "dateline",
-            "8",
-            "request channel 0 from (7) by -a waits for request channel 0 from (6) by -a",
-        ),
+        ("dateline", "8", "channel 0 from (7) by -a waits for"),
         ("order", "3x3", "by +b"),
         ("classes", "2x2", "waits for remote get at"),
-        ("cut-through", "8x3", "request channel"),
+        ("cut-through", "8x3", "channel 1 from"),
         ("escape", "4x4", "dynamic"),
     ] {
         let output = gyre(&["check", "deadlock", "--shape", shape, "--break", rule]);

@@ -271,7 +271,11 @@ mod tests {
         // One by $error, one by $fatal.
         for (name, value, message) in [
             ("NDim", 6, "gyre_node: NDim must be 1 to 5"),
-            ("VcDepth", 3, "gyre_network: VcDepth 3: expected at least 4"),
+            (
+                "PortFlits",
+                20,
+                "router_credits: PortFlits 20: expected at least",
+            ),
         ] {
             let error = verilate_node(name, value).expect_err("the parameter is bad");
             let text = error.to_string();
