@@ -256,7 +256,7 @@ impl Builder<'_> {
                 visit(holds, wants, (src, dst));
                 let next = self.torus.neighbour(here, route.port);
                 let next = next.expect("routes follow links");
-                if self.rules.breaks(Fault::CutThrough) {
+                if class.dynamic() && self.rules.breaks(Fault::CutThrough) {
                     self.leave_and_return(next, dst, class, (wants, src), visit);
                 }
                 let number = 2 * (here * self.torus.ports() + route.port) + route.dateline;

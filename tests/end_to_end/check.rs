@@ -24,7 +24,7 @@ fn x3_a_rule_broken_on_purpose_is_refused_with_the_cycle() {
         ("dateline", "8", "channel 0 from (7) by -a waits for"),
         ("order", "3x3", "by +b"),
         ("classes", "2x2", "waits for remote get at"),
-        ("cut-through", "8x3", "channel 1 from"),
+        ("cut-through", "8x3", "request channel"),
         ("escape", "4x4", "dynamic"),
     ] {
         let output = gyre(&["check", "deadlock", "--shape", shape, "--break", rule]);
