@@ -4,6 +4,7 @@ mod ack;
 mod affinity;
 mod allreduce;
 mod bandwidth;
+mod barrier;
 mod dispatch;
 mod endpoint_parallel;
 mod fence;
@@ -88,7 +89,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "allreduce",
-        about: "sums of doubles over all nodes by size and software algorithm",
+        about: "sums of doubles over all nodes by size: the collective network's tree and software",
         shape: &[4, 4, 4],
         run: allreduce::run,
     },
@@ -97,6 +98,12 @@ const BENCHES: &[Bench] = &[
         about: "payload share of a link under long messages: rendezvous, rput and rget",
         shape: &[4, 1, 1],
         run: bandwidth::run,
+    },
+    Bench {
+        name: "barrier",
+        about: "a barrier over all nodes on the collective network's tree, against its bound",
+        shape: &[4, 4, 4],
+        run: barrier::run,
     },
     Bench {
         name: "broadcast",

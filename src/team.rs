@@ -1,8 +1,9 @@
 //! Tasks of a job as members of a geometry: one thread for every endpoint (EP-7).
 
+use std::cell::Cell;
 use std::rc::Rc;
 
-use gyre_collectives::{Collectives, Error, Geometry, Member};
+use gyre_collectives::{Collectives, Error, Geometry, Member, RoutesTaken};
 use gyre_driver::{Client, ClientConfig, Context, Endpoint, TaskId};
 use gyre_sim::{ActorError, RunReport, SimError, Until};
 
@@ -81,6 +82,30 @@ impl Team {
     /// The endpoints of every process: tasks come first, then their parts on other nodes.
     pub fn seats(&self) -> &Rc<Vec<Vec<Seat>>> {
         &self.seats
+    }
+
+    /// Takes routes of the collective network for the geometry, and says what it got (HW-9).
+    ///
+    /// # Errors
+    /// The first endpoint's error, or a machine that stopped.
+    pub fn take_routes(&mut self) -> Result<RoutesTaken, SimError> {
+        let (taken, _) = self.run("takes routes", |seat| {
+            let ended = Rc::new(Cell::new(None));
+            let end = Rc::clone(&ended);
+            seat.member.take_routes(Some(Box::new(move |_, result| {
+                end.set(Some(result));
+            })))?;
+            let mut result = None;
+            seat.context.advance_until(|| {
+                result = result.take().or_else(|| ended.take());
+                result.is_some()
+            })?;
+            seat.context.advance_until(|| seat.context.is_at_rest())?;
+            result.unwrap_or(Ok(()))?;
+            Ok::<_, Error>(seat.member.routes())
+        })?;
+        // The same at all members.
+        Ok(taken.first().copied().unwrap_or_default())
     }
 
     /// Runs `body` in a thread for every endpoint. Gives what the threads returned, by process and context, and

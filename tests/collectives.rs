@@ -102,6 +102,7 @@ fn algorithms(seat: &Seat, collective: Collective, root: usize, bytes: usize) ->
         bytes: Some(bytes),
         data: SUM.0,
         op: SUM.1,
+        routes: seat.member.routes(),
     };
     let list = geometry.algorithms().list(collective).iter();
     list.filter(|e| e.is_valid(&query))

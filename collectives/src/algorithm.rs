@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::geometry::Geometry;
+use crate::hardware::{RoutesTaken, tree_operation};
 use crate::reduction::{DataType, ReduceOp};
 use crate::request::Collective;
 
@@ -33,11 +34,13 @@ pub enum Algorithm {
     Linear,
     /// A tree along the affinity domains of each node, whose leaders a binomial tree joins (AF-5).
     Affinity,
+    /// The tree of the collective network: one endpoint of each node enters it (HW-5).
+    Tree,
 }
 
 impl Algorithm {
     /// All of them, in declaration order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Dissemination,
         Self::Binomial,
         Self::EndpointParallel,
@@ -48,6 +51,7 @@ impl Algorithm {
         Self::Pairwise,
         Self::Linear,
         Self::Affinity,
+        Self::Tree,
     ];
 
     /// Name, as configurations give it.
@@ -64,6 +68,7 @@ impl Algorithm {
             Self::Pairwise => "pairwise",
             Self::Linear => "linear",
             Self::Affinity => "affinity",
+            Self::Tree => "tree",
         }
     }
 }
@@ -83,6 +88,8 @@ pub struct Query<'a> {
     pub data: DataType,
     /// How it is combined.
     pub op: ReduceOp,
+    /// What the geometry has of the collective network: [`Member::routes`](crate::Member::routes).
+    pub routes: RoutesTaken,
 }
 
 /// A condition of an algorithm, all of which must hold. A condition on bytes does not hold while they are
@@ -113,6 +120,17 @@ pub enum Condition {
     AtMost(usize),
     /// A multiple of so many bytes.
     MultipleOf(usize),
+    /// The geometry has a class route of the collective network (HW-9).
+    ClassRoute,
+    /// The geometry has a barrier route of the collective network (HW-9).
+    BarrierRoute,
+    /// The result arrives on the class route without a copy, or is no longer than the bytes given.
+    Window(usize),
+    /// The ALU of the collective network has the operation on the type.
+    TreeOperation,
+    /// The ALU of the collective network has it as software does: minimum and maximum of doubles differ in
+    /// what they make of NaN, which the hardware leaves out.
+    TreeNan,
 }
 
 impl Condition {
@@ -133,6 +151,13 @@ impl Condition {
             Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
             Self::AtMost(most) => query.bytes.is_some_and(|bytes| bytes <= most),
             Self::MultipleOf(unit) => query.bytes.is_some_and(|b| b.is_multiple_of(unit)),
+            Self::ClassRoute => query.routes.class,
+            Self::BarrierRoute => query.routes.barrier,
+            Self::Window(most) => query.routes.window || Self::AtMost(most).holds(query),
+            Self::TreeOperation => tree_operation(query.op, query.data).is_some(),
+            Self::TreeNan => {
+                query.data != DataType::F64 || !matches!(query.op, ReduceOp::Min | ReduceOp::Max)
+            }
         }
     }
 }
@@ -240,6 +265,9 @@ const LONG: usize = 16 << 10;
 /// Up to how many bytes it hardly matters how often a block is sent on.
 const SHORT: usize = 256;
 
+/// Up to how many bytes a transfer on the tree is worth its copies.
+const COPIED: usize = 4 << 10;
+
 fn defaults(collective: Collective) -> Vec<Entry> {
     use Algorithm as A;
     use Condition as C;
@@ -250,11 +278,17 @@ fn defaults(collective: Collective) -> Vec<Entry> {
     };
     match collective {
         Collective::Barrier => vec![
+            entry(A::Tree, &[C::BarrierRoute], &[]),
             entry(A::Affinity, &[C::NodesShared], &[]),
             entry(A::Dissemination, &[], &[]),
         ],
         Collective::Broadcast => vec![
             entry(A::DimensionPipelined, &[C::WholeTorus], &[C::AtLeast(LONG)]),
+            entry(
+                A::Tree,
+                &[C::ClassRoute, C::BarrierRoute],
+                &[C::Window(COPIED)],
+            ),
             entry(
                 A::EndpointParallel,
                 &[],
@@ -278,6 +312,11 @@ fn defaults(collective: Collective) -> Vec<Entry> {
         ],
         Collective::Reduce => vec![
             entry(
+                A::Tree,
+                &[C::ClassRoute, C::TreeOperation],
+                &[C::Window(COPIED), C::TreeNan],
+            ),
+            entry(
                 A::Affinity,
                 &[C::NodesShared, C::Commutative],
                 &[C::AtMost(SHORT)],
@@ -286,6 +325,11 @@ fn defaults(collective: Collective) -> Vec<Entry> {
             entry(A::Linear, &[], &[]),
         ],
         Collective::Allreduce => vec![
+            entry(
+                A::Tree,
+                &[C::ClassRoute, C::TreeOperation],
+                &[C::Window(COPIED), C::TreeNan],
+            ),
             entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),
             entry(
                 A::Affinity,

@@ -127,6 +127,13 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// Routes of the collective network asked for by a geometry that has some, or that is taking them or
+    /// giving them back.
+    #[error("geometry `{geometry}` has routes of the collective network already")]
+    Routes {
+        /// Name of the geometry.
+        geometry: String,
+    },
     /// Members of a geometry called different collectives, or the same one with different arguments.
     #[error(
         "collective {sequence} of geometry `{geometry}`: {field} is {ours} here and {theirs} at rank {rank}"

@@ -10,6 +10,9 @@
 //! * Software threads without contexts work together in a [`ThreadGroup`], through the memory of their node.
 //! * All members call the collectives of a geometry in the same order. Messages carry what the collective is,
 //!   so that members that disagree get an error, never a hang.
+//! * A geometry can take routes of the collective network ([`Member::take_routes`]). Its barriers, broadcasts,
+//!   reductions and allreductions then go over the hardware's tree where that suits; without routes, and for
+//!   everything else, over the torus.
 //!
 //! Short data travels in a few packets; longer data stays with its sender, is announced, and is fetched by
 //! the DMA engine when the receiver's schedule has come to it: nothing of that is ever buffered elsewhere.
@@ -19,6 +22,7 @@
 mod algorithm;
 mod error;
 mod geometry;
+mod hardware;
 mod header;
 mod member;
 mod operation;
@@ -32,6 +36,7 @@ mod torus;
 pub use algorithm::{Algorithm, Algorithms, Condition, Entry, Query};
 pub use error::Error;
 pub use geometry::{Geometry, Transfer};
+pub use hardware::{RoutesTaken, tree_operation};
 pub use member::{Call, Collectives, Done, Follow, FollowFn, Member, Stats, Way};
 pub use reduction::{DataType, ReduceOp};
 pub use request::{Blocks, Collective, Request};

@@ -1,6 +1,8 @@
 //! Members of geometries: where collectives are posted, and what carries them out (EP-4, EP-8, EP-9).
 
+mod agreement;
 mod arrive;
+mod enter;
 mod run;
 
 use std::cell::{Cell, RefCell};
@@ -12,6 +14,7 @@ use gyre_driver::{Context, Endpoint, Error as DriverError, Instruction, Platform
 use crate::algorithm::{Algorithm, Query};
 use crate::error::Error;
 use crate::geometry::Geometry;
+use crate::hardware::{Agreement, Hardware, RoutesTaken, Start, State, agents};
 use crate::header::{Header, Signature};
 use crate::operation::Operation;
 use crate::reduction::{DataType, ReduceOp};
@@ -100,6 +103,8 @@ impl<P: Platform> Clone for Collectives<P> {
 struct Shared<P: Platform> {
     dispatch: u8,
     teams: RefCell<BTreeMap<u16, Team<P>>>,
+    /// Agreements about routes in which this context acts for its node, by geometry and number.
+    trees: RefCell<BTreeMap<(u16, u32), Agreement<P>>>,
     stats: Cell<Stats>,
     held: Cell<usize>,
 }
@@ -116,6 +121,9 @@ struct Team<P: Platform> {
     /// Collectives that were given up, and by which rank: what still comes for them is dropped.
     failed: BTreeMap<u32, (u32, Signature)>,
     follow: Option<FollowFn<P>>,
+    /// For each position, the rank that enters the tree for its node.
+    agents: Rc<[u32]>,
+    hardware: Hardware<P>,
 }
 
 impl<P: Platform> Default for Team<P> {
@@ -127,6 +135,8 @@ impl<P: Platform> Default for Team<P> {
             early: BTreeMap::new(),
             failed: BTreeMap::new(),
             follow: None,
+            agents: Rc::default(),
+            hardware: Hardware::default(),
         }
     }
 }
@@ -172,6 +182,7 @@ impl<P: Platform> Collectives<P> {
         let shared = Rc::new(Shared {
             dispatch,
             teams: RefCell::default(),
+            trees: RefCell::default(),
             stats: Cell::default(),
             held: Cell::default(),
         });
@@ -189,7 +200,8 @@ impl<P: Platform> Collectives<P> {
     /// Makes the context a member of a geometry.
     ///
     /// # Errors
-    /// [`Error::NoMember`], [`Error::UnknownPlaces`], [`Error::NumberInUse`], [`Error::Driver`].
+    /// [`Error::NoMember`], [`Error::UnknownPlaces`], [`Error::NumberInUse`], [`Error::Driver`] for a task that is
+    /// not in the list.
     pub fn join(&self, geometry: &Geometry) -> Result<Member<P>, Error> {
         let endpoint = self.context.query().endpoint;
         let Some(rank) = geometry.rank(endpoint) else {
@@ -207,6 +219,7 @@ impl<P: Platform> Collectives<P> {
                 name: geometry.name().into(),
             });
         }
+        let agents = agents(&self.context, geometry)?;
         let mut teams = self.shared.teams.borrow_mut();
         let team = teams.entry(geometry.number()).or_default();
         if team.joined.is_some() {
@@ -215,6 +228,7 @@ impl<P: Platform> Collectives<P> {
             });
         }
         team.joined = Some((geometry.clone(), rank));
+        team.agents = agents;
         Ok(Member {
             collectives: self.clone(),
             geometry: geometry.clone(),
@@ -274,6 +288,54 @@ impl<P: Platform> Member<P> {
         teams.entry(self.geometry.number()).or_default().follow = Some(follow);
     }
 
+    /// What the geometry has of the collective network at present.
+    #[must_use]
+    pub fn routes(&self) -> RoutesTaken {
+        self.collectives.shared.taken(self.geometry.number())
+    }
+
+    /// Takes a class route and a barrier route of the collective network for the geometry, as far as all
+    /// nodes of its tree have some free (HW-9). All members post it, and in the same place among their
+    /// collectives: those posted after it wait for its end. That needs a task on every node between those of
+    /// the members, whose context 0 has [`Collectives`] attached and is advanced.
+    ///
+    /// `done` tells the end, and [`Member::routes`] what came of it: if nothing was left, nothing is taken,
+    /// and that is no error. A member whose node could not be set up gets the error, and nobody any routes.
+    ///
+    /// # Errors
+    /// [`Error::Driver`]; to `done` also [`Error::Routes`] when the geometry has routes.
+    pub fn take_routes(&self, done: Option<Done<P>>) -> Result<(), Error> {
+        let shared = Rc::clone(&self.collectives.shared);
+        let number = self.geometry.number();
+        self.call(move |context| {
+            let later = Rc::clone(&shared);
+            let take: Start<P> = Box::new(move |context| later.take_routes(context, number, done));
+            shared.start(context, number, take);
+        })
+    }
+
+    /// Gives the routes back. All members post it; collectives that each has posted before still use them,
+    /// those after it do not. `done` is called when those of the member's node are free.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn release_routes(&self, done: Option<Done<P>>) -> Result<(), Error> {
+        let shared = Rc::clone(&self.collectives.shared);
+        let number = self.geometry.number();
+        self.call(move |context| {
+            let later = Rc::clone(&shared);
+            let release: Start<P> =
+                Box::new(move |context| later.release_routes(context, number, done));
+            shared.start(context, number, release);
+        })
+    }
+
+    /// Has `advance` call a function.
+    fn call(&self, function: impl FnOnce(&Context<P>) + 'static) -> Result<(), Error> {
+        let call = Instruction::Call(Box::new(function));
+        Ok(self.collectives.context.post(call)?)
+    }
+
     /// Posts a collective that every endpoint of the geometry posts. Do not change the send buffer, nor touch
     /// the receive buffer, before `done`.
     ///
@@ -315,21 +377,22 @@ impl<P: Platform> Member<P> {
             });
         }
         if let Some(named) = algorithm {
-            let query = query(&self.geometry, &request);
+            // Routes may be taken when its turn comes.
+            let query = query(&self.geometry, &request, RoutesTaken::ALL);
             self.geometry.algorithms().choose(&query, Some(named))?;
         }
         let shared = Rc::clone(&self.collectives.shared);
         let geometry = self.geometry.clone();
-        let start = Instruction::Call(Box::new(move |context: &Context<P>| {
+        let number = geometry.number();
+        let later = Rc::clone(&shared);
+        let start: Start<P> = Box::new(move |context: &Context<P>| {
             // `advance` consults the list.
-            match geometry
-                .algorithms()
-                .choose(&query(&geometry, &request), algorithm)
-            {
+            let query = query(&geometry, &request, shared.taken(number));
+            match geometry.algorithms().choose(&query, algorithm) {
                 Ok(algorithm) => {
                     let signature = signature(&request, algorithm, way);
-                    shared.begin(context, geometry.number(), signature, request, done);
-                    shared.follow(context, geometry.number());
+                    shared.begin(context, number, signature, request, done);
+                    shared.follow(context, number);
                 }
                 Err(error) => {
                     if let Some(done) = done {
@@ -337,12 +400,50 @@ impl<P: Platform> Member<P> {
                     }
                 }
             }
-        }));
-        Ok(self.collectives.context.post(start)?)
+        });
+        self.call(move |context| later.start(context, number, start))
     }
 }
 
-fn query<'a, B: gyre_driver::DmaBuffer>(geometry: &'a Geometry, request: &Request<B>) -> Query<'a> {
+impl<P: Platform> Shared<P> {
+    /// Begins something on a geometry, or has it wait for the end of an agreement about routes.
+    fn start(&self, context: &Context<P>, number: u16, start: Start<P>) {
+        let start = {
+            let mut teams = self.teams.borrow_mut();
+            let hardware = &mut teams.entry(number).or_default().hardware;
+            match hardware.state {
+                State::Taking(_) => {
+                    hardware.held.push(start);
+                    None
+                }
+                _ => Some(start),
+            }
+        };
+        if let Some(start) = start {
+            start(context);
+        }
+    }
+
+    /// What a geometry has of the collective network.
+    fn taken(&self, number: u16) -> RoutesTaken {
+        let teams = self.teams.borrow();
+        teams
+            .get(&number)
+            .map(|team| team.hardware.taken)
+            .unwrap_or_default()
+    }
+
+    /// A geometry that has been joined, and this context's rank.
+    fn joined(&self, number: u16) -> Option<(Geometry, u32)> {
+        self.teams.borrow().get(&number)?.joined.clone()
+    }
+}
+
+fn query<'a, B: gyre_driver::DmaBuffer>(
+    geometry: &'a Geometry,
+    request: &Request<B>,
+    routes: RoutesTaken,
+) -> Query<'a> {
     Query {
         geometry,
         collective: request.collective,
@@ -350,6 +451,7 @@ fn query<'a, B: gyre_driver::DmaBuffer>(geometry: &'a Geometry, request: &Reques
         bytes: request.bytes(),
         data: request.data,
         op: request.op,
+        routes,
     }
 }
 

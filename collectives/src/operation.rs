@@ -91,6 +91,16 @@ impl<P: Platform> Operation<P> {
         steps.filter(|&step| self.waits[step] == 0).collect()
     }
 
+    /// Steps that enter the tree of the collective network, in their order.
+    pub fn tree_steps(&self) -> Vec<usize> {
+        let steps = self.schedule.steps.iter().enumerate();
+        let enters = |action| matches!(action, Action::TreeBarrier | Action::TreeTransfer { .. });
+        steps
+            .filter(|(_, step)| enters(step.action))
+            .map(|(number, _)| number)
+            .collect()
+    }
+
     /// What a step does.
     pub fn action(&self, step: usize) -> Action {
         self.schedule.steps[step].action

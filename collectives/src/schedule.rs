@@ -4,6 +4,7 @@ mod all;
 mod barrier;
 mod broadcast;
 mod gather;
+mod hardware;
 mod parallel;
 mod reduce;
 mod scatter;
@@ -73,6 +74,15 @@ pub(crate) enum Action {
         into: Slice,
         earlier: bool,
     },
+    /// Enter a barrier of the collective network.
+    TreeBarrier,
+    /// Transfer on the class route: contribute `from`, receive `into`. The result goes to the node of
+    /// position `to`, or to all.
+    TreeTransfer {
+        from: Option<Slice>,
+        into: Option<Slice>,
+        to: Option<u32>,
+    },
 }
 
 /// A step and the steps that must have ended before it.
@@ -111,6 +121,8 @@ pub(crate) struct Arguments<'a> {
     pub unit: usize,
     /// Whether the root of a scatter leaves its block in its send buffer.
     pub keeps_block: bool,
+    /// For each position, the rank that enters the tree for its node.
+    pub agents: &'a [u32],
 }
 
 /// Makes the schedule of one member.
@@ -145,9 +157,11 @@ pub(crate) fn schedule(
     };
     match (arguments.collective, algorithm) {
         (Collective::Barrier, A::Affinity) => b.tree_barrier(&b.along_domains(0)),
+        (Collective::Barrier, A::Tree) => b.hardware_barrier(),
         (Collective::Barrier, _) => b.dissemination_barrier(),
         (Collective::Broadcast, A::EndpointParallel) => b.endpoint_parallel_broadcast(),
         (Collective::Broadcast, A::DimensionPipelined) => b.dimension_pipelined_broadcast(),
+        (Collective::Broadcast, A::Tree) => b.leaders(Builder::hardware_broadcast),
         (Collective::Broadcast, A::Affinity) => {
             b.leaders(|b| b.broadcast(&b.along_domains(b.root)))
         }
@@ -163,6 +177,7 @@ pub(crate) fn schedule(
         (Collective::Allgather, _) => b.leaders(Builder::ring_allgather),
         (Collective::Reduce, A::Affinity) => b.leaders(|b| b.reduce_up(&b.along_domains(b.root))),
         (Collective::Reduce, A::Binomial) => b.leaders(|b| b.reduce_up(&b.binomial(b.root))),
+        (Collective::Reduce, A::Tree) => b.leaders(Builder::hardware_reduce),
         (Collective::Reduce, _) => b.leaders(Builder::linear_reduce),
         (Collective::Allreduce, A::Ring) => b.leaders(Builder::ring_allreduce),
         (Collective::Allreduce, A::Affinity) => {
@@ -171,6 +186,7 @@ pub(crate) fn schedule(
         (Collective::Allreduce, A::ThereAndBack) => {
             b.leaders(|b| b.there_and_back_allreduce(&b.binomial(0)));
         }
+        (Collective::Allreduce, A::Tree) => b.leaders(Builder::hardware_allreduce),
         (Collective::Allreduce, _) => b.leaders(Builder::recursive_doubling_allreduce),
         (Collective::Alltoall, A::Pairwise) => b.leaders(|b| b.alltoall(true)),
         (Collective::Alltoall, _) => b.leaders(|b| b.alltoall(false)),

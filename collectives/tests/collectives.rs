@@ -4,6 +4,7 @@ mod world;
 
 use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Error, Geometry, Member, Query, ReduceOp, Request,
+    RoutesTaken,
 };
 use gyre_driver::{Coord, RegionRights, TaskId};
 use world::{Case, Place, World, check, ends, note, pattern, reduced};
@@ -80,6 +81,7 @@ fn sweep(collective: Collective, case: impl Fn(&Geometry, usize, usize) -> Case)
                 bytes: Some(bytes),
                 data: DataType::U8,
                 op: ReduceOp::BitXor,
+                routes: RoutesTaken::default(),
             };
             let list = geometry.algorithms().list(collective).iter();
             let mut algorithms: Vec<Option<Algorithm>> = list

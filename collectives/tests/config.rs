@@ -2,7 +2,9 @@
 
 mod world;
 
-use gyre_collectives::{Algorithm, Blocks, Collective, Error, Geometry, Query, Request};
+use gyre_collectives::{
+    Algorithm, Blocks, Collective, Error, Geometry, Query, Request, RoutesTaken,
+};
 use gyre_driver::{ConfigError, Configuration};
 use world::{World, ends, note};
 
@@ -68,6 +70,7 @@ fn ep5_ep7_ep8_geometries_of_a_file_work_with_its_algorithms() {
             bytes: Some(bytes),
             data: gyre_collectives::DataType::U8,
             op: gyre_collectives::ReduceOp::Sum,
+            routes: RoutesTaken::default(),
         };
         geometry
             .algorithms()

@@ -526,7 +526,11 @@ impl<P: Platform> Context<P> {
             }
             Instruction::Fence(fence) => self.check_endpoint(fence.destination).map(drop),
             Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer).map(drop),
-            Instruction::FenceAll(_) | Instruction::Call(_) => Ok(()),
+            Instruction::TreeTransfer(transfer) => transfer.check(),
+            Instruction::FenceAll(_)
+            | Instruction::Call(_)
+            | Instruction::TreeBarrier { .. }
+            | Instruction::TreeRelease { .. } => Ok(()),
         }
     }
 

@@ -6,6 +6,7 @@ mod close;
 mod fence;
 mod refused;
 mod start;
+mod tree;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,6 +38,7 @@ use crate::wire::{GetFailed, System};
 use close::open_fifos;
 use fence::Fences;
 use refused::Refusals;
+use tree::Trees;
 
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
 /// starves.
@@ -105,6 +107,7 @@ pub(crate) struct Engine<P: Platform> {
     dispatch: DispatchTable<P>,
     fences: Fences<P>,
     refusals: Refusals,
+    trees: Trees<P>,
     /// Events of this context's FIFOs and of counters in the wake cause.
     events: u64,
     /// Completions have not been looked at since the wake cause was cleared.
@@ -198,6 +201,7 @@ impl<P: Platform> Engine<P> {
             dispatch: DispatchTable::new(),
             fences: Fences::new(),
             refusals,
+            trees: Trees::new(),
             events,
             completions_unseen: false,
             since_poll: 0,
@@ -217,7 +221,11 @@ impl<P: Platform> Engine<P> {
             waiting: self.waiting(),
             in_flight: self.in_flight(),
             arriving: self.arriving.len() + self.announced.len(),
-            operations: self.gets.len() + self.fences.len() + self.acks.owed() + unacknowledged,
+            operations: self.gets.len()
+                + self.fences.len()
+                + self.trees.len()
+                + self.acks.owed()
+                + unacknowledged,
         };
         let nothing = left.waiting + left.in_flight + left.arriving + left.operations == 0;
         (!nothing).then_some(left)
@@ -230,13 +238,15 @@ impl<P: Platform> Engine<P> {
 
     /// Descriptors handed to the DMA engine and not completed.
     pub fn in_flight(&self) -> usize {
-        self.lanes.iter().map(Lane::in_flight).sum()
+        let trees = self.trees.in_flight();
+        self.lanes.iter().map(Lane::in_flight).sum::<usize>() + trees
     }
 
     /// What has not been started, and sends that wait for room.
     fn waiting(&self) -> usize {
         let shared = self.shared.as_ref().map_or(0, |s| s.lane.waiting());
-        self.work.len() + self.lanes.iter().map(Lane::waiting).sum::<usize>() + shared
+        let lanes = self.lanes.iter().map(Lane::waiting).sum::<usize>();
+        self.work.len() + lanes + self.trees.waiting() + shared
     }
 
     /// Whether a send has found no room.
@@ -304,7 +314,7 @@ impl<P: Platform> Engine<P> {
         let before = progress.packets;
         self.receive(context, progress)?;
         let packets = progress.packets - before;
-        let landed = self.poll_gets(context, progress)?;
+        let landed = self.poll_gets(context, progress)? + self.poll_trees(context, progress)?;
 
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;
@@ -357,6 +367,7 @@ impl<P: Platform> Engine<P> {
                 lane.check_halt(platform, &mut self.completed)?;
             }
         }
+        self.trees.check_halt(platform, &mut self.completed)?;
         // Room for what the node refuses next.
         let looked = self.look_for_refusals(context);
         let refused = self.check_remote_gets(context).and(looked);
@@ -459,6 +470,9 @@ impl<P: Platform> Engine<P> {
                         Some(get) => self.end_get(context, get, progress),
                         None => Err(error),
                     }
+                }
+                (Finish::Tree { route, part }, result) => {
+                    self.contributed(context, (route, part), result, progress)
                 }
                 (Finish::Send { local_done, .. }, Ok(())) => {
                     deliver(context, local_done, Ok(()), progress)

@@ -183,6 +183,20 @@ pub enum Error {
         /// Bytes of the receive.
         receive: usize,
     },
+    /// A transfer on a class route whose range has another length.
+    #[error("a range of {range} bytes in a transfer of {bytes} bytes on a class route")]
+    TreeLength {
+        /// Bytes of the range.
+        range: usize,
+        /// Bytes of the transfer.
+        bytes: usize,
+    },
+    /// Routes that lack the one that is needed.
+    #[error("the node is no member of a {kind} route of these routes")]
+    NoTreeRoute {
+        /// Class or barrier.
+        kind: &'static str,
+    },
     /// The receive was cancelled before a message matched it.
     #[error("the receive was cancelled")]
     Cancelled,

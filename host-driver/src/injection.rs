@@ -58,6 +58,8 @@ pub(crate) enum Finish<P: Platform> {
     Get { number: u64 },
     /// The message of fence `cookie`.
     Fence { cookie: u32 },
+    /// The contribution of part `part` of a transfer on class route `route`.
+    Tree { route: u8, part: u64 },
 }
 
 /// An operation that is ready to become a descriptor.

@@ -8,7 +8,9 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
-use gyre_layout::RmwOp;
+use crate::sync::Arc;
+use crate::tree::TreeRoutes;
+use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 
 /// Done callback: called once, by the thread that advances the context.
 pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
@@ -41,6 +43,23 @@ pub enum Instruction<P: Platform> {
     },
     /// Call a function from `advance`, in order with the other instructions.
     Call(CallFn<P>),
+    /// Enter a barrier on the barrier route of `routes`; `done` is called when all members have entered
+    /// it.
+    TreeBarrier {
+        /// This node's part of the route.
+        routes: Arc<TreeRoutes<P>>,
+        /// Called when the barrier is over.
+        done: Option<DoneFn<P>>,
+    },
+    /// Combine or broadcast on a class route.
+    TreeTransfer(TreeTransfer<P>),
+    /// Give routes back that nobody uses any more: what is under way on them is given up.
+    TreeRelease {
+        /// This node's part of the routes.
+        routes: Arc<TreeRoutes<P>>,
+        /// Called when they are free.
+        done: Option<DoneFn<P>>,
+    },
 }
 
 /// SEND: an active message that the dispatch callback `dispatch` of the destination receives.
@@ -126,6 +145,27 @@ impl SendImmediate<'_> {
             data: &[],
         }
     }
+}
+
+/// A transfer on a class route. All members post the transfers of a route in the same order, with the same
+/// operation, type, receivers and number of bytes.
+pub struct TreeTransfer<P: Platform> {
+    /// This node's part of the class route, and of the barrier route for a broadcast.
+    pub routes: Arc<TreeRoutes<P>>,
+    /// How contributions are combined; [`CollOp::Broadcast`]: there is one contribution.
+    pub op: CollOp,
+    /// Type of the elements; [`CollType::U32`] for a broadcast.
+    pub data: CollType,
+    /// Bytes of a contribution and of the result: whole elements.
+    pub bytes: usize,
+    /// This node's contribution. Do not change it before `done`.
+    pub from: Option<BufferRange<P::Buffer>>,
+    /// Where the result goes, if this node receives it. It may be the range of the contribution.
+    pub into: Option<BufferRange<P::Buffer>>,
+    /// The node that receives the result; `None`: all members.
+    pub to: Option<Coord>,
+    /// Called when the contribution has been read and the result is there.
+    pub done: Option<DoneFn<P>>,
 }
 
 /// An immediate SEND as one packet: made by [`Context::send_immediate`].

@@ -52,6 +52,7 @@ mod route;
 mod shared_memory;
 mod sync;
 mod task;
+mod tree;
 mod wire;
 
 pub use ack::{
@@ -66,10 +67,11 @@ pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use gyre_layout::{Coord, RmwOp};
+pub use gyre_firmware::{RoutePart, parent as tree_parent};
+pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 pub use instruction::{
     CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rmw,
-    RmwWidth, Rput, SendImmediate, SendMessage,
+    RmwWidth, Rput, SendImmediate, SendMessage, TreeTransfer,
 };
 pub use messaging::{Messaging, MessagingConfig};
 pub use platform::{
@@ -79,4 +81,5 @@ pub use platform::{
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use route::{Hop, Network};
 pub use task::{TaskId, TaskLocation, TaskMap};
+pub use tree::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
 pub use wire::MAX_HEADER;

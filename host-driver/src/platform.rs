@@ -121,6 +121,10 @@ pub trait SharedSegment: PlatformLock {
     /// # Errors
     /// [`RangeError`] when the range leaves the segment.
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError>;
+    /// Address in node memory of the first byte; `None` when the DMA engine does not reach the segment.
+    fn address(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Why a wait ended.

@@ -109,6 +109,44 @@ impl InBuffer {
     }
 }
 
+/// Reads the register accesses of the host among inputs.
+pub(crate) struct InReader<'a>(&'a [u64]);
+
+impl<'a> InReader<'a> {
+    pub(crate) fn new(words: &'a [u64]) -> Self {
+        Self(words)
+    }
+}
+
+impl Iterator for InReader<'_> {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        while let Some((&head, rest)) = self.0.split_first() {
+            let beats = (head >> 32) as usize;
+            let length = match head & 0xff {
+                IN_READ_DATA => 1 + beats * 9,
+                IN_WRITE_RESP | IN_STALL => 1,
+                IN_REGISTER => 3,
+                IN_PACKET => 5,
+                tag => unreachable!("record {tag} of an input"),
+            };
+            let (record, rest) = rest.split_at(length);
+            self.0 = rest;
+            // Port 0 is the host's.
+            if let (IN_REGISTER, &[cycle, addr, data]) = (head & 0xffff, record) {
+                return Some(Request {
+                    cycle,
+                    write: head >> 16 & 1 != 0,
+                    addr,
+                    data,
+                });
+            }
+        }
+        None
+    }
+}
+
 /// A record that came out of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Out {

@@ -1,93 +1,217 @@
-//! `gyre bench allreduce`: sums of doubles over all nodes, by size and algorithm (EP-13).
+//! `gyre bench allreduce`: sums of doubles over all nodes, by size and algorithm (EP-13, HW-5).
 //!
-//! One task a node. Every algorithm of the geometry's list runs at every size up to 64 KiB; at longer ones only
-//! the one that the list chooses. The time runs from the first post, which all make after a barrier, to the
-//! last done callback. Inputs are whole numbers, so that the sum is exact in any order.
+//! One task a node. Every algorithm of the geometry's list runs at every size up to 64 KiB; at longer ones the
+//! tree of the collective network and the software algorithm that the list chooses. The time runs from the
+//! first post, which all make after a barrier, to the last done callback. Inputs are whole numbers, so that
+//! the sum is exact in any order.
+//!
+//! Payload shares are of a tree link: what the result's bytes would take on its data wires alone, over the time
+//! that they took. In the steady state several sums are under way at once; it is measured at the root of the
+//! tree, from the end of one of the first sums to the end of the last one.
 
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::str::FromStr;
 use std::time::Instant;
 
-use gyre_collectives::{Algorithm, Collective, DataType, Error, Query, ReduceOp, Request};
+use gyre_collectives::{
+    Algorithm, Collective, DataType, Done, Error, Query, ReduceOp, Request, RoutesTaken, Way,
+};
 use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
+use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
 use super::endpoint_parallel::carry_out;
-use super::{Measured, figures};
+use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
 use crate::options::Settings;
 use crate::placement::Placement;
+use crate::platform::SimPlatform;
 use crate::team::{Seat, Team};
 
-/// Sizes in bytes.
-const SIZES: [usize; 6] = [8, 64, 512, 4 << 10, 64 << 10, 1 << 20];
+/// Longest sum, bytes.
+const MOST: usize = 1 << 20;
 /// Longest size at which every algorithm runs.
 const EVERY: usize = 64 << 10;
+/// Data wires of a tree link, bytes.
+const FLIT_BYTES: usize = 16;
+const SUM: (DataType, ReduceOp) = (DataType::F64, ReduceOp::Sum);
+
+/// Sums of the steady state: bytes of each, how many are under way, how many in all, and how many of them lead
+/// into it.
+const STEADY_BYTES: usize = 64 << 10;
+const IN_FLIGHT: usize = 4;
+const STEADY: usize = 12;
+const LEAD: usize = 4;
+
+/// Sizes in bytes.
+#[derive(Clone)]
+struct Sizes(Vec<usize>);
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self(vec![8, 64, 512, 4 << 10, 64 << 10, MOST])
+    }
+}
+
+impl FromStr for Sizes {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let size = |size: &str| {
+            let size: usize = size.parse().map_err(|_| ())?;
+            let fits = size.is_multiple_of(8) && (8..=MOST).contains(&size);
+            fits.then_some(size).ok_or(())
+        };
+        text.split(',')
+            .map(size)
+            .collect::<Result<_, ()>>()
+            .map(Self)
+    }
+}
+
+/// One of the algorithms.
+#[derive(Clone, Copy)]
+struct Named(Algorithm);
+
+impl FromStr for Named {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut all = Algorithm::ALL.into_iter();
+        all.find(|a| a.name() == text).map(Self).ok_or(())
+    }
+}
 
 pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let most: usize = settings.take_in("max_bytes", 1 << 20, 8..=1 << 20)?;
+    let expected = "bytes between commas, multiples of 8 from 8 to 1048576";
+    let sizes: Sizes = settings.take("sizes", Sizes::default(), expected)?;
+    let expected = "tree, ring, recursive_doubling or there_and_back";
+    let only: Option<Named> = settings.take_optional("algorithm", expected)?;
     settings.finish()?;
     let started = Instant::now();
     let placement = Placement::filled(1, &spec.config.dims)?;
     let job = Job::new(&spec.config, &spec.costs, &placement, None)?;
     let mut team = Team::open(job, |_| 1, |client| client)?;
+    if !team.take_routes()?.class {
+        return Err(CommandError::Check("no class route is free".into()));
+    }
     let mut rows = Vec::new();
-    let mut hash = 0;
-    let mut cycles = 0;
-    for bytes in SIZES.into_iter().filter(|&bytes| bytes <= most) {
-        let (algorithms, chosen) = algorithms(&team, bytes)?;
+    let mut total = Total::default();
+    for &bytes in &sizes.0 {
+        let (algorithms, chosen) = algorithms(&team, bytes, only)?;
         let mut best: Option<(u64, Algorithm)> = None;
         let mut row = Map::new();
         row.insert("bytes".into(), json!(bytes));
         for algorithm in algorithms {
             let (took, report) = measure(&mut team, spec, algorithm, bytes)?;
-            (cycles, hash) = (report.cycles, report.hash);
+            total = Total {
+                cycles: report.cycles,
+                hash: report.hash,
+            };
             row.insert(format!("{}_cycles", algorithm.name()), json!(took));
-            if best.is_none_or(|(least, _)| took < least) {
+            if algorithm == Algorithm::Tree {
+                row.insert("tree_payload_share".into(), json!(share(bytes, took)));
+            } else if best.is_none_or(|(least, _)| took < least) {
                 best = Some((took, algorithm));
             }
         }
         if let Some((least, algorithm)) = best {
-            row.insert("best".into(), json!(algorithm.name()));
-            row.insert("best_cycles".into(), json!(least));
+            row.insert("best_software".into(), json!(algorithm.name()));
+            row.insert("best_software_cycles".into(), json!(least));
         }
         row.insert("chosen".into(), json!(chosen.name()));
         rows.push(Value::Object(row));
     }
     let mut metrics = Map::new();
     metrics.insert("sizes".into(), json!(rows));
+    if only.is_none() && sizes.0.contains(&STEADY_BYTES) {
+        let (took, report) = steady(&mut team, spec)?;
+        total = Total {
+            cycles: report.cycles,
+            hash: report.hash,
+        };
+        let steady = json!({
+            "bytes": STEADY_BYTES,
+            "in_flight": IN_FLIGHT,
+            "sums": STEADY - LEAD,
+            "cycles": took,
+            "payload_share": share((STEADY - LEAD) * STEADY_BYTES, took),
+        });
+        metrics.insert("steady_state".into(), steady);
+    }
     let mut params = Map::new();
-    params.insert("max_bytes".into(), json!(most));
+    params.insert("sizes".into(), json!(sizes.0));
+    if let Some(Named(algorithm)) = only {
+        params.insert("algorithm".into(), json!(algorithm.name()));
+    }
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, cycles, started),
-        hash,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
     })
 }
 
+/// Part of the time of a tree link's data wires that `bytes` bytes take.
+fn share(bytes: usize, cycles: u64) -> f64 {
+    (bytes / FLIT_BYTES) as f64 / cycles.max(1) as f64
+}
+
 /// The algorithms to run, and the one that the list chooses.
-fn algorithms(team: &Team, bytes: usize) -> Result<(Vec<Algorithm>, Algorithm), CommandError> {
-    let geometry = team.seats()[0][0].member.geometry();
+fn algorithms(
+    team: &Team,
+    bytes: usize,
+    only: Option<Named>,
+) -> Result<(Vec<Algorithm>, Algorithm), CommandError> {
+    let member = &team.seats()[0][0].member;
+    let geometry = member.geometry();
     let query = Query {
         geometry,
         collective: Collective::Allreduce,
         root: 0,
         bytes: Some(bytes),
-        data: DataType::F64,
-        op: ReduceOp::Sum,
+        data: SUM.0,
+        op: SUM.1,
+        routes: member.routes(),
     };
     let lists = geometry.algorithms();
-    let chosen = lists.choose(&query, None);
-    let chosen = chosen.map_err(|error| CommandError::Check(error.to_string()))?;
+    let refused = |error: Error| CommandError::Check(error.to_string());
+    let chosen = lists.choose(&query, None).map_err(refused)?;
+    if let Some(Named(algorithm)) = only {
+        lists.choose(&query, Some(algorithm)).map_err(refused)?;
+        return Ok((vec![algorithm], chosen));
+    }
+    let software = Query {
+        routes: RoutesTaken::default(),
+        ..query
+    };
+    let software = lists.choose(&software, None).map_err(refused)?;
     let valid = lists
         .list(Collective::Allreduce)
         .iter()
         .filter(|e| e.is_valid(&query));
     let wanted = valid
         .map(|e| e.algorithm)
-        .filter(|&a| bytes <= EVERY || a == chosen);
+        .filter(|&a| bytes <= EVERY || a == Algorithm::Tree || a == software);
     Ok((wanted.collect(), chosen))
+}
+
+fn value(task: usize, i: usize) -> f64 {
+    ((task * 13 + i) % 1001) as f64
+}
+
+fn doubles(bytes: usize, of: &dyn Fn(usize) -> f64) -> Vec<u8> {
+    (0..bytes / 8).flat_map(|i| of(i).to_le_bytes()).collect()
+}
+
+/// The sum over the values of `tasks` tasks. Values repeat, so that little is added up.
+fn sums(tasks: usize, bytes: usize) -> Vec<u8> {
+    let sum = |i| (0..tasks).map(|task| value(task, i)).sum();
+    let period: Vec<f64> = (0..1001).map(sum).collect();
+    doubles(bytes, &|i| period[i % 1001])
 }
 
 /// Cycles that one allreduce takes.
@@ -96,35 +220,88 @@ fn measure(
     spec: &MachineSpec,
     algorithm: Algorithm,
     bytes: usize,
-) -> Result<(u64, gyre_sim::RunReport), CommandError> {
-    let tasks = team.seats().len();
+) -> Result<(u64, RunReport), CommandError> {
+    let expected = sums(team.seats().len(), bytes);
     let body = move |seat: &Seat| {
         let me = seat.member.position();
-        let value = |task: usize, i: usize| ((task * 13 + i) % 1001) as f64;
-        let doubles = |of: &dyn Fn(usize) -> f64| -> Vec<u8> {
-            (0..bytes / 8).flat_map(|i| of(i).to_le_bytes()).collect()
-        };
         let platform = seat.context.platform();
-        let send = BufferRange::copied(platform, &doubles(&|i| value(me, i)))?;
+        let send = BufferRange::copied(platform, &doubles(bytes, &|i| value(me, i)))?;
         let receive = BufferRange::zeroed(platform, bytes).map_err(DriverError::from)?;
         carry_out(seat, None, Request::barrier())?;
         let from = platform.now_ps();
-        let kind = (DataType::F64, ReduceOp::Sum);
-        let request = Request::allreduce(kind, Some(send), receive.clone());
+        let request = Request::allreduce(SUM, Some(send), receive.clone());
         let to = carry_out(seat, Some(algorithm), request)?;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         let mut got = vec![0; bytes];
         receive.read(0, &mut got).map_err(DriverError::from)?;
-        let sum = |i| (0..tasks).map(|task| value(task, i)).sum();
-        Ok::<_, Error>((from, to, got == doubles(&sum)))
+        Ok::<_, Error>((from, to, got == expected))
     };
     let (times, report) = team.run(algorithm.name(), body)?;
-    if let Some(task) = times.iter().position(|t| !t.2) {
-        let name = algorithm.name();
-        let wrong = format!("task {task} has a wrong sum after {name} of {bytes} bytes");
-        return Err(CommandError::Check(wrong));
-    }
+    let name = algorithm.name();
+    check(times.iter().map(|t| t.2), name, bytes)?;
     let first = times.iter().map(|t| t.0).min().unwrap_or(0);
     let last = times.iter().map(|t| t.1).max().unwrap_or(0);
     Ok(((last - first) / spec.config.cycle_ps, report))
+}
+
+fn check(
+    mut right: impl Iterator<Item = bool>,
+    name: &str,
+    bytes: usize,
+) -> Result<(), CommandError> {
+    match right.position(|right| !right) {
+        None => Ok(()),
+        Some(task) => Err(CommandError::Check(format!(
+            "task {task} has a wrong sum after {name} of {bytes} bytes"
+        ))),
+    }
+}
+
+/// Cycles of the steady state at the root of the tree.
+fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, RunReport), CommandError> {
+    let expected = sums(team.seats().len(), STEADY_BYTES);
+    let body = move |seat: &Seat| {
+        let me = seat.member.position();
+        let platform = seat.context.platform();
+        let data = doubles(STEADY_BYTES, &|i| value(me, i));
+        let send = BufferRange::copied(platform, &data)?;
+        let buffer = |_| BufferRange::zeroed(platform, STEADY_BYTES).map_err(DriverError::from);
+        let receive = (0..STEADY).map(buffer).collect::<Result<Vec<_>, _>>()?;
+        carry_out(seat, None, Request::barrier())?;
+        let ends = Rc::new(RefCell::new(Vec::new()));
+        let failed = Rc::new(Cell::new(None));
+        for (number, into) in receive.iter().enumerate() {
+            let under_way = || number < ends.borrow().len() + IN_FLIGHT;
+            seat.context.advance_until(under_way)?;
+            let (ends, failed) = (Rc::clone(&ends), Rc::clone(&failed));
+            let done: Done<SimPlatform> = Box::new(move |context, result| {
+                ends.borrow_mut().push(context.platform().now_ps());
+                if let Err(error) = result {
+                    failed.set(Some(error));
+                }
+            });
+            let request = Request::allreduce(SUM, Some(send.clone()), into.clone());
+            let tree = Some(Algorithm::Tree);
+            seat.member.post_as(Way::All, tree, request, Some(done))?;
+        }
+        seat.context
+            .advance_until(|| ends.borrow().len() == STEADY)?;
+        seat.context.advance_until(|| seat.context.is_at_rest())?;
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+        let mut right = true;
+        for range in &receive {
+            let mut got = vec![0; STEADY_BYTES];
+            range.read(0, &mut got).map_err(DriverError::from)?;
+            right &= got == expected;
+        }
+        let ends = ends.borrow();
+        Ok::<_, Error>((ends[LEAD - 1], ends[STEADY - 1], right))
+    };
+    let (times, report) = team.run("steady state", body)?;
+    check(times.iter().map(|t| t.2), "tree", STEADY_BYTES)?;
+    // Task 0 lives on node 0, the root.
+    let (from, to, _) = times[0];
+    Ok(((to - from) / spec.config.cycle_ps, report))
 }

@@ -222,6 +222,10 @@ impl SharedSegment for NodeSegment {
         self.touch(offset, data.len(), true);
         Ok(())
     }
+
+    fn address(&self) -> Option<u64> {
+        Some(self.0.range.start * GRANULE)
+    }
 }
 
 impl PlatformLock for NodeSegment {

@@ -131,6 +131,7 @@ fn ep4_ct4_long_messages_fill_a_link_by_rendezvous_rput_and_rget() {
     let result = json(&[
         "bench",
         "bandwidth",
+        "barrier",
         "--shape",
         "2x1x1",
         "--set",
@@ -348,14 +349,14 @@ fn ep13_a_broadcast_along_the_dimensions_stands_beside_the_other_algorithms() {
 }
 
 #[test]
-fn ep13_allreduce_runs_by_every_software_algorithm() {
+fn hw5_ep13_allreduce_runs_by_every_algorithm_and_the_tree_link_is_busy() {
     let result = json(&[
         "bench",
         "allreduce",
         "--shape",
         "3x2x1",
         "--set",
-        "max_bytes=512",
+        "sizes=8,512,65536",
     ]);
     let rows = result["metrics"]["sizes"].as_array().expect("rows");
     assert_eq!(rows.len(), 3);
@@ -363,9 +364,31 @@ fn ep13_allreduce_runs_by_every_software_algorithm() {
         let cycles = |name: &str| row[format!("{name}_cycles")].as_f64().expect("a number");
         let names = ["ring", "recursive_doubling", "there_and_back"];
         let least = names.map(cycles).into_iter().fold(f64::INFINITY, f64::min);
-        assert_eq!(cycles("best"), least, "{row}");
-        assert_eq!(row["chosen"], "recursive_doubling", "{row}");
+        assert_eq!(cycles("best_software"), least, "{row}");
+        assert!(cycles("tree") < least, "{row}");
+        assert_eq!(row["chosen"], "tree", "{row}");
     }
+    let steady = &result["metrics"]["steady_state"];
+    let share = steady["payload_share"].as_f64().expect("a number");
+    // 512 of every 544 bytes are payload.
+    assert!((0.92..=0.942).contains(&share), "{steady}");
+    let output = crate::gyre(&["bench", "allreduce", "--set", "sizes=8,12"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn hw5_barrier_on_the_tree_takes_little_more_than_its_hops() {
+    let metrics = json(&["bench", "barrier", "--shape", "3x3x1"])["metrics"].take();
+    let figure = |key: &str| metrics[key].as_f64().expect("a number");
+    // Nine nodes: depth 3; two cycles a node, four a link.
+    assert_eq!(figure("bound_cycles"), 2.0 * 3.0 * 6.0, "{metrics}");
+    let hardware = figure("hardware_cycles");
+    assert!(hardware >= figure("bound_cycles"), "{metrics}");
+    assert!(hardware <= figure("bound_cycles") + 60.0, "{metrics}");
+    assert!(
+        figure("tree_cycles") < figure("dissemination_cycles"),
+        "{metrics}"
+    );
 }
 
 #[test]

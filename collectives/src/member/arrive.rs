@@ -8,6 +8,7 @@ use super::run::INLINE;
 use super::{Call, Early, Shared, Stats, Team, query, wrong};
 use crate::error::Error;
 use crate::geometry::Geometry;
+use crate::hardware::{Notice, State};
 use crate::header::{Form, Header, Signature};
 use crate::operation::disagreement;
 
@@ -38,6 +39,9 @@ impl<P: Platform> Shared<P> {
         context.platform().charge(Op::Control, 1);
         let origin = arrival.origin;
         let bytes = arrival.immediate.unwrap_or(&[]);
+        if Notice::is(bytes) {
+            return self.arrive_notice(context, arrival, bytes);
+        }
         let (header, data) = match Header::decode(bytes, origin.task()) {
             Ok((header, at)) => (header, &bytes[at..]),
             Err(error) => return Receive::Refused(error.into()),
@@ -264,7 +268,7 @@ impl<P: Platform> Shared<P> {
                 .request
                 .check(&geometry, geometry.position(rank))
                 .and_then(|()| {
-                    let query = query(&geometry, &follow.request);
+                    let query = query(&geometry, &follow.request, self.taken(number));
                     let named = Some(signature.algorithm);
                     geometry.algorithms().choose(&query, named).map(|_| ())
                 });
@@ -287,6 +291,9 @@ impl<P: Platform> Shared<P> {
         let mut teams = self.teams.borrow_mut();
         let team = teams.get_mut(&number)?;
         let (geometry, rank) = team.joined.clone()?;
+        if matches!(team.hardware.state, State::Taking(_)) {
+            return None;
+        }
         team.skip_failed();
         let signature = team.early.get(&team.next)?.first()?.header.signature;
         if !team.follows(&signature) {

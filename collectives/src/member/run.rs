@@ -6,6 +6,7 @@ use gyre_driver::{BufferRange, Context, Endpoint, Op, Platform, RemoteAddress, S
 
 use super::arrive::COPY_CHUNK;
 use super::{Done, Shared, Way};
+use crate::algorithm::Algorithm;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::header::{Form, Header, Signature};
@@ -40,6 +41,7 @@ impl<P: Platform> Shared<P> {
             }
             return;
         }
+        let agents = self.agents(number);
         let arguments = Arguments {
             collective: request.collective,
             root: request.root,
@@ -49,6 +51,7 @@ impl<P: Platform> Shared<P> {
             receive: request.receive.len(),
             unit: request.data.bytes(),
             keeps_block: request.keeps_block(),
+            agents: &agents,
         };
         context.platform().charge(Op::Control, 1);
         let schedule = schedule(&geometry, rank, signature.algorithm, arguments);
@@ -62,6 +65,9 @@ impl<P: Platform> Shared<P> {
         let operation = Operation::new(signature, schedule, [send, request.receive, scratch], done);
         let first = operation.first();
         if let Some(team) = self.teams.borrow_mut().get_mut(&number) {
+            for step in operation.tree_steps() {
+                team.hardware.order.push((sequence, step));
+            }
             team.running.insert(sequence, operation);
         }
         if let Some(error) = failed {
@@ -95,6 +101,15 @@ impl<P: Platform> Shared<P> {
         }
         let scratch = BufferRange::zeroed(context.platform(), bytes);
         Ok(scratch.map_err(gyre_driver::Error::from)?)
+    }
+
+    /// For each position of a geometry, the rank that enters the tree for its node.
+    fn agents(&self, number: u16) -> Rc<[u32]> {
+        let teams = self.teams.borrow();
+        teams
+            .get(&number)
+            .map(|team| Rc::clone(&team.agents))
+            .unwrap_or_default()
     }
 
     /// Takes the next number of a geometry; with it the rank that has given it up already.
@@ -142,12 +157,13 @@ impl<P: Platform> Shared<P> {
         let mut to = Vec::new();
         match signature.way {
             Way::All => {}
-            // Data of the root reaches everybody.
+            // Data of the root reaches everybody; on the tree it would come too early.
             Way::Root
-                if matches!(
-                    signature.collective,
-                    Collective::Broadcast | Collective::Scatter
-                ) => {}
+                if signature.algorithm != Algorithm::Tree
+                    && matches!(
+                        signature.collective,
+                        Collective::Broadcast | Collective::Scatter
+                    ) => {}
             Way::Root => {
                 // A binomial tree of the ranks, counted from the root's leader.
                 let distance = (rank + count - root[0]) % count;
@@ -272,6 +288,12 @@ impl<P: Platform> Shared<P> {
                 }
                 Ok(ended)
             }
+            Action::TreeBarrier | Action::TreeTransfer { .. } => {
+                team.hardware.order.ready((sequence, step));
+                drop(teams);
+                self.enter_tree(context, number)?;
+                Ok(false)
+            }
             Action::Copy { from, to } => {
                 let (from, to) = (operation.range(from)?, operation.range(to)?);
                 drop(teams);
@@ -388,7 +410,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Ends a collective if all its steps have.
-    fn finish(&self, context: &Context<P>, (number, sequence): Key) {
+    fn finish(self: &Rc<Self>, context: &Context<P>, (number, sequence): Key) {
         let operation = {
             let mut teams = self.teams.borrow_mut();
             let Some(team) = teams.get_mut(&number) else {
@@ -405,10 +427,11 @@ impl<P: Platform> Shared<P> {
             context.platform().charge(Op::Callback, 1);
             done(context, Ok(()));
         }
+        self.leave(context, number);
     }
 
     /// Gives a collective up for a reason found here, and tells all other members.
-    pub(super) fn give_up(&self, context: &Context<P>, key: Key, error: Error) {
+    pub(super) fn give_up(self: &Rc<Self>, context: &Context<P>, key: Key, error: Error) {
         let (number, sequence) = key;
         let known = {
             let teams = self.teams.borrow();
@@ -425,7 +448,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Another member has given a collective up.
-    pub(super) fn given_up(&self, context: &Context<P>, header: &Header) {
+    pub(super) fn given_up(self: &Rc<Self>, context: &Context<P>, header: &Header) {
         let key = (header.geometry, header.sequence);
         let joined = {
             let teams = self.teams.borrow();
@@ -495,7 +518,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Ends a collective with an error.
-    fn fail(&self, context: &Context<P>, key: Key, by: (u32, Signature), error: Error) {
+    fn fail(self: &Rc<Self>, context: &Context<P>, key: Key, by: (u32, Signature), error: Error) {
         let (number, sequence) = key;
         self.drop_early(context, key);
         let operation = {
@@ -504,6 +527,7 @@ impl<P: Platform> Shared<P> {
                 return;
             };
             team.failed.insert(sequence, by);
+            team.hardware.order.forget(sequence);
             team.running.remove(&sequence)
         };
         let Some(operation) = operation else { return };
@@ -511,6 +535,7 @@ impl<P: Platform> Shared<P> {
             context.platform().charge(Op::Callback, 1);
             done(context, Err(error));
         }
+        self.leave(context, number);
     }
 }
 

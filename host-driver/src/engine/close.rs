@@ -136,6 +136,7 @@ impl<P: Platform> Engine<P> {
                 abandoned.extend(local_done);
             }
         }
+        outcome = outcome.and(self.trees.close(platform, &mut node, abandoned));
         let remote_get = self.remote_get.close(&mut node, in_use);
         let reception = self.reception.close(&mut node, in_use);
         outcome.and(remote_get).and(reception)
@@ -178,6 +179,10 @@ fn callbacks<P: Platform>(instruction: Instruction<P>) -> impl Iterator<Item = D
         Instruction::Rmw(rmw) => [rmw.done, None],
         Instruction::Fence(fence) => [fence.done, None],
         Instruction::FenceAll(done) => [done, None],
+        Instruction::TreeBarrier { done, .. } | Instruction::TreeRelease { done, .. } => {
+            [done, None]
+        }
+        Instruction::TreeTransfer(transfer) => [transfer.done, None],
         Instruction::SendImmediate(_) | Instruction::Acknowledge { .. } | Instruction::Call(_) => {
             [None, None]
         }

@@ -59,6 +59,15 @@ impl<P: Platform> Engine<P> {
                     progress.callbacks += 1;
                     callback(context, Op::Callback, || function(context));
                 }
+                Instruction::TreeBarrier { routes, done } => {
+                    self.start_barrier(context, &routes, done, progress)?;
+                }
+                Instruction::TreeTransfer(transfer) => {
+                    self.start_transfer(context, transfer, progress)?;
+                }
+                Instruction::TreeRelease { routes, done } => {
+                    self.release_tree(context, &routes, done, progress)?;
+                }
             }
         }
         while self.gets.waiting() > 0 {
@@ -72,6 +81,7 @@ impl<P: Platform> Engine<P> {
                 progress.started += lane.start(platform, &mut self.completed)?;
             }
         }
+        progress.started += self.trees.start(platform, &mut self.completed)?;
         if let Some(shared) = &mut self.shared {
             progress.started += shared.lane.start(platform, &mut self.completed);
         }
@@ -540,7 +550,7 @@ impl<P: Platform> Engine<P> {
         Ok(tasks.place(peer.task, peer.context)?)
     }
 
-    fn message_id(&mut self, context: &Context<P>, chosen: Option<u32>) -> u32 {
+    pub(super) fn message_id(&mut self, context: &Context<P>, chosen: Option<u32>) -> u32 {
         chosen.unwrap_or_else(|| {
             self.next_message = self.next_message.wrapping_add(1);
             (context.task().0 << 16) | (self.next_message & 0xffff)

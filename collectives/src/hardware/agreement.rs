@@ -1,0 +1,139 @@
+//! An agreement as the endpoint that acts for a node knows it.
+
+use std::sync::Arc;
+
+use gyre_driver::{Endpoint, Platform, RoutePart, TreeChoice, TreeRoutes, TreeShare};
+
+use super::message::{Above, Below};
+
+/// With no more free class routes than these, a geometry gets one only.
+const SCARCE: u32 = 8;
+/// Most windows that a geometry asks for, while many are free.
+const WINDOWS: usize = 4;
+
+/// An agreement about the routes of a geometry, at one node of its tree.
+pub(crate) struct Agreement<P: Platform> {
+    /// This node and those above it.
+    pub above: Vec<Above>,
+    children: [Option<Endpoint>; 2],
+    locals: Vec<Endpoint>,
+    /// What is free from here down, as far as it is known.
+    pub share: TreeShare,
+    /// What is to be taken.
+    pub choice: TreeChoice,
+    pub routes: Option<Arc<TreeRoutes<P>>>,
+    /// Answers that have not come, and whether all that have were good.
+    answers: usize,
+    all: bool,
+    /// Nodes below and endpoints here that have done with the routes.
+    leaving: usize,
+}
+
+/// The node above, and which of those below it this one is.
+type Up = Option<(Endpoint, Below)>;
+
+impl<P: Platform> Agreement<P> {
+    pub fn new(above: Vec<Above>) -> Self {
+        Self {
+            above,
+            children: [None; 2],
+            locals: Vec::new(),
+            share: TreeShare::ALL,
+            choice: TreeChoice::default(),
+            routes: None,
+            answers: 0,
+            all: true,
+            leaving: 0,
+        }
+    }
+
+    /// The node's part.
+    pub fn part(&self) -> RoutePart {
+        self.above[0].part
+    }
+
+    pub fn up(&self) -> Up {
+        let parent = self.above.get(1).filter(|_| self.part().parent)?;
+        let from = Below::Child(u8::from(self.above[0].second));
+        Some((parent.endpoint, from))
+    }
+
+    pub fn children(&self) -> Vec<Endpoint> {
+        self.children.iter().copied().flatten().collect()
+    }
+
+    pub fn locals(&self) -> Vec<Endpoint> {
+        self.locals.clone()
+    }
+
+    /// Notes who has joined; says whether these are all.
+    pub fn join(&mut self, from: Below, origin: Endpoint, share: TreeShare) -> bool {
+        self.share = self.share & share;
+        match from {
+            Below::Child(child) => self.children[usize::from(child)] = Some(origin),
+            Below::Local => self.locals.push(origin),
+        }
+        let children = self.part().children;
+        let there = self
+            .children
+            .iter()
+            .zip(children)
+            .all(|(c, p)| c.is_some() == p);
+        there && self.locals.len() == usize::from(self.above[0].locals)
+    }
+
+    /// Chooses among what is free, and will not choose the same again.
+    pub fn choose(&mut self) -> TreeChoice {
+        let lowest = |set: u16| (set != 0).then(|| set.trailing_zeros() as u8);
+        let class = lowest(self.share.class);
+        let rest = self.share.class & self.share.class.wrapping_sub(1);
+        let second = lowest(rest).filter(|_| rest.count_ones() > SCARCE);
+        let barrier = lowest(self.share.barrier);
+        let free = self.share.windows.count_ones() as usize;
+        // The last ones are for others.
+        let wanted = match class {
+            Some(_) => WINDOWS.min(free.div_ceil(4)),
+            None => 0,
+        };
+        let mut windows = 0_u16;
+        for slot in (0..16).filter(|slot| self.share.windows >> slot & 1 != 0) {
+            if windows.count_ones() as usize == wanted {
+                break;
+            }
+            windows |= 1 << slot;
+        }
+        let bit = |route: Option<u8>| route.map_or(0, |route| 1 << route);
+        self.share.class &= !(bit(class) | bit(second));
+        self.share.barrier &= !bit(barrier);
+        self.share.windows &= !windows;
+        TreeChoice {
+            class,
+            second,
+            barrier,
+            windows,
+        }
+    }
+
+    /// Routes are to be taken: gives those taken before, and the nodes below.
+    pub fn take(&mut self, choice: TreeChoice) -> (Option<Arc<TreeRoutes<P>>>, Vec<Endpoint>) {
+        let children = self.children();
+        self.choice = choice;
+        // This node answers too.
+        self.answers = children.len() + 1;
+        self.all = true;
+        (self.routes.take(), children)
+    }
+
+    /// An answer; with the last one, whether all were good, the node above, and the choice.
+    pub fn took(&mut self, all: bool) -> Option<(bool, Up, TreeChoice)> {
+        self.all &= all;
+        self.answers -= 1;
+        (self.answers == 0).then(|| (self.all, self.up(), self.choice))
+    }
+
+    /// One has done with the routes; with the last one, the node above.
+    pub fn left(&mut self) -> Option<Up> {
+        self.leaving += 1;
+        (self.leaving == self.children().len() + self.locals.len()).then(|| self.up())
+    }
+}

@@ -1,0 +1,196 @@
+//! Barriers and transfers of a context that have not ended.
+
+use std::collections::VecDeque;
+use std::collections::btree_map::BTreeMap;
+
+use gyre_firmware::Node;
+use gyre_layout::{CollOp, CollType, Coord};
+
+use crate::buffer::BufferRange;
+use crate::error::Error;
+use crate::injection::{Completed, Lane, Outgoing};
+use crate::instruction::DoneFn;
+use crate::platform::Platform;
+use crate::registers::Bus;
+use crate::sync::Arc;
+use crate::tree::{BLOCK, LANES, TreeRoutes};
+
+/// What happens when a barrier is over.
+pub(in super::super) enum Then<P: Platform> {
+    Call(Option<DoneFn<P>>),
+    /// Every member is ready for the broadcast on this class route, and the one that shares it: it starts, if it
+    /// is this node's.
+    Broadcast(u8, Vec<Outgoing<P>>),
+}
+
+/// A part of a transfer: what has a lane of its own.
+pub(in super::super) struct Part<P: Platform> {
+    pub transfer: u64,
+    pub op: CollOp,
+    pub data: CollType,
+    pub to: Option<Coord>,
+    pub bytes: usize,
+    pub from: Option<BufferRange<P::Buffer>>,
+    pub into: Option<BufferRange<P::Buffer>>,
+}
+
+/// A part under way.
+pub(in super::super) struct Active<P: Platform> {
+    pub number: u64,
+    pub lane: usize,
+    pub transfer: u64,
+    /// Contributions of the node that have not been read.
+    pub unread: usize,
+    /// The result is there, if the node receives it.
+    pub landed: bool,
+    pub into: Option<BufferRange<P::Buffer>>,
+}
+
+/// A class route in use.
+pub(in super::super) struct Use<P: Platform> {
+    pub routes: Arc<TreeRoutes<P>>,
+    /// To each class route.
+    pub lanes: Vec<Lane<P>>,
+    pub waiting: VecDeque<Part<P>>,
+    pub active: Vec<Active<P>>,
+    /// Parts so far with a block, and with a window: which lane is next.
+    pub blocks: usize,
+    pub windows: usize,
+}
+
+impl<P: Platform> Use<P> {
+    /// The lane of the next part of `bytes` bytes: the same at all members.
+    pub fn next_lane(&self, bytes: usize) -> usize {
+        match bytes <= BLOCK {
+            true => self.blocks % LANES,
+            false => LANES + self.windows % self.routes.windows().max(1),
+        }
+    }
+
+    /// Hands the contributions of a part over, each to its class route.
+    pub fn inject(&mut self, outgoing: Vec<Outgoing<P>>) {
+        for (lane, outgoing) in self.lanes.iter_mut().zip(outgoing) {
+            lane.enqueue(outgoing);
+        }
+    }
+}
+
+/// A transfer that has not ended.
+pub(in super::super) struct Transfer<P: Platform> {
+    /// Parts that have not ended.
+    pub left: usize,
+    pub result: Result<(), Error>,
+    pub done: Option<DoneFn<P>>,
+}
+
+/// What a context does on the collective network.
+pub(in super::super) struct Trees<P: Platform> {
+    pub uses: BTreeMap<u8, Use<P>>,
+    /// Barriers by route; the first of each has been entered.
+    pub barriers: BTreeMap<u8, VecDeque<Then<P>>>,
+    pub transfers: BTreeMap<u64, Transfer<P>>,
+    pub next: u64,
+}
+
+impl<P: Platform> Trees<P> {
+    pub fn new() -> Self {
+        Self {
+            uses: BTreeMap::new(),
+            barriers: BTreeMap::new(),
+            transfers: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// Barriers and transfers that have not ended.
+    pub fn len(&self) -> usize {
+        self.transfers.len() + self.barriers.values().map(VecDeque::len).sum::<usize>()
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &Lane<P>> {
+        self.uses.values().flat_map(|used| &used.lanes)
+    }
+
+    fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lane<P>> {
+        self.uses.values_mut().flat_map(|used| &mut used.lanes)
+    }
+
+    /// Contributions handed to the DMA engine and not read.
+    pub fn in_flight(&self) -> usize {
+        self.lanes().map(Lane::in_flight).sum()
+    }
+
+    /// Contributions that wait for room.
+    pub fn waiting(&self) -> usize {
+        self.lanes().map(Lane::waiting).sum()
+    }
+
+    /// Hands contributions to the DMA engine; gives how many.
+    pub fn start(
+        &mut self,
+        platform: &P,
+        completed: &mut Vec<Completed<P>>,
+    ) -> Result<usize, Error> {
+        let mut started = 0;
+        for lane in self.lanes_mut() {
+            if lane.waiting() > 0 {
+                started += lane.start(platform, completed)?;
+            }
+        }
+        Ok(started)
+    }
+
+    /// Looks whether the DMA engine refuses a contribution.
+    pub fn check_halt(
+        &mut self,
+        platform: &P,
+        completed: &mut Vec<Completed<P>>,
+    ) -> Result<(), Error> {
+        for lane in self.lanes_mut() {
+            if lane.in_flight() > 0 {
+                lane.check_halt(platform, completed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives everything up and disables the FIFOs. Routes stay taken: they are to be released before.
+    pub fn close(
+        &mut self,
+        platform: &P,
+        node: &mut Node<Bus<P>>,
+        abandoned: &mut Vec<DoneFn<P>>,
+    ) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for (_, mut route) in core::mem::take(&mut self.uses) {
+            for lane in &mut route.lanes {
+                outcome = outcome.and(lane.close(platform, node, &mut Vec::new()));
+            }
+            for part in route.active {
+                // It may still be written: leaked rather than given to somebody else.
+                core::mem::forget(part.into);
+            }
+        }
+        let transfers = core::mem::take(&mut self.transfers).into_values();
+        abandoned.extend(transfers.filter_map(|transfer| transfer.done));
+        for then in core::mem::take(&mut self.barriers).into_values().flatten() {
+            if let Then::Call(done) = then {
+                abandoned.extend(done);
+            }
+        }
+        outcome
+    }
+
+    /// Ends a part whose contribution has been read and whose result is there; gives what ends with it.
+    pub fn end_part(&mut self, route: u8, number: u64) -> Option<Transfer<P>> {
+        let parts = &mut self.uses.get_mut(&route)?.active;
+        let at = parts.iter().position(|p| p.number == number)?;
+        if parts[at].unread > 0 || !parts[at].landed {
+            return None;
+        }
+        let id = parts.remove(at).transfer;
+        let transfer = self.transfers.get_mut(&id)?;
+        transfer.left -= 1;
+        (transfer.left == 0).then(|| self.transfers.remove(&id))?
+    }
+}

@@ -1,0 +1,99 @@
+//! `gyre bench barrier`: a barrier over all nodes on the tree of the collective network, and over the torus
+//! (HW-5).
+//!
+//! One task a node; all enter at once. `hardware_cycles` runs from the last write of a trigger register at a
+//! node's port to the last wake-up that the status bit of a node causes at its port; `tree_cycles` from the last
+//! post to the last done callback, `software_cycles` of which are the driver's. `bound_cycles` is what the tree
+//! needs for its hops alone: up and down, each node two cycles and each link its latency.
+//! `dissemination_cycles` is the same barrier by messages.
+
+use std::time::Instant;
+
+use gyre_collectives::{Algorithm, Error, Request};
+use gyre_driver::Platform as _;
+use gyre_layout::registers::{COLL, coll_network};
+use gyre_sim::{RunReport, SimError};
+use serde_json::{Map, json};
+
+use super::endpoint_parallel::carry_out;
+use super::{Measured, figures};
+use crate::cli::CommandError;
+use crate::job::Job;
+use crate::machine_file::MachineSpec;
+use crate::options::Settings;
+use crate::placement::Placement;
+use crate::team::{Seat, Team};
+
+/// Cycles of a node that a pulse passes.
+const HOP: u64 = 2;
+/// Wake-up output of the contexts' wake group.
+const WAKE: u32 = 1;
+
+pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
+    settings.finish()?;
+    let started = Instant::now();
+    let placement = Placement::filled(1, &spec.config.dims)?;
+    let job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut team = Team::open(job, |_| 1, |client| client)?;
+    if !team.take_routes()?.barrier {
+        return Err(CommandError::Check("no barrier route is free".into()));
+    }
+    let (dissemination, _) = measure(&mut team, spec, Algorithm::Dissemination)?;
+    // The first on the tree sets the driver's state up.
+    measure(&mut team, spec, Algorithm::Tree)?;
+    team.job().machine().record_inputs();
+    team.job().machine().record_outputs();
+    let (tree, report) = measure(&mut team, spec, Algorithm::Tree)?;
+    let hardware = hardware(&mut team)
+        .ok_or_else(|| CommandError::Check("no barrier was seen at the ports".into()))?;
+    // The root is node 0; node n has parent (n - 1) / 2.
+    let depth = u64::from((spec.nodes() as u64).ilog2());
+    let mut metrics = Map::new();
+    metrics.insert("hardware_cycles".into(), json!(hardware));
+    let bound = 2 * depth * (HOP + spec.config.link_latency);
+    metrics.insert("bound_cycles".into(), json!(bound));
+    metrics.insert("tree_cycles".into(), json!(tree));
+    let software = tree.saturating_sub(hardware);
+    metrics.insert("software_cycles".into(), json!(software));
+    metrics.insert("dissemination_cycles".into(), json!(dissemination));
+    let mut params = Map::new();
+    params.insert("tree_depth".into(), json!(depth));
+    Ok(Measured {
+        params,
+        metrics,
+        sim: figures(spec, report.cycles, started),
+        hash: report.hash,
+    })
+}
+
+/// Cycles from the last post to the last done callback.
+fn measure(
+    team: &mut Team,
+    spec: &MachineSpec,
+    algorithm: Algorithm,
+) -> Result<(u64, RunReport), SimError> {
+    let body = move |seat: &Seat| {
+        let from = seat.context.platform().now_ps();
+        let to = carry_out(seat, Some(algorithm), Request::barrier())?;
+        seat.context.advance_until(|| seat.context.is_at_rest())?;
+        Ok::<_, Error>((from, to))
+    };
+    let (times, report) = team.run(algorithm.name(), body)?;
+    let from = times.iter().map(|t| t.0).max().unwrap_or(0);
+    let to = times.iter().map(|t| t.1).max().unwrap_or(0);
+    Ok(((to - from) / spec.config.cycle_ps, report))
+}
+
+/// Cycles from the last trigger at a port to the last wake-up, as recorded.
+fn hardware(team: &mut Team) -> Option<u64> {
+    let machine = team.job().machine();
+    let enter = COLL + coll_network::BARRIER_ENTER;
+    let inputs = machine.take_inputs();
+    let writes = inputs.iter().flat_map(|input| input.register_writes());
+    let triggers = writes.filter(|write| write.addr == enter);
+    let last = triggers.map(|write| write.cycle).max()?;
+    let outputs = machine.take_outputs();
+    let levels = outputs.iter().flat_map(|output| output.levels());
+    let wakes = levels.filter(|(_, levels)| levels & WAKE != 0);
+    wakes.map(|(cycle, _)| cycle).max()?.checked_sub(last)
+}
