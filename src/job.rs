@@ -179,6 +179,11 @@ impl Job {
         self.tasks.len() as u32
     }
 
+    /// Node of `task`.
+    pub fn node(&self, task: TaskId) -> usize {
+        self.places[task.0 as usize].node
+    }
+
     /// Cache lines of shared segments that have gone from one hardware thread to another on the node of
     /// `task`, among threads that are bound to one.
     pub fn transfers(&self, task: TaskId) -> Transfers {

@@ -201,12 +201,14 @@ fn ep13_broadcast_in_colours_gives_all_tasks_of_a_torus_the_roots_data() {
             bytes: Some(1 << 20),
             data: DataType::U8,
             op: ReduceOp::Copy,
+            routes: RoutesTaken::default(),
         };
         let named = Some(Algorithm::DimensionPipelined);
         assert!(part.algorithms().choose(&query, named).is_err());
         let query = Query {
             geometry: &geometry,
             ..query
+            routes: RoutesTaken::default(),
         };
         assert_eq!(
             geometry.algorithms().choose(&query, None),
@@ -494,6 +496,7 @@ fn af3_af5_trees_along_domains_need_places_and_an_arity() {
             bytes: Some(0),
             data: DataType::U8,
             op: ReduceOp::Copy,
+            routes: RoutesTaken::default(),
         };
         let chosen = geometry
             .algorithms()

@@ -526,7 +526,7 @@ impl<P: Platform> Context<P> {
             }
             Instruction::Fence(fence) => self.check_endpoint(fence.destination).map(drop),
             Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer).map(drop),
-            Instruction::TreeTransfer(transfer) => transfer.check(),
+            Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
             Instruction::FenceAll(_)
             | Instruction::Call(_)
             | Instruction::TreeBarrier { .. }

@@ -329,7 +329,7 @@ impl<P: Platform> TreeRoutes<P> {
         let base = Register::slot(slot, "base slot BASE", base_slot::BASE);
         let limit = Register::slot(slot, "base slot LIMIT", base_slot::LIMIT);
         registers::write(platform, base, address)?;
-        registers::write(platform, limit, bytes as u64)
+        Ok(registers::write(platform, limit, bytes as u64)?)
     }
 
     /// Sets the counter of `lane`.
@@ -405,7 +405,7 @@ impl<P: Platform> TreeRoutes<P> {
 
 /// Arrives at the barriers of `routes`, one bit each.
 pub(crate) fn enter_barriers<P: Platform>(platform: &P, routes: u16) -> Result<(), Error> {
-    registers::write(platform, BARRIER_ENTER, routes.into())
+    Ok(registers::write(platform, BARRIER_ENTER, routes.into())?)
 }
 
 /// Takes the barriers that are over, of those of `routes`.

@@ -224,7 +224,7 @@ impl SharedSegment for NodeSegment {
     }
 
     fn address(&self) -> Option<u64> {
-        Some(self.0.range.start * GRANULE)
+        Some(self.segment.range.start * GRANULE)
     }
 }
 

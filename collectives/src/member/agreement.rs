@@ -136,7 +136,7 @@ impl<P: Platform> Shared<P> {
         });
         match handled {
             Ok(()) => Receive::Consumed,
-            Err(error) => Receive::Refused(error),
+            Err(error) => Receive::Refused(error.into()),
         }
     }
 

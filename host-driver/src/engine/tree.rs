@@ -11,7 +11,7 @@ use super::{Engine, deliver};
 use crate::buffer::BufferRange;
 use crate::context::{Context, Progress};
 use crate::cost::{COPY_CHUNK, Op};
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::injection::{Finish, Lane, Outgoing, Payload};
 use crate::instruction::{DoneFn, TreeTransfer};
 use crate::platform::Platform;
@@ -30,7 +30,7 @@ impl<P: Platform> Engine<P> {
         routes: &Arc<TreeRoutes<P>>,
         done: Option<DoneFn<P>>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let Some(route) = routes.choice().barrier else {
             return deliver(context, done, Err(no_route("barrier")), progress);
         };
@@ -38,7 +38,7 @@ impl<P: Platform> Engine<P> {
         self.enter(context, route, Then::Call(done))
     }
 
-    fn enter(&mut self, context: &Context<P>, route: u8, then: Then<P>) -> Result<(), Error> {
+    fn enter(&mut self, context: &Context<P>, route: u8, then: Then<P>) -> Result<(), Fault> {
         let queue = self.trees.barriers.entry(route).or_default();
         queue.push_back(then);
         if queue.len() == 1 {
@@ -53,7 +53,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         transfer: TreeTransfer<P>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let routes = &transfer.routes;
         let choice = routes.choice();
         let broadcast = transfer.op == CollOp::Broadcast;
@@ -106,7 +106,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Starts the parts of a route whose lanes are free, in their order.
-    fn start_parts(&mut self, context: &Context<P>, route: u8) -> Result<(), Error> {
+    fn start_parts(&mut self, context: &Context<P>, route: u8) -> Result<(), Fault> {
         while let Some(used) = self.trees.uses.get_mut(&route) {
             let Some(bytes) = used.waiting.front().map(|part| part.bytes) else {
                 break;
@@ -135,7 +135,7 @@ impl<P: Platform> Engine<P> {
         lane: usize,
         part: Part<P>,
         message_id: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let platform = context.platform();
         let number = self.trees.next;
         self.trees.next += 1;
@@ -216,9 +216,9 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         (route, number): (u8, u64),
-        result: Result<(), Error>,
+        result: Result<(), Fault>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let trees = &mut self.trees;
         let parts = trees.uses.get_mut(&route).map(|used| &mut used.active);
         let part = parts.and_then(|parts| parts.iter_mut().find(|p| p.number == number));
@@ -241,7 +241,7 @@ impl<P: Platform> Engine<P> {
         route: u8,
         number: u64,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         match self.trees.end_part(route, number) {
             Some(transfer) => {
                 progress.completed += 1;
@@ -256,7 +256,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, Fault> {
         if self.trees.len() == 0 {
             return Ok(0);
         }
@@ -277,7 +277,7 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         progress: &mut Progress,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, Fault> {
         let platform = context.platform();
         let entered = self.trees.barriers.keys().fold(0, |bits, r| bits | 1 << r);
         if entered == 0 {
@@ -311,7 +311,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// The parts of a route whose result has arrived by now; short ones are copied to where they belong.
-    fn landed(&mut self, context: &Context<P>, route: u8) -> Result<Vec<u64>, Error> {
+    fn landed(&mut self, context: &Context<P>, route: u8) -> Result<Vec<u64>, Fault> {
         let platform = context.platform();
         let Some(used) = self.trees.uses.get_mut(&route) else {
             return Ok(Vec::new());
@@ -340,7 +340,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Makes the context the user of a node's part of routes.
-    fn admit(&mut self, context: &Context<P>, routes: &Arc<TreeRoutes<P>>) -> Result<(), Error> {
+    fn admit(&mut self, context: &Context<P>, routes: &Arc<TreeRoutes<P>>) -> Result<(), Fault> {
         let platform = context.platform();
         let mut events = self.events | event::BARRIER;
         for (_, id) in routes.fifos() {
@@ -364,7 +364,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Has the context woken by `events` besides errors.
-    fn listen(&mut self, context: &Context<P>, events: u64) -> Result<(), Error> {
+    fn listen(&mut self, context: &Context<P>, events: u64) -> Result<(), Fault> {
         if events != self.events {
             let mask = registers::wake_mask(context.query().wake_group);
             registers::write(context.platform(), mask, events | event::ERROR)?;
@@ -380,7 +380,7 @@ impl<P: Platform> Engine<P> {
         routes: &Arc<TreeRoutes<P>>,
         done: Option<DoneFn<P>>,
         progress: &mut Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let platform = context.platform();
         let mut given_up: Vec<DoneFn<P>> = Vec::new();
         let choice = routes.choice();
@@ -420,9 +420,9 @@ impl<P: Platform> Engine<P> {
             let events = ids.fold(self.events, |events, id| events & !event::injection(id));
             self.listen(context, events)?;
         }
-        outcome = outcome.and(routes.release(platform));
+        outcome = outcome.and(routes.release(platform).map_err(Fault::from));
         for done in given_up {
-            deliver(context, Some(done), Err(Error::Destroyed), progress)?;
+            deliver(context, Some(done), Err(Error::Destroyed.into()), progress)?;
         }
         deliver(context, done, outcome, progress)
     }
@@ -430,7 +430,7 @@ impl<P: Platform> Engine<P> {
 
 impl<P: Platform> TreeTransfer<P> {
     /// Refuses ranges that do not have the transfer's bytes.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let bytes = self.bytes;
         u32::try_from(bytes).map_err(|_| Error::MessageLength { bytes })?;
         for range in [&self.from, &self.into].into_iter().flatten() {
@@ -438,13 +438,14 @@ impl<P: Platform> TreeTransfer<P> {
                 return Err(Error::TreeLength {
                     range: range.len(),
                     bytes,
-                });
+                }
+                .into());
             }
         }
         Ok(())
     }
 }
 
-fn no_route(kind: &'static str) -> Error {
-    Error::NoTreeRoute { kind }
+fn no_route(kind: &'static str) -> Fault {
+    Error::NoTreeRoute { kind }.into()
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Error, Query, ReduceOp, Request, Way,
+    Algorithm, Blocks, Collective, DataType, Error, Query, ReduceOp, Request, RoutesTaken, Way,
 };
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Platform as _, Put, RemoteAddress, Resources,
@@ -130,6 +130,7 @@ pub(super) fn others(
         bytes: Some(bytes),
         data: DataType::U8,
         op: ReduceOp::Copy,
+        routes: RoutesTaken::default(),
     };
     let list = geometry.algorithms().list(collective).iter();
     let valid = list.filter(|e| e.algorithm != Algorithm::EndpointParallel && e.is_valid(&query));

@@ -7,7 +7,7 @@ use gyre_firmware::Node;
 use gyre_layout::{CollOp, CollType, Coord};
 
 use crate::buffer::BufferRange;
-use crate::error::Error;
+use crate::error::Fault;
 use crate::injection::{Completed, Lane, Outgoing};
 use crate::instruction::DoneFn;
 use crate::platform::Platform;
@@ -79,7 +79,7 @@ impl<P: Platform> Use<P> {
 pub(in super::super) struct Transfer<P: Platform> {
     /// Parts that have not ended.
     pub left: usize,
-    pub result: Result<(), Error>,
+    pub result: Result<(), Fault>,
     pub done: Option<DoneFn<P>>,
 }
 
@@ -130,7 +130,7 @@ impl<P: Platform> Trees<P> {
         &mut self,
         platform: &P,
         completed: &mut Vec<Completed<P>>,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, Fault> {
         let mut started = 0;
         for lane in self.lanes_mut() {
             if lane.waiting() > 0 {
@@ -145,7 +145,7 @@ impl<P: Platform> Trees<P> {
         &mut self,
         platform: &P,
         completed: &mut Vec<Completed<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         for lane in self.lanes_mut() {
             if lane.in_flight() > 0 {
                 lane.check_halt(platform, completed)?;
@@ -160,7 +160,7 @@ impl<P: Platform> Trees<P> {
         platform: &P,
         node: &mut Node<Bus<P>>,
         abandoned: &mut Vec<DoneFn<P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let mut outcome = Ok(());
         for (_, mut route) in core::mem::take(&mut self.uses) {
             for lane in &mut route.lanes {
