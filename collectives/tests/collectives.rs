@@ -208,7 +208,6 @@ fn ep13_broadcast_in_colours_gives_all_tasks_of_a_torus_the_roots_data() {
         let query = Query {
             geometry: &geometry,
             ..query
-            routes: RoutesTaken::default(),
         };
         assert_eq!(
             geometry.algorithms().choose(&query, None),
