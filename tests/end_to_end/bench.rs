@@ -131,7 +131,6 @@ fn ep4_ct4_long_messages_fill_a_link_by_rendezvous_rput_and_rget() {
     let result = json(&[
         "bench",
         "bandwidth",
-        "barrier",
         "--shape",
         "2x1x1",
         "--set",
@@ -400,6 +399,7 @@ fn benches_are_listed() {
         "affinity",
         "allreduce",
         "bandwidth",
+        "barrier",
         "broadcast",
         "fence",
         "gather",

@@ -156,7 +156,7 @@ impl<P: Platform> Engine<P> {
         let choice = routes.choice();
         let classes = choice.classes().zip(0..);
         let half = match lane >= LANES && used.lanes.len() > 1 {
-            true => (part.bytes / 2).next_multiple_of(MAX_PAYLOAD_BYTES),
+            true => part.bytes.div_ceil(2).next_multiple_of(MAX_PAYLOAD_BYTES),
             false => part.bytes,
         };
         let mut outgoing = Vec::new();
