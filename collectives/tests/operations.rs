@@ -107,6 +107,10 @@ fn ep13_allreduce_and_scan_of_every_operation_on_every_type() {
                 .list(gyre_collectives::Collective::Allreduce)
             {
                 let algorithm = algorithm.algorithm;
+                if algorithm == Algorithm::Tree {
+                    // The test double of the node has no collective network.
+                    continue;
+                }
                 // Those that combine in another order than that of the positions.
                 let commutes = [Algorithm::Ring, Algorithm::Affinity].contains(&algorithm);
                 if op == ReduceOp::Copy && commutes {

@@ -10,8 +10,8 @@
 use std::time::Instant;
 
 use gyre_collectives::{Algorithm, Error, Request};
-use gyre_driver::Platform as _;
-use gyre_layout::registers::{COLL, coll_network};
+use gyre_driver::{Error as DriverError, Platform as _};
+use gyre_layout::registers::{COLL, coll_network, wake, wake_group};
 use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
 
@@ -73,9 +73,17 @@ fn measure(
     algorithm: Algorithm,
 ) -> Result<(u64, RunReport), SimError> {
     let body = move |seat: &Seat| {
-        let from = seat.context.platform().now_ps();
+        let (context, platform) = (&seat.context, seat.context.platform());
+        // A barrier that is over before the driver looks needs no wake-up: what an earlier one has left would
+        // hide that of this one.
+        let group = context.query().wake_group;
+        let cause = wake(group.into()) + wake_group::CAUSE;
+        platform
+            .write_reg(cause, u64::MAX)
+            .map_err(DriverError::from)?;
+        let from = platform.now_ps();
         let to = carry_out(seat, Some(algorithm), Request::barrier())?;
-        seat.context.advance_until(|| seat.context.is_at_rest())?;
+        context.advance_until(|| context.is_at_rest())?;
         Ok::<_, Error>((from, to))
     };
     let (times, report) = team.run(algorithm.name(), body)?;

@@ -369,8 +369,8 @@ fn hw5_ep13_allreduce_runs_by_every_algorithm_and_the_tree_link_is_busy() {
     }
     let steady = &result["metrics"]["steady_state"];
     let share = steady["payload_share"].as_f64().expect("a number");
-    // 512 of every 544 bytes are payload.
-    assert!((0.92..=0.942).contains(&share), "{steady}");
+    // 512 of every 544 bytes are payload; software sees both ends of the time some cycles late.
+    assert!((0.92..=512.0 / 544.0 + 1e-2).contains(&share), "{steady}");
     let output = crate::gyre(&["bench", "allreduce", "--set", "sizes=8,12"]);
     assert_eq!(output.status.code(), Some(2));
 }
