@@ -283,6 +283,58 @@ fn hw5_hw9_a_barrier_on_the_tree_lets_nobody_leave_before_all_have_entered() {
     assert_eq!(left_early(&times), None);
 }
 
+#[test]
+fn hw5_hw9_a_barrier_behind_more_broadcasts_than_there_are_windows_lets_nobody_leave_early() {
+    // Task t posts its barrier of round t late, when its broadcasts before that have ended.
+    const TASKS: usize = 4;
+    const BROADCASTS: usize = 7;
+    const BYTES: usize = 4096;
+    let mut team = team(&[2, 2, 1], TASKS, |_| 1);
+    assert_eq!(team.take_routes().expect("agreed"), ALL);
+    let run = move |seat: &Seat| {
+        let (me, platform) = (seat.member.position(), seat.context.platform());
+        let mut times = Vec::new();
+        for round in 0..TASKS {
+            let (ended, given) = (Rc::new(Cell::new(0)), |number| {
+                contribution(DataType::U8, number as u32, round, BYTES)
+            });
+            let mut ranges = Vec::new();
+            for number in 0..BROADCASTS {
+                let root = (round + number) % TASKS;
+                let data = match me == root {
+                    true => given(number),
+                    false => vec![0; BYTES],
+                };
+                let range = BufferRange::copied(platform, &data)?;
+                let count = Rc::clone(&ended);
+                let done: Done<SimPlatform> = Box::new(move |_, result| {
+                    result.expect("all members agree");
+                    count.set(count.get() + 1);
+                });
+                let request = Request::broadcast(root, range.clone());
+                let tree = Some(Algorithm::Tree);
+                seat.member.post_as(Way::All, tree, request, Some(done))?;
+                ranges.push(range);
+            }
+            if me == round {
+                seat.context.advance_until(|| ended.get() == BROADCASTS)?;
+                platform.cpu().charge_instructions(30_000);
+            }
+            let entered = platform.now_ps();
+            carry_out(seat, Some(Algorithm::Tree), Request::barrier())?;
+            times.push((entered, platform.now_ps()));
+            seat.context.advance_until(|| ended.get() == BROADCASTS)?;
+            for (number, range) in ranges.iter().enumerate() {
+                assert!(contents(range) == given(number), "{number} at {me}");
+            }
+        }
+        seat.context.advance_until(|| seat.context.is_at_rest())?;
+        Ok::<_, Error>(times)
+    };
+    let (times, _) = team.run("broadcasts", run).expect("the program ends");
+    assert_eq!(left_early(&times), None);
+}
+
 /// The first round in which somebody has left the barrier before the last one has entered; `times`: of every
 /// endpoint, by round, when it has entered and left.
 fn left_early(times: &[Vec<(u64, u64)>]) -> Option<usize> {

@@ -262,7 +262,7 @@ impl<P: Platform> Engine<P> {
 
     /// Whether there is something to do that no wake-up will announce.
     pub fn unfinished(&self) -> bool {
-        self.completions_unseen || !self.acks.is_empty()
+        self.completions_unseen || !self.acks.is_empty() || self.trees.can_start()
     }
 
     /// One turn: new work first, then packets and completions when they are due.
@@ -344,7 +344,7 @@ impl<P: Platform> Engine<P> {
                 outcome = self.check_errors(context);
             }
         }
-        self.completions_unseen = self.lanes.iter().any(Lane::resuming);
+        self.completions_unseen = self.lanes.iter().any(Lane::resuming) || self.trees.resuming();
         if self.completed.is_empty() {
             return outcome;
         }

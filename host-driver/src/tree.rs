@@ -11,7 +11,7 @@
 
 use core::ops::BitAnd;
 
-use gyre_firmware::{NetworkConfig, Node, Register, Rights, RoutePart, SlotConfig, TREE_ROUTES};
+use gyre_firmware::{Node, Register, Rights, RoutePart, SlotConfig, TREE_ROUTES};
 use gyre_layout::registers::{
     COLL, barrier_route, base_slot, coll_network, coll_route, injection_fifo, node,
 };
@@ -124,13 +124,10 @@ impl NodeNumbers {
     /// Number of the node at `coord`.
     #[must_use]
     pub fn number(&self, coord: Coord) -> u32 {
-        let ring = [false; MAX_DIM];
-        NetworkConfig {
-            coord,
-            size: self.0,
-            ring,
-        }
-        .number()
+        let places = self.0.into_iter().zip(coord.0).rev();
+        places.fold(0, |number, (size, at)| {
+            number * u32::from(size.max(1)) + u32::from(at)
+        })
     }
 
     /// Coordinates of node `number`.

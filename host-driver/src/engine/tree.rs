@@ -20,10 +20,11 @@ use crate::sync::Arc;
 use crate::tree::{self, BLOCK, LANES, TreeRoutes};
 
 pub(super) use state::Trees;
-use state::{Active, Part, Then, Transfer, Use};
+use state::{Active, Part, Then, Transfer, Use, Waiting};
 
 impl<P: Platform> Engine<P> {
-    /// Enters a barrier, or has it wait for the one before on its route.
+    /// Enters a barrier, or has it wait for what its members do before on the route: the barriers before it, and
+    /// those of broadcasts that wait for a lane.
     pub(super) fn start_barrier(
         &mut self,
         context: &Context<P>,
@@ -35,7 +36,15 @@ impl<P: Platform> Engine<P> {
             return deliver(context, done, Err(no_route("barrier")), progress);
         };
         self.admit(context, routes)?;
-        self.enter(context, route, Then::Call(done))
+        let class = routes.choice().class;
+        let used = class.and_then(|class| self.trees.uses.get_mut(&class));
+        match used.filter(|used| !used.waiting.is_empty()) {
+            Some(used) => {
+                used.waiting.push_back(Waiting::Barrier(done));
+                Ok(())
+            }
+            None => self.enter(context, route, Then::Call(done)),
+        }
     }
 
     fn enter(&mut self, context: &Context<P>, route: u8, then: Then<P>) -> Result<(), Fault> {
@@ -92,7 +101,7 @@ impl<P: Platform> Engine<P> {
                 into: part(&transfer.into)?,
             };
             if let Some(used) = self.trees.uses.get_mut(&route) {
-                used.waiting.push_back(part);
+                used.waiting.push_back(Waiting::Part(part));
                 left += 1;
             }
         }
@@ -105,25 +114,34 @@ impl<P: Platform> Engine<P> {
         self.start_parts(context, route)
     }
 
-    /// Starts the parts of a route whose lanes are free, in their order.
+    /// Starts what waits on a route, in its order, as far as lanes are free.
     fn start_parts(&mut self, context: &Context<P>, route: u8) -> Result<(), Fault> {
         while let Some(used) = self.trees.uses.get_mut(&route) {
-            let Some(bytes) = used.waiting.front().map(|part| part.bytes) else {
-                break;
+            let lane = match used.waiting.front() {
+                Some(Waiting::Part(part)) => Some(used.next_lane(part.bytes)),
+                Some(Waiting::Barrier(_)) => None,
+                None => break,
             };
-            let lane = used.next_lane(bytes);
-            if used.active.iter().any(|part| part.lane == lane) {
+            if used.active.iter().any(|part| Some(part.lane) == lane) {
                 break;
             }
-            let Some(part) = used.waiting.pop_front() else {
-                break;
-            };
-            match bytes <= BLOCK {
-                true => used.blocks += 1,
-                false => used.windows += 1,
+            match (used.waiting.pop_front(), lane) {
+                (Some(Waiting::Part(part)), Some(lane)) => {
+                    match part.bytes <= BLOCK {
+                        true => used.blocks += 1,
+                        false => used.windows += 1,
+                    }
+                    let message_id = self.message_id(context, None);
+                    self.start_part(context, route, lane, part, message_id)?;
+                }
+                (Some(Waiting::Barrier(done)), _) => {
+                    // Checked when it began to wait.
+                    if let Some(barrier) = used.routes.choice().barrier {
+                        self.enter(context, barrier, Then::Call(done))?;
+                    }
+                }
+                _ => break,
             }
-            let message_id = self.message_id(context, None);
-            self.start_part(context, route, lane, part, message_id)?;
         }
         Ok(())
     }
@@ -242,13 +260,15 @@ impl<P: Platform> Engine<P> {
         number: u64,
         progress: &mut Progress,
     ) -> Result<(), Fault> {
-        match self.trees.end_part(route, number) {
+        let delivered = match self.trees.end_part(route, number) {
             Some(transfer) => {
                 progress.completed += 1;
                 deliver(context, transfer.done, transfer.result, progress)
             }
             None => Ok(()),
-        }
+        };
+        // No event tells that its lane is free.
+        self.start_parts(context, route).and(delivered)
     }
 
     /// Looks for barriers that are over and for results that have arrived; gives how many.
@@ -268,7 +288,6 @@ impl<P: Platform> Engine<P> {
                 found += 1;
                 outcome = outcome.and(self.end_part(context, route, number, progress));
             }
-            self.start_parts(context, route)?;
         }
         outcome.map(|()| found)
     }
@@ -400,11 +419,15 @@ impl<P: Platform> Engine<P> {
                         outcome = outcome.and(lane.close(platform, &mut node, &mut Vec::new()));
                     }
                     let active = used.active.iter().map(|part| part.transfer);
-                    let waiting = used.waiting.iter().map(|part| part.transfer);
+                    let waiting = used.waiting.iter().filter_map(|waiting| match waiting {
+                        Waiting::Part(part) => Some(part.transfer),
+                        Waiting::Barrier(_) => None,
+                    });
                     for transfer in active.chain(waiting) {
                         let transfer = self.trees.transfers.remove(&transfer);
                         given_up.extend(transfer.and_then(|transfer| transfer.done));
                     }
+                    given_up.extend(used.take_barriers());
                     for part in used.active {
                         // It may still be written: leaked rather than given to somebody else.
                         core::mem::forget(part.into);

@@ -34,6 +34,14 @@ pub(in super::super) struct Part<P: Platform> {
     pub into: Option<BufferRange<P::Buffer>>,
 }
 
+/// What waits for its turn on a class route: members arrive at the barriers of a geometry in the same order.
+pub(in super::super) enum Waiting<P: Platform> {
+    /// For a lane.
+    Part(Part<P>),
+    /// For the parts before it.
+    Barrier(Option<DoneFn<P>>),
+}
+
 /// A part under way.
 pub(in super::super) struct Active<P: Platform> {
     pub number: u64,
@@ -51,7 +59,7 @@ pub(in super::super) struct Use<P: Platform> {
     pub routes: Arc<TreeRoutes<P>>,
     /// To each class route.
     pub lanes: Vec<Lane<P>>,
-    pub waiting: VecDeque<Part<P>>,
+    pub waiting: VecDeque<Waiting<P>>,
     pub active: Vec<Active<P>>,
     /// Parts so far with a block, and with a window: which lane is next.
     pub blocks: usize,
@@ -65,6 +73,14 @@ impl<P: Platform> Use<P> {
             true => self.blocks % LANES,
             false => LANES + self.windows % self.routes.windows().max(1),
         }
+    }
+
+    /// Takes the barriers that wait out.
+    pub fn take_barriers(&mut self) -> impl Iterator<Item = DoneFn<P>> {
+        self.waiting.drain(..).filter_map(|waiting| match waiting {
+            Waiting::Barrier(done) => done,
+            Waiting::Part(_) => None,
+        })
     }
 
     /// Hands the contributions of a part over, each to its class route.
@@ -104,7 +120,11 @@ impl<P: Platform> Trees<P> {
 
     /// Barriers and transfers that have not ended.
     pub fn len(&self) -> usize {
-        self.transfers.len() + self.barriers.values().map(VecDeque::len).sum::<usize>()
+        let is_barrier = |waiting: &&Waiting<P>| matches!(waiting, Waiting::Barrier(_));
+        let waiting = self.uses.values().flat_map(|used| &used.waiting);
+        self.transfers.len()
+            + self.barriers.values().map(VecDeque::len).sum::<usize>()
+            + waiting.filter(is_barrier).count()
     }
 
     fn lanes(&self) -> impl Iterator<Item = &Lane<P>> {
@@ -118,6 +138,17 @@ impl<P: Platform> Trees<P> {
     /// Contributions handed to the DMA engine and not read.
     pub fn in_flight(&self) -> usize {
         self.lanes().map(Lane::in_flight).sum()
+    }
+
+    /// Whether contributions wait that have room.
+    pub fn can_start(&self) -> bool {
+        self.lanes()
+            .any(|lane| lane.waiting() > 0 && !lane.blocked())
+    }
+
+    /// Whether a refused contribution has not been skipped yet.
+    pub fn resuming(&self) -> bool {
+        self.lanes().any(Lane::resuming)
     }
 
     /// Contributions that wait for room.
@@ -166,6 +197,7 @@ impl<P: Platform> Trees<P> {
             for lane in &mut route.lanes {
                 outcome = outcome.and(lane.close(platform, node, &mut Vec::new()));
             }
+            abandoned.extend(route.take_barriers());
             for part in route.active {
                 // It may still be written: leaked rather than given to somebody else.
                 core::mem::forget(part.into);
