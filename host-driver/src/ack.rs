@@ -304,6 +304,14 @@ impl AckDispatcher {
         self.active_count
     }
 
+    /// Messages of which no packet handed out carries the acknowledgement: those that are owed one, and those in
+    /// packets that wait for the next iteration.
+    #[must_use]
+    pub fn unsent(&self) -> usize {
+        let recipients = self.ready.iter().flat_map(AckPacket::recipients);
+        self.active_count + recipients.map(|(_, cookies)| cookies.len()).sum::<usize>()
+    }
+
     /// Counts so far.
     #[must_use]
     pub fn stats(&self) -> AckStats {

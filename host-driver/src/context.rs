@@ -469,11 +469,12 @@ impl<P: Platform> Context<P> {
     /// anybody. Only then may a thread stop advancing it without holding others up.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        self.rests() && self.with_queue(|q| q.work.is_empty())
+        // Asked again behind the queue: another thread may have taken work off it, and has left rest before.
+        self.rests() && self.with_queue(|q| q.work.is_empty()) && self.rests()
     }
 
     /// Whether nothing is under way, apart from what has been posted.
-    pub(crate) fn rests(&self) -> bool {
+    fn rests(&self) -> bool {
         self.shared.at_rest.load(Ordering::Acquire)
     }
 

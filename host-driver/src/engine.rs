@@ -224,7 +224,7 @@ impl<P: Platform> Engine<P> {
             operations: self.gets.len()
                 + self.fences.len()
                 + self.trees.len()
-                + self.acks.owed()
+                + self.acks.unsent()
                 + unacknowledged,
         };
         let nothing = left.waiting + left.in_flight + left.arriving + left.operations == 0;

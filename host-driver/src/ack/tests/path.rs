@@ -79,12 +79,14 @@ fn ak4_the_arrival_that_completes_a_path_acknowledges_it_at_once() {
     }
     assert_eq!(acks.iterate(), []);
     acks.enqueue(peer(2), 9);
+    assert_eq!((acks.owed(), acks.unsent()), (1, 5));
     let packets = acks.iterate();
     assert_eq!(
         recipients(&packets),
         [vec![(1, vec![1]), (2, vec![2, 9]), (3, vec![3])]]
     );
     assert_eq!((acks.stats().on_arrival, acks.owed()), (4, 1));
+    assert_eq!(acks.unsent(), 1);
 }
 
 #[test]

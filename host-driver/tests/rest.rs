@@ -1,0 +1,104 @@
+//! Contexts at rest: a thread that stops advancing one holds nobody up (EP-3).
+
+mod double;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use double::{Double, Process, config};
+use gyre_driver::{
+    AckConfig, Arrival, Client, ClientConfig, CoalescingRule, Context, Error, Receive, Resources,
+    SendImmediate, TaskId,
+};
+
+const ASK: u8 = 3;
+
+/// Two contexts whose dispatchers make the packet when a message arrives.
+fn pair(machine: &Double) -> Vec<Context<Process>> {
+    let tasks = machine.tasks(&[0, 1]);
+    let ack = AckConfig {
+        rules: vec![CoalescingRule {
+            minimum_group: 1,
+            ..CoalescingRule::default()
+        }],
+        ..AckConfig::default()
+    };
+    let context = |task| {
+        let config = ClientConfig {
+            ack: ack.clone(),
+            ..config(&tasks, task, Resources::default())
+        };
+        let client = Client::create(&machine.process(task as usize), config);
+        client.and_then(|client| client.create_context(0))
+    };
+    let contexts = (0..2).map(context).collect::<Result<_, _>>();
+    contexts.expect("the double has the resources")
+}
+
+/// Task 1 acknowledges in a callback what task 0 asks it to. Gives how often that was acknowledged.
+fn ask(machine: &Double, contexts: &[Context<Process>]) -> Rc<Cell<u32>> {
+    let answer = |context: &Context<Process>, arrival: &Arrival<'_>| {
+        let posted = context.acknowledge(arrival.origin, arrival.tag);
+        posted.expect("not destroyed");
+        Receive::Consumed
+    };
+    contexts[1]
+        .set_dispatch(ASK, Box::new(answer))
+        .expect("first use");
+    let target = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+    let acknowledged = Rc::new(Cell::new(0));
+    let count = Rc::clone(&acknowledged);
+    let done = move |_: &Context<Process>, result: Result<(), Error>| {
+        result.expect("acknowledged");
+        count.set(count.get() + 1);
+    };
+    let cookie = contexts[0]
+        .expect_ack(target, Box::new(done))
+        .expect("exists");
+    let ask = SendImmediate {
+        tag: cookie,
+        ..SendImmediate::new(target, ASK)
+    };
+    contexts[0].send_immediate(&ask).expect("valid");
+    machine.settle();
+    acknowledged
+}
+
+#[test]
+fn ep3_ak4_a_context_whose_acknowledgement_waits_for_its_packet_is_not_at_rest() {
+    let machine = Double::new(2, 1);
+    let contexts = pair(&machine);
+    let acknowledged = ask(&machine, &contexts);
+    // The callback's post is carried out behind the dispatcher's iteration of the same turn.
+    contexts[1].advance(1).expect("no error");
+    assert!(!contexts[1].is_at_rest());
+    for _ in 0..10 {
+        if contexts[1].is_at_rest() {
+            break;
+        }
+        contexts[1].advance(1).expect("no error");
+        machine.settle();
+    }
+    assert!(contexts[1].is_at_rest());
+    // Its thread has stopped: nothing else is needed for the other to go on.
+    contexts[0].advance(2).expect("no error");
+    assert_eq!(acknowledged.get(), 1);
+}
+
+#[test]
+fn ep3_ak4_a_context_that_is_destroyed_says_that_an_acknowledgement_waited_for_its_packet() {
+    let machine = Double::new(2, 1);
+    let contexts = pair(&machine);
+    let acknowledged = ask(&machine, &contexts);
+    contexts[1].advance(1).expect("no error");
+    let left = Error::WorkLeft {
+        posted: 0,
+        waiting: 0,
+        in_flight: 0,
+        arriving: 0,
+        operations: 1,
+    };
+    assert_eq!(contexts[1].destroy(), Err(left));
+    contexts[0].advance(2).expect("no error");
+    assert_eq!(acknowledged.get(), 0);
+}
