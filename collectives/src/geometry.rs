@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gyre_affinity::Place;
-use gyre_driver::{Client, Coord, Endpoint, GeometryConfig, GeometryMembers, Platform, TaskId};
+use gyre_driver::{
+    Client, Coord, Endpoint, GeometryConfig, GeometryMembers, Platform, Routing, TaskId,
+};
 
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::error::Error;
@@ -293,28 +295,27 @@ impl Geometry {
         let node = |rank: u32| places.map(|places| places.node(rank));
         let nodes: Vec<_> = self.ranks_of(root).iter().map(|&rank| node(rank)).collect();
         let leaders = (0..self.tasks().len()).map(|position| self.ranks_of(position)[0]);
+        let network = places.map(|places| &places.network);
+        let served = |rank: u32| Served {
+            rank,
+            node: node(rank),
+            data: self.ranks_of(self.position(rank))[0] == rank,
+        };
         if collective == Collective::Gather {
-            let (leaders, root) = (leaders.collect::<Vec<_>>(), self.ranks_of(root)[0]);
-            let mut plan = Plan::into(&nodes, &leaders);
+            let root = self.ranks_of(root)[0];
+            let mut plan = Plan::into(network, &nodes, &leaders.map(served).collect::<Vec<_>>());
             // The root's own block stays where it is.
-            plan.parts
-                .iter_mut()
-                .for_each(|part| part.retain(|&rank| rank != root));
+            let parts = plan.parts.iter_mut();
+            parts.for_each(|part| part.retain(|share| share.rank != root));
             plan.feeds.retain(|feed| feed.rank != Some(root));
             return plan;
         }
-        let network = places.map(|places| &places.network);
         let all = 0..self.endpoints().len() as u32;
         let (members, transit): (Vec<u32>, _) = match collective {
             Collective::Broadcast => (all.collect(), Transit::Once),
             _ => (leaders.collect(), Transit::Each),
         };
         let members = members.into_iter().filter(|&r| self.position(r) != root);
-        let served = |rank: u32| Served {
-            rank,
-            node: node(rank),
-            data: self.ranks_of(self.position(rank))[0] == rank,
-        };
         Plan::out(
             network,
             &nodes,
@@ -332,16 +333,17 @@ impl Geometry {
         let own = |number: usize| endpoint(self.ranks_of(root)[number]);
         let leads = |rank: u32| self.ranks_of(self.position(rank))[0] == rank;
         let served = plan.parts.iter().enumerate().flat_map(|(number, part)| {
-            let leaders = part.iter().filter(|&&rank| leads(rank));
-            leaders.map(move |&rank| (own(number), endpoint(rank)))
+            let leaders = part.iter().filter(|share| leads(share.rank));
+            leaders.map(move |share| (own(number), endpoint(share.rank), share.routing))
         });
-        let fed = plan
-            .feeds
-            .iter()
-            .map(|feed| (own(feed.home), own(feed.away)));
-        let out = |(from, to)| match collective {
-            Collective::Gather => Transfer { from: to, to: from },
-            _ => Transfer { from, to },
+        let feeds = plan.feeds.iter();
+        let fed = feeds.map(|feed| (own(feed.home), own(feed.away), Routing::Fixed));
+        let out = |(home, other, routing)| {
+            let (from, to) = match collective {
+                Collective::Gather => (other, home),
+                _ => (home, other),
+            };
+            Transfer { from, to, routing }
         };
         served.chain(fed).map(out).collect()
     }
@@ -395,6 +397,8 @@ pub struct Transfer {
     pub from: Endpoint,
     /// Where it goes.
     pub to: Endpoint,
+    /// How its packets find their way.
+    pub routing: Routing,
 }
 
 /// What a name means.

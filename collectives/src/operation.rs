@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gyre_driver::{BufferRange, Platform};
+use gyre_driver::{BufferRange, Platform, Routing};
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -36,6 +36,8 @@ pub(crate) struct Expected {
     pub ready: bool,
     /// Where; `None` to drop it.
     pub into: Option<Slice>,
+    /// How it comes if it is fetched.
+    pub routing: Routing,
     /// Bytes that have come so far, of a message in parts.
     pub arrived: usize,
 }
@@ -53,15 +55,21 @@ impl<P: Platform> Operation<P> {
             for &before in &step.after {
                 waiters[before].push(number);
             }
-            let (key, into) = match step.action {
-                Action::Receive { from, tag, into } => ((from, tag), Some(into)),
-                Action::Discard { from, tag } => ((from, tag), None),
+            let (key, into, routing) = match step.action {
+                Action::Receive {
+                    from,
+                    tag,
+                    into,
+                    routing,
+                } => ((from, tag), Some(into), routing),
+                Action::Discard { from, tag } => ((from, tag), None, Routing::Fixed),
                 _ => continue,
             };
             let receive = Expected {
                 step: number,
                 ready: false,
                 into,
+                routing,
                 arrived: 0,
             };
             let twice = expected.insert(key, receive);

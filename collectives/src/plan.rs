@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gyre_driver::{Coord, Network};
+use gyre_driver::{Coord, Network, Routing};
 
 /// Times that every transfer is placed anew, once all others have their places.
 const ROUNDS: usize = 3;
@@ -11,10 +11,18 @@ const ROUNDS: usize = 3;
 /// The work of the endpoints of a root's task, which are numbered in the order of their ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// The members that each endpoint serves, by rank, in the order in which it does.
-    pub parts: Vec<Vec<u32>>,
+    /// The members that each endpoint serves, in the order in which it does.
+    pub parts: Vec<Vec<Share>>,
     /// What passes between the task's own node and its endpoints on others.
     pub feeds: Vec<Feed>,
+}
+
+/// A member that an endpoint serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub rank: u32,
+    /// How data goes between the endpoint and the member.
+    pub routing: Routing,
 }
 
 /// Data between an endpoint at home and one that is away.
@@ -83,14 +91,39 @@ impl Loads {
 }
 
 /// Links of the way between two nodes; none when the network is not known.
-fn links(network: Option<&Network>, from: Option<Coord>, to: Option<Coord>) -> Vec<(Coord, usize)> {
+fn links(
+    network: Option<&Network>,
+    from: Option<Coord>,
+    to: Option<Coord>,
+    routing: Routing,
+) -> Vec<(Coord, usize)> {
     let (Some(network), Some(from), Some(to)) = (network, from, to) else {
         return Vec::new();
     };
     let mut at = from;
-    let hops = network.way(from, to).into_iter();
+    let hops = network.way(from, to, routing).into_iter();
     hops.map(|hop| (std::mem::replace(&mut at, hop.to), hop.port))
         .collect()
+}
+
+/// What may be chosen for data between two nodes.
+fn choices(network: Option<&Network>, from: Option<Coord>, to: Option<Coord>) -> Vec<Routing> {
+    let choices = match (network, from, to) {
+        (Some(network), Some(from), Some(to)) => network.choices(from, to),
+        _ => Vec::new(),
+    };
+    match choices.is_empty() {
+        true => vec![Routing::Fixed],
+        false => choices,
+    }
+}
+
+/// A way to serve a member.
+struct Choice {
+    site: usize,
+    routing: Routing,
+    /// Links that carry its data.
+    links: Vec<(Coord, usize)>,
 }
 
 impl Plan {
@@ -102,8 +135,8 @@ impl Plan {
         transit: Transit,
     ) -> Self {
         let sites = sites(nodes);
-        let home = sites[0].node;
-        let feed = |site: usize| links(network, home, sites[site].node);
+        let feed = |site: usize| links(network, sites[0].node, sites[site].node, Routing::Fixed);
+        let moves = |site: usize| usize::from(transit == Transit::Each && site > 0);
         let mut loads = Loads::default();
         let mut work = vec![0; sites.len()];
         if transit == Transit::Once {
@@ -112,58 +145,92 @@ impl Plan {
                 work[0] += 1;
             }
         }
-        let way = |site: usize, to: Option<Coord>| {
-            let mut way = links(network, sites[site].node, to);
-            if transit == Transit::Each {
-                way.extend(feed(site));
+        let choice = |site: usize, to, routing| {
+            let mut links = links(network, sites[site].node, to, routing);
+            if moves(site) > 0 {
+                links.extend(feed(site));
             }
-            way
+            Choice {
+                site,
+                routing,
+                links,
+            }
         };
+        let of = |member: &Served| -> Vec<Choice> {
+            let count = if member.data { sites.len() } else { 0 };
+            let of_site = |site: usize| {
+                let ways = choices(network, sites[site].node, member.node);
+                let made = ways
+                    .into_iter()
+                    .map(|routing| choice(site, member.node, routing));
+                made.collect::<Vec<_>>()
+            };
+            (0..count).flat_map(of_site).collect()
+        };
+        let choices: Vec<Vec<Choice>> = members.iter().map(of).collect();
         // Endpoints send one after the other what they have to send.
-        let share =
+        let each =
             |work: &[usize], site: usize| (work[site] + 1).div_ceil(sites[site].endpoints.len());
         let mut chosen: Vec<Option<usize>> = vec![None; members.len()];
         for _ in 0..ROUNDS {
-            for (member, chosen) in members.iter().zip(&mut chosen) {
-                if !member.data {
-                    continue;
+            for (choices, chosen) in choices.iter().zip(&mut chosen) {
+                if let Some(before) = chosen.take() {
+                    let Choice { site, links, .. } = &choices[before];
+                    loads.remove(links);
+                    work[*site] -= 1;
+                    work[0] -= moves(*site);
                 }
-                let moves = |site: usize| usize::from(transit == Transit::Each && site > 0);
-                if let Some(site) = chosen.take() {
-                    loads.remove(&way(site, member.node));
-                    work[site] -= 1;
-                    work[0] -= moves(site);
-                }
-                let cost = |&site: &usize| {
-                    let (busiest, sum) = loads.of(&way(site, member.node));
-                    let mut most = (busiest + 1).max(share(&work, site));
-                    if moves(site) > 0 {
-                        most = most.max(share(&work, 0));
+                let cost = |&number: &usize| {
+                    let Choice { site, links, .. } = &choices[number];
+                    let (busiest, sum) = loads.of(links);
+                    let mut most = (busiest + 1).max(each(&work, *site));
+                    if moves(*site) > 0 {
+                        most = most.max(each(&work, 0));
                     }
-                    (most, sum, site)
+                    (most, sum)
                 };
-                let site = (0..sites.len()).min_by_key(cost).unwrap_or(0);
-                loads.add(&way(site, member.node));
-                work[site] += 1;
-                work[0] += moves(site);
-                *chosen = Some(site);
+                *chosen = (0..choices.len()).min_by_key(cost);
+                if let Some(Choice { site, links, .. }) = chosen.map(|number| &choices[number]) {
+                    loads.add(links);
+                    work[*site] += 1;
+                    work[0] += moves(*site);
+                }
             }
         }
-        Self::divide(network, &sites, members, &chosen, transit)
+        let chosen = choices
+            .iter()
+            .zip(chosen)
+            .map(|(c, number)| Some(&c[number?]));
+        Self::divide(
+            network,
+            &sites,
+            members,
+            &chosen.collect::<Vec<_>>(),
+            transit,
+        )
     }
 
     /// Divides `members`, which are given in the order of their positions, among endpoints on `nodes` that data
     /// comes in to: each takes a range (EP-12). What comes to other nodes than the first goes on from there.
-    pub fn into(nodes: &[Option<Coord>], members: &[u32]) -> Self {
+    pub fn into(network: Option<&Network>, nodes: &[Option<Coord>], members: &[Served]) -> Self {
         let sites = sites(nodes);
         let mut plan = Self {
             parts: vec![Vec::new(); nodes.len()],
             feeds: Vec::new(),
         };
         let home = &sites[0].endpoints;
-        for (index, &rank) in members.iter().enumerate() {
+        let mut loads = Loads::default();
+        for (index, member) in members.iter().enumerate() {
             let endpoint = index * nodes.len() / members.len();
-            plan.parts[endpoint].push(rank);
+            let way = |routing| links(network, member.node, nodes[endpoint], routing);
+            let choices = choices(network, member.node, nodes[endpoint]);
+            let best = choices
+                .into_iter()
+                .min_by_key(|&routing| loads.of(&way(routing)));
+            let routing = best.unwrap_or_default();
+            loads.add(&way(routing));
+            let rank = member.rank;
+            plan.parts[endpoint].push(Share { rank, routing });
             if !home.contains(&endpoint) {
                 plan.feeds.push(Feed {
                     home: home[plan.feeds.len() % home.len()],
@@ -180,7 +247,7 @@ impl Plan {
         network: Option<&Network>,
         sites: &[Site],
         members: &[Served],
-        chosen: &[Option<usize>],
+        chosen: &[Option<&Choice>],
         transit: Transit,
     ) -> Self {
         let count = sites.iter().map(|site| site.endpoints.len()).sum();
@@ -188,34 +255,38 @@ impl Plan {
             parts: vec![Vec::new(); count],
             feeds: Vec::new(),
         };
-        let first = |from: Option<Coord>, to| links(network, from, to).first().map(|link| link.1);
         // Those away first: then it is known who is fed.
         for (number, site) in sites.iter().enumerate().rev() {
             let mut jobs: Vec<(Option<usize>, Job)> = Vec::new();
             if number == 0 {
                 for other in &sites[1..] {
-                    let link = first(site.node, other.node);
-                    let fed = match transit {
+                    let way = links(network, site.node, other.node, Routing::Fixed);
+                    let link = way.first().map(|link| link.1);
+                    let fed: Vec<(usize, Option<u32>)> = match transit {
                         Transit::Once => vec![(other.endpoints[0], None)],
                         Transit::Each => {
                             let of = |&away: &usize| {
-                                plan.parts[away].iter().map(move |&rank| (away, Some(rank)))
+                                let ranks = plan.parts[away].iter().map(|share| share.rank);
+                                ranks.map(move |rank| (away, Some(rank)))
                             };
                             other.endpoints.iter().flat_map(of).collect()
                         }
                     };
-                    jobs.extend(
-                        fed.into_iter()
-                            .map(|(away, rank)| (link, Job::Feed { away, rank })),
-                    );
+                    let feed = |(away, rank)| (link, Job::Feed { away, rank });
+                    jobs.extend(fed.into_iter().map(feed));
                 }
             }
-            for (member, _) in members
-                .iter()
-                .zip(chosen)
-                .filter(|(_, c)| **c == Some(number))
-            {
-                jobs.push((first(site.node, member.node), Job::Serve(member.rank)));
+            for (member, chosen) in members.iter().zip(chosen) {
+                if let Some(choice) = chosen
+                    && choice.site == number
+                {
+                    let share = Share {
+                        rank: member.rank,
+                        routing: choice.routing,
+                    };
+                    let link = choice.links.first().map(|link| link.1);
+                    jobs.push((link, Job::Serve(share)));
+                }
             }
             // Feeds come first of their link: others wait for them.
             jobs.sort_by_key(|(link, job)| (*link, matches!(job, Job::Serve(_))));
@@ -224,7 +295,7 @@ impl Plan {
             for (index, job) in jobs.enumerate() {
                 let endpoint = endpoints[index * endpoints.len() / total];
                 match job {
-                    Job::Serve(rank) => plan.parts[endpoint].push(rank),
+                    Job::Serve(share) => plan.parts[endpoint].push(share),
                     Job::Feed { away, rank } => plan.feeds.push(Feed {
                         home: endpoint,
                         away,
@@ -236,14 +307,25 @@ impl Plan {
         // Who gets no data is told by endpoints at home.
         let told = members.iter().filter(|member| !member.data);
         for (member, &endpoint) in told.zip(sites[0].endpoints.iter().cycle()) {
-            plan.parts[endpoint].push(member.rank);
+            plan.parts[endpoint].push(Share {
+                rank: member.rank,
+                routing: Routing::Fixed,
+            });
         }
         plan
+    }
+
+    /// The endpoint that serves a member, and how data goes between them.
+    pub fn of(&self, rank: u32) -> Option<(usize, Routing)> {
+        self.parts.iter().enumerate().find_map(|(endpoint, part)| {
+            let share = part.iter().find(|share| share.rank == rank)?;
+            Some((endpoint, share.routing))
+        })
     }
 }
 
 enum Job {
-    Serve(u32),
+    Serve(Share),
     Feed { away: usize, rank: Option<u32> },
 }
 

@@ -13,6 +13,8 @@ mod tree;
 
 use core::ops::Range;
 
+use gyre_driver::Routing;
+
 use crate::algorithm::Algorithm;
 use crate::geometry::Geometry;
 use crate::request::{Blocks, Collective};
@@ -62,8 +64,13 @@ impl Slice {
 pub(crate) enum Action {
     /// Send to the endpoint with rank `to`; `tag` tells the messages between two ranks apart.
     Send { to: u32, tag: u32, from: Slice },
-    /// Receive from rank `from`.
-    Receive { from: u32, tag: u32, into: Slice },
+    /// Receive from rank `from`; `routing` says how long data comes.
+    Receive {
+        from: u32,
+        tag: u32,
+        into: Slice,
+        routing: Routing,
+    },
     /// Receive from rank `from` and drop what comes: another endpoint of the task has it (EP-10).
     Discard { from: u32, tag: u32 },
     /// Copy between buffers.
@@ -217,7 +224,24 @@ impl Builder<'_> {
     /// Receives from the leader of the task at `position`.
     fn receive(&mut self, position: usize, tag: u32, into: Slice, after: &[usize]) -> usize {
         let from = self.leader(position);
-        self.add(Action::Receive { from, tag, into }, after)
+        self.receive_from((from, Routing::Fixed), tag, into, after)
+    }
+
+    /// Receives from the endpoint with rank `from`.
+    fn receive_from(
+        &mut self,
+        (from, routing): (u32, Routing),
+        tag: u32,
+        into: Slice,
+        after: &[usize],
+    ) -> usize {
+        let action = Action::Receive {
+            from,
+            tag,
+            into,
+            routing,
+        };
+        self.add(action, after)
     }
 
     /// Copies; gives the step, none if there is nothing to do.
@@ -294,12 +318,7 @@ impl Builder<'_> {
         let leader = self.leader(self.me);
         let nothing = Slice::nothing();
         if leader != self.rank {
-            let action = Action::Receive {
-                from: leader,
-                tag: LOCAL,
-                into: nothing,
-            };
-            self.add(action, &[]);
+            self.receive_from((leader, Routing::Fixed), LOCAL, nothing, &[]);
             return;
         }
         let all = self.all();
@@ -325,12 +344,7 @@ impl Builder<'_> {
         let nothing = Slice::nothing();
         if self.is_leader() {
             for &from in &ranks[1..] {
-                let action = Action::Receive {
-                    from,
-                    tag: SHARE,
-                    into: nothing,
-                };
-                self.add(action, &[]);
+                self.receive_from((from, Routing::Fixed), SHARE, nothing, &[]);
             }
         } else {
             let action = Action::Send {

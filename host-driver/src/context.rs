@@ -20,6 +20,7 @@ use crate::instruction::{
 };
 use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::region::RemoteRegion;
+use crate::route::Routing;
 use crate::shared_memory::EndpointTable;
 use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, hold, short};
 use crate::task::{TaskId, TaskLocation, TaskMap};
@@ -391,6 +392,7 @@ impl<P: Platform> Context<P> {
             source: rget.source,
             remote,
             into: rget.into,
+            routing: Routing::Fixed,
             done: rget.done,
         })
     }

@@ -29,7 +29,7 @@ use crate::platform::Platform;
 use crate::reception::ReceptionFifo;
 use crate::registers;
 use crate::remote_get::RemoteGetFifo;
-use crate::route::{Hop, Network};
+use crate::route::{Hop, Network, Routing};
 use crate::shared_memory::{EndpointTable, SharedPath};
 use crate::sync::{Arc, Ordering, short};
 use crate::task::{TaskLocation, TaskMap};
@@ -537,7 +537,7 @@ fn recipients_on_the_way(tasks: &Arc<TaskMap>, network: Network, here: Coord) ->
             Some(Endpoint { task, ..peer })
         };
         network
-            .way(here, to.node)
+            .way(here, to.node, Routing::Fixed)
             .into_iter()
             .map(endpoint)
             .collect()

@@ -9,6 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::instruction::{DoneFn, RemoteAddress, RmwWidth};
 use crate::platform::Platform;
+use crate::route::Routing;
 use gyre_layout::{CounterRef, RmwOp};
 
 /// What a get is for: what happens when its counter is zero.
@@ -39,7 +40,7 @@ impl<P: Platform> Purpose<P> {
 #[derive(Clone, Copy)]
 pub(crate) enum Request {
     /// A put of what lies there.
-    Get,
+    Get(Routing),
     /// A read-modify-write.
     Rmw {
         op: RmwOp,
@@ -123,7 +124,7 @@ impl<P: Platform> Gets<P> {
         };
         let value = match get.request {
             // A put of no bytes lowers its counter by one.
-            Request::Get => get.into.len().max(1),
+            Request::Get(_) => get.into.len().max(1),
             Request::Rmw { width, .. } => width.bytes(),
         } as u64;
         let Some((index, counter)) = self.counters.take(platform, value)? else {

@@ -8,6 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
+use crate::route::Routing;
 use crate::sync::Arc;
 use crate::tree::TreeRoutes;
 use gyre_layout::{CollOp, CollType, Coord, RmwOp};
@@ -211,6 +212,8 @@ pub struct Get<P: Platform> {
     pub remote: RemoteAddress,
     /// Where to. The length of the range is that of the transfer.
     pub into: BufferRange<P::Buffer>,
+    /// How the packets come. Whatever it is, the get ends when all are there, and fences count it.
+    pub routing: Routing,
     /// Called when all bytes are in `into`.
     pub done: Option<DoneFn<P>>,
 }

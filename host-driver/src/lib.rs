@@ -79,7 +79,7 @@ pub use platform::{
     SegmentError, SharedSegment, WakeReason,
 };
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
-pub use route::{Hop, Network};
+pub use route::{Hop, Network, Routing};
 pub use task::{TaskId, TaskLocation, TaskMap};
 pub use tree::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
 pub use wire::MAX_HEADER;

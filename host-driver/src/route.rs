@@ -27,6 +27,22 @@ pub struct Network {
     order: [u8; MAX_DIM],
 }
 
+/// How packets find their way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Routing {
+    /// All by one way, in order: the dimensions in the order that the machine has programmed.
+    #[default]
+    Fixed,
+    /// Each by any shortest way, in any order (HW-4).
+    Dynamic {
+        /// Dimension to finish first, then those after it cyclically, as long as there is room on that way.
+        first: Option<u8>,
+        /// Directions to take where both round a ring are equally short, a bit a port: at least one of each
+        /// dimension; 0 for any.
+        directions: u16,
+    },
+}
+
 /// A link on the way of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
@@ -68,27 +84,34 @@ impl Network {
         self.ring
     }
 
-    /// The links that a packet takes, in that order: none for the node itself, nor out of the machine.
+    /// The links that a packet takes, in that order: none for the node itself, nor out of the machine. A dynamic
+    /// packet takes these as long as there is room.
     #[must_use]
-    pub fn way(&self, from: Coord, to: Coord) -> Vec<Hop> {
+    pub fn way(&self, from: Coord, to: Coord, routing: Routing) -> Vec<Hop> {
+        if (0..MAX_DIM).any(|d| to.0[d] >= self.size[d]) {
+            return Vec::new();
+        }
+        let (order, allowed) = match routing {
+            Routing::Dynamic { first, directions } => {
+                let cyclic = |first| core::array::from_fn(|i| (usize::from(first) + i) % MAX_DIM);
+                let allowed = if directions == 0 { !0 } else { directions };
+                (first.map(cyclic), allowed)
+            }
+            Routing::Fixed => (None, !0),
+        };
+        let order: [usize; MAX_DIM] = order.unwrap_or(self.order.map(usize::from));
         let mut at = from;
         let mut way = Vec::new();
-        let order = self.order.map(usize::from);
         for d in order.into_iter().filter(|&d| d < MAX_DIM) {
             let (size, end) = (self.size[d], to.0[d]);
-            if end >= size {
-                return Vec::new();
-            }
-            let up = (end + size - from.0[d]) % size;
-            let plus = if self.ring[d] {
-                match (2 * up).cmp(&size) {
-                    core::cmp::Ordering::Less => true,
-                    core::cmp::Ordering::Greater => false,
-                    // Half way round: even sources go +, odd ones -.
-                    core::cmp::Ordering::Equal => from.0[d].is_multiple_of(2),
-                }
-            } else {
-                end > from.0[d]
+            let plus = match self.shorter(d, from.0[d], end) {
+                Some(plus) => plus,
+                // Half way round: even sources go +, odd ones -, unless one of them is not allowed.
+                None => match allowed >> (2 * d) & 3 {
+                    0b01 => true,
+                    0b10 => false,
+                    _ => from.0[d].is_multiple_of(2),
+                },
             };
             while at.0[d] != end {
                 at.0[d] = (at.0[d] + if plus { 1 } else { size - 1 }) % size;
@@ -97,6 +120,41 @@ impl Network {
             }
         }
         way
+    }
+
+    /// Whether the shorter way in dimension `d` is in + direction; `None` when both are equally short.
+    fn shorter(&self, d: usize, from: u8, to: u8) -> Option<bool> {
+        let size = self.size[d];
+        if !self.ring[d] {
+            return Some(to > from);
+        }
+        let up = (to + size - from) % size;
+        match (2 * up).cmp(&size) {
+            core::cmp::Ordering::Less => Some(true),
+            core::cmp::Ordering::Greater => Some(false),
+            core::cmp::Ordering::Equal => None,
+        }
+    }
+
+    /// Ways between two nodes that a transfer can be told to take: each dimension that differs first, each
+    /// direction where both are equally short.
+    #[must_use]
+    pub fn choices(&self, from: Coord, to: Coord) -> Vec<Routing> {
+        let differs: Vec<usize> = (0..MAX_DIM).filter(|&d| from.0[d] != to.0[d]).collect();
+        let mut allowed: Vec<u16> = vec![(1 << (2 * MAX_DIM)) - 1];
+        for &d in &differs {
+            if self.shorter(d, from.0[d], to.0[d]).is_none() {
+                let without = |port: usize| allowed.iter().map(move |&a| a & !(1 << port));
+                allowed = without(2 * d + 1).chain(without(2 * d)).collect();
+            }
+        }
+        let dynamic = |&d: &usize| {
+            // Below the number of dimensions.
+            let first = Some(d as u8);
+            let choice = move |&directions: &u16| Routing::Dynamic { first, directions };
+            allowed.iter().map(choice).collect::<Vec<_>>()
+        };
+        differs.iter().flat_map(dynamic).collect()
     }
 }
 
@@ -114,7 +172,7 @@ mod tests {
     }
 
     fn way((here, network): &(Coord, Network), to: [u8; 2]) -> Vec<[u8; 2]> {
-        let way = network.way(*here, Coord([to[0], to[1], 0, 0, 0]));
+        let way = network.way(*here, Coord([to[0], to[1], 0, 0, 0]), Routing::Fixed);
         // A link's port says in which coordinate its ends differ.
         let mut at = *here;
         for hop in &way {
@@ -123,6 +181,35 @@ mod tests {
             at = hop.to;
         }
         way.iter().map(|hop| [hop.to.0[0], hop.to.0[1]]).collect()
+    }
+
+    #[test]
+    fn hw4_ep14_dynamic_ways_begin_with_the_dimension_and_direction_chosen() {
+        let (here, network) = routes([0, 1], [4, 4], true);
+        let to = Coord([2, 0, 0, 0, 0]);
+        let choices = network.choices(here, to);
+        let links = |routing| {
+            let way = network.way(here, to, routing);
+            way.iter().map(|hop| hop.port).collect::<Vec<_>>()
+        };
+        // Two ways round in the first dimension, one in the second.
+        let ways: Vec<_> = choices.iter().map(|&routing| links(routing)).collect();
+        assert_eq!(
+            ways,
+            [vec![0, 0, 3], vec![1, 1, 3], vec![3, 0, 0], vec![3, 1, 1]]
+        );
+        assert_eq!(links(Routing::Fixed), [0, 0, 3]);
+        for routing in choices {
+            let Routing::Dynamic { directions, .. } = routing else {
+                panic!("{routing:?}");
+            };
+            // No dimension is without a direction.
+            assert!(
+                (0..MAX_DIM).all(|d| directions >> (2 * d) & 3 != 0),
+                "{routing:?}"
+            );
+        }
+        assert_eq!(network.choices(here, here), []);
     }
 
     #[test]

@@ -130,6 +130,7 @@ fn ep3_destroy_gives_up_what_has_not_finished_and_tells_every_callback_once() {
                     source: destination,
                     remote,
                     into: buffer(4000),
+                    routing: gyre_driver::Routing::Fixed,
                     done: into(&results),
                 })
                 .expect("valid");

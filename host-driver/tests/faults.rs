@@ -308,6 +308,7 @@ fn x5_the_refusal_of_a_get_counts_from_its_peer_alone() {
                 offset: 0,
             },
             into: machine.process(0).buffer(&[0; 100]),
+            routing: gyre_driver::Routing::Fixed,
             done: into(&ends),
         };
         contexts[0].get(get).expect("valid");

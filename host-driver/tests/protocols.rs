@@ -405,6 +405,7 @@ fn ep4_puts_and_gets_reach_memory_without_the_targets_software() {
             source: peer,
             remote: at(2500),
             into: copy.clone(),
+            routing: gyre_driver::Routing::Fixed,
             done: into(&got),
         })
         .expect("valid");
@@ -550,6 +551,7 @@ fn x5_a_get_that_the_peers_hardware_refuses_ends_with_an_error_and_the_next_goes
             source,
             remote: memory.remote_address().expect("a buffer"),
             into: copy.clone(),
+            routing: gyre_driver::Routing::Fixed,
             done: into(&done),
         })
         .expect("valid");
@@ -611,6 +613,7 @@ fn x5_refused_gets_give_their_counters_back() {
         source,
         remote: memory.remote_address().expect("a buffer"),
         into: copy.clone(),
+        routing: gyre_driver::Routing::Fixed,
         done: into(&done),
     };
     context.get(good).expect("valid");

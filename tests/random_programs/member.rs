@@ -349,6 +349,7 @@ impl Member {
                     source: to,
                     remote: target.address(offset),
                     into,
+                    routing: gyre_driver::Routing::Fixed,
                     done,
                 })
             }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use gyre_driver::{Arrival, Context, Endpoint, Get, Op, Platform, Receive};
+use gyre_driver::{Arrival, Context, Endpoint, Get, Op, Platform, Receive, Routing};
 
 use super::run::INLINE;
 use super::{Call, Early, Shared, Stats, Team, query, wrong};
@@ -199,6 +199,7 @@ impl<P: Platform> Shared<P> {
         Ok(Some(Stored {
             step: whole.then_some(receive.step),
             into,
+            routing: receive.routing,
         }))
     }
 
@@ -209,7 +210,11 @@ impl<P: Platform> Shared<P> {
         header: &Header,
         origin: Endpoint,
         data: &[u8],
-        Stored { step, into }: Stored<P>,
+        Stored {
+            step,
+            into,
+            routing,
+        }: Stored<P>,
     ) -> Result<Option<usize>, Error> {
         let Some(into) = into else {
             self.count(|stats| stats.discarded += u64::from(step.is_some()));
@@ -233,6 +238,7 @@ impl<P: Platform> Shared<P> {
             source: origin,
             remote: place,
             into,
+            routing,
             done: Some(Box::new(move |context, result| {
                 let acknowledged = result.and_then(|()| context.acknowledge(origin, cookie));
                 let ended = acknowledged.map(|()| step).map_err(Error::from);
@@ -315,4 +321,5 @@ pub(super) struct Stored<P: Platform> {
     step: Option<usize>,
     /// `None` to drop it.
     into: Option<gyre_driver::BufferRange<P::Buffer>>,
+    routing: Routing,
 }

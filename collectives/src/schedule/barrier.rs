@@ -1,5 +1,7 @@
 //! Barrier.
 
+use gyre_driver::Routing;
+
 use super::{Action, Builder, Slice};
 
 impl Builder<'_> {
@@ -21,12 +23,7 @@ impl Builder<'_> {
                 from: nothing,
             };
             self.add(send, &heard);
-            let receive = Action::Receive {
-                from,
-                tag,
-                into: nothing,
-            };
-            heard.push(self.add(receive, &[]));
+            heard.push(self.receive_from((from, Routing::Fixed), tag, nothing, &[]));
             distance *= 2;
             tag += 1;
         }

@@ -1,6 +1,8 @@
 //! Collectives whose root task has several endpoints that work in parallel (EP-10, EP-11, EP-12), some of them on
 //! other nodes (EP-15). With one endpoint these are the linear algorithms.
 
+use gyre_driver::Routing;
+
 use super::torus::pieces;
 use super::{Action, Builder, Slice, Space};
 use crate::plan::Plan;
@@ -29,33 +31,32 @@ impl Builder<'_> {
                 }
             }
             if !self.geometry.is_away(self.rank) {
-                for &to in &plan.parts[mine] {
-                    let from = data;
+                for share in &plan.parts[mine] {
+                    let (to, from) = (share.rank, data);
                     self.add(Action::Send { to, tag: 0, from }, &[]);
                 }
                 return self.meet();
             }
             let there = self.pieces_here(&plan, &parts);
-            for &to in &plan.parts[mine] {
+            for share in &plan.parts[mine] {
+                let to = share.rank;
                 for ((tag, &from), there) in (0..).zip(&parts).zip(&there) {
                     self.add(Action::Send { to, tag, from }, &[*there]);
                 }
             }
             return self.meet();
         }
-        let sender = plan.parts.iter().position(|part| part.contains(&self.rank));
-        let from = self.root_endpoint(sender.unwrap_or(0));
+        let (from, routing) = self.peer(&plan);
         let whole = [data];
         let parts = match self.geometry.is_away(from) {
             true => &parts[..],
             false => &whole,
         };
         for (tag, &into) in (0..).zip(parts) {
-            let action = match self.is_leader() {
-                true => Action::Receive { from, tag, into },
-                false => Action::Discard { from, tag },
+            match self.is_leader() {
+                true => self.receive_from((from, routing), tag, into, &[]),
+                false => self.add(Action::Discard { from, tag }, &[]),
             };
-            self.add(action, &[]);
         }
         self.tell_endpoints();
     }
@@ -79,7 +80,7 @@ impl Builder<'_> {
                 true => (first, part),
                 false => (neighbours[0], nothing),
             };
-            let step = self.add(Action::Receive { from, tag, into }, &[]);
+            let step = self.receive_from((from, Routing::Fixed), tag, into, &[]);
             if neighbours[0] == self.rank {
                 for &to in &neighbours[1..] {
                     let from = nothing;
@@ -105,13 +106,14 @@ impl Builder<'_> {
                 );
                 self.add(Action::Send { to, tag, from }, &[]);
             }
-            for &to in &plan.parts[mine] {
+            for share in &plan.parts[mine] {
+                let to = share.rank;
                 let from = self.block_for(Some(to));
                 let fed = plan.feeds.iter().find(|feed| feed.rank == Some(to));
                 let there = fed.map(|feed| {
                     let (from, tag) = (self.root_endpoint(feed.home), tag_of(feed.rank));
                     let into = self.block_for(feed.rank);
-                    self.add(Action::Receive { from, tag, into }, &[])
+                    self.receive_from((from, Routing::Fixed), tag, into, &[])
                 });
                 let after: Vec<usize> = there.into_iter().collect();
                 self.add(Action::Send { to, tag: 0, from }, &after);
@@ -122,13 +124,8 @@ impl Builder<'_> {
             return self.meet();
         }
         if self.is_leader() {
-            let sender = plan.parts.iter().position(|part| part.contains(&self.rank));
-            let action = Action::Receive {
-                from: self.root_endpoint(sender.unwrap_or(0)),
-                tag: 0,
-                into: self.received(),
-            };
-            self.add(action, &[]);
+            let into = self.received();
+            self.receive_from(self.peer(&plan), 0, into, &[]);
         }
         self.tell_endpoints();
     }
@@ -139,9 +136,10 @@ impl Builder<'_> {
         let plan = self.geometry.plan(self.root, Collective::Gather);
         if self.me == self.root {
             let mine = self.endpoint();
-            for &from in &plan.parts[mine] {
+            for share in &plan.parts[mine] {
+                let from = share.rank;
                 let into = self.output(self.geometry.position(from));
-                let step = self.add(Action::Receive { from, tag: 0, into }, &[]);
+                let step = self.receive_from((from, share.routing), 0, into, &[]);
                 if let Some(feed) = plan.feeds.iter().find(|feed| feed.rank == Some(from)) {
                     let (to, tag, from) = (self.root_endpoint(feed.home), tag_of(feed.rank), into);
                     self.add(Action::Send { to, tag, from }, &[step]);
@@ -150,7 +148,7 @@ impl Builder<'_> {
             for feed in plan.feeds.iter().filter(|feed| feed.home == mine) {
                 let (from, tag) = (self.root_endpoint(feed.away), tag_of(feed.rank));
                 let into = self.output(feed.rank.map_or(0, |rank| self.geometry.position(rank)));
-                self.add(Action::Receive { from, tag, into }, &[]);
+                self.receive_from((from, Routing::Fixed), tag, into, &[]);
             }
             if self.is_leader() && !self.arguments.in_place {
                 self.copy(self.input(0), self.output(self.me), &[]);
@@ -158,15 +156,21 @@ impl Builder<'_> {
             return self.meet();
         }
         if self.is_leader() {
-            let receiver = plan.parts.iter().position(|part| part.contains(&self.rank));
             let action = Action::Send {
-                to: self.root_endpoint(receiver.unwrap_or(0)),
+                to: self.peer(&plan).0,
                 tag: 0,
                 from: self.input(0),
             };
             self.add(action, &[]);
         }
         self.tell_endpoints();
+    }
+
+    /// Rank of the endpoint of the root's task that serves this member, and how data goes between them.
+    fn peer(&self, plan: &Plan) -> (u32, Routing) {
+        // Everybody is in the plan.
+        let (endpoint, routing) = plan.of(self.rank).unwrap_or_default();
+        (self.root_endpoint(endpoint), routing)
     }
 
     /// Rank of endpoint `number` of the root's task.

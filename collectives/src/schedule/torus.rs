@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use gyre_driver::Routing;
+
 use super::{Action, Builder};
 
 /// Most bytes that travel as one message: a node passes one on while the next is on its way.
@@ -34,8 +36,7 @@ impl Builder<'_> {
                 let part = data.part(range);
                 let there = parent.map(|position| {
                     let from = geometry.at_home(position)[worker];
-                    let into = part;
-                    self.add(Action::Receive { from, tag, into }, &[])
+                    self.receive_from((from, Routing::Fixed), tag, part, &[])
                 });
                 let after: Vec<usize> = there.into_iter().collect();
                 for &position in &children {

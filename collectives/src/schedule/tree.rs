@@ -1,5 +1,7 @@
 //! Trees of the tasks of a geometry.
 
+use gyre_driver::Routing;
+
 use super::{Action, BACK, Builder, SHARE, Slice};
 
 /// A task's neighbours in a tree, by position.
@@ -43,6 +45,7 @@ impl Builder<'_> {
                     from,
                     tag: SHARE,
                     into: nothing,
+                    routing: Routing::Fixed,
                 };
                 self.add(action, &[]);
             }

@@ -14,6 +14,7 @@ use crate::gets::{Purpose, Request, Waiting};
 use crate::instruction::{DoneFn, RemoteAddress};
 use crate::platform::Platform;
 use crate::reception::Packet;
+use crate::route::Routing;
 use crate::sync::short;
 use crate::task::{TaskId, TaskLocation};
 use crate::wire::{
@@ -495,7 +496,7 @@ impl<P: Platform> Engine<P> {
                         slot: rts.slot,
                         offset: rts.offset,
                     },
-                    request: Request::Get,
+                    request: Request::Get(Routing::Fixed),
                     into,
                     purpose: Purpose::Receive {
                         done,

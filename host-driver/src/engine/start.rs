@@ -16,6 +16,7 @@ use crate::instruction::{
     Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rmw, RmwWidth, SendMessage,
 };
 use crate::platform::Platform;
+use crate::route::Routing;
 use crate::shared_memory::Message;
 use crate::task::TaskLocation;
 use crate::wire::{Fence, Headed, PutSync, Rts, System};
@@ -304,7 +305,7 @@ impl<P: Platform> Engine<P> {
         self.gets.push(Waiting {
             peer: get.source,
             remote: get.remote,
-            request: Request::Get,
+            request: Request::Get(get.routing),
             into: get.into,
             purpose: Purpose::User(get.done),
         });
@@ -334,7 +335,7 @@ impl<P: Platform> Engine<P> {
         self.gets.push(Waiting {
             peer,
             remote: RemoteAddress { slot: 0, offset: 0 },
-            request: Request::Get,
+            request: Request::Get(Routing::Fixed),
             into: BufferRange::empty(),
             purpose,
         });
@@ -344,32 +345,34 @@ impl<P: Platform> Engine<P> {
     fn send_get(&mut self, context: &Context<P>, get: Started<P>) -> Result<(), Fault> {
         let plan = &context.shared().plan;
         let to = self.location(context, get.peer)?;
-        if let Request::Rmw {
-            op,
-            width,
-            value,
-            test,
-        } = get.request
-        {
-            let rmw = gyre_layout::Rmw {
+        let routing = match get.request {
+            Request::Get(routing) => routing,
+            Request::Rmw {
                 op,
-                wide: width == RmwWidth::Eight,
+                width,
                 value,
                 test,
-                fetch: get.into.location(),
-            };
-            let message_id = self.message_id(context, None);
-            let descriptor = Descriptor::rmw(to.node, get.remote.slot, get.remote.offset, rmw)
-                .with_counter(get.counter)
-                .with_message_id(message_id);
-            let lane = self.lane(to.node);
-            self.lanes[lane].enqueue(Outgoing {
-                descriptor,
-                payload: Payload::Inside,
-                finish: Finish::Get { number: get.number },
-            });
-            return Ok(());
-        }
+            } => {
+                let rmw = gyre_layout::Rmw {
+                    op,
+                    wide: width == RmwWidth::Eight,
+                    value,
+                    test,
+                    fetch: get.into.location(),
+                };
+                let message_id = self.message_id(context, None);
+                let descriptor = Descriptor::rmw(to.node, get.remote.slot, get.remote.offset, rmw)
+                    .with_counter(get.counter)
+                    .with_message_id(message_id);
+                let lane = self.lane(to.node);
+                self.lanes[lane].enqueue(Outgoing {
+                    descriptor,
+                    payload: Payload::Inside,
+                    finish: Finish::Get { number: get.number },
+                });
+                return Ok(());
+            }
+        };
         let source = Source {
             slot: get.remote.slot,
             offset: get.remote.offset,
@@ -379,10 +382,16 @@ impl<P: Platform> Engine<P> {
         let (slot, offset) = get.into.location().unwrap_or((get.counter.slot, 0));
         let message_id = self.message_id(context, None);
         // The software words of a put go nowhere; they name the requester if the put is refused.
-        let put = Descriptor::put(plan.location.node, source, slot, offset)
+        let mut put = Descriptor::put(plan.location.node, source, slot, offset)
             .with_counter(get.counter)
             .with_software(self.envelope(context, 0, 0).pack(), get.number as u32)
             .with_message_id(message_id);
+        if let Routing::Dynamic { first, directions } = routing {
+            put = put.with_dynamic_route().with_hint(directions);
+            if let Some(dimension) = first {
+                put = put.with_first_dimension(dimension);
+            }
+        }
         let payload = put.encode()?.to_vec();
         let source = Source {
             slot: 0,

@@ -18,6 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::instruction::{DoneFn, Get, Put, RemoteAddress, SendImmediate, SendMessage};
 use crate::platform::Platform;
+use crate::route::Routing;
 use crate::wire::{self, WireError, message};
 
 /// Dispatch identifiers that the primitives use, from the module's first on.
@@ -222,6 +223,7 @@ impl Primitives {
             source: from,
             remote: place,
             into,
+            routing: Routing::Fixed,
             done: Some(done),
         })
     }

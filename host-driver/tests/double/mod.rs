@@ -36,6 +36,10 @@ const FREED: u8 = 0xdd;
 
 /// Class of copies that packets leave on their way, plus the packets' destination.
 const COPY: u8 = 2;
+/// Class of dynamic packets, plus one of [`WAYS`].
+const DYNAMIC: u8 = 128;
+/// Ways of dynamic packets, which overtake each other.
+const WAYS: usize = 5;
 
 /// A planted fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -406,7 +410,10 @@ impl NodeState {
             return Err(ErrorReason::DescRemote);
         }
         let length = descriptor.source.length as usize;
-        if descriptor.deposit && descriptor.kind != Kind::MemFifo {
+        let asks = descriptor.hint != 0 || descriptor.order != 0;
+        if (descriptor.deposit && descriptor.kind != Kind::MemFifo)
+            || (asks && !descriptor.dynamic_route)
+        {
             return Err(ErrorReason::DescRouting);
         }
         if descriptor.kind == Kind::RemoteGet
@@ -647,11 +654,11 @@ impl State {
                 _ => self.nodes[n].coord,
             },
             deposit: descriptor.deposit,
-            dynamic_route: false,
+            dynamic_route: descriptor.dynamic_route,
             kind: descriptor.kind,
             len: bytes as u16,
-            hint: 0,
-            order: 0,
+            hint: descriptor.hint,
+            order: descriptor.order,
             first: sent == 0,
             last,
             seq: (sent / MAX_PAYLOAD_BYTES) as u16,
@@ -714,6 +721,11 @@ impl State {
                 } else {
                     // In order with packets of the same destination alone.
                     COPY + to as u8
+                };
+                let class = match descriptor.dynamic_route {
+                    // No two ways keep an order.
+                    true => DYNAMIC + self.random(WAYS) as u8,
+                    false => class,
                 };
                 let key = (n, at, class);
                 self.channels.entry(key).or_default().push_back(packet);

@@ -195,6 +195,7 @@ impl World {
                     source: endpoint,
                     remote: at,
                     into,
+                    routing: gyre_driver::Routing::Fixed,
                     done: Some(Box::new(move |_, result| {
                         result.expect("no error");
                         let mut got = vec![0; copy.len()];

@@ -1,10 +1,12 @@
 //! The load of links under the transfers of an endpoint-parallel collective: found from the machine alone, not
 //! by the driver.
 
+use std::cmp::Ordering;
+
 use gyre_collectives::{Collective, Geometry};
-use gyre_driver::{Endpoint, TaskMap};
+use gyre_driver::{Endpoint, Routing, TaskMap};
 use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
-use gyre_sim::Topology;
+use gyre_sim::{MAX_DIMS, Topology};
 
 /// Most bytes that any directed link carries, when each transfer of the collective with root 0 is `bytes` bytes
 /// long and its packets keep to their routes. Every link has an injection path and an ejection path of its own
@@ -33,7 +35,8 @@ pub(super) fn bound(
         let (Some(mut at), Some(to)) = (node(transfer.from), node(transfer.to)) else {
             continue;
         };
-        while let Some(port) = topology.first_port(at, to) {
+        let from = at;
+        while let Some(port) = next_port(topology, from, at, to, transfer.routing) {
             load[at][port] += length;
             let Some((next, _)) = topology.neighbour(at, port) else {
                 break;
@@ -42,4 +45,41 @@ pub(super) fn bound(
         }
     }
     load.into_iter().flatten().max().unwrap_or(0)
+}
+
+/// Port by which a packet from `from` to `to` leaves node `at` on its way; none when it is there. Dimensions that
+/// are not where they should be are finished in turn; `from` decides half-ring ties, unless a direction is given.
+fn next_port(
+    topology: &Topology,
+    from: usize,
+    at: usize,
+    to: usize,
+    routing: Routing,
+) -> Option<usize> {
+    let (from, at, to) = (topology.coord(from), topology.coord(at), topology.coord(to));
+    let (first, directions) = match routing {
+        Routing::Fixed => (None, 0),
+        Routing::Dynamic { first, directions } => (first, directions),
+    };
+    let order: [usize; MAX_DIMS] = match first {
+        None => topology.dimension_order().map(usize::from),
+        Some(first) => std::array::from_fn(|i| (usize::from(first) + i) % MAX_DIMS),
+    };
+    let d = order.into_iter().find(|&d| at[d] != to[d])?;
+    let size = i32::from(topology.sizes()[d]);
+    let offset = i32::from(to[d]) - i32::from(from[d]);
+    let plus = if !topology.rings()[d] {
+        offset > 0
+    } else {
+        let up = offset.rem_euclid(size);
+        let only = |sign: usize| directions >> (2 * d) & 3 == 1 << sign;
+        match (2 * up).cmp(&size) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal if only(0) => true,
+            Ordering::Equal if only(1) => false,
+            Ordering::Equal => from[d].is_multiple_of(2),
+        }
+    };
+    Some(2 * d + usize::from(!plus))
 }
