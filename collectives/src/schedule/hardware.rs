@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use gyre_driver::Routing;
+
 use super::{Action, BACK, Builder, SHARE, Slice};
 
 /// Bytes of a piece of what several tasks of a node combine: long enough for the tree, short enough to overlap
@@ -23,6 +25,7 @@ impl Builder<'_> {
             from,
             tag,
             into: nothing,
+            routing: Routing::Fixed,
         };
         if agent != self.rank {
             self.add(send(agent, SHARE), &[]);
