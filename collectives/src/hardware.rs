@@ -77,6 +77,8 @@ pub(crate) struct Hardware<P: Platform> {
     /// The node's part, at the endpoint that enters the tree for its node.
     pub routes: Option<Arc<TreeRoutes<P>>>,
     pub order: Order,
+    /// A collective has failed on the routes: they are of no use before all give them back.
+    pub broken: bool,
     pub state: State<P>,
     /// Collectives that wait for the end of the agreement.
     pub held: Vec<Start<P>>,
@@ -128,6 +130,7 @@ impl<P: Platform> Hardware<P> {
             window: choice.windows != 0,
         };
         self.routes = routes;
+        self.broken = false;
         let done = self.state.take_done();
         self.state = State::Settled;
         (done, core::mem::take(&mut self.held))
@@ -149,6 +152,7 @@ impl<P: Platform> Default for Hardware<P> {
             taken: RoutesTaken::default(),
             routes: None,
             order: Order::default(),
+            broken: false,
             state: State::Settled,
             held: Vec::new(),
         }

@@ -53,6 +53,16 @@ pub(crate) enum Form {
     Start,
     /// The sender has given the collective up.
     GivenUp,
+    /// No step of a schedule: the sender has waited long on the hardware's tree, which does not tell who waits
+    /// for what else.
+    Waits,
+}
+
+impl Form {
+    /// Whether a receive of a schedule waits for it.
+    pub fn is_data(self) -> bool {
+        matches!(self, Self::Data { .. } | Self::Announced { .. })
+    }
 }
 
 /// A message's header.
@@ -85,6 +95,7 @@ impl Header {
             Form::Announced { .. } => 1,
             Form::Start => 2,
             Form::GivenUp => 3,
+            Form::Waits => 4,
         };
         let mut bytes = Vec::with_capacity(Self::BYTES + 14);
         bytes.extend_from_slice(&self.geometry.to_le_bytes());
@@ -163,7 +174,8 @@ impl Header {
             },
             2 => Form::Start,
             3 => Form::GivenUp,
-            other => return Err(wrong("form", other, "0 to 3")),
+            4 => Form::Waits,
+            other => return Err(wrong("form", other, "0 to 4")),
         };
         let header = Self {
             geometry,

@@ -4,6 +4,7 @@ mod agreement;
 mod arrive;
 mod enter;
 mod run;
+mod watch;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -107,6 +108,8 @@ struct Shared<P: Platform> {
     trees: RefCell<BTreeMap<(u16, u32), Agreement<P>>>,
     stats: Cell<Stats>,
     held: Cell<usize>,
+    /// There is an alarm to look what waits on the tree.
+    watching: Cell<bool>,
 }
 
 /// A geometry as one context knows it.
@@ -120,6 +123,8 @@ struct Team<P: Platform> {
     early: BTreeMap<u32, Vec<Early>>,
     /// Collectives that were given up, and by which rank: what still comes for them is dropped.
     failed: BTreeMap<u32, (u32, Signature)>,
+    /// The last that have ended on the tree.
+    on_tree: BTreeMap<u32, Signature>,
     follow: Option<FollowFn<P>>,
     /// For each position, the rank that enters the tree for its node.
     agents: Rc<[u32]>,
@@ -134,6 +139,7 @@ impl<P: Platform> Default for Team<P> {
             running: BTreeMap::new(),
             early: BTreeMap::new(),
             failed: BTreeMap::new(),
+            on_tree: BTreeMap::new(),
             follow: None,
             agents: Rc::default(),
             hardware: Hardware::default(),
@@ -185,6 +191,7 @@ impl<P: Platform> Collectives<P> {
             trees: RefCell::default(),
             stats: Cell::default(),
             held: Cell::default(),
+            watching: Cell::default(),
         });
         let this = Rc::clone(&shared);
         context.set_dispatch(
@@ -429,6 +436,7 @@ impl<P: Platform> Shared<P> {
         let teams = self.teams.borrow();
         teams
             .get(&number)
+            .filter(|team| !team.hardware.broken)
             .map(|team| team.hardware.taken)
             .unwrap_or_default()
     }

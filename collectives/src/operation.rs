@@ -26,6 +26,8 @@ pub(crate) struct Operation<P: Platform> {
     receive: BufferRange<P::Buffer>,
     scratch: BufferRange<P::Buffer>,
     pub done: Option<Done<P>>,
+    /// How often it has been found waiting on the tree.
+    pub looks: u32,
 }
 
 /// A receive of a schedule.
@@ -90,6 +92,7 @@ impl<P: Platform> Operation<P> {
             receive,
             scratch,
             done,
+            looks: 0,
         }
     }
 
@@ -137,13 +140,19 @@ impl<P: Platform> Operation<P> {
         self.expected.get_mut(&key)
     }
 
+    /// How a message is of another collective than this.
+    pub fn disagrees(&self, geometry: &Geometry, header: &Header) -> Option<Error> {
+        let difference = self.signature.difference(&header.signature);
+        difference.map(|difference| disagreement(geometry, header, difference))
+    }
+
     /// What is wrong with a message: another collective than this, or one that no receive waits for.
     pub fn fault(&self, geometry: &Geometry, header: &Header) -> Option<Error> {
-        let difference = self.signature.difference(&header.signature).or_else(|| {
+        self.disagrees(geometry, header).or_else(|| {
             let expected = self.expected.contains_key(&(header.from, header.tag));
-            (!expected).then_some(("receives of a message", 0, 1))
-        });
-        difference.map(|difference| disagreement(geometry, header, difference))
+            let nobody = ("receives of a message", 0, 1);
+            (!expected).then(|| disagreement(geometry, header, nobody))
+        })
     }
 
     /// Something has come for a receive: it expects nothing more.

@@ -2,7 +2,7 @@
 
 use core::ops::{Deref, DerefMut, Range};
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::ack::AckStats;
 use crate::buffer::BufferRange;
@@ -15,16 +15,19 @@ use crate::engine::{Engine, PREPARED};
 use crate::error::Error;
 use crate::injection::InjectionFifo;
 use crate::instruction::{
-    DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rmw, Rput,
+    CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rmw, Rput,
     SendImmediate, SendMessage,
 };
 use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::region::RemoteRegion;
 use crate::route::Routing;
 use crate::shared_memory::EndpointTable;
-use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, hold, short};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, hold, short};
 use crate::task::{TaskId, TaskLocation, TaskMap};
 use crate::wire::{FIRST_SYSTEM, Headed, MAX_HEADER, System};
+
+/// The time of an alarm that is not there.
+const NEVER: u64 = u64::MAX;
 
 /// A context. Clones are handles to the same context; all methods take `&self`.
 ///
@@ -101,6 +104,8 @@ pub(crate) struct Shared<P: Platform> {
     queue: Mutex<Queue<P>>,
     /// The queue has work, or the context has been destroyed.
     posted: AtomicBool,
+    /// Time of the first alarm in the queue, or [`NEVER`].
+    alarm_ps: AtomicU64,
     pub dispatch: Mutex<NewDispatches<P>>,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
@@ -125,6 +130,10 @@ pub(crate) struct Shared<P: Platform> {
 
 struct Queue<P: Platform> {
     work: VecDeque<Instruction<P>>,
+    /// What is to be called at which time, by time and order of calls.
+    alarms: BTreeMap<(u64, u64), CallFn<P>>,
+    /// Alarms set so far.
+    alarms_ever: u64,
     /// Threads inside `wait`.
     sleepers: usize,
     /// Announcements made to threads inside `wait`, or on their way there.
@@ -135,6 +144,11 @@ struct Queue<P: Platform> {
 }
 
 impl<P: Platform> Queue<P> {
+    /// Time of the first alarm.
+    fn alarm_ps(&self) -> u64 {
+        self.alarms.keys().next().map_or(NEVER, |(at, _)| *at)
+    }
+
     /// Everybody inside `wait` is to look again. Says whether the wake group must be signalled for that.
     fn announce(&mut self) -> bool {
         self.announcements += 1;
@@ -163,12 +177,15 @@ impl<P: Platform> Context<P> {
                 locked: AtomicBool::new(false),
                 queue: Mutex::new(Queue {
                     work: VecDeque::with_capacity(PREPARED),
+                    alarms: BTreeMap::new(),
+                    alarms_ever: 0,
                     sleepers: 0,
                     announcements: 0,
                     unaware: 0,
                     destroyed: false,
                 }),
                 posted: AtomicBool::new(false),
+                alarm_ps: AtomicU64::new(NEVER),
                 dispatch: Mutex::new(NewDispatches::new()),
                 cookies: Mutex::new(CookieTable::new()),
                 engine: Mutex::new(engine),
@@ -253,6 +270,45 @@ impl<P: Platform> Context<P> {
             self.shared.platform.notify(self.shared.info.wake_group);
         }
         Ok(())
+    }
+
+    /// Has `advance` call a function when simulated time has come to `at_ps`, or after that as soon as a thread
+    /// advances the context; [`wait`](Self::wait) ends by then. It is no work: a context at rest may have alarms,
+    /// and one that is destroyed forgets them.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub fn call_at(&self, at_ps: u64, function: CallFn<P>) -> Result<(), Error> {
+        let asleep = self.with_queue(|queue| {
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            queue.alarms_ever += 1;
+            queue.alarms.insert((at_ps, queue.alarms_ever), function);
+            self.shared
+                .alarm_ps
+                .store(queue.alarm_ps(), Ordering::Release);
+            Ok(queue.announce())
+        })?;
+        if asleep {
+            self.shared.platform.notify(self.shared.info.wake_group);
+        }
+        Ok(())
+    }
+
+    /// Takes an alarm whose time has come.
+    pub(crate) fn take_alarm(&self) -> Option<CallFn<P>> {
+        let first = self.shared.alarm_ps.load(Ordering::Acquire);
+        if first == NEVER || self.shared.platform.now_ps() < first {
+            return None;
+        }
+        self.with_queue(|queue| {
+            let alarm = queue.alarms.pop_first();
+            self.shared
+                .alarm_ps
+                .store(queue.alarm_ps(), Ordering::Release);
+            alarm.map(|(_, function)| function)
+        })
     }
 
     /// Posts a send.
@@ -658,7 +714,13 @@ impl<P: Platform> Context<P> {
             return Ok(WakeReason::Wake);
         };
         let group = self.shared.info.wake_group;
-        let reason = self.shared.platform.wait(group, deadline_ps);
+        let alarm_ps = self.shared.alarm_ps.load(Ordering::Acquire);
+        let alarm_first = alarm_ps < deadline_ps.unwrap_or(NEVER);
+        let until_ps = match alarm_first {
+            true => Some(alarm_ps),
+            false => deadline_ps,
+        };
+        let mut reason = self.shared.platform.wait(group, until_ps);
         let (destroyed, others) = self.with_queue(|queue| {
             queue.sleepers -= 1;
             queue.unaware -= usize::from(queue.announcements != asleep_since);
@@ -673,6 +735,8 @@ impl<P: Platform> Context<P> {
         }
         if reason == WakeReason::Wake {
             self.shared.woken.store(true, Ordering::Release);
+        } else if alarm_first {
+            reason = WakeReason::Wake;
         }
         Ok(reason)
     }
@@ -722,6 +786,8 @@ impl<P: Platform> Context<P> {
         self.check_alive()?;
         let (work, asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
+            queue.alarms.clear();
+            self.shared.alarm_ps.store(NEVER, Ordering::Release);
             self.shared.posted.store(true, Ordering::Release);
             (core::mem::take(&mut queue.work), queue.announce())
         });

@@ -269,6 +269,10 @@ impl<P: Platform> Engine<P> {
     pub fn turn(&mut self, context: &Context<P>, progress: &mut Progress) -> Result<(), Fault> {
         let platform = context.platform();
         platform.charge(Op::Advance, 1);
+        while let Some(function) = context.take_alarm() {
+            progress.callbacks += 1;
+            callback(context, Op::Callback, || function(context));
+        }
         if self.can_start(context) {
             self.start_work(context, progress)?;
         }

@@ -52,6 +52,9 @@ impl<P: Platform> Shared<P> {
             Place::Ended => {
                 // The sender waits for what will not come: its collective ends, and here `advance` says so.
                 self.discard(context, &header, origin);
+                if header.form == Form::Waits {
+                    self.abandon_tree(context, number);
+                }
                 self.deny(context, &header);
                 let sequence = u64::from(header.sequence);
                 let expected = "one that has not ended";
@@ -91,6 +94,10 @@ impl<P: Platform> Shared<P> {
         } else {
             match header.form {
                 Form::Start | Form::GivenUp => Place::Late,
+                Form::Waits => match team.on_tree.get(&sequence) {
+                    Some(ended) if *ended != header.signature => Place::Ended,
+                    _ => Place::Late,
+                },
                 Form::Data { .. } | Form::Announced { .. } => Place::Ended,
             }
         }
@@ -135,6 +142,12 @@ impl<P: Platform> Shared<P> {
             Form::Start => return,
             Form::GivenUp => {
                 self.given_up(context, &header);
+                return;
+            }
+            Form::Waits => {
+                if let Some(error) = self.disagrees(&header) {
+                    self.give_up(context, key, error);
+                }
                 return;
             }
             Form::Data { .. } | Form::Announced { .. } => {}
@@ -230,7 +243,7 @@ impl<P: Platform> Shared<P> {
                 into.write(at, data).map_err(gyre_driver::Error::from)?;
                 return Ok(step);
             }
-            Form::Start | Form::GivenUp => return Ok(None),
+            Form::Start | Form::GivenUp | Form::Waits => return Ok(None),
         };
         let shared = Rc::clone(self);
         let key = (header.geometry, header.sequence);

@@ -25,6 +25,7 @@ impl<P: Platform> Shared<P> {
         number: u16,
     ) -> Result<(), Error> {
         while let Some((instruction, key)) = self.next_on_tree(context, number)? {
+            self.watch(context)?;
             let (sequence, step) = key;
             let shared = Rc::clone(self);
             let done: DoneFn<P> = Box::new(move |context, result| {

@@ -89,10 +89,15 @@ impl<P: Platform> Shared<P> {
         let team = teams.get_mut(&number)?;
         let (geometry, _) = team.joined.as_ref()?;
         let early = team.early.get_mut(&sequence)?;
-        early.retain(|early| early.header.form != Form::Start);
         let operation = team.running.get(&sequence)?;
-        let mut faults = early.iter().map(|e| operation.fault(geometry, &e.header));
-        faults.find_map(|fault| fault)
+        let mut faults = early.iter().map(|early| match early.header.form {
+            Form::Start => None,
+            Form::Waits => operation.disagrees(geometry, &early.header),
+            _ => operation.fault(geometry, &early.header),
+        });
+        let fault = faults.find_map(|fault| fault);
+        early.retain(|early| early.header.form.is_data());
+        fault
     }
 
     fn scratch(&self, context: &Context<P>, bytes: usize) -> Result<BufferRange<P::Buffer>, Error> {
@@ -326,7 +331,7 @@ impl<P: Platform> Shared<P> {
         let list = teams.get_mut(&number)?.early.get_mut(&sequence)?;
         let at = list.iter().position(|early| {
             let header = &early.header;
-            (header.from, header.tag) == key && header.form != Form::Start
+            (header.from, header.tag) == key && header.form.is_data()
         })?;
         let early = list.remove(at);
         self.held.set(self.held.get() - early.data.len());
@@ -392,7 +397,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Sends one message.
-    fn message(
+    pub(super) fn message(
         &self,
         context: &Context<P>,
         to: Endpoint,
@@ -423,6 +428,7 @@ impl<P: Platform> Shared<P> {
         };
         let Some(operation) = operation else { return };
         self.count(|stats| stats.ended += 1);
+        self.ended_on_tree((number, sequence), operation.signature);
         if let Some(done) = operation.done {
             context.platform().charge(Op::Callback, 1);
             done(context, Ok(()));
@@ -517,7 +523,7 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    /// Ends a collective with an error.
+    /// Ends a collective with an error, and the others on the tree: what one leaves there holds up the rest.
     fn fail(self: &Rc<Self>, context: &Context<P>, key: Key, by: (u32, Signature), error: Error) {
         let (number, sequence) = key;
         self.drop_early(context, key);
@@ -531,15 +537,19 @@ impl<P: Platform> Shared<P> {
             team.running.remove(&sequence)
         };
         let Some(operation) = operation else { return };
+        let on_tree = operation.signature.algorithm == Algorithm::Tree;
         if let Some(done) = operation.done {
             context.platform().charge(Op::Callback, 1);
             done(context, Err(error));
+        }
+        if on_tree {
+            self.abandon_tree(context, number);
         }
         self.leave(context, number);
     }
 }
 
-fn gave_up(geometry: String, sequence: u32, rank: u32) -> Error {
+pub(super) fn gave_up(geometry: String, sequence: u32, rank: u32) -> Error {
     Error::GivenUp {
         geometry,
         sequence,
