@@ -27,6 +27,12 @@ lint() {
 if [ $# -gt 0 ]; then
     lint "$@"
 else
+    # Values that a concurrent assertion looks at are copied in each evaluation, whether it holds or not; the
+    # machine evaluates once a cycle, after which its copies of what depends on inputs would be a cycle old.
+    if grep -rn 'assert property' rtl; then
+        echo "lint: concurrent assertion: expected an immediate one in always_ff, under the condition it is about" >&2
+        exit 1
+    fi
     for ndim in 1 2 3 4 5; do
         lint gyre_node NDim=$ndim
     done

@@ -20,10 +20,15 @@ module credit_counter #(
   end
 
 `ifndef SYNTHESIS
-  NoUnderflow : assert property (@(posedge clk_i) disable iff (!rst_ni) !init_i |-> take_i <= credits_q)
-  else $fatal(1, "%m: credit underflow");
-  NoOverflow : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      !init_i && give_i && take_i == '0 |-> credits_q != W'(Max))
-  else $fatal(1, "%m: credit overflow");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && !init_i) begin
+      NoUnderflow : assert (take_i <= credits_q)
+      else $fatal(1, "%m: credit underflow");
+    end
+    if (rst_ni && !init_i && give_i && take_i == '0) begin
+      NoOverflow : assert (credits_q != W'(Max))
+      else $fatal(1, "%m: credit overflow");
+    end
+  end
 `endif
 endmodule

@@ -49,9 +49,15 @@ module gyre_fifo #(
   end
 
 `ifndef SYNTHESIS
-  NoOverflow : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i && !clear_i |-> !full_o || pop_i)
-  else $fatal(1, "%m: push into a full FIFO");
-  NoUnderflow : assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i && !clear_i |-> !empty_o)
-  else $fatal(1, "%m: pop from an empty FIFO");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i && !clear_i) begin
+      NoOverflow : assert (!full_o || pop_i)
+      else $fatal(1, "%m: push into a full FIFO");
+    end
+    if (rst_ni && pop_i && !clear_i) begin
+      NoUnderflow : assert (!empty_o)
+      else $fatal(1, "%m: pop from an empty FIFO");
+    end
+  end
 `endif
 endmodule

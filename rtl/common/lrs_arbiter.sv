@@ -29,9 +29,15 @@ module lrs_arbiter #(
   end
 
 `ifndef SYNTHESIS
-  GrantOne : assert property (@(posedge clk_i) disable iff (!rst_ni) req_i != '0 |-> $onehot(gnt_o))
-  else $fatal(1, "%m: grant not one-hot");
-  GrantOfRequest : assert property (@(posedge clk_i) disable iff (!rst_ni) (gnt_o & ~req_i) == '0)
-  else $fatal(1, "%m: grant without request");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && req_i != '0) begin
+      GrantOne : assert ($onehot(gnt_o))
+      else $fatal(1, "%m: grant not one-hot");
+    end
+    if (rst_ni && gnt_o != '0) begin
+      GrantOfRequest : assert ((gnt_o & ~req_i) == '0)
+      else $fatal(1, "%m: grant without request");
+    end
+  end
 `endif
 endmodule

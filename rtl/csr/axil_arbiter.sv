@@ -152,7 +152,11 @@ module axil_arbiter #(
   end
 
 `ifndef SYNTHESIS
-  AckWithoutRequest : assert property (@(posedge clk_i) disable iff (!rst_ni) reg_ack_i |-> busy_q)
-  else $fatal(1, "%m: answer without a request");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && reg_ack_i) begin
+      AckWithoutRequest : assert (busy_q)
+      else $fatal(1, "%m: answer without a request");
+    end
+  end
 `endif
 endmodule

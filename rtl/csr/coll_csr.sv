@@ -88,7 +88,11 @@ module coll_csr
   assign unused = ^{addr_i[2:0], wdata_i[63:16]};
 
 `ifndef SYNTHESIS
-  NoOwner : assert property (@(posedge clk_i) disable iff (!rst_ni) barrier_q[index].owner == '0)
-  else $fatal(1, "%m: a barrier route has an owner");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && req_i) begin
+      NoOwner : assert (barrier_q[index].owner == '0)
+      else $fatal(1, "%m: a barrier route has an owner");
+    end
+  end
 `endif
 endmodule

@@ -107,9 +107,12 @@ module axi_read_mux
     end
 
 `ifndef SYNTHESIS
-    KnownId : assert property (@(posedge clk_i) disable iff (!rst_ni)
-        m_r_valid_i[m] |-> 32'(m_r_i[m].id) < NClient && clients_of(m)[$clog2(NClient)'(m_r_i[m].id)])
-    else $fatal(1, "%m: read data with id %0d, which has no client on this master", m_r_i[m].id);
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && m_r_valid_i[m]) begin
+        KnownId : assert (32'(m_r_i[m].id) < NClient && clients_of(m)[$clog2(NClient)'(m_r_i[m].id)])
+        else $fatal(1, "%m: read data with id %0d, which has no client on this master", m_r_i[m].id);
+      end
+    end
 `endif
   end
 

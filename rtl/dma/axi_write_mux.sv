@@ -77,8 +77,6 @@ module axi_write_mux
       w_valid_q <= pop;
       w_last_q  <= pop && last;
     end
-  end
-  always_ff @(posedge clk_i) begin
     if (pop) begin
       for (int unsigned n = 0; n < N; n++) begin
         if (sel[n]) begin
@@ -99,14 +97,34 @@ module axi_write_mux
   assign unused_bits = ^{w_dbg_q, level};
 
 `ifndef SYNTHESIS
-  AwStable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      m_aw_valid_o && !m_aw_ready_i |=> m_aw_valid_o && $stable(m_aw_o))
-  else $fatal(1, "%m: address changed while waiting");
-  WStable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      m_w_valid_o && !m_w_ready_i |=> m_w_valid_o && $stable({m_w_data_o, m_w_strb_o, m_w_last_o}))
-  else $fatal(1, "%m: data changed while waiting");
-  Inside4K : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      m_aw_valid_o |-> {1'b0, m_aw_o.addr[11:6]} + m_aw_o.len[6:0] <= 7'd63)
-  else $fatal(1, "%m: burst crosses 4 KiB");
+  // What waited in the last cycle. Kept only then, which costs a simulation nothing while nobody waits.
+  logic                        aw_waited_q, w_waited_q;
+  axi_addr_t                   aw_held_q;
+  logic [AxiW + AxiBytes : 0]  w_held_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      aw_waited_q <= 1'b0;
+      w_waited_q  <= 1'b0;
+    end else begin
+      aw_waited_q <= m_aw_valid_o && !m_aw_ready_i;
+      w_waited_q  <= m_w_valid_o && !m_w_ready_i;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (m_aw_valid_o && !m_aw_ready_i) aw_held_q <= m_aw_o;
+    if (m_w_valid_o && !m_w_ready_i) w_held_q <= {m_w_data_o, m_w_strb_o, m_w_last_o};
+    if (rst_ni && aw_waited_q) begin
+      AwStable : assert (m_aw_valid_o && m_aw_o == aw_held_q)
+      else $fatal(1, "%m: address changed while waiting");
+    end
+    if (rst_ni && w_waited_q) begin
+      WStable : assert (m_w_valid_o && {m_w_data_o, m_w_strb_o, m_w_last_o} == w_held_q)
+      else $fatal(1, "%m: data changed while waiting");
+    end
+    if (rst_ni && m_aw_valid_o) begin
+      Inside4K : assert ({1'b0, m_aw_o.addr[11:6]} + m_aw_o.len[6:0] <= 7'd63)
+      else $fatal(1, "%m: burst crosses 4 KiB");
+    end
+  end
 `endif
 endmodule

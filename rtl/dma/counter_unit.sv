@@ -270,17 +270,27 @@ module counter_unit
   assign unused_flags = ^{r_empty, b_empty, r_full, b_full, r_level, b_level};
 
 `ifndef SYNTHESIS
-  OneEntry : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(match))
-  else $fatal(1, "%m: one counter in two entries");
-  Aligned : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q |-> in_addr_q[2:0] == '0)
-  else $fatal(1, "%m: counter address not a multiple of 8");
-  NoZero : assert property (@(posedge clk_i) disable iff (!rst_ni) in_valid_q && !in_rmw_q |-> in_bytes_q != '0)
-  else $fatal(1, "%m: decrement by zero");
-  RmwSound : assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i && rmw_q[r_idx] |->
-      early_q && exec_q.op <= RmwXor && exec_q.addr[1:0] == '0 && !(exec_q.wide && exec_q.addr[2]))
-  else $fatal(1, "%m: unknown operation, or operand not aligned");
-  RmwAlone : assert property (@(posedge clk_i) disable iff (!rst_ni) in_take && match != '0 |->
-      !in_rmw_q && (match & rmw_q) == '0)
-  else $fatal(1, "%m: a read-modify-write shares its entry");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && in_valid_q) begin
+      OneEntry : assert ($onehot0(match))
+      else $fatal(1, "%m: one counter in two entries");
+    end
+    if (rst_ni && in_valid_q) begin
+      Aligned : assert (in_addr_q[2:0] == '0)
+      else $fatal(1, "%m: counter address not a multiple of 8");
+    end
+    if (rst_ni && in_valid_q && !in_rmw_q) begin
+      NoZero : assert (in_bytes_q != '0)
+      else $fatal(1, "%m: decrement by zero");
+    end
+    if (rst_ni && r_valid_i && rmw_q[r_idx]) begin
+      RmwSound : assert (early_q && exec_q.op <= RmwXor && exec_q.addr[1:0] == '0 && !(exec_q.wide && exec_q.addr[2]))
+      else $fatal(1, "%m: unknown operation, or operand not aligned");
+    end
+    if (rst_ni && in_take && match != '0) begin
+      RmwAlone : assert (!in_rmw_q && (match & rmw_q) == '0)
+      else $fatal(1, "%m: a read-modify-write shares its entry");
+    end
+  end
 `endif
 endmodule

@@ -195,7 +195,11 @@ module desc_activate
                          dec_desc_q.rmw_fetch, dec_desc_q.rmw_test};
 
 `ifndef SYNTHESIS
-  LoadInactive : assert property (@(posedge clk_i) disable iff (!rst_ni) load_o |-> !active_i[load_fifo_o])
-  else $fatal(1, "%m: activated over an active descriptor");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && load_o) begin
+      LoadInactive : assert (!active_i[load_fifo_o])
+      else $fatal(1, "%m: activated over an active descriptor");
+    end
+  end
 `endif
 endmodule

@@ -113,9 +113,15 @@ module desc_fetch
   assign idle_o      = !ar_valid_q && (request == '0 || order_full) && (raw_valid_q & kill_i) == '0;
 
 `ifndef SYNTHESIS
-  AnswerExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> !order_empty)
-  else $fatal(1, "%m: read data that nobody asked for");
-  FreeValid : assert property (@(posedge clk_i) disable iff (!rst_ni) free_valid_i |-> raw_valid_q[free_fifo_i])
-  else $fatal(1, "%m: freed a descriptor that is not there");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && r_valid_i) begin
+      AnswerExpected : assert (!order_empty)
+      else $fatal(1, "%m: read data that nobody asked for");
+    end
+    if (rst_ni && free_valid_i) begin
+      FreeValid : assert (raw_valid_q[free_fifo_i])
+      else $fatal(1, "%m: freed a descriptor that is not there");
+    end
+  end
 `endif
 endmodule

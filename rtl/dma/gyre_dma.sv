@@ -292,7 +292,9 @@ module gyre_dma
                    loop_credit == '0;
 
 `ifndef SYNTHESIS
-  OneAck : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0({tx_ack, rec_ack, slot_ack, none_q}))
-  else $fatal(1, "%m: two answers to one register access");
+  always_ff @(posedge clk_i) begin
+    OneAck : assert (!rst_ni || $onehot0({tx_ack, rec_ack, slot_ack, none_q}))
+    else $fatal(1, "%m: two answers to one register access");
+  end
 `endif
 endmodule

@@ -145,9 +145,20 @@ module inj_fifo_access
   assign reg_rdata_o = rdata_q;
 
 `ifndef SYNTHESIS
-  Answered : assert property (@(posedge clk_i) disable iff (!rst_ni) rq_valid_q |=> reg_ack_o)
-  else $fatal(1, "%m: register access not answered");
-  StartAlone : assert property (@(posedge clk_i) disable iff (!rst_ni) start_o |-> write_o && reg_o == InjRegCtrl)
-  else $fatal(1, "%m: FIFO enabled without a write of CTRL");
+  logic asked_q;                 // in the last cycle
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) asked_q <= 1'b0;
+    else asked_q <= rq_valid_q;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && asked_q) begin
+      Answered : assert (reg_ack_o)
+      else $fatal(1, "%m: register access not answered");
+    end
+    if (rst_ni && start_o) begin
+      StartAlone : assert (write_o && reg_o == InjRegCtrl)
+      else $fatal(1, "%m: FIFO enabled without a write of CTRL");
+    end
+  end
 `endif
 endmodule

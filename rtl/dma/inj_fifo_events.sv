@@ -42,10 +42,15 @@ module inj_fifo_events
   assign idle_o  = done_q == '0 && !err_q.valid && !moved_q;
 
 `ifndef SYNTHESIS
-  OneDone : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(done_i))
-  else $fatal(1, "%m: two FIFOs completed a descriptor in one cycle");
-  HasReason : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      err_valid_i |-> err_i != ErrNone && 32'(err_fifo_i) < NInj)
-  else $fatal(1, "%m: error without a reason, or of no FIFO");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && done_i != '0) begin
+      OneDone : assert ($onehot0(done_i))
+      else $fatal(1, "%m: two FIFOs completed a descriptor in one cycle");
+    end
+    if (rst_ni && err_valid_i) begin
+      HasReason : assert (err_i != ErrNone && 32'(err_fifo_i) < NInj)
+      else $fatal(1, "%m: error without a reason, or of no FIFO");
+    end
+  end
 `endif
 endmodule

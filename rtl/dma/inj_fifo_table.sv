@@ -282,19 +282,21 @@ module inj_fifo_table
                           rq_wdata};
 
 `ifndef SYNTHESIS
-  for (genvar f = 0; f < NInj; f++) begin : gen_check
-    HeadNotPastTail : assert property (@(posedge clk_i) disable iff (!rst_ni || !enable_q[f])
-        tail_q[f] - head_q[f] <= PtrW'(size_q[f]))
-    else $fatal(1, "%m: FIFO %0d holds more than its ring", f);
+  always_ff @(posedge clk_i) if (rst_ni) begin
+    if (complete) HeadNotPastTail : assert (!enable_q[ret_fifo] || head_q[ret_fifo] != tail_q[ret_fifo])
+    else $fatal(1, "%m: FIFO %0d completes a descriptor that it does not hold", ret_fifo);
+    if (resume) ResumeNotPastTail : assert (!enable_q[res_fifo] || head_q[res_fifo] != tail_q[res_fifo])
+    else $fatal(1, "%m: FIFO %0d drops a descriptor that it does not hold", res_fifo);
+    if (wr && rq_reg == InjRegTail) TailInRing : assert (!enable_q[rq_fifo] || new_level <= PtrW'(size_q[rq_fifo]))
+    else $fatal(1, "%m: FIFO %0d holds more than its ring", rq_fifo);
+    if (rgc_good) CommitInRing : assert (!enable_q[rgc_fifo] || rgc_level <= size_q[rgc_fifo])
+    else $fatal(1, "%m: FIFO %0d holds more than its ring", rgc_fifo);
+    if (ret_err) OneReason : assert (!act_err_valid_i) else $fatal(1, "%m: two errors in one cycle");
+    if (rget_alloc_i.valid) AllocFits : assert (PtrW'(size_q[rga_fifo]) - (alloc_q[rga_fifo] - head_q[rga_fifo]) >=
+                                                PtrW'(rget_alloc_i.bytes[9:6]))
+    else $fatal(1, "%m: remote get allocated beyond the ring");
+    if (rget_commit_i.valid) CommitAllocated : assert (alloc_q[rgc_fifo] != landed_q[rgc_fifo])
+    else $fatal(1, "%m: remote get committed without allocation");
   end
-  OneReason : assert property (@(posedge clk_i) disable iff (!rst_ni) !(ret_err && act_err_valid_i))
-  else $fatal(1, "%m: two errors in one cycle");
-  AllocFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rget_alloc_i.valid |-> PtrW'(size_q[rga_fifo]) - (alloc_q[rga_fifo] - head_q[rga_fifo]) >=
-                             PtrW'(rget_alloc_i.bytes[9:6]))
-  else $fatal(1, "%m: remote get allocated beyond the ring");
-  CommitAllocated : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rget_commit_i.valid |-> alloc_q[rgc_fifo] != landed_q[rgc_fifo])
-  else $fatal(1, "%m: remote get committed without allocation");
 `endif
 endmodule

@@ -54,8 +54,11 @@ module loopback
   assign idle_o       = (&empty) && credit_q == '0;
 
 `ifndef SYNTHESIS
-  OwnClass : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      inj_valid_i && inj_ctl_i.head |-> inj_data_i[31:30] == {1'b0, inj_class_i})
-  else $fatal(1, "%m: packet on the FIFO of another class");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && inj_valid_i && inj_ctl_i.head) begin
+      OwnClass : assert (inj_data_i[31:30] == {1'b0, inj_class_i})
+      else $fatal(1, "%m: packet on the FIFO of another class");
+    end
+  end
 `endif
 endmodule

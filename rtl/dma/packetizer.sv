@@ -206,16 +206,23 @@ module packetizer
   assign idle_o      = !issue && !answer && busy_q == '0 && (active_q & halted_i) == '0;
 
 `ifndef SYNTHESIS
-  RetireCounted : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      retire_valid_i |-> inflight_q[retire_fifo_i])
-  else $fatal(1, "%m: retired a packet that was not issued");
-  CountFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      issue && !retired[fifo] |-> count_q[fifo] != '1)
-  else $fatal(1, "%m: too many packets of one FIFO in flight");
-  AnswerPath : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      answer_valid_i |-> 32'(answer_path_i) < Coll && answer_i.answer)
-  else $fatal(1, "%m: answer for a path that does not exist");
-  PathExists : assert property (@(posedge clk_i) disable iff (!rst_ni) load_i |-> 32'(load_path_i) < NPath)
-  else $fatal(1, "%m: descriptor for a path that does not exist");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && retire_valid_i) begin
+      RetireCounted : assert (inflight_q[retire_fifo_i])
+      else $fatal(1, "%m: retired a packet that was not issued");
+    end
+    if (rst_ni && issue && !retired[fifo]) begin
+      CountFits : assert (count_q[fifo] != '1)
+      else $fatal(1, "%m: too many packets of one FIFO in flight");
+    end
+    if (rst_ni && answer_valid_i) begin
+      AnswerPath : assert (32'(answer_path_i) < Coll && answer_i.answer)
+      else $fatal(1, "%m: answer for a path that does not exist");
+    end
+    if (rst_ni && load_i) begin
+      PathExists : assert (32'(load_path_i) < NPath)
+      else $fatal(1, "%m: descriptor for a path that does not exist");
+    end
+  end
 `endif
 endmodule

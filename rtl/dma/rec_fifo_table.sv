@@ -204,12 +204,19 @@ module rec_fifo_table
   assign idle_o      = !ack_q && !retry_q;
 
 `ifndef SYNTHESIS
-  AllocFits : assert property (@(posedge clk_i) disable iff (!rst_ni) alloc_i |-> look_ok_o && look_fits_o)
-  else $fatal(1, "%m: allocation without room");
-  CommitKnown : assert property (@(posedge clk_i) disable iff (!rst_ni) commit_i.valid |-> flight_q[ci] != '0)
-  else $fatal(1, "%m: commit of a packet that was not allocated");
-  RingBound : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      committed_o |-> level_d <= {11'd0, size_q[ci]})
-  else $fatal(1, "%m: TAIL passes the ring's size");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && alloc_i) begin
+      AllocFits : assert (look_ok_o && look_fits_o)
+      else $fatal(1, "%m: allocation without room");
+    end
+    if (rst_ni && commit_i.valid) begin
+      CommitKnown : assert (flight_q[ci] != '0)
+      else $fatal(1, "%m: commit of a packet that was not allocated");
+    end
+    if (rst_ni && committed_o) begin
+      RingBound : assert (level_d <= {11'd0, size_q[ci]})
+      else $fatal(1, "%m: TAIL passes the ring's size");
+    end
+  end
 `endif
 endmodule

@@ -203,11 +203,19 @@ module rmw_unit
   assign unused_bits = ^{hdr, desc, old_full, slot_i.read, slot_i.write, slot_i.remote_read};
 
 `ifndef SYNTHESIS
-  KindRmw : assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q |-> hdr.kind == KindRmwReq)
-  else $fatal(1, "%m: packet of another kind");
-  AckAsked : assert property (@(posedge clk_i) disable iff (!rst_ni) rmw_ack_i |-> rmw_req_o)
-  else $fatal(1, "%m: taken without request");
-  DoneTaken : assert property (@(posedge clk_i) disable iff (!rst_ni) rmw_done_i |-> !origin_empty)
-  else $fatal(1, "%m: completed without request");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && valid_q) begin
+      KindRmw : assert (hdr.kind == KindRmwReq)
+      else $fatal(1, "%m: packet of another kind");
+    end
+    if (rst_ni && rmw_ack_i) begin
+      AckAsked : assert (rmw_req_o)
+      else $fatal(1, "%m: taken without request");
+    end
+    if (rst_ni && rmw_done_i) begin
+      DoneTaken : assert (!origin_empty)
+      else $fatal(1, "%m: completed without request");
+    end
+  end
 `endif
 endmodule

@@ -45,7 +45,15 @@ module rx_buffer
   assign rdata_o = swap_i ? {low, high} : {high, low};
 
 `ifndef SYNTHESIS
-  OneWrite : assert property (@(posedge clk_i) $onehot0({we_i, whdr_i}))
-  else $fatal(1, "%m: two writes in a cycle");
+  always_ff @(posedge clk_i) begin
+    if (whdr_i) begin
+      OneWrite : assert (we_i == '0)
+      else $fatal(1, "%m: two writes in a cycle");
+    end
+    if (we_i != '0) begin
+      OneBank : assert ($onehot(we_i))
+      else $fatal(1, "%m: two writes in a cycle");
+    end
+  end
 `endif
 endmodule

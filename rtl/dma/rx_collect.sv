@@ -182,8 +182,11 @@ module rx_collect
   assign idle_o  = !start && !move && st_q != StDone;
 
 `ifndef SYNTHESIS
-  InBuffer : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      store || flushing |-> pos_q < PosW'(RxRows * NBank))
-  else $fatal(1, "%m: beyond the packet buffer");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (store || flushing)) begin
+      InBuffer : assert (pos_q < PosW'(RxRows * NBank))
+      else $fatal(1, "%m: beyond the packet buffer");
+    end
+  end
 `endif
 endmodule

@@ -82,13 +82,19 @@ module rx_commit
   end
 
 `ifndef SYNTHESIS
-  NoOverflow : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      push_i |-> level_q < (CommitW + 1)'(CommitDepth))
-  else $fatal(1, "%m: commit queue overflow");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) begin
+      NoOverflow : assert (level_q < (CommitW + 1)'(CommitDepth))
+      else $fatal(1, "%m: commit queue overflow");
+    end
+  end
   for (genvar p = 0; p < NPath; p++) begin : gen_done
-    DoneOnce : assert property (@(posedge clk_i) disable iff (!rst_ni)
-        done_i[p] |-> level_q != '0 && !done_q[done_index_i[p]])
-    else $fatal(1, "%m: packet done twice");
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && done_i[p]) begin
+        DoneOnce : assert (level_q != '0 && !done_q[done_index_i[p]])
+        else $fatal(1, "%m: packet done twice");
+      end
+    end
   end
 `endif
 endmodule

@@ -97,10 +97,15 @@ module rx_header
   assign idle_o        = !take_hdr && !take_payload;
 
 `ifndef SYNTHESIS
-  HeadFirst : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      take_hdr |-> ctl_i.head == (count_q == '0))
-  else $fatal(1, "%m: packet does not start with a head flit");
-  NoHeadInside : assert property (@(posedge clk_i) disable iff (!rst_ni) take_payload |-> !ctl_i.head)
-  else $fatal(1, "%m: head flit inside a packet");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && take_hdr) begin
+      HeadFirst : assert (ctl_i.head == (count_q == '0))
+      else $fatal(1, "%m: packet does not start with a head flit");
+    end
+    if (rst_ni && take_payload) begin
+      NoHeadInside : assert (!ctl_i.head)
+      else $fatal(1, "%m: head flit inside a packet");
+    end
+  end
 `endif
 endmodule

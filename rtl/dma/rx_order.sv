@@ -35,12 +35,19 @@ module rx_order #(
   end
 
 `ifndef SYNTHESIS
-  Counted : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      (retire_i |-> level_q != '0) and (push_i && !retire_i |-> level_q != W'(Max)))
-  else $fatal(1, "%m: more packets than there can be, or fewer than none");
-  TakenClear : assert property (@(posedge clk_i) disable iff (!rst_ni) take_i |-> ask_i && clear_o)
-  else $fatal(1, "%m: request taken before its time");
-  OlderThere : assert property (@(posedge clk_i) disable iff (!rst_ni) armed_q |-> older_q <= level_q)
-  else $fatal(1, "%m: waits for a packet that is gone");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (push_i || retire_i)) begin
+      Counted : assert (retire_i ? level_q != '0 : level_q != W'(Max))
+      else $fatal(1, "%m: more packets than there can be, or fewer than none");
+    end
+    if (rst_ni && take_i) begin
+      TakenClear : assert (ask_i && clear_o)
+      else $fatal(1, "%m: request taken before its time");
+    end
+    if (rst_ni && armed_q) begin
+      OlderThere : assert (older_q <= level_q)
+      else $fatal(1, "%m: waits for a packet that is gone");
+    end
+  end
 `endif
 endmodule

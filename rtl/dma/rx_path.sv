@@ -196,8 +196,11 @@ module rx_path
                    order_idle && !res_valid_i;
 
 `ifndef SYNTHESIS
-  BufferOnce : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      (free_q & (drop_col | drop_pend | drained)) == '0)
-  else $fatal(1, "%m: buffer freed twice");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (drop_col | drop_pend | drained) != '0) begin
+      BufferOnce : assert ((free_q & (drop_col | drop_pend | drained)) == '0)
+      else $fatal(1, "%m: buffer freed twice");
+    end
+  end
 `endif
 endmodule

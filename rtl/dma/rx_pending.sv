@@ -92,9 +92,15 @@ module rx_pending
   assign unused_bits = ^{res_i, full};
 
 `ifndef SYNTHESIS
-  AnswerExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) res_valid_i |-> st_q == StWait)
-  else $fatal(1, "%m: answer without a question");
-  RmwTaken : assert property (@(posedge clk_i) disable iff (!rst_ni) rmw_take_i |-> rmw_o && st_q == StAsk)
-  else $fatal(1, "%m: a read-modify-write was taken that is not there");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && res_valid_i) begin
+      AnswerExpected : assert (st_q == StWait)
+      else $fatal(1, "%m: answer without a question");
+    end
+    if (rst_ni && rmw_take_i) begin
+      RmwTaken : assert (rmw_o && st_q == StAsk)
+      else $fatal(1, "%m: a read-modify-write was taken that is not there");
+    end
+  end
 `endif
 endmodule

@@ -80,8 +80,6 @@ module rx_resolve
       path_q     <= gnt;
       response_q <= response;
     end
-  end
-  always_ff @(posedge clk_i) begin
     if (gnt != '0) begin
       for (int unsigned p = 0; p < NPath; p++) begin
         if (gnt[p]) r_q <= response ? req_response_i[p] : req_request_i[p];
@@ -182,8 +180,11 @@ module rx_resolve
   assign idle_o         = gnt == '0 && !active && res_valid_q == '0;
 
 `ifndef SYNTHESIS
-  ResponseNeverBlocked : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      active && response_q |-> !res_d.blocked)
-  else $fatal(1, "%m: a response was blocked");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && active && response_q) begin
+      ResponseNeverBlocked : assert (!res_d.blocked)
+      else $fatal(1, "%m: a response was blocked");
+    end
+  end
 `endif
 endmodule

@@ -71,7 +71,11 @@ module rx_response
   assign unused_hdr = ^hdr_i;
 
 `ifndef SYNTHESIS
-  AnswerExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) res_valid_i |-> st_q == StWait)
-  else $fatal(1, "%m: answer without a question");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && res_valid_i) begin
+      AnswerExpected : assert (st_q == StWait)
+      else $fatal(1, "%m: answer without a question");
+    end
+  end
 `endif
 endmodule

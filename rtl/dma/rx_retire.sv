@@ -118,9 +118,15 @@ module rx_retire
   end
 
 `ifndef SYNTHESIS
-  ResponseExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) b_valid_i |-> level_q > ready_q)
-  else $fatal(1, "%m: write response without a write");
-  NoOverflow : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> room_o)
-  else $fatal(1, "%m: too many writes");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && b_valid_i) begin
+      ResponseExpected : assert (level_q > ready_q)
+      else $fatal(1, "%m: write response without a write");
+    end
+    if (rst_ni && push_i) begin
+      NoOverflow : assert (room_o)
+      else $fatal(1, "%m: too many writes");
+    end
+  end
 `endif
 endmodule

@@ -143,7 +143,11 @@ module rx_write
   assign idle_o = !aw_req_o && d_empty;
 
 `ifndef SYNTHESIS
-  DataKnown : assert property (@(posedge clk_i) disable iff (!rst_ni) w_pop_i |-> !d_empty && w_sel_i)
-  else $fatal(1, "%m: row taken without a packet");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && w_pop_i) begin
+      DataKnown : assert (!d_empty && w_sel_i)
+      else $fatal(1, "%m: row taken without a packet");
+    end
+  end
 `endif
 endmodule

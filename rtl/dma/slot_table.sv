@@ -124,7 +124,16 @@ module slot_table
   assign unused_wdata = ^reg_wdata_i[63:AddrW];
 
 `ifndef SYNTHESIS
-  OnePulse : assert property (@(posedge clk_i) disable iff (!rst_ni) reg_req_i |=> reg_ack_o)
-  else $fatal(1, "%m: register access not acknowledged");
+  logic asked_q;                 // in the last cycle
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) asked_q <= 1'b0;
+    else asked_q <= reg_req_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && asked_q) begin
+      OnePulse : assert (reg_ack_o)
+      else $fatal(1, "%m: register access not acknowledged");
+    end
+  end
 `endif
 endmodule

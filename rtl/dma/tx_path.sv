@@ -219,10 +219,15 @@ module tx_path
   assign idle_o = !ar_valid_o && !start && at_start && !inj_valid_q && ret_empty;
 
 `ifndef SYNTHESIS
-  CommandFits : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      cmd_valid_i |-> room_o[cmd_pool])
-  else $fatal(1, "%m: command without room");
-  ClassInUse : assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_valid_i |-> !cmd_i.header.vclass[1])
-  else $fatal(1, "%m: class not in use");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && cmd_valid_i) begin
+      CommandFits : assert (room_o[cmd_pool])
+      else $fatal(1, "%m: command without room");
+    end
+    if (rst_ni && cmd_valid_i) begin
+      ClassInUse : assert (!cmd_i.header.vclass[1])
+      else $fatal(1, "%m: class not in use");
+    end
+  end
 `endif
 endmodule

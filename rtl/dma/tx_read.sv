@@ -108,10 +108,15 @@ module tx_read
   end
 
 `ifndef SYNTHESIS
-  BeatExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) r_valid_i |-> !exp_empty)
-  else $fatal(1, "%m: read data that nobody asked for");
-  BurstInPage : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rd_fire |-> 8'(ar_addr_o[11:6]) + ar_len_o < 8'd64)
-  else $fatal(1, "%m: burst crosses 4 KiB");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && r_valid_i) begin
+      BeatExpected : assert (!exp_empty)
+      else $fatal(1, "%m: read data that nobody asked for");
+    end
+    if (rst_ni && rd_fire) begin
+      BurstInPage : assert (8'(ar_addr_o[11:6]) + ar_len_o < 8'd64)
+      else $fatal(1, "%m: burst crosses 4 KiB");
+    end
+  end
 `endif
 endmodule

@@ -94,7 +94,11 @@ module tx_realign
   assign data_o = data_q;
 
 `ifndef SYNTHESIS
-  AllUsed : assert property (@(posedge clk_i) disable iff (!rst_ni) shift_i && tail_i |-> left == 4'(pop_o))
-  else $fatal(1, "%m: beats left over after a packet");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && shift_i && tail_i) begin
+      AllUsed : assert (left == 4'(pop_o))
+      else $fatal(1, "%m: beats left over after a packet");
+    end
+  end
 `endif
 endmodule

@@ -69,15 +69,23 @@ module axi_quiesce #(
   end
 
 `ifndef SYNTHESIS
-  ReadsFit : assert property (@(posedge clk_i) disable iff (!rst_ni) ar_go && !r_done_i |->
-                              reads_q != CountW'(MaxBursts))
-  else $fatal(1, "%m: more than MaxBursts reads outstanding");
-  WritesFit : assert property (@(posedge clk_i) disable iff (!rst_ni) aw_go && !b_done_i |->
-                               writes_q != CountW'(MaxBursts))
-  else $fatal(1, "%m: more than MaxBursts writes outstanding");
-  ReadOwed : assert property (@(posedge clk_i) disable iff (!rst_ni) r_done_i |-> reads_q != '0)
-  else $fatal(1, "%m: read data without a read");
-  WriteOwed : assert property (@(posedge clk_i) disable iff (!rst_ni) b_done_i |-> writes_q != '0)
-  else $fatal(1, "%m: write response without a write");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && ar_go && !r_done_i) begin
+      ReadsFit : assert (reads_q != CountW'(MaxBursts))
+      else $fatal(1, "%m: more than MaxBursts reads outstanding");
+    end
+    if (rst_ni && aw_go && !b_done_i) begin
+      WritesFit : assert (writes_q != CountW'(MaxBursts))
+      else $fatal(1, "%m: more than MaxBursts writes outstanding");
+    end
+    if (rst_ni && r_done_i) begin
+      ReadOwed : assert (reads_q != '0)
+      else $fatal(1, "%m: read data without a read");
+    end
+    if (rst_ni && b_done_i) begin
+      WriteOwed : assert (writes_q != '0)
+      else $fatal(1, "%m: write response without a write");
+    end
+  end
 `endif
 endmodule

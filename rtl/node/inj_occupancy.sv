@@ -28,7 +28,11 @@ module inj_occupancy #(
   end
 
 `ifndef SYNTHESIS
-  InRange : assert property (@(posedge clk_i) disable iff (!rst_ni) flits_q <= CountW'(MaxFlits))
-  else $fatal(1, "%m: more credits than flits, or more flits than buffers");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      InRange : assert (flits_q <= CountW'(MaxFlits))
+      else $fatal(1, "%m: more credits than flits, or more flits than buffers");
+    end
+  end
 `endif
 endmodule

@@ -44,9 +44,20 @@ module router_errors
   assign idle_o = !err_q.valid;
 
 `ifndef SYNTHESIS
-  HasReason : assert property (@(posedge clk_i) disable iff (!rst_ni) err_q.valid |-> err_q.reason != ErrNone)
-  else $fatal(1, "%m: error without a reason");
-  Reported : assert property (@(posedge clk_i) disable iff (!rst_ni) pending != '0 |=> err_q.valid)
-  else $fatal(1, "%m: error lost");
+  logic pending_q;               // one was there in the last cycle
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) pending_q <= 1'b0;
+    else pending_q <= pending != '0;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && err_q.valid) begin
+      HasReason : assert (err_q.reason != ErrNone)
+      else $fatal(1, "%m: error without a reason");
+    end
+    if (rst_ni && pending_q) begin
+      Reported : assert (err_q.valid)
+      else $fatal(1, "%m: error lost");
+    end
+  end
 `endif
 endmodule

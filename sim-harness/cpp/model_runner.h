@@ -55,12 +55,7 @@ public:
             if (wires_.next_cycle() <= cycle_) was_idle_ = false;
             model_.rst_ni = cycle_ >= reset_end_;
             wires_.drive(model_, cycle_, out_);
-            // Inputs settle while the clock is low: assertions sample what the evaluation before the
-            // rising edge has left.
-            model_.clk_i = 0;
-            model_.eval();
-            model_.clk_i = 1;
-            model_.eval();
+            rise();
             wires_.record(model_, cycle_, out_);
             // Twice in a row, in case idle_o is a register itself.
             const bool idle = model_.rst_ni && model_.idle_o && wires_.quiet(model_);
@@ -97,6 +92,15 @@ public:
 
 private:
     static constexpr int kResetCycles = 4;
+
+    // A rising edge, with the inputs as they are.
+    void rise() {
+        // An evaluation computes first what depends on inputs, then sees an edge if the clock was low after the
+        // one before. That it was low is noted here: evaluating the low clock would compute the same twice.
+        model_.rootp->__Vtrigprevexpr___TOP__clk_i__0 = 0;
+        model_.clk_i = 1;
+        model_.eval();
+    }
 
     // The first cycle from `now` on in which something can change.
     uint64_t next_event(uint64_t now) {

@@ -5,11 +5,17 @@
 #include "router_wires.h"
 
 #include "Vnode3.h"
+#include "Vnode3___024root.h"
 #include "Vnode3Traced.h"
+#include "Vnode3Traced___024root.h"
 #include "Vnode5.h"
+#include "Vnode5___024root.h"
 #include "Vnode5Traced.h"
+#include "Vnode5Traced___024root.h"
 #include "Vnetwork3.h"
+#include "Vnetwork3___024root.h"
 #include "Vnetwork5.h"
+#include "Vnetwork5___024root.h"
 
 #include <stdexcept>
 
