@@ -104,7 +104,11 @@ module refusal_log
   assign unused = ^{addr_i[2:0], wdata_i[63:62], wdata_i[31:0]};
 
 `ifndef SYNTHESIS
-  OneEntry : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0({same, free}))
-  else $fatal(1, "%m: a refusal in two entries");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && refused) begin
+      OneEntry : assert ($onehot0({same, free}))
+      else $fatal(1, "%m: a refusal in two entries");
+    end
+  end
 `endif
 endmodule
