@@ -53,6 +53,7 @@ module gyre_collective
     output link_ctl_e              link_state_o [CollPorts],
     output logic [CollPorts-1:0]   perf_flit_o,                // a flit is on link p
     output error_t                 err_o,
+    output logic                   active_o,                   // clk_i is needed, links and barrier wires aside
     output logic                   idle_o                      // no register will change
 );
   if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_flit
@@ -286,6 +287,7 @@ module gyre_collective
 
   assign idle_o = !(port_busy != '0 || inj_busy || up_busy || down_busy || ej_busy || bar_busy ||
                     credit_q != '0) && err_idle && awake_q;
+  assign active_o = !idle_o || inj_valid_i || bar_enter_i != '0;
   logic unused_inject;
   assign unused_inject = ^{inj_fault, inj_drained};
 

@@ -14,7 +14,8 @@ module node_csr
     localparam int unsigned NGroup = 1,   // group pages present
     localparam int unsigned P = 2 * NDim
 ) (
-    input  logic                  clk_i,
+    input  logic                  clk_i,             // needed while active_o and in an access
+    input  logic                  perf_clk_i,        // of performance counters and status
     input  logic                  rst_ni,
     input  logic [63:0]           time_i,
     // register bus, from axil_arbiter
@@ -61,6 +62,7 @@ module node_csr
     input  logic [CollRoutes-1:0] bar_done_i,
     output logic                  irq_o,
     output logic [15:0]           wake_o,
+    output logic                  active_o,
     output logic                  idle_o             // no event and no access is on its way into a register
 );
   localparam int unsigned EventCounter = 48;
@@ -108,9 +110,14 @@ module node_csr
   assign hw_in.params.groups.next     = 5'(NGroup);
   assign hw_in.params.axi_bytes.next  = 8'(AxiBytes);
   assign hw_in.ctrl.soft_reset.hwclr  = soft_reset_done_i;
-  assign hw_in.status.idle.next       = idle_i;
-  assign hw_in.status.dma_idle.next   = dma_idle_i;
-  assign hw_in.status.drained.next    = drained_i;
+  // In registers, since they depend on all of the node and are read seldom.
+  logic [2:0] status, status_q;
+  assign status = {idle_i, dma_idle_i, drained_i};
+  always_ff @(posedge perf_clk_i or negedge rst_ni) begin
+    if (!rst_ni) status_q <= '0;
+    else if (status != status_q) status_q <= status;
+  end
+  assign {hw_in.status.idle.next, hw_in.status.dma_idle.next, hw_in.status.drained.next} = status_q;
 
   assign soft_reset_o      = hw_out.ctrl.soft_reset.value;
   assign cfg_o.dma_enable  = hw_out.ctrl.dma_enable.value;
@@ -144,7 +151,7 @@ module node_csr
     for (int unsigned p = 0; p < CollPorts; p++) link_state[20+2*p+:2] = coll_link_state_i[p];
   end
   assign link_change = link_state != link_state_q;
-  assign hw_in.link_status.state.next = link_state[19:0];
+  assign hw_in.link_status.state.next = link_state_q[19:0];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) link_state_q <= '0;
@@ -212,7 +219,7 @@ module node_csr
   logic [63:0] perf_rdata;
   logic        perf_mapped;
   perf_counters #(.NDim(NDim)) u_perf (
-      .clk_i, .rst_ni,
+      .clk_i(perf_clk_i), .rst_ni,
       .flit_i(perf_flit_i), .vc_i(perf_vc_i), .stall_i(perf_stall_i), .coll_i(perf_coll_i),
       .sent_i(pkt_tx_i), .received_i(pkt_rx_i),
       .addr_i(reg_addr_i[11:0]), .rdata_o(perf_rdata), .mapped_o(perf_mapped)
@@ -279,9 +286,10 @@ module node_csr
     end
   end
 
-  assign idle_o = !(err_raised || err_set_q || link_change || page_waits_q || ack_q || events != '0 ||
-                    irq_threshold_i || irq_descriptor_i || (perf_flit_i | perf_stall_i) != '0 ||
-                    (pkt_tx_i | pkt_rx_i) != '0 || perf_coll_i != '0 || !coll_idle || soft_reset_o);
+  assign active_o = err_raised || err_set_q || link_change || page_waits_q || ack_q || events != '0 ||
+                    irq_threshold_i || irq_descriptor_i || !coll_idle || soft_reset_o;
+  assign idle_o   = !active_o && (perf_flit_i | perf_stall_i) == '0 && (pkt_tx_i | pkt_rx_i) == '0 &&
+                    perf_coll_i == '0 && status == status_q;
 
   logic unused;
   assign unused = ^{unused_rd_ack, unused_wr_ack, unused_stall_rd, unused_stall_wr, event_i[EventError],

@@ -174,7 +174,7 @@ module axi_read_mux
   end
 
   assign outstanding_o = out_q != '0;
-  assign idle_o        = ar_valid_q == '0 && ready == '0 && !ctr_valid_q;
+  assign idle_o        = ar_valid_q == '0 && valid == '0 && !ctr_valid_q;
 
   logic unused_ctr_addr;
   assign unused_ctr_addr = ^ctr_ar_addr_i[2:0];

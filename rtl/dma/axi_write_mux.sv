@@ -91,7 +91,7 @@ module axi_write_mux
   assign m_w_data_o  = w_data_q;
   assign m_w_strb_o  = w_strb_q;
   assign m_w_last_o  = w_last_q;
-  assign idle_o      = !aw_valid_q && !w_valid_q && empty && !take;
+  assign idle_o      = !aw_valid_q && !w_valid_q && empty && aw_req_i == '0;
 
   logic unused_bits;
   assign unused_bits = ^{w_dbg_q, level};

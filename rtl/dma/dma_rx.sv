@@ -14,6 +14,7 @@ module dma_rx
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                             clk_i,
+    input  logic [NPath-1:0]                 path_clk_i,   // clocks of the paths
     input  logic                             rst_ni,
     input  node_cfg_t                        cfg_i,
     // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network
@@ -79,6 +80,8 @@ module dma_rx
     input  logic                             err_ack_i,
     output logic                             busy_o,       // something with a place in memory is not there yet
     output logic                             holds_o,      // something of a packet without a place is here
+    output logic                             active_o,     // clk_i is needed, path_clk_i is: see gyre_dma
+    output logic [NPath-1:0]                 path_active_o,
     output logic                             idle_o
 );
   // ---- paths --------------------------------------------------------------------------------------
@@ -122,7 +125,7 @@ module dma_rx
     assign b_valid[p] = b_valid_i[Master] && b_i[Master].id == AxiIdW'(p);
     assign b_bad[p]   = b_i[Master].resp != AxiOkay;
     rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p)), .Collective(p == NPath - 1)) u_path (
-        .clk_i, .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
+        .clk_i(path_clk_i[p]), .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
         .ej_ctl_i(ej_ctl_i[p]), .ej_data_i(ej_data_i[p]),
         .req_o(p_req), .req_request_o(req_request[p]), .req_response_o(req_response[p]), .gnt_i(p_gnt),
         .res_valid_i(res_valid[p]), .res_response_i(res_response), .res_i(res), .retry_i(retry),
@@ -263,6 +266,14 @@ module dma_rx
 
   assign busy_o  = path_busy != '0 || commit_busy || ctr_busy || rmw_busy;
   assign holds_o = path_holds != '0;
-  assign idle_o  = (&path_idle) && resolve_idle && rec_idle && commit_idle && ctr_idle && rmw_idle &&
-                   (&mux_idle) && err_valid == '0 && !retry;
+
+  // ---- activity -------------------------------------------------------------------------------------
+  logic shared_idle;
+  assign shared_idle = resolve_idle && rec_idle && commit_idle && ctr_idle && rmw_idle && (&mux_idle) &&
+                       err_valid == '0 && !retry;
+  for (genvar p = 0; p < NPath; p++) begin : gen_active
+    assign path_active_o[p] = !path_idle[p] || ej_valid_i[p] != '0 || retry;
+  end
+  assign active_o = !shared_idle || reg_req_i || done != '0 || answer_valid_o || ctr_r_valid_i;
+  assign idle_o   = shared_idle && (&path_idle);
 endmodule

@@ -20,6 +20,7 @@ module dma_tx
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                             clk_i,
+    input  logic [NPath-1:0]                 path_clk_i,   // clocks of the paths
     input  logic                             rst_ni,
     input  node_cfg_t                        cfg_i,
     // Registers of the injection FIFOs: see inj_fifo_table
@@ -76,6 +77,8 @@ module dma_tx
     output error_t                           err_o,
     output logic [7:0]                       pkt_tx_o,    // a packet of kind k was sent
     output logic                             busy_o,      // descriptors or reads started and not finished
+    output logic                             active_o,     // clk_i is needed, path_clk_i is: see gyre_dma
+    output logic [NPath-1:0]                 path_active_o,
     output logic                             idle_o       // with quiet inputs no register changes
 );
   localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1;
@@ -168,7 +171,7 @@ module dma_tx
 
   for (genvar p = 0; p < Coll; p++) begin : gen_path
     tx_path #(.FlitBytes(FlitBytes), .NInj(NInj), .InjDepth(InjDepth)) u_path (
-        .clk_i, .rst_ni, .cmd_valid_i(cmd_valid[p]), .cmd_i(cmd), .room_o(room[p]),
+        .clk_i(path_clk_i[p]), .rst_ni, .cmd_valid_i(cmd_valid[p]), .cmd_i(cmd), .room_o(room[p]),
         .halted_i(halted), .halt_o(halt[p]), .halt_fifo_o(halt_fifo[p]),
         .ar_valid_o(ar_valid[p]), .ar_ready_i(ar_ready[p]), .ar_addr_o(ar_addr[p]), .ar_len_o(ar_len[p]),
         .r_valid_i(r_valid[p]), .r_data_i(m_r_data_i[p % NAxi]), .r_err_i(r_err[p]),
@@ -179,7 +182,7 @@ module dma_tx
   end
 
   tx_path #(.FlitBytes(FlitBytes), .NInj(NInj), .InjDepth(CollDepth), .Collective(1'b1)) u_coll_path (
-      .clk_i, .rst_ni, .cmd_valid_i(cmd_valid[Coll]), .cmd_i(cmd), .room_o(coll_room),
+      .clk_i(path_clk_i[Coll]), .rst_ni, .cmd_valid_i(cmd_valid[Coll]), .cmd_i(cmd), .room_o(coll_room),
       .halted_i(halted), .halt_o(halt[Coll]), .halt_fifo_o(halt_fifo[Coll]),
       .ar_valid_o(ar_valid[Coll]), .ar_ready_i(ar_ready[Coll]), .ar_addr_o(ar_addr[Coll]), .ar_len_o(ar_len[Coll]),
       .r_valid_i(r_valid[Coll]), .r_data_i(m_r_data_i[Coll % NAxi]), .r_err_i(r_err[Coll]),
@@ -227,6 +230,17 @@ module dma_tx
   );
 
   assign busy_o = (staged | active | inflight) != '0 || outstanding;
-  assign idle_o = table_idle && fetch_idle && act_idle && packet_idle && (&path_idle) && mux_idle &&
-                  pkt_tx_q == '0;
+
+  // ---- activity -----------------------------------------------------------------------------------------
+  logic             shared_idle;
+  logic [NPath-1:0] credit;
+  assign shared_idle = table_idle && fetch_idle && act_idle && packet_idle && mux_idle && pkt_tx_q == '0;
+  always_comb begin
+    for (int unsigned p = 0; p < Coll; p++) credit[p] = inj_credit_i[p] != '0;
+    credit[Coll] = coll_credit_i != '0;
+  end
+  assign path_active_o = ~path_idle | cmd_valid | credit;
+  assign active_o      = !shared_idle || reg_req_i || (ret_valid | halt) != '0 || rget_alloc_i.valid ||
+                         rget_commit_i.valid;
+  assign idle_o        = shared_idle && (&path_idle);
 endmodule

@@ -17,10 +17,15 @@ module gyre_dma
     parameter int unsigned CollDepth = coll_depth(FlitBytes), // flits of the collective network's buffer of a class route
     parameter bit          Deposit = 1'b1,   // the network copies packets on their way
     localparam int unsigned P = 2 * NDim,
+    localparam int unsigned NUnit = 4 * NDim + 7,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
-    input  logic                         clk_i,
+    // Clocks, each needed in a cycle in which its bit of unit_active_o is set or an answer comes from memory; one that
+    // goes on all the time changes nothing. 0: registers and events, 1: transmit side, 2: receive side, then
+    // transmit paths, reception paths.
+    input  logic [NUnit-1:0]             unit_clk_i,
+    output logic [NUnit-1:0]             unit_active_o,
     input  logic                         rst_ni,
     input  node_cfg_t                    cfg_i,
     // injection and ejection paths of the network
@@ -98,6 +103,10 @@ module gyre_dma
          gyre_dma_pkg::rget_move_t, gyre_dma_pkg::tx_cmd_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
   localparam int unsigned NPath = P + 2;
   localparam int unsigned Coll  = P + 1;
+  localparam int unsigned TxUnit = 1, RxUnit = 2, TxPathUnit = 3, RxPathUnit = TxPathUnit + NPath;
+
+  logic clk;
+  assign clk = unit_clk_i[0];
 
   if (AxiBytes != gyre_dma_pkg::AxiBytes) begin : gen_bad_axi
     $error("gyre_dma: AxiBytes is %0d; only %0d is implemented", AxiBytes, gyre_dma_pkg::AxiBytes);
@@ -137,7 +146,7 @@ module gyre_dma
   end
 
   loopback #(.FlitBytes(FlitBytes), .Depth(InjDepth)) u_loopback (
-      .clk_i, .rst_ni, .inj_valid_i(inj_valid[P]), .inj_class_i(inj_class[P]), .inj_ctl_i(inj_ctl[P]),
+      .clk_i(clk), .rst_ni, .inj_valid_i(inj_valid[P]), .inj_class_i(inj_class[P]), .inj_ctl_i(inj_ctl[P]),
       .inj_data_i(inj_data[P]), .inj_credit_o(loop_credit), .ej_valid_o(loop_valid), .ej_ready_i(ej_ready[P]),
       .ej_ctl_o(ej_ctl[P]), .ej_data_o(ej_data[P]), .idle_o(loop_idle)
   );
@@ -172,7 +181,7 @@ module gyre_dma
   assign tx_req   = reg_req_i && reg_addr_i[19:11] == '0;
   assign rec_req  = reg_req_i && reg_addr_i[19:10] == 10'b10;
   assign slot_req = reg_req_i && reg_addr_i[19:10] == 10'b11;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk or negedge rst_ni) begin
     if (!rst_ni) none_q <= 1'b0;
     else none_q <= none_req;
   end
@@ -183,7 +192,7 @@ module gyre_dma
   logic [MaxFifoId-1:0] tx_slot_id, rx_slot_id, ctr_slot_id, rmw_slot_id;
   slot_t                tx_slot, rx_slot, ctr_slot, rmw_slot;
   slot_table #(.NSlot(NSlot)) u_slots (
-      .clk_i, .rst_ni, .reg_req_i(slot_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
+      .clk_i(clk), .rst_ni, .reg_req_i(slot_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(slot_ack), .reg_err_o(slot_nack), .reg_rdata_o(slot_rdata),
       .tx_id_i(tx_slot_id), .tx_slot_o(tx_slot), .rx_id_i(rx_slot_id), .rx_slot_o(rx_slot),
       .ctr_id_i(ctr_slot_id), .ctr_slot_o(ctr_slot), .rmw_id_i(rmw_slot_id), .rmw_slot_o(rmw_slot),
@@ -211,7 +220,8 @@ module gyre_dma
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth), .CollDepth(CollDepth),
       .Deposit(Deposit)
   ) u_tx (
-      .clk_i, .rst_ni, .cfg_i, .reg_req_i(tx_req), .reg_we_i, .reg_addr_i(reg_addr_i[10:0]), .reg_wdata_i,
+      .clk_i(unit_clk_i[TxUnit]), .path_clk_i(unit_clk_i[TxPathUnit+:NPath]), .active_o(unit_active_o[TxUnit]),
+      .path_active_o(unit_active_o[TxPathUnit+:NPath]), .rst_ni, .cfg_i, .reg_req_i(tx_req), .reg_we_i, .reg_addr_i(reg_addr_i[10:0]), .reg_wdata_i,
       .reg_ack_o(tx_ack), .reg_err_o(tx_nack), .reg_rdata_o(tx_rdata),
       .slot_id_o(tx_slot_id), .slot_i(tx_slot), .route_i(coll_route_i),
       .rget_id_i(rget_id), .rget_ok_o(rget_ok), .rget_base_o(rget_base), .rget_size_o(rget_size),
@@ -228,7 +238,8 @@ module gyre_dma
   );
 
   dma_rx #(.NDim(NDim), .FlitBytes(FlitBytes), .NRec(NRec), .NAxi(NAxi)) u_rx (
-      .clk_i, .rst_ni, .cfg_i,
+      .clk_i(unit_clk_i[RxUnit]), .path_clk_i(unit_clk_i[RxPathUnit+:NPath]), .active_o(unit_active_o[RxUnit]),
+      .path_active_o(unit_active_o[RxPathUnit+:NPath]), .rst_ni, .cfg_i,
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
       .reg_req_i(rec_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(rec_ack), .reg_err_o(rec_nack), .reg_rdata_o(rec_rdata),
@@ -259,7 +270,7 @@ module gyre_dma
     event_d[48]         = zero;
     event_d[63]         = tx_err.valid || rx_err.valid;
   end
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk or negedge rst_ni) begin
     if (!rst_ni) begin
       event_q      <= '0;
       threshold_q  <= 1'b0;
@@ -283,16 +294,16 @@ module gyre_dma
   assign err_o            = err_q;
   assign pkt_rx_o         = pkt_rx_q;
 
+  assign unit_active_o[0] = !loop_idle || inj_valid[P] || reg_req_i || none_q || !slot_idle ||
+                            event_d != '0 || event_q != '0 || err_q.valid || (pkt_rx | pkt_rx_q) != '0;
   // Flits in the loop-back wait for the receive side, which is idle only when it takes none.
-  logic unused_loop_idle;
-  assign unused_loop_idle = loop_idle;
   assign busy_o  = tx_busy || rx_busy || loop_valid != '0 || !tx_idle || !rx_idle;
   assign empty_o = !busy_o && !rx_holds;
   assign idle_o  = tx_idle && rx_idle && slot_idle && !none_q && event_q == '0 && pkt_rx_q == '0 &&
                    loop_credit == '0;
 
 `ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     OneAck : assert (!rst_ni || $onehot0({tx_ack, rec_ack, slot_ack, none_q}))
     else $fatal(1, "%m: two answers to one register access");
   end

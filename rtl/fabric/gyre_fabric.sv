@@ -19,7 +19,6 @@ module gyre_fabric
     parameter int unsigned AxiBytes = 64,
     localparam int unsigned N = 32'(Size[0]) * 32'(Size[1]) * 32'(Size[2]) * 32'(Size[3]) * 32'(Size[4]),
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned L = P + CollPorts,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
@@ -27,9 +26,12 @@ module gyre_fabric
     input  logic              rst_ni,
     input  logic [63:0]       time_i,
     // what each node sends, to compare with single nodes
-    output link_word_t        link_ctl_o    [N][L],
-    output logic [FW-1:0]     link_data_o   [N][L],
-    output logic [31:0]       link_dbg_o    [N][L],
+    output link_word_t        link_ctl_o    [N][P],
+    output logic [FW-1:0]     link_data_o   [N][P],
+    output logic [31:0]       link_dbg_o    [N][P],
+    output link_word_t        tree_ctl_o    [N][CollPorts],
+    output logic [FW-1:0]     tree_data_o   [N][CollPorts],
+    output logic [31:0]       tree_dbg_o    [N][CollPorts],
     output logic [CollRoutes-1:0] bar_o     [N][CollPorts],
     // the ports of gyre_node, one of each a node
     output logic [NAxi-1:0]   m_ar_valid_o  [N],
@@ -101,6 +103,9 @@ module gyre_fabric
 );
   localparam int unsigned LinkW = $bits(link_word_t) + FW + 32;
 
+  // No unit's clock is gated.
+  logic [4*NDim+8:0] unused_active [N];
+
   // Nodes between neighbours of dimension d.
   function automatic int unsigned stride(int unsigned d);
     int unsigned s;
@@ -110,10 +115,13 @@ module gyre_fabric
   endfunction
 
   for (genvar n = 0; n < N; n++) begin : gen_node
-    link_word_t            ctl  [L];
-    logic [FW-1:0]         data [L];
-    logic [31:0]           dbg  [L];
-    logic [CollRoutes-1:0] bar  [CollPorts];
+    link_word_t            ctl  [P];
+    logic [FW-1:0]         data [P];
+    logic [31:0]           dbg  [P];
+    link_word_t            tree_ctl  [CollPorts];
+    logic [FW-1:0]         tree_data [CollPorts];
+    logic [31:0]           tree_dbg  [CollPorts];
+    logic [CollRoutes-1:0] bar       [CollPorts];
 
     for (genvar p = 0; p < P; p++) begin : gen_link
       localparam int unsigned D     = p / 2;
@@ -143,15 +151,15 @@ module gyre_fabric
       if (Exists) begin : gen_wires
         link_pipe #(.Latency(LinkLatency), .W(LinkW + CollRoutes)) u_pipe (
             .clk_i, .rst_ni,
-            .data_i({link_ctl_o[Peer][P+Back], link_data_o[Peer][P+Back], link_dbg_o[Peer][P+Back],
+            .data_i({tree_ctl_o[Peer][Back], tree_data_o[Peer][Back], tree_dbg_o[Peer][Back],
                      bar_o[Peer][Back]}),
-            .data_o({ctl[P+t], data[P+t], dbg[P+t], bar[t]})
+            .data_o({tree_ctl[t], tree_data[t], tree_dbg[t], bar[t]})
         );
       end else begin : gen_none
-        assign ctl[P+t]  = '0;
-        assign data[P+t] = '0;
-        assign dbg[P+t]  = '0;
-        assign bar[t]    = '0;
+        assign tree_ctl[t]  = '0;
+        assign tree_data[t] = '0;
+        assign tree_dbg[t]  = '0;
+        assign bar[t]       = '0;
       end
     end
 
@@ -159,9 +167,11 @@ module gyre_fabric
         .NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
         .NAxi(NAxi), .AxiBytes(AxiBytes)
     ) u_node (
-        .clk_i, .rst_ni, .time_i,
+        .clk_i, .unit_clk_i({4*NDim+9{clk_i}}), .unit_active_o(unused_active[n]), .rst_ni, .time_i,
         .link_ctl_i(ctl), .link_data_i(data), .link_dbg_i(dbg),
         .link_ctl_o(link_ctl_o[n]), .link_data_o(link_data_o[n]), .link_dbg_o(link_dbg_o[n]),
+        .tree_ctl_i(tree_ctl), .tree_data_i(tree_data), .tree_dbg_i(tree_dbg),
+        .tree_ctl_o(tree_ctl_o[n]), .tree_data_o(tree_data_o[n]), .tree_dbg_o(tree_dbg_o[n]),
         .bar_i(bar), .bar_o(bar_o[n]),
         .m_ar_valid_o(m_ar_valid_o[n]), .m_ar_ready_i(m_ar_ready_i[n]), .m_ar_addr_o(m_ar_addr_o[n]),
         .m_ar_len_o(m_ar_len_o[n]), .m_ar_size_o(m_ar_size_o[n]), .m_ar_burst_o(m_ar_burst_o[n]),

@@ -1,7 +1,5 @@
 // A Gyre node: DMA engine, network (router and links), collective network and registers. This is what is
 // Verilated and what a fabric is made of. Every output is a function of registers.
-// Links: port p < P is port p of the torus, then come parent, child 0 and child 1 in the tree of the collective
-// network (HW-5).
 module gyre_node
   import gyre_pkg::*;
 #(
@@ -14,20 +12,34 @@ module gyre_node
     parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
     parameter int unsigned AxiBytes = 64,
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned L = P + CollPorts,
+    localparam int unsigned NUnit = 4 * NDim + 9,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
     input  logic              clk_i,
+    // Clocks of units, which are clk_i, or gated: a unit's is needed in a cycle in which its bit of unit_active_o is
+    // set, and in those in which it has input from outside, named in brackets. 0: registers (accesses), 1: collective
+    // network (change of a tree link, flits, credits, barrier pulses), 2: DMA engine's registers and events, 3: its
+    // transmit side (read data), 4: its receive side (write responses), then 2*NDim+2 transmit paths (read data with
+    // the path's number as id), as many reception paths (write responses with it).
+    input  logic [NUnit-1:0]  unit_clk_i,
+    output logic [NUnit-1:0]  unit_active_o,
     input  logic              rst_ni,
     input  logic [63:0]       time_i,                 // cycle number, for the error register
     // links
-    input  link_word_t        link_ctl_i    [L],
-    input  logic [FW-1:0]     link_data_i   [L],
-    input  logic [31:0]       link_dbg_i    [L],
-    output link_word_t        link_ctl_o    [L],
-    output logic [FW-1:0]     link_data_o   [L],
-    output logic [31:0]       link_dbg_o    [L],
+    input  link_word_t        link_ctl_i    [P],
+    input  logic [FW-1:0]     link_data_i   [P],
+    input  logic [31:0]       link_dbg_i    [P],
+    output link_word_t        link_ctl_o    [P],
+    output logic [FW-1:0]     link_data_o   [P],
+    output logic [31:0]       link_dbg_o    [P],
+    // links of the tree of the collective network: parent, child 0, child 1
+    input  link_word_t        tree_ctl_i    [CollPorts],
+    input  logic [FW-1:0]     tree_data_i   [CollPorts],
+    input  logic [31:0]       tree_dbg_i    [CollPorts],
+    output link_word_t        tree_ctl_o    [CollPorts],
+    output logic [FW-1:0]     tree_data_o   [CollPorts],
+    output logic [31:0]       tree_dbg_o    [CollPorts],
     // barrier wires of the tree: pulses, bit r = barrier route r
     input  logic [CollRoutes-1:0] bar_i [CollPorts],
     output logic [CollRoutes-1:0] bar_o [CollPorts],
@@ -104,10 +116,12 @@ module gyre_node
   localparam int unsigned InjDepth = 136;             // flits of an injection buffer: (path, class)
   localparam int unsigned CollDepth = coll_depth(FlitBytes); // flits of a buffer of a class route
 
+  localparam int unsigned CsrUnit = 0, CollUnit = 1, DmaUnit = 2;
+
   node_cfg_t cfg;
   logic core_rst_n; // of DMA engine and network
   logic soft_reset, soft_reset_done, reset_idle;
-  logic net_idle, dma_idle, dma_busy, dma_empty, csr_idle, axil_idle, inj_empty;
+  logic net_idle, dma_idle, dma_busy, dma_empty, csr_active, csr_idle, axil_idle, inj_empty;
 
   // ---- network ----------------------------------------------------------------------------------
   logic [P-1:0]                 inj_valid, inj_class;
@@ -123,8 +137,8 @@ module gyre_node
 
   gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth), .Classes(NumClasses)) u_network (
       .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
-      .link_ctl_i(link_ctl_i[0:P-1]), .link_data_i(link_data_i[0:P-1]), .link_dbg_i(link_dbg_i[0:P-1]),
-      .link_ctl_o(link_ctl_o[0:P-1]), .link_data_o(link_data_o[0:P-1]), .link_dbg_o(link_dbg_o[0:P-1]),
+      .link_ctl_i, .link_data_i, .link_dbg_i,
+      .link_ctl_o, .link_data_o, .link_dbg_o,
       .inj_valid_i(inj_valid), .inj_class_i(inj_class), .inj_ctl_i(inj_ctl), .inj_data_i(inj_data),
       .inj_credit_o(inj_credit),
       .ej_valid_o(ej_valid), .ej_ready_i(ej_ready), .ej_ctl_o(ej_ctl), .ej_data_o(ej_data),
@@ -151,14 +165,14 @@ module gyre_node
   error_t                coll_err;
 
   gyre_collective #(.FlitBytes(FlitBytes), .Depth(CollDepth)) u_collective (
-      .clk_i, .rst_ni(core_rst_n), .cfg_i(coll_cfg), .coord_i(cfg.coord),
-      .link_ctl_i(link_ctl_i[P:L-1]), .link_data_i(link_data_i[P:L-1]), .link_dbg_i(link_dbg_i[P:L-1]), .bar_i,
-      .link_ctl_o(link_ctl_o[P:L-1]), .link_data_o(link_data_o[P:L-1]), .link_dbg_o(link_dbg_o[P:L-1]), .bar_o,
+      .clk_i(unit_clk_i[CollUnit]), .rst_ni(core_rst_n), .cfg_i(coll_cfg), .coord_i(cfg.coord),
+      .link_ctl_i(tree_ctl_i), .link_data_i(tree_data_i), .link_dbg_i(tree_dbg_i), .bar_i,
+      .link_ctl_o(tree_ctl_o), .link_data_o(tree_data_o), .link_dbg_o(tree_dbg_o), .bar_o,
       .inj_valid_i(coll_inj_valid), .inj_route_i(coll_inj_route), .inj_ctl_i(coll_inj_ctl),
       .inj_data_i(coll_inj_data), .inj_credit_o(coll_inj_credit),
       .ej_valid_o(coll_ej_valid), .ej_ready_i(coll_ej_ready), .ej_ctl_o(coll_ej_ctl), .ej_data_o(coll_ej_data),
       .bar_enter_i(bar_enter), .bar_done_o(bar_done), .link_state_o(coll_link_state), .perf_flit_o(perf_coll),
-      .err_o(coll_err), .idle_o(coll_idle)
+      .err_o(coll_err), .active_o(unit_active_o[CollUnit]), .idle_o(coll_idle)
   );
 
   inj_occupancy #(.P(1), .NBuffer(CollRoutes), .Depth(CollDepth)) u_coll_occupancy (
@@ -179,7 +193,7 @@ module gyre_node
       .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth), .CollDepth(CollDepth),
       .Deposit(deposit_fits(FlitBytes, PortFlits))
   ) u_dma (
-      .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
+      .unit_clk_i(unit_clk_i[NUnit-1:DmaUnit]), .unit_active_o(unit_active_o[NUnit-1:DmaUnit]), .rst_ni(core_rst_n), .cfg_i(cfg),
       .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),
       .inj_credit_i(inj_credit),
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
@@ -251,7 +265,7 @@ module gyre_node
   assign s1_r_data_o = s_r_data[1];
 
   axil_arbiter u_axil_arbiter (
-      .clk_i, .rst_ni,
+      .clk_i(unit_clk_i[CsrUnit]), .rst_ni,
       .aw_valid_i({s1_aw_valid_i, s0_aw_valid_i}), .aw_ready_o({s1_aw_ready_o, s0_aw_ready_o}),
       .aw_addr_i(s_aw_addr),
       .w_valid_i({s1_w_valid_i, s0_w_valid_i}), .w_ready_o({s1_w_ready_o, s0_w_ready_o}),
@@ -271,7 +285,7 @@ module gyre_node
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
       .NAxi(NAxi), .AxiBytes(AxiBytes)
   ) u_csr (
-      .clk_i, .rst_ni, .time_i,
+      .clk_i(unit_clk_i[CsrUnit]), .perf_clk_i(clk_i), .rst_ni, .time_i,
       .reg_req_i(reg_req), .reg_we_i(reg_we), .reg_addr_i(reg_addr), .reg_wdata_i(reg_wdata),
       .reg_ack_o(reg_ack), .reg_err_o(reg_err), .reg_rdata_o(reg_rdata),
       .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
@@ -284,8 +298,10 @@ module gyre_node
       .irq_threshold_i(irq_threshold), .irq_descriptor_i(irq_descriptor),
       .perf_flit_i(perf_flit), .perf_vc_i(perf_vc), .perf_stall_i(perf_stall),
       .perf_coll_i(perf_coll), .pkt_tx_i(pkt_tx), .pkt_rx_i(pkt_rx),
-      .bar_enter_o(bar_enter), .bar_done_i(bar_done), .irq_o, .wake_o, .idle_o(csr_idle)
+      .bar_enter_o(bar_enter), .bar_done_i(bar_done), .irq_o, .wake_o, .active_o(csr_active),
+      .idle_o(csr_idle)
   );
+  assign unit_active_o[CsrUnit] = csr_active || !axil_idle;
 
   assign idle_o = net_idle && coll_idle && dma_idle && csr_idle && axil_idle && reset_idle;
 

@@ -37,6 +37,7 @@ public:
         for (unsigned c = 0; c < 3; c++) {
             if (channels >> c & 1) stall_until_[master][c] = until;
         }
+        stalled_until_ = std::max(stalled_until_, until);
     }
 
     // Takes {beats} x {resp, data} at `in`; returns what follows.
@@ -81,7 +82,7 @@ public:
     template <class Pins>
     void drive(Pins& pins, uint64_t cycle, OutBuffer& out) {
         uint32_t ready[3] = {kAll, kAll, kAll};
-        for (int m = 0; m < Masters; m++) {
+        for (int m = 0; m < Masters && (stalls_.percent != 0 || stalled_until_ > cycle); m++) {
             for (unsigned c = 0; c < 3; c++) {
                 if (stall_until_[m][c] > cycle || stalls_.at(cycle, m, c)) ready[c] &= ~(1u << m);
             }
@@ -226,6 +227,7 @@ private:
 
     Stalls stalls_;
     uint64_t stall_until_[Masters][3] = {};
+    uint64_t stalled_until_ = 0;  // the last of them
     std::deque<Answer> reads_[Masters];
     std::deque<Answer> writes_[Masters];
     unsigned beat_[Masters] = {};

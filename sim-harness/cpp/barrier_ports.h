@@ -23,15 +23,18 @@ public:
     // Whether an input holds a pulse: each cycle of it counts.
     bool busy() const { return busy_ != 0; }
 
+    // Whether an input changed or held a pulse in the last driven cycle.
+    bool arrived() const { return arrived_; }
+
     template <class Pins>
     void drive(Pins& pins, uint64_t cycle) {
-        for (int p = 0; p < Ports; p++) {
-            const uint64_t* record = records_.take(p, cycle);
-            if (!record) continue;
+        arrived_ = busy_ != 0;
+        records_.take(cycle, [&](int p, const uint64_t* record) {
+            arrived_ = true;
             const uint16_t pulses = static_cast<uint16_t>(record[2]);
             pins.bar_i(p) = pulses;
             busy_ = pulses ? busy_ | 1u << p : busy_ & ~(1u << p);
-        }
+        });
     }
 
     // `first` is the number of the first of these ports.
@@ -58,6 +61,7 @@ private:
     PortRecords<Ports, DataWords> records_;
     uint16_t last_[Ports] = {};
     uint32_t busy_ = 0;
+    bool arrived_ = false;
     bool sending_ = false;
 };
 

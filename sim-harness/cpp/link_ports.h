@@ -33,11 +33,14 @@ public:
     // Whether an input holds a flit or a credit: each cycle of it counts.
     bool busy() const { return busy_ != 0; }
 
+    // By input: whether it changed or held one of them in the last driven cycle.
+    uint32_t arrived() const { return arrived_; }
+
     template <class Pins>
     void drive(Pins& pins, uint64_t cycle) {
-        for (int p = 0; p < Ports; p++) {
-            const uint64_t* record = records_.take(p, cycle);
-            if (!record) continue;
+        arrived_ = busy_;
+        records_.take(cycle, [&](int p, const uint64_t* record) {
+            arrived_ |= 1u << p;
             const uint32_t word = static_cast<uint32_t>(record[1]);
             pins.link_ctl_i(p) = word;
             if (word & kValid) {
@@ -49,7 +52,7 @@ public:
             } else {
                 busy_ &= ~(1u << p);
             }
-        }
+        });
     }
 
     template <class Pins>
@@ -77,6 +80,7 @@ private:
     PortRecords<Ports, DataWords> records_;
     uint32_t last_[Ports] = {};
     uint32_t busy_ = 0;
+    uint32_t arrived_ = 0;
     bool sending_ = false;
 };
 

@@ -10,8 +10,15 @@
 
 namespace gyre {
 
+// Parts of the evaluation of a model: comparison of its clocks with those that it saw last; what follows from an edge,
+// until nothing does.
+template <class Model>
+struct Parts;
+
 // `Wires` has: load(in), drive(model, cycle, out), record(model, cycle, out), clear(), finish(),
-// quiet(model) (nothing that the model offers or is offered), next_cycle() (of its own events).
+// quiet(model) (nothing that the model offers or is offered), next_cycle() (of its own events),
+// lower(model), raise(model, all) for the clocks of units: `all` of them, or those that need it, and
+// changed(model): whether an input that more than registers look at is another than in the cycle before.
 template <class Model, class Wires>
 class ModelRunner final : public SimNode {
 public:
@@ -21,6 +28,7 @@ public:
           model_(&context_->verilated, name.c_str()),
           wires_(model_, std::forward<Args>(args)...) {
         model_.clk_i = 0;
+        wires_.lower(model_);
         model_.rst_ni = 1;
         model_.eval();
         model_.rst_ni = 0;
@@ -28,9 +36,9 @@ public:
         // With all inputs quiet; nothing is offered in reset.
         wires_.drive(model_, 0, out_);
         for (int i = 0; i < kResetCycles; i++) {
-            model_.clk_i = 1;
-            model_.eval();
+            rise(false);
             model_.clk_i = 0;
+            wires_.lower(model_);
             model_.eval();
         }
         model_.rst_ni = 1;
@@ -52,10 +60,10 @@ public:
                 cycle_ = std::min(event, end);
                 continue;
             }
-            if (wires_.next_cycle() <= cycle_) was_idle_ = false;
+            if (was_idle_ && wires_.next_cycle() <= cycle_) was_idle_ = false;
             model_.rst_ni = cycle_ >= reset_end_;
             wires_.drive(model_, cycle_, out_);
-            rise();
+            rise(skip);
             wires_.record(model_, cycle_, out_);
             // Twice in a row, in case idle_o is a register itself.
             const bool idle = model_.rst_ni && model_.idle_o && wires_.quiet(model_);
@@ -74,6 +82,7 @@ public:
     void fall() override {
         if (!model_.clk_i) return;
         model_.clk_i = 0;
+        wires_.lower(model_);
         model_.eval();
     }
 
@@ -93,13 +102,24 @@ public:
 private:
     static constexpr int kResetCycles = 4;
 
-    // A rising edge, with the inputs as they are.
-    void rise() {
-        // An evaluation computes first what depends on inputs, then sees an edge if the clock was low after the
-        // one before. That it was low is noted here: evaluating the low clock would compute the same twice.
-        model_.rootp->__Vtrigprevexpr___TOP__clk_i__0 = 0;
+    // A rising edge, with the inputs as they are. With `skip`, what changes nothing is not evaluated.
+    void rise(bool skip) {
+        // An evaluation computes first what depends on inputs, then sees an edge if the clock was low when it looked
+        // last. It looks here, and no more: evaluating the low clocks would compute the same twice.
+        model_.clk_i = 0;
+        wires_.lower(model_);
+        Parts<Model>::look(model_.rootp);
         model_.clk_i = 1;
-        model_.eval();
+        wires_.raise(model_, !skip);
+        if (wires_.changed(model_) || !skip) {
+            model_.eval();
+        } else {
+            // Without its first part, which computes what depends on inputs.
+            do {
+                while (Parts<Model>::act(model_.rootp)) {
+                }
+            } while (Parts<Model>::nba(model_.rootp));
+        }
     }
 
     // The first cycle from `now` on in which something can change.

@@ -19,6 +19,25 @@
 
 #include <stdexcept>
 
+// Functions of the models that are not in their headers.
+#define GYRE_PARTS(model) \
+    void model##___024root___eval_triggers_vec__act(model##___024root*); \
+    bool model##___024root___eval_phase__act(model##___024root*); \
+    bool model##___024root___eval_phase__nba(model##___024root*); \
+    template <> \
+    struct gyre::Parts<model> { \
+        static constexpr auto look = model##___024root___eval_triggers_vec__act; \
+        static constexpr auto act = model##___024root___eval_phase__act; \
+        static constexpr auto nba = model##___024root___eval_phase__nba; \
+    };
+GYRE_PARTS(Vnode3)
+GYRE_PARTS(Vnode3Traced)
+GYRE_PARTS(Vnode5)
+GYRE_PARTS(Vnode5Traced)
+GYRE_PARTS(Vnetwork3)
+GYRE_PARTS(Vnetwork5)
+#undef GYRE_PARTS
+
 namespace gyre {
 
 namespace {

@@ -22,7 +22,7 @@ public:
 
     NodeWires(Model& model, Stalls stalls) {
         axi_.set_stalls(stalls);
-        LinkPins<Model> pins{model};
+        LinkPins pins{model};
         links_.init(pins);
         BarrierPins<Model> barrier_pins{model};
         barriers_.init(barrier_pins);
@@ -57,7 +57,7 @@ public:
 
     void drive(Model& model, uint64_t cycle, OutBuffer& out) {
         model.time_i = cycle;
-        LinkPins<Model> link_pins{model};
+        LinkPins link_pins{model};
         links_.drive(link_pins, cycle);
         BarrierPins<Model> barrier_pins{model};
         barriers_.drive(barrier_pins, cycle);
@@ -70,7 +70,7 @@ public:
     }
 
     void record(Model& model, uint64_t cycle, OutBuffer& out) {
-        LinkPins<Model> link_pins{model};
+        LinkPins link_pins{model};
         links_.record(link_pins, cycle, out);
         BarrierPins<Model> barrier_pins{model};
         barriers_.record(barrier_pins, cycle, kPorts, out);
@@ -80,6 +80,36 @@ public:
             out.open(Out::Levels, cycle, 0);
             out.push(levels);
         }
+    }
+
+    void lower(Model& model) { model.unit_clk_i = 0; }
+
+    // Whether an input is other than in the last cycle: those of the torus, the clocks and the time aside, which
+    // registers alone see.
+    bool changed(const Model& model) {
+        const uint64_t now = controls(model);
+        const bool changed = now != controls_ || model.m_r_valid_i || model.m_b_valid_i || registers_[0].busy()
+                             || registers_[1].busy() || links_.arrived() >> TorusPorts || barriers_.arrived();
+        controls_ = now;
+        return changed;
+    }
+
+    // Clocks of the units that are active or have input.
+    void raise(Model& model, bool all) {
+        if (all) {
+            model.unit_clk_i = kUnits;
+            return;
+        }
+        uint32_t needed = model.unit_active_o;
+        if (registers_[0].busy() || registers_[1].busy()) needed |= kRegisters;
+        if (links_.arrived() >> TorusPorts || barriers_.arrived()) needed |= kCollective;
+        if (model.m_r_valid_i | model.m_b_valid_i) {
+            for (int m = 0; m < Masters; m++) {
+                if (model.m_r_valid_i >> m & 1) needed |= kTransmit | path_of(model.m_r_id_i[m]) << kTransmitPaths;
+                if (model.m_b_valid_i >> m & 1) needed |= kReceive | path_of(model.m_b_id_i[m]) << kReceivePaths;
+            }
+        }
+        model.unit_clk_i = needed;
     }
 
     void clear() {
@@ -105,11 +135,42 @@ public:
     }
 
 private:
+    using LinkPins = NodeLinkPins<Model, TorusPorts>;
+
+    // All control inputs but those of links.
+    static uint64_t controls(const Model& model) {
+        uint64_t word = model.rst_ni;
+        for (const uint64_t masters : {model.m_ar_ready_i, model.m_aw_ready_i, model.m_w_ready_i, model.m_r_valid_i,
+                                       model.m_r_last_i, model.m_b_valid_i}) {
+            word = word << Masters | masters;
+        }
+        for (const uint64_t bit : {model.s0_aw_valid_i, model.s0_w_valid_i, model.s0_b_ready_i, model.s0_ar_valid_i,
+                                   model.s0_r_ready_i, model.s1_aw_valid_i, model.s1_w_valid_i, model.s1_b_ready_i,
+                                   model.s1_ar_valid_i, model.s1_r_ready_i}) {
+            word = word << 1 | bit;
+        }
+        return word;
+    }
+
+    // Units by bit of unit_clk_i: see gyre_node.
+    static constexpr int kPaths = TorusPorts + 2;
+    static constexpr uint32_t kRegisters = 1u << 0;
+    static constexpr uint32_t kCollective = 1u << 1;
+    static constexpr uint32_t kTransmit = 1u << 3;
+    static constexpr uint32_t kReceive = 1u << 4;
+    static constexpr int kTransmitPaths = 5;
+    static constexpr int kReceivePaths = 5 + kPaths;
+    static constexpr uint32_t kUnits = (1u << (5 + 2 * kPaths)) - 1;
+
+    // The path that an answer from memory is for; ids from kPaths on are not of paths.
+    static uint32_t path_of(unsigned id) { return id < kPaths ? 1u << id : 0; }
+
     LinkPorts<kPorts, FlitWords> links_;
     BarrierPorts<kTreePorts, FlitWords> barriers_;
     AxiSlave<Masters> axi_;
     RegisterMaster registers_[2];
     uint32_t levels_ = 0;
+    uint64_t controls_ = ~uint64_t{0};
 };
 
 }  // namespace gyre

@@ -5,9 +5,20 @@
     auto& name() { return model.name; }
 #define GYRE_PINS(name) \
     auto& name(int i) { return model.name[i]; }
+#define GYRE_LINK_PINS(name) \
+    auto& link_##name(int i) { return i < TorusPorts ? model.link_##name[i] : model.tree_##name[i - TorusPorts]; }
 
 namespace gyre {
 
+// Links of a node: those of the torus, then those of the tree.
+template <class Model, int TorusPorts>
+struct NodeLinkPins {
+    Model& model;
+    GYRE_LINK_PINS(ctl_i) GYRE_LINK_PINS(data_i) GYRE_LINK_PINS(dbg_i)
+    GYRE_LINK_PINS(ctl_o) GYRE_LINK_PINS(data_o) GYRE_LINK_PINS(dbg_o)
+};
+
+// Links of a router.
 template <class Model>
 struct LinkPins {
     Model& model;

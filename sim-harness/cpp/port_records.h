@@ -21,24 +21,23 @@ public:
             in += count * kRecord;
             end_[p] = in;
         }
+        find_first();
         return in;
     }
 
     // Cycle of the first record that was not applied.
-    uint64_t next_cycle() const {
-        uint64_t cycle = kNever;
-        for (int p = 0; p < Ports; p++) {
-            if (next_[p] != end_[p] && *next_[p] < cycle) cycle = *next_[p];
-        }
-        return cycle;
-    }
+    uint64_t next_cycle() const { return first_; }
 
-    // The record of a port for a cycle, once; none if its wires stay as they are.
-    const uint64_t* take(int p, uint64_t cycle) {
-        if (next_[p] == end_[p] || *next_[p] != cycle) return nullptr;
-        const uint64_t* record = next_[p];
-        next_[p] += kRecord;
-        return record;
+    // Calls apply(port, record) for each record of a cycle; ports without one stay as they are.
+    template <class Apply>
+    void take(uint64_t cycle, Apply&& apply) {
+        if (first_ != cycle) return;
+        for (int p = 0; p < Ports; p++) {
+            if (next_[p] == end_[p] || *next_[p] != cycle) continue;
+            apply(p, next_[p]);
+            next_[p] += kRecord;
+        }
+        find_first();
     }
 
     // Every record must have been applied.
@@ -49,6 +48,14 @@ public:
     }
 
 private:
+    void find_first() {
+        first_ = kNever;
+        for (int p = 0; p < Ports; p++) {
+            if (next_[p] != end_[p] && *next_[p] < first_) first_ = *next_[p];
+        }
+    }
+
+    uint64_t first_ = kNever;
     const uint64_t* next_[Ports] = {};
     const uint64_t* end_[Ports] = {};
 };

@@ -17,6 +17,7 @@ public:
     void clear() {
         queue_.clear();
         state_ = State::Idle;
+        addr_ = data_ = quiet_ = false;
     }
 
     // Cycle in which something is to be done.
@@ -26,6 +27,7 @@ public:
     // Drives the inputs of the clock edge in `cycle`, and records what it transfers.
     template <class Pins>
     void drive(Pins& pins, unsigned port, uint64_t cycle, OutBuffer& out) {
+        if (quiet_ && next_cycle() > cycle) return;
         bool answered = false;
         if (state_ == State::Read && pins.r_valid_o()) {
             answer(port, cycle, pins.r_resp_o(), pins.r_data_o(), out);
@@ -46,6 +48,7 @@ public:
             addr_ = false;
         }
         if (data_ && pins.w_ready_o()) data_ = false;
+        quiet_ = state_ == State::Idle;
     }
 
 private:
@@ -83,6 +86,7 @@ private:
     State state_ = State::Idle;
     bool addr_ = false;  // the address was not taken yet
     bool data_ = false;  // the write data was not taken yet
+    bool quiet_ = false; // the inputs are those of no access
 };
 
 }  // namespace gyre

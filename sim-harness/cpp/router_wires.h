@@ -66,6 +66,11 @@ public:
         check_errors(model);
     }
 
+    // A router has the one clock.
+    void lower(Model&) {}
+    void raise(Model&, bool) {}
+    bool changed(const Model&) { return true; }
+
     void clear() { throw std::logic_error("a router alone cannot be reset"); }
 
     void finish() const { links_.finish(); }

@@ -8,7 +8,8 @@
 
 // Ports of gyre_fabric that are those of gyre_node, one of each a node.
 #define GYRE_NODE_PORTS(PORT) \
-    PORT(link_ctl_o) PORT(link_data_o) PORT(link_dbg_o) PORT(bar_o) \
+    PORT(link_ctl_o) PORT(link_data_o) PORT(link_dbg_o) \
+    PORT(tree_ctl_o) PORT(tree_data_o) PORT(tree_dbg_o) PORT(bar_o) \
     PORT(m_ar_valid_o) PORT(m_ar_ready_i) PORT(m_ar_addr_o) PORT(m_ar_len_o) PORT(m_ar_size_o) \
     PORT(m_ar_burst_o) PORT(m_ar_id_o) PORT(m_r_valid_i) PORT(m_r_ready_o) PORT(m_r_data_i) \
     PORT(m_r_id_i) PORT(m_r_resp_i) PORT(m_r_last_i) PORT(m_aw_valid_o) PORT(m_aw_ready_i) \
@@ -48,9 +49,12 @@ struct NodeView {
 #define GYRE_DECLARE(name) decltype(std::declval<Vfabric&>().name[0]) name;
     GYRE_NODE_PORTS(GYRE_DECLARE)
     // Link and barrier inputs are wired inside the fabric; these lead nowhere.
-    uint32_t link_ctl_i[kPorts];
-    uint32_t link_dbg_i[kPorts];
-    VlWide<2 * kFlitWords> link_data_i[kPorts];
+    uint32_t link_ctl_i[kTorusPorts];
+    uint32_t link_dbg_i[kTorusPorts];
+    VlWide<2 * kFlitWords> link_data_i[kTorusPorts];
+    uint32_t tree_ctl_i[kTreePorts];
+    uint32_t tree_dbg_i[kTreePorts];
+    VlWide<2 * kFlitWords> tree_data_i[kTreePorts];
     uint16_t bar_i[kTreePorts];
 };
 

@@ -3,12 +3,18 @@
 #include "Vnode1.h"
 #include "gyre-node-tests/src/lib.rs.h"
 
+namespace {
+// Clocks of all units of a node of one dimension: none is gated.
+constexpr unsigned kUnits = (1u << (4 * 1 + 9)) - 1;
+}  // namespace
+
 Node::Node(bool randomize, int32_t seed)
     : context_{std::make_unique<VerilatedContext>()} {
     context_->randReset(randomize ? 2 : 0);
     context_->randSeed(seed);
     model_ = std::make_unique<Vnode1>(context_.get());
     model_->clk_i = 0;
+    model_->unit_clk_i = 0;
     model_->rst_ni = 1;
     model_->eval();
     model_->rst_ni = 0;
@@ -52,14 +58,16 @@ Outputs Node::cycle(const Inputs& in) {
     m.m_b_valid_i = in.memory.b_valid;
     m.m_b_id_i[0] = in.memory.b_id;
     m.m_b_resp_i[0] = in.memory.b_resp;
-    // By port: the ends of the torus link, parent and child 0 of the tree; child 1 leads nowhere.
-    constexpr size_t kPeer[] = {1, 0, 3, 2};
-    for (size_t port = 0; port < 4; port++) {
-        m.link_ctl_i[port] = m.link_ctl_o[kPeer[port]];
-        m.link_data_i[port] = m.link_data_o[kPeer[port]];
-        m.link_dbg_i[port] = m.link_dbg_o[kPeer[port]];
+    // The ends of the torus link, parent and child 0 of the tree; child 1 leads nowhere.
+    for (size_t port = 0; port < 2; port++) {
+        m.link_ctl_i[port] = m.link_ctl_o[1 - port];
+        m.link_data_i[port] = m.link_data_o[1 - port];
+        m.link_dbg_i[port] = m.link_dbg_o[1 - port];
+        m.tree_ctl_i[port] = m.tree_ctl_o[1 - port];
+        m.tree_data_i[port] = m.tree_data_o[1 - port];
+        m.tree_dbg_i[port] = m.tree_dbg_o[1 - port];
     }
-    m.link_ctl_i[4] = 0;
+    m.tree_ctl_i[2] = 0;
     m.bar_i[0] = m.bar_o[1];
     m.bar_i[1] = m.bar_o[0];
     m.bar_i[2] = 0;
@@ -67,6 +75,7 @@ Outputs Node::cycle(const Inputs& in) {
     for (int clk = 0; clk <= 1; clk++) {
         context_->timeInc(1);
         m.clk_i = clk;
+        m.unit_clk_i = clk ? kUnits : 0;
         m.eval();
     }
     Outputs out{};

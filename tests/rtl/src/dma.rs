@@ -121,6 +121,9 @@ struct Ports {
     pkt_tx: Port,
     pkt_rx: Port,
     idle: Port,
+    unit_active: Port,
+    /// Valid bits and ids of read data, then of write responses.
+    answers: [(Port, Port); 2],
     coll: dma_collective::Ports,
 }
 
@@ -152,6 +155,9 @@ impl Ports {
             pkt_tx: port("pkt_tx_o"),
             pkt_rx: port("pkt_rx_o"),
             idle: port("idle_o"),
+            unit_active: port("unit_active_o"),
+            answers: [("r_valid_i", "r_id_i"), ("b_valid_i", "b_id_i")]
+                .map(|(v, id)| (port(v), port(id))),
             coll: dma_collective::Ports::of(unit),
         }
     }
@@ -219,6 +225,8 @@ pub struct Machine {
     cycle: u64,
     /// Probability that a path of the network moves a flit in a cycle.
     pub network: f64,
+    /// Whether units have their clocks only when they need them.
+    pub gated: bool,
     /// Sees, and may change, what is injected.
     pub tap: Option<FlitTap>,
     /// The engine to which each class route of the collective network leads.
@@ -288,6 +296,7 @@ impl Machine {
             rng,
             cycle: 0,
             network: 1.0,
+            gated: true,
             tap: None,
             coll_to: [None; ROUTES],
         };
@@ -380,7 +389,8 @@ impl Machine {
             self.take_arriving(index);
             self.take_injected(index)?;
             let engine = &mut self.engines[index];
-            engine.unit.edge().map_err(assertion)?;
+            let clocks = engine.clocks(&self.ports, self.paths, self.gated);
+            engine.unit.edge_of(clocks).map_err(assertion)?;
             engine.watch(&self.ports);
         }
         self.cycle += 1;
@@ -612,6 +622,27 @@ impl Machine {
 }
 
 impl Engine {
+    /// The clocks of this cycle: of all units, or of those that need it.
+    fn clocks(&self, ports: &Ports, links: usize, gated: bool) -> u64 {
+        let paths = links + 2; // loop-back and collective network
+        if !gated {
+            return (1 << (3 + 2 * paths)) - 1;
+        }
+        let mut clocks = self.unit.get(ports.unit_active, 0);
+        for (side, (valid, id)) in ports.answers.into_iter().enumerate() {
+            let valid = self.unit.get(valid, 0);
+            for master in (0..id.elements).filter(|m| valid >> m & 1 != 0) {
+                clocks |= 1 << (1 + side);
+                // Ids from `paths` on are not of paths.
+                let path = self.unit.get(id, master) as usize;
+                if path < paths {
+                    clocks |= 1 << (3 + side * paths + path);
+                }
+            }
+        }
+        clocks
+    }
+
     /// Notes events and errors.
     fn watch(&mut self, ports: &Ports) {
         let events = self.unit.get(ports.event, 0);

@@ -96,14 +96,15 @@ impl Unit {
                 .position(|found| found == wanted)
                 .map(|index| ports[index])
         };
-        // A unit without clock is combinational and has neither port.
+        // A unit without clock is combinational and has neither port; one of units with clocks of their own has one
+        // bit each, all of which go on.
         let none = Port {
             index: usize::MAX,
             bits: 1,
             elements: 1,
         };
         let (clock, reset) = (
-            find("clk_i").unwrap_or(none),
+            find("clk_i").or(find("unit_clk_i")).unwrap_or(none),
             find("rst_ni").unwrap_or(none),
         );
         let mut unit = Self {
@@ -252,7 +253,15 @@ impl Unit {
     /// # Errors
     /// [`Failure`] if an assertion fails, now or in an earlier call.
     pub fn edge(&mut self) -> Result<(), Failure> {
-        self.set(self.clock, 0, 1);
+        self.edge_of(u64::MAX >> (64 - self.clock.bits))
+    }
+
+    /// The same for some of the clocks, by bit of the clock port.
+    ///
+    /// # Errors
+    /// [`Failure`] if an assertion fails, now or in an earlier call.
+    pub fn edge_of(&mut self, clocks: u64) -> Result<(), Failure> {
+        self.set(self.clock, 0, clocks);
         self.eval()?;
         self.cycle += 1;
         Ok(())

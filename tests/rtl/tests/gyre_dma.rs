@@ -96,6 +96,43 @@ proptest! {
     }
 }
 
+/// Cycles, events and memories at the end of random messages.
+fn end_of(gated: bool, seed: u64) -> (u64, Vec<[u64; 64]>, Vec<Vec<u8>>) {
+    let timing = Timing {
+        read: 0..60,
+        write: 0..90,
+        willing: 0.7,
+    };
+    let mut bench = ok(Bench::new(&Setup {
+        model: DMA3,
+        shape: Shape::new(&[(2, true), (2, true), (1, true)]),
+        ring: 4096,
+        timing,
+        seed,
+    }));
+    bench.machine.gated = gated;
+    bench.machine.network = 0.6;
+    bench.receive = 0.3;
+    random_messages(&mut bench, 4, 60);
+    ok(bench.finish(400_000));
+    let engines = &bench.machine.engines;
+    (
+        bench.machine.cycle(),
+        engines.iter().map(|engine| engine.events).collect(),
+        engines
+            .iter()
+            .map(|engine| engine.memory.peek(0, 0x20_0000).to_vec())
+            .collect(),
+    )
+}
+
+#[test]
+fn hw1_engines_whose_idle_units_have_no_clock_do_the_same() {
+    for seed in 0..8 {
+        assert!(end_of(true, seed) == end_of(false, seed), "seed {seed}");
+    }
+}
+
 #[test]
 fn hw1_every_payload_length_arrives_in_messages_and_puts() {
     for mut bench in pairs() {
