@@ -99,7 +99,7 @@ module counter_unit
     end
   end
 
-  logic [NEntry-1:0] used, match, want_read, want_write, has_error, first_free, add;
+  logic [NEntry-1:0] used, match, want_read, want_write, read_gnt, write_gnt, has_error, first_free, add;
   for (genvar e = 0; e < NEntry; e++) begin : gen_flags
     assign used[e]       = st_q[e] != StFree;
     assign match[e]      = in_valid_q && used[e] && addr_q[e] == in_addr_q;
@@ -124,7 +124,11 @@ module counter_unit
   logic [IdxW-1:0] read_idx, r_idx, w_idx_q, b_idx, write_idx, err_idx;
   logic [AddrW-1:0] ar_addr_q;
   assign read_start = want_read != '0 && (!ar_valid_q || ar_ready_i);
-  assign read_idx   = index_of(want_read & (~want_read + 1'b1));
+  // In turn: counters that are lowered all the time leave others theirs.
+  rr_arbiter #(.N(NEntry)) u_read_arb (
+      .clk_i, .rst_ni, .req_i(want_read), .advance_i(read_start), .gnt_o(read_gnt)
+  );
+  assign read_idx   = index_of(read_gnt);
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) ar_valid_q <= 1'b0;
     else if (read_start || ar_ready_i) ar_valid_q <= read_start;
@@ -149,7 +153,10 @@ module counter_unit
 
   // ---- write -----------------------------------------------------------------------------------
   logic w_busy_q, write_start, b_empty, b_full;
-  assign write_idx   = index_of(want_write & (~want_write + 1'b1));
+  rr_arbiter #(.N(NEntry)) u_write_arb (
+      .clk_i, .rst_ni, .req_i(want_write), .advance_i(write_start), .gnt_o(write_gnt)
+  );
+  assign write_idx   = index_of(write_gnt);
   assign aw_req_o    = want_write != '0 && !w_busy_q;
   assign aw_o        = '{addr: {addr_q[write_idx][AddrW-1:6], 6'd0}, len: 8'd0, id: WriteId};
   assign write_start = aw_gnt_i;
