@@ -77,6 +77,8 @@ module axi_write_mux
       w_valid_q <= pop;
       w_last_q  <= pop && last;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (pop) begin
       for (int unsigned n = 0; n < N; n++) begin
         if (sel[n]) begin

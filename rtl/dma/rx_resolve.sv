@@ -80,6 +80,8 @@ module rx_resolve
       path_q     <= gnt;
       response_q <= response;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (gnt != '0) begin
       for (int unsigned p = 0; p < NPath; p++) begin
         if (gnt[p]) r_q <= response ? req_response_i[p] : req_request_i[p];

@@ -1,6 +1,8 @@
 // The Verilator context of a machine's models and their common waveform.
 #pragma once
 
+#include "cycle_signal.h"
+
 #include "verilated.h"
 #include "verilated_vcd_c.h"
 
@@ -18,6 +20,7 @@ public:
 
     mutable VerilatedContext verilated;
     mutable std::unique_ptr<VerilatedVcdC> trace;
+    mutable CycleSignal cycle;
 };
 
 }  // namespace gyre

@@ -68,7 +68,9 @@ void open_trace(const SimContext& context, rust::Str file,
                 rust::Slice<const rust::String> scopes) {
     context.trace = std::make_unique<VerilatedVcdC>();
     context.verilated.trace(context.trace.get(), 99);
+    context.cycle.add_to(*context.trace->spTrace());
     for (const rust::String& scope : scopes) context.trace->dumpvars(99, std::string(scope));
+    if (!scopes.empty()) context.trace->dumpvars(99, CycleSignal::kScope);
     context.trace->open(std::string(file).c_str());
     if (!context.trace->isOpen()) {
         context.trace.reset();
@@ -76,7 +78,8 @@ void open_trace(const SimContext& context, rust::Str file,
     }
 }
 
-void dump_trace(const SimContext& context, uint64_t ps) {
+void dump_trace(const SimContext& context, uint64_t cycle, uint64_t ps) {
+    context.cycle.cycle = cycle;
     if (context.trace) context.trace->dump(ps);
 }
 

@@ -31,7 +31,7 @@ public:
 // What the models of a machine share: initial values, and the waveform of all of them.
 std::shared_ptr<SimContext> new_context(bool traced, bool noise, uint32_t seed);
 void open_trace(const SimContext& context, rust::Str file, rust::Slice<const rust::String> scopes);
-void dump_trace(const SimContext& context, uint64_t ps);
+void dump_trace(const SimContext& context, uint64_t cycle, uint64_t ps);
 void close_trace(const SimContext& context);
 
 // A node of 3 or 5 dimensions, reset. Stalls are those of the memory channels.

@@ -10,7 +10,7 @@ mod bridge {
 
         fn new_context(traced: bool, noise: bool, seed: u32) -> SharedPtr<SimContext>;
         fn open_trace(context: &SimContext, file: &str, scopes: &[String]) -> Result<()>;
-        fn dump_trace(context: &SimContext, ps: u64);
+        fn dump_trace(context: &SimContext, cycle: u64, ps: u64);
         fn close_trace(context: &SimContext);
 
         fn new_node(

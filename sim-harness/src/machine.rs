@@ -361,13 +361,13 @@ impl Machine {
         if let Some(trace) = &mut self.trace {
             if tracing {
                 let ps = start * self.config.cycle_ps;
-                trace.dump(ps)?;
+                trace.dump(start, ps)?;
                 for number in 0..self.hardware.len() {
                     let mut node = self.hardware.node(number);
                     let fallen = node.model.pin_mut().fall();
                     fallen.map_err(|error| hardware_error(number, start, &error))?;
                 }
-                trace.dump(ps + self.config.cycle_ps / 2)?;
+                trace.dump(start, ps + self.config.cycle_ps / 2)?;
             }
             if trace.is_over(self.cycle) {
                 trace.finish()?;

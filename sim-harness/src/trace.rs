@@ -174,8 +174,8 @@ impl Trace {
         Some(self.config.window.start).filter(|&start| start > cycle)
     }
 
-    /// Writes all signals as they are at a time.
-    pub(crate) fn dump(&mut self, ps: u64) -> Result<(), SimError> {
+    /// Writes all signals as they are at a time of cycle `cycle`.
+    pub(crate) fn dump(&mut self, cycle: u64, ps: u64) -> Result<(), SimError> {
         if self.state == State::Waiting {
             let vcd = self.vcd_path();
             ffi::open_trace(&self.context, &vcd.to_string_lossy(), &self.config.scopes).map_err(
@@ -186,7 +186,7 @@ impl Trace {
             )?;
             self.state = State::Open;
         }
-        ffi::dump_trace(&self.context, ps);
+        ffi::dump_trace(&self.context, cycle, ps);
         Ok(())
     }
 
