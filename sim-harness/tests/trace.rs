@@ -93,7 +93,7 @@ fn x2_waveform_holds_all_nodes_of_its_window_in_vcd_and_fst_alike() {
         );
         assert_eq!(
             nodes_in(&wave),
-            ["node0", "node1"].map(str::to_owned).into(),
+            ["machine", "node0", "node1"].map(str::to_owned).into(),
             "{name}"
         );
         seen.push((wave.hierarchy().all_vars().count(), times.len()));
@@ -104,6 +104,30 @@ fn x2_waveform_holds_all_nodes_of_its_window_in_vcd_and_fst_alike() {
         2,
         "nothing else is left"
     );
+}
+
+#[test]
+fn x2_the_cycle_is_in_the_waveform_whatever_the_scope() {
+    for scopes in [&[][..], &["node1"]] {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let path = dir.path().join("w.vcd");
+        let (_, start) = run(&traced(&[2]), trace(&path, 200..250, scopes));
+        let mut wave = simple::read(&path).expect("readable");
+        let hierarchy = wave.hierarchy();
+        let cycle = hierarchy
+            .all_vars()
+            .find(|&var| hierarchy[var].full_name(hierarchy) == "machine.cycle")
+            .map(|var| hierarchy[var].signal_ref())
+            .expect("declared");
+        wave.load_signals(&[cycle]);
+        let signal = wave.get_signal(cycle).expect("loaded above");
+        let values: Vec<u64> = signal
+            .iter_changes()
+            .map(|(_, value)| u64::from_str_radix(&value.to_string(), 2).expect("bits"))
+            .collect();
+        let expected: Vec<u64> = (start + 200..start + 250).collect();
+        assert_eq!(values, expected);
+    }
 }
 
 #[test]
@@ -138,7 +162,10 @@ fn x2_scopes_leave_out_the_rest() {
     let path = dir.path().join("w.vcd");
     run(&traced(&[3]), trace(&path, 100..110, &["node2"]));
     let wave = simple::read(&path).expect("readable");
-    assert_eq!(nodes_in(&wave), ["node2".to_owned()].into());
+    assert_eq!(
+        nodes_in(&wave),
+        ["machine", "node2"].map(str::to_owned).into()
+    );
     let all = wave.hierarchy().all_vars().count();
     run(
         &traced(&[3]),
