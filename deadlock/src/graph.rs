@@ -167,12 +167,15 @@ impl Builder<'_> {
 
     /// Every (held, waited for), each once.
     fn edges(&self) -> Vec<(u32, u32)> {
-        let mut edges = Vec::new();
-        for class in Class::ALL {
-            self.walk(class, &mut |holds, wants, _| {
-                edges.push((self.id(holds), self.id(wants)));
-            });
-        }
+        // What each resource waits for: little, found again for many pairs of nodes.
+        let mut wanted: Vec<Vec<u32>> = vec![Vec::new(); self.ids()];
+        let mut add = |holds: Resource, wants: Resource| {
+            let (list, wants) = (&mut wanted[self.id(holds) as usize], self.id(wants));
+            if !list.contains(&wants) {
+                list.push(wants);
+            }
+        };
+        self.walk(&mut |holds, wants, _| add(holds, wants));
         for node in 0..self.torus.nodes() {
             let ports = 0..self.torus.ports();
             for port in ports.filter(|&port| self.torus.neighbour(node, port).is_some()) {
@@ -186,14 +189,14 @@ impl Builder<'_> {
                     port,
                     class: self.travels_as(Class::Response),
                 };
-                let service = self.id(Resource::RemoteGet { node });
-                edges.push((self.id(ejection), service));
-                edges.push((service, self.id(injection)));
+                let service = Resource::RemoteGet { node };
+                add(ejection, service);
+                add(service, injection);
             }
         }
-        edges.sort_unstable();
-        edges.dedup();
-        edges
+        let held = (0..).zip(wanted);
+        held.flat_map(|(holds, wants)| wants.into_iter().map(move |wants| (holds, wants)))
+            .collect()
     }
 
     /// The waits of `cycle`, each with a packet that shows it.
@@ -208,27 +211,27 @@ impl Builder<'_> {
                 packet: None,
             })
             .collect();
-        for class in Class::ALL {
-            self.walk(class, &mut |holds, wants, packet| {
-                for wait in &mut waits {
-                    if wait.packet.is_none() && wait.holds == holds && wait.wants == wants {
-                        wait.packet = Some(packet);
-                    }
+        self.walk(&mut |holds, wants, packet| {
+            for wait in &mut waits {
+                if wait.packet.is_none() && wait.holds == holds && wait.wants == wants {
+                    wait.packet = Some(packet);
                 }
-            });
-        }
+            }
+        });
         waits
     }
 
-    /// Calls `visit` with what packets of `class` hold, what they then wait for, and (where such a packet entered
-    /// these channels, its destination). Each pair comes at least once for each destination it occurs with.
-    fn walk(&self, class: Class, visit: &mut dyn FnMut(Resource, Resource, (usize, usize))) {
-        let class = self.travels_as(class);
+    /// Calls `visit` with what packets hold, what they then wait for, and (where such a packet entered these channels,
+    /// its destination). Each pair comes at least once for each destination it occurs with.
+    fn walk(&self, visit: &mut dyn FnMut(Resource, Resource, (usize, usize))) {
+        // All classes take the same routes.
+        let mut classes = Class::ALL.map(|class| self.travels_as(class)).to_vec();
+        classes.dedup();
+        let mut dynamic = classes.clone();
+        dynamic.retain(|class| class.dynamic());
         for dst in 0..self.torus.nodes() {
-            self.deterministic_to(dst, class, visit);
-            if class.dynamic() {
-                self.dynamic_to(dst, class, visit);
-            }
+            self.deterministic_to(dst, &classes, visit);
+            self.dynamic_to(dst, &dynamic, visit);
         }
     }
 
@@ -237,7 +240,7 @@ impl Builder<'_> {
     fn deterministic_to(
         &self,
         dst: usize,
-        class: Class,
+        classes: &[Class],
         visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
     ) {
         let mut seen = vec![false; 2 * self.links()];
@@ -246,18 +249,24 @@ impl Builder<'_> {
                 continue;
             };
             let mut here = src;
-            let mut holds = Resource::Injection {
-                node: src,
-                port: route.port,
-                class,
-            };
+            let mut came = None;
             loop {
-                let wants = channel(here, route, class);
-                visit(holds, wants, (src, dst));
                 let next = self.torus.neighbour(here, route.port);
                 let next = next.expect("routes follow links");
-                if class.dynamic() && self.rules.breaks(Fault::CutThrough) {
-                    self.leave_and_return(next, dst, class, (wants, src), visit);
+                for &class in classes {
+                    let wants = channel(here, route, class);
+                    let holds = match came {
+                        Some((before, by)) => channel(before, by, class),
+                        None => Resource::Injection {
+                            node: src,
+                            port: route.port,
+                            class,
+                        },
+                    };
+                    visit(holds, wants, (src, dst));
+                    if class.dynamic() && self.rules.breaks(Fault::CutThrough) {
+                        self.leave_and_return(next, dst, class, (wants, src), visit);
+                    }
                 }
                 let number = 2 * (here * self.torus.ports() + route.port) + route.dateline;
                 if std::mem::replace(&mut seen[number], true) {
@@ -267,23 +276,26 @@ impl Builder<'_> {
                     port: route.port ^ 1,
                     ..route
                 };
-                (here, holds) = (next, wants);
-                let ejection = Resource::Ejection {
-                    node: here,
+                let (before, by) = (here, route);
+                let ejection = |class| Resource::Ejection {
+                    node: next,
                     port: arrival.port,
                     class,
                 };
-                match Hop::next(self.torus, self.rules, here, dst, Some(arrival)) {
+                match Hop::next(self.torus, self.rules, next, dst, Some(arrival)) {
                     Hop::Link(onward) => {
-                        route = onward;
-                        if class == Class::Request {
+                        if classes.contains(&Class::Request) {
                             // It may leave a copy here, and has claimed its next channel by then.
-                            visit(holds, ejection, (src, dst));
-                            visit(channel(here, route, class), ejection, (src, dst));
+                            let ejection = ejection(Class::Request);
+                            visit(channel(before, by, Class::Request), ejection, (src, dst));
+                            visit(channel(next, onward, Class::Request), ejection, (src, dst));
                         }
+                        (here, route, came) = (next, onward, Some((before, by)));
                     }
                     Hop::Eject => {
-                        visit(holds, ejection, (src, dst));
+                        for &class in classes {
+                            visit(channel(before, by, class), ejection(class), (src, dst));
+                        }
                         break;
                     }
                 }
@@ -324,38 +336,41 @@ impl Builder<'_> {
     fn dynamic_to(
         &self,
         dst: usize,
-        class: Class,
+        classes: &[Class],
         visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
     ) {
-        let dynamic = |node, port| Resource::Dynamic { node, port, class };
         for src in (0..self.torus.nodes()).filter(|&src| src != dst) {
             for port in minimal_ports(self.torus, src, dst) {
-                let holds = dynamic(src, port);
-                let injection = Resource::Injection {
-                    node: src,
-                    port,
-                    class,
-                };
-                visit(injection, holds, (src, dst));
                 let next = self
                     .torus
                     .neighbour(src, port)
                     .expect("routes follow links");
-                match Hop::next(self.torus, self.rules, next, dst, None) {
-                    Hop::Eject => {
-                        let ejection = Resource::Ejection {
-                            node: next,
-                            port: port ^ 1,
-                            class,
-                        };
-                        visit(holds, ejection, (src, dst));
-                    }
-                    Hop::Link(_) if self.rules.breaks(Fault::Escape) => {
-                        for onward in minimal_ports(self.torus, next, dst) {
-                            visit(holds, dynamic(next, onward), (src, dst));
+                let hop = Hop::next(self.torus, self.rules, next, dst, None);
+                for &class in classes {
+                    let dynamic = |node, port| Resource::Dynamic { node, port, class };
+                    let holds = dynamic(src, port);
+                    let injection = Resource::Injection {
+                        node: src,
+                        port,
+                        class,
+                    };
+                    visit(injection, holds, (src, dst));
+                    match hop {
+                        Hop::Eject => {
+                            let ejection = Resource::Ejection {
+                                node: next,
+                                port: port ^ 1,
+                                class,
+                            };
+                            visit(holds, ejection, (src, dst));
                         }
+                        Hop::Link(_) if self.rules.breaks(Fault::Escape) => {
+                            for onward in minimal_ports(self.torus, next, dst) {
+                                visit(holds, dynamic(next, onward), (src, dst));
+                            }
+                        }
+                        Hop::Link(route) => visit(holds, channel(next, route, class), (src, dst)),
                     }
-                    Hop::Link(route) => visit(holds, channel(next, route, class), (src, dst)),
                 }
             }
         }

@@ -1,14 +1,27 @@
 //! Shape and wiring of a machine.
 
+use std::sync::OnceLock;
+
 /// Dimensions that a packet header has room for.
 pub const MAX_DIMS: usize = 5;
 
 /// A torus or mesh of 1 to 5 dimensions (HW-3). Nodes are numbered with the first coordinate running fastest.
 /// Port `2 * d` leads in + direction of dimension `d`, port `2 * d + 1` in - direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Torus {
     sizes: Vec<u8>,
     rings: Vec<bool>,
+    /// Made when first asked for: most machines are checked by their sizes alone.
+    places: OnceLock<Places>,
+}
+
+/// Where each node is.
+#[derive(Clone, Debug)]
+struct Places {
+    /// Coordinates of each node.
+    coords: Vec<[u8; MAX_DIMS]>,
+    /// The other end of each link, by node and port.
+    neighbours: Vec<Option<u32>>,
 }
 
 impl Torus {
@@ -25,7 +38,22 @@ impl Torus {
         Self {
             sizes: dims.iter().map(|dim| dim.0).collect(),
             rings: dims.iter().map(|dim| dim.1).collect(),
+            places: OnceLock::new(),
         }
+    }
+
+    fn places(&self) -> &Places {
+        self.places.get_or_init(|| {
+            let nodes = 0..self.nodes();
+            let links = nodes.clone().flat_map(|node| {
+                let ports = 0..self.ports();
+                ports.map(move |port| self.link(node, port))
+            });
+            Places {
+                neighbours: links.collect(),
+                coords: nodes.map(|node| self.place(node)).collect(),
+            }
+        })
     }
 
     /// Number of dimensions.
@@ -55,6 +83,17 @@ impl Torus {
 
     /// Coordinates of a node, 0 in absent dimensions.
     pub fn coord(&self, node: usize) -> [u8; MAX_DIMS] {
+        self.places().coords[node]
+    }
+
+    /// The node at the other end of a port's link; it arrives there by port `port ^ 1`.
+    pub fn neighbour(&self, node: usize, port: usize) -> Option<usize> {
+        let next = self.places().neighbours[node * self.ports() + port];
+        next.map(|next| next as usize)
+    }
+
+    /// [`Self::coord`] from a node's number.
+    fn place(&self, node: usize) -> [u8; MAX_DIMS] {
         let mut coord = [0; MAX_DIMS];
         let mut rest = node;
         for (c, &size) in coord.iter_mut().zip(&self.sizes) {
@@ -64,8 +103,8 @@ impl Torus {
         coord
     }
 
-    /// The node at the other end of a port's link; it arrives there by port `port ^ 1`.
-    pub fn neighbour(&self, node: usize, port: usize) -> Option<usize> {
+    /// [`Self::neighbour`] from a node's number.
+    fn link(&self, node: usize, port: usize) -> Option<u32> {
         let d = port / 2;
         let size = usize::from(self.sizes[d]);
         let stride: usize = self.sizes[..d]
@@ -80,7 +119,7 @@ impl Torus {
             (false, true) => c - 1,
             (false, false) => c + 1,
         };
-        Some(node - c * stride + next * stride)
+        Some((node - c * stride + next * stride) as u32) // fewer than 64^5
     }
 }
 
