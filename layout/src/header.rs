@@ -18,7 +18,8 @@ bit_fields! {
     LAST "last" 89 +: 1;
     ORDER "order" 90 +: 3;
     RSVD0 "rsvd0" 93 +: 3;
-    SEQ "seq" 96 +: 16;
+    SEQ "seq" 96 +: 10;
+    BIRTH "birth" 106 +: 6;
     TARGET "target" 112 +: 10;
     RSVD1 "rsvd1" 122 +: 6;
     OFFSET "offset" 128 +: 32;
@@ -72,7 +73,7 @@ pub struct Header {
     pub first: bool,
     /// Last packet of its message.
     pub last: bool,
-    /// Packet number in its message, modulo 2^16.
+    /// Packet number in its message, modulo 2^10.
     pub seq: u16,
     /// Reception FIFO, base slot, or injection FIFO (remote get).
     pub target: u16,
@@ -122,8 +123,8 @@ impl Header {
     #[inline]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
         let words = to_words::<4, _>(bytes);
-        if RSVD0.of(&words) | RSVD1.of(&words) != 0 {
-            let reserved = if RSVD0.of(&words) != 0 { RSVD0 } else { RSVD1 };
+        let zero = [RSVD0, BIRTH, RSVD1];
+        if let Some(reserved) = zero.iter().find(|field| field.of(&words) != 0) {
             return Err(LayoutError::Reserved {
                 field: reserved.name,
             });
@@ -181,7 +182,7 @@ mod tests {
             order: 3,
             first: true,
             last: false,
-            seq: 0xbeef,
+            seq: 0x2ef,
             target: 0x2a5,
             offset: 0x8765_4321,
             aux: 0x1fe,

@@ -138,7 +138,7 @@ module packetizer
       cmd_d.header.len    = last ? left[9:0] : 10'(MaxPayloadBytes);
       cmd_d.header.first  = pos == '0;
       cmd_d.header.last   = last;
-      cmd_d.header.seq    = pos[24:9];
+      cmd_d.header.seq    = pos[18:9];
       cmd_d.header.offset = target_off[31:0];
       if (is_put) cmd_d.header.aux[7:0] = target_off[39:32];
     end

@@ -29,7 +29,7 @@ module rx_check
                  (Collective               ? hdr_i.kind == KindCollective
                 : (Class == ClassResponse) ? hdr_i.kind == KindPut || hdr_i.kind == KindRmwResp
                 : hdr_i.kind == KindMemFifo || hdr_i.kind == KindRemoteGet || hdr_i.kind == KindRmwReq);
-      reserved = hdr_i.rsvd0 != '0 || hdr_i.rsvd1 != '0 || hdr_i.len > 10'(MaxPayloadBytes) ||
+      reserved = hdr_i.rsvd0 != '0 || hdr_i.rsvd1 != '0 || hdr_i.birth != '0 || hdr_i.len > 10'(MaxPayloadBytes) ||
                  (delivers_put(hdr_i.kind, Class) && hdr_i.aux[31:9] != '0) ||
                  // An answer that writes nothing has a length for its counter only.
                  (hdr_i.kind == KindRmwResp && (hdr_i.aux[31:10] != '0 || (hdr_i.aux[9] && !hdr_i.aux[8] &&

@@ -25,7 +25,7 @@ module gyre_node
     input  logic [NUnit-1:0]  unit_clk_i,
     output logic [NUnit-1:0]  unit_active_o,
     input  logic              rst_ni,
-    input  logic [63:0]       time_i,                 // cycle number, for the error register
+    input  logic [63:0]       time_i,                 // cycle number, for the error register and the age of packets
     // links
     input  link_word_t        link_ctl_i    [P],
     input  logic [FW-1:0]     link_data_i   [P],
@@ -136,7 +136,7 @@ module gyre_node
   error_t                       net_err, dma_err;
 
   gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth), .Classes(NumClasses)) u_network (
-      .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg),
+      .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg), .time_i,
       .link_ctl_i, .link_data_i, .link_dbg_i,
       .link_ctl_o, .link_data_o, .link_dbg_o,
       .inj_valid_i(inj_valid), .inj_class_i(inj_class), .inj_ctl_i(inj_ctl), .inj_data_i(inj_data),

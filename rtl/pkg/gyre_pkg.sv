@@ -14,6 +14,9 @@ package gyre_pkg;
   parameter int unsigned DynamicBit = 63;           // of a header: header_t.dynamic_route
   parameter int unsigned HeadHint = 78;              // of a header: lowest of header_t.hint
   parameter int unsigned OrderBit = 90;             // of a header: lowest of header_t.order
+  parameter int unsigned BirthBit = 106;            // of a header: lowest of header_t.birth
+  parameter int unsigned BirthW = 6;
+  parameter int unsigned BirthUnit = 8;             // a unit of header_t.birth is 2 to this many cycles
   parameter int unsigned DescBytes = 64;
   parameter int unsigned AddrW = 48;        // node memory address
   parameter int unsigned OffsetW = 40;      // offset inside a slot
@@ -72,7 +75,8 @@ package gyre_pkg;
     logic [31:0] offset;       // w4: memory FIFO: byte offset in the message; put, rmw: offset[31:0] in the slot
     logic [5:0]  rsvd1;        // w3[31:26]: zero
     logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, or injection FIFO (remote get)
-    logic [15:0] seq;          // w3[15:0]: packet number in its message, modulo 2^16
+    logic [BirthW-1:0] birth;  // w3[15:10]: cycle of entering the network, in units, modulo 64; zero outside the network
+    logic [9:0]  seq;          // w3[9:0]: packet number in its message, modulo 2^10
     logic [2:0]  rsvd0;        // w2[31:29]: zero
     logic [2:0]  order;        // w2[28:26]: dynamic_route: dimension to start with, from 1; 0 = no wish
     logic        last;         // w2[25]: last packet of the message
@@ -433,6 +437,7 @@ package gyre_pkg;
 
   // Where a packet may go from a router.
   typedef struct packed {
+    logic [BirthW-1:0]   birth;     // of the packet, for arbitration by age
     logic [MaxPorts-1:0] minimal;   // dynamic channels of its class at these outputs; none: fixed route
     logic                deposit;   // it goes on, and leaves a copy here
     logic                dateline;  // of its deterministic channel on `port`

@@ -28,6 +28,7 @@ module gyre_network
     input  logic                         clk_i,
     input  logic                         rst_ni,
     input  node_cfg_t                    cfg_i,
+    input  logic [63:0]                  time_i,            // cycle number, the same at all nodes
     // Links.
     input  link_word_t                   link_ctl_i   [P],
     input  logic [FlitW-1:0]             link_data_i  [P],
@@ -75,12 +76,14 @@ module gyre_network
   logic [RoomW-1:0]        room[P];
   // Flits offered by each input, and grants.
   logic [P-1:0]            in_body, in_high, inj_body, inj_high;
+  logic [P-1:0]            inj_hold;
   logic [P-1:0]            req, copy, pop, eject, inj_req, inj_pop;
   logic [3:0]              in_port[P];
   logic [VcW-1:0]          out_vc [P];
   flit_ctl_t               in_ctl [P];
   logic [FlitW-1:0]        in_data[P];
   logic [P-1:0]            gnt    [P];
+  logic [BirthW-1:0]       in_birth[P], inj_birth[P], now;
   // Status.
   logic [P-1:0]            in_stall[P];
   logic [P-1:0]            inj_stall, stall_d, stall_q;
@@ -91,6 +94,8 @@ module gyre_network
   logic [3*P-1:0]          err_take;
   logic                    err_idle;
 
+  assign now = time_i[BirthUnit+:BirthW];
+
   always_comb begin
     for (int unsigned c = 0; c < DynClasses; c++) begin
       for (int unsigned p = 0; p < P; p++) dyn_ok_class[c][p] = dyn_ok[p][c] && !inj_urgent[p][c];
@@ -100,7 +105,8 @@ module gyre_network
   router_alloc #(
       .NDim(NDim)
   ) u_alloc (
-      .clk_i, .rst_ni, .body_i(in_body), .high_i(in_high), .inj_body_i(inj_body), .inj_high_i(inj_high),
+      .clk_i, .rst_ni, .body_i(in_body), .high_i(in_high), .birth_i(in_birth), .inj_body_i(inj_body),
+      .inj_high_i(inj_high), .inj_birth_i(inj_birth), .now_i(now),
       .req_i(req), .port_i(in_port), .inj_req_i(inj_req), .pop_o(pop), .eject_o(eject), .inj_pop_o(inj_pop),
       .gnt_o(gnt)
   );
@@ -140,24 +146,24 @@ module gyre_network
     router_input #(
         .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .Classes(Classes)
     ) u_input (
-        .clk_i, .rst_ni, .cfg_i, .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
+        .clk_i, .rst_ni, .cfg_i, .now_i(now), .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
         .rx_data_i(rx_data), .link_down_i(down), .fault_o(fault), .drained_o(drained), .head_ok_i(head_ok),
         .whole_ok_i(whole_ok), .body_ok_i(body_ok), .no_credit_i(no_credit), .dyn_ok_i(dyn_ok_class),
         .dyn_vc_i(lane_vc), .room_i(room), .ej_head_ok_i(ej_head_ok), .ej_body_ok_i(ej_body_ok),
         .req_o(req[p]), .port_o(in_port[p]), .copy_o(copy[p]), .body_o(in_body[p]), .high_o(in_high[p]),
-        .pop_i(pop[p]), .in_vc_o(in_vc), .out_vc_o(out_vc[p]), .ctl_o(in_ctl[p]), .data_o(in_data[p]),
+        .birth_o(in_birth[p]), .pop_i(pop[p]), .in_vc_o(in_vc), .out_vc_o(out_vc[p]), .ctl_o(in_ctl[p]), .data_o(in_data[p]),
         .stall_o(in_stall[p]), .err_o(err[3*p+1]), .err_take_i(err_take[3*p+1]), .busy_o(in_busy)
     );
 
     router_inject #(
         .PortId(p), .FlitBytes(FlitBytes), .InjDepth(InjDepth), .Classes(Classes)
     ) u_inject (
-        .clk_i, .rst_ni, .cfg_i, .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
+        .clk_i, .rst_ni, .cfg_i, .now_i(now), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
         .inj_ctl_i(inj_ctl_i[p]), .inj_data_i(inj_data_i[p]), .inj_credit_o(inj_credit_o[p]),
         .head_ok_i(head_ok[p]), .body_ok_i(body_ok[p]), .no_credit_i(no_credit[p]),
         .dyn_head_ok_i(dyn_head_ok[p]), .plenty_i(plenty[p]), .dyn_vc_i(lane_vc[p]), .req_o(inj_req[p]),
         .pop_i(inj_pop[p]), .out_vc_o(inj_vc), .ctl_o(inj_ctl), .data_o(inj_data), .body_o(inj_body[p]),
-        .high_o(inj_high[p]), .urgent_o(inj_urgent[p]), .stall_o(inj_stall[p]), .busy_o(inj_busy)
+        .high_o(inj_high[p]), .birth_o(inj_birth[p]), .urgent_o(inj_urgent[p]), .hold_o(inj_hold[p]), .stall_o(inj_stall[p]), .busy_o(inj_busy)
     );
 
     router_output #(
@@ -167,7 +173,7 @@ module gyre_network
         .head_ok_o(head_ok[p]), .whole_ok_o(whole_ok[p]), .body_ok_o(body_ok[p]),
         .no_credit_o(no_credit[p]), .dyn_ok_o(dyn_ok[p]), .dyn_head_ok_o(dyn_head_ok[p]),
         .plenty_o(plenty[p]), .dyn_vc_o(lane_vc[p]), .room_o(room[p]), .gnt_i(gnt[p]), .in_vc_i(out_vc),
-        .in_ctl_i(in_ctl), .in_data_i(in_data), .inj_vc_i(inj_vc), .inj_ctl_i(inj_ctl),
+        .in_ctl_i(in_ctl), .in_data_i(in_data), .inj_vc_i(inj_vc), .inj_hold_i(inj_hold[p]), .inj_ctl_i(inj_ctl),
         .inj_data_i(inj_data), .send_o(send), .vc_o(send_vc), .ctl_o(send_ctl), .data_o(send_data),
         .err_o(err[3*p+2]), .err_take_i(err_take[3*p+2]), .busy_o(out_busy)
     );
@@ -211,6 +217,6 @@ module gyre_network
   assign idle_o       = (busy | stall_q) == '0 && err_idle && awake_q;
 
   // Routing reads coordinates, sizes and rings; the DMA engine reads the rest.
-  logic unused_cfg;
-  assign unused_cfg = ^{cfg_i.dma_enable, cfg_i.drain, cfg_i.link_enable};
+  logic unused;
+  assign unused = ^{cfg_i.dma_enable, cfg_i.drain, cfg_i.link_enable, time_i[63:BirthUnit+BirthW], time_i[BirthUnit-1:0]};
 endmodule

@@ -14,6 +14,7 @@ module inject_buffer
     input  logic                      clk_i,
     input  logic                      rst_ni,
     input  node_cfg_t                 cfg_i,
+    input  logic [BirthW-1:0]         now_i,         // for heads written, see header_t.birth
     input  logic                      push_i,
     input  logic [QueueW-1:0]         push_queue_i,
     input  flit_ctl_t                 push_ctl_i,
@@ -34,6 +35,7 @@ module inject_buffer
   localparam int unsigned LevelW = $clog2(Depth + 1);
   localparam int unsigned IndexW = $clog2(Entries);
   localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
+  localparam bit Word3 = FlitBytes > 8;    // the head flit carries w3: time of entering
 
   if (Depth < 2) begin : gen_depth
     $fatal(1, "inject_buffer: Depth %0d: expected at least 2 flits", Depth);
@@ -82,16 +84,23 @@ module inject_buffer
     end
   end
 
+  logic [FlitW-1:0] stamped;                // the flit pushed, with its time in the head
+  always_comb begin
+    stamped = push_data_i;
+    if (Word3 && push_i && push_ctl_i.head) stamped[BirthBit%FlitW+:BirthW] = now_i;
+  end
+
   // ---- memories and the routes in front (no reset: used under nonempty_q only) --------------
   always_ff @(posedge clk_i) begin
     if (pop_i && ctl_o.tail) begin
       route_q[queue_o] <= route_mem[entry(queue_o, next(head))];
     end
     if (push_i) begin
-      data_mem[entry(push_queue_i, tail_q[push_queue_i])] <= push_data_i;
+      data_mem[entry(push_queue_i, tail_q[push_queue_i])] <= stamped;
       ctl_mem[entry(push_queue_i, tail_q[push_queue_i])]  <= push_ctl_i;
       if (push_ctl_i.head) begin
         automatic route_t r = route_inject(cfg_i, 4'(PortId), push_data_i[63:0]);
+        if (Word3) r.birth = now_i;
         route_mem[entry(push_queue_i, tail_q[push_queue_i])] <= r;
         // It comes to the front at once.
         if (!nonempty_q[push_queue_i] ||

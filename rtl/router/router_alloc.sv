@@ -1,6 +1,6 @@
-// Second half of the separable round-robin allocation: each input (and injection buffer) offers one flit
+// Second half of the separable allocation by age: each input (and injection buffer) offers one flit
 // that can move, each output picks one of those that want it: of class priority or system first, then the one that
-// it served last if that goes on with its packet, so that packets are not drawn out; else round robin. Requester p of output p is injection path
+// it served last if that goes on with its packet, so that packets are not drawn out; else the oldest. Requester p of output p is injection path
 // p: no packet leaves by the port it came in by. Ejection and discarding belong to the input, contend
 // with nobody and are granted at once.
 module router_alloc
@@ -15,9 +15,12 @@ module router_alloc
     input  logic [3:0]   port_i   [P],  // output wanted, LocalPort or NoPort
     input  logic [P-1:0] body_i,        // goes on with a packet
     input  logic [P-1:0] high_i,        // of class priority or system
+    input  logic [BirthW-1:0] birth_i [P], // of the packet
     input  logic [P-1:0] inj_req_i,
     input  logic [P-1:0] inj_body_i,
     input  logic [P-1:0] inj_high_i,
+    input  logic [BirthW-1:0] inj_birth_i[P],
+    input  logic [BirthW-1:0] now_i,     // see header_t.birth
     output logic [P-1:0] pop_o,         // the flit of this input moves
     output logic [P-1:0] eject_o,       // to the ejection buffers
     output logic [P-1:0] inj_pop_o,
@@ -57,12 +60,20 @@ module router_alloc
       else if (gnt_o[p] != '0) last_q <= gnt_o[p];
     end
 
-    rr_arbiter #(
-        .N(P)
+    logic [BirthW-1:0] birth [P];
+    for (genvar i = 0; i < int'(P); i++) begin : gen_birth
+      assign birth[i] = (i == p) ? inj_birth_i[p] : birth_i[i];
+    end
+
+    age_arbiter #(
+        .N     (P),
+        .StampW(BirthW)
     ) u_arbiter (
         .clk_i,
         .rst_ni,
         .req_i    (picked),
+        .birth_i  (birth),
+        .now_i,
         .advance_i(1'b1),
         .gnt_o    (gnt_o[p])
     );

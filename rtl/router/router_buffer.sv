@@ -34,7 +34,7 @@ module router_buffer
 );
   localparam int unsigned SlotW = $clog2(Flits);
   localparam int unsigned CountW = $clog2(Flits + 1);
-  localparam bit          Word2 = FlitBytes > 8;   // the head flit carries w2: hint and order
+  localparam bit          Word2 = FlitBytes > 8;   // the head flit carries w2 and w3: hint, order and birth
   localparam logic [3:0]  Ports = 4'(2 * NDim);
 
   logic [FlitW-1:0] data_mem [Flits];
@@ -114,6 +114,7 @@ module router_buffer
       else next_mem[tail_q[push_vc_i]] <= slot;
       if (push_ctl_i.head) begin
         automatic route_t r = route(cfg_i, push_vc_i, push_data_i[63:0], hint, order);
+        if (Word2) r.birth = push_data_i[BirthBit%FlitW+:BirthW];
         if (front) route_q[push_vc_i] <= r;
         else route_mem[slot] <= r;
       end

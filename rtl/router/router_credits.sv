@@ -26,6 +26,7 @@ module router_credits
     input  logic                        head_i,
     input  logic                        tail_i,
     input  logic [NumVc-DetVcs-1:0]     held_i,     // dynamic channels with a packet under way
+    input  logic                        hold_i,     // deterministic channels keep to their reserve
     output logic [DetVcs-1:0]           no_credit_o,
     output logic [VcPerClass-1:0]       whole_o,    // channels of requests: own room for the longest packet
     output logic [DynClasses-1:0]       lane_free_o,
@@ -66,7 +67,7 @@ module router_credits
   logic                      take, give;         // of level, other than one in and one out of a channel
   count_t                    vc_level, credit_level;
 
-  assign no_credit_o = over_q & {{(DetVcs - 2 * VcPerClass) {1'b1}}, {VcPerClass{none_q[1]}}, {VcPerClass{none_q[0]}}};
+  assign no_credit_o = over_q & {{(DetVcs - 2 * VcPerClass) {1'b1}}, {VcPerClass{none_q[1] | hold_i}}, {VcPerClass{none_q[0] | hold_i}}};
   assign plenty_o    = plenty_q;
   assign whole_o     = whole_q;
   assign lane_free_o = lane_free_q;

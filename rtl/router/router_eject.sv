@@ -45,9 +45,16 @@ module router_eject
     assign ej_data_o[c] = data_mem[{ClassW'(c), head_q[c]}];
   end
 
+  // The time of entering the network stays inside.
+  logic [FlitW-1:0] plain;
+  always_comb begin
+    plain = push_data_i;
+    if (FlitBytes > 8 && push_i && push_ctl_i.head) plain[BirthBit%FlitW+:BirthW] = '0;
+  end
+
   always_ff @(posedge clk_i) begin
     if (push_i) begin
-      data_mem[{push_class_i, tail_q[push_class_i]}] <= push_data_i;
+      data_mem[{push_class_i, tail_q[push_class_i]}] <= plain;
       ctl_mem[{push_class_i, tail_q[push_class_i]}]  <= push_ctl_i;
     end
   end

@@ -1,8 +1,10 @@
 // Injection buffer of one path: a queue a class for packets that leave by output `PortId` only, system packets
-// first, then priority. A request or response starts only while the next input has plenty of room, so that sources leave
-// room to packets in transit and the network does not clog; when it has waited for `Patience` cycles it takes what there is, and
-// dynamic packets of its class in transit leave it this output. The sender
-// keeps the credits, one for each flit of buffer, and `inj_credit_o` returns them.
+// first, then priority. A request or response starts only while the next input has plenty of room, so that sources
+// leave room to packets in transit and the network does not clog. When it has waited for `Patience` cycles it takes
+// what there is, and dynamic packets of its class in transit leave it this output; a dynamic one that has waited for
+// `HoldAfter` cycles also gets what the deterministic channels share (`hold_o`), else those in transit could keep the
+// room for a whole packet from it forever. The sender keeps the credits, one for each flit of buffer, and
+// `inj_credit_o` returns them.
 module router_inject
   import gyre_pkg::*;
 #(
@@ -11,13 +13,15 @@ module router_inject
     parameter int unsigned InjDepth = 136,
     parameter int unsigned Classes = NetClasses, // that packets start in here
     parameter int unsigned Patience = 128,   // cycles, a power of two
+    parameter int unsigned HoldAfter = 256,  // cycles, a power of two above Patience
     localparam int unsigned FlitW = FlitBytes * 8,
     localparam int unsigned ClassW = $clog2(Classes),
-    localparam int unsigned WaitW = $clog2(Patience) + 1
+    localparam int unsigned WaitW = $clog2(HoldAfter) + 1
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
     input  node_cfg_t             cfg_i,
+    input  logic [BirthW-1:0]     now_i,     // see header_t.birth
     input  logic                  inj_valid_i,
     input  logic [ClassW-1:0]     inj_class_i,
     input  flit_ctl_t             inj_ctl_i,
@@ -38,7 +42,9 @@ module router_inject
     output logic [FlitW-1:0]      data_o,
     output logic                  body_o,    // it goes on with a packet
     output logic                  high_o,    // of class priority or system
+    output logic [BirthW-1:0]     birth_o,   // of its packet
     output logic [DynClasses-1:0] urgent_o,  // a packet has waited long enough
+    output logic                  hold_o,    // and a dynamic one so long that others are to leave it room
     output logic                  stall_o,   // a flit waits for credit
     output logic                  busy_o
 );
@@ -54,6 +60,8 @@ module router_inject
   assign inj_credit_o = credit_q[Classes-1:0];
   assign busy_o       = (nonempty | credit_q) != '0 || wait_q != '0;
 
+  logic [DynClasses-1:0] hold;
+  assign hold_o     = hold != '0;
   assign class_read = 2'(queue);
   for (genvar c = int'(Classes); c < int'(NetClasses); c++) begin : gen_absent
     assign nonempty[c] = 1'b0;
@@ -70,6 +78,7 @@ module router_inject
       .clk_i,
       .rst_ni,
       .cfg_i,
+      .now_i,
       .push_i      (inj_valid_i),
       .push_queue_i(inj_class_i),
       .push_ctl_i  (inj_ctl_i),
@@ -121,6 +130,7 @@ module router_inject
   assign req_o  = req != '0;
   assign body_o = req_o && body[class_read];
   assign high_o = req_o && class_read > ClassResponse;
+  assign birth_o = req_o ? route[class_read].birth : '0;
   always_comb begin
     out_vc_o = '0;
     if (req_o) begin
@@ -135,12 +145,13 @@ module router_inject
   end
 
   for (genvar c = 0; c < int'(DynClasses); c++) begin : gen_wait
-    assign urgent_o[c] = wait_q[c][WaitW-1];
+    assign urgent_o[c] = wait_q[c][WaitW-1:$clog2(Patience)] != '0;
+    assign hold[c]     = wait_q[c][WaitW-1] && route[c].minimal != '0;
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) wait_q[c] <= '0;
       else if (nonempty[c] || wait_q[c] != '0) begin
         if (!nonempty[c] || body[c] || (pop_i && read[c])) wait_q[c] <= '0;
-        else if (!urgent_o[c]) wait_q[c] <= wait_q[c] + 1'b1;
+        else if (!wait_q[c][WaitW-1]) wait_q[c] <= wait_q[c] + 1'b1;
       end
     end
   end

@@ -25,6 +25,7 @@ module router_input
     input  logic                  clk_i,
     input  logic                  rst_ni,
     input  node_cfg_t             cfg_i,
+    input  logic [BirthW-1:0]     now_i,         // see header_t.birth
     // From the link.
     input  logic                  rx_valid_i,
     input  logic [VcW-1:0]        rx_vc_i,
@@ -49,6 +50,7 @@ module router_input
     output logic                  copy_o,        // it is ejected as well
     output logic                  body_o,        // it goes on with a packet
     output logic                  high_o,        // of class priority or system
+    output logic [BirthW-1:0]     birth_o,       // of its packet
     input  logic                  pop_i,         // it moves
     output logic [VcW-1:0]        in_vc_o,       // its virtual channel at this input
     output logic [VcW-1:0]        out_vc_o,      // and at the next
@@ -133,6 +135,7 @@ module router_input
 
   // ---- requests: which channels can move; discarding waits for the register of its report ----
   logic [NumVc-1:0] req, urgent, read;
+  logic [BirthW-1:0] birth [NumVc];
   logic [VcW-1:0]   last_q;     // channel that moved last
   logic             keep;       // it goes on with its packet, before all others
   way_t             way;
@@ -200,12 +203,19 @@ module router_input
     if (urgent[7:4] != '0) urgent = (req[7:6] != '0) ? {8'b0, req[7:6], 6'b0} : {10'b0, req[5:4], 4'b0};
   end
 
-  rr_arbiter #(
-      .N(NumVc)
+  for (genvar v = 0; v < int'(NumVc); v++) begin : gen_birth
+    assign birth[v] = route[v].birth;
+  end
+
+  age_arbiter #(
+      .N     (NumVc),
+      .StampW(BirthW)
   ) u_arbiter (
       .clk_i,
       .rst_ni,
       .req_i    (urgent),
+      .birth_i  (birth),
+      .now_i,
       .advance_i(pop_i),
       .gnt_o    (read)
   );
@@ -222,6 +232,7 @@ module router_input
     copy_o   = 1'b0;
     body_o   = 1'b0;
     high_o   = 1'b0;
+    birth_o  = '0;
     choice   = '0;
     most     = '0;
     if (req_o) begin
@@ -232,6 +243,7 @@ module router_input
       copy_o = route[in_vc_o].deposit;
       body_o = body[in_vc_o];
       high_o = vc_class(in_vc_o) > ClassResponse;
+      birth_o = route[in_vc_o].birth;
       if (body[in_vc_o]) begin
         port_o   = way_q[in_vc_o].port;
         out_vc_o = way_q[in_vc_o].vc;

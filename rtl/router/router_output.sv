@@ -38,6 +38,7 @@ module router_output
     input  flit_ctl_t             in_ctl_i [P],
     input  logic [FlitW-1:0]      in_data_i[P],
     input  logic [VcW-1:0]        inj_vc_i,
+    input  logic                  inj_hold_i,  // a dynamic packet to be injected is to find room
     input  flit_ctl_t             inj_ctl_i,
     input  logic [FlitW-1:0]      inj_data_i,
     // To the link.
@@ -75,6 +76,7 @@ module router_output
       .head_i     (ctl_o.head),
       .tail_i     (ctl_o.tail),
       .held_i     (held_q[NumVc-1:DetVcs]),
+      .hold_i     (inj_hold_i),
       .no_credit_o(no_credit),
       .whole_o    (whole),
       .lane_free_o(lane_free),

@@ -52,6 +52,7 @@ public:
     }
 
     void drive(Model& model, uint64_t cycle, OutBuffer& out) {
+        model.time_i = cycle;
         LinkPins<Model> pins{model};
         links_.drive(pins, cycle);
         take_credits(model);

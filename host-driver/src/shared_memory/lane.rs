@@ -137,7 +137,7 @@ impl<P: Platform> SharedLane<P> {
                     first: peer.sent.is_none(),
                     last: sent + bytes == length,
                     // Modulo 2^16.
-                    seq: (sent / MAX_PAYLOAD_BYTES) as u16,
+                    seq: (sent / MAX_PAYLOAD_BYTES % 1024) as u16,
                     target: peer.fifo,
                     // Lengths were checked when the message was posted.
                     offset: sent as u32,

@@ -661,7 +661,7 @@ impl State {
             order: descriptor.order,
             first: sent == 0,
             last,
-            seq: (sent / MAX_PAYLOAD_BYTES) as u16,
+            seq: (sent / MAX_PAYLOAD_BYTES % 1024) as u16,
             target: descriptor.target,
             offset: sent as u32,
             aux: length as u32,

@@ -102,6 +102,7 @@ pub const MODELS: &[Spec] = &[
     leaf("lrs2", "lrs_arbiter", &[("N", 2)]),
     leaf("lrs5", "lrs_arbiter", &[("N", 5)]),
     leaf("lrs8", "lrs_arbiter", &[("N", 8)]),
+    leaf("age_arbiter", "age_arbiter", &[("N", 6)]),
     leaf("credits1", "credit_counter", &[("Max", 1)]),
     leaf("credits4", "credit_counter", &[("Max", 4)]),
     leaf("credits64", "credit_counter", &[("Max", 64)]),

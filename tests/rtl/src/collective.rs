@@ -153,7 +153,7 @@ pub fn contribution(operation: &Operation, id: u32, node: usize, payload: &[u8])
         order: 0,
         first: true,
         last: true,
-        seq: id as u16,
+        seq: (id % 1024) as u16,
         target: 3,
         offset: id.wrapping_mul(77),
         aux: 0,

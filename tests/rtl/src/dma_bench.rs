@@ -455,7 +455,7 @@ impl Bench {
                 order: descriptor.order,
                 first: index == 0,
                 last: index + 1 == packets,
-                seq: index as u16,
+                seq: (index % 1024) as u16,
                 target: rec as u16,
                 offset: (index * step) as u32,
                 aux: source.length,

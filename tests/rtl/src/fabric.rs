@@ -127,6 +127,7 @@ pub type EjectTap = Box<dyn FnMut(&Flit) -> Vec<Flit>>;
 /// Ports of a `gyre_network`.
 struct Ports {
     cfg: Port,
+    time: Port,
     reset: Port,
     link_ctl_i: Port,
     link_data_i: Port,
@@ -156,6 +157,7 @@ impl Ports {
         let port = |name| unit.port(name);
         Self {
             cfg: port("cfg_i"),
+            time: port("time_i"),
             reset: port("rst_ni"),
             link_ctl_i: port("link_ctl_i"),
             link_data_i: port("link_data_i"),
@@ -472,6 +474,7 @@ impl Fabric {
     /// [`Trouble`] if an assertion fails or something comes out wrong.
     pub fn step(&mut self) -> Result<(), Trouble> {
         for node in 0..self.nodes.len() {
+            self.nodes[node].unit.set(self.ports.time, 0, self.cycle);
             self.inputs_from_links(node);
             self.inject(node);
             self.eject(node)?;

@@ -95,7 +95,7 @@ impl Packet {
             order: 0,
             first: true,
             last: true,
-            seq: id as u16,
+            seq: (id % 1024) as u16,
             target: 0,
             offset: rng.u32(..),
             aux: rng.u32(..),

@@ -810,6 +810,12 @@ fn hw1_malformed_packets_are_reported_and_change_nothing() {
             packet(1, 64, &[("rsvd1", 1)]),
             E::PktReserved,
         ),
+        (
+            "reserved",
+            0,
+            packet(0, 64, &[("birth", 1)]),
+            E::PktReserved,
+        ),
         ("aux", 1, packet(1, 64, &[("aux", 0x200)]), E::PktReserved),
         (
             "too long",

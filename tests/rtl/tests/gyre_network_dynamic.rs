@@ -201,9 +201,21 @@ fn hw3_every_source_of_a_hot_spot_gets_through() {
         while fabric.scoreboard.delivered() < 20 * (nodes - 1) {
             fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
         }
-        // Half of all have arrived. Routers take turns by link, so sources far away get less, but none gets nothing.
-        let least = arrived.borrow()[1..].iter().copied().min();
-        assert!(least >= Some(1), "dynamic {dynamic}: {arrived:?}");
+        // Half of all have arrived: 20 of each source on average. Sources that share a way are served alike: by fixed
+        // routes the three of the first row have two links of the hot spot, the next row has one, the rest the fourth.
+        let arrived = arrived.borrow();
+        let groups: &[std::ops::Range<usize>] = if dynamic {
+            &[1..16]
+        } else {
+            &[1..4, 4..8, 8..16]
+        };
+        for group in groups {
+            let group = &arrived[group.clone()];
+            let mean = group.iter().sum::<usize>() as f64 / group.len() as f64;
+            let least = group.iter().copied().min().map_or(0.0, |least| least as f64);
+            assert!(least >= 0.4 * mean, "dynamic {dynamic}: {arrived:?}");
+        }
+        drop(arrived);
         fabric.eject_tap = None;
         drain(&mut fabric, 100_000);
     }
