@@ -128,7 +128,7 @@ fn hw1_encoded_header_reads_back_in_systemverilog() {
         ("order", 5),
         ("first", 1),
         ("last", 0),
-        ("seq", 0x1234),
+        ("seq", 0x234),
         ("target", 0x155),
         ("offset", 0x89ab_cdef),
         ("aux", 0xdead_beef),
