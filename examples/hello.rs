@@ -13,10 +13,10 @@ use std::rc::Rc;
 use gyre::cli::CommandError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::Settings;
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
-use gyre::program::{Program, Report};
+use gyre::program::{Program, Report, TASKS_PER_NODE};
+use gyre::settings::Settings;
 use gyre_driver::{Client, Context, Receive, SendImmediate, TaskId};
 use gyre_sim::Until;
 
@@ -25,6 +25,7 @@ pub const PROGRAM: Program = Program {
     name: "hello",
     about: "Every task greets task 0",
     shape: &[2, 2, 2],
+    settings: &[&TASKS_PER_NODE],
     run,
 };
 
@@ -80,11 +81,10 @@ fn greet(
     Ok(greetings.take())
 }
 
-fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandError> {
-    let per_node = settings.take_in("tasks_per_node", 1, 1..=16)?;
-    settings.finish()?;
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+    let per_node = settings.get(&TASKS_PER_NODE);
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
+    let mut job = Job::of(spec, &placement)?;
     let (contexts, ready) = job.each("initializes", Until::Done, initialize)?;
     let (greetings, ended) = job.each_with("greets", Until::Quiet, contexts, greet)?;
     job.finish()?;

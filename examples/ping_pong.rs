@@ -13,21 +13,35 @@ use std::rc::Rc;
 use gyre::cli::CommandError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::{Settings, UsageError};
+use gyre::options::UsageError;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
-use gyre::program::{Program, Report};
+use gyre::program::{Program, Report, TASKS_PER_NODE};
+use gyre::settings::{Default as Unless, Setting, Settings, Values};
 use gyre_driver::{
     BufferRange, Client, Context, Endpoint, Error, Platform, Receive, SendMessage, TaskId,
 };
 use gyre_sim::Until;
 use serde_json::{Value, json};
 
+const LONGEST: Setting<usize> =
+    Setting::number("longest", "bytes", 65_536, (0, 16 << 20), "longest message");
+const ROUNDS: Setting<u32> =
+    Setting::number("rounds", "", 4, (1, 10_000), "round trips of each length");
+const PARTNER: Setting<u32> = Setting {
+    key: "partner",
+    about: "task that plays against task 0",
+    unit: "",
+    default: Unless::Value(1),
+    values: Values::Such(|task| task > 0, "a task from 1 to the last"),
+};
+
 /// The program: name, default shape, and the function that runs it.
 pub const PROGRAM: Program = Program {
     name: "ping_pong",
     about: "Two tasks send a message to and fro",
     shape: &[2, 2, 2],
+    settings: &[&TASKS_PER_NODE, &LONGEST, &ROUNDS, &PARTNER],
     run,
 };
 
@@ -159,24 +173,29 @@ impl Player {
     }
 }
 
-fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandError> {
-    let per_node = settings.take_in("tasks_per_node", 1, 1..=16)?;
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+    let per_node = settings.get(&TASKS_PER_NODE);
     let tasks = spec.nodes() * per_node;
     if tasks < 2 {
         let text = "two tasks are needed: give a larger --shape or --set tasks_per_node";
         return Err(UsageError::Combination(text.into()).into());
     }
     let last = tasks as u32 - 1;
-    let longest = settings.take_in("longest", 65_536_usize, 0..=16 << 20)?;
+    let longest = settings.get(&LONGEST);
     let lengths = std::iter::once(0).chain((3..).map(|power| 1 << power));
+    let partner = settings.get(&PARTNER);
+    if partner > last {
+        return Err(PARTNER
+            .refuse(partner, format!("a task from 1 to {last}"))
+            .into());
+    }
     let game = Game {
         lengths: lengths.take_while(|&length| length <= longest).collect(),
-        rounds: settings.take_in("rounds", 4, 1..=10_000)?,
-        partner: TaskId(settings.take_in("partner", 1, 1..=last)?),
+        rounds: settings.get(&ROUNDS),
+        partner: TaskId(partner),
     };
-    settings.finish()?;
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
+    let mut job = Job::of(spec, &placement)?;
     let opening = game.clone();
     let open = move |process| Player::open(process, &opening);
     let (players, _) = job.each("opens", Until::Done, open)?;

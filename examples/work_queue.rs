@@ -15,10 +15,11 @@ use std::rc::Rc;
 use gyre::cli::CommandError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::{Settings, UsageError};
+use gyre::options::UsageError;
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
-use gyre::program::{Program, Report};
+use gyre::program::{Program, Report, TASKS_PER_NODE};
+use gyre::settings::{Setting, Settings};
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DmaBuffer, Error, Platform, RangeError, Receive,
     SendImmediate, SendMessage, TaskId,
@@ -26,11 +27,22 @@ use gyre_driver::{
 use gyre_sim::Until;
 use serde_json::json;
 
+const NUMBERS: Setting<u32> = Setting::number(
+    "numbers",
+    "",
+    20_000,
+    (1, 10_000_000),
+    "numbers to look for primes among, from 0 on",
+);
+const ITEM_LENGTH: Setting<u32> =
+    Setting::number("item", "", 500, (1, 1_000_000), "numbers of a work item");
+
 /// The program: name, default shape, and the function that runs it.
 pub const PROGRAM: Program = Program {
     name: "work_queue",
     about: "Workers ask a master for work and send their results back",
     shape: &[2, 2, 2],
+    settings: &[&TASKS_PER_NODE, &NUMBERS, &ITEM_LENGTH],
     run,
 };
 
@@ -321,13 +333,12 @@ fn toil(
     })
 }
 
-fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandError> {
-    let per_node = settings.take_in("tasks_per_node", 1, 1..=16)?;
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+    let per_node = settings.get(&TASKS_PER_NODE);
     let work = Work {
-        numbers: settings.take_in("numbers", 20_000, 1..=10_000_000)?,
-        item: settings.take_in("item", 500, 1..=1_000_000)?,
+        numbers: settings.get(&NUMBERS),
+        item: settings.get(&ITEM_LENGTH),
     };
-    settings.finish()?;
     let tasks = spec.nodes() * per_node;
     if tasks < 2 {
         let text =
@@ -335,7 +346,7 @@ fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandErr
         return Err(UsageError::Combination(text.into()).into());
     }
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
+    let mut job = Job::of(spec, &placement)?;
     let open = move |process| Task::open(process, work);
     let (opened, ready) = job.each("opens", Until::Done, open)?;
     let (ended, end) =

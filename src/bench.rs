@@ -23,14 +23,18 @@ mod router_traffic;
 mod sim_speed;
 mod traffic;
 
+use std::path::Path;
 use std::time::Instant;
 
+use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
 use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::options::{MachineOptions, Settings, UsageError};
+use crate::machine_file::{self, MachineSpec};
+use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures};
+use crate::progress;
+use crate::settings::{self, Settings, Table};
 
 pub use heap::COUNTING;
 
@@ -40,8 +44,9 @@ struct Bench {
     about: &'static str,
     /// Shape when none is given.
     shape: &'static [u16],
-    /// Takes its settings and finishes them, then measures.
-    run: fn(&MachineSpec, &mut Settings) -> Result<Measured, CommandError>,
+    /// Its settings beside those of the machine.
+    settings: &'static Table,
+    run: fn(&MachineSpec, &Settings) -> Result<Measured, CommandError>,
 }
 
 /// What a bench has measured.
@@ -64,13 +69,35 @@ fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
 struct Total {
     cycles: u64,
     hash: u64,
+    bar: Option<ProgressBar>,
 }
 
 impl Total {
+    /// That of a bench of so many machines, for which people wait: with a bar.
+    fn of(machines: usize) -> Self {
+        let bar = progress::bar(machines as u64, "runs");
+        bar.tick();
+        Self {
+            bar: Some(bar),
+            ..Self::default()
+        }
+    }
+
     /// Adds a machine that has run.
     fn add(&mut self, cycles: u64, hash: u64) {
         self.cycles += cycles;
         self.hash = self.hash.rotate_left(1) ^ hash;
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+}
+
+impl Drop for Total {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
     }
 }
 
@@ -79,96 +106,112 @@ const BENCHES: &[Bench] = &[
         name: "ack",
         about: "acknowledgement packets a message and completion latency, 16 senders to one",
         shape: &[17, 1, 1],
+        settings: ack::SETTINGS,
         run: ack::run,
     },
     Bench {
         name: "affinity",
         about: "collectives of a node's 64 threads along affinity domains, against a tree that knows none",
         shape: &[1, 1, 1],
+        settings: affinity::SETTINGS,
         run: affinity::run,
     },
     Bench {
         name: "allreduce",
         about: "sums of doubles over all nodes by size: the collective network's tree and software",
         shape: &[4, 4, 4],
+        settings: allreduce::SETTINGS,
         run: allreduce::run,
     },
     Bench {
         name: "bandwidth",
         about: "payload share of a link under long messages: rendezvous, rput and rget",
         shape: &[4, 1, 1],
+        settings: bandwidth::SETTINGS,
         run: bandwidth::run,
     },
     Bench {
         name: "barrier",
         about: "a barrier over all nodes on the collective network's tree, against its bound",
         shape: &[4, 4, 4],
+        settings: &[],
         run: barrier::run,
     },
     Bench {
         name: "broadcast",
         about: "broadcast by several endpoints of the root in parallel, against one",
         shape: &[4, 4, 4],
+        settings: endpoint_parallel::SETTINGS,
         run: endpoint_parallel::broadcast,
     },
     Bench {
         name: "fence",
         about: "control messages, memory and cycles of a fence",
         shape: &[2, 1, 1],
+        settings: &[],
         run: fence::run,
     },
     Bench {
         name: "gather",
         about: "gather by several endpoints of the root in parallel, against one",
         shape: &[4, 4, 4],
+        settings: endpoint_parallel::SETTINGS,
         run: endpoint_parallel::gather,
     },
     Bench {
         name: "hop-latency",
         about: "cycles a packet spends in a router, link latency subtracted",
         shape: &[8, 1, 1],
+        settings: &[],
         run: hop_latency::run,
     },
     Bench {
         name: "link-bandwidth",
         about: "payload share of a link under long direct puts, one way and both ways",
         shape: &[4, 1, 1],
+        settings: &[],
         run: link_bandwidth::run,
     },
     Bench {
         name: "match-memory",
         about: "payload bytes held at the target for messages whose receives are posted late",
         shape: &[4, 1, 1],
+        settings: match_memory::SETTINGS,
         run: match_memory::run,
     },
     Bench {
         name: "message-rate",
         about: "short messages a cycle from one node to its neighbours, by the number of contexts",
         shape: &[3, 3, 3],
+        settings: message_rate::SETTINGS,
         run: message_rate::run,
     },
     Bench {
         name: "pingpong",
         about: "half round trip of a message between neighbours, its hardware and software part",
         shape: &[4, 4, 4],
+        settings: pingpong::SETTINGS,
         run: pingpong::run,
     },
     Bench {
         name: "scatter",
         about: "scatter by several endpoints of the root in parallel, against one",
         shape: &[4, 4, 4],
+        settings: endpoint_parallel::SETTINGS,
         run: endpoint_parallel::scatter,
     },
     Bench {
         name: "sim-speed",
         about: "speed of the simulator with full nodes under traffic through the DMA engine",
         shape: &[4, 4, 4],
+        settings: sim_speed::SETTINGS,
         run: sim_speed::run,
     },
     Bench {
         name: "traffic",
         about: "offered and accepted load and latency under a traffic pattern",
         shape: &[8, 8],
+        settings: traffic::SETTINGS,
         run: traffic::run,
     },
 ];
@@ -181,11 +224,25 @@ pub fn list() -> String {
         .collect()
 }
 
-/// Runs the bench called `name`.
+/// What `--help` says about settings.
+pub fn settings_help() -> String {
+    let benches = BENCHES.iter().map(|bench| (bench.name, bench.settings));
+    settings::help(
+        [("every bench", machine_file::SETTINGS)]
+            .into_iter()
+            .chain(benches),
+    )
+}
+
+/// Runs the bench called `name`; the curve of a sweep is drawn to `plot`.
 ///
 /// # Errors
 /// An unknown name, wrong options, or a machine that stopped.
-pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError> {
+pub fn run(
+    name: &str,
+    options: &MachineOptions,
+    plot: Option<&Path>,
+) -> Result<Outcome, CommandError> {
     let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
         let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
         return Err(UsageError::Value {
@@ -201,26 +258,25 @@ pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError
         )
         .into());
     }
-    let sweep = bench.name == "traffic" && options.set.iter().any(|set| set == "load=sweep");
-    if options.plot.is_some() && !sweep {
+    let settings = Settings::parse(&options.set, &[machine_file::SETTINGS, bench.settings])?;
+    let spec = MachineSpec::new(options, &settings, Some(bench.shape.to_vec()))?;
+    let sweep = bench.name == "traffic" && traffic::sweeps(&settings);
+    if plot.is_some() && !sweep {
         return Err(UsageError::Combination(
             "--plot: draws the curve of `gyre bench traffic --set load=sweep` only".into(),
         )
         .into());
     }
-    if let Some(file) = &options.plot {
+    if let Some(file) = plot {
         // Refused now, not after the measurement.
         std::fs::write(file, "").map_err(|error| {
             UsageError::Combination(format!("--plot {}: {error}", file.display()))
         })?;
     }
-    let mut settings = Settings::parse(&options.set)?;
-    let spec = MachineSpec::new(options, &mut settings, Some(bench.shape.to_vec()))?;
-    let mut measured = (bench.run)(&spec, &mut settings)?;
+    let mut measured = (bench.run)(&spec, &settings)?;
     let mut params = spec.params();
     params.append(&mut measured.params);
-    if let (Some(file), Some(Value::Array(curve))) = (&options.plot, measured.metrics.get("curve"))
-    {
+    if let (Some(file), Some(Value::Array(curve))) = (plot, measured.metrics.get("curve")) {
         let word = |key: &str| {
             params
                 .get(key)
@@ -234,7 +290,7 @@ pub fn run(name: &str, options: &MachineOptions) -> Result<Outcome, CommandError
             word("pattern"),
             word("routing")
         );
-        plot::accepted_load(file, &title, curve).map_err(UsageError::Combination)?;
+        self::plot::accepted_load(file, &title, curve).map_err(UsageError::Combination)?;
     }
     Ok(Outcome {
         bench: bench.name.into(),

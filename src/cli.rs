@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -24,8 +25,10 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs a program: a GOAL trace, or the name of a bundled one
+    #[command(after_help = run::settings_help())]
     Run(run::RunArgs),
     /// Measures the machine
+    #[command(after_help = bench::settings_help())]
     Bench(BenchArgs),
     /// Proves a property of the machine without simulating it
     #[command(subcommand)]
@@ -40,6 +43,9 @@ struct BenchArgs {
     /// Names every bench
     #[arg(long)]
     list: bool,
+    /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineOptions,
 }
@@ -94,9 +100,10 @@ pub fn main() -> ExitCode {
         Command::Bench(BenchArgs { list: true, .. }) => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => {
             let name = args.name.unwrap_or_default();
-            show(bench::run(&name, &args.machine), |outcome| {
-                (outcome.text(args.machine.json), outcome.passed)
-            })
+            show(
+                bench::run(&name, &args.machine, args.plot.as_deref()),
+                |outcome| (outcome.text(args.machine.json), outcome.passed),
+            )
         }
         Command::Check(command) => show(check::run(&command), |checked| {
             let CheckCommand::Deadlock(args) = &command;

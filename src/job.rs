@@ -13,10 +13,14 @@ use gyre_driver::{
     AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, SameNode, TaskId, TaskMap,
 };
 use gyre_layout::Coord;
-use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
+use gyre_sim::{
+    ActorError, Machine, MachineConfig, RunReport, SimError, Topology, TraceConfig, Until,
+};
 use thiserror::Error;
 
 use crate::bring_up::{OWNER, bring_up};
+use crate::cli::CommandError;
+use crate::machine_file::MachineSpec;
 use crate::placement::Placement;
 use crate::platform::{NodeSegments, SimPlatform, Transfers};
 
@@ -44,12 +48,17 @@ pub struct Process {
     pub node: usize,
     /// The node as the process sees it. Every phase gets the same.
     pub platform: SimPlatform,
+    /// The client that a file gives the task.
+    from_file: Option<Rc<ClientConfig>>,
 }
 
 impl Process {
-    /// A client of all tasks with one context each, the default resources, eager limit and rules of
-    /// acknowledgement.
+    /// The client of all tasks that a file gives, or without a file: one of this name with one context each, the
+    /// default resources, eager limit and rules of acknowledgement.
     pub fn client(&self, name: &str) -> ClientConfig {
+        if let Some(client) = &self.from_file {
+            return ClientConfig::clone(client);
+        }
         ClientConfig {
             name: name.into(),
             id: 0,
@@ -67,6 +76,11 @@ impl Process {
     }
 }
 
+/// Coordinates of a node, at most 64 in each dimension.
+fn coord(topology: &Topology, node: usize) -> Coord {
+    Coord(topology.coord(node).map(|v| v as u8))
+}
+
 /// Place of a process.
 struct Place {
     task: TaskId,
@@ -74,6 +88,7 @@ struct Place {
     process: u8,
     segments: NodeSegments,
     platform: Rc<OnceCell<SimPlatform>>,
+    from_file: Option<Rc<ClientConfig>>,
 }
 
 /// A machine that is brought up, with tasks on its nodes.
@@ -102,10 +117,10 @@ impl Job {
             machine.trace(trace)?;
         }
         let topology = machine.topology().clone();
-        let narrow = |node: usize| Coord(topology.coord(node).map(|v| v as u8)); // at most 64
-        let mut tasks = TaskMap::new(placement.node.iter().map(|&n| narrow(n)))?;
+        let place = |node| coord(&topology, node);
+        let mut tasks = TaskMap::new(placement.node.iter().map(|&n| place(n)))?;
         for away in &placement.away {
-            tasks = tasks.with_away(TaskId(away.rank), away.contexts.clone(), narrow(away.node))?;
+            tasks = tasks.with_away(TaskId(away.rank), away.contexts.clone(), place(away.node))?;
         }
         // At most 256 tasks a node, which placement checks.
         bring_up(&mut machine, placement.per_node.min(255) as u8)?;
@@ -132,10 +147,33 @@ impl Job {
                     process,
                     segments: segments[node].clone(),
                     platform: Rc::default(),
+                    from_file: None,
                 })
                 .collect(),
             processor: Processor::default(),
         })
+    }
+
+    /// The job on the machine of `spec`, with its processors, its costs, its waveform and the clients of its file,
+    /// if there are any.
+    ///
+    /// # Errors
+    /// As [`Job::new`]; clients that the program or the nodes have no use or no room for, before anything is
+    /// simulated.
+    pub fn of(spec: &MachineSpec, placement: &Placement) -> Result<Self, CommandError> {
+        let topology = spec.config.topology().map_err(SimError::from)?;
+        let nodes: Vec<_> = placement
+            .node
+            .iter()
+            .map(|&n| coord(&topology, n))
+            .collect();
+        let clients = spec.clients.as_ref().map(|file| file.of_tasks(&nodes));
+        let clients = clients.transpose()?;
+        let mut job = Self::new(&spec.config, &spec.costs, placement, spec.trace.clone())?;
+        for (place, client) in job.places.iter_mut().zip(clients.into_iter().flatten()) {
+            place.from_file = Some(Rc::new(client));
+        }
+        Ok(job.with_processor(&spec.processor))
     }
 
     /// The same job on nodes with another processor than the reference machine's.
@@ -266,6 +304,7 @@ impl Job {
                 let (task, node, process) = (place.task, place.node, place.process);
                 let segments = place.segments.clone();
                 let platform = Rc::clone(&place.platform);
+                let from_file = place.from_file.clone();
                 let actor = match count {
                     1 => format!("task {number} {name}"),
                     _ => format!("task {number} {name} {thread}"),
@@ -280,6 +319,7 @@ impl Job {
                         tasks,
                         node,
                         platform: platform.get_or_init(new).clone(),
+                        from_file,
                     };
                     let result = body(process, thread)?;
                     results.borrow_mut().push(((number, thread), result));

@@ -4,16 +4,70 @@ use std::fs;
 use std::path::Path;
 
 use gyre_affinity::Processor;
-use gyre_driver::CostTable;
+use gyre_driver::{CostTable, Op};
 use gyre_layout::MAX_DIM;
 use gyre_sim::{ConfigError, MachineConfig, ModelKind, SimError, TraceConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::clients::ClientFile;
 use crate::options::{
-    MachineOptions, Settings, UsageError, parse_mesh, parse_shape, parse_window, shape_text,
+    MachineOptions, UsageError, parse_mesh, parse_shape, parse_window, shape_text,
 };
 use crate::outcome::object;
+use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
+
+const READ_LATENCY: Setting<u64> = Setting::number(
+    "memory_read_latency",
+    "cycles",
+    40,
+    (2, 100_000),
+    "from the acceptance of a read to its first data beat",
+);
+const WRITE_LATENCY: Setting<u64> = Setting::number(
+    "memory_write_latency",
+    "cycles",
+    20,
+    (1, 100_000),
+    "from the last write beat to the response",
+);
+const JITTER: Setting<u64> = Setting::number(
+    "memory_jitter",
+    "cycles",
+    0,
+    (0, 100_000),
+    "up to so much more latency for each burst, by seed",
+);
+const REORDER: Setting<bool> = Setting::flag(
+    "memory_reorder",
+    false,
+    "bursts of different AXI ids may overtake each other",
+);
+const SKIP_IDLE: Setting<bool> = Setting::flag(
+    "skip_idle",
+    true,
+    "quiet nodes are not evaluated; no result depends on it",
+);
+const WINDOW: Setting<u64> = Setting {
+    key: "window",
+    about: "a node runs so long at a time; no result depends on it",
+    unit: "cycles",
+    default: Unless::Words("the longest that is exact"),
+    values: Values::Such(
+        |_| true,
+        "1 to the least of half the read latency and those of links, writes, registers and wake-ups",
+    ),
+};
+
+/// The settings of every command: those of the machine. Values of a machine file take the defaults' place.
+pub const SETTINGS: &Table = &[
+    &READ_LATENCY,
+    &WRITE_LATENCY,
+    &JITTER,
+    &REORDER,
+    &SKIP_IDLE,
+    &WINDOW,
+];
 
 /// A machine file: any field of the reference machine and of its nodes' processor, and the driver's costs.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -37,6 +91,8 @@ pub struct MachineSpec {
     pub seed: u64,
     /// The waveform of a program's run, if one is asked for: then the models are traced ones.
     pub trace: Option<TraceConfig>,
+    /// The clients of a program of tasks, if a file gives them.
+    pub clients: Option<ClientFile>,
 }
 
 impl MachineSpec {
@@ -44,7 +100,7 @@ impl MachineSpec {
     /// neither the options nor the machine file give one.
     pub fn new(
         options: &MachineOptions,
-        settings: &mut Settings,
+        settings: &Settings,
         shape: Option<Vec<u16>>,
     ) -> Result<Self, UsageError> {
         let (file, has_shape) = match &options.machine {
@@ -64,18 +120,15 @@ impl MachineSpec {
             config.link_latency = latency;
         }
         let memory = &mut config.memory;
-        memory.read_latency =
-            settings.take_in("memory_read_latency", memory.read_latency, 2..=100_000)?;
-        memory.write_latency =
-            settings.take_in("memory_write_latency", memory.write_latency, 1..=100_000)?;
-        memory.jitter = settings.take_in("memory_jitter", memory.jitter, 0..=100_000)?;
-        memory.reorder = settings.take("memory_reorder", memory.reorder, "true or false")?;
+        let given = |setting, field: &mut u64| *field = settings.given(setting).unwrap_or(*field);
+        given(&READ_LATENCY, &mut memory.read_latency);
+        given(&WRITE_LATENCY, &mut memory.write_latency);
+        given(&JITTER, &mut memory.jitter);
+        memory.reorder = settings.given(&REORDER).unwrap_or(memory.reorder);
         memory.seed = options.seed.unwrap_or(memory.seed);
         let seed = memory.seed;
-        config.skip_idle = settings.take("skip_idle", config.skip_idle, "true or false")?;
-        if let Some(window) = settings.take_optional("window", "number of cycles")? {
-            config.window = Some(window);
-        }
+        config.skip_idle = settings.given(&SKIP_IDLE).unwrap_or(config.skip_idle);
+        config.window = settings.given(&WINDOW).or(config.window);
         config.threads = options.threads;
         config.validate().map_err(|error| UsageError::Value {
             option: option_of(&error.field),
@@ -88,6 +141,7 @@ impl MachineSpec {
             costs: file.costs.unwrap_or_default(),
             seed,
             trace: None,
+            clients: None,
         })
     }
 
@@ -114,6 +168,8 @@ impl MachineSpec {
     /// The machine's part of `params`.
     pub fn params(&self) -> Map<String, Value> {
         let config = &self.config;
+        let cost = |op: Op| (op.key().to_owned(), self.costs.instructions(op).into());
+        let costs: Map<String, Value> = Op::ALL.into_iter().map(cost).collect();
         object(json!({
             "clock_mhz": 1_000_000 / config.cycle_ps,
             "processor_mhz": 1_000_000 / config.cpu_ps,
@@ -125,9 +181,12 @@ impl MachineSpec {
             "memory_write_latency": config.memory.write_latency,
             "memory_jitter": config.memory.jitter,
             "memory_reorder": config.memory.reorder,
+            "memory_stall_percent": config.memory.stall_percent,
+            "memory_error_ranges": config.memory.error_ranges,
             "register_latency": config.reg_latency,
             "wake_latency": config.wake_latency,
             "seed": self.seed,
+            "costs": costs,
         }))
     }
 }

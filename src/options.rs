@@ -1,7 +1,5 @@
-//! Options that `run` and `bench` share: the machine's shape, settings, and the checks on them.
+//! Options that `run` and `bench` share, and the checks on them.
 
-use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -24,12 +22,12 @@ pub enum UsageError {
     /// `--set` without `=`.
     #[error("--set {0}: expected key=value")]
     NoValue(String),
-    /// A setting nobody asked for.
+    /// A setting that the command does not know.
     #[error("--set {key}: no such setting here; known are {known}")]
     UnknownSetting {
         /// The name given.
         key: String,
-        /// Every name this command reads.
+        /// Every name that it knows.
         known: String,
     },
     /// The machine file cannot be read or understood.
@@ -85,10 +83,7 @@ pub struct MachineOptions {
         allow_negative_numbers = true
     )]
     pub trace_scope: Option<String>,
-    /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
-    /// A setting of the machine or of the bench
+    /// A setting, see below
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Prints one JSON object instead of tables
@@ -193,92 +188,6 @@ pub fn cubic_shape(nodes: usize) -> Result<Vec<u16>, UsageError> {
     Ok(shape.iter().map(|&s| s as u16).collect())
 }
 
-/// The `--set` values of one command. Whoever needs one takes it; what nobody took is refused.
-#[derive(Debug, Default)]
-pub struct Settings {
-    given: BTreeMap<String, String>,
-    known: Vec<&'static str>,
-}
-
-impl Settings {
-    /// Splits each `key=value`; the last of a repeated key counts.
-    pub fn parse(set: &[String]) -> Result<Self, UsageError> {
-        let mut given = BTreeMap::new();
-        for text in set {
-            let (key, value) = text
-                .split_once('=')
-                .ok_or_else(|| UsageError::NoValue(text.clone()))?;
-            given.insert(key.trim().to_string(), value.trim().to_string());
-        }
-        Ok(Self {
-            given,
-            known: Vec::new(),
-        })
-    }
-
-    /// Takes a setting, or `default` if it was not given.
-    pub fn take<T: FromStr>(
-        &mut self,
-        key: &'static str,
-        default: T,
-        expected: &str,
-    ) -> Result<T, UsageError> {
-        Ok(self.take_optional(key, expected)?.unwrap_or(default))
-    }
-
-    /// Takes a setting that has no default.
-    pub fn take_optional<T: FromStr>(
-        &mut self,
-        key: &'static str,
-        expected: &str,
-    ) -> Result<Option<T>, UsageError> {
-        self.known.push(key);
-        let Some(value) = self.given.remove(key) else {
-            return Ok(None);
-        };
-        match value.parse() {
-            Ok(value) => Ok(Some(value)),
-            Err(_) => Err(UsageError::Value {
-                option: format!("--set {key}"),
-                value,
-                expected: expected.into(),
-            }),
-        }
-    }
-
-    /// Takes a number within a range.
-    pub fn take_in<T: FromStr + PartialOrd + Display + Copy>(
-        &mut self,
-        key: &'static str,
-        default: T,
-        range: std::ops::RangeInclusive<T>,
-    ) -> Result<T, UsageError> {
-        let expected = format!("a number from {} to {}", range.start(), range.end());
-        let value = self.take(key, default, &expected)?;
-        if range.contains(&value) {
-            return Ok(value);
-        }
-        Err(UsageError::Value {
-            option: format!("--set {key}"),
-            value: value.to_string(),
-            expected,
-        })
-    }
-
-    /// Refuses what nobody took. To be called when everything is taken and before anything is simulated.
-    pub fn finish(&mut self) -> Result<(), UsageError> {
-        self.known.sort_unstable();
-        self.known.dedup();
-        match self.given.keys().next() {
-            None => Ok(()),
-            Some(key) => Err(UsageError::UnknownSetting {
-                key: key.clone(),
-                known: self.known.join(", "),
-            }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,14 +218,5 @@ mod tests {
         assert!(parse_mesh(Some("d"), 3).is_err());
         assert!(parse_mesh(Some("aa"), 3).is_err());
         assert!(parse_mesh(Some(""), 3).is_err());
-    }
-
-    #[test]
-    fn settings_nobody_reads_are_refused() {
-        let mut settings = Settings::parse(&["load=0.3".into(), "lod=1".into()]).unwrap();
-        assert_eq!(settings.take_in("load", 0.1, 0.0..=1.0).unwrap(), 0.3);
-        let error = settings.finish().unwrap_err().to_string();
-        assert_eq!(error, "--set lod: no such setting here; known are load");
-        assert!(Settings::parse(&["load".into()]).is_err());
     }
 }

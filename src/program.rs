@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -11,12 +12,28 @@ use gyre_sim::RunReport;
 use serde_json::{Map, Value};
 
 use crate::cli::{CommandError, print};
-use crate::machine_file::MachineSpec;
-use crate::options::{MachineOptions, Settings, UsageError};
+use crate::clients::ClientFile;
+use crate::machine_file::{self, MachineSpec};
+use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures};
+use crate::settings::{self, Setting, Settings, Table};
+
+/// How many tasks each node has: the setting of programs that fill the machine.
+pub const TASKS_PER_NODE: Setting<usize> =
+    Setting::number("tasks_per_node", "", 1, (1, 16), "tasks of each node");
+
+/// Options of a program.
+#[derive(Debug, clap::Args)]
+struct Options {
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// Resources and protocols of the program's client: application and tasks as the guide says
+    #[arg(long, value_name = "FILE.toml")]
+    clients: Option<PathBuf>,
+}
 
 /// A program.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Program {
     /// Its name, in its help and in its report.
     pub name: &'static str,
@@ -24,9 +41,10 @@ pub struct Program {
     pub about: &'static str,
     /// Shape of the machine when neither the options nor a machine file give one.
     pub shape: &'static [u16],
-    /// Takes its settings and [finishes](Settings::finish) them, then runs on the machine, with its
-    /// waveform if there is one, and checks what came out.
-    pub run: fn(&MachineSpec, &mut Settings) -> Result<Report, CommandError>,
+    /// Its settings beside those of the machine.
+    pub settings: &'static Table,
+    /// Runs on the machine, with its waveform if there is one, and checks what came out.
+    pub run: fn(&MachineSpec, &Settings) -> Result<Report, CommandError>,
 }
 
 /// What a program has found, in simulated cycles, bytes and ratios.
@@ -121,10 +139,17 @@ impl Program {
             error: format!("{}: {error}\n", self.name),
             status,
         };
-        let command = MachineOptions::augment_args(clap::Command::new(self.name).about(self.about));
+        let tables = [
+            (self.name, self.settings),
+            ("machine", machine_file::SETTINGS),
+        ];
+        let command = clap::Command::new(self.name)
+            .about(self.about)
+            .after_help(settings::help(tables));
+        let command = Options::augment_args(command);
         let parsed = command
             .try_get_matches_from(arguments)
-            .and_then(|matches| MachineOptions::from_arg_matches(&matches));
+            .and_then(|matches| Options::from_arg_matches(&matches));
         let options = match parsed {
             Ok(options) => options,
             Err(error) => {
@@ -142,7 +167,7 @@ impl Program {
             }
         };
         let result = self.outcome(&options);
-        match result.map(|outcome| (outcome.text(options.json), outcome.passed)) {
+        match result.map(|outcome| (outcome.text(options.machine.json), outcome.passed)) {
             Ok((Ok(output), passed)) => Printed {
                 output,
                 error: String::new(),
@@ -153,16 +178,17 @@ impl Program {
         }
     }
 
-    /// Runs the program on the machine of `options`.
-    ///
-    /// # Errors
-    /// Wrong options, or a machine that stopped.
-    pub fn outcome(&self, options: &MachineOptions) -> Result<Outcome, CommandError> {
-        let mut settings = Settings::parse(&options.set)?;
-        let spec = MachineSpec::new(options, &mut settings, Some(self.shape.to_vec()))?;
-        let spec = spec.traced(options)?;
+    fn outcome(&self, options: &Options) -> Result<Outcome, CommandError> {
+        let clients = options.clients.as_deref();
+        let options = &options.machine;
+        let settings = Settings::parse(&options.set, &[self.settings, machine_file::SETTINGS])?;
+        let spec = MachineSpec::new(options, &settings, Some(self.shape.to_vec()))?;
+        let mut spec = spec.traced(options)?;
+        spec.clients = clients
+            .map(|path| ClientFile::read(path, self.name))
+            .transpose()?;
         let started = Instant::now();
-        let mut report = (self.run)(&spec, &mut settings)?;
+        let mut report = (self.run)(&spec, &settings)?;
         let wall_s = started.elapsed().as_secs_f64();
         if let Some(trace) = &spec.trace {
             let (from, end) = (trace.window.start, report.machine.cycles);
@@ -178,6 +204,7 @@ impl Program {
         }
         let mut params = spec.params();
         params.append(&mut report.params);
+        params.extend(clients.map(|path| ("clients".into(), path.display().to_string().into())));
         let cycles = report.machine.cycles;
         Ok(Outcome {
             bench: self.name.into(),

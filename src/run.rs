@@ -8,18 +8,17 @@ use gyre_driver::{DEFAULT_EAGER_LIMIT, SameNode};
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use gyre_sim::{ModelKind, TraceConfig, Until};
 use indicatif::ProgressBar;
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
 use serde_json::{Value, json};
 
 use crate::cli::CommandError;
 use crate::goal_run::{GoalReport, GoalRun, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
-use crate::machine_file::{MachineSpec, check_trace, trace_config};
-use crate::options::{MachineOptions, Settings, UsageError, cubic_shape};
+use crate::machine_file::{self, MachineSpec, check_trace, trace_config};
+use crate::options::{MachineOptions, UsageError, cubic_shape};
 use crate::outcome::{Outcome, SimFigures, object};
 use crate::placement::Placement;
 use crate::progress;
+use crate::settings::{self, Default as Unless, Setting, Settings, Table, Values};
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
 const BUNDLED: [(&str, &str); 5] = [
@@ -38,6 +37,44 @@ const MAX_EAGER_LIMIT: usize = 1 << 30;
 
 /// Cycles before and after a message that a waveform of it shows.
 const MARGIN: u64 = 64;
+
+const RECEPTION_FIFO: Setting<usize> = ring("reception_fifo", "size of each reception FIFO");
+const INJECTION_FIFO: Setting<usize> = ring(
+    "injection_fifo",
+    "size of each injection FIFO; 64 B a descriptor",
+);
+const EAGER_LIMIT: Setting<usize> = Setting::number(
+    "eager_limit",
+    "bytes",
+    DEFAULT_EAGER_LIMIT,
+    (0, MAX_EAGER_LIMIT),
+    "longest message that travels at once; longer ones stay at their origin until they have their receive",
+);
+const SAME_NODE: Setting<SameNode> = Setting::choice(
+    "same_node",
+    SameNode::Loopback,
+    "loopback or shared_memory",
+    "messages between ranks of one node: through the DMA engine, or by processor copies in shared memory",
+);
+const COMM_THREAD: Setting<bool> = Setting::flag(
+    "comm_thread",
+    true,
+    "a communication thread advances each rank's context",
+);
+
+/// The settings beside those of the machine.
+const SETTINGS: &Table = &[
+    &RECEPTION_FIFO,
+    &INJECTION_FIFO,
+    &EAGER_LIMIT,
+    &SAME_NODE,
+    &COMM_THREAD,
+];
+
+/// What `--help` says about settings.
+pub fn settings_help() -> String {
+    settings::help([("program", SETTINGS), ("machine", machine_file::SETTINGS)])
+}
 
 /// Arguments of `gyre run`.
 #[derive(Debug, Args)]
@@ -65,23 +102,22 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     let ranks = totals.per_rank.len();
     let operations: u64 = program.ranks().iter().map(|r| r.ops().len() as u64).sum();
 
-    let mut settings = Settings::parse(&options.set)?;
+    let settings = Settings::parse(&options.set, &[SETTINGS, machine_file::SETTINGS])?;
     let shape = match options.shape {
         Some(_) => None,
         None => cubic_shape(ranks).map(Some)?,
     };
-    let spec = MachineSpec::new(options, &mut settings, shape)?;
+    let spec = MachineSpec::new(options, &settings, shape)?;
     let goal = GoalRun {
         machine: spec.config.clone(),
         costs: spec.costs.clone(),
         placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
-        reception_fifo: ring(&mut settings, "reception_fifo")?,
-        injection_fifo: ring(&mut settings, "injection_fifo")?,
-        eager_limit: settings.take_in("eager_limit", DEFAULT_EAGER_LIMIT, 0..=MAX_EAGER_LIMIT)?,
-        same_node: same_node(&mut settings)?,
-        comm_thread: settings.take("comm_thread", true, "true or false")?,
+        reception_fifo: settings.get(&RECEPTION_FIFO),
+        injection_fifo: settings.get(&INJECTION_FIFO),
+        eager_limit: settings.get(&EAGER_LIMIT),
+        same_node: settings.get(&SAME_NODE),
+        comm_thread: settings.get(&COMM_THREAD),
     };
-    settings.finish()?;
     check_trace(options, &spec)?;
 
     let bar = progress::bar(operations, "operations");
@@ -141,30 +177,18 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     })
 }
 
-/// Takes the size of a FIFO's ring in bytes.
-fn ring(settings: &mut Settings, key: &'static str) -> Result<usize, UsageError> {
-    let bytes = settings.take_in(key, 65_536_usize, 4096..=1_048_576)?;
-    if bytes.is_power_of_two() {
-        return Ok(bytes);
+/// The setting of a FIFO's ring.
+const fn ring(key: &'static str, about: &'static str) -> Setting<usize> {
+    Setting {
+        key,
+        about,
+        unit: "bytes",
+        default: Unless::Value(65_536),
+        values: Values::Such(
+            |bytes| bytes.is_power_of_two() && (4096..=1_048_576).contains(&bytes),
+            "a power of two from 4096 to 1048576",
+        ),
     }
-    Err(UsageError::Value {
-        option: format!("--set {key}"),
-        value: bytes.to_string(),
-        expected: "a power of two from 4096 to 1048576".into(),
-    })
-}
-
-/// Takes the way of messages between ranks of one node.
-fn same_node(settings: &mut Settings) -> Result<SameNode, UsageError> {
-    let expected = "loopback or shared_memory";
-    let text = settings.take("same_node", SameNode::default().name().to_owned(), expected)?;
-    SameNode::deserialize(text.as_str().into_deserializer()).map_err(
-        |_: serde::de::value::Error| UsageError::Value {
-            option: "--set same_node".into(),
-            value: text,
-            expected: expected.into(),
-        },
-    )
 }
 
 fn load(workload: &str) -> Result<Program, CommandError> {

@@ -1,5 +1,6 @@
 //! The numbers: the grid, its blocks, a step of the solver, and the serial solver that checks it.
 
+use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -23,8 +24,15 @@ fn after_step(cell: f64, [x0, x1, y0, y1, z0, z1]: [f64; 6]) -> f64 {
 }
 
 /// The whole grid, a torus itself: its last cell in each dimension is beside the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub struct Grid(pub Triple);
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "{x}x{y}x{z}")
+    }
+}
 
 impl FromStr for Grid {
     type Err = ();

@@ -18,19 +18,37 @@ use std::process::ExitCode;
 use gyre::cli::CommandError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
-use gyre::options::{Settings, UsageError};
+use gyre::options::UsageError;
 use gyre::placement::Placement;
-use gyre::program::{Program, Report};
+use gyre::program::{Program, Report, TASKS_PER_NODE};
+use gyre::settings::{Default as Unless, Setting, Settings, Values};
 use gyre_sim::Until;
 
 use grid::{Blocks, FACES, Grid, Triple};
 use task::{Problem, Solved, Task};
+
+const GRID: Setting<Grid> = Setting::choice(
+    "grid",
+    Grid([16; 3]),
+    "three sizes from 1 to 256, such as 24x16x16",
+    "cells in each dimension",
+);
+const STEPS: Setting<u32> =
+    Setting::number("steps", "", 20, (1, 100_000), "steps of the computation");
+const FLIP: Setting<u32> = Setting {
+    key: "flip",
+    about: "step in which one bit of a halo cell of task 0 is flipped, for the check to find",
+    unit: "",
+    default: Unless::Words("none"),
+    values: Values::Such(|_| true, "a step from 0 to the last"),
+};
 
 /// The program: name, default shape, and the function that runs it.
 pub const PROGRAM: Program = Program {
     name: "heat",
     about: "The heat equation in three dimensions, borders exchanged by RPUT",
     shape: &[2, 2, 2],
+    settings: &[&TASKS_PER_NODE, &GRID, &STEPS, &FLIP],
     run,
 };
 
@@ -38,12 +56,11 @@ fn main() -> ExitCode {
     PROGRAM.main()
 }
 
-fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandError> {
-    let per_node = settings.take_in("tasks_per_node", 1, 1..=16)?;
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+    let per_node = settings.get(&TASKS_PER_NODE);
     let problem = problem(spec, settings, per_node)?;
-    settings.finish()?;
     let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, spec.trace.clone())?;
+    let mut job = Job::of(spec, &placement)?;
     let open = move |process| Task::open(process, problem);
     let (tasks, _) = job.each("opens", Until::Done, open)?;
     let (solved, end) = job.each_with("solves", Until::Quiet, tasks, |_, task| task.solve())?;
@@ -82,7 +99,7 @@ fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Report, CommandErr
 /// What the settings ask for on the machine of `spec`.
 fn problem(
     spec: &MachineSpec,
-    settings: &mut Settings,
+    settings: &Settings,
     per_node: usize,
 ) -> Result<Problem, UsageError> {
     // Tasks of a node are neighbours in x; dimensions beyond the third lengthen z.
@@ -90,23 +107,17 @@ fn problem(
     for (d, &size) in spec.config.dims.iter().enumerate() {
         parts[d.min(2)] *= usize::from(size);
     }
-    let expected = format!("three sizes from 1 to {}, such as 24x16x16", Grid::LONGEST);
-    let grid = settings.take("grid", Grid([16; 3]), &expected)?;
+    let grid = settings.get(&GRID);
     if (0..3).any(|d| grid.0[d] < parts[d]) {
-        return Err(UsageError::Value {
-            option: "--set grid".into(),
-            value: text(grid.0),
-            expected: format!("at least {}, a cell for each task", text(parts)),
-        });
+        let expected = format!("at least {}, a cell for each task", text(parts));
+        return Err(GRID.refuse(grid, expected));
     }
-    let steps = settings.take_in("steps", 20, 1..=100_000)?;
-    let flip: Option<u32> = settings.take_optional("flip", "the number of a step")?;
+    let steps = settings.get(&STEPS);
+    let flip = settings.given(&FLIP);
     match flip {
-        Some(flip) if flip >= steps => Err(UsageError::Value {
-            option: "--set flip".into(),
-            value: flip.to_string(),
-            expected: format!("a step from 0 to {}", steps - 1),
-        }),
+        Some(flip) if flip >= steps => {
+            Err(FLIP.refuse(flip, format!("a step from 0 to {}", steps - 1)))
+        }
         _ => Ok(Problem {
             blocks: Blocks { grid, parts },
             steps,

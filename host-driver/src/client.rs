@@ -1,6 +1,8 @@
 //! Clients: collections of a node's resources for one user of the driver (EP-1, EP-5, EP-6).
 
+use core::fmt;
 use core::ops::Range;
+use core::str::FromStr;
 
 use gyre_layout::Coord;
 use serde::Deserialize;
@@ -11,83 +13,15 @@ use crate::context::{Context, ContextInfo};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::injection::{InjectionFifo, RING_ALIGN};
+use crate::injection::InjectionFifo;
 use crate::platform::{Platform, PlatformLock};
 use crate::region::{MemoryRegion, RegionRights, SlotShare};
 use crate::registers;
+use crate::resources::Resources;
 use crate::route::Network;
 use crate::shared_memory::EndpointTable;
 use crate::sync::{Arc, Mutex, short};
 use crate::task::{TaskId, TaskLocation, TaskMap};
-
-/// Wake groups of a node.
-const WAKE_GROUPS: u32 = 16;
-/// Most bytes of a ring.
-const RING_MAX: usize = 1 << 20;
-
-/// The share of every node's resources that a client has. It is the same on every node, so that a task
-/// knows which reception FIFO leads to a context of another: process `p`, context `c` of `n` uses the
-/// numbers from `first + (p * n + c) * per_context` on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resources {
-    /// First injection FIFO.
-    pub injection_first: u16,
-    /// Whether the contexts of a process share its injection FIFOs and lock each before use (EP-2); else
-    /// each context has its own.
-    pub shared_injection: bool,
-    /// Injection FIFOs of each context, or of each process that shares them, at least 1. A flow keeps to one of them, chosen by its
-    /// destination node; several let one context feed several links.
-    pub injection_per_context: u16,
-    /// Ring of an injection FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a descriptor. Beside it
-    /// goes a staging area of eight times its size, for what is copied when it is sent.
-    pub injection_ring: usize,
-    /// First remote-get injection FIFO; each context has one, for the gets of others from it.
-    pub remote_get_first: u16,
-    /// Ring of a remote-get FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a get under way.
-    pub remote_get_ring: usize,
-    /// Byte counters of each context, at least 1: most gets, rendezvous receives and fences that it has
-    /// under way at once; more wait.
-    pub counters: u16,
-    /// First base slot of the memory regions.
-    pub slot_first: u16,
-    /// Base slots of each process: most memory regions that it has at once.
-    pub slots_per_process: u16,
-    /// First reception FIFO; each context has one.
-    pub reception_first: u16,
-    /// Ring of a reception FIFO in bytes: a power of two, 4 KiB to 1 MiB.
-    pub reception_ring: usize,
-    /// Ring in the node's shared memory through which messages of the same node reach a context, in
-    /// bytes: a power of two, 4 KiB to 1 MiB. Used with [`SameNode::SharedMemory`] alone.
-    pub shared_ring: usize,
-    /// First wake group; each context has one.
-    pub wake_first: u8,
-    /// Owner of the FIFOs, 0 to 15: that of the slots of the client's buffers.
-    pub owner: u8,
-}
-
-impl Default for Resources {
-    /// Injection, reception FIFOs and wake groups from number 0 on, remote-get FIFOs and base slots from
-    /// 16 on; one injection FIFO and 256 counters a context, 4 base slots a process, rings of 64 KiB,
-    /// owner 0.
-    fn default() -> Self {
-        Self {
-            injection_first: 0,
-            shared_injection: false,
-            injection_per_context: 1,
-            injection_ring: 64 << 10,
-            remote_get_first: 16,
-            remote_get_ring: 64 << 10,
-            counters: 256,
-            slot_first: 16,
-            slots_per_process: 4,
-            reception_first: 0,
-            reception_ring: 64 << 10,
-            shared_ring: 64 << 10,
-            wake_first: 0,
-            owner: 0,
-        }
-    }
-}
 
 /// How to create a client.
 #[derive(Debug, Clone)]
@@ -116,7 +50,7 @@ pub struct ClientConfig {
 /// How messages go between contexts of one node, a context to itself included (HW-7). What is sent, in
 /// which order it arrives and which callbacks run is the same. Puts, gets, read-modify-writes, and the
 /// data that a rendezvous fetches, are moved by the DMA engine in either case.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SameNode {
     /// Through the DMA engine, which loops back what is for its own node.
@@ -251,38 +185,7 @@ impl Plan {
         AckDispatcher::new(self.config.ack.clone())?;
         // At most 256 processes.
         let processes = tasks.processes_on(self.location.node) as u32;
-        let groups = u32::from(parameters.groups);
-        let available = [
-            u32::from(parameters.injection_fifos) * groups,
-            u32::from(parameters.reception_fifos) * groups,
-            u32::from(parameters.injection_fifos) * groups,
-            WAKE_GROUPS,
-            u32::from(parameters.slots) * groups,
-        ];
-        let used = resources.used(u64::from(processes), *contexts);
-        for ((what, numbers), available) in used.iter().zip(available) {
-            if numbers.end > u64::from(available) {
-                return Err(Error::Resources {
-                    client: name.clone(),
-                    what,
-                    // From a field of 16 bits.
-                    first: numbers.start as u32,
-                    end: u32::try_from(numbers.end).unwrap_or(u32::MAX),
-                    processes,
-                    contexts: u32::from(*contexts),
-                    available,
-                });
-            }
-        }
-        let [(_, injection), _, (_, remote_get), ..] = used;
-        if remote_get.start < injection.end && injection.start < remote_get.end {
-            return refuse(
-                "remote_get_first",
-                remote_get.start,
-                "FIFOs that are none of the client's other injection FIFOs",
-            );
-        }
-        Ok(())
+        resources.check_room(name, processes, *contexts, parameters)
     }
 }
 
@@ -297,60 +200,21 @@ impl SameNode {
     }
 }
 
-impl Resources {
-    /// Refuses values that make no sense on any node: gives field, value and what it must be.
-    pub(crate) fn check(&self) -> Result<(), (&'static str, u64, &'static str)> {
-        for (field, value) in [
-            ("injection_per_context", self.injection_per_context),
-            ("counters", self.counters),
-        ] {
-            if value == 0 {
-                return Err((field, 0, "at least 1"));
-            }
-        }
-        for (field, bytes) in [
-            ("injection_ring", self.injection_ring),
-            ("remote_get_ring", self.remote_get_ring),
-            ("reception_ring", self.reception_ring),
-            ("shared_ring", self.shared_ring),
-        ] {
-            if !bytes.is_power_of_two() || !(RING_ALIGN..=RING_MAX).contains(&bytes) {
-                let expected = "a power of two from 4096 to 1048576 bytes";
-                return Err((field, bytes as u64, expected));
-            }
-        }
-        if self.owner > 15 {
-            return Err(("owner", u64::from(self.owner), "0 to 15"));
-        }
-        Ok(())
+impl fmt::Display for SameNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
+}
 
-    /// What a node with `processes` processes of `contexts` contexts needs: injection, reception and
-    /// remote-get FIFOs, wake groups, and base slots. Remote-get FIFOs are injection FIFOs too.
-    pub(crate) fn used(&self, processes: u64, contexts: u8) -> [(&'static str, Range<u64>); 5] {
-        // At most 256 processes of 255 contexts with 65535 FIFOs each: fits 64 bits.
-        let count = processes * u64::from(contexts);
-        let injecting = if self.shared_injection {
-            processes
-        } else {
-            count
-        };
-        [
-            (
-                "injection FIFOs",
-                self.injection_first,
-                injecting * u64::from(self.injection_per_context),
-            ),
-            ("reception FIFOs", self.reception_first, count),
-            ("remote-get injection FIFOs", self.remote_get_first, count),
-            ("wake groups", u16::from(self.wake_first), count),
-            (
-                "base slots",
-                self.slot_first,
-                processes * u64::from(self.slots_per_process),
-            ),
-        ]
-        .map(|(what, first, needed)| (what, u64::from(first)..u64::from(first) + needed))
+impl FromStr for SameNode {
+    type Err = ();
+
+    /// The way of that [name](Self::name).
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Loopback, Self::SharedMemory]
+            .into_iter()
+            .find(|way| way.name() == text)
+            .ok_or(())
     }
 }
 

@@ -34,13 +34,15 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
+use gyre_firmware::Parameters;
 use gyre_layout::Coord;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::ack::AckConfig;
-use crate::client::{ClientConfig, DEFAULT_EAGER_LIMIT, Resources, SameNode};
+use crate::client::{ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
 use crate::error::Error;
+use crate::resources::Resources;
 use crate::sync::Arc;
 use crate::task::{TaskId, TaskMap};
 
@@ -99,6 +101,16 @@ pub enum ConfigError {
         /// The client.
         client: String,
         /// Why.
+        source: Box<Error>,
+    },
+    /// The machine's nodes have not what a client needs.
+    #[error("{file}:{line}: {source}")]
+    Room {
+        /// The file.
+        file: String,
+        /// Line of the client.
+        line: usize,
+        /// What is missing.
         source: Box<Error>,
     },
     /// Two clients of one application would use the same resource of a node.
@@ -446,14 +458,7 @@ impl Configuration {
         nodes: &[Coord],
         process: u32,
     ) -> Result<Vec<ClientConfig>, ConfigError> {
-        let entries =
-            self.applications
-                .get(application)
-                .ok_or_else(|| ConfigError::UnknownApplication {
-                    file: self.file.clone(),
-                    application: application.to_owned(),
-                    known: self.applications.keys().cloned().collect(),
-                })?;
+        let placed = self.placed(application, nodes)?;
         if process as usize >= nodes.len() {
             return Err(ConfigError::UnknownProcess {
                 process,
@@ -461,21 +466,8 @@ impl Configuration {
             });
         }
         let mut mine = Vec::new();
-        let mut before: Vec<(&Entry, Arc<TaskMap>)> = Vec::new();
-        for (id, entry) in entries.iter().enumerate() {
+        for (id, (entry, tasks)) in placed.into_iter().enumerate() {
             let processes = self.processes(entry, nodes.len())?;
-            let places = processes.iter().map(|&p| nodes[p as usize]);
-            let tasks = TaskMap::new(places).map_err(|source| ConfigError::Tasks {
-                file: self.file.clone(),
-                line: entry.tasks_line,
-                client: entry.name.clone(),
-                source: Box::new(source),
-            })?;
-            let tasks = Arc::new(tasks);
-            for (other, other_tasks) in &before {
-                self.check_overlap((entry, &tasks), (other, other_tasks), nodes)?;
-            }
-            before.push((entry, Arc::clone(&tasks)));
             if let Some(task) = processes.iter().position(|&p| p == process) {
                 mine.push(ClientConfig {
                     name: entry.name.clone(),
@@ -492,6 +484,68 @@ impl Configuration {
             }
         }
         Ok(mine)
+    }
+
+    /// The clients of an application with the places of their tasks; no two use the same resource.
+    fn placed(
+        &self,
+        application: &str,
+        nodes: &[Coord],
+    ) -> Result<Vec<(&Entry, Arc<TaskMap>)>, ConfigError> {
+        let entries =
+            self.applications
+                .get(application)
+                .ok_or_else(|| ConfigError::UnknownApplication {
+                    file: self.file.clone(),
+                    application: application.to_owned(),
+                    known: self.applications.keys().cloned().collect(),
+                })?;
+        let mut placed: Vec<(&Entry, Arc<TaskMap>)> = Vec::new();
+        for entry in entries {
+            let processes = self.processes(entry, nodes.len())?;
+            let places = processes.iter().map(|&p| nodes[p as usize]);
+            let tasks = TaskMap::new(places).map_err(|source| ConfigError::Tasks {
+                file: self.file.clone(),
+                line: entry.tasks_line,
+                client: entry.name.clone(),
+                source: Box::new(source),
+            })?;
+            let tasks = Arc::new(tasks);
+            for (other, other_tasks) in &placed {
+                self.check_overlap((entry, &tasks), (other, other_tasks), nodes)?;
+            }
+            placed.push((entry, tasks));
+        }
+        Ok(placed)
+    }
+
+    /// Checks that nodes of `parameters` have the resources of all clients of an application whose process `p`
+    /// lives on node `nodes[p]`: what [`Client::create`](crate::Client::create) would refuse.
+    ///
+    /// # Errors
+    /// As [`Configuration::clients`]; [`ConfigError::Room`].
+    pub fn check_room(
+        &self,
+        application: &str,
+        nodes: &[Coord],
+        parameters: &Parameters,
+    ) -> Result<(), ConfigError> {
+        for (entry, tasks) in self.placed(application, nodes)? {
+            for &node in nodes {
+                // At most 256.
+                let processes = tasks.processes_on(node) as u32;
+                let room =
+                    entry
+                        .resources
+                        .check_room(&entry.name, processes, entry.contexts, parameters);
+                room.map_err(|source| ConfigError::Room {
+                    file: self.file.clone(),
+                    line: entry.line,
+                    source: Box::new(source),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// The processes that are tasks of a client, in task order.

@@ -48,6 +48,7 @@ mod reception;
 mod region;
 mod registers;
 mod remote_get;
+mod resources;
 mod route;
 mod shared_memory;
 mod sync;
@@ -60,7 +61,7 @@ pub use ack::{
     MAX_COOKIES, Together, Ways,
 };
 pub use buffer::BufferRange;
-pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, Resources, SameNode};
+pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
 pub use config::{ConfigError, Configuration, GeometryConfig, GeometryMembers};
 pub use context::{Context, ContextInfo, Progress, advancev};
 pub use cost::{CostTable, CostTableError, Op};
@@ -79,6 +80,7 @@ pub use platform::{
     SegmentError, SharedSegment, WakeReason,
 };
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
+pub use resources::Resources;
 pub use route::{Hop, Network, Routing};
 pub use task::{TaskId, TaskLocation, TaskMap};
 pub use tree::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use gyre_driver::{
     AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule, Context,
-    DoneFn, Error, Messaging, MessagingConfig, Platform, SendImmediate, SendMessage, TaskId,
-    Together,
+    DoneFn, Error, Messaging, MessagingConfig, Platform, Resources, SendImmediate, SendMessage,
+    TaskId, Together,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
@@ -23,10 +23,11 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
 use crate::outcome::object;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
+use crate::settings::{Setting, Settings, Table};
 
 /// Tasks that send to task 0.
 const SENDERS: usize = 16;
@@ -38,17 +39,26 @@ const DATA: u8 = 1;
 const END: u8 = 2;
 const MATCHED: u8 = 8;
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let messages: usize = settings.take_in("messages", 128, 16..=100_000)?;
-    settings.finish()?;
+const MESSAGES: Setting<usize> = Setting::number(
+    "messages",
+    "",
+    128,
+    (16, 100_000),
+    "messages of a sender that count; an eighth of them under light load",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&MESSAGES];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let messages = settings.get(&MESSAGES);
     if spec.nodes() < 2 {
         return Err(UsageError::Combination("ack needs at least 2 nodes".into()).into());
     }
     let started = Instant::now();
     let mut rows = Vec::new();
-    let mut total = Total::default();
+    let mut total = Total::of(Kind::ALL.len() * LOADS.len() * methods().len());
     for kind in Kind::ALL {
-        for load in [Load::Light, Load::Heavy] {
+        for load in LOADS {
             for (method, ack) in methods() {
                 let messages = match load {
                     Load::Light => messages / 8,
@@ -177,6 +187,8 @@ enum Load {
     Heavy,
 }
 
+const LOADS: [Load; 2] = [Load::Light, Load::Heavy];
+
 impl Load {
     fn name(self) -> &'static str {
         match self {
@@ -225,7 +237,7 @@ impl Row {
         let others = spec.nodes() - 1;
         let nodes = (0..SENDERS).map(|sender| 1 + sender % others);
         let placement = Placement::of_nodes([0].into_iter().chain(nodes).collect(), spec.nodes())?;
-        let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+        let mut job = Job::of(spec, &placement)?;
         let ack = ack.clone();
         let open = move |process: Process| Task::open(process, ack.clone(), work.kind);
         let (tasks, _) = job.each("opens", Until::Done, open)?;
@@ -310,10 +322,16 @@ struct Task {
 
 impl Task {
     fn open(process: Process, ack: AckConfig, kind: Kind) -> Result<Rc<Self>, Error> {
+        let client = process.client("ack");
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
             ack,
-            ..process.client("ack")
+            // No memory regions: there may be 16 tasks on a node.
+            resources: Resources {
+                slots_per_process: 0,
+                ..client.resources
+            },
+            ..client
         };
         let client = Client::create(&process.platform, config)?;
         let context = client.create_context(0)?;

@@ -23,9 +23,9 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
 use crate::placement::Placement;
 use crate::platform::{SimPlatform, Transfers};
+use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 use crate::thread_team::{ThreadLayout, ThreadTeam};
 
 /// What is measured.
@@ -92,7 +92,34 @@ impl Order {
     }
 }
 
-/// Settings of the bench.
+const ARITY: Setting<usize> = Setting::number(
+    "arity",
+    "",
+    4,
+    (1, 64),
+    "most children of a thread in the tree of one domain, and in the blind tree",
+);
+const BYTES: Setting<usize> = Setting {
+    key: "bytes",
+    about: "each thread's vector of doubles",
+    unit: "bytes",
+    default: Unless::Value(8),
+    values: Values::Such(
+        |bytes| bytes.is_multiple_of(8) && bytes <= 64 << 10,
+        "a multiple of 8 from 0 to 65536",
+    ),
+};
+const REPEAT: Setting<u32> = Setting::number(
+    "repeat",
+    "",
+    1,
+    (1, 1000),
+    "times that each collective runs, one after the other; figures are of all together",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&ARITY, &BYTES, &REPEAT];
+
+/// What the settings say.
 #[derive(Clone, Copy)]
 struct Parameters {
     arity: usize,
@@ -100,23 +127,14 @@ struct Parameters {
     repeat: u32,
 }
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     let parameters = Parameters {
-        arity: settings.take_in("arity", 4, 1..=64)?,
-        bytes: settings.take_in("bytes", 8, 0..=64 << 10)?,
-        repeat: settings.take_in("repeat", 1, 1..=1000)?,
+        arity: settings.get(&ARITY),
+        bytes: settings.get(&BYTES),
+        repeat: settings.get(&REPEAT),
     };
-    settings.finish()?;
-    if !parameters.bytes.is_multiple_of(8) {
-        return Err(UsageError::Value {
-            option: "--set bytes".into(),
-            value: parameters.bytes.to_string(),
-            expected: "a multiple of 8, the size of a double".into(),
-        }
-        .into());
-    }
     let started = Instant::now();
-    let mut total = Total::default();
+    let mut total = Total::of(2 * Order::ALL.len());
     let mut rows = Vec::new();
     for order in Order::ALL {
         let aware = measure(spec, parameters, order, true, &mut total)?;
@@ -194,8 +212,8 @@ fn measure(
     let layout = layout.map_err(|error| CommandError::Check(error.to_string()))?;
     let processes = usize::from(processor.modules) * usize::from(processor.cores);
     let placement = Placement::filled(processes, &spec.config.dims)?;
-    let job = Job::new(&spec.config, &spec.costs, &placement, None)?;
-    let mut team = ThreadTeam::open(job.with_processor(processor), layout)?;
+    let job = Job::of(spec, &placement)?;
+    let mut team = ThreadTeam::open(job, layout)?;
     let mut ran = Vec::new();
     let mut last = None;
     for kind in Kind::ALL {

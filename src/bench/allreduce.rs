@@ -10,6 +10,7 @@
 //! tree, from the end of one of the first sums to the end of the last one.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Instant;
@@ -26,9 +27,9 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
-use crate::options::Settings;
 use crate::placement::Placement;
 use crate::platform::SimPlatform;
+use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 use crate::team::{Seat, Team};
 
 /// Longest sum, bytes.
@@ -47,8 +48,15 @@ const STEADY: usize = 12;
 const LEAD: usize = 4;
 
 /// Sizes in bytes.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, PartialOrd)]
 struct Sizes(Vec<usize>);
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes: Vec<_> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&sizes.join(","))
+    }
+}
 
 impl Default for Sizes {
     fn default() -> Self {
@@ -73,8 +81,14 @@ impl FromStr for Sizes {
 }
 
 /// One of the algorithms.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
 struct Named(Algorithm);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
 
 impl FromStr for Named {
     type Err = ();
@@ -85,15 +99,31 @@ impl FromStr for Named {
     }
 }
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let expected = "bytes between commas, multiples of 8 from 8 to 1048576";
-    let sizes: Sizes = settings.take("sizes", Sizes::default(), expected)?;
-    let expected = "tree, ring, recursive_doubling or there_and_back";
-    let only: Option<Named> = settings.take_optional("algorithm", expected)?;
-    settings.finish()?;
+const SIZES: Setting<Sizes> = Setting {
+    key: "sizes",
+    about: "sizes of the vectors, between commas",
+    unit: "bytes",
+    default: Unless::Words("8,64,512,4096,65536,1048576"),
+    values: Values::Such(|_| true, "multiples of 8 from 8 to 1048576"),
+};
+const ALGORITHM: Setting<Named> = Setting {
+    key: "algorithm",
+    about: "the only algorithm that runs",
+    unit: "",
+    default: Unless::Words(
+        "every one up to 64 KiB; above, the tree and the one in software that the list chooses",
+    ),
+    values: Values::Such(|_| true, "tree, ring, recursive_doubling or there_and_back"),
+};
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&SIZES, &ALGORITHM];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let sizes = settings.given(&SIZES).unwrap_or_default();
+    let only = settings.given(&ALGORITHM);
     let started = Instant::now();
     let placement = Placement::filled(1, &spec.config.dims)?;
-    let job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let job = Job::of(spec, &placement)?;
     let mut team = Team::open(job, |_| 1, |client| client)?;
     if !team.take_routes()?.class {
         return Err(CommandError::Check("no class route is free".into()));
@@ -107,10 +137,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
         row.insert("bytes".into(), json!(bytes));
         for algorithm in algorithms {
             let (took, report) = measure(&mut team, spec, algorithm, bytes)?;
-            total = Total {
-                cycles: report.cycles,
-                hash: report.hash,
-            };
+            (total.cycles, total.hash) = (report.cycles, report.hash);
             row.insert(format!("{}_cycles", algorithm.name()), json!(took));
             if algorithm == Algorithm::Tree {
                 row.insert("tree_payload_share".into(), json!(share(bytes, took)));
@@ -129,10 +156,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     metrics.insert("sizes".into(), json!(rows));
     if only.is_none() && sizes.0.contains(&STEADY_BYTES) {
         let (took, report) = steady(&mut team, spec)?;
-        total = Total {
-            cycles: report.cycles,
-            hash: report.hash,
-        };
+        (total.cycles, total.hash) = (report.cycles, report.hash);
         let steady = json!({
             "bytes": STEADY_BYTES,
             "in_flight": IN_FLIGHT,

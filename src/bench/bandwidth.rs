@@ -20,9 +20,10 @@ use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
+use crate::settings::{Setting, Settings, Table};
 
 /// Data wires of a link, bytes.
 const FLIT_BYTES: u64 = 16;
@@ -69,12 +70,32 @@ struct Load {
     total: usize,
 }
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let bytes = settings.take_in("message_bytes", 512 << 10, 4097..=1 << 24)?;
-    let window = settings.take_in("in_flight", 16, 1..=64)?;
-    let warm_up = settings.take_in("warmup_messages", 4, 1..=1000)?;
-    let messages = settings.take_in("messages", 16, 1..=1000)?;
-    settings.finish()?;
+const MESSAGE_BYTES: Setting<usize> = Setting::number(
+    "message_bytes",
+    "bytes",
+    512 << 10,
+    (4097, 1 << 24),
+    "length of each message, above the eager limit",
+);
+const IN_FLIGHT: Setting<usize> =
+    Setting::number("in_flight", "", 16, (1, 64), "messages under way at once");
+const WARMUP_MESSAGES: Setting<usize> = Setting::number(
+    "warmup_messages",
+    "",
+    4,
+    (1, 1000),
+    "messages before those that count",
+);
+const MESSAGES: Setting<usize> =
+    Setting::number("messages", "", 16, (1, 1000), "messages that count");
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&MESSAGE_BYTES, &IN_FLIGHT, &WARMUP_MESSAGES, &MESSAGES];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let bytes = settings.get(&MESSAGE_BYTES);
+    let window = settings.get(&IN_FLIGHT);
+    let warm_up = settings.get(&WARMUP_MESSAGES);
+    let messages = settings.get(&MESSAGES);
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
             "bandwidth needs a neighbour in the first dimension".into(),
@@ -83,7 +104,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     }
     let started = Instant::now();
     let placement = Placement::of_nodes(vec![0, 1], spec.nodes())?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut job = Job::of(spec, &placement)?;
     let open = move |process| Task::open(process, bytes, window);
     let (tasks, _) = job.each("opens", Until::Done, open)?;
     let cycle_ps = job.machine().config().cycle_ps;

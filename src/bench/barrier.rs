@@ -20,8 +20,8 @@ use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
-use crate::options::Settings;
 use crate::placement::Placement;
+use crate::settings::Settings;
 use crate::team::{Seat, Team};
 
 /// Cycles of a node that a pulse passes.
@@ -29,11 +29,10 @@ const HOP: u64 = 2;
 /// Wake-up output of the contexts' wake group.
 const WAKE: u32 = 1;
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    settings.finish()?;
+pub(super) fn run(spec: &MachineSpec, _: &Settings) -> Result<Measured, CommandError> {
     let started = Instant::now();
     let placement = Placement::filled(1, &spec.config.dims)?;
-    let job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let job = Job::of(spec, &placement)?;
     let mut team = Team::open(job, |_| 1, |client| client)?;
     if !team.take_routes()?.barrier {
         return Err(CommandError::Check("no barrier route is free".into()));

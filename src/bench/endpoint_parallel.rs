@@ -21,47 +21,67 @@ use serde_json::{Map, Value, json};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
+use crate::settings::{Setting, Settings, Table};
 
 pub(super) use run::carry_out;
-use run::{Endpoints, Ran, Setting};
+use run::{Case, Endpoints, Ran};
 
 /// Data wires of a link, bytes.
 const FLIT_BYTES: u64 = 16;
 /// Contexts that a node's resources are enough for, with a second process of the client and another client there.
 const MOST_ENDPOINTS: u8 = 6;
 
-pub(super) fn broadcast(
-    spec: &MachineSpec,
-    settings: &mut Settings,
-) -> Result<Measured, CommandError> {
+const ENDPOINTS: Setting<u8> = Setting::number(
+    "endpoints",
+    "",
+    6,
+    (1, 8),
+    "endpoints of the root task on its node",
+);
+const HELPERS: Setting<u8> = Setting::number(
+    "helpers",
+    "",
+    0,
+    (0, MOST_ENDPOINTS),
+    "endpoints of the root task on a neighbour of its node, besides",
+);
+const BUSY: Setting<bool> = Setting::flag(
+    "busy",
+    false,
+    "another client keeps the links of the root's node in + directions under long puts",
+);
+const BYTES: Setting<usize> = Setting::number(
+    "bytes",
+    "bytes",
+    64 << 10,
+    (0, 1 << 20),
+    "length of the message, or of each task's block",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&ENDPOINTS, &HELPERS, &BUSY, &BYTES];
+
+pub(super) fn broadcast(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     run(spec, settings, Collective::Broadcast)
 }
 
-pub(super) fn scatter(
-    spec: &MachineSpec,
-    settings: &mut Settings,
-) -> Result<Measured, CommandError> {
+pub(super) fn scatter(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     run(spec, settings, Collective::Scatter)
 }
 
-pub(super) fn gather(
-    spec: &MachineSpec,
-    settings: &mut Settings,
-) -> Result<Measured, CommandError> {
+pub(super) fn gather(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     run(spec, settings, Collective::Gather)
 }
 
 fn run(
     spec: &MachineSpec,
-    settings: &mut Settings,
+    settings: &Settings,
     collective: Collective,
 ) -> Result<Measured, CommandError> {
-    let endpoints: u8 = settings.take_in("endpoints", 6, 1..=8)?;
-    let helpers: u8 = settings.take_in("helpers", 0, 0..=MOST_ENDPOINTS)?;
-    let busy: bool = settings.take("busy", false, "true or false")?;
-    let bytes: usize = settings.take_in("bytes", 64 << 10, 0..=1 << 20)?;
-    settings.finish()?;
+    let endpoints = settings.get(&ENDPOINTS);
+    let helpers = settings.get(&HELPERS);
+    let busy = settings.get(&BUSY);
+    let bytes = settings.get(&BYTES);
     if (helpers > 0 || busy) && endpoints + helpers > MOST_ENDPOINTS {
         return Err(UsageError::Combination(format!(
             "endpoints {endpoints} and helpers {helpers}: expected at most {MOST_ENDPOINTS} together with \
@@ -71,7 +91,7 @@ fn run(
     }
     let started = Instant::now();
     let algorithm = Algorithm::EndpointParallel;
-    let setting = Setting {
+    let root = |endpoints, helpers| Case {
         collective,
         algorithm,
         endpoints: Endpoints::Root(endpoints),
@@ -79,22 +99,22 @@ fn run(
         busy,
         bytes,
     };
-    let with = |endpoints, helpers| {
-        run::measure(
-            spec,
-            Setting {
-                endpoints: Endpoints::Root(endpoints),
-                helpers,
-                ..setting
-            },
-        )
+    let others = match collective {
+        Collective::Broadcast if helpers == 0 && !busy => run::others(spec, endpoints, bytes)?,
+        _ => Vec::new(),
     };
-    let several = with(endpoints, helpers)?;
-    let one = match (endpoints, helpers) {
-        (1, 0) => several,
-        _ => with(1, 0)?,
+    let alone = endpoints == 1 && helpers == 0;
+    let mut total = Total::of(1 + usize::from(!alone) + usize::from(helpers > 0) + others.len());
+    let mut measure = |case| -> Result<Ran, CommandError> {
+        let ran = run::measure(spec, case)?;
+        total.add(ran.machine_cycles, ran.hash);
+        Ok(ran)
     };
-    let mut runs = vec![several, one];
+    let several = measure(root(endpoints, helpers))?;
+    let one = match alone {
+        true => several,
+        false => measure(root(1, 0))?,
+    };
     let mut metrics = Map::new();
     metrics.insert("algorithm".into(), json!(algorithm.name()));
     metrics.insert("cycles".into(), json!(several.cycles));
@@ -103,29 +123,24 @@ fn run(
     metrics.insert("cycles_one_endpoint".into(), json!(one.cycles));
     metrics.insert("speedup".into(), ratio(one, several));
     if helpers > 0 {
-        let home = with(endpoints + helpers, 0)?;
-        runs.push(home);
+        let home = measure(root(endpoints + helpers, 0))?;
         metrics.insert("cycles_without_helpers".into(), json!(home.cycles));
         metrics.insert("bound_without_helpers".into(), json!(home.bound));
         metrics.insert("helper_speedup".into(), ratio(home, several));
     }
     metrics.insert("redundant_transmissions".into(), json!(several.redundant));
-    if collective == Collective::Broadcast && helpers == 0 && !busy {
+    if !others.is_empty() {
         let mut rows = Vec::new();
-        for algorithm in run::others(spec, endpoints, bytes)? {
-            let run = run::measure(
-                spec,
-                Setting {
-                    algorithm,
-                    endpoints: Endpoints::All(endpoints),
-                    ..setting
-                },
-            )?;
+        for algorithm in others {
+            let other = measure(Case {
+                algorithm,
+                endpoints: Endpoints::All(endpoints),
+                ..root(endpoints, 0)
+            })?;
             let mut row = Map::new();
             row.insert("algorithm".into(), json!(algorithm.name()));
-            row.insert("cycles".into(), json!(run.cycles));
+            row.insert("cycles".into(), json!(other.cycles));
             rows.push(Value::Object(row));
-            runs.push(run);
         }
         metrics.insert("others".into(), json!(rows));
     }
@@ -134,10 +149,6 @@ fn run(
     params.insert("helpers".into(), json!(helpers));
     params.insert("busy".into(), json!(busy));
     params.insert("bytes".into(), json!(bytes));
-    let mut total = Total::default();
-    for run in runs {
-        total.add(run.machine_cycles, run.hash);
-    }
     Ok(Measured {
         params,
         metrics,

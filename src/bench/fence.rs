@@ -24,10 +24,11 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, JobError, Process};
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
 use crate::outcome::object;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
+use crate::settings::Settings;
 
 /// Messages before a fence.
 const SENDS: [usize; 4] = [0, 1, 10, 1000];
@@ -49,8 +50,7 @@ const END: u8 = 2;
 /// Nodes of the tasks: the third is beside the first.
 const NODES: [usize; 3] = [0, 1, 0];
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    settings.finish()?;
+pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, CommandError> {
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
             "fence needs a neighbour in the first dimension".into(),
@@ -58,8 +58,9 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
         .into());
     }
     let started = Instant::now();
+    let mut total = Total::of(1 + ENDPOINTS.len());
     let placement = Placement::of_nodes(NODES.to_vec(), spec.nodes())?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut job = Job::of(spec, &placement)?;
     let (tasks, _) = job.each("opens", Until::Done, Task::open)?;
     let mut fences = Vec::new();
     for (place, peer) in [("neighbour", 1), ("same-node", 2)] {
@@ -76,7 +77,6 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let all = Row::measure(&mut job, &tasks, Work { mix, sends, target }, "all")?;
     let report = job.machine().report();
     let mut memory = Vec::new();
-    let mut total = Total::default();
     total.add(report.cycles, report.hash);
     for endpoints in ENDPOINTS {
         let (state, ran, digest) = state_bytes(spec, endpoints)?;
@@ -314,7 +314,7 @@ fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(Taken, u64, u64)
         ));
     }
     let placement = Placement::of_nodes(vec![0], spec.nodes())?;
-    let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let mut job = Job::of(spec, &placement)?;
     let tasks = endpoints / usize::from(CONTEXTS);
     let map = Arc::new(many_tasks(tasks).map_err(JobError::Placement)?);
     let measure = move |process: Process| {

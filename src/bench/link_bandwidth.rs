@@ -14,8 +14,9 @@ use super::{Measured, Total, figures};
 use crate::bring_up::bring_up;
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
 use crate::platform::process_base;
+use crate::settings::Settings;
 
 /// Message sizes in bytes.
 const SIZES: [u32; 3] = [64 << 10, 256 << 10, 1 << 20];
@@ -35,8 +36,7 @@ type Failure = Box<dyn Error>;
 /// (cycle, bytes received) at the looks of one receiver.
 type Samples = Rc<RefCell<Vec<(u64, u64)>>>;
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    settings.finish()?;
+pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, CommandError> {
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
             "link-bandwidth needs a neighbour in the first dimension".into(),
@@ -46,7 +46,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let started = Instant::now();
     let mut rows = Vec::new();
     let mut least = f64::INFINITY;
-    let mut total = Total::default();
+    let mut total = Total::of(2 * SIZES.len());
     for size in SIZES {
         for both in [false, true] {
             let (shares, ran, digest) = measure(spec, size, both)?;

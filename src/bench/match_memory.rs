@@ -21,17 +21,29 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
+use crate::settings::{Setting, Settings, Table};
 
 /// Dispatch identifiers of the module start here.
 const MATCHED: u8 = 1;
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let messages: usize = settings.take_in("messages", 8, 1..=1000)?;
-    let bytes: usize = settings.take_in("bytes", 4096, 1..=1_048_576)?;
-    settings.finish()?;
+const MESSAGES: Setting<usize> =
+    Setting::number("messages", "", 8, (1, 1000), "messages of each sender");
+const BYTES: Setting<usize> = Setting::number(
+    "bytes",
+    "bytes",
+    4096,
+    (1, 1 << 20),
+    "length of each message",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&MESSAGES, &BYTES];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let messages = settings.get(&MESSAGES);
+    let bytes = settings.get(&BYTES);
     if spec.nodes() < 2 {
         return Err(UsageError::Combination("match-memory needs at least 2 nodes".into()).into());
     }
@@ -121,7 +133,7 @@ impl Run {
         config: MessagingConfig,
     ) -> Result<Self, CommandError> {
         let placement = Placement::new(spec.nodes(), &spec.config.dims, None)?;
-        let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+        let mut job = Job::of(spec, &placement)?;
         let open = move |process: Process| Task::open(&process, config).map(Rc::new);
         let (tasks, _) = job.each("opens", Until::Done, open)?;
         let own = tasks.clone();

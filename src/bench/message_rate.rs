@@ -18,13 +18,15 @@ use gyre_driver::{
 use gyre_sim::Until;
 use serde_json::{Map, json};
 
+use super::traffic::{CYCLES, WARMUP};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
 use crate::placement::Placement;
 use crate::platform::SimPlatform;
+use crate::settings::{Setting, Settings, Table};
 
 /// Numbers of contexts.
 const CONTEXTS: [u8; 4] = [1, 2, 4, 8];
@@ -42,13 +44,22 @@ struct Load {
     cycles: u64,
 }
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
+const PAYLOAD: Setting<usize> = Setting::number(
+    "payload",
+    "bytes",
+    8,
+    (0, SendImmediate::MAX),
+    "payload of each message",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&PAYLOAD, &WARMUP, &CYCLES];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     let load = Load {
-        payload: settings.take_in("payload", 8, 0..=SendImmediate::MAX)?,
-        warm_up: settings.take_in("warmup", 3000, 0..=100_000_000)?,
-        cycles: settings.take_in("cycles", 10_000, 1..=100_000_000)?,
+        payload: settings.get(&PAYLOAD),
+        warm_up: settings.get(&WARMUP),
+        cycles: settings.get(&CYCLES),
     };
-    settings.finish()?;
     let topology = spec.config.topology().map_err(gyre_sim::SimError::from)?;
     let ports = 0..2 * gyre_sim::MAX_DIMS;
     let neighbours: BTreeSet<usize> = ports
@@ -67,7 +78,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
     let started = Instant::now();
     let mut rows = Vec::new();
     let mut most = 0.0_f64;
-    let mut total = Total::default();
+    let mut total = Total::of(CONTEXTS.len());
     for contexts in CONTEXTS {
         let (messages, ran, digest) = measure(spec, &placement, contexts, load)?;
         total.add(ran, digest);
@@ -102,7 +113,7 @@ fn measure(
     contexts: u8,
     load: Load,
 ) -> Result<(usize, u64, u64), CommandError> {
-    let mut job = Job::new(&spec.config, &spec.costs, placement, None)?;
+    let mut job = Job::of(spec, placement)?;
     let open = move |process: Process| open(&process, contexts);
     let (tasks, _) = job.each("opens", Until::Done, open)?;
     let machine = job.machine();

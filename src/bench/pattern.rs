@@ -8,7 +8,7 @@ use rand::RngExt;
 use crate::options::UsageError;
 
 /// A synthetic traffic pattern; destinations as in the interconnection literature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub enum Pattern {
     /// Any other node with equal probability.
     Uniform,

@@ -25,10 +25,11 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
 use crate::outcome::object;
 use crate::placement::Placement;
 use crate::platform::NodeBuffer;
+use crate::settings::{Setting, Settings, Table};
 
 /// Message sizes in bytes.
 const SIZES: [usize; 7] = [0, 8, 64, 512, 4 << 10, 64 << 10, 512 << 10];
@@ -37,9 +38,18 @@ const WARM_UP: usize = 3;
 /// Dispatch identifier of the messages.
 const PING: u8 = 1;
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let rounds: usize = settings.take_in("rounds", 4, 1..=1000)?;
-    settings.finish()?;
+const ROUNDS: Setting<usize> = Setting::number(
+    "rounds",
+    "",
+    4,
+    (1, 1000),
+    "round trips measured for each size",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&ROUNDS];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let rounds = settings.get(&ROUNDS);
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
             "pingpong needs a neighbour in the first dimension".into(),
@@ -116,7 +126,7 @@ impl Game {
     /// Opens the contexts of two tasks on `nodes`.
     fn open(spec: &MachineSpec, nodes: [usize; 2]) -> Result<Self, CommandError> {
         let placement = Placement::of_nodes(nodes.to_vec(), spec.nodes())?;
-        let mut job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+        let mut job = Job::of(spec, &placement)?;
         let open = |process: Process| {
             let config = process.client("pingpong");
             let eager_limit = config.eager_limit;

@@ -13,14 +13,42 @@ use super::traffic::Routing;
 use super::{Measured, figures, traffic};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::options::UsageError;
+use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let load = settings.take_in("load", 0.15, traffic::LOADS)?;
-    let everybody = traffic::offer(spec, settings, load, Routing::Deterministic)?;
+const LOAD: Setting<f64> = Setting::number(
+    "load",
+    "flits a node and cycle",
+    0.15,
+    traffic::LOADS,
+    "offered load, at most one packet a cycle",
+);
+const ACTIVE: Setting<usize> = Setting {
+    key: "active",
+    about: "nodes that send and receive; with fewer than all, the speed with all stands beside",
+    unit: "",
+    default: Unless::Words("all nodes"),
+    values: Values::Such(|nodes| nodes > 0, "1 to the nodes of the machine"),
+};
+const ROUTING: Setting<Routing> = traffic::routing(Routing::Deterministic);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[
+    &traffic::PATTERN,
+    &LOAD,
+    &ROUTING,
+    &ACTIVE,
+    &traffic::PAYLOAD,
+    &traffic::WARMUP,
+    &traffic::CYCLES,
+];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let everybody = traffic::offer(spec, settings, settings.get(&LOAD), &ROUTING)?;
     let nodes = spec.nodes();
-    let active: usize = settings.take_in("active", nodes, 1..=nodes)?;
-    settings.finish()?;
+    let active = settings.given(&ACTIVE).unwrap_or(nodes);
+    if active > nodes {
+        return Err(ACTIVE.refuse(active, format!("1 to {nodes}")).into());
+    }
     let offer = among_first(&everybody, active)?;
 
     let speed_of = |run: &TrafficRun| run.loaded_cycles as f64 / run.loaded_s;
@@ -57,7 +85,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
         metrics.insert("router_cycles_per_s".into(), json!(routers));
         metrics.insert("times_routers".into(), json!(speed / routers));
     }
-    let mut params = traffic::params(&offer, "dma");
+    let mut params = traffic::params(&offer, traffic::Via::Dma);
     params.insert("active".into(), active.into());
     Ok(Measured {
         params,
@@ -73,15 +101,9 @@ fn among_first(offer: &Offer, active: usize) -> Result<Offer, UsageError> {
         return Ok(offer.clone());
     }
     if offer.pattern != Pattern::Uniform {
-        return Err(UsageError::Value {
-            option: "--set active".into(),
-            value: active.to_string(),
-            expected: format!(
-                "{}, all nodes, with pattern={}",
-                offer.nodes(),
-                offer.pattern
-            ),
-        });
+        let all = offer.nodes();
+        let expected = format!("{all}, all nodes, with pattern={}", offer.pattern);
+        return Err(ACTIVE.refuse(active, expected));
     }
     Ok(Offer {
         // At most as many as a machine has nodes.

@@ -1,6 +1,6 @@
 //! `gyre bench traffic`: offered against accepted load, and latency.
 
-use std::ops::RangeInclusive;
+use std::fmt;
 use std::str::FromStr;
 use std::time::Instant;
 
@@ -13,41 +13,45 @@ use super::router_traffic::{Offer, RouterTraffic, Tally};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
-use crate::options::{Settings, UsageError};
+use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 /// Cycles for links to come up before traffic starts.
 const START: u64 = 256;
 
 /// Smallest and largest load to ask for, in flits a node and cycle.
-pub(super) const LOADS: RangeInclusive<f64> = 0.001..=16.0;
+pub(super) const LOADS: (f64, f64) = (0.001, 16.0);
 
 /// What a node offers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Load {
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) enum Load {
     /// Flits a node and cycle.
     At(f64),
     /// Rising loads, until well beyond saturation.
     Sweep,
 }
 
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(load) => load.fmt(f),
+            Self::Sweep => f.write_str("sweep"),
+        }
+    }
+}
+
 impl FromStr for Load {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        if text == "sweep" {
-            return Ok(Self::Sweep);
-        }
-        let load = text.parse().map_err(|_| ())?;
-        if LOADS.contains(&load) {
-            Ok(Self::At(load))
-        } else {
-            Err(())
+        match text {
+            "sweep" => Ok(Self::Sweep),
+            number => number.parse().map(Self::At).map_err(|_| ()),
         }
     }
 }
 
 /// How packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(super) enum Routing {
     /// By fixed routes.
     Deterministic,
@@ -55,55 +59,144 @@ pub(super) enum Routing {
     Dynamic,
 }
 
+impl fmt::Display for Routing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deterministic => "deterministic",
+            Self::Dynamic => "dynamic",
+        })
+    }
+}
+
 impl FromStr for Routing {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "deterministic" => Ok(Self::Deterministic),
-            "dynamic" => Ok(Self::Dynamic),
-            _ => Err(()),
-        }
+        [Self::Deterministic, Self::Dynamic]
+            .into_iter()
+            .find(|routing| routing.to_string() == text)
+            .ok_or(())
     }
+}
+
+/// Way into the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+pub(super) enum Via {
+    /// The router's injection paths.
+    Router,
+    /// Descriptors through the DMA engine.
+    Dma,
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Router => "router",
+            Self::Dma => "dma",
+        })
+    }
+}
+
+impl FromStr for Via {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Router, Self::Dma]
+            .into_iter()
+            .find(|via| via.to_string() == text)
+            .ok_or(())
+    }
+}
+
+pub(super) const PATTERN: Setting<Pattern> =
+    Setting::choice("pattern", Pattern::Uniform, EXPECTED, "who sends to whom");
+const LOAD: Setting<Load> = Setting {
+    key: "load",
+    about: "offered load, at most one packet a cycle; sweep: rising loads, until well beyond saturation",
+    unit: "flits a node and cycle",
+    default: Unless::Value(Load::At(0.3)),
+    values: Values::Such(
+        |load| match load {
+            Load::At(load) => LOADS.0 <= load && load <= LOADS.1,
+            Load::Sweep => true,
+        },
+        "a number from 0.001 to 16, or sweep",
+    ),
+};
+const ROUTING: Setting<Routing> = routing(Routing::Dynamic);
+pub(super) const PAYLOAD: Setting<u16> =
+    Setting::number("payload", "bytes", 512, (0, 512), "payload of each packet");
+pub(super) const WARMUP: Setting<u64> = Setting::number(
+    "warmup",
+    "cycles",
+    3000,
+    (0, 100_000_000),
+    "before figures are taken",
+);
+pub(super) const CYCLES: Setting<u64> = Setting::number(
+    "cycles",
+    "cycles",
+    10_000,
+    (1, 100_000_000),
+    "over which figures are taken",
+);
+const VIA: Setting<Via> = Setting::choice(
+    "via",
+    Via::Router,
+    "router or dma",
+    "way in: the router's injection paths, or driverless descriptors through the DMA engine",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&PATTERN, &LOAD, &ROUTING, &PAYLOAD, &WARMUP, &CYCLES, &VIA];
+
+/// How packets go, if nothing else is said.
+pub(super) const fn routing(default: Routing) -> Setting<Routing> {
+    Setting::choice(
+        "routing",
+        default,
+        "deterministic or dynamic",
+        "how packets go: by fixed routes, or by any shortest way",
+    )
+}
+
+/// Whether several loads are to be measured.
+pub(super) fn sweeps(settings: &Settings) -> bool {
+    settings.get(&LOAD) == Load::Sweep
 }
 
 /// Reads the settings that describe the traffic.
 pub(super) fn offer(
     spec: &MachineSpec,
-    settings: &mut Settings,
+    settings: &Settings,
     load: f64,
-    routing: Routing,
+    routing: &Setting<Routing>,
 ) -> Result<Offer, CommandError> {
     let offer = Offer {
-        pattern: settings.take("pattern", Pattern::Uniform, EXPECTED)?,
+        pattern: settings.get(&PATTERN),
         shape: spec.config.dims.clone(),
         load,
-        payload: settings.take_in("payload", 512, 0..=512)?,
-        dynamic: settings.take("routing", routing, "deterministic or dynamic")? == Routing::Dynamic,
+        payload: settings.get(&PAYLOAD),
+        dynamic: settings.get(routing) == Routing::Dynamic,
         seed: spec.seed,
         start: START,
-        warmup: settings.take_in("warmup", 3000, 0..=100_000_000)?,
-        measure: settings.take_in("cycles", 10_000, 1..=100_000_000)?,
+        warmup: settings.get(&WARMUP),
+        measure: settings.get(&CYCLES),
     };
     offer.pattern.check(&spec.config.dims)?;
     // A source draws at most one packet a cycle.
     let most = offer.flits() as f64;
     if offer.load > most {
-        return Err(UsageError::Value {
-            option: "--set load".into(),
-            value: offer.load.to_string(),
-            expected: format!(
-                "at most {most}, one packet a cycle with {} B of payload",
-                offer.payload
-            ),
-        }
-        .into());
+        let expected = format!(
+            "at most {most}, one packet a cycle with {} B of payload",
+            offer.payload
+        );
+        return Err(LOAD.refuse(offer.load, expected).into());
     }
     Ok(offer)
 }
 
 /// The traffic's part of `params`.
-pub(super) fn params(offer: &Offer, via: &str) -> Map<String, Value> {
+pub(super) fn params(offer: &Offer, via: Via) -> Map<String, Value> {
     let mut params = Map::new();
     params.insert("pattern".into(), offer.pattern.to_string().into());
     params.insert("load".into(), json!(offer.load));
@@ -117,7 +210,7 @@ pub(super) fn params(offer: &Offer, via: &str) -> Map<String, Value> {
     params.insert("packet_flits".into(), offer.flits().into());
     params.insert("warmup".into(), offer.warmup.into());
     params.insert("cycles".into(), offer.measure.into());
-    params.insert("via".into(), via.into());
+    params.insert("via".into(), via.to_string().into());
     params
 }
 
@@ -142,41 +235,15 @@ fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome
 /// What arrived, cycles, hash.
 type TrafficOutcome = (Tally, u64, u64);
 
-/// What carries the packets to the routers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Via {
-    Router,
-    Dma,
-}
-
-impl FromStr for Via {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "router" => Ok(Self::Router),
-            "dma" => Ok(Self::Dma),
-            _ => Err(()),
-        }
-    }
-}
-
-pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measured, CommandError> {
-    let expected = format!(
-        "a number from {} to {}, or sweep",
-        LOADS.start(),
-        LOADS.end()
-    );
-    let load = settings.take("load", Load::At(0.3), &expected)?;
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let load = settings.get(&LOAD);
     let first = match load {
         Load::At(load) => load,
         Load::Sweep => FIRST_LOAD,
     };
-    let offer = offer(spec, settings, first, Routing::Dynamic)?;
-    let via = settings.take("via", Via::Router, "router or dma")?;
-    settings.finish()?;
-    let via_name = if via == Via::Router { "router" } else { "dma" };
-    let mut params = params(&offer, via_name);
+    let offer = offer(spec, settings, first, &ROUTING)?;
+    let via = settings.get(&VIA);
+    let mut params = params(&offer, via);
     let started = Instant::now();
     let mut total = Total::default();
     let metrics = match load {
@@ -186,7 +253,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &mut Settings) -> Result<Measure
             tally.metrics(&offer, spec.nodes())
         }
         Load::Sweep => {
-            params.insert("load".into(), "sweep".into());
+            params.insert("load".into(), load.to_string().into());
             sweep(spec, &offer, via, &mut total)?
         }
     };
@@ -222,7 +289,7 @@ fn sweep(
         accepted.push(point);
         curve.push(Value::Object(metrics));
         offer.load *= LOAD_STEP;
-        if offered >= 2.0 * point || offer.load > *LOADS.end() {
+        if offered >= 2.0 * point || offer.load > LOADS.1 {
             break;
         }
     }

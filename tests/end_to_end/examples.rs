@@ -211,7 +211,73 @@ fn x5_programs_refuse_options_and_settings() {
         &["1 to 1"],
     );
     refused(&work_queue::PROGRAM, "--shape 1", &["worker", "--shape"]);
-    let help = execute(hello, "--help");
+    let help = execute(heat, "--help");
     assert_eq!(help.status, 0);
-    assert!(help.output.contains("--set <KEY=VALUE>"), "{}", help.output);
+    for words in [
+        "--set <KEY=VALUE>",
+        "tasks_per_node  [default: 1] [values: 1 to 16]",
+        "grid  [default: 16x16x16] [values: three sizes from 1 to 256",
+        "memory_jitter  [default: 0 cycles] [values: 0 to 100000 cycles]",
+    ] {
+        assert!(help.output.contains(words), "{}", help.output);
+    }
+}
+
+/// A file with the client of the program `hello`, with what `more` says of it.
+fn clients(name: &str, more: &str) -> String {
+    let path = crate::scratch(&format!("clients-{name}"));
+    let client = "[[application.hello.client]]\nname = \"greeters\"\n";
+    std::fs::write(&path, format!("{client}{more}")).expect("the build's folder can be written");
+    format!("--shape 2 --clients {}", crate::text(&path))
+}
+
+#[test]
+fn ep5_a_program_runs_with_the_client_of_a_file() {
+    let alone = metrics(&hello::PROGRAM, "--shape 2 --set tasks_per_node=2");
+    let file = "tasks = \"all\"\nsame_node = \"shared_memory\"\n";
+    let arguments = clients("all.toml", file) + " --set tasks_per_node=2";
+    let shared = metrics(&hello::PROGRAM, &arguments);
+    assert_eq!(alone["verified"], true);
+    assert_eq!(shared["verified"], true);
+    assert_ne!(alone["cycles"], shared["cycles"], "it takes another way");
+}
+
+#[test]
+fn ep5_x5_clients_that_cannot_be_are_refused_before_anything_runs() {
+    let hello = &hello::PROGRAM;
+    refused(
+        hello,
+        "--clients no-such.toml",
+        &["no-such.toml", "No such"],
+    );
+    for (name, more, words) in [
+        ("field.toml", "taks = 3\n", &["line 3", "taks", "tasks"][..]),
+        (
+            "range.toml",
+            "tasks = \"all\"\n[application.hello.client.resources]\ncounters = 0\n",
+            &[":5: counters is 0, expected at least 1"],
+        ),
+        (
+            "room.toml",
+            "tasks = \"all\"\ncontexts = 17\n",
+            &[
+                ":1: client `greeters`: reception FIFOs 0..17",
+                "the node has 16",
+            ],
+        ),
+        (
+            "owner.toml",
+            "tasks = \"all\"\n[application.hello.client.resources]\nowner = 3\n",
+            &["client `greeters`: owner is 3, expected 0"],
+        ),
+        (
+            "some.toml",
+            "tasks = [0]\n",
+            &["`hello`: expected one client, with tasks = \"all\""],
+        ),
+    ] {
+        refused(hello, &clients(name, more), words);
+    }
+    let other = clients("other.toml", "tasks = \"all\"\n");
+    refused(&heat::PROGRAM, &other, &["no application `heat`", "hello"]);
 }

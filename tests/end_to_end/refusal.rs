@@ -238,6 +238,11 @@ fn x5_machine_files_are_refused_with_line_and_field() {
             &["machine.memory.read_latency = 0"],
         ),
         (
+            "costs.toml",
+            "[costs]\npost = 30\nadvance = 25\n",
+            &["line 1", "missing entries: wait, start, ", "acknowledge"],
+        ),
+        (
             "dims.toml",
             "[machine]\ndims = [4, 65]\n",
             &["machine.dims[1] = 65", "1 to 64"],

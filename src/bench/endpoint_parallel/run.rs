@@ -34,7 +34,7 @@ pub(super) enum Endpoints {
 
 /// What is run.
 #[derive(Clone, Copy)]
-pub(super) struct Setting {
+pub(super) struct Case {
     pub collective: Collective,
     pub algorithm: Algorithm,
     pub endpoints: Endpoints,
@@ -81,20 +81,19 @@ fn neighbour(topology: &Topology, collective: Collective) -> Result<usize, Comma
     found.ok_or_else(|| check("helpers need a node beside the root's"))
 }
 
-/// One task a node, with endpoints as the setting says.
-fn team(spec: &MachineSpec, setting: Setting) -> Result<Team, CommandError> {
+/// One task a node, with endpoints as the case says.
+fn team(spec: &MachineSpec, case: Case) -> Result<Team, CommandError> {
     let mut placement = Placement::filled(1, &spec.config.dims)?;
-    let (root, others) = match setting.endpoints {
+    let (root, others) = match case.endpoints {
         Endpoints::Root(count) => (count, 1),
         Endpoints::All(count) => (count, count),
     };
-    let most = root + setting.helpers;
-    if setting.helpers > 0 {
+    let most = root + case.helpers;
+    if case.helpers > 0 {
         let topology = spec.config.topology().map_err(SimError::from)?;
-        placement =
-            placement.with_away(0, root..most, neighbour(&topology, setting.collective)?)?;
+        placement = placement.with_away(0, root..most, neighbour(&topology, case.collective)?)?;
     }
-    let job = Job::new(&spec.config, &spec.costs, &placement, None)?;
+    let job = Job::of(spec, &placement)?;
     let contexts = move |task: TaskId| if task.0 == 0 { most } else { others };
     let config = move |client| ClientConfig {
         contexts: most.max(others),
@@ -112,7 +111,7 @@ pub(super) fn others(
 ) -> Result<Vec<Algorithm>, CommandError> {
     let team = team(
         spec,
-        Setting {
+        Case {
             collective: Collective::Broadcast,
             algorithm: Algorithm::EndpointParallel,
             endpoints: Endpoints::All(endpoints),
@@ -145,12 +144,12 @@ struct Data {
     after: Option<Vec<u8>>,
 }
 
-fn data(setting: Setting, tasks: usize, process: usize) -> Data {
-    let bytes = setting.bytes;
+fn data(case: Case, tasks: usize, process: usize) -> Data {
+    let bytes = case.bytes;
     let all = || (0..tasks).flat_map(|task| pattern(task, bytes)).collect();
     let helps = process >= tasks;
     let root = process == 0 || helps;
-    let (send, after) = match setting.collective {
+    let (send, after) = match case.collective {
         Collective::Scatter if root => (all(), pattern(0, bytes)),
         Collective::Scatter => (Vec::new(), pattern(process, bytes)),
         Collective::Gather if root => (pattern(0, bytes), all()),
@@ -160,7 +159,7 @@ fn data(setting: Setting, tasks: usize, process: usize) -> Data {
     let nothing = |data: &Vec<u8>| vec![0; data.len()];
     Data {
         send: if helps { nothing(&send) } else { send },
-        before: match setting.collective {
+        before: match case.collective {
             Collective::Broadcast if process == 0 => after.clone(),
             _ => nothing(&after),
         },
@@ -169,25 +168,25 @@ fn data(setting: Setting, tasks: usize, process: usize) -> Data {
 }
 
 /// Runs the collective and checks what came out.
-pub(super) fn measure(spec: &MachineSpec, setting: Setting) -> Result<Ran, CommandError> {
-    let (collective, bytes) = (setting.collective, setting.bytes);
-    let mut team = team(spec, setting)?;
+pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandError> {
+    let (collective, bytes) = (case.collective, case.bytes);
+    let mut team = team(spec, case)?;
     let geometry = team.seats()[0][0].member.geometry().clone();
     let map = Rc::clone(team.seats())[0][0].context.tasks().clone();
     let topology = team.job().machine().topology().clone();
-    let bound = match setting.algorithm {
+    let bound = match case.algorithm {
         Algorithm::EndpointParallel => bound::bound(&topology, &map, &geometry, collective, bytes),
         _ => 0,
     };
     let tasks = map.len();
-    let streams = match setting.busy {
+    let streams = match case.busy {
         true => Some(Streams::open(&mut team, &topology)?),
         false => None,
     };
     let mut buffers: Vec<(Range, Range)> = Vec::new();
     for (process, seats) in team.seats().iter().enumerate() {
         let platform = seats[0].context.platform();
-        let data = data(setting, tasks, process);
+        let data = data(case, tasks, process);
         let copied = |data: &[u8]| BufferRange::copied(platform, data).map_err(check);
         buffers.push((copied(&data.send)?, copied(&data.before)?));
     }
@@ -211,7 +210,7 @@ pub(super) fn measure(spec: &MachineSpec, setting: Setting) -> Result<Ran, Comma
         };
         let before = seat.member.collectives().stats().sent_bytes;
         let from = seat.context.platform().now_ps();
-        let to = carry_out(seat, Some(setting.algorithm), request)?;
+        let to = carry_out(seat, Some(case.algorithm), request)?;
         let sent = seat.member.collectives().stats().sent_bytes - before;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         if let Some(streams) = streams {
@@ -223,7 +222,7 @@ pub(super) fn measure(spec: &MachineSpec, setting: Setting) -> Result<Ran, Comma
     for (process, result) in results.iter().enumerate() {
         let mut got = vec![0; result.len()];
         let read = result.read(0, &mut got);
-        let after = data(setting, tasks, process).after;
+        let after = data(case, tasks, process).after;
         if read.is_err() || after.is_some_and(|after| after != got) {
             let name = collective.name();
             return Err(check(format!("task {process} has wrong data after {name}")));
@@ -232,7 +231,7 @@ pub(super) fn measure(spec: &MachineSpec, setting: Setting) -> Result<Ran, Comma
     let first = times.iter().map(|t| t.0).min().unwrap_or(0);
     let last = times.iter().map(|t| t.1).max().unwrap_or(0);
     let sent: u64 = times.iter().map(|t| t.2).sum();
-    let passed: u64 = match (collective, setting.helpers) {
+    let passed: u64 = match (collective, case.helpers) {
         (_, 0) => 0,
         (Collective::Broadcast, _) => bytes as u64,
         _ => times.iter().filter(|t| t.3).map(|t| t.2).sum(),
