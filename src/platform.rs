@@ -1,5 +1,6 @@
 //! The driver's platform on the simulated machine: the one place where driver and simulator meet.
 
+mod layer;
 mod segment;
 
 use std::cell::{Cell, RefCell};
@@ -16,6 +17,7 @@ use range_alloc::RangeAllocator;
 
 use segment::HardwareThread;
 
+pub use layer::{Layer, Layered};
 pub use segment::{NodeSegment, NodeSegments, Transfers};
 
 /// Granule of the heap in bytes: no two buffers share a memory beat.

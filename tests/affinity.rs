@@ -180,6 +180,27 @@ fn af5_every_operation_on_every_type_matches_a_serial_reference() {
     team.run("reduces", run).expect("the program ends");
 }
 
+/// Comes to a barrier behind `work` of its own: when it came and when it left, picoseconds.
+fn stay(member: &mut Thread, work: usize) -> Result<(u64, u64), Error> {
+    let platform = member.platform().clone();
+    platform.charge(gyre_driver::Op::Counter, work as u64);
+    let came = platform.now_ps();
+    member.barrier()?;
+    Ok((came, platform.now_ps()))
+}
+
+/// Checks the stays of every thread at one barrier after the other.
+fn nobody_leaves_early(stays: &[Vec<(u64, u64)>]) {
+    for round in 0..stays[0].len() {
+        let last = stays.iter().map(|s| s[round].0).max();
+        let first = stays.iter().map(|s| s[round].1).min();
+        assert!(
+            last <= first,
+            "round {round}: {last:?} came, {first:?} left"
+        );
+    }
+}
+
 #[test]
 fn af5_every_size_from_every_root_and_no_early_leaving() {
     let processor = Processor {
@@ -209,27 +230,12 @@ fn af5_every_size_from_every_root_and_no_early_leaving() {
                 }
             }
             // Everybody comes at another time.
-            let mut stays = Vec::new();
-            for round in 0..4 {
-                let wait = (me * 7 + round * 5) % 12 * 1000;
-                member
-                    .platform()
-                    .charge(gyre_driver::Op::Counter, wait as u64);
-                let came = member.platform().now_ps();
-                member.barrier()?;
-                stays.push((came, member.platform().now_ps()));
-            }
-            Ok::<_, Error>(stays)
+            (0..4)
+                .map(|round| stay(member, (me * 7 + round * 5) % 12 * 1000))
+                .collect::<Result<Vec<_>, _>>()
         };
         let (stays, _) = team.run("collectives", run).expect("the program ends");
-        for round in 0..4 {
-            let last = stays.iter().map(|s| s[round].0).max();
-            let first = stays.iter().map(|s| s[round].1).min();
-            assert!(
-                last <= first,
-                "round {round}: {last:?} came, {first:?} left"
-            );
-        }
+        nobody_leaves_early(&stays);
     }
 }
 
@@ -350,25 +356,13 @@ fn af5_leaders_of_several_nodes_enter_the_network_for_their_threads() {
                 let expected = if me == from { &sum } else { &own };
                 assert_eq!(&data, expected, "to {from} at {me}");
             }
-            member
-                .platform()
-                .charge(gyre_driver::Op::Counter, ((me + round) % 5 * 3000) as u64);
-            let came = member.platform().now_ps();
-            member.barrier()?;
-            stays.push((came, member.platform().now_ps()));
+            stays.push(stay(member, (me + round) % 5 * 3000)?);
         }
         Ok::<_, Error>(stays)
     };
     let (stays, _) = team.run("collectives", run).expect("the program ends");
     assert_eq!(stays.len(), NODES * 8);
-    for round in 0..4 {
-        let last = stays.iter().map(|s| s[round].0).max();
-        let first = stays.iter().map(|s| s[round].1).min();
-        assert!(
-            last <= first,
-            "round {round}: {last:?} came, {first:?} left"
-        );
-    }
+    nobody_leaves_early(&stays);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use gyre_driver::{
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
 
-use super::metered::Metered;
+use super::metered::{Meter, Metered};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
@@ -28,7 +28,7 @@ use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
 use crate::outcome::object;
 use crate::placement::Placement;
-use crate::platform::NodeBuffer;
+use crate::platform::{Layered, NodeBuffer};
 use crate::settings::{Setting, Settings, Table};
 
 /// Message sizes in bytes.
@@ -200,7 +200,7 @@ struct Player {
 
 impl Player {
     fn open(process: Process, config: ClientConfig) -> Result<Rc<Self>, Error> {
-        let platform = Metered::new(process.platform);
+        let platform = Layered(Meter::new(process.platform));
         let client = Client::create(&platform, config)?;
         let context = client.create_context(0)?;
         let longest = SIZES.into_iter().fold(0, usize::max);
@@ -280,7 +280,7 @@ impl Player {
     /// Posts a message and hands it to the DMA engine: when it did.
     fn send(&self, data: &BufferRange<NodeBuffer>) -> Result<Trip, Error> {
         let platform = self.context.platform();
-        platform.arm(self.context.query().injection_fifos.start);
+        platform.0.arm(self.context.query().injection_fifos.start);
         // The ball has been here since the message before was received.
         let posted = match self.arriving.get().received {
             0 => platform.now_ps(),
@@ -299,7 +299,7 @@ impl Player {
         }
         loop {
             self.advance()?;
-            if let Some(rung) = platform.rung_ps() {
+            if let Some(rung) = platform.0.rung_ps() {
                 return Ok(Trip {
                     posted,
                     rung,

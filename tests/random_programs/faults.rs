@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use gyre::platform::{NodeBuffer, NodeLock, NodeSegment, SimPlatform, process_base};
-use gyre_driver::{AllocError, BusError, Op, Platform, SegmentError, WakeReason};
+use gyre::platform::{Layer, Layered, SimPlatform, process_base};
+use gyre_driver::{BusError, Platform, WakeReason};
 use gyre_firmware::Register;
 use gyre_layout::registers::injection_fifo;
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, Kind};
@@ -55,8 +55,11 @@ struct Fifo {
 }
 
 /// [`SimPlatform`] with a fault.
+pub type FaultyPlatform = Layered<Planted>;
+
+/// A fault, or none.
 #[derive(Clone)]
-pub struct FaultyPlatform {
+pub struct Planted {
     inner: SimPlatform,
     fault: Fault,
     fifos: Rc<RefCell<BTreeMap<u16, Fifo>>>,
@@ -66,7 +69,7 @@ pub struct FaultyPlatform {
     planted: Rc<Cell<usize>>,
 }
 
-impl FaultyPlatform {
+impl Planted {
     /// `planted` counts how often the fault is planted.
     pub fn new(inner: SimPlatform, fault: Fault, planted: &Rc<Cell<usize>>) -> Self {
         Self {
@@ -222,10 +225,10 @@ fn early_fence(descriptors: &mut [Descriptor]) -> bool {
     planted
 }
 
-impl Platform for FaultyPlatform {
-    type Buffer = NodeBuffer;
-    type Lock = NodeLock;
-    type Segment = NodeSegment;
+impl Layer for Planted {
+    fn below(&self) -> &SimPlatform {
+        &self.inner
+    }
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         if let Some((id, injection_fifo::HEAD)) = Self::register(address) {
@@ -259,39 +262,11 @@ impl Platform for FaultyPlatform {
         self.inner.write_reg(address, value)
     }
 
-    fn alloc(&self, bytes: usize, align: usize) -> Result<NodeBuffer, AllocError> {
-        self.inner.alloc(bytes, align)
-    }
-
-    fn share(&self, number: u32, bytes: usize) -> Result<NodeSegment, SegmentError> {
-        self.inner.share(number, bytes)
-    }
-
-    fn now_ps(&self) -> u64 {
-        self.inner.now_ps()
-    }
-
-    fn charge(&self, op: Op, count: u64) {
-        self.inner.charge(op, count);
-    }
-
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
         let held: Vec<u16> = self.fifos.borrow().keys().copied().collect();
         for id in held {
             self.start(id).expect("TAIL may be written");
         }
         self.inner.wait(group, deadline_ps)
-    }
-
-    fn notify(&self, group: u8) {
-        self.inner.notify(group);
-    }
-
-    fn yield_now(&self) {
-        self.inner.yield_now();
-    }
-
-    fn new_lock(&self) -> NodeLock {
-        self.inner.new_lock()
     }
 }

@@ -15,12 +15,13 @@ use std::rc::Rc;
 
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
+use gyre::platform::Layered;
 use gyre_driver::{Client, ClientConfig, CostTable, Error, Resources};
 use gyre_sim::{MachineConfig, Until};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-use faults::{Fault, FaultyPlatform};
+use faults::{Fault, Planted};
 use member::{Member, Members};
 use program::{Program, programs};
 use reference::Reference;
@@ -102,7 +103,7 @@ fn run_counted(program: &Program, fault: Fault, planted: &Rc<Cell<usize>>) -> Re
             Rc::clone(planted),
         );
         move |process: Process| {
-            let platform = FaultyPlatform::new(process.platform.clone(), fault, &planted);
+            let platform = Layered(Planted::new(process.platform.clone(), fault, &planted));
             let clients = (0..program.clients.len())
                 .map(|number| Client::create(&platform, config(&process, &program, number)))
                 .collect::<Result<Vec<_>, _>>()?;
