@@ -1,6 +1,9 @@
 //! Acknowledgements by the path rule on the Verilated machine: one packet to the farthest recipient, of which
 //! the routers leave a copy at every node on the way (AK-4).
 
+#[path = "../host-driver/tests/checked/mod.rs"]
+mod checked;
+
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -14,6 +17,8 @@ use gyre_driver::{
 use gyre_layout::Kind;
 use gyre_layout::registers::perf_sent;
 use gyre_sim::{MachineConfig, Until};
+
+use checked::into_checked;
 
 const DATA: u8 = 1;
 const END: u8 = 2;
@@ -39,20 +44,9 @@ impl Task {
         let received = Rc::new(Cell::new(0));
         let count = Rc::clone(&received);
         let receive = move |context: &Context<SimPlatform>, arrival: &gyre_driver::Arrival<'_>| {
-            let memory = context.platform().alloc(arrival.length.max(1), 64);
-            let into = BufferRange::whole(memory.expect("there is memory"));
             let expected = pattern(arrival.origin.task().0, arrival.tag, arrival.length);
-            let (copy, count) = (into.clone(), Rc::clone(&count));
-            Receive::Into {
-                into,
-                done: Some(Box::new(move |_, result| {
-                    result.expect("it fits");
-                    let mut data = vec![0; expected.len()];
-                    copy.read(0, &mut data).expect("inside");
-                    assert_eq!(data, expected);
-                    count.set(count.get() + 1);
-                })),
-            }
+            let count = Rc::clone(&count);
+            into_checked(context, expected, move || count.set(count.get() + 1))
         };
         context.set_dispatch(DATA, Box::new(receive))?;
         let ended = Rc::new(Cell::new(0));

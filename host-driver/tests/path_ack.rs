@@ -1,15 +1,16 @@
 //! Acknowledgements by the path rule on the test double: one packet to the farthest recipient, which leaves a
 //! copy at every node on the way (AK-4).
 
+mod checked;
 mod double;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use checked::into_checked;
 use double::{Double, Process, config};
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, Context, Receive, Resources, SendMessage, TaskId,
-    advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Context, Resources, SendMessage, TaskId, advancev,
 };
 
 const SINK: u8 = 9;
@@ -28,17 +29,7 @@ fn contexts(machine: &Double, nodes: &[usize], minimum_group: u32) -> Vec<Contex
             .and_then(|client| client.create_context(0))
             .expect("the double has the resources");
         let receive = |context: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
-            let into = context.platform().buffer(&vec![0; arrival.length.max(1)]);
-            let (copy, expected) = (into.clone(), pattern(arrival.tag, arrival.length));
-            Receive::Into {
-                into,
-                done: Some(Box::new(move |_, result| {
-                    result.expect("it fits");
-                    let mut data = vec![0; expected.len()];
-                    copy.read(0, &mut data).expect("inside");
-                    assert_eq!(data, expected);
-                })),
-            }
+            into_checked(context, pattern(arrival.tag, arrival.length), || ())
         };
         context
             .set_dispatch(SINK, Box::new(receive))

@@ -240,7 +240,11 @@ fn x5_machine_files_are_refused_with_line_and_field() {
         (
             "costs.toml",
             "[costs]\npost = 30\nadvance = 25\n",
-            &["line 1", "missing entries: wait, start, ", "acknowledge"],
+            &[
+                "line 1",
+                "missing entries: wait, batch, start, ",
+                "acknowledge",
+            ],
         ),
         (
             "dims.toml",

@@ -9,6 +9,7 @@ use gyre_driver::{
     Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
 };
 
+use crate::checked::into_checked;
 use crate::double::{self, Double, Process, config};
 
 pub const SINK: u8 = 9;
@@ -114,23 +115,16 @@ impl World {
             let dispatch = move |context: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
                 let key = (arrival.origin.task().0, target as u32, arrival.tag as usize);
                 let expected = bytes_of(key.2, arrival.length);
+                let insert = move |seen: &RefCell<Seen>| {
+                    assert!(seen.borrow_mut().received.insert(key), "received twice");
+                };
                 if let Some(data) = arrival.immediate {
                     assert_eq!(data, expected);
-                    assert!(seen.borrow_mut().received.insert(key), "received twice");
+                    insert(&seen);
                     return Receive::Consumed;
                 }
-                let into = context.platform().buffer(&vec![0; arrival.length + 8]);
-                let (copy, seen) = (into.clone(), Rc::clone(&seen));
-                Receive::Into {
-                    into,
-                    done: Some(Box::new(move |_, result| {
-                        result.expect("it fits");
-                        let mut data = vec![0; expected.len()];
-                        copy.read(0, &mut data).expect("inside");
-                        assert_eq!(data, expected);
-                        assert!(seen.borrow_mut().received.insert(key), "received twice");
-                    })),
-                }
+                let seen = Rc::clone(&seen);
+                into_checked(context, expected, move || insert(&seen))
             };
             context
                 .set_dispatch(SINK, Box::new(dispatch))
