@@ -162,12 +162,6 @@ pub struct Arrival {
     pub in_vc: u8,
 }
 
-/// Something that routes: the RTL, or a faulty variant of it.
-pub trait Router {
-    /// Decides where the packet goes.
-    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision;
-}
-
 /// The routing functions of `gyre_pkg`, Verilated.
 pub struct RtlRouter {
     unit: Unit,
@@ -211,6 +205,16 @@ pub fn pack(values: &[u8], width: u32) -> u64 {
 }
 
 impl RtlRouter {
+    /// Decides where a packet on its fixed route goes.
+    pub fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
+        self.ask(shape, arrival, pack(&arrival.dst, 6));
+        let unit = &self.unit;
+        Decision {
+            port: unit.get(self.port, 0) as u8,
+            dateline: unit.get(self.dateline, 0) != 0,
+        }
+    }
+
     /// Ports that a dynamic request without wishes may leave by.
     pub fn minimal_ports(&mut self, shape: &Shape, here: &Place, dst: &Place) -> Vec<u8> {
         let arrival = Arrival {
@@ -240,17 +244,6 @@ impl RtlRouter {
     }
 }
 
-impl Router for RtlRouter {
-    fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
-        self.ask(shape, arrival, pack(&arrival.dst, 6));
-        let unit = &self.unit;
-        Decision {
-            port: unit.get(self.port, 0) as u8,
-            dateline: unit.get(self.dateline, 0) != 0,
-        }
-    }
-}
-
 /// A virtual channel of a link: sending node, port, dateline.
 pub type Channel = (usize, u8, bool);
 
@@ -259,7 +252,7 @@ pub type Channel = (usize, u8, bool);
 /// # Errors
 /// What went wrong, in words, when the route does not arrive.
 pub fn follow(
-    router: &mut dyn Router,
+    router: &mut RtlRouter,
     shape: &Shape,
     src: &Place,
     dst: &Place,

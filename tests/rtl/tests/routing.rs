@@ -4,7 +4,7 @@
 use gyre_deadlock::{Hop, Route, Rules, Torus, minimal_ports};
 use gyre_rtl_tests::Unit;
 use gyre_rtl_tests::routes::{
-    Arrival, LOCAL_PORT, NO_PORT, Router, RtlRouter, Shape, follow, reference_route,
+    Arrival, LOCAL_PORT, NO_PORT, RtlRouter, Shape, follow, reference_route,
 };
 
 /// The first dynamic virtual channel (`vc_dynamic` of the package).
