@@ -1,8 +1,7 @@
 //! From reset to a machine that programs can run on: every node is brought up by its firmware.
 
-use gyre_firmware::{NetworkConfig, Node, Rights, SelfTest, SlotConfig};
-use gyre_layout::{Coord, MAX_DIM};
-use gyre_sim::{Machine, SimError, Topology, Until};
+use gyre_firmware::{Node, Rights, SelfTest, SlotConfig};
+use gyre_sim::{Machine, SimError, Until};
 
 use crate::platform::{PROCESS_BYTES, process_base};
 
@@ -12,17 +11,6 @@ const POLLS: u32 = 10_000;
 /// Owner of every process's FIFOs and slots: one user has the machine.
 pub const OWNER: u8 = 0;
 
-/// Place of `node` in the machine, as its firmware is told.
-pub fn network_config(topology: &Topology, node: usize) -> NetworkConfig {
-    let narrow = |values: [u16; MAX_DIM]| values.map(|v| v as u8); // at most 64
-    NetworkConfig {
-        coord: Coord(narrow(topology.coord(node))),
-        size: narrow(topology.sizes()),
-        ring: topology.rings(),
-        dimension_order: topology.dimension_order(),
-    }
-}
-
 /// Brings all nodes up at once, as a machine does, and grants each of the `processes` processes of every
 /// node the base slot of its memory: slot `p` for process `p`.
 ///
@@ -30,7 +18,7 @@ pub fn network_config(topology: &Topology, node: usize) -> NetworkConfig {
 /// What the firmware of the first failing node reports.
 pub fn bring_up(machine: &mut Machine, processes: u8) -> Result<(), SimError> {
     for number in 0..machine.topology().nodes() {
-        let network = network_config(machine.topology(), number);
+        let network = machine.topology().network_config(number);
         machine.spawn(number, "firmware", move |cpu| {
             let mut node = Node::identify(cpu)?;
             node.bring_up(&network, SelfTest::Run, POLLS)?;

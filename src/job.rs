@@ -12,10 +12,7 @@ use gyre_affinity::{Place as HardwarePlace, Processor};
 use gyre_driver::{
     AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, SameNode, TaskId, TaskMap,
 };
-use gyre_layout::Coord;
-use gyre_sim::{
-    ActorError, Machine, MachineConfig, RunReport, SimError, Topology, TraceConfig, Until,
-};
+use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
 use thiserror::Error;
 
 use crate::bring_up::{OWNER, bring_up};
@@ -76,11 +73,6 @@ impl Process {
     }
 }
 
-/// Coordinates of a node, at most 64 in each dimension.
-fn coord(topology: &Topology, node: usize) -> Coord {
-    Coord(topology.coord(node).map(|v| v as u8))
-}
-
 /// Place of a process.
 struct Place {
     task: TaskId,
@@ -117,7 +109,7 @@ impl Job {
             machine.trace(trace)?;
         }
         let topology = machine.topology().clone();
-        let place = |node| coord(&topology, node);
+        let place = |node| topology.header_coord(node);
         let mut tasks = TaskMap::new(placement.node.iter().map(|&n| place(n)))?;
         for away in &placement.away {
             tasks = tasks.with_away(TaskId(away.rank), away.contexts.clone(), place(away.node))?;
@@ -165,7 +157,7 @@ impl Job {
         let nodes: Vec<_> = placement
             .node
             .iter()
-            .map(|&n| coord(&topology, n))
+            .map(|&n| topology.header_coord(n))
             .collect();
         let clients = spec.clients.as_ref().map(|file| file.of_tasks(&nodes));
         let clients = clients.transpose()?;

@@ -1,5 +1,8 @@
 //! Shape of a machine: coordinates, neighbours, links.
 
+use gyre_firmware::NetworkConfig;
+use gyre_layout::Coord;
+
 /// Dimensions that a packet header has room for.
 pub const MAX_DIMS: usize = 5;
 
@@ -67,6 +70,21 @@ impl Topology {
             rest /= size;
             c as u16
         })
+    }
+
+    /// Coordinates of a node as packet headers and descriptors have them.
+    pub fn header_coord(&self, node: usize) -> Coord {
+        Coord(self.coord(node).map(|c| c as u8)) // below 64
+    }
+
+    /// Place of a node in the machine, as its firmware is told.
+    pub fn network_config(&self, node: usize) -> NetworkConfig {
+        NetworkConfig {
+            coord: self.header_coord(node),
+            size: self.sizes.map(|size| size as u8), // at most 64
+            ring: self.rings,
+            dimension_order: self.order,
+        }
     }
 
     /// The node at some coordinates; none outside of the machine.

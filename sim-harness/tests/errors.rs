@@ -11,7 +11,7 @@ use common::traffic::{
     self, MEMORY, Plan, SOURCE, SPARE, Style, firmware, injection, pattern, read_registers,
     reception,
 };
-use common::{Failure, config, coord};
+use common::{Failure, config};
 use gyre_firmware::{
     Causes, InjectionConfig, InterruptReport, ReceptionConfig, RefusedPackets, Rights, SlotConfig,
 };
@@ -512,7 +512,7 @@ fn take_good(cpu: &Cpu) -> Result<(), Failure> {
     let intact = (first..)
         .zip(payload)
         .all(|(at, &byte)| byte == pattern(0, at));
-    if header.src != coord(cpu.topology(), 0) || u64::from(header.len) != length || !intact {
+    if header.src != cpu.topology().header_coord(0) || u64::from(header.len) != length || !intact {
         return Err(format!("another message: {header:?}").into());
     }
     cpu.write_reg(head, to)?;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Failure, bring_up, bring_up_node, config, coord, exchange, post, run_exchange};
+use common::{Failure, bring_up, bring_up_node, config, exchange, post, run_exchange};
 use gyre_layout::registers::node;
 use gyre_layout::{Descriptor, ErrorReason, Source};
 use gyre_sim::{AxiChannels, Cpu, LinkFault, Machine, SimError, Until};
@@ -15,7 +15,7 @@ fn send(machine: &mut Machine) -> Result<(), SimError> {
             offset: 0,
             length: 256,
         };
-        let descriptor = Descriptor::memory_fifo(coord(cpu.topology(), 1), source, 0);
+        let descriptor = Descriptor::memory_fifo(cpu.topology().header_coord(1), source, 0);
         post(&cpu, 0, &descriptor)?;
         Ok::<(), Failure>(())
     });

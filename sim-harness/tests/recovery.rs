@@ -151,7 +151,7 @@ fn reset_and_recover(config: &MachineConfig, victim: usize, reset: Reset, lossy:
     let network = std::rc::Rc::new(std::cell::Cell::new(None));
     let found = std::rc::Rc::clone(&network);
     let actor = machine.spawn(victim, "place", move |cpu: Cpu| {
-        found.set(Some(common::network(&cpu)));
+        found.set(Some(cpu.topology().network_config(cpu.node())));
         Ok::<(), common::Failure>(())
     });
     traffic::finish(&mut machine, actor);

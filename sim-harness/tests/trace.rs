@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use common::{Failure, bring_up, config, coord, post, run_exchange, run_exchange_only};
+use common::{Failure, bring_up, config, post, run_exchange, run_exchange_only};
 use gyre_layout::{Descriptor, Source};
 use gyre_sim::{Machine, MachineConfig, ModelKind, RunReport, SimError, TraceConfig, Until};
 use wellen::simple;
@@ -311,7 +311,7 @@ fn send_over_two_hops(path: &Path, ids: [u32; 3]) -> MachineConfig {
                 offset: 640 * number,
                 length: 600,
             };
-            let dst = coord(cpu.topology(), 2);
+            let dst = cpu.topology().header_coord(2);
             let descriptor = Descriptor::memory_fifo(dst, source, 0).with_message_id(id);
             post(&cpu, number, &descriptor)?;
         }

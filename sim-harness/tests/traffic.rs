@@ -7,7 +7,7 @@ use common::traffic::{
     self, Kind, Message, Plan, RECEPTION, REMOTE_GET_FIFO, Style, injection, read_registers,
     reception,
 };
-use common::{Failure, config, coord};
+use common::{Failure, config};
 use gyre_layout::registers::{
     injection_fifo, node, perf_flits, perf_received, perf_sent, perf_stalls, reception_fifo,
 };
@@ -335,7 +335,7 @@ fn send_at_once(cpu: &Cpu, peer: usize, count: u64) -> Result<(), Failure> {
             length: 512,
         };
         let descriptor =
-            Descriptor::memory_fifo(coord(cpu.topology(), peer), source, RECEPTION[0].0);
+            Descriptor::memory_fifo(cpu.topology().header_coord(peer), source, RECEPTION[0].0);
         cpu.mem_write(
             traffic::INJECTION_RINGS + 64 * number,
             &descriptor.encode()?,

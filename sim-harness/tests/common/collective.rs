@@ -13,7 +13,7 @@ use gyre_layout::{
 use gyre_sim::{Cpu, Machine, Until};
 
 use super::traffic::Random;
-use super::{Failure, bring_up_node, coord};
+use super::{Failure, bring_up_node};
 
 /// Routes that a program may have: one FIFO of each sort is left to others.
 pub const ROUTES: u8 = 15;
@@ -381,7 +381,9 @@ impl Task {
             offset: send,
             length: what.bytes() as u32,
         };
-        let to = what.to.map(|to| coord(self.cpu.topology(), to as usize));
+        let to = what
+            .to
+            .map(|to| self.cpu.topology().header_coord(to as usize));
         let collective = self.collective(what);
         let descriptor = match what.delivery {
             Delivery::Put => Descriptor::collective_put(collective, to, source, SLOT, result)?

@@ -5,13 +5,11 @@ pub mod collective;
 pub mod traffic;
 
 use gyre_firmware::{
-    InjectionConfig, NetworkConfig, Node, NodeError, ReceptionConfig, Rights, SelfTest, SlotConfig,
+    InjectionConfig, Node, NodeError, ReceptionConfig, Rights, SelfTest, SlotConfig,
 };
 use gyre_layout::registers::{self, group_page, injection_fifo, reception_fifo, wake_group};
-use gyre_layout::{Coord, Descriptor, HEADER_BYTES, Header, Source};
-use gyre_sim::{
-    BusError, Cpu, Machine, MachineConfig, RunReport, SimError, Topology, Until, WakeReason,
-};
+use gyre_layout::{Descriptor, HEADER_BYTES, Header, Source};
+use gyre_sim::{BusError, Cpu, Machine, MachineConfig, RunReport, SimError, Until, WakeReason};
 
 pub type Failure = Box<dyn std::error::Error>;
 
@@ -22,10 +20,6 @@ pub const RECEPTION_BYTES: u64 = 0x1_0000;
 pub const PAYLOAD: u64 = 0x10_0000;
 pub const PAYLOAD_BYTES: u64 = 0x10_0000;
 
-pub fn coord(topology: &Topology, node: usize) -> Coord {
-    Coord(topology.coord(node).map(|c| c as u8))
-}
-
 pub fn config(dims: &[u16]) -> MachineConfig {
     MachineConfig {
         dims: dims.to_vec(),
@@ -34,21 +28,14 @@ pub fn config(dims: &[u16]) -> MachineConfig {
     }
 }
 
-/// Place of a node in its machine.
-pub fn network(cpu: &Cpu) -> NetworkConfig {
-    let topology = cpu.topology();
-    NetworkConfig {
-        coord: coord(topology, cpu.node()),
-        size: topology.sizes().map(|s| s as u8),
-        ring: topology.rings(),
-        dimension_order: topology.dimension_order(),
-    }
-}
-
 /// Brings a node up with one injection FIFO, one reception FIFO and one slot, all numbered 0.
 pub fn bring_up_node(cpu: &Cpu) -> Result<(), NodeError<BusError>> {
     let mut node = Node::identify(cpu.clone())?;
-    node.bring_up(&network(cpu), SelfTest::Run, 1000)?;
+    node.bring_up(
+        &cpu.topology().network_config(cpu.node()),
+        SelfTest::Run,
+        1000,
+    )?;
     node.open_injection(
         0,
         &InjectionConfig {
@@ -135,7 +122,7 @@ pub fn exchange(cpu: &Cpu, count: usize) -> Result<(), Failure> {
             offset,
             length: len as u32,
         };
-        let descriptor = Descriptor::memory_fifo(coord(cpu.topology(), dst), source, 0)
+        let descriptor = Descriptor::memory_fifo(cpu.topology().header_coord(dst), source, 0)
             .with_software(cpu.node() as u32, number as u32)
             .with_message_id((cpu.node() * count + number) as u32);
         post(cpu, number as u64, &descriptor)?;
@@ -179,7 +166,9 @@ fn take_packet(
     ring(head, &mut bytes);
     let header = Header::decode(&bytes)?;
     let (src, number) = (header.sw0 as usize, header.sw1 as usize);
-    if header.src != coord(cpu.topology(), src) || header.dst != coord(cpu.topology(), cpu.node()) {
+    if header.src != cpu.topology().header_coord(src)
+        || header.dst != cpu.topology().header_coord(cpu.node())
+    {
         return Err(format!("wrong coordinates: {header:?}").into());
     }
     let mut payload = vec![0; usize::from(header.len)];

@@ -16,7 +16,7 @@ use gyre_layout::{
 };
 use gyre_sim::{ActorId, BusError, Cpu, Machine, Topology, Until, WakeReason};
 
-use super::{Failure, coord, network};
+use super::Failure;
 
 /// A part of a node's memory, and the base slot that grants it.
 #[derive(Clone, Copy)]
@@ -239,7 +239,7 @@ impl Plan {
             slot: COUNTERS.slot,
             index: index as u32,
         };
-        let peer = coord(topology, message.peer);
+        let peer = topology.header_coord(message.peer);
         let (posted, carried) = match message.kind {
             Kind::Fifo { reception } => {
                 let software = (node as u32) << 8 | u32::from(message.injection);
@@ -253,7 +253,7 @@ impl Plan {
                 (descriptor, None)
             }
             Kind::Get { landing } => {
-                let here = coord(topology, node);
+                let here = topology.header_coord(node);
                 let carried = Descriptor::put(here, payload, LANDING.slot, landing)
                     .with_counter(counter(self.nodes() + message.peer))
                     .with_message_id(message.id);
@@ -274,7 +274,11 @@ impl Plan {
 pub fn set_up(cpu: &Cpu) -> Result<(), NodeError<BusError>> {
     fill(cpu);
     let mut node = Node::identify(cpu.clone())?;
-    node.bring_up(&network(cpu), SelfTest::Skip, 1000)?;
+    node.bring_up(
+        &cpu.topology().network_config(cpu.node()),
+        SelfTest::Skip,
+        1000,
+    )?;
     open(&mut node)
 }
 
@@ -560,8 +564,8 @@ impl<'a> Part<'a> {
         let message = &self.plan.messages[src][number];
         let topology = self.cpu.topology();
         let len = u32::from(header.len);
-        let good = header.src == coord(topology, src)
-            && header.dst == coord(topology, self.cpu.node())
+        let good = header.src == topology.header_coord(src)
+            && header.dst == topology.header_coord(self.cpu.node())
             && header.offset == *progress
             && header.aux == message.length
             && header.first == (*progress == 0)

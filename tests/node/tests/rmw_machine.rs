@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use gyre_firmware::{InjectionConfig, NetworkConfig, Node, Rights, SelfTest, SlotConfig};
+use gyre_firmware::{InjectionConfig, Node, Rights, SelfTest, SlotConfig};
 use gyre_layout::registers::{self as reg, group_page, injection_fifo, node, wake_group};
-use gyre_layout::{Coord, CounterRef, Descriptor, Rmw, RmwOp, Source, event};
+use gyre_layout::{CounterRef, Descriptor, Rmw, RmwOp, Source, event};
 use gyre_sim::{Cpu, Machine, MachineConfig, MemoryConfig, Until};
 
 type Failure = Box<dyn std::error::Error>;
@@ -25,18 +25,8 @@ const BATCH: u64 = 20;
 const BATCHES: u64 = 3;
 const _: () = assert!(3 * BATCH * 64 <= RING_BYTES);
 
-fn coord(cpu: &Cpu, number: usize) -> Coord {
-    Coord(cpu.topology().coord(number).map(|c| c as u8))
-}
-
 fn bring_up(cpu: &Cpu) -> Result<(), Failure> {
-    let topology = cpu.topology();
-    let network = NetworkConfig {
-        coord: coord(cpu, cpu.node()),
-        size: topology.sizes().map(|s| s as u8),
-        ring: topology.rings(),
-        dimension_order: topology.dimension_order(),
-    };
+    let network = cpu.topology().network_config(cpu.node());
     let mut node = Node::identify(cpu.clone())?;
     node.bring_up(&network, SelfTest::Skip, 1000)?;
     let ring = InjectionConfig {
@@ -91,7 +81,8 @@ fn work(cpu: &Cpu) -> Result<Vec<u64>, Failure> {
                 test: None,
                 fetch: Some((0, 16 * number)),
             };
-            let shared = Descriptor::rmw(coord(cpu, 0), 0, SHARED, add).with_counter(counter);
+            let shared = Descriptor::rmw(cpu.topology().header_coord(0), 0, SHARED, add)
+                .with_counter(counter);
             // Compare and swap, every third with a wrong guess.
             let target = (cpu.node() + number as usize) % nodes;
             let old = own[target];
@@ -109,13 +100,14 @@ fn work(cpu: &Cpu) -> Result<Vec<u64>, Failure> {
                 fetch: Some((0, 16 * number + 8)),
             };
             let place = OWN + 8 * cpu.node() as u64;
-            let swap = Descriptor::rmw(coord(cpu, target), 0, place, swap).with_counter(counter);
+            let swap = Descriptor::rmw(cpu.topology().header_coord(target), 0, place, swap)
+                .with_counter(counter);
             let source = Source {
                 slot: 0,
                 offset: 0x1001,
                 length: 700,
             };
-            let put = Descriptor::put(coord(cpu, target), source, 0, LANDING + 3);
+            let put = Descriptor::put(cpu.topology().header_coord(target), source, 0, LANDING + 3);
             for descriptor in [shared, put, swap] {
                 let at = posted * 64 % RING_BYTES;
                 cpu.mem_write(RING + at, &descriptor.encode()?);
