@@ -140,21 +140,24 @@ impl Topology {
     /// The port that a packet from `src` to `dst` leaves its source by; none if they are the same
     /// node. The same function as `route_port` of the RTL package, at the source.
     pub fn first_port(&self, src: usize, dst: usize) -> Option<usize> {
-        let (from, to) = (self.coord(src), self.coord(dst));
         let order = self.order.map(usize::from);
-        let d = order.into_iter().find(|&d| from[d] != to[d])?;
-        let plus = if self.rings[d] {
-            let up = (to[d] + self.sizes[d] - from[d]) % self.sizes[d];
-            match (2 * up).cmp(&self.sizes[d]) {
-                std::cmp::Ordering::Less => true,
-                std::cmp::Ordering::Greater => false,
-                // Half way round: even sources go +, odd ones -.
-                std::cmp::Ordering::Equal => from[d] % 2 == 0,
-            }
-        } else {
-            to[d] > from[d]
+        order.into_iter().find_map(|d| self.port_in(d, src, dst, 0))
+    }
+
+    /// The port by which a packet from `src` to `dst` goes all its way in dimension `d`; none if it has none to go.
+    /// Half way round a ring, where both are equally short, it is that in `directions`, a bit a port; if there are
+    /// both or none, even sources go + and odd ones -.
+    pub fn port_in(&self, d: usize, src: usize, dst: usize, directions: u64) -> Option<usize> {
+        let shortest = self.minimal_ports(src, dst) & 3 << (2 * d);
+        let ports = match shortest & directions {
+            0 => shortest,
+            wanted => wanted,
         };
-        Some(2 * d + usize::from(!plus))
+        match ports.count_ones() {
+            0 => None,
+            1 => Some(ports.trailing_zeros() as usize),
+            _ => Some(2 * d + usize::from(self.coord(src)[d] % 2)),
+        }
     }
 
     /// Ports on shortest ways from `src` to `dst`, a bit each: both of a dimension half way round a ring.
@@ -283,5 +286,20 @@ mod tests {
         let topology = Topology::new(&[4], &[]);
         assert_eq!(topology.first_port(0, 2), Some(0));
         assert_eq!(topology.first_port(1, 3), Some(1));
+    }
+
+    #[test]
+    fn directions_decide_between_equally_short_ways_alone() {
+        let topology = Topology::new(&[3, 4], &[]);
+        let node = |x, y| topology.node_at(&[x, y]).expect("a node");
+        let port = |to, directions| topology.port_in(1, node(0, 1), to, directions);
+        let half = node(2, 3);
+        assert_eq!(port(half, 0b01_00), Some(2));
+        assert_eq!(port(half, 0b10_00), Some(3));
+        // Both, and another dimension's: as without.
+        assert_eq!(port(half, 0b11_00), Some(3));
+        assert_eq!(port(half, 0b00_01), Some(3));
+        assert_eq!(port(node(1, 2), 0b10_00), Some(2));
+        assert_eq!(port(node(2, 1), 0b01_00), None);
     }
 }

@@ -1,8 +1,6 @@
 //! The load of links under the transfers of an endpoint-parallel collective: found from the machine alone, not
 //! by the driver.
 
-use std::cmp::Ordering;
-
 use gyre_collectives::{Collective, Geometry};
 use gyre_driver::{Endpoint, Routing, TaskMap};
 use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
@@ -56,7 +54,6 @@ fn next_port(
     to: usize,
     routing: Routing,
 ) -> Option<usize> {
-    let (from, at, to) = (topology.coord(from), topology.coord(at), topology.coord(to));
     let (first, directions) = match routing {
         Routing::Fixed => (None, 0),
         Routing::Dynamic { first, directions } => (first, directions),
@@ -65,21 +62,7 @@ fn next_port(
         None => topology.dimension_order().map(usize::from),
         Some(first) => std::array::from_fn(|i| (usize::from(first) + i) % MAX_DIMS),
     };
-    let d = order.into_iter().find(|&d| at[d] != to[d])?;
-    let size = i32::from(topology.sizes()[d]);
-    let offset = i32::from(to[d]) - i32::from(from[d]);
-    let plus = if !topology.rings()[d] {
-        offset > 0
-    } else {
-        let up = offset.rem_euclid(size);
-        let only = |sign: usize| directions >> (2 * d) & 3 == 1 << sign;
-        match (2 * up).cmp(&size) {
-            Ordering::Less => true,
-            Ordering::Greater => false,
-            Ordering::Equal if only(0) => true,
-            Ordering::Equal if only(1) => false,
-            Ordering::Equal => from[d].is_multiple_of(2),
-        }
-    };
-    Some(2 * d + usize::from(!plus))
+    let (here, there) = (topology.coord(at), topology.coord(to));
+    let d = order.into_iter().find(|&d| here[d] != there[d])?;
+    topology.port_in(d, from, to, directions.into())
 }
