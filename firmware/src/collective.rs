@@ -13,9 +13,11 @@ const TREE_LINK_ENABLE: Register =
     Register::node("COLL LINK_ENABLE", COLL + coll_network::LINK_ENABLE);
 const TREE_LINK_STATUS: Register =
     Register::node("COLL LINK_STATUS", COLL + coll_network::LINK_STATUS);
-const BARRIER_ENTER: Register =
+/// Arrivals at barriers, one bit a barrier route.
+pub const BARRIER_ENTER: Register =
     Register::node("COLL BARRIER_ENTER", COLL + coll_network::BARRIER_ENTER);
-const BARRIER_DONE: Register =
+/// Barriers that are over, one bit a barrier route; cleared by writing ones.
+pub const BARRIER_DONE: Register =
     Register::node("COLL BARRIER_DONE", COLL + coll_network::BARRIER_DONE);
 
 /// What each tree port leads to.

@@ -30,6 +30,7 @@ mod slot;
 mod tree;
 
 pub use access::{Register, RegisterAccess};
+pub use collective::{BARRIER_DONE, BARRIER_ENTER};
 pub use error::NodeError;
 pub use fifo::{InjectionConfig, ReceptionConfig};
 pub use interrupt::{Causes, ErrorReport, InterruptReport};

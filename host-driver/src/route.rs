@@ -52,20 +52,26 @@ pub struct Hop {
     pub to: Coord,
 }
 
+/// Nodes in each dimension as SIZE tells them, 1 in those that the machine has not.
+pub(crate) fn read_sizes<P: Platform>(platform: &P) -> Result<[u8; MAX_DIM], Error> {
+    let size = registers::read(platform, Register::node("SIZE", node::SIZE))?;
+    let one = |d| (size >> (SIZE_BITS * d)) as u8 & 0x7f;
+    Ok(core::array::from_fn(|d| one(d).max(1)))
+}
+
 impl Network {
     /// The network of the platform's node.
     pub(crate) fn read<P: Platform>(platform: &P) -> Result<Self, Error> {
         let read = |name, address| registers::read(platform, Register::node(name, address));
-        let size = read("SIZE", node::SIZE)?;
+        let size = read_sizes(platform)?;
         let ring = read("RING", node::RING)?;
         let order = read("DIM_ORDER", node::DIM_ORDER)?;
         let mut network = Self {
-            size: [1; MAX_DIM],
+            size,
             ring: [false; MAX_DIM],
             order: [0; MAX_DIM],
         };
         for d in 0..MAX_DIM {
-            network.size[d] = ((size >> (SIZE_BITS * d)) as u8 & 0x7f).max(1);
             network.ring[d] = ring >> d & 1 != 0;
             network.order[d] = (order >> (ORDER_BITS * d)) as u8 & 7;
         }

@@ -11,9 +11,11 @@
 
 use core::ops::BitAnd;
 
-use gyre_firmware::{Node, Register, Rights, RoutePart, SlotConfig, TREE_ROUTES};
+use gyre_firmware::{
+    BARRIER_DONE, BARRIER_ENTER, Node, Register, Rights, RoutePart, SlotConfig, TREE_ROUTES,
+};
 use gyre_layout::registers::{
-    COLL, barrier_route, base_slot, coll_network, coll_route, injection_fifo, node,
+    COLL, barrier_route, base_slot, coll_network, coll_route, injection_fifo,
 };
 use gyre_layout::{Coord, CounterRef, MAX_DIM};
 
@@ -23,6 +25,7 @@ use crate::error::Error;
 use crate::injection::InjectionFifo;
 use crate::platform::{Platform, PlatformLock, SharedSegment};
 use crate::registers::{self, Bus};
+use crate::route::read_sizes;
 use crate::sync::Arc;
 
 /// Base slot of the tree memory. Those below are windows, as far as they are free.
@@ -45,13 +48,6 @@ const COUNTERS: usize = 2 * LANES;
 const FIRST_COUNTER: usize = 64;
 const FIRST_BLOCK: usize = FIRST_COUNTER + TREE_ROUTES as usize * COUNTERS * 8;
 const MEMORY_BYTES: usize = FIRST_BLOCK + TREE_ROUTES as usize * LANES * BLOCK;
-
-/// Arrivals at barriers, one bit a barrier route.
-const BARRIER_ENTER: Register =
-    Register::node("COLL BARRIER_ENTER", COLL + coll_network::BARRIER_ENTER);
-/// Barriers that are over, one bit a barrier route; cleared by writing ones.
-const BARRIER_DONE: Register =
-    Register::node("COLL BARRIER_DONE", COLL + coll_network::BARRIER_DONE);
 
 /// Which routes and windows are free, one bit each. `&` gives what is free on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,15 +114,12 @@ impl TreeChoice {
 pub struct NodeNumbers([u8; MAX_DIM]);
 
 impl NodeNumbers {
-    /// Bits of a dimension's size in its register.
-    const SIZE_BITS: usize = 7;
-
     /// Number of the node at `coord`.
     #[must_use]
     pub fn number(&self, coord: Coord) -> u32 {
         let places = self.0.into_iter().zip(coord.0).rev();
         places.fold(0, |number, (size, at)| {
-            number * u32::from(size.max(1)) + u32::from(at)
+            number * u32::from(size) + u32::from(at)
         })
     }
 
@@ -134,7 +127,7 @@ impl NodeNumbers {
     #[must_use]
     pub fn coord(&self, mut number: u32) -> Coord {
         Coord(self.0.map(|size| {
-            let size = u32::from(size.max(1));
+            let size = u32::from(size);
             let at = number % size;
             number /= size;
             at as u8 // below `size`
@@ -163,10 +156,7 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::Bus`].
     pub fn node_numbers(&self) -> Result<NodeNumbers, Error> {
-        let size = registers::read(self.platform(), Register::node("SIZE", node::SIZE))?;
-        let bits = NodeNumbers::SIZE_BITS;
-        let one = |d| (size >> (bits * d)) as u8 & 0x7f;
-        Ok(NodeNumbers(core::array::from_fn(one)))
+        Ok(NodeNumbers(read_sizes(self.platform())?))
     }
 
     /// What is free at this node, for a member of the routes or for a node on their way.
