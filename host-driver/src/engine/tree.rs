@@ -414,24 +414,12 @@ impl<P: Platform> Engine<P> {
         if let Some(class) = choice.class.filter(|_| !routes.fifos().is_empty()) {
             let mut node = registers::node(platform)?;
             match self.trees.uses.remove(&class) {
-                Some(mut used) => {
-                    for lane in &mut used.lanes {
-                        outcome = outcome.and(lane.close(platform, &mut node, &mut Vec::new()));
-                    }
-                    let active = used.active.iter().map(|part| part.transfer);
-                    let waiting = used.waiting.iter().filter_map(|waiting| match waiting {
-                        Waiting::Part(part) => Some(part.transfer),
-                        Waiting::Barrier(_) => None,
-                    });
-                    for transfer in active.chain(waiting) {
+                Some(used) => {
+                    for transfer in used.transfers() {
                         let transfer = self.trees.transfers.remove(&transfer);
                         given_up.extend(transfer.and_then(|transfer| transfer.done));
                     }
-                    given_up.extend(used.take_barriers());
-                    for part in used.active {
-                        // It may still be written: leaked rather than given to somebody else.
-                        core::mem::forget(part.into);
-                    }
+                    outcome = outcome.and(used.close(platform, &mut node, &mut given_up));
                 }
                 None => {
                     for (fifo, _) in routes.fifos() {

@@ -75,12 +75,37 @@ impl<P: Platform> Use<P> {
         }
     }
 
-    /// Takes the barriers that wait out.
-    pub fn take_barriers(&mut self) -> impl Iterator<Item = DoneFn<P>> {
-        self.waiting.drain(..).filter_map(|waiting| match waiting {
-            Waiting::Barrier(done) => done,
-            Waiting::Part(_) => None,
-        })
+    /// Transfers whose parts are under way or wait.
+    pub fn transfers(&self) -> impl Iterator<Item = u64> {
+        let active = self.active.iter().map(|part| part.transfer);
+        active.chain(self.waiting.iter().filter_map(|waiting| match waiting {
+            Waiting::Part(part) => Some(part.transfer),
+            Waiting::Barrier(_) => None,
+        }))
+    }
+
+    /// Gives up what is under way and what waits, and disables the FIFOs. Callbacks of barriers go to `abandoned`;
+    /// those of transfers are the caller's.
+    pub fn close(
+        mut self,
+        platform: &P,
+        node: &mut Node<Bus<P>>,
+        abandoned: &mut Vec<DoneFn<P>>,
+    ) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        for lane in &mut self.lanes {
+            outcome = outcome.and(lane.close(platform, node, &mut Vec::new()));
+        }
+        for waiting in self.waiting {
+            if let Waiting::Barrier(done) = waiting {
+                abandoned.extend(done);
+            }
+        }
+        for part in self.active {
+            // It may still be written: leaked rather than given to somebody else.
+            core::mem::forget(part.into);
+        }
+        outcome
     }
 
     /// Hands the contributions of a part over, each to its class route.
@@ -193,15 +218,8 @@ impl<P: Platform> Trees<P> {
         abandoned: &mut Vec<DoneFn<P>>,
     ) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        for (_, mut route) in core::mem::take(&mut self.uses) {
-            for lane in &mut route.lanes {
-                outcome = outcome.and(lane.close(platform, node, &mut Vec::new()));
-            }
-            abandoned.extend(route.take_barriers());
-            for part in route.active {
-                // It may still be written: leaked rather than given to somebody else.
-                core::mem::forget(part.into);
-            }
+        for used in core::mem::take(&mut self.uses).into_values() {
+            outcome = outcome.and(used.close(platform, node, abandoned));
         }
         let transfers = core::mem::take(&mut self.transfers).into_values();
         abandoned.extend(transfers.filter_map(|transfer| transfer.done));
