@@ -22,6 +22,11 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
+    /// Whether it is a collective of the tree.
+    pub fn is_on_tree(&self) -> bool {
+        self.algorithm == Algorithm::Tree
+    }
+
     /// The first field in which two differ, with both values.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, u64, u64)> {
         let fields = |s: &Self| {

@@ -176,6 +176,20 @@ impl<P: Platform> Shared<P> {
             .try_for_each(|to| self.tell(context, to, key, says.clone()))
     }
 
+    /// Tells the members of this node, but for this one, something; says whether this is one.
+    fn spread_here(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        mut members: Vec<Endpoint>,
+        key: Key,
+        says: &Says,
+    ) -> (Result<(), DriverError>, bool) {
+        let (own, count) = (context.query().endpoint, members.len());
+        members.retain(|&member| member != own);
+        let is_member = members.len() < count;
+        (self.spread(context, members, key, says), is_member)
+    }
+
     /// Works with an agreement in which this context acts for its node.
     fn with<R>(&self, key: Key, work: impl FnOnce(&mut Agreement<P>) -> R) -> Option<R> {
         self.trees.borrow_mut().get_mut(&key).map(work)
@@ -327,10 +341,9 @@ impl<P: Platform> Shared<P> {
         if choice.is_empty() {
             self.trees.borrow_mut().remove(&key);
         }
-        let own = context.query().endpoint;
-        let (own, others): (Vec<_>, Vec<_>) = locals.into_iter().partition(|&e| e == own);
-        self.spread(context, others, key, &says)?;
-        if !own.is_empty() {
+        let (told, own) = self.spread_here(context, locals, key, &says);
+        told?;
+        if own {
             self.settle(context, key, choice, routes);
         }
         Ok(())
@@ -373,10 +386,8 @@ impl<P: Platform> Shared<P> {
         let shared = Rc::clone(self);
         let done = move |context: &Context<P>, result: Result<(), DriverError>| {
             shared.trees.borrow_mut().remove(&key);
-            let own = context.query().endpoint;
-            let (own, others): (Vec<_>, Vec<_>) = locals.into_iter().partition(|&e| e == own);
-            let told = shared.spread(context, others, key, &Says::Free);
-            if !own.is_empty() {
+            let (told, own) = shared.spread_here(context, locals, key, &Says::Free);
+            if own {
                 shared.freed(context, key.0, result.and(told));
             }
         };

@@ -6,7 +6,6 @@ use gyre_driver::{BufferRange, Context, Endpoint, Op, Platform, RemoteAddress, S
 
 use super::arrive::COPY_CHUNK;
 use super::{Done, Shared, Way};
-use crate::algorithm::Algorithm;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::header::{Form, Header, Signature};
@@ -164,7 +163,7 @@ impl<P: Platform> Shared<P> {
             Way::All => {}
             // Data of the root reaches everybody; on the tree it would come too early.
             Way::Root
-                if signature.algorithm != Algorithm::Tree
+                if !signature.is_on_tree()
                     && matches!(
                         signature.collective,
                         Collective::Broadcast | Collective::Scatter
@@ -537,7 +536,7 @@ impl<P: Platform> Shared<P> {
             team.running.remove(&sequence)
         };
         let Some(operation) = operation else { return };
-        let on_tree = operation.signature.algorithm == Algorithm::Tree;
+        let on_tree = operation.signature.is_on_tree();
         if let Some(done) = operation.done {
             context.platform().charge(Op::Callback, 1);
             done(context, Err(error));

@@ -7,7 +7,6 @@ use gyre_driver::{Context, Platform};
 
 use super::Shared;
 use super::run::gave_up;
-use crate::algorithm::Algorithm;
 use crate::error::Error;
 use crate::header::{Form, Header, Signature};
 
@@ -36,9 +35,8 @@ impl<P: Platform> Shared<P> {
             let Some((geometry, rank)) = &team.joined else {
                 continue;
             };
-            let tree = |signature: &Signature| signature.algorithm == Algorithm::Tree;
             for (&sequence, operation) in &mut team.running {
-                if !tree(&operation.signature) {
+                if !operation.signature.is_on_tree() {
                     continue;
                 }
                 operation.looks += 1;
@@ -86,7 +84,7 @@ impl<P: Platform> Shared<P> {
 
     /// Remembers a collective of the tree that has ended here, for those that still wait.
     pub(super) fn ended_on_tree(&self, (number, sequence): (u16, u32), signature: Signature) {
-        if signature.algorithm != Algorithm::Tree {
+        if !signature.is_on_tree() {
             return;
         }
         if let Some(team) = self.teams.borrow_mut().get_mut(&number) {
@@ -99,26 +97,23 @@ impl<P: Platform> Shared<P> {
 
     /// Gives up what is under way on the routes of a geometry: they hold what a failed collective has left.
     pub(super) fn abandon_tree(self: &Rc<Self>, context: &Context<P>, number: u16) {
-        let left = {
+        let Some((geometry, rank)) = self.joined(number) else {
+            return;
+        };
+        let sequences: Vec<u32> = {
             let mut teams = self.teams.borrow_mut();
             let Some(team) = teams.get_mut(&number) else {
-                return;
-            };
-            let Some((geometry, rank)) = &team.joined else {
                 return;
             };
             if core::mem::replace(&mut team.hardware.broken, true) {
                 return;
             }
-            let (name, rank) = (geometry.name().to_owned(), *rank);
-            let running = team.running.iter();
-            let on_tree = running.filter(|(_, o)| o.signature.algorithm == Algorithm::Tree);
-            let left: Vec<_> = on_tree.map(|(&sequence, _)| sequence).collect();
-            (name, rank, left)
+            let on_tree = team.running.iter();
+            let on_tree = on_tree.filter(|(_, operation)| operation.signature.is_on_tree());
+            on_tree.map(|(&sequence, _)| sequence).collect()
         };
-        let (name, rank, sequences) = left;
         for sequence in sequences {
-            let error = gave_up(name.clone(), sequence, rank);
+            let error = gave_up(geometry.name().into(), sequence, rank);
             self.give_up(context, (number, sequence), error);
         }
     }
