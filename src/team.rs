@@ -1,14 +1,16 @@
 //! Tasks of a job as members of a geometry: one thread for every endpoint (EP-7).
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use gyre_collectives::{Collectives, Error, Geometry, Member, RoutesTaken};
+use gyre_collectives::{
+    Algorithm, Collectives, Done, Error, Geometry, Member, Request, RoutesTaken, Way,
+};
 use gyre_driver::{Client, ClientConfig, Context, Endpoint, TaskId};
 use gyre_sim::{ActorError, RunReport, SimError, Until};
 
 use crate::job::{Job, Process};
-use crate::platform::SimPlatform;
+use crate::platform::{NodeBuffer, SimPlatform};
 
 /// Dispatch identifier of the collectives.
 const DISPATCH: u8 = 7;
@@ -21,6 +23,40 @@ pub struct Seat {
     pub member: Member<SimPlatform>,
     /// Its context.
     pub context: Context<SimPlatform>,
+}
+
+impl Seat {
+    /// Carries a collective out that all members post; gives the time of its end, picoseconds.
+    ///
+    /// # Errors
+    /// As [`Member::post_as`], and those the collective ends with.
+    pub fn carry_out(
+        &self,
+        algorithm: Option<Algorithm>,
+        request: Request<NodeBuffer>,
+    ) -> Result<u64, Error> {
+        self.until_done(|done| {
+            self.member
+                .post_as(Way::All, algorithm, request, Some(done))
+        })
+    }
+
+    /// Begins what ends with a callback, and advances until then; gives the time of its end, picoseconds.
+    ///
+    /// # Errors
+    /// Those of `begin`, those of the context, and what it ends with.
+    pub fn until_done(
+        &self,
+        begin: impl FnOnce(Done<SimPlatform>) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let end = Rc::new(RefCell::new(None));
+        let note = Rc::clone(&end);
+        begin(Box::new(move |context, result| {
+            *note.borrow_mut() = Some(result.map(|()| context.platform().now_ps()));
+        }))?;
+        self.context.advance_until(|| end.borrow().is_some())?;
+        end.take().unwrap_or(Ok(0))
+    }
 }
 
 /// The endpoints of a geometry, on the machine.
@@ -90,18 +126,8 @@ impl Team {
     /// The first endpoint's error, or a machine that stopped.
     pub fn take_routes(&mut self) -> Result<RoutesTaken, SimError> {
         let (taken, _) = self.run("takes routes", |seat| {
-            let ended = Rc::new(Cell::new(None));
-            let end = Rc::clone(&ended);
-            seat.member.take_routes(Some(Box::new(move |_, result| {
-                end.set(Some(result));
-            })))?;
-            let mut result = None;
-            seat.context.advance_until(|| {
-                result = result.take().or_else(|| ended.take());
-                result.is_some()
-            })?;
+            seat.until_done(|done| seat.member.take_routes(Some(done)))?;
             seat.context.advance_until(|| seat.context.is_at_rest())?;
-            result.unwrap_or(Ok(()))?;
             Ok::<_, Error>(seat.member.routes())
         })?;
         // The same at all members.

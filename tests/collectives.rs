@@ -1,6 +1,6 @@
 //! Collectives on the machine: tasks on its nodes, several endpoints in some of them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre::job::Job;
@@ -67,29 +67,6 @@ fn contents(range: &Range) -> Vec<u8> {
     let mut bytes = vec![0; range.len()];
     range.read(0, &mut bytes).expect("inside");
     bytes
-}
-
-/// A flag, and a done callback that sets it.
-fn flag() -> (Rc<Cell<bool>>, Option<Done<SimPlatform>>) {
-    let ended = Rc::new(Cell::new(false));
-    let flag = Rc::clone(&ended);
-    let done: Done<SimPlatform> = Box::new(move |_, result| {
-        result.expect("all members agree");
-        flag.set(true);
-    });
-    (ended, Some(done))
-}
-
-/// Posts and advances until it has ended.
-fn carry_out(
-    seat: &Seat,
-    algorithm: Option<Algorithm>,
-    request: Request<NodeBuffer>,
-) -> Result<(), Error> {
-    let (ended, done) = flag();
-    seat.member.post_as(Way::All, algorithm, request, done)?;
-    seat.context.advance_until(|| ended.get())?;
-    Ok(())
 }
 
 /// Algorithms of a collective that are valid on the seat's geometry.
@@ -214,10 +191,10 @@ fn sweep(seat: &Seat, count: usize, buffers: &[(Range, Range)]) -> Result<Vec<Al
         for &algorithm in &algorithms {
             round += 1;
             let data = doubles(me, round, count * tasks);
-            carry_out(seat, None, Request::barrier())?;
+            seat.carry_out(None, Request::barrier())?;
             send.write(0, &data).expect("it fits");
             let request = request(collective, at, count * 8, send, receive);
-            carry_out(seat, Some(algorithm), request)?;
+            seat.carry_out(Some(algorithm), request)?;
             let what = format!("by {algorithm:?} of {count} doubles");
             check(collective, at, round, count, receive, &what);
         }
@@ -304,19 +281,17 @@ fn ep9_only_the_root_or_only_the_others_post_on_the_machine() {
                 let at = At { me, root, tasks };
                 send.write(0, &doubles(me, round, COUNT * tasks))
                     .expect("it fits");
-                carry_out(seat, None, Request::barrier())?;
+                seat.carry_out(None, Request::barrier())?;
                 if (me == root) == (way == Way::Root) {
-                    let (over, done) = flag();
                     let request = request(collective, at, COUNT * 8, &send, &receive);
-                    seat.member.post_as(way, None, request, done)?;
-                    seat.context.advance_until(|| over.get())?;
+                    seat.until_done(|done| seat.member.post_as(way, None, request, Some(done)))?;
                 } else {
                     followed += 1;
                     seat.context.advance_until(|| *ended.borrow() == followed)?;
                 }
                 let what = format!("by {way:?}");
                 check(collective, at, round, COUNT, &receive, &what);
-                carry_out(seat, None, Request::barrier())?;
+                seat.carry_out(None, Request::barrier())?;
             }
         }
         seat.context.advance_until(|| seat.context.is_at_rest())?;

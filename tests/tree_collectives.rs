@@ -42,51 +42,26 @@ fn team(dims: &[u16], tasks: usize, contexts: impl Fn(TaskId) -> u8 + 'static) -
     Team::open(job(dims, tasks), contexts, open).expect("all contexts open")
 }
 
-/// A flag, and a done callback that sets it.
-fn flag() -> (Rc<Cell<bool>>, Option<Done<SimPlatform>>) {
-    let ended = Rc::new(Cell::new(false));
-    let flag = Rc::clone(&ended);
-    let done: Done<SimPlatform> = Box::new(move |_, result| {
-        result.expect("all members agree");
-        flag.set(true);
-    });
-    (ended, Some(done))
-}
-
-/// Posts and advances until it has ended.
-fn carry_out(
-    seat: &Seat,
-    algorithm: Option<Algorithm>,
-    request: Request<NodeBuffer>,
-) -> Result<(), Error> {
-    on(seat, &seat.member, algorithm, request)
-}
-
-/// The same on another geometry.
+/// Carries a collective out on another geometry than the seat's.
 fn on(
     seat: &Seat,
     member: &Member<SimPlatform>,
     algorithm: Option<Algorithm>,
     request: Request<NodeBuffer>,
 ) -> Result<(), Error> {
-    let (ended, done) = flag();
-    member.post_as(Way::All, algorithm, request, done)?;
-    Ok(seat.context.advance_until(|| ended.get())?)
+    seat.until_done(|done| member.post_as(Way::All, algorithm, request, Some(done)))?;
+    Ok(())
 }
 
 /// Takes routes, and says what it got.
 fn take(seat: &Seat, member: &Member<SimPlatform>) -> Result<RoutesTaken, Error> {
-    let (ended, done) = flag();
-    member.take_routes(done)?;
-    seat.context.advance_until(|| ended.get())?;
+    seat.until_done(|done| member.take_routes(Some(done)))?;
     Ok(member.routes())
 }
 
 /// Gives routes back.
 fn release(seat: &Seat, member: &Member<SimPlatform>) -> Result<(), Error> {
-    let (ended, done) = flag();
-    member.release_routes(done)?;
-    seat.context.advance_until(|| ended.get())?;
+    seat.until_done(|done| member.release_routes(Some(done)))?;
     assert_eq!(member.routes(), RoutesTaken::default());
     Ok(())
 }
@@ -273,7 +248,7 @@ fn hw5_hw9_a_barrier_on_the_tree_lets_nobody_leave_before_all_have_entered() {
             let late = (seat.member.rank() as usize * 7 + round * 5) % endpoints;
             platform.cpu().charge_instructions(late as u64 * 3000);
             let entered = platform.now_ps();
-            carry_out(seat, Some(Algorithm::Tree), Request::barrier())?;
+            seat.carry_out(Some(Algorithm::Tree), Request::barrier())?;
             times.push((entered, platform.now_ps()));
         }
         seat.context.advance_until(|| seat.context.is_at_rest())?;
@@ -321,7 +296,7 @@ fn hw5_hw9_a_barrier_behind_more_broadcasts_than_there_are_windows_lets_nobody_l
                 platform.cpu().charge_instructions(30_000);
             }
             let entered = platform.now_ps();
-            carry_out(seat, Some(Algorithm::Tree), Request::barrier())?;
+            seat.carry_out(Some(Algorithm::Tree), Request::barrier())?;
             times.push((entered, platform.now_ps()));
             seat.context.advance_until(|| ended.get() == BROADCASTS)?;
             for (number, range) in ranges.iter().enumerate() {
@@ -367,7 +342,7 @@ fn hw5_planted_barrier_that_forgets_a_subtree_lets_somebody_leave_early() {
             };
             let routes = seat.context.take_tree_routes(&choice, &part)?;
             let routes = routes.expect("the route is free");
-            carry_out(seat, Some(Algorithm::Dissemination), Request::barrier())?;
+            seat.carry_out(Some(Algorithm::Dissemination), Request::barrier())?;
             let platform = seat.context.platform();
             let mut times = Vec::new();
             for round in 0..6 {
@@ -452,7 +427,7 @@ fn hw5_ep13_every_operation_type_size_and_root_on_the_tree_matches_the_serial_re
                 release(seat, &member)?;
             }
             // Those that are no members serve the agreements of the others meanwhile.
-            carry_out(seat, Some(Algorithm::Dissemination), Request::barrier())?;
+            seat.carry_out(Some(Algorithm::Dissemination), Request::barrier())?;
         }
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         Ok::<_, Error>(())
@@ -642,7 +617,7 @@ fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_besi
             if let Some(member) = &member {
                 assert_eq!(take(seat, member)?, ALL);
             }
-            carry_out(seat, Some(Algorithm::Dissemination), Request::barrier())?;
+            seat.carry_out(Some(Algorithm::Dissemination), Request::barrier())?;
             members.push(member);
         }
         // Long messages keep every injection FIFO and link of the torus busy.
@@ -720,11 +695,9 @@ fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_besi
             assert!(contents(&range) == expected, "{what} at {task}");
         }
         for member in members.iter().flatten() {
-            let (over, done) = flag();
-            member.release_routes(done)?;
-            seat.context.advance_until(|| over.get())?;
+            release(seat, member)?;
         }
-        carry_out(seat, Some(Algorithm::Dissemination), Request::barrier())?;
+        seat.carry_out(Some(Algorithm::Dissemination), Request::barrier())?;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         Ok::<_, Error>(())
     };

@@ -1,14 +1,11 @@
 //! Members that do not agree on the hardware's tree get errors and wait for nothing; the geometry gives its routes
 //! back, takes new ones and goes on (HW-5, EP-4).
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use gyre::job::Job;
 use gyre::placement::Placement;
-use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre::platform::NodeBuffer;
 use gyre::team::{Seat, Team};
-use gyre_collectives::{Algorithm, DataType, Done, Error, ReduceOp, Request, Way};
+use gyre_collectives::{Algorithm, DataType, Error, ReduceOp, Request};
 use gyre_driver::{BufferRange, CostTable, Error as DriverError};
 use gyre_sim::MachineConfig;
 
@@ -53,37 +50,13 @@ impl Call {
     }
 }
 
-/// Posts on an algorithm, and advances until it has ended.
-fn carry_out(seat: &Seat, algorithm: Algorithm, request: Request<NodeBuffer>) -> Result<(), Error> {
-    let ended = Rc::new(RefCell::new(None));
-    let end = Rc::clone(&ended);
-    let done: Done<SimPlatform> = Box::new(move |_, result| *end.borrow_mut() = Some(result));
-    let member = &seat.member;
-    member.post_as(Way::All, Some(algorithm), request, Some(done))?;
-    seat.context.advance_until(|| ended.borrow().is_some())?;
-    ended.take().unwrap_or(Ok(()))
-}
-
-/// Takes routes (or gives them back), and advances until that has ended.
-fn routes(seat: &Seat, take: bool) -> Result<(), Error> {
-    let ended = Rc::new(RefCell::new(None));
-    let end = Rc::clone(&ended);
-    let done: Done<SimPlatform> = Box::new(move |_, result| *end.borrow_mut() = Some(result));
-    match take {
-        true => seat.member.take_routes(Some(done))?,
-        false => seat.member.release_routes(Some(done))?,
-    }
-    seat.context.advance_until(|| ended.borrow().is_some())?;
-    ended.take().unwrap_or(Ok(()))
-}
-
 /// The sum of positions on the tree, at this member.
 fn sum_of_positions(seat: &Seat) -> Result<u64, Error> {
     let own = (seat.member.position() as u64).to_le_bytes();
     let range = BufferRange::copied(seat.context.platform(), &own)?;
     let kind = (DataType::U64, ReduceOp::Sum);
     let request = Request::allreduce(kind, None, range.clone());
-    carry_out(seat, Algorithm::Tree, request)?;
+    seat.carry_out(Some(Algorithm::Tree), request)?;
     let mut sum = [0; 8];
     range.read(0, &mut sum).map_err(DriverError::from)?;
     Ok(u64::from_le_bytes(sum))
@@ -99,25 +72,25 @@ fn disagree(odd: usize, own: Call, theirs: Call) {
         let total: usize = (0..TASKS).sum();
         assert_eq!(sum_of_positions(seat)?, total as u64);
         let call = if me == odd { own } else { theirs };
-        let result = carry_out(seat, Algorithm::Tree, call.request(seat)?);
+        let result = seat.carry_out(Some(Algorithm::Tree), call.request(seat)?);
         let disagrees = matches!(
             result,
             Err(Error::Disagreement { .. } | Error::GivenUp { .. })
         );
         assert!(disagrees, "{result:?} at {me}");
         // What the routes hold is in the way: nothing goes there before they have been given back.
-        let refused = carry_out(seat, Algorithm::Tree, Request::barrier());
+        let refused = seat.carry_out(Some(Algorithm::Tree), Request::barrier());
         assert!(
             matches!(refused, Err(Error::Algorithm { .. })),
             "{refused:?} at {me}"
         );
         let by_messages = Algorithm::Dissemination;
-        carry_out(seat, by_messages, Request::barrier())?;
-        routes(seat, false)?;
-        carry_out(seat, by_messages, Request::barrier())?;
-        routes(seat, true)?;
+        seat.carry_out(Some(by_messages), Request::barrier())?;
+        seat.until_done(|done| seat.member.release_routes(Some(done)))?;
+        seat.carry_out(Some(by_messages), Request::barrier())?;
+        seat.until_done(|done| seat.member.take_routes(Some(done)))?;
         assert_eq!(sum_of_positions(seat)?, total as u64);
-        carry_out(seat, Algorithm::Tree, Request::barrier())?;
+        seat.carry_out(Some(Algorithm::Tree), Request::barrier())?;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         Ok::<_, Error>(())
     };

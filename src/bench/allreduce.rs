@@ -22,7 +22,6 @@ use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
 use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
-use super::endpoint_parallel::carry_out;
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -251,10 +250,10 @@ fn measure(
         let platform = seat.context.platform();
         let send = BufferRange::copied(platform, &doubles(bytes, &|i| value(me, i)))?;
         let receive = BufferRange::zeroed(platform, bytes).map_err(DriverError::from)?;
-        carry_out(seat, None, Request::barrier())?;
+        seat.carry_out(None, Request::barrier())?;
         let from = platform.now_ps();
         let request = Request::allreduce(SUM, Some(send), receive.clone());
-        let to = carry_out(seat, Some(algorithm), request)?;
+        let to = seat.carry_out(Some(algorithm), request)?;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         let mut got = vec![0; bytes];
         receive.read(0, &mut got).map_err(DriverError::from)?;
@@ -291,7 +290,7 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, RunReport), Comma
         let send = BufferRange::copied(platform, &data)?;
         let buffer = |_| BufferRange::zeroed(platform, STEADY_BYTES).map_err(DriverError::from);
         let receive = (0..STEADY).map(buffer).collect::<Result<Vec<_>, _>>()?;
-        carry_out(seat, None, Request::barrier())?;
+        seat.carry_out(None, Request::barrier())?;
         let ends = Rc::new(RefCell::new(Vec::new()));
         let failed = Rc::new(Cell::new(None));
         for (number, into) in receive.iter().enumerate() {

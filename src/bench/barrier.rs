@@ -15,7 +15,6 @@ use gyre_layout::registers::{COLL, coll_network, wake, wake_group};
 use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
 
-use super::endpoint_parallel::carry_out;
 use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -81,7 +80,7 @@ fn measure(
             .write_reg(cause, u64::MAX)
             .map_err(DriverError::from)?;
         let from = platform.now_ps();
-        let to = carry_out(seat, Some(algorithm), Request::barrier())?;
+        let to = seat.carry_out(Some(algorithm), Request::barrier())?;
         context.advance_until(|| context.is_at_rest())?;
         Ok::<_, Error>((from, to))
     };

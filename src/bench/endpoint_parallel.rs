@@ -24,7 +24,6 @@ use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
 use crate::settings::{Setting, Settings, Table};
 
-pub(super) use run::carry_out;
 use run::{Case, Endpoints, Ran};
 
 /// Data wires of a link, bytes.

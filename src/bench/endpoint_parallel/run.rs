@@ -1,10 +1,10 @@
 //! Runs of one collective.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Error, Query, ReduceOp, Request, RoutesTaken, Way,
+    Algorithm, Blocks, Collective, DataType, Error, Query, ReduceOp, Request, RoutesTaken,
 };
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Platform as _, Put, RemoteAddress, Resources,
@@ -200,7 +200,7 @@ pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandErro
         if let Some(streams) = streams {
             streams.start()?;
         }
-        carry_out(seat, None, Request::barrier())?;
+        seat.carry_out(None, Request::barrier())?;
         let (send, receive) = buffers[process].clone();
         let blocks = Blocks::Equal(bytes);
         let request = match collective {
@@ -210,7 +210,7 @@ pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandErro
         };
         let before = seat.member.collectives().stats().sent_bytes;
         let from = seat.context.platform().now_ps();
-        let to = carry_out(seat, Some(case.algorithm), request)?;
+        let to = seat.carry_out(Some(case.algorithm), request)?;
         let sent = seat.member.collectives().stats().sent_bytes - before;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         if let Some(streams) = streams {
@@ -247,27 +247,6 @@ pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandErro
         machine_cycles: report.cycles,
         hash: report.hash,
     })
-}
-
-/// Carries out a collective; gives the time of its end, picoseconds.
-pub(in crate::bench) fn carry_out(
-    seat: &Seat,
-    algorithm: Option<Algorithm>,
-    request: Request<NodeBuffer>,
-) -> Result<u64, Error> {
-    let end = Rc::new(Cell::new(None));
-    let note = Rc::clone(&end);
-    let done = move |context: &Context<SimPlatform>, result: Result<(), Error>| {
-        note.set(Some(result.map(|()| context.platform().now_ps())));
-    };
-    seat.member
-        .post_as(Way::All, algorithm, request, Some(Box::new(done)))?;
-    let mut ended = None;
-    seat.context.advance_until(|| {
-        ended = end.take().or(ended.take());
-        ended.is_some()
-    })?;
-    ended.unwrap_or(Ok(0))
 }
 
 /// Puts of another client that leave the root's node by its links in + directions.
