@@ -1,0 +1,139 @@
+//! What is refused when it is posted.
+
+use super::Context;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::instruction::{Instruction, RemoteAddress, Rmw};
+use crate::platform::Platform;
+use crate::region::RemoteRegion;
+use crate::task::TaskLocation;
+use crate::wire::{FIRST_SYSTEM, MAX_HEADER};
+
+impl<P: Platform> Context<P> {
+    pub(super) fn check(&self, instruction: &Instruction<P>) -> Result<(), Error> {
+        match instruction {
+            Instruction::Send(send) => {
+                self.check_endpoint(send.destination)?;
+                check_dispatch(send.dispatch)?;
+                check_length(send.data.len())?;
+                if send.header.len() > MAX_HEADER {
+                    return Err(Error::PacketLength {
+                        what: "header",
+                        bytes: send.header.len(),
+                        limit: MAX_HEADER,
+                    });
+                }
+                Ok(())
+            }
+            Instruction::SendImmediate(message) => {
+                self.check_endpoint(message.destination).map(drop)
+            }
+            Instruction::Put(put) => {
+                self.check_endpoint(put.destination)?;
+                check_length(put.data.len())
+            }
+            Instruction::Get(get) => {
+                self.check_endpoint(get.source)?;
+                check_length(get.into.len())
+            }
+            Instruction::Rmw(rmw) => {
+                self.check_endpoint(rmw.destination)?;
+                check_rmw(rmw)
+            }
+            Instruction::Fence(fence) => self.check_endpoint(fence.destination).map(drop),
+            Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer).map(drop),
+            Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
+            Instruction::FenceAll(_)
+            | Instruction::Call(_)
+            | Instruction::TreeBarrier { .. }
+            | Instruction::TreeRelease { .. } => Ok(()),
+        }
+    }
+
+    /// Checks an endpoint, and says where it is.
+    pub(super) fn check_endpoint(&self, endpoint: Endpoint) -> Result<TaskLocation, Error> {
+        if endpoint.client != self.shared.info.endpoint.client {
+            return Err(Error::ForeignEndpoint {
+                expected: self.shared.info.endpoint.client,
+                found: endpoint.client,
+            });
+        }
+        self.endpoint(endpoint.task, endpoint.context)?;
+        self.tasks().location(endpoint.task)
+    }
+}
+
+/// Refuses dispatch identifiers of the driver.
+pub(super) fn check_dispatch(id: u8) -> Result<(), Error> {
+    if id >= FIRST_SYSTEM {
+        return Err(Error::SystemDispatch { id });
+    }
+    Ok(())
+}
+
+/// Refuses transfers longer than a descriptor can say.
+fn check_length(bytes: usize) -> Result<(), Error> {
+    u32::try_from(bytes)
+        .map(|_| ())
+        .map_err(|_| Error::MessageLength { bytes })
+}
+
+/// Checks a transfer of `bytes` bytes at `offset` of a region, and says where in memory that is.
+pub(super) fn check_region(
+    region: &RemoteRegion,
+    endpoint: Endpoint,
+    (allowed, what): (bool, &'static str),
+    offset: u64,
+    bytes: usize,
+) -> Result<RemoteAddress, Error> {
+    if region.task != endpoint.task {
+        return Err(Error::RegionTask {
+            expected: endpoint.task,
+            found: region.task,
+        });
+    }
+    if !allowed {
+        return Err(Error::RegionRights {
+            task: region.task,
+            what,
+        });
+    }
+    let bytes = bytes as u64;
+    if offset.checked_add(bytes).is_none_or(|end| end > region.len) {
+        return Err(Error::RegionBounds {
+            task: region.task,
+            offset,
+            bytes,
+            len: region.len,
+        });
+    }
+    Ok(RemoteAddress {
+        slot: region.slot,
+        offset,
+    })
+}
+
+/// Refuses read-modify-writes that the hardware would refuse: it does not answer those.
+fn check_rmw<P: Platform>(rmw: &Rmw<P>) -> Result<(), Error> {
+    let width = rmw.width.bytes();
+    check_region(
+        &rmw.region,
+        rmw.destination,
+        (rmw.region.rights.rmw, "read-modify-writes"),
+        rmw.offset,
+        width,
+    )?;
+    if !rmw.offset.is_multiple_of(width as u64) {
+        return Err(Error::RmwAlignment {
+            offset: rmw.offset,
+            width,
+        });
+    }
+    match &rmw.result {
+        Some(result) if result.len() != width => Err(Error::RmwResult {
+            bytes: result.len(),
+            width,
+        }),
+        _ => Ok(()),
+    }
+}
