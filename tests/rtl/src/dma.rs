@@ -7,7 +7,7 @@ use gyre_layout::{Coord, ErrorReason, HEADER_BYTES, packet_bytes};
 use crate::axi::{Memory, Timing};
 use crate::dma_collective::{self, Attachment, ROUTES, Route};
 use crate::packet::{Assembler, Flit};
-use crate::routes::{Shape, pack, reference_route};
+use crate::routes::{NodeSettings, Shape, reference_route};
 use crate::{Failure, Port, Unit};
 
 /// Virtual-channel classes.
@@ -322,15 +322,13 @@ impl Machine {
         let place = self.shape.places()[engine];
         let links = (0..self.paths)
             .filter(|&port| self.shape.neighbour(&place, port as u8).is_some())
-            .fold(0, |mask, port| mask | 1u128 << port);
-        // node_cfg_t from bit 0: drain, dma_enable, link_enable[10], ring[5], size[35], coord[30], dim_order[15].
-        let cfg = u128::from(drain)
-            | u128::from(enable) << 1
-            | links << 2
-            | u128::from(pack(&self.shape.ring.map(u8::from), 1)) << 12
-            | u128::from(pack(&self.shape.size, 7)) << 17
-            | u128::from(pack(&place, 6)) << 52
-            | u128::from(pack(&self.shape.order, 3)) << 82;
+            .fold(0, |mask, port| mask | 1 << port);
+        let settings = NodeSettings {
+            links,
+            dma: enable,
+            drain,
+        };
+        let cfg = self.shape.node_cfg(&place, settings);
         let unit = &mut self.engines[engine].unit;
         unit.set_u128(self.ports.cfg, 0, cfg);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use gyre_layout::ErrorReason;
 
 use crate::packet::{Assembler, Flit, FramingError, MAX_FLIT_WORDS, Packet};
-use crate::routes::{Channel, Place, RtlRouter, Shape, follow, pack, reference_route};
+use crate::routes::{Channel, NodeSettings, Place, RtlRouter, Shape, follow, reference_route};
 use crate::scoreboard::{Discrepancy, Scoreboard};
 use crate::{Failure, Port, Unit};
 
@@ -343,12 +343,11 @@ impl Fabric {
     }
 
     fn configure(&mut self, node: usize, enable: u64, shape: &Shape, place: &Place) {
-        // node_cfg_t from bit 0: drain, dma_enable, link_enable[10], ring[5], size[35], coord[30], dim_order[15].
-        let cfg = u128::from(enable) << 2
-            | u128::from(pack(&shape.ring.map(u8::from), 1)) << 12
-            | u128::from(pack(&shape.size, 7)) << 17
-            | u128::from(pack(place, 6)) << 52
-            | u128::from(pack(&shape.order, 3)) << 82;
+        let settings = NodeSettings {
+            links: enable,
+            ..NodeSettings::default()
+        };
+        let cfg = shape.node_cfg(place, settings);
         self.nodes[node].link_enable = enable;
         let unit = &mut self.nodes[node].unit;
         unit.set_u128(self.ports.cfg, 0, cfg);

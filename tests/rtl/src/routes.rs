@@ -113,6 +113,31 @@ impl Shape {
     }
 }
 
+/// What a node is set to do, besides its place in the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeSettings {
+    /// Ports whose links are enabled, a bit each.
+    pub links: u64,
+    /// The DMA engine is enabled.
+    pub dma: bool,
+    /// It starts nothing new.
+    pub drain: bool,
+}
+
+impl Shape {
+    /// The value of `node_cfg_t` for the node at `place`.
+    pub fn node_cfg(&self, place: &Place, settings: NodeSettings) -> u128 {
+        // From bit 0: drain, dma_enable, link_enable[10], ring[5], size[35], coord[30], dim_order[15].
+        u128::from(settings.drain)
+            | u128::from(settings.dma) << 1
+            | u128::from(settings.links) << 2
+            | u128::from(pack(&self.ring.map(u8::from), 1)) << 12
+            | u128::from(pack(&self.size, 7)) << 17
+            | u128::from(pack(place, 6)) << 52
+            | u128::from(pack(&self.order, 3)) << 82
+    }
+}
+
 /// The fixed route as the specification says it, from the pair alone: dimension by dimension, the short way
 /// round, ties + from even and - from odd source coordinates.
 pub fn reference_route(shape: &Shape, src: &Place, dst: &Place) -> Vec<u8> {
@@ -197,7 +222,7 @@ impl Default for RtlRouter {
 }
 
 /// `values` packed in `width` bits each, the first lowest.
-pub fn pack(values: &[u8], width: u32) -> u64 {
+fn pack(values: &[u8], width: u32) -> u64 {
     values
         .iter()
         .rev()
