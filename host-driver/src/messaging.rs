@@ -17,6 +17,8 @@
 //! [`MessagingStats`] counts. [`Protocol::TemporaryBuffer`] is the prior art for the longer ones, to compare
 //! with: the target lets the data come at once, and holds what no receive waits for.
 
+mod arrive;
+mod deliver;
 mod held;
 mod matching;
 pub mod primitives;
@@ -30,7 +32,7 @@ use serde::Deserialize;
 use crate::buffer::BufferRange;
 use crate::client::DEFAULT_EAGER_LIMIT;
 use crate::context::Context;
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::dispatch::{Arrival, Receive};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -39,10 +41,12 @@ use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, short};
 use crate::task::TaskId;
 
+use arrive::ArriveFn;
+use deliver::{deliver, fail_send, finish};
 use held::{HeldBuffer, HeldMemory};
 pub use matching::ANY_TAG;
-use matching::{MatchData, MatchTable, Pair, Pattern};
-use primitives::{ClearToSend, Handler, Primitives, RequestToSend};
+use matching::{MatchTable, Pair, Pattern};
+use primitives::{Handler, Primitives, RequestToSend};
 
 /// How messages from the switch-over size on travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -161,10 +165,6 @@ enum Message<P: Platform> {
 
 type Matched<P> = Pair<Receiver<P>, Message<P>>;
 
-/// Why a post from `advance` cannot fail.
-const POSTS: &str =
-    "advance keeps the context alive, and the origin's message has shown that it exists";
-
 /// State of a module, shared with its dispatch callbacks.
 struct Inner<P: Platform> {
     config: MessagingConfig,
@@ -214,10 +214,10 @@ impl<P: Platform> Messaging<P> {
             trace: tests::Trace::default(),
         });
         for (handler, arrive) in [
-            (Handler::Eager, arrive_eager as ArriveFn<P>),
-            (Handler::RequestToSend, arrive_request_to_send),
-            (Handler::ClearToSend, arrive_clear_to_send),
-            (Handler::Transfer, arrive_transfer),
+            (Handler::Eager, arrive::eager as ArriveFn<P>),
+            (Handler::RequestToSend, arrive::request_to_send),
+            (Handler::ClearToSend, arrive::clear_to_send),
+            (Handler::Transfer, arrive::transfer),
         ] {
             let inner = Arc::clone(&inner);
             let callback = move |context: &Context<P>, arrival: &Arrival<'_>| {
@@ -424,331 +424,5 @@ impl<P: Platform> Messaging<P> {
             id: self.inner.requests.fetch_add(1, Ordering::Relaxed),
             complete: Arc::new(AtomicBool::new(false)),
         }
-    }
-}
-
-/// What one of the module's dispatch callbacks does; an error refuses the message.
-type ArriveFn<P> = fn(&Context<P>, &Arc<Inner<P>>, &Arrival<'_>) -> Result<Receive<P>, Error>;
-
-fn match_data(arrival: &Arrival<'_>) -> MatchData {
-    MatchData {
-        source: arrival.origin.task(),
-        tag: arrival.tag,
-        comm: arrival.comm,
-    }
-}
-
-/// The first packet of an eager message has come.
-fn arrive_eager<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
-    let data = match_data(arrival);
-    let length = arrival.length;
-    #[cfg(test)]
-    inner.trace.arrived(data.received(length));
-    let (attempts, matched) = {
-        let mut table = short(&inner.table);
-        let (attempts, receiver) = table.arrive(&data);
-        let matched =
-            receiver.ok_or_else(|| table.insert(data, length, Message::Arriving, false, None));
-        (attempts, matched)
-    };
-    let platform = context.platform();
-    platform.charge(Op::MatchAttempt, attempts);
-    match matched {
-        Ok(receiver) => Ok(Receive::Into {
-            into: receiver.into.clone(),
-            done: Some(Box::new(move |context, result| {
-                finish(context, receiver, result.map(|()| data.received(length)));
-            })),
-        }),
-        Err(id) => {
-            platform.charge(Op::Enqueue, 1);
-            Ok(hold(context, inner, id, length, None))
-        }
-    }
-}
-
-/// An RTS has come (CT-2, CT-3).
-fn arrive_request_to_send<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
-    let rts = RequestToSend::decode(arrival)?;
-    let platform = context.platform();
-    platform.charge(Op::Control, 1);
-    let (data, origin, cookie) = (match_data(arrival), arrival.origin, rts.cookie);
-    let length = rts.length as usize;
-    #[cfg(test)]
-    inner.trace.arrived(data.received(length));
-    let at_origin = Message::AtOrigin {
-        origin,
-        place: rts.place,
-        cookie,
-    };
-    let (attempts, matched) = {
-        let mut table = short(&inner.table);
-        let (attempts, receiver) = table.arrive(&data);
-        let matched = match receiver {
-            receiver if rts.answer => {
-                let awaited = Message::Awaited { origin, cookie };
-                Err(table.insert(data, length, awaited, false, receiver))
-            }
-            Some(receiver) => Ok(Pair {
-                data,
-                length,
-                message: at_origin,
-                receiver,
-            }),
-            None => Err(table.insert(data, length, at_origin, true, None)),
-        };
-        (attempts, matched)
-    };
-    platform.charge(Op::MatchAttempt, attempts);
-    match matched {
-        Ok(pair) => deliver(context, inner, pair),
-        Err(transfer) => {
-            platform.charge(Op::Enqueue, 1);
-            if rts.answer {
-                let cts = ClearToSend { cookie, transfer };
-                inner.primitives.clear_to_send(context, origin, cts)?;
-            }
-        }
-    }
-    Ok(Receive::Consumed)
-}
-
-/// A CTS has come: its data is sent.
-fn arrive_clear_to_send<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
-    let cts = ClearToSend::decode(arrival)?;
-    context.platform().charge(Op::Control, 1);
-    let cookie = cts.cookie;
-    let data = short(&inner.awaiting_cts).remove(&cookie);
-    let data = data.ok_or(Error::UnknownCookie {
-        origin: arrival.origin.task(),
-        cookie,
-    })?;
-    let sender = Arc::clone(inner);
-    let done: DoneFn<P> = Box::new(move |context, result| {
-        if let Err(error) = result {
-            fail_send(context, &sender, cookie, error);
-        }
-    });
-    inner
-        .primitives
-        .transfer(context, arrival.origin, cts.transfer, data, done)?;
-    Ok(Receive::Consumed)
-}
-
-/// The first packet of the data that a CTS asked for has come.
-fn arrive_transfer<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
-    let id = primitives::decode_transfer(arrival)?;
-    context.platform().charge(Op::Control, 1);
-    let wrong =
-        |field, value, expected| primitives::wrong_transfer(arrival, field, value, expected);
-    let (length, cookie, matched) = {
-        let mut table = short(&inner.table);
-        let (length, cookie) = match table.message(id) {
-            Some((length, &Message::Awaited { origin, cookie })) if origin == arrival.origin => {
-                (length, cookie)
-            }
-            _ => return Err(wrong("transfer", id, "the number of a CTS to this origin")),
-        };
-        if length != arrival.length {
-            return Err(wrong("length", arrival.length as u64, "that of the RTS"));
-        }
-        (length, cookie, table.take_matched(id))
-    };
-    let origin = arrival.origin;
-    let Some(Pair { data, receiver, .. }) = matched else {
-        return Ok(hold(context, inner, id, length, Some((origin, cookie))));
-    };
-    let module = Arc::clone(inner);
-    Ok(Receive::Into {
-        into: receiver.into.clone(),
-        done: Some(Box::new(move |context, result| {
-            finish(context, receiver, result.map(|()| data.received(length)));
-            acknowledge(context, &module, origin, cookie);
-        })),
-    })
-}
-
-/// Holds message `id`, whose data comes now and has no receive. `owed` is acknowledged when it is there.
-fn hold<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    id: u64,
-    length: usize,
-    owed: Option<(Endpoint, u32)>,
-) -> Receive<P> {
-    let module = Arc::clone(inner);
-    let ready = move |context: &Context<P>, message: Message<P>| {
-        let matched = short(&module.table).ready(id, message);
-        if let Some(matched) = matched {
-            deliver(context, &module, matched);
-        }
-        if let Some((origin, cookie)) = owed {
-            acknowledge(context, &module, origin, cookie);
-        }
-    };
-    match inner.memory.alloc(context.platform(), length) {
-        Ok(held) => Receive::Into {
-            into: held.range().clone(),
-            done: Some(Box::new(move |context, result| {
-                let message = match result {
-                    Ok(()) => Message::Held(held),
-                    Err(error) => Message::Failed(error),
-                };
-                ready(context, message);
-            })),
-        },
-        Err(error) => {
-            // The receive that matches it gets the error.
-            ready(context, Message::Failed(error));
-            Receive::Consumed
-        }
-    }
-}
-
-/// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
-fn deliver<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>, matched: Matched<P>) {
-    let Pair {
-        data,
-        length,
-        message,
-        receiver,
-    } = matched;
-    let fits = fits(length, receiver.into.len());
-    match message {
-        Message::AtOrigin {
-            origin,
-            place,
-            cookie,
-        } => {
-            let part = fits.and_then(|()| Ok(receiver.into.part(0, length)?));
-            match part {
-                Ok(part) if length > 0 => {
-                    fetch(
-                        context,
-                        inner,
-                        (origin, place, cookie),
-                        part,
-                        data,
-                        receiver,
-                    );
-                }
-                other => {
-                    finish(context, receiver, other.map(|_| data.received(length)));
-                    acknowledge(context, inner, origin, cookie);
-                }
-            }
-        }
-        Message::Held(held) => {
-            let copied = fits.and_then(|()| copy(context, held.range(), &receiver.into));
-            drop(held);
-            finish(context, receiver, copied.map(|()| data.received(length)));
-        }
-        Message::Failed(error) => finish(context, receiver, Err(error)),
-        // The table gives messages away when they are ready.
-        Message::Awaited { .. } | Message::Arriving => {}
-    }
-}
-
-/// Fetches the data of a message from its origin (CT-4 to CT-6).
-fn fetch<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    (origin, place, cookie): (Endpoint, RemoteAddress, u32),
-    into: BufferRange<P::Buffer>,
-    data: MatchData,
-    receiver: Receiver<P>,
-) {
-    let length = into.len();
-    let module = Arc::clone(inner);
-    let done: DoneFn<P> = Box::new(move |context, result| {
-        finish(context, receiver, result.map(|()| data.received(length)));
-        acknowledge(context, &module, origin, cookie);
-    });
-    inner
-        .primitives
-        .remote_get(context, origin, place, into, done)
-        .expect(POSTS);
-}
-
-/// Refuses a message longer than its receive.
-fn fits(message: usize, receive: usize) -> Result<(), Error> {
-    if message > receive {
-        return Err(Error::MessageTooLong { message, receive });
-    }
-    Ok(())
-}
-
-/// Copies a held message to the start of its receive.
-fn copy<P: Platform>(
-    context: &Context<P>,
-    from: &BufferRange<P::Buffer>,
-    to: &BufferRange<P::Buffer>,
-) -> Result<(), Error> {
-    let mut chunk = [0; 512];
-    let mut offset = 0;
-    while offset < from.len() {
-        let bytes = chunk.len().min(from.len() - offset);
-        from.read(offset, &mut chunk[..bytes])?;
-        to.write(offset, &chunk[..bytes])?;
-        offset += bytes;
-    }
-    let platform = context.platform();
-    platform.charge(Op::CopyChunk, from.len().div_ceil(COPY_CHUNK) as u64);
-    if !from.is_empty() {
-        // The held memory is given back.
-        platform.charge(Op::Allocate, 1);
-    }
-    Ok(())
-}
-
-/// Completes a receive.
-fn finish<P: Platform>(
-    context: &Context<P>,
-    receiver: Receiver<P>,
-    result: Result<Received, Error>,
-) {
-    receiver.complete.store(true, Ordering::Release);
-    if let Some(done) = receiver.done {
-        context.platform().charge(Op::Callback, 1);
-        done(context, result);
-    }
-}
-
-/// Tells the origin of a message that its data is free. Runs in `advance`.
-fn acknowledge<P: Platform>(context: &Context<P>, inner: &Inner<P>, origin: Endpoint, cookie: u32) {
-    #[cfg(test)]
-    match inner.trace.acknowledgements() {
-        0 => return,
-        1 => {}
-        _ => context.acknowledge(origin, cookie).expect(POSTS),
-    }
-    inner
-        .primitives
-        .acknowledge(context, origin, cookie)
-        .expect(POSTS);
-}
-
-/// A message has not left its origin, not all of it: its send fails.
-fn fail_send<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>, cookie: u32, error: Error) {
-    short(&inner.awaiting_cts).remove(&cookie);
-    if let Some(done) = context.forget_ack(cookie) {
-        context.platform().charge(Op::Callback, 1);
-        done(context, Err(error));
     }
 }
