@@ -167,9 +167,9 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "link-bandwidth",
-        about: "payload share of a link under long direct puts, one way and both ways",
+        about: "payload share of a link under long direct puts, one way and both ways; or of all links of a node at once",
         shape: &[4, 1, 1],
-        settings: &[],
+        settings: link_bandwidth::SETTINGS,
         run: link_bandwidth::run,
     },
     Bench {

@@ -1,12 +1,14 @@
-//! `gyre bench link-bandwidth`: payload share of a link under long direct puts to a neighbour.
+//! `gyre bench link-bandwidth`: payload share of links under long direct puts to neighbours.
 
 use std::cell::RefCell;
 use std::error::Error;
+use std::fmt;
 use std::rc::Rc;
+use std::str::FromStr;
 use std::time::Instant;
 
 use gyre_layout::{CounterRef, Descriptor, Source};
-use gyre_sim::{Cpu, Machine, Until};
+use gyre_sim::{Cpu, Machine, SimError, Until};
 use serde_json::{Map, json};
 
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
@@ -16,7 +18,7 @@ use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
 use crate::platform::process_base;
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings, Table};
 
 /// Message sizes in bytes.
 const SIZES: [u32; 3] = [64 << 10, 256 << 10, 1 << 20];
@@ -28,6 +30,8 @@ const SAMPLE: u64 = 256;
 const FLIT_BYTES: u64 = 16;
 /// Where puts land in the memory of process 0.
 const LANDING: u64 = PAYLOAD + 0x1000_0000;
+/// Bytes of memory for what comes over a link.
+const LANDING_BYTES: u64 = 2 << 20;
 /// Part of a transfer that counts as steady state.
 const FROM_PERCENT: u64 = 20;
 const TO_PERCENT: u64 = 90;
@@ -36,78 +40,163 @@ type Failure = Box<dyn Error>;
 /// (cycle, bytes received) at the looks of one receiver.
 type Samples = Rc<RefCell<Vec<(u64, u64)>>>;
 
-pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, CommandError> {
-    if spec.config.dims[0] < 2 {
-        return Err(UsageError::Combination(
-            "link-bandwidth needs a neighbour in the first dimension".into(),
-        )
-        .into());
+/// The links of node 0 that carry puts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Links {
+    /// That to its + neighbour in the first dimension, one way and both ways.
+    First,
+    /// All, both ways at once.
+    All,
+}
+
+impl FromStr for Links {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "first" => Ok(Self::First),
+            "all" => Ok(Self::All),
+            _ => Err(()),
+        }
     }
+}
+
+/// Puts over one direction of one link.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    from: usize,
+    to: usize,
+    /// Port of node 0 that the link is at.
+    port: usize,
+}
+
+impl Flow {
+    /// Direction of the link as seen from where the puts start: `a+`, `b-`.
+    fn name(self) -> String {
+        let port = self.port ^ usize::from(self.from != 0);
+        let dimension = char::from(b'a' + (port / 2) as u8); // at most 5
+        format!("{dimension}{}", if port % 2 == 0 { '+' } else { '-' })
+    }
+}
+
+impl fmt::Display for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::First => "first",
+            Self::All => "all",
+        })
+    }
+}
+
+const LINKS: Setting<Links> = Setting::choice(
+    "links",
+    Links::First,
+    "first or all",
+    "links of node 0 that carry puts: that to its + neighbour in the first dimension, one way and both ways; or all at once, both ways",
+);
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&LINKS];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let links = settings.get(&LINKS);
+    let topology = spec.config.topology().map_err(SimError::from)?;
+    let ports = match links {
+        Links::First => 1,
+        Links::All => 2 * spec.config.dims.len(),
+    };
+    let mut out = Vec::new();
+    for port in 0..ports {
+        let neighbour = topology.neighbour(0, port).map(|(to, _)| to);
+        let Some(to) = neighbour.filter(|&to| topology.first_port(0, to) == Some(port)) else {
+            let text = match links {
+                Links::First => "link-bandwidth needs a neighbour in the first dimension",
+                Links::All => "links=all needs rings of at least 3 nodes in every dimension",
+            };
+            return Err(UsageError::Combination(text.into()).into());
+        };
+        out.push(Flow { from: 0, to, port });
+    }
+    let back = |flow: &Flow| Flow {
+        from: flow.to,
+        to: flow.from,
+        port: flow.port,
+    };
+    let both: Vec<Flow> = out.iter().flat_map(|flow| [*flow, back(flow)]).collect();
+    let ways = match links {
+        Links::First => vec![("one", out), ("both", both)],
+        Links::All => vec![("both", both)],
+    };
     let started = Instant::now();
     let mut rows = Vec::new();
     let mut least = f64::INFINITY;
-    let mut total = Total::of(2 * SIZES.len());
+    let mut total = Total::of(SIZES.len() * ways.len());
     for size in SIZES {
-        for both in [false, true] {
-            let (shares, ran, digest) = measure(spec, size, both)?;
+        for (ways, flows) in &ways {
+            let (shares, ran, digest) = measure(spec, size, flows)?;
             total.add(ran, digest);
-            for (direction, share) in ["+", "-"].into_iter().zip(&shares) {
+            for (flow, share) in flows.iter().zip(&shares) {
                 least = least.min(*share);
                 rows.push(json!({
                     "message_bytes": size,
-                    "ways": if both { "both" } else { "one" },
-                    "direction": format!("a{direction}"),
+                    "ways": ways,
+                    "direction": flow.name(),
+                    "from_node": flow.from,
                     "payload_share": share,
                 }));
             }
         }
     }
+    let mut params = Map::new();
+    params.insert(LINKS.key.into(), json!(links.to_string()));
     let mut metrics = Map::new();
     metrics.insert("payload_share".into(), json!(least));
     metrics.insert("format_limit".into(), json!(512.0 / 544.0));
     metrics.insert("transfers".into(), json!(rows));
     Ok(Measured {
-        params: Map::new(),
+        params,
         metrics,
         sim: figures(spec, total.cycles, started),
         hash: total.hash,
     })
 }
 
-/// Payload share of the link from node 0 to its + neighbour, and of the way back if `both`; cycles and
-/// hash.
+/// Payload share of the link of each flow while all of them run; cycles and hash.
 fn measure(
     spec: &MachineSpec,
     size: u32,
-    both: bool,
+    flows: &[Flow],
 ) -> Result<(Vec<f64>, u64, u64), CommandError> {
     let mut machine = Machine::new(spec.config.clone())?;
     bring_up(&mut machine, 1)?;
     let messages = TOTAL.div_ceil(size).max(4);
     let total = u64::from(messages) * u64::from(size);
-    let ways: &[(usize, usize)] = if both { &[(0, 1), (1, 0)] } else { &[(0, 1)] };
     let mut samples = Vec::new();
-    for &(from, to) in ways {
-        machine.poke(to, process_base(0) + COUNTERS, &total.to_le_bytes());
+    for flow in flows {
+        // A counter, a place and an injection FIFO of its own for each link.
+        let counter = process_base(0) + COUNTERS + 8 * flow.port as u64;
+        machine.poke(flow.to, counter, &total.to_le_bytes());
         let seen = Samples::default();
         samples.push(Rc::clone(&seen));
-        machine.spawn(to, "receiver", move |cpu| receive(&cpu, total, &seen));
+        machine.spawn(flow.to, "receiver", move |cpu| {
+            receive(&cpu, counter, total, &seen)
+        });
         let put = Descriptor::put(
-            coord(&machine, to),
+            coord(&machine, flow.to),
             Source {
                 slot: SLOT,
                 offset: PAYLOAD,
                 length: size,
             },
             SLOT,
-            LANDING,
+            LANDING + flow.port as u64 * LANDING_BYTES,
         )
         .with_counter(CounterRef {
             slot: SLOT,
-            index: (COUNTERS / 8) as u32,
+            index: (COUNTERS / 8) as u32 + flow.port as u32, // at most 10
         });
-        machine.spawn(from, "sender", move |cpu| {
-            let mut fifo = RawInjection::open(&cpu, 0)?;
+        let fifo = flow.port as u16; // at most 10
+        machine.spawn(flow.from, "sender", move |cpu| {
+            let mut fifo = RawInjection::open(&cpu, fifo)?;
             (0..messages).try_for_each(|_| fifo.push(&put))
         });
     }
@@ -124,12 +213,17 @@ fn measure(
 }
 
 /// Looks at the byte counter until it is zero.
-fn receive(cpu: &Cpu, total: u64, samples: &RefCell<Vec<(u64, u64)>>) -> Result<(), Failure> {
+fn receive(
+    cpu: &Cpu,
+    counter: u64,
+    total: u64,
+    samples: &RefCell<Vec<(u64, u64)>>,
+) -> Result<(), Failure> {
     loop {
         cpu.sleep_until(cpu.now_ps() + SAMPLE * cpu.cycle_ps());
-        let mut counter = [0; 8];
-        cpu.mem_read(process_base(0) + COUNTERS, &mut counter);
-        let left = u64::from_le_bytes(counter);
+        let mut left = [0; 8];
+        cpu.mem_read(counter, &mut left);
+        let left = u64::from_le_bytes(left);
         let received = total
             .checked_sub(left)
             .ok_or("the byte counter went below zero")?;

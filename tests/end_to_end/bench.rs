@@ -31,6 +31,21 @@ fn hw1_long_puts_fill_a_link_one_way_and_both_ways() {
 }
 
 #[test]
+fn hw3_long_puts_fill_all_links_of_a_node_at_once_both_ways() {
+    let arguments = ["bench", "link-bandwidth", "--shape", "3x3x3"];
+    let result = json(&[&arguments[..], &["--set", "links=all"]].concat());
+    let share = result["metrics"]["payload_share"].as_f64();
+    let share = share.expect("a figure");
+    assert!((0.90..=512.0 / 544.0 + 1e-3).contains(&share), "{share}");
+    let transfers = result["metrics"]["transfers"].as_array();
+    assert_eq!(
+        transfers.map(Vec::len),
+        Some(3 * 12),
+        "sizes, links and ways"
+    );
+}
+
+#[test]
 fn hw3_moderate_uniform_load_is_accepted_whole() {
     let arguments = [
         "bench",

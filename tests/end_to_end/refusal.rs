@@ -309,3 +309,15 @@ fn a_machine_file_without_a_shape_leaves_it_to_the_program() {
     assert_eq!(result["shape"], "4x2x2");
     assert_eq!(result["params"]["link_latency"], 9);
 }
+
+#[test]
+fn x5_link_bandwidth_of_all_links_wants_a_neighbour_at_each() {
+    for shape in ["4x1x1", "3x3x2"] {
+        let arguments = ["bench", "link-bandwidth", "--shape", shape];
+        let arguments = [&arguments[..], &["--set", "links=all"]].concat();
+        refused(
+            &arguments,
+            &["rings of at least 3 nodes in every dimension"],
+        );
+    }
+}
