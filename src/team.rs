@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gyre_collectives::{
     Algorithm, Collectives, Done, Error, Geometry, Member, Request, RoutesTaken, Way,
 };
-use gyre_driver::{Client, ClientConfig, Context, Endpoint, TaskId};
+use gyre_driver::{Client, ClientConfig, Context, Endpoint, Platform as _, TaskId};
 use gyre_sim::{ActorError, RunReport, SimError, Until};
 
 use crate::job::{Job, Process};

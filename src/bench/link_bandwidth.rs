@@ -41,7 +41,7 @@ type Failure = Box<dyn Error>;
 type Samples = Rc<RefCell<Vec<(u64, u64)>>>;
 
 /// The links of node 0 that carry puts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Links {
     /// That to its + neighbour in the first dimension, one way and both ways.
     First,
