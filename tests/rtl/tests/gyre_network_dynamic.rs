@@ -212,7 +212,11 @@ fn hw3_every_source_of_a_hot_spot_gets_through() {
         for group in groups {
             let group = &arrived[group.clone()];
             let mean = group.iter().sum::<usize>() as f64 / group.len() as f64;
-            let least = group.iter().copied().min().map_or(0.0, |least| least as f64);
+            let least = group
+                .iter()
+                .copied()
+                .min()
+                .map_or(0.0, |least| least as f64);
             assert!(least >= 0.4 * mean, "dynamic {dynamic}: {arrived:?}");
         }
         drop(arrived);
