@@ -204,13 +204,11 @@ fn hw3_every_source_of_a_hot_spot_gets_through() {
         // Half of all have arrived: 20 of each source on average. Sources that share a way are served alike: by fixed
         // routes the three of the first row have two links of the hot spot, the next row has one, the rest the fourth.
         let arrived = arrived.borrow();
-        let groups: &[std::ops::Range<usize>] = if dynamic {
-            &[1..16]
-        } else {
-            &[1..4, 4..8, 8..16]
-        };
-        for group in groups {
-            let group = &arrived[group.clone()];
+        let ends: &[usize] = if dynamic { &[16] } else { &[4, 8, 16] };
+        let mut begin = 1;
+        for &end in ends {
+            let group = &arrived[begin..end];
+            begin = end;
             let mean = group.iter().sum::<usize>() as f64 / group.len() as f64;
             let least = group
                 .iter()
