@@ -1,5 +1,6 @@
-//! Puts and read-modify-writes that the hardware of their target refuses, on the Verilated machine: their callbacks
-//! and the fence behind them end and say so, and the peers beside them notice nothing (FN-1, X-5).
+//! Packets that the hardware refuses, on the Verilated machine: puts and read-modify-writes at their target, messages
+//! and gets to a context that is not open, and data of a get where it was asked for. Callbacks and the fence behind
+//! them end and say so, and the peers beside them notice nothing (FN-1, X-5).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,12 +9,18 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, Client, Context, CostTable, DoneFn, Error, Fence, MemoryRegion, Receive,
-    RegionRights, RemoteRegion, Rmw, RmwOp, RmwWidth, Rput, SendImmediate, TaskId,
+    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, DoneFn, Endpoint, Error, Fence,
+    Get, MemoryRegion, Platform, Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Rmw,
+    RmwOp, RmwWidth, Routing, Rput, SendImmediate, SendMessage, TaskId,
 };
+use gyre_layout::ErrorReason;
+use gyre_layout::registers::{base_slot, base_slot::ctrl, group_page, page};
 use gyre_sim::{MachineConfig, Until};
 
 const END: u8 = 1;
+const STORE: u8 = 2;
+/// Bytes of a rendezvous.
+const LONG: usize = 6000;
 /// Puts of the culprit that nobody but a fence tells of.
 const PLAIN: usize = 20;
 
@@ -31,7 +38,13 @@ struct Task {
 
 impl Task {
     fn open(process: Process) -> Result<Rc<Self>, Error> {
-        let client = Client::create(&process.platform, process.client("refused"))?;
+        let client = Client::create(
+            &process.platform,
+            ClientConfig {
+                contexts: 2,
+                ..process.client("refused")
+            },
+        )?;
         let context = client.create_context(0)?;
         let region = || {
             let memory = BufferRange::zeroed(&process.platform, 64)?;
@@ -48,6 +61,15 @@ impl Task {
             Receive::Consumed
         };
         context.set_dispatch(END, Box::new(end))?;
+        let platform = process.platform.clone();
+        let store = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| match BufferRange::zeroed(
+            &platform,
+            arrival.length,
+        ) {
+            Ok(into) => Receive::Into { into, done: None },
+            Err(error) => Receive::Refused(error.into()),
+        };
+        context.set_dispatch(STORE, Box::new(store))?;
         Ok(Rc::new(Self {
             context,
             region,
@@ -127,12 +149,87 @@ impl Task {
     }
 
     fn run(&self, target: &Self) -> Result<Noted, Error> {
-        let context = &self.context;
-        match context.task() {
+        match self.context.task() {
             TaskId(0) => {}
             TaskId(1) => self.culprit(target)?,
             _ => self.innocent(target)?,
         }
+        self.end()
+    }
+
+    fn send(&self, to: Endpoint, length: usize, what: &'static str) -> Result<(), Error> {
+        let data = BufferRange::zeroed(self.context.platform(), length)?;
+        self.context.send(SendMessage {
+            remote_done: self.note(what),
+            ..SendMessage::new(to, STORE, data)
+        })
+    }
+
+    fn get(
+        &self,
+        source: Endpoint,
+        remote: RemoteAddress,
+        what: &'static str,
+    ) -> Result<(), Error> {
+        let get = Get {
+            source,
+            remote,
+            into: BufferRange::zeroed(self.context.platform(), 64)?,
+            routing: Routing::Fixed,
+            done: self.note(what),
+        };
+        self.context.get(get)
+    }
+
+    /// Everything that asks for an answer, to a context that is not open.
+    fn to_nobody(&self, target: &Self) -> Result<(), Error> {
+        let context = &self.context;
+        let nobody = context.endpoint(TaskId(0), 1)?;
+        let range = target.region.range();
+        let remote = range.remote_address().expect("a buffer");
+        self.send(nobody, 64, "a eager")?;
+        self.send(nobody, LONG, "b rendezvous")?;
+        let put = Put {
+            destination: nobody,
+            data: BufferRange::zeroed(context.platform(), 8)?,
+            remote,
+            local_done: None,
+            remote_done: self.note("c put"),
+        };
+        context.put(put)?;
+        self.get(nobody, remote, "d get")?;
+        // One after the other, so that each is refused for itself.
+        context.advance_until(|| context.is_at_rest())?;
+        let (destination, done) = (nobody, self.note("e fence"));
+        context.fence(Fence { destination, done })?;
+        context.advance_until(|| context.is_at_rest())?;
+        // Beside them.
+        let somebody = context.endpoint(TaskId(0), 0)?;
+        self.send(somebody, LONG, "f rendezvous")?;
+        self.get(somebody, remote, "g get")?;
+        self.fence("h fence")
+    }
+
+    /// Gets data that the own node may not write for a while.
+    fn without_right(&self, target: &Self) -> Result<(), Error> {
+        let context = &self.context;
+        let source = context.endpoint(TaskId(0), 0)?;
+        let remote = target.region.range().remote_address().expect("a buffer");
+        let slot = self.region.range().remote_address().expect("a buffer").slot;
+        let register = page(0) + group_page::slot(u64::from(slot)) + base_slot::CTRL;
+        let rights = context.platform().read_reg(register)?;
+        let fewer = ctrl::WRITE.set(rights, 0);
+        context.platform().write_reg(register, fewer)?;
+        self.get(source, remote, "a refused get")?;
+        context.advance_until(|| context.is_at_rest())?;
+        context.platform().write_reg(register, rights)?;
+        self.get(source, remote, "b get")?;
+        self.fence("c fence")
+    }
+
+    /// Runs until all tasks have come to rest.
+    fn end(&self) -> Result<Noted, Error> {
+        let context = &self.context;
         context.advance_until(|| context.is_at_rest())?;
         for task in 0..3 {
             let everybody = context.endpoint(TaskId(task), 0)?;
@@ -145,8 +242,10 @@ impl Task {
     }
 }
 
-#[test]
-fn fn1_x5_what_a_node_refuses_is_told_to_who_asked_for_it_and_to_nobody_else() {
+/// Runs three tasks, each on a node of its own.
+fn run(
+    body: impl Fn(&Task, &Task) -> Result<Noted, Error> + Clone + 'static,
+) -> (Vec<Rc<Task>>, Vec<Noted>) {
     let config = MachineConfig {
         dims: vec![3],
         ..MachineConfig::default()
@@ -157,8 +256,72 @@ fn fn1_x5_what_a_node_refuses_is_told_to_who_asked_for_it_and_to_nobody_else() {
         .each("opens", Until::Done, Task::open)
         .expect("all open");
     let all = tasks.clone();
-    let run = move |process: Process| all[process.task.0 as usize].run(&all[0]);
+    let run = move |process: Process| body(&all[process.task.0 as usize], &all[0]);
     let (noted, _) = job.each("runs", Until::Quiet, run).expect("all end");
+    (tasks, noted)
+}
+
+#[test]
+fn ep3_x5_what_needs_an_answer_of_a_context_that_is_not_open_ends_with_an_error() {
+    let (_, noted) = run(|task, target| {
+        match task.context.task() {
+            TaskId(0) => {}
+            TaskId(1) => task.to_nobody(target)?,
+            _ => task.innocent(target)?,
+        }
+        task.end()
+    });
+    let messages = Err(Error::MessagesRefused {
+        peer: TaskId(0),
+        context: 1,
+        reason: Ok(ErrorReason::PktRecFifo),
+    });
+    let get = Err(Error::RemoteRefused {
+        peer: TaskId(0),
+        reason: Ok(ErrorReason::PktInjFifo),
+    });
+    assert_eq!(noted[1].len(), 8);
+    let (fence, others): (Noted, Noted) = noted[1]
+        .clone()
+        .into_iter()
+        .partition(|(what, _)| *what == "e fence");
+    // Its message and its get are refused: which is told first, says why.
+    assert!([&messages, &get].contains(&&fence[0].1), "{fence:?}");
+    let expected = [
+        ("a eager", messages.clone()),
+        ("b rendezvous", messages.clone()),
+        ("c put", messages),
+        ("d get", get),
+        ("f rendezvous", Ok(())),
+        ("g get", Ok(())),
+        ("h fence", Ok(())),
+    ];
+    assert_eq!(others, expected);
+    assert!(noted[2].iter().all(|(_, result)| result.is_ok()));
+}
+
+#[test]
+fn hw9_x5_data_of_a_get_that_the_own_hardware_refuses_ends_the_get_with_an_error() {
+    let (_, noted) = run(|task, target| {
+        if task.context.task() == TaskId(1) {
+            task.without_right(target)?;
+        }
+        task.end()
+    });
+    let expected = [
+        (
+            "a refused get",
+            Err(Error::GetDataRefused { peer: TaskId(0) }),
+        ),
+        ("b get", Ok(())),
+        ("c fence", Ok(())),
+    ];
+    assert_eq!(noted[1], expected);
+}
+
+#[test]
+fn fn1_x5_what_a_node_refuses_is_told_to_who_asked_for_it_and_to_nobody_else() {
+    let (tasks, noted) = run(Task::run);
     let puts = Err(Error::PutsRefused { peer: TaskId(0) });
     let rmw = Err(Error::RmwRefused { peer: TaskId(0) });
     let expected = [

@@ -1,6 +1,6 @@
 //! Cookies: operations of an origin that end with an acknowledgement of their target.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::buffer::BufferRange;
 use crate::endpoint::Endpoint;
@@ -24,6 +24,8 @@ pub(crate) struct Pending<P: Platform> {
 pub(crate) struct CookieTable<P: Platform> {
     pending: BTreeMap<u32, Pending<P>>,
     last: u32,
+    /// Peers of which operations have been given up.
+    given_up: BTreeSet<Endpoint>,
 }
 
 impl<P: Platform> CookieTable<P> {
@@ -31,6 +33,7 @@ impl<P: Platform> CookieTable<P> {
         Self {
             pending: BTreeMap::new(),
             last: 0,
+            given_up: BTreeSet::new(),
         }
     }
 
@@ -63,13 +66,18 @@ impl<P: Platform> CookieTable<P> {
         pending.any(|(&cookie, p)| p.fenced && p.peer == peer && before(cookie))
     }
 
-    /// An acknowledgement of `cookie` has come from `peer`.
+    /// An acknowledgement of `cookie` has come from `peer`. `None` when the operation may have been given up.
     ///
     /// # Errors
     /// [`Error::UnknownCookie`] when nothing waits for it there: it was acknowledged before, or never sent.
-    pub fn acknowledged(&mut self, peer: Endpoint, cookie: u32) -> Result<Pending<P>, Error> {
+    pub fn acknowledged(
+        &mut self,
+        peer: Endpoint,
+        cookie: u32,
+    ) -> Result<Option<Pending<P>>, Error> {
         match self.pending.remove(&cookie) {
-            Some(pending) if pending.peer == peer => Ok(pending),
+            Some(pending) if pending.peer == peer => Ok(Some(pending)),
+            None if self.has_given_up(peer) => Ok(None),
             other => {
                 if let Some(pending) = other {
                     self.pending.insert(cookie, pending);
@@ -80,6 +88,19 @@ impl<P: Platform> CookieTable<P> {
                 })
             }
         }
+    }
+
+    /// Gives up the operations that wait for `peer`, in the order of their cookies.
+    pub fn give_up(&mut self, peer: Endpoint) -> Vec<Pending<P>> {
+        self.given_up.insert(peer);
+        let waits = |_: &u32, pending: &mut Pending<P>| pending.peer == peer;
+        let taken = self.pending.extract_if(.., waits);
+        taken.map(|(_, pending)| pending).collect()
+    }
+
+    /// Whether operations of `peer` have been given up: it may answer to them all the same.
+    pub fn has_given_up(&self, peer: Endpoint) -> bool {
+        self.given_up.contains(&peer)
     }
 
     /// Forgets all operations.

@@ -56,6 +56,11 @@ impl<P: Platform> CounterBlock<P> {
         })
     }
 
+    /// Whether a pair is free.
+    pub fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// Takes a free pair, sets both counters to `value`, and gives the first.
     pub fn take(&mut self, platform: &P, value: u64) -> Result<Option<(u16, CounterRef)>, Fault> {
         let Some(memory) = &self.memory else {

@@ -10,7 +10,7 @@ mod tree;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gyre_layout::{Coord, MAX_PAYLOAD_BYTES, event};
+use gyre_layout::{Coord, ErrorReason, MAX_PAYLOAD_BYTES, event};
 
 use crate::ack::{AckDispatcher, Ways};
 use crate::buffer::BufferRange;
@@ -37,6 +37,7 @@ use crate::wire::{GetFailed, System};
 
 use close::open_fifos;
 use fence::Fences;
+pub(crate) use refused::GetWord;
 use refused::Refusals;
 use tree::Trees;
 
@@ -262,7 +263,11 @@ impl<P: Platform> Engine<P> {
 
     /// Whether there is something to do that no wake-up will announce.
     pub fn unfinished(&self) -> bool {
-        self.completions_unseen || !self.acks.is_empty() || self.trees.can_start()
+        self.completions_unseen
+            || !self.acks.is_empty()
+            || self.trees.can_start()
+            || self.gets.has_refused()
+            || self.refusals.unseen()
     }
 
     /// One turn: new work first, then packets and completions when they are due.
@@ -343,7 +348,7 @@ impl<P: Platform> Engine<P> {
             self.idle_polls = 0;
         } else if outcome.is_ok() {
             self.idle_polls += 1;
-            if woken || self.idle_polls >= IDLE_POLLS {
+            if woken || self.idle_polls >= IDLE_POLLS || self.refusals.unseen() {
                 self.idle_polls = 0;
                 outcome = self.check_errors(context);
             }
@@ -362,7 +367,8 @@ impl<P: Platform> Engine<P> {
     fn check_errors(&mut self, context: &Context<P>) -> Result<(), Fault> {
         let platform = context.platform();
         let cause = registers::wake_cause(context.query().wake_group);
-        if registers::read(platform, cause)? & event::ERROR == 0 {
+        let raised = registers::read(platform, cause)? & event::ERROR != 0;
+        if !raised && !self.refusals.unseen() {
             return Ok(());
         }
         registers::write(platform, cause, event::ERROR)?;
@@ -386,7 +392,8 @@ impl<P: Platform> Engine<P> {
         context.leave_rest();
         let plan = &context.shared().plan;
         let reason = refused.reason.map_or_else(|code| code, u8::from);
-        if let Some(descriptor) = refused.descriptor {
+        let word = refused.descriptor.and_then(|d| GetWord::unpack(d.sw1));
+        if let (Some(descriptor), Some(word)) = (refused.descriptor, word) {
             // A requester's software words are its own envelope and the number of its get.
             let envelope = Envelope::unpack(descriptor.sw0);
             let from = TaskLocation {
@@ -397,8 +404,10 @@ impl<P: Platform> Engine<P> {
             if let Some(task) = requester.filter(|_| envelope.context < plan.config.contexts) {
                 let peer = plan.endpoint(task, envelope.context)?;
                 let message = GetFailed {
-                    get: descriptor.sw1,
+                    get: word.number,
                     reason,
+                    process: plan.location.process,
+                    context: context.query().endpoint.context,
                 };
                 self.send_control(context, peer, System::GetFailed, message.encode())?;
             }
@@ -408,6 +417,36 @@ impl<P: Platform> Engine<P> {
             reason: refused.reason,
         }
         .into())
+    }
+
+    /// GET_FAILED has come from `node`.
+    fn get_failed(
+        &mut self,
+        context: &Context<P>,
+        node: Coord,
+        message: GetFailed,
+        progress: &mut Progress,
+    ) -> Result<(), Fault> {
+        let plan = &context.shared().plan;
+        let process = message.process;
+        let task = plan.config.tasks.task_at(TaskLocation { node, process });
+        let Some(task) = task else {
+            return Err(Error::UnknownOrigin { node, process }.into());
+        };
+        let peer = plan.endpoint(task, message.context)?;
+        let error = Error::RemoteRefused {
+            peer: task,
+            reason: ErrorReason::try_from(message.reason).map_err(|_| message.reason),
+        };
+        match self.gets.fail(message.get, Some(peer), error.into()) {
+            Some(get) => self.end_get(context, get, progress),
+            None if short(&context.shared().cookies).has_given_up(peer) => Ok(()),
+            None => Err(Error::UnknownCookie {
+                origin: task,
+                cookie: message.get,
+            }
+            .into()),
+        }
     }
 
     /// Ends the gets whose data has arrived.
@@ -470,7 +509,7 @@ impl<P: Platform> Engine<P> {
                     self.fail_fence(context, cookie, error, progress)
                 }
                 (Finish::Get { number }, Err(error)) => {
-                    match self.gets.fail(number as u32, None, error.clone()) {
+                    match self.gets.fail(number, None, error.clone()) {
                         Some(get) => self.end_get(context, get, progress),
                         None => Err(error),
                     }

@@ -337,6 +337,26 @@ pub enum Error {
         /// Why, or the code if it has no meaning.
         reason: Result<ErrorReason, u8>,
     },
+    /// The node of the peer refused messages to it: this one, or others, so that whether this one has arrived is
+    /// not known. Or it refused more packets than it could keep while the peer's context was not open.
+    #[error("the node of {peer} refused messages to its context {context}: {}", Reason(.reason))]
+    MessagesRefused {
+        /// The peer.
+        peer: TaskId,
+        /// Offset of its context.
+        context: u8,
+        /// Why, or the code if it has no meaning.
+        reason: Result<ErrorReason, u8>,
+    },
+    /// The node of this task refused data of a get: what has not come will not.
+    #[error("the own node refused data of a get from {peer}")]
+    GetDataRefused {
+        /// Who was asked for the data.
+        peer: TaskId,
+    },
+    /// Data of gets was refused so often that the context has no byte counter left that nothing lowers.
+    #[error("no byte counter is left: data of so many gets has been refused")]
+    NoCounters,
     /// A descriptor that arrived by remote get was refused; its requester has been told if it is known.
     #[error("remote-get FIFO {fifo} refused a descriptor: {}", Reason(.reason))]
     RemoteDescriptor {

@@ -12,6 +12,9 @@ use crate::platform::Platform;
 use crate::route::Routing;
 use gyre_layout::{CounterRef, RmwOp};
 
+/// Numbers of gets count modulo this, as their software words can say.
+pub(crate) const NUMBERS: u32 = crate::engine::GetWord::NUMBERS;
+
 /// What a get is for: what happens when its counter is zero.
 pub(crate) enum Purpose<P: Platform> {
     /// A get or read-modify-write of the user.
@@ -61,11 +64,13 @@ pub(crate) struct Waiting<P: Platform> {
 
 /// A get whose counter has been set.
 struct Active<P: Platform> {
-    number: u64,
+    number: u32,
     peer: Endpoint,
     counter: u16,
     into: BufferRange<P::Buffer>,
     purpose: Purpose<P>,
+    /// It will not end by itself, and why.
+    refused: Option<Fault>,
 }
 
 /// A get that has ended.
@@ -77,7 +82,8 @@ pub(crate) struct Landed<P: Platform> {
 
 /// A get ready to be sent.
 pub(crate) struct Started<P: Platform> {
-    pub number: u64,
+    /// Below [`NUMBERS`].
+    pub number: u32,
     pub counter: CounterRef,
     pub peer: Endpoint,
     pub remote: RemoteAddress,
@@ -90,7 +96,9 @@ pub(crate) struct Gets<P: Platform> {
     counters: CounterBlock<P>,
     waiting: VecDeque<Waiting<P>>,
     active: Vec<Active<P>>,
-    next: u64,
+    next: u32,
+    /// Some of the active ones are.
+    refused: bool,
 }
 
 impl<P: Platform> Gets<P> {
@@ -100,6 +108,7 @@ impl<P: Platform> Gets<P> {
             waiting: VecDeque::new(),
             active: Vec::new(),
             next: 0,
+            refused: false,
         }
     }
 
@@ -134,13 +143,14 @@ impl<P: Platform> Gets<P> {
             return Ok(None);
         };
         let number = self.next;
-        self.next += 1;
+        self.next = (self.next + 1) % NUMBERS;
         self.active.push(Active {
             number,
             peer: get.peer,
             counter: index,
             into: get.into.clone(),
             purpose: get.purpose,
+            refused: None,
         });
         Ok(Some(Started {
             number,
@@ -152,13 +162,37 @@ impl<P: Platform> Gets<P> {
         }))
     }
 
-    /// Takes out the gets whose counters are zero, and the read-modify-writes that were refused. Those that close a row of gets stay until the row has
-    /// landed: counters of one path may reach memory in another order than their puts came.
+    /// Takes out the next get, if there will never be a counter for it.
+    pub fn starved(&mut self) -> Option<Landed<P>> {
+        let starved = self.active.is_empty() && !self.counters.has_free();
+        let get = self.waiting.pop_front_if(|_| starved)?;
+        Some(Landed {
+            peer: get.peer,
+            purpose: get.purpose,
+            result: Err(Error::NoCounters.into()),
+        })
+    }
+
+    /// Takes out the gets whose counters are zero, and those that were refused. Those that close a row of gets
+    /// stay until the row has landed: counters of one path may reach memory in another order than their puts came.
     pub fn poll(&mut self, platform: &P, landed: &mut Vec<Landed<P>>) -> Result<(), Fault> {
         let mut outcome = Ok(());
         let mut at = 0;
+        self.refused = false;
         while at < self.active.len() {
             let get = &self.active[at];
+            if let Some(error) = get.refused.clone() {
+                let get = self.active.remove(at);
+                // What has not been refused may still come: counter and buffer are leaked rather than given to
+                // somebody else.
+                core::mem::forget(get.into);
+                landed.push(Landed {
+                    peer: get.peer,
+                    purpose: get.purpose,
+                    result: Err(error),
+                });
+                continue;
+            }
             // What stands before it has not landed.
             let open = get.purpose.is_barrier()
                 && self.active[..at].iter().any(|other| other.peer == get.peer);
@@ -193,11 +227,12 @@ impl<P: Platform> Gets<P> {
         outcome
     }
 
-    /// Get `number` (modulo 2^32) has been refused and will not land. Its counter is free again.
+    /// Get `number` has been refused and will not land. Its counter is free again.
     pub fn fail(&mut self, number: u32, peer: Option<Endpoint>, error: Fault) -> Option<Landed<P>> {
-        let at = self.active.iter().position(|get| {
-            get.number as u32 == number && peer.is_none_or(|peer| peer == get.peer)
-        })?;
+        let at = self
+            .active
+            .iter()
+            .position(|get| get.number == number && peer.is_none_or(|peer| peer == get.peer))?;
         let get = self.active.remove(at);
         self.counters.give_back(get.counter);
         Some(Landed {
@@ -205,6 +240,29 @@ impl<P: Platform> Gets<P> {
             purpose: get.purpose,
             result: Err(error),
         })
+    }
+
+    /// Data of get `number` has been refused here, if its peer is one of those of `from`: the next poll says so.
+    pub fn refuse(&mut self, number: u32, from: impl Fn(Endpoint) -> bool) {
+        let refused = |get: &&mut Active<P>| get.number == number && from(get.peer);
+        if let Some(get) = self.active.iter_mut().find(refused) {
+            let peer = get.peer.task;
+            get.refused = Some(Error::GetDataRefused { peer }.into());
+            self.refused = true;
+        }
+    }
+
+    /// What has been asked of `peer` may have been refused: the next poll gives it up.
+    pub fn refuse_all(&mut self, peer: Endpoint, error: &Fault) {
+        for get in self.active.iter_mut().filter(|get| get.peer == peer) {
+            get.refused = Some(error.clone());
+            self.refused = true;
+        }
+    }
+
+    /// Whether the next poll will say that gets were refused.
+    pub fn has_refused(&self) -> bool {
+        self.refused
     }
 
     /// Gives all gets up, and with them what they were for. Frees the counters, unless answers may still

@@ -55,7 +55,7 @@ pub(crate) enum Finish<P: Platform> {
         answered: bool,
     },
     /// Get `number` has been asked for.
-    Get { number: u64 },
+    Get { number: u32 },
     /// The message of fence `cookie`.
     Fence { cookie: u32 },
     /// The contribution of part `part` of a transfer on class route `route`.

@@ -35,6 +35,8 @@ pub(crate) enum System {
     PathAck = 232,
     /// [`PutRefused`]: instead of an acknowledgement.
     PutRefused = 233,
+    /// [`MessagesRefused`]: of messages that will never be answered.
+    MessagesRefused = 234,
 }
 
 /// Words in the payload of a path acknowledgement, and those of a recipient besides its cookies.
@@ -42,7 +44,7 @@ pub(crate) const PATH_ACK_WORDS: usize = MAX_PAYLOAD_BYTES / 4;
 pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
 
 impl System {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Headed,
         Self::Data,
         Self::Rts,
@@ -53,6 +55,7 @@ impl System {
         Self::GetFailed,
         Self::PathAck,
         Self::PutRefused,
+        Self::MessagesRefused,
     ];
 
     /// The message with this dispatch identifier.
@@ -195,13 +198,40 @@ message! {
 }
 
 message! {
-    /// A descriptor of a remote get was refused where it should have been injected.
+    /// A remote get was refused, or its descriptor where it should have been injected.
     GetFailed, "failed get" {
-        /// Number of the get at the requester, modulo 2^32.
+        /// Number of the get at the requester.
         get: u32,
         /// Reason code.
         reason: u8,
+        /// Process that was asked, on the sender's node.
+        process: u8,
+        /// Context that was asked.
+        context: u8,
     }
+}
+
+message! {
+    /// Messages to a context of the sender's node were refused.
+    MessagesRefused, "refused messages" {
+        /// Process of the context.
+        process: u8,
+        /// The context.
+        context: u8,
+        /// Reason code.
+        reason: u8,
+        /// [`MessagesRefused::SYSTEM`], [`MessagesRefused::PLAIN`] or [`MessagesRefused::UNKNOWN`].
+        what: u8,
+    }
+}
+
+impl MessagesRefused {
+    /// Messages of the driver.
+    pub const SYSTEM: u8 = 0;
+    /// Messages of the user's, of which nothing waits for an answer, among them.
+    pub const PLAIN: u8 = 1;
+    /// The node does not know whose messages and gets it has refused, and the context is not open.
+    pub const UNKNOWN: u8 = 2;
 }
 
 /// Splits the header off what follows the fields of a message.
@@ -338,7 +368,7 @@ mod tests {
         let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
         assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
         assert_eq!(System::from_id(223), None);
-        assert_eq!(System::from_id(234), None);
+        assert_eq!(System::from_id(235), None);
         assert_eq!(System::from_id(231), Some(System::GetFailed));
     }
 

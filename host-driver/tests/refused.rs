@@ -5,11 +5,12 @@ mod double;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use double::{Double, Process, config};
 use gyre_driver::{
-    BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, RegionRights, RemoteRegion,
-    Resources, Rmw, RmwOp, RmwWidth, Rput, TaskId, advancev,
+    BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, Put, RegionRights,
+    RemoteAddress, RemoteRegion, Resources, Rmw, RmwOp, RmwWidth, Rput, TaskId, advancev,
 };
 
 type Noted = Vec<(&'static str, Result<(), Error>)>;
@@ -188,6 +189,87 @@ fn fn1_x5_refused_puts_are_told_to_their_callbacks_and_the_next_fence_and_to_nob
             ];
             assert_eq!(world.settled(), expected, "seed {seed}");
         }
+    }
+}
+
+/// Task 0 has a context on node 3 and task 1 one on node 2, where they are not the first process.
+#[test]
+fn ep15_x5_refused_puts_between_endpoints_away_from_their_tasks_are_told() {
+    for seed in 1..20 {
+        let machine = Double::new(4, seed);
+        machine.reorder();
+        let list = machine.tasks(&[0, 1, 2, 3]);
+        let coord = |node: u32| list.location(TaskId(node)).expect("exists").node;
+        let list = (*list).clone();
+        let (of_0, of_1) = (coord(3), coord(2));
+        let list = list.with_away(TaskId(0), 1..2, of_0).expect("free");
+        let list = Arc::new(list.with_away(TaskId(1), 1..2, of_1).expect("free"));
+        let clients: Vec<Client<Process>> = [(0, 0), (0, 3), (1, 1), (1, 2), (2, 2), (3, 3)]
+            .map(|(task, node)| {
+                let mut config = config(&list, task, Resources::default());
+                config.contexts = 2;
+                Client::create(&machine.process(node), config).expect("there are resources")
+            })
+            .into();
+        // Of the tasks that have one elsewhere, only that.
+        let contexts: Vec<_> = clients
+            .iter()
+            .zip([0, 1, 0, 1, 0, 0])
+            .map(|(client, offset)| client.create_context(offset).expect("free"))
+            .collect();
+        let memory = machine.process(3).buffer(&[0; 64]);
+        let there = memory.remote_address().expect("a buffer");
+        // There is no such slot.
+        let nowhere = RemoteAddress { slot: 30, ..there };
+        let log: Rc<RefCell<Noted>> = Rc::default();
+        let noted = |what: &'static str| -> Option<DoneFn<Process>> {
+            let log = Rc::clone(&log);
+            Some(Box::new(move |_, result| {
+                log.borrow_mut().push((what, result))
+            }))
+        };
+        for (from, names) in [
+            (3, ["1 put", "2 lost", "4 fence"]),
+            (2, ["5 put", "", "6 fence"]),
+        ] {
+            let context = &contexts[from];
+            let destination = context.endpoint(TaskId(0), 1).expect("exists");
+            for (what, remote) in [(names[0], there), (names[1], nowhere)] {
+                let put = Put {
+                    destination,
+                    data: machine.process(from - 1).buffer(&[7; 8]),
+                    remote,
+                    local_done: None,
+                    remote_done: noted(what),
+                };
+                if !what.is_empty() {
+                    context.put(put).expect("valid");
+                }
+            }
+            let done = noted(names[2]);
+            let fence = Fence { destination, done };
+            context.fence(fence).expect("valid");
+        }
+        let mut idle = 0;
+        while idle < 40 {
+            let moved = machine.step();
+            let progress = advancev(&contexts, 1).expect("no error");
+            idle = if moved || !progress.is_idle() {
+                0
+            } else {
+                idle + 1
+            };
+        }
+        let mut noted = log.take();
+        noted.sort_by_key(|(what, _)| *what);
+        let expected = [
+            ("1 put", Ok(())),
+            ("2 lost", PUTS),
+            ("4 fence", PUTS),
+            ("5 put", Ok(())),
+            ("6 fence", Ok(())),
+        ];
+        assert_eq!(noted, expected, "seed {seed}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What arrives: packets, the messages that they make up, and the driver's own messages.
 
-use gyre_layout::{ErrorReason, Kind, MAX_PAYLOAD_BYTES};
+use gyre_layout::{Kind, MAX_PAYLOAD_BYTES};
 
 use super::{Announced, Assembly, Engine, Origin, Path, Target, callback, deliver};
 use crate::buffer::BufferRange;
@@ -18,8 +18,8 @@ use crate::route::Routing;
 use crate::sync::short;
 use crate::task::{TaskId, TaskLocation};
 use crate::wire::{
-    self, FIRST_SYSTEM, Fence, FenceAck, GetFailed, Headed, PutRefused, PutSync, Rts, System,
-    WireError,
+    self, FIRST_SYSTEM, Fence, FenceAck, GetFailed, Headed, MessagesRefused, PutRefused, PutSync,
+    Rts, System, WireError,
 };
 
 /// A message as its dispatch callback gets it.
@@ -399,22 +399,17 @@ impl<P: Platform> Engine<P> {
             Some(System::GetFailed) => {
                 let fields = wire::end("failed get", GetFailed::decode(payload).map_err(wrong)?);
                 let fields = fields.map_err(wrong)?;
-                let error = Error::RemoteRefused {
-                    peer: task,
-                    reason: ErrorReason::try_from(fields.reason).map_err(|_| fields.reason),
-                };
-                match self.gets.fail(fields.get, Some(peer), error.into()) {
-                    Some(get) => self.end_get(context, get, progress),
-                    None => Err(Error::UnknownCookie {
-                        origin: task,
-                        cookie: fields.get,
-                    }
-                    .into()),
-                }
+                self.get_failed(context, origin.0.node, fields, progress)
             }
             Some(System::PutRefused) => {
                 let fields = wire::end("refused put", PutRefused::decode(payload).map_err(wrong)?);
                 self.put_refused(context, peer, fields.map_err(wrong)?.cookie, progress)
+            }
+            Some(System::MessagesRefused) => {
+                let fields = wire::end("refused messages", {
+                    MessagesRefused::decode(payload).map_err(wrong)?
+                });
+                self.messages_refused(context, origin.0.node, fields.map_err(wrong)?, progress)
             }
             Some(System::Data | System::PathAck) | None => Err(wrong(WireError {
                 message: "system message",
@@ -522,7 +517,10 @@ impl<P: Platform> Engine<P> {
         cookie: u32,
         progress: &mut Progress,
     ) -> Result<(), Fault> {
-        let pending = short(&context.shared().cookies).acknowledged(peer, cookie)?;
+        let acknowledged = short(&context.shared().cookies).acknowledged(peer, cookie)?;
+        let Some(pending) = acknowledged else {
+            return Ok(());
+        };
         drop(pending.data);
         progress.completed += 1;
         for done in [pending.local_done, pending.remote_done] {

@@ -218,6 +218,28 @@ impl<P: Platform> Engine<P> {
         self.end_fence(context, cookie, progress)
     }
 
+    /// Messages to `peer` were refused: fences of it that have not been answered will not be.
+    pub(super) fn fail_fences_of(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        error: &Fault,
+        progress: &mut Progress,
+    ) -> Result<(), Fault> {
+        let unanswered = self
+            .fences
+            .single
+            .iter()
+            .filter(|(_, record)| record.peer == peer && !record.answered);
+        let cookies: Vec<u32> = unanswered.map(|(&cookie, _)| cookie).collect();
+        let mut result = Ok(());
+        for cookie in cookies {
+            let ended = self.fail_fence(context, cookie, error.clone(), progress);
+            result = result.and(ended);
+        }
+        result
+    }
+
     /// Everything before the fence of `peer` has completed here: sends what is owed, then the answer.
     pub(super) fn answer_fence(
         &mut self,
@@ -277,6 +299,8 @@ impl<P: Platform> Engine<P> {
                     record.result = Err(error.into());
                 }
             }
+            // It may have been given up.
+            None if short(&context.shared().cookies).has_given_up(peer) => return Ok(()),
             _ => {
                 return Err(Error::UnknownCookie {
                     origin: peer.task,

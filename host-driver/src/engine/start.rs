@@ -2,7 +2,7 @@
 
 use gyre_layout::{Coord, Descriptor, MAX_PAYLOAD_BYTES, Source};
 
-use super::{Engine, callback};
+use super::{Engine, GetWord, callback};
 use crate::buffer::BufferRange;
 use crate::context::{Context, Progress};
 use crate::cookie::Pending;
@@ -76,6 +76,9 @@ impl<P: Platform> Engine<P> {
                 break;
             };
             self.send_get(context, get)?;
+        }
+        while let Some(get) = self.gets.starved() {
+            self.end_get(context, get, progress)?;
         }
         for lane in &mut self.lanes {
             if lane.waiting() > 0 {
@@ -381,10 +384,15 @@ impl<P: Platform> Engine<P> {
         // No bytes go to the counter's own slot, at its start.
         let (slot, offset) = get.into.location().unwrap_or((get.counter.slot, 0));
         let message_id = self.message_id(context, None);
-        // The software words of a put go nowhere; they name the requester if the put is refused.
+        let word = GetWord {
+            requester: context.query().reception_fifo,
+            number: get.number,
+        };
+        let word = word.pack();
+        // The software words of a put go nowhere; they name the requester and the get if the put is refused.
         let mut put = Descriptor::put(plan.location.node, source, slot, offset)
             .with_counter(get.counter)
-            .with_software(self.envelope(context, 0, 0).pack(), get.number as u32)
+            .with_software(self.envelope(context, 0, 0).pack(), word)
             .with_message_id(message_id);
         if let Routing::Dynamic { first, directions } = routing {
             put = put.with_dynamic_route().with_hint(directions);
@@ -399,7 +407,9 @@ impl<P: Platform> Engine<P> {
             length: payload.len() as u32,
         };
         let fifo = plan.remote_get_fifo(to.process, get.peer.context);
-        let descriptor = Descriptor::remote_get(to.node, source, fifo).with_message_id(message_id);
+        let descriptor = Descriptor::remote_get(to.node, source, fifo)
+            .with_software(0, word)
+            .with_message_id(message_id);
         context.platform().charge(Op::Control, 1);
         let lane = self.lane(to.node);
         self.lanes[lane].enqueue(Outgoing {

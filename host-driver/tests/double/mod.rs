@@ -576,14 +576,33 @@ impl State {
         true
     }
 
-    /// Whether node `to` has room for `copies` of a packet.
-    fn room(&mut self, to: usize, header: &Header, copies: usize) -> bool {
-        let bytes = usize::from(header.len);
+    /// Why node `to` refuses a packet whatever room it has.
+    fn absent(&self, to: usize, header: &Header) -> Option<ErrorReason> {
         let target = usize::from(header.target);
         match header.kind {
             Kind::MemFifo => {
+                let open = rec::ctrl::ENABLE.is_set(self.nodes[to].rec[target].ctrl);
+                (!open).then_some(ErrorReason::PktRecFifo)
+            }
+            Kind::RemoteGet => {
+                let ctrl = self.nodes[to].inj[target].ctrl;
+                let open = inj::ctrl::ENABLE.is_set(ctrl) && inj::ctrl::REMOTE_GET.is_set(ctrl);
+                (!open).then_some(ErrorReason::PktInjFifo)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether node `to` has room for `copies` of a packet, or will refuse it.
+    fn room(&mut self, to: usize, header: &Header, copies: usize) -> bool {
+        let bytes = usize::from(header.len);
+        let target = usize::from(header.target);
+        if self.absent(to, header).is_some() {
+            return true;
+        }
+        match header.kind {
+            Kind::MemFifo => {
                 let fifo = &mut self.nodes[to].rec[target];
-                assert!(rec::ctrl::ENABLE.is_set(fifo.ctrl), "FIFO is disabled");
                 let level = fifo.tail.wrapping_sub(fifo.head) as usize;
                 let room =
                     !fifo.halted && level + packet_bytes(bytes) * copies <= fifo.size as usize;
@@ -595,11 +614,6 @@ impl State {
             }
             Kind::RemoteGet => {
                 let fifo = &self.nodes[to].inj[target];
-                assert!(inj::ctrl::ENABLE.is_set(fifo.ctrl), "FIFO is disabled");
-                assert!(
-                    inj::ctrl::REMOTE_GET.is_set(fifo.ctrl),
-                    "no remote-get FIFO"
-                );
                 let level = fifo.tail.wrapping_sub(fifo.head) as usize;
                 fifo.halted.is_none() && level + bytes * copies <= fifo.size as usize
             }
@@ -767,6 +781,9 @@ impl State {
     }
 
     fn deliver(&mut self, packet: Travelling) {
+        if let Some(reason) = self.absent(packet.to, &packet.header) {
+            return self.refuse(packet.to, reason, &packet.header);
+        }
         match packet.header.kind {
             Kind::MemFifo => self.deliver_to_fifo(packet),
             Kind::Put | Kind::RmwResp => self.deliver_put(packet),
@@ -844,20 +861,24 @@ impl State {
         }
     }
 
-    /// Node `at` refuses a packet, and keeps puts as the hardware does.
+    /// Node `at` refuses a packet, and keeps it as the hardware does.
     fn refuse(&mut self, at: usize, reason: ErrorReason, header: &Header) {
         self.refused.push(reason);
         self.raise(at, event::ERROR);
-        if header.kind != Kind::Put {
-            return;
-        }
+        let word = match header.kind {
+            Kind::MemFifo => header.sw0,
+            Kind::Put | Kind::RemoteGet => header.sw1,
+            _ => return,
+        };
         let node = &mut self.nodes[at];
-        let word = u64::from(header.sw1 & 0x3fff_ffff);
+        let word = u64::from(word & 0x3fff_ffff);
         let info = refusal::info::SRC.put(header.src.pack().expect("a node").into())
             | refusal::info::KIND.put(u8::from(header.kind).into());
         for (first, place) in node.refused.iter_mut().flatten() {
             let last = refusal::place::LAST.get(*place);
-            let same = refusal::info::SOFTWARE.set(*first, 0) == info;
+            let there = refusal::place::WHERE.get(*place) == header.target.into();
+            let same = refusal::info::SOFTWARE.set(*first, 0) == info
+                && (there || header.kind == Kind::Put);
             if same && [last, (last + 1) & 0x3fff_ffff].contains(&word) {
                 *place = refusal::place::LAST.set(*place, word);
                 return;
