@@ -250,7 +250,7 @@ fn ep3_x5_a_context_that_opens_later_tells_of_what_was_refused_before() {
         world.send(1, to, LONG, "rendezvous");
         world.get(1, to, world.zeros(1, 100), "get");
         let context = world.context(1);
-        for _ in 0..100 {
+        for _ in 0..1000 {
             world.machine.step();
             context.advance(1).expect("nothing is known yet");
         }
