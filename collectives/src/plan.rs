@@ -8,6 +8,11 @@ use gyre_driver::{Coord, Network, Routing};
 /// Times that every transfer is placed anew, once all others have their places.
 const ROUNDS: usize = 3;
 
+/// How many messages a link carries before endpoints that are away have of the data that is the same for everybody
+/// what they can pass on: so much later they end with equal work. The first piece and the way of its
+/// announcement take about as long as 64 KiB do.
+const LATER: usize = 1;
+
 /// The work of the endpoints of a root's task, which are numbered in the order of their ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -30,7 +35,7 @@ pub(crate) struct Share {
 pub(crate) struct Feed {
     /// Number of the endpoint at home.
     pub home: usize,
-    /// Number of the endpoint away.
+    /// Number of the endpoint away; for data of all, the first of its node, which goes to those there in turn.
     pub away: usize,
     /// The member whose data it is; `None` for that of all.
     pub rank: Option<u32>,
@@ -186,6 +191,8 @@ impl Plan {
                     let mut most = (busiest + 1).max(each(&work, *site));
                     if moves(*site) > 0 {
                         most = most.max(each(&work, 0));
+                    } else if *site > 0 {
+                        most += LATER;
                     }
                     (most, sum)
                 };
@@ -263,7 +270,13 @@ impl Plan {
                     let way = links(network, site.node, other.node, Routing::Fixed);
                     let link = way.first().map(|link| link.1);
                     let fed: Vec<(usize, Option<u32>)> = match transit {
-                        Transit::Once => vec![(other.endpoints[0], None)],
+                        Transit::Once => {
+                            let works = |&e: &usize| !plan.parts[e].is_empty();
+                            let any = other.endpoints.iter().any(works);
+                            any.then_some((other.endpoints[0], None))
+                                .into_iter()
+                                .collect()
+                        }
                         Transit::Each => {
                             let of = |&away: &usize| {
                                 let ranks = plan.parts[away].iter().map(|share| share.rank);
@@ -288,8 +301,8 @@ impl Plan {
                     jobs.push((link, Job::Serve(share)));
                 }
             }
-            // Feeds come first of their link: others wait for them.
-            jobs.sort_by_key(|(link, job)| (*link, matches!(job, Job::Serve(_))));
+            // Feeds come first of their link: others wait for them. What takes no link comes last.
+            jobs.sort_by_key(|(link, job)| (link.is_none(), *link, matches!(job, Job::Serve(_))));
             let (jobs, endpoints) = (jobs.into_iter().map(|(_, job)| job), &site.endpoints);
             let total = jobs.len();
             for (index, job) in jobs.enumerate() {

@@ -9,12 +9,13 @@ use crate::plan::Plan;
 use crate::request::Collective;
 
 /// Most bytes that come as one message to a node where endpoints pass data on: they begin while more comes.
-const PIECE: usize = 32 << 10;
+const PIECE: usize = 16 << 10;
 
 impl Builder<'_> {
     /// EP-10: the root task's endpoints each take a part of all endpoints and send them all the data. Of
     /// the endpoints of a task the leader stores it, the others discard their copies. To a node where endpoints
-    /// of the root live that is not the task's, the data comes once, and from there goes on in pieces.
+    /// of the root live that is not the task's, the data comes once, in pieces to one of them after the other, and
+    /// goes on from there.
     pub(super) fn endpoint_parallel_broadcast(&mut self) {
         let data = self.output(0);
         let plan = self.geometry.plan(self.root, Collective::Broadcast);
@@ -24,16 +25,21 @@ impl Builder<'_> {
             .collect();
         if self.me == self.root {
             let mine = self.endpoint();
-            for feed in plan.feeds.iter().filter(|feed| feed.home == mine) {
-                let to = self.root_endpoint(feed.away);
-                for (tag, &from) in (0..).zip(&parts) {
+            let mut fed = Vec::new();
+            let feeds = plan.feeds.iter().filter(|feed| feed.home == mine);
+            for feed in feeds.filter(|_| data.len > 0) {
+                let there = self.root_neighbours(self.root_endpoint(feed.away));
+                for ((tag, &from), &to) in (0..).zip(&parts).zip(there.iter().cycle()) {
                     self.add(Action::Send { to, tag, from }, &[]);
                 }
+                let begun = (there[0], Routing::Fixed);
+                fed.push(self.receive_from(begun, 0, Slice::nothing(), &[]));
             }
             if !self.geometry.is_away(self.rank) {
+                // What others wait for must not be fetched behind all the rest.
                 for share in &plan.parts[mine] {
                     let (to, from) = (share.rank, data);
-                    self.add(Action::Send { to, tag: 0, from }, &[]);
+                    self.add(Action::Send { to, tag: 0, from }, &fed);
                 }
                 return self.meet();
             }
@@ -61,35 +67,42 @@ impl Builder<'_> {
         self.tell_endpoints();
     }
 
-    /// The steps after which each piece of the data is on this node, which is not that of the root task. One
-    /// endpoint of the node receives them and tells the others.
+    /// The steps after which each piece of the data is on this node, which is not that of the root task. The
+    /// endpoint that receives a piece tells the others, of the first one also the endpoint that it comes from. None if
+    /// nothing comes here.
     fn pieces_here(&mut self, plan: &Plan, parts: &[Slice]) -> Vec<usize> {
-        let node = |rank| self.geometry.node(rank);
-        let here = node(self.rank);
-        let ranks = self.geometry.ranks_of(self.root).iter().copied();
-        let neighbours: Vec<u32> = ranks.filter(|&rank| node(rank) == here).collect();
-        let fed = plan
-            .feeds
-            .iter()
-            .find(|feed| self.root_endpoint(feed.away) == neighbours[0]);
-        let first = fed.map_or(0, |feed| self.root_endpoint(feed.home));
+        let neighbours = self.root_neighbours(self.rank);
+        let mut feeds = plan.feeds.iter();
+        let Some(feed) = feeds.find(|feed| self.root_endpoint(feed.away) == neighbours[0]) else {
+            return Vec::new();
+        };
+        let home = self.root_endpoint(feed.home);
         let nothing = Slice::nothing();
         let mut there = Vec::new();
-        for (tag, &part) in (0..).zip(parts) {
-            let (from, into) = match neighbours[0] == self.rank {
-                true => (first, part),
-                false => (neighbours[0], nothing),
-            };
-            let step = self.receive_from((from, Routing::Fixed), tag, into, &[]);
-            if neighbours[0] == self.rank {
-                for &to in &neighbours[1..] {
-                    let from = nothing;
-                    self.add(Action::Send { to, tag, from }, &[step]);
-                }
+        for ((tag, &part), &first) in (0..).zip(parts).zip(neighbours.iter().cycle()) {
+            if first != self.rank {
+                there.push(self.receive_from((first, Routing::Fixed), tag, nothing, &[]));
+                continue;
+            }
+            let step = self.receive_from((home, Routing::Fixed), tag, part, &[]);
+            if tag == 0 {
+                let (to, from) = (home, nothing);
+                self.add(Action::Send { to, tag, from }, &[step]);
+            }
+            for &to in neighbours.iter().filter(|&&to| to != first) {
+                let from = nothing;
+                self.add(Action::Send { to, tag, from }, &[step]);
             }
             there.push(step);
         }
         there
+    }
+
+    /// Ranks of the root task's endpoints on the node of one of them, ascending.
+    fn root_neighbours(&self, rank: u32) -> Vec<u32> {
+        let node = |rank| self.geometry.node(rank);
+        let ranks = self.geometry.ranks_of(self.root).iter().copied();
+        ranks.filter(|&other| node(other) == node(rank)).collect()
     }
 
     /// EP-11: the root task's endpoints each take the blocks of a part of the tasks; one endpoint a task
