@@ -6,8 +6,9 @@
 //! the sum is exact in any order.
 //!
 //! Payload shares are of a tree link: what the result's bytes would take on its data wires alone, over the time
-//! that they took. In the steady state several sums are under way at once; it is measured at the root of the
-//! tree, from the end of one of the first sums to the end of the last one.
+//! that they took. In the steady state several sums are under way at once. There, the root's node is asked twice
+//! how many flits it has sent to its first child, when some of the first sums have ended and when the last have begun:
+//! ends that software sees come in bursts.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -19,6 +20,8 @@ use gyre_collectives::{
     Algorithm, Collective, DataType, Done, Error, Query, ReduceOp, Request, RoutesTaken, Way,
 };
 use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
+use gyre_layout::registers::perf_coll;
+use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
 use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
@@ -40,11 +43,14 @@ const FLIT_BYTES: usize = 16;
 const SUM: (DataType, ReduceOp) = (DataType::F64, ReduceOp::Sum);
 
 /// Sums of the steady state: bytes of each, how many are under way, how many in all, and how many of them lead
-/// into it.
+/// into it. While as many more end, the link is looked at.
 const STEADY_BYTES: usize = 64 << 10;
 const IN_FLIGHT: usize = 4;
-const STEADY: usize = 12;
+const STEADY: usize = 16;
 const LEAD: usize = 4;
+const LOOKED_AT: usize = STEADY - IN_FLIGHT - LEAD;
+/// Tree port of a node's first child.
+const FIRST_CHILD: u64 = 1;
 
 /// Sizes in bytes.
 #[derive(Clone, PartialEq, PartialOrd)]
@@ -154,14 +160,17 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     let mut metrics = Map::new();
     metrics.insert("sizes".into(), json!(rows));
     if only.is_none() && sizes.0.contains(&STEADY_BYTES) {
-        let (took, report) = steady(&mut team, spec)?;
+        let (flits, took, report) = steady(&mut team, spec)?;
         (total.cycles, total.hash) = (report.cycles, report.hash);
+        // Sums of this length are whole packets.
+        let payload = flits * MAX_PAYLOAD_BYTES as u64 / packet_bytes(MAX_PAYLOAD_BYTES) as u64;
         let steady = json!({
             "bytes": STEADY_BYTES,
             "in_flight": IN_FLIGHT,
-            "sums": STEADY - LEAD,
+            "sums": LOOKED_AT,
+            "flits": flits,
             "cycles": took,
-            "payload_share": share((STEADY - LEAD) * STEADY_BYTES, took),
+            "payload_share": payload as f64 / took.max(1) as f64,
         });
         metrics.insert("steady_state".into(), steady);
     }
@@ -280,8 +289,8 @@ fn check(
     }
 }
 
-/// Cycles of the steady state at the root of the tree.
-fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, RunReport), CommandError> {
+/// Flits that the root of the tree sends to its first child in the steady state, and the cycles of that.
+fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), CommandError> {
     let expected = sums(team.seats().len(), STEADY_BYTES);
     let body = move |seat: &Seat| {
         let me = seat.member.position();
@@ -291,14 +300,20 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, RunReport), Comma
         let buffer = |_| BufferRange::zeroed(platform, STEADY_BYTES).map_err(DriverError::from);
         let receive = (0..STEADY).map(buffer).collect::<Result<Vec<_>, _>>()?;
         seat.carry_out(None, Request::barrier())?;
-        let ends = Rc::new(RefCell::new(Vec::new()));
+        let ends = Rc::new(Cell::new(0));
+        let looks = Rc::new(RefCell::new(Vec::new()));
         let failed = Rc::new(Cell::new(None));
         for (number, into) in receive.iter().enumerate() {
-            let under_way = || number < ends.borrow().len() + IN_FLIGHT;
+            let under_way = || number < ends.get() + IN_FLIGHT;
             seat.context.advance_until(under_way)?;
-            let (ends, failed) = (Rc::clone(&ends), Rc::clone(&failed));
+            let (ends, looks, failed) = (Rc::clone(&ends), Rc::clone(&looks), Rc::clone(&failed));
             let done: Done<SimPlatform> = Box::new(move |context, result| {
-                ends.borrow_mut().push(context.platform().now_ps());
+                ends.set(ends.get() + 1);
+                if [LEAD, LEAD + LOOKED_AT].contains(&ends.get()) {
+                    let platform = context.platform();
+                    let flits = platform.read_reg(perf_coll(FIRST_CHILD));
+                    looks.borrow_mut().push((platform.now_ps(), flits));
+                }
                 if let Err(error) = result {
                     failed.set(Some(error));
                 }
@@ -307,8 +322,7 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, RunReport), Comma
             let tree = Some(Algorithm::Tree);
             seat.member.post_as(Way::All, tree, request, Some(done))?;
         }
-        seat.context
-            .advance_until(|| ends.borrow().len() == STEADY)?;
+        seat.context.advance_until(|| ends.get() == STEADY)?;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         if let Some(error) = failed.take() {
             return Err(error);
@@ -319,12 +333,20 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, RunReport), Comma
             range.read(0, &mut got).map_err(DriverError::from)?;
             right &= got == expected;
         }
-        let ends = ends.borrow();
-        Ok::<_, Error>((ends[LEAD - 1], ends[STEADY - 1], right))
+        let mut seen = Vec::new();
+        for (time, flits) in looks.take() {
+            seen.push((time, flits.map_err(DriverError::from)?));
+        }
+        Ok::<_, Error>((seen, right))
     };
-    let (times, report) = team.run("steady state", body)?;
-    check(times.iter().map(|t| t.2), "tree", STEADY_BYTES)?;
+    let (seen, report) = team.run("steady state", body)?;
+    check(seen.iter().map(|t| t.1), "tree", STEADY_BYTES)?;
     // Task 0 lives on node 0, the root.
-    let (from, to, _) = times[0];
-    Ok(((to - from) / spec.config.cycle_ps, report))
+    match seen[0].0[..] {
+        [(from, before), (to, after)] => {
+            let cycles = (to - from) / spec.config.cycle_ps;
+            Ok((after - before, cycles, report))
+        }
+        _ => Err(CommandError::Check("the steady state was not seen".into())),
+    }
 }
