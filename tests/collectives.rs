@@ -1,6 +1,7 @@
 //! Collectives on the machine: tasks on its nodes, several endpoints in some of them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use gyre::job::Job;
@@ -10,7 +11,9 @@ use gyre::team::{Seat, Team};
 use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Done, Error, Follow, Query, ReduceOp, Request, Way,
 };
-use gyre_driver::{BufferRange, ClientConfig, CostTable, TaskId};
+use gyre_driver::{
+    BufferRange, ClientConfig, Context, CostTable, Endpoint, Put, RemoteAddress, TaskId,
+};
 use gyre_sim::MachineConfig;
 
 type Range = BufferRange<NodeBuffer>;
@@ -202,8 +205,12 @@ fn sweep(seat: &Seat, count: usize, buffers: &[(Range, Range)]) -> Result<Vec<Al
             broadcasts = algorithms;
         }
     }
-    seat.context.advance_until(|| seat.context.is_at_rest())?;
     Ok(broadcasts)
+}
+
+/// Nothing is left to do.
+fn rest(seat: &Seat) -> Result<(), Error> {
+    Ok(seat.context.advance_until(|| seat.context.is_at_rest())?)
 }
 
 #[test]
@@ -212,7 +219,10 @@ fn ep7_ep8_ep10_ep11_ep12_ep13_every_collective_by_every_algorithm_on_the_machin
     // Short and announced ones.
     for count in [3, 260] {
         let buffers = buffers(&team, count * 8);
-        let run = move |seat: &Seat| sweep(seat, count, &buffers);
+        let run = move |seat: &Seat| {
+            sweep(seat, count, &buffers)?;
+            rest(seat)
+        };
         team.run("collectives", run).expect("the program ends");
     }
 }
@@ -238,7 +248,11 @@ fn hw3_ep13_every_collective_by_every_algorithm_on_tori_of_one_to_five_dimension
         );
         let count = 270;
         let buffers = buffers(&team, count * 8);
-        let run = move |seat: &Seat| sweep(seat, count, &buffers);
+        let run = move |seat: &Seat| {
+            let broadcasts = sweep(seat, count, &buffers)?;
+            rest(seat)?;
+            Ok::<_, Error>(broadcasts)
+        };
         let (broadcasts, _) = team.run("collectives", run).expect("the program ends");
         let pipelined = broadcasts
             .iter()
@@ -294,8 +308,199 @@ fn ep9_only_the_root_or_only_the_others_post_on_the_machine() {
                 seat.carry_out(None, Request::barrier())?;
             }
         }
-        seat.context.advance_until(|| seat.context.is_at_rest())?;
-        Ok::<(), Error>(())
+        rest(seat)
     };
     team.run("follows", run).expect("the program ends");
+}
+
+/// A row of the numbers below `count` in which each comes after each, itself too.
+fn each_after_each(count: usize) -> Vec<usize> {
+    let mut row = Vec::new();
+    for first in 0..count {
+        row.push(first);
+        row.extend((first + 1..count).flat_map(|second| [first, second]));
+    }
+    row.push(0);
+    row
+}
+
+#[test]
+fn hw5_ep13_every_collective_by_every_algorithm_after_every_other_with_the_tree() {
+    const UNDER_WAY: usize = 3;
+    const SHORT: usize = 3;
+    const LONG: usize = 250;
+    let shape = [2, 2, 1];
+    let placement = Placement::filled(1, &shape).expect("a task a node");
+    let mut team = open(&shape, &placement, |task| 1 + u8::from(task.0 == 1));
+    let routes = team.take_routes().expect("the program ends");
+    assert!(routes.class && routes.barrier, "{routes:?}");
+    let lists = |seat: &Seat| {
+        let mut kinds = Vec::new();
+        for collective in Collective::ALL {
+            let of = |count| algorithms(seat, collective, 0, count * 8);
+            let short = of(SHORT);
+            let valid = of(LONG).into_iter().filter(|a| short.contains(a));
+            kinds.extend(valid.map(|algorithm| (collective, algorithm)));
+        }
+        Ok::<_, Error>(kinds)
+    };
+    let (kinds, _) = team.run("lists", lists).expect("the program ends");
+    let kinds = kinds[0].clone();
+    let on_tree = kinds.iter().filter(|(_, a)| *a == Algorithm::Tree);
+    assert_eq!(on_tree.count(), 4, "{kinds:?}");
+    let row: Rc<Vec<_>> = Rc::new(
+        each_after_each(kinds.len())
+            .into_iter()
+            .map(|k| kinds[k])
+            .collect(),
+    );
+    let pairs: BTreeSet<_> = row.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    assert_eq!(pairs.len(), kinds.len() * kinds.len());
+    let tasks = team.seats().len();
+    let count = |number: usize| if number % 9 == 4 { LONG } else { SHORT };
+    let offset = |number| (0..number).map(count).sum::<usize>() * 8 * tasks;
+    // What each collective sends and receives stands behind what those before it do.
+    let buffer = |task: usize| {
+        let platform = team.seats()[task][0].context.platform();
+        let data = (0..row.len()).flat_map(|number| doubles(task, number, count(number) * tasks));
+        let send = BufferRange::copied(platform, &data.collect::<Vec<_>>());
+        let receive = BufferRange::zeroed(platform, offset(row.len()));
+        (
+            send.expect("there is memory"),
+            receive.expect("there is memory"),
+        )
+    };
+    let buffers: Rc<Vec<(Range, Range)>> = Rc::new((0..tasks).map(buffer).collect());
+    let (calls, ranges) = (Rc::clone(&row), Rc::clone(&buffers));
+    let run = move |seat: &Seat| {
+        let me = seat.member.position();
+        let (send, receive) = &ranges[me];
+        let ended = Rc::new(Cell::new(0));
+        let mut start = 0;
+        for (number, &(collective, algorithm)) in calls.iter().enumerate() {
+            seat.context
+                .advance_until(|| number < ended.get() + UNDER_WAY)?;
+            let at = At {
+                me,
+                root: number % tasks,
+                tasks,
+            };
+            let bytes = count(number) * 8;
+            let part = |range: &Range| range.part(start, bytes * tasks).expect("inside");
+            let request = request(collective, at, bytes, &part(send), &part(receive));
+            start += bytes * tasks;
+            let end = Rc::clone(&ended);
+            let done: Done<SimPlatform> = Box::new(move |_, result| {
+                result.expect("all members agree");
+                end.set(end.get() + 1);
+            });
+            seat.member
+                .post_as(Way::All, Some(algorithm), request, Some(done))?;
+        }
+        seat.context.advance_until(|| ended.get() == calls.len())?;
+        rest(seat)
+    };
+    team.run("pairs", run).expect("the program ends");
+    let mut start = 0;
+    for (number, &(collective, algorithm)) in row.iter().enumerate() {
+        let bytes = count(number) * 8 * tasks;
+        for (me, (_, receive)) in buffers.iter().enumerate() {
+            let at = At {
+                me,
+                root: number % tasks,
+                tasks,
+            };
+            let got = receive.part(start, bytes).expect("inside");
+            let before = &row[number.saturating_sub(1)];
+            let what = format!("number {number} by {algorithm:?} after {before:?}");
+            check(collective, at, number, count(number), &got, &what);
+        }
+        start += bytes;
+    }
+}
+
+/// Puts to one endpoint, one after the other, two under way, until told otherwise.
+struct Stream {
+    to: Endpoint,
+    data: Range,
+    remote: RemoteAddress,
+    over: Cell<bool>,
+}
+
+impl Stream {
+    fn go_on(self: Rc<Self>, context: &Context<SimPlatform>) -> Result<(), gyre_driver::Error> {
+        if self.over.get() {
+            return Ok(());
+        }
+        let next = Rc::clone(&self);
+        context.put(Put {
+            destination: self.to,
+            data: self.data.clone(),
+            remote: self.remote,
+            local_done: Some(Box::new(move |context, result| {
+                result.expect("the put is sent");
+                next.go_on(context).expect("so is the next");
+            })),
+            remote_done: None,
+        })
+    }
+}
+
+#[test]
+fn hw5_ep13_every_collective_by_every_algorithm_while_all_links_of_the_torus_are_saturated() {
+    const STREAM: usize = 16 << 10;
+    const PORTS: usize = 2;
+    let shape = [4, 1, 1];
+    let placement = Placement::filled(1, &shape).expect("a task a node");
+    // Beside the first, an endpoint for each link of its node.
+    let mut team = open(&shape, &placement, |_| 1 + PORTS as u8);
+    let routes = team.take_routes().expect("the program ends");
+    assert!(routes.class && routes.barrier, "{routes:?}");
+    let count = 260;
+    let buffers = buffers(&team, count * 8);
+    let nodes = team.seats().len();
+    let zeroed = |task: usize| {
+        let platform = team.seats()[task][0].context.platform();
+        BufferRange::zeroed(platform, STREAM).expect("there is memory")
+    };
+    let targets: Vec<Range> = (0..nodes).map(zeroed).collect();
+    let topology = team.job().machine().topology().clone();
+    let run = move |seat: &Seat| {
+        let me = seat.member.position();
+        let offset = usize::from(seat.context.query().endpoint.context_offset());
+        let stream = offset.checked_sub(1).map(|port| {
+            let (to, _) = topology.neighbour(me, port).expect("a ring");
+            Rc::new(Stream {
+                to: seat.context.endpoint(TaskId(to as u32), 0).expect("a task"),
+                data: targets[me].clone(),
+                remote: targets[to].remote_address().expect("memory of a node"),
+                over: Cell::new(false),
+            })
+        });
+        for stream in stream.iter().flat_map(|stream| [stream, stream]) {
+            Rc::clone(stream).go_on(&seat.context)?;
+        }
+        let ran = sweep(seat, count, &buffers)?;
+        assert!(ran.contains(&Algorithm::Tree), "{ran:?}");
+        carry_out(seat, None, Request::barrier())?;
+        if let Some(stream) = stream {
+            stream.over.set(true);
+        }
+        rest(seat)
+    };
+    let flits = |team: &mut Team| {
+        let links = (0..nodes).flat_map(|node| (0..PORTS).map(move |port| (node, port)));
+        let of = |(node, port): (usize, usize)| team.job().machine().link_flits(node)[port];
+        let sent: Vec<u64> = links.map(of).collect();
+        (sent, team.job().machine().cycles())
+    };
+    let (before, from) = flits(&mut team);
+    team.run("beside streams", run).expect("the program ends");
+    let (after, to) = flits(&mut team);
+    let sent = before
+        .iter()
+        .zip(&after)
+        .map(|(before, after)| (after - before) as f64);
+    let shares: Vec<f64> = sent.map(|flits| flits / (to - from) as f64).collect();
+    assert!(shares.iter().all(|share| *share > 0.8), "{shares:?}");
 }
