@@ -482,7 +482,7 @@ fn hw5_ep13_every_collective_by_every_algorithm_while_all_links_of_the_torus_are
         }
         let ran = sweep(seat, count, &buffers)?;
         assert!(ran.contains(&Algorithm::Tree), "{ran:?}");
-        carry_out(seat, None, Request::barrier())?;
+        seat.carry_out(None, Request::barrier())?;
         if let Some(stream) = stream {
             stream.over.set(true);
         }
