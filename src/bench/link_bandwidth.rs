@@ -75,7 +75,10 @@ impl Flow {
     fn name(self) -> String {
         let port = self.port ^ usize::from(self.from != 0);
         let dimension = char::from(b'a' + (port / 2) as u8); // at most 5
-        format!("{dimension}{}", if port.is_multiple_of(2) { '+' } else { '-' })
+        format!(
+            "{dimension}{}",
+            if port.is_multiple_of(2) { '+' } else { '-' }
+        )
     }
 }
 
