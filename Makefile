@@ -55,9 +55,9 @@ fmt-check:
 clippy: setup-verilator
 	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
 
-# Rust and RTL tests.
+# Rust and RTL tests, to the end whatever fails.
 unit: setup-verilator
-	$(CARGO) test $(PROFILE) --workspace
+	$(CARGO) test $(PROFILE) --workspace --no-fail-fast
 
 # The driver's queues and locks, every interleaving of a few threads.
 model-check:
