@@ -8,11 +8,6 @@ use gyre_driver::{Coord, Network, Routing};
 /// Times that every transfer is placed anew, once all others have their places.
 const ROUNDS: usize = 3;
 
-/// How many messages a link carries before endpoints that are away have of the data that is the same for everybody
-/// what they can pass on: so much later they end with equal work. The first piece and the way of its
-/// announcement take about as long as 64 KiB do.
-const LATER: usize = 1;
-
 /// The work of the endpoints of a root's task, which are numbered in the order of their ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -191,8 +186,6 @@ impl Plan {
                     let mut most = (busiest + 1).max(each(&work, *site));
                     if moves(*site) > 0 {
                         most = most.max(each(&work, 0));
-                    } else if *site > 0 {
-                        most += LATER;
                     }
                     (most, sum)
                 };

@@ -325,7 +325,7 @@ fn ep15_helpers_on_a_neighbour_take_load_off_the_links_of_a_corner() {
 #[test]
 fn ep15_a_broadcast_from_a_busy_node_or_a_corner_is_faster_with_helpers_on_a_neighbour() {
     let busy = "--shape 4x4x4 --set endpoints=3 --set helpers=3 --set busy=true";
-    let corner = "--shape 4x4x1 --mesh ab --set endpoints=2 --set helpers=2";
+    let corner = "--shape 3x3x3 --mesh abc --set endpoints=3 --set helpers=3";
     for case in [busy, corner] {
         let args = format!("bench broadcast {case} --set bytes=65536");
         let args: Vec<&str> = args.split(' ').collect();

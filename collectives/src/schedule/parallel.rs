@@ -11,6 +11,10 @@ use crate::request::Collective;
 /// Most bytes that come as one message to a node where endpoints pass data on: they begin while more comes.
 const PIECE: usize = 16 << 10;
 
+/// Most bytes that an endpoint of the root has under way to itself in a gather, unless one block is longer: packets
+/// from all nodes at once are in each other's way long before they are at the root.
+const UNDER_WAY: usize = 64 << 10;
+
 impl Builder<'_> {
     /// EP-10: the root task's endpoints each take a part of all endpoints and send them all the data. Of
     /// the endpoints of a task the leader stores it, the others discard their copies. To a node where endpoints
@@ -149,10 +153,18 @@ impl Builder<'_> {
         let plan = self.geometry.plan(self.root, Collective::Gather);
         if self.me == self.root {
             let mine = self.endpoint();
+            let mut row: Vec<(usize, usize)> = Vec::new();
             for share in &plan.parts[mine] {
                 let from = share.rank;
                 let into = self.output(self.geometry.position(from));
-                let step = self.receive_from((from, share.routing), 0, into, &[]);
+                let mut bytes = into.len;
+                let full = row.iter().rev().find(|(_, len)| {
+                    bytes += len;
+                    bytes > UNDER_WAY
+                });
+                let after: Vec<usize> = full.iter().map(|(step, _)| *step).collect();
+                let step = self.receive_from((from, share.routing), 0, into, &after);
+                row.push((step, into.len));
                 if let Some(feed) = plan.feeds.iter().find(|feed| feed.rank == Some(from)) {
                     let (to, tag, from) = (self.root_endpoint(feed.home), tag_of(feed.rank), into);
                     self.add(Action::Send { to, tag, from }, &[step]);
