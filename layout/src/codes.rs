@@ -122,6 +122,7 @@ codes! {
         DescRmw = 0x0d, "read-modify-write of unknown operation, or with an operand of other than 4 or 8 bytes";
         DescRoute = 0x0e, "collective on a class route that is not valid here, without this node, or of another owner";
         DescColl = 0x0f, "collective of unknown operation or element type, or that cuts an element in two";
+        DescFlow = 0x10, "flow that is not open for this destination, class and owner, or of a packet that cannot have one";
         PktKind = 0x20, "packet: kind that this node does not serve";
         PktTruncated = 0x21, "packet cut short by a link going down, or length and flits disagree";
         PktDest = 0x22, "packet for another node ejected here";
@@ -137,6 +138,7 @@ codes! {
         PktOwner = 0x2c, "read-modify-write: slot of another owner than the injection FIFO";
         PktRmw = 0x2d, "read-modify-write of unknown operation, wrong length, or not aligned to its operand";
         RmwAccess = 0x2e, "read-modify-write: read or write answered with an error";
+        PktFlow = 0x2f, "flow that is not open for this source and class, or sequence number outside its window or twice";
         LinkCrc = 0x40, "link: running CRC or sequence number differs";
         LinkDown = 0x41, "link down: packet dropped";
         LinkProtocol = 0x42, "link: flit without credit space, or while the link was not up";

@@ -13,7 +13,9 @@ bit_fields! {
     DYNAMIC "dynamic_route" 5 +: 1;
     HINT "hint" 6 +: 10;
     ORDER "order" 16 +: 3;
-    RSVD5 "rsvd5" 19 +: 12;
+    FLOW_VALID "flow_valid" 19 +: 1;
+    FLOW "flow" 20 +: 3;
+    RSVD5 "rsvd5" 23 +: 8;
     REMOTE "remote" 31 +: 1;
     DST "dst" 32 +: 30;
     VCLASS "vclass" 62 +: 2;
@@ -68,6 +70,8 @@ pub struct Descriptor {
     pub hint: u16,
     /// Dimension that dynamic packets are to finish first, from 1, then cyclically; 0: any.
     pub order: u8,
+    /// Packets go by this ordered-dynamic flow, by its number at the source; with `dynamic_route` (HW-4).
+    pub flow: Option<u8>,
     /// Arrived by remote get; written by the DMA engine, else false.
     pub remote: bool,
     /// Destination.
@@ -110,6 +114,7 @@ impl Descriptor {
             dynamic_route: false,
             hint: 0,
             order: 0,
+            flow: None,
             remote: false,
             dst,
             vclass,
@@ -234,6 +239,14 @@ impl Descriptor {
         self
     }
 
+    /// Sends every packet by the ordered-dynamic flow `flow` of this node (HW-4): by any shortest way, and in order.
+    #[must_use]
+    pub const fn with_flow(mut self, flow: u8) -> Self {
+        self.dynamic_route = true;
+        self.flow = Some(flow);
+        self
+    }
+
     /// With [`Self::with_dynamic_route`]: directions that packets may take where both round a ring are shortest, a bit a
     /// port (2 d: + of dimension d, 2 d + 1: -). One of the shortest of each dimension must be among them.
     #[must_use]
@@ -271,6 +284,10 @@ impl Descriptor {
         put(DYNAMIC, self.dynamic_route.into());
         put(HINT, self.hint.into());
         put(ORDER, self.order.into());
+        if let Some(flow) = self.flow {
+            put(FLOW_VALID, 1);
+            put(FLOW, flow.into());
+        }
         put(REMOTE, self.remote.into());
         put(DST, self.dst.pack()?.into());
         put(VCLASS, u8::from(self.vclass).into());
@@ -308,6 +325,9 @@ impl Descriptor {
                 });
             }
         }
+        if FLOW_VALID.of(&words) == 0 && FLOW.of(&words) != 0 {
+            return Err(LayoutError::Reserved { field: FLOW.name });
+        }
         // Each field is read into a type at least as wide.
         Ok(Self {
             kind: Kind::try_from(KIND.of(&words) as u8)?,
@@ -315,6 +335,7 @@ impl Descriptor {
             dynamic_route: DYNAMIC.of(&words) != 0,
             hint: HINT.of(&words) as u16,
             order: ORDER.of(&words) as u8,
+            flow: (FLOW_VALID.of(&words) != 0).then(|| FLOW.of(&words) as u8),
             remote: REMOTE.of(&words) != 0,
             dst: Coord::unpack(DST.of(&words) as u32),
             vclass: VClass::try_from(VCLASS.of(&words) as u8)?,
@@ -384,6 +405,7 @@ mod tests {
         for descriptor in [
             Descriptor::memory_fifo(dst, SOURCE, 15).with_software(0xdead_beef, 0x1234_5678),
             Descriptor::put(dst, SOURCE, 7, 0xaa_8000_0001).with_counter(counter),
+            Descriptor::memory_fifo(dst, SOURCE, 2).with_flow(7),
             Descriptor::collective_put(COLLECTIVE, None, SOURCE, 7, 5)
                 .expect("the route fits")
                 .with_counter(counter),

@@ -17,11 +17,12 @@ bit_fields! {
     FIRST "first" 88 +: 1;
     LAST "last" 89 +: 1;
     ORDER "order" 90 +: 3;
-    RSVD0 "rsvd0" 93 +: 3;
+    FLOW "flow" 93 +: 3;
     SEQ "seq" 96 +: 10;
     BIRTH "birth" 106 +: 6;
     TARGET "target" 112 +: 10;
-    RSVD1 "rsvd1" 122 +: 6;
+    FLOW_VALID "flow_valid" 122 +: 1;
+    FLOW_SEQ "flow_seq" 123 +: 5;
     OFFSET "offset" 128 +: 32;
     AUX "aux" 160 +: 32;
     SW0 "sw0" 192 +: 32;
@@ -48,6 +49,15 @@ pub struct PutTarget {
     pub counter: Option<CounterRef>,
 }
 
+/// Place of a packet in an ordered-dynamic flow (HW-4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowPlace {
+    /// Number of the flow at its target, 3 bits.
+    pub flow: u8,
+    /// Number of the packet in the flow, modulo 32.
+    pub seq: u8,
+}
+
 /// A packet header (HW-1, HW-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -69,13 +79,15 @@ pub struct Header {
     pub hint: u16,
     /// Dimension that a dynamic packet is to finish first, from 1; 0 = any.
     pub order: u8,
+    /// Its flow, on the way from source to target: where software finds the packet it is gone.
+    pub flow: Option<FlowPlace>,
     /// First packet of its message.
     pub first: bool,
     /// Last packet of its message.
     pub last: bool,
-    /// Packet number in its message, modulo 2^10.
+    /// Packet number in its message, modulo 2^10. Control: number of the flow's packet to be released next.
     pub seq: u16,
-    /// Reception FIFO, base slot, or injection FIFO (remote get).
+    /// Reception FIFO, base slot, or injection FIFO (remote get). Control: number of the flow at its source.
     pub target: u16,
     /// Memory FIFO: byte offset in the message. Put, read-modify-write: low 32 bits of the offset in the slot.
     pub offset: u32,
@@ -105,6 +117,11 @@ impl Header {
         put(LEN, self.len.into());
         put(HINT, self.hint.into());
         put(ORDER, self.order.into());
+        if let Some(place) = self.flow {
+            put(FLOW_VALID, 1);
+            put(FLOW, place.flow.into());
+            put(FLOW_SEQ, place.seq.into());
+        }
         put(FIRST, self.first.into());
         put(LAST, self.last.into());
         put(SEQ, self.seq.into());
@@ -119,16 +136,24 @@ impl Header {
     /// The header in `bytes`.
     ///
     /// # Errors
-    /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no header.
+    /// [`LayoutError::Reserved`] if a packet without flow names one, [`LayoutError::Code`] if the bytes are no header.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
         let words = to_words::<4, _>(bytes);
-        let zero = [RSVD0, BIRTH, RSVD1];
-        if let Some(reserved) = zero.iter().find(|field| field.of(&words) != 0) {
-            return Err(LayoutError::Reserved {
-                field: reserved.name,
-            });
+        if BIRTH.of(&words) != 0 {
+            return Err(LayoutError::Reserved { field: BIRTH.name });
         }
+        let flow = if FLOW_VALID.of(&words) != 0 {
+            Some(FlowPlace {
+                flow: FLOW.of(&words) as u8,
+                seq: FLOW_SEQ.of(&words) as u8,
+            })
+        } else if FLOW.of(&words) | FLOW_SEQ.of(&words) != 0 {
+            let named = if FLOW.of(&words) != 0 { FLOW } else { FLOW_SEQ };
+            return Err(LayoutError::Reserved { field: named.name });
+        } else {
+            None
+        };
         // Each field is read into a type at least as wide.
         Ok(Self {
             dst: Coord::unpack(DST.of(&words) as u32),
@@ -140,6 +165,7 @@ impl Header {
             len: LEN.of(&words) as u16,
             hint: HINT.of(&words) as u16,
             order: ORDER.of(&words) as u8,
+            flow,
             first: FIRST.of(&words) != 0,
             last: LAST.of(&words) != 0,
             seq: SEQ.of(&words) as u16,
@@ -180,6 +206,7 @@ mod tests {
             len: 512,
             hint: 0x155,
             order: 3,
+            flow: Some(FlowPlace { flow: 5, seq: 30 }),
             first: true,
             last: false,
             seq: 0x2ef,
@@ -210,12 +237,16 @@ mod tests {
     }
 
     #[test]
-    fn reserved_bits_are_refused() {
-        let mut bytes = put().encode().expect("every value fits");
+    fn hw4_place_without_flow_is_refused() {
+        let header = Header {
+            flow: None,
+            ..put()
+        };
+        let mut bytes = header.encode().expect("every value fits");
         bytes[15] = 0x80;
         assert_eq!(
             Header::decode(&bytes),
-            Err(LayoutError::Reserved { field: "rsvd1" })
+            Err(LayoutError::Reserved { field: "flow_seq" })
         );
     }
 

@@ -22,7 +22,7 @@ pub use coord::Coord;
 pub use descriptor::{Descriptor, Source};
 pub use error::LayoutError;
 pub use field::{BitField, Field};
-pub use header::{CounterRef, Header, PutTarget};
+pub use header::{CounterRef, FlowPlace, Header, PutTarget};
 pub use link::{LINK_FIELDS, LinkState};
 pub use rmw::Rmw;
 

@@ -56,6 +56,8 @@ pub const fn page(index: u64) -> u64 {
 }
 /// Length of [`page`] in the address map.
 pub const PAGE_COUNT: u64 = 17;
+/// Flow page: Ordered-dynamic flows (HW-4). Registers of absent flows answer SLVERR.
+pub const FLOW: u64 = 0x111000;
 /// Node registers: Identity, configuration, interrupt and error registers.
 pub mod node {
     /// Identity: Constant.
@@ -401,6 +403,33 @@ pub mod group_page {
     /// Length of [`slot`] in the address map.
     pub const SLOT_COUNT: u64 = 32;
 }
+/// Flow page: Ordered-dynamic flows (HW-4). Registers of absent flows answer SLVERR.
+pub mod flow_page {
+    /// Flow from here: An ordered-dynamic flow to another node: its packets take any shortest way and are put in order there. `index`: 0..8.
+    #[must_use]
+    pub const fn source(index: u64) -> u64 {
+        0x10 * index
+    }
+    /// Length of [`source`] in the address map.
+    pub const SOURCE_COUNT: u64 = 8;
+    /// Flow to here: An ordered-dynamic flow from another node, with a place for each packet that may be under way. `index`: 0..8.
+    #[must_use]
+    pub const fn target(index: u64) -> u64 {
+        0x800 + 0x10 * index
+    }
+    /// Length of [`target`] in the address map.
+    pub const TARGET_COUNT: u64 = 8;
+    /// Flow parameters
+    pub const PARAMS: u64 = 0xff8;
+    /// Fields of params.
+    pub mod params {
+        use crate::Field;
+        /// Flows that may start here, and that may end here, 1..8. Bits 3:0, read only.
+        pub const FLOWS: Field = Field::new(0, 4);
+        /// Packets of a flow that may be under way, a power of two, 1..16. Bits 12:8, read only.
+        pub const WINDOW: Field = Field::new(8, 5);
+    }
+}
 /// Fields of coll_route.
 pub mod coll_route {
     use crate::Field;
@@ -611,6 +640,66 @@ pub mod base_slot {
         pub const REMOTE_READ: Field = Field::new(4, 1);
         /// Owner: injection FIFOs of this owner may read, and those of other nodes may read-modify-write. Bits 11:8, read and write.
         pub const OWNER: Field = Field::new(8, 4);
+    }
+}
+/// Flow from here: An ordered-dynamic flow to another node: its packets take any shortest way and are put in order there.
+pub mod flow_source {
+    /// Flow control: Opening an open flow, or to a node without a way there, and closing one in use answer SLVERR.
+    pub const CTRL: u64 = 0x0;
+    /// Fields of ctrl.
+    pub mod ctrl {
+        use crate::Field;
+        /// Coordinates of the target, as in COORD. Bits 29:0, read and write.
+        pub const PEER: Field = Field::new(0, 30);
+        /// Number of the flow there. Bits 34:32, read and write.
+        pub const PEER_FLOW: Field = Field::new(32, 3);
+        /// Class of its packets: 0 request, 1 response. Bit 36, read and write.
+        pub const VCLASS: Field = Field::new(36, 1);
+        /// Owner of the injection FIFOs that may use it. Bits 43:40, read and write.
+        pub const OWNER: Field = Field::new(40, 4);
+        /// The flow is open. Opening starts it from sequence number 0. Bit 63, read and write.
+        pub const OPEN: Field = Field::new(63, 1);
+    }
+    /// Flow status
+    pub const STATUS: u64 = 0x8;
+    /// Fields of status.
+    pub mod status {
+        use crate::Field;
+        /// Sequence number of the packet that is sent next. Bits 4:0, read only.
+        pub const NEXT: Field = Field::new(0, 5);
+        /// Sequence number of the first packet that the target has not said to be released. Bits 12:8, read only.
+        pub const FIRST: Field = Field::new(8, 5);
+        /// Packets are under way, or a descriptor that has started names the flow. Bit 16, read only.
+        pub const IN_USE: Field = Field::new(16, 1);
+    }
+}
+/// Flow to here: An ordered-dynamic flow from another node, with a place for each packet that may be under way.
+pub mod flow_target {
+    /// Flow control: Opening an open flow, or from a node without a way there, and closing one in use answer SLVERR.
+    pub const CTRL: u64 = 0x0;
+    /// Fields of ctrl.
+    pub mod ctrl {
+        use crate::Field;
+        /// Coordinates of the source, as in COORD. Bits 29:0, read and write.
+        pub const PEER: Field = Field::new(0, 30);
+        /// Number of the flow there. Bits 34:32, read and write.
+        pub const PEER_FLOW: Field = Field::new(32, 3);
+        /// Class of its packets: 0 request, 1 response. Bit 36, read and write.
+        pub const VCLASS: Field = Field::new(36, 1);
+        /// The flow is open. Opening starts it from sequence number 0. Bit 63, read and write.
+        pub const OPEN: Field = Field::new(63, 1);
+    }
+    /// Flow status
+    pub const STATUS: u64 = 0x8;
+    /// Fields of status.
+    pub mod status {
+        use crate::Field;
+        /// Sequence number of the packet that is released next. Bits 4:0, read only.
+        pub const NEXT: Field = Field::new(0, 5);
+        /// Sequence number up to which the source knows what was released. Bits 12:8, read only.
+        pub const TOLD: Field = Field::new(8, 5);
+        /// Packets are here, or the source does not know of all that were released. Bit 16, read only.
+        pub const IN_USE: Field = Field::new(16, 1);
     }
 }
 /// Fields of ring_base.

@@ -58,7 +58,7 @@ module refusal_log
   assign info = err_i.info;
   always_comb begin
     unique case (err_i.reason)
-      ErrPktTruncated, ErrPktRecFifo, ErrPktInjFifo, ErrPktSlot, ErrPktBounds, ErrPktCounter:
+      ErrPktTruncated, ErrPktRecFifo, ErrPktInjFifo, ErrPktSlot, ErrPktBounds, ErrPktCounter, ErrPktFlow:
                refused = err_i.valid && info.kind inside {KindMemFifo, KindPut, KindRemoteGet};
       default: refused = 1'b0;
     endcase

@@ -10,6 +10,7 @@ module desc_activate
     parameter int unsigned NDim = 3,
     parameter int unsigned NInj = 32,
     parameter bit          Deposit = 1'b1,    // the network copies packets on their way
+    parameter int unsigned NFlow = 4,
     localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1
 ) (
     input  logic                 clk_i,
@@ -36,6 +37,9 @@ module desc_activate
     output logic [MaxFifoId-1:0] slot_id_o,
     input  slot_t                slot_i,
     input  coll_route_t [CollRoutes-1:0] route_i,  // class routes of the collective network
+    output flow_id_t             flow_id_o,    // flow of the descriptor that is checked, combinational
+    input  flow_end_t            flow_i,
+    output logic [NFlow-1:0]     flow_started_o, // named by a descriptor between check and load
     // Contexts
     input  logic [NInj-1:0]      active_i,     // context still issues packets
     input  logic [NInj-1:0]      inflight_i,   // packets of the FIFO have not left their path
@@ -84,10 +88,11 @@ module desc_activate
 
   assign chk_desc  = read_desc_i;
   assign slot_id_o = chk_desc.src_slot;
+  assign flow_id_o = chk_desc.flow;
 
   desc_check #(.NDim(NDim), .Deposit(Deposit)) u_check (
       .valid_i(chk_valid_q), .cfg_i, .desc_i(chk_desc), .addr_i(read_addr_i), .remote_i(remote_i[chk_fifo_q]),
-      .owner_i(owner_i[chk_fifo_q]), .slot_i, .route_i(route_i[chk_desc.hint[3:0]]),
+      .owner_i(owner_i[chk_fifo_q]), .slot_i, .route_i(route_i[chk_desc.hint[3:0]]), .flow_i,
       .err_o(chk_err), .path_o(chk_path), .src_o(chk_src)
   );
 
@@ -130,6 +135,8 @@ module desc_activate
       load_header_o.dynamic_route = dec_desc_q.dynamic_route;
       load_header_o.hint  = dec_desc_q.hint;
       load_header_o.order = dec_desc_q.order;
+      load_header_o.flow_valid = dec_desc_q.flow_valid;
+      load_header_o.flow       = dec_desc_q.flow;   // its number here, until packets are issued
       unique case (dec_desc_q.kind)
         KindMemFifo, KindPut, KindCollective: begin
           if (delivers_put(dec_desc_q.kind, vclass_e'(dec_desc_q.vclass))) begin
@@ -154,6 +161,11 @@ module desc_activate
         default: load_header_o.sw1 = dec_desc_q.sw1;  // remote get: the payload says the rest
       endcase
     end
+  end
+
+  for (genvar k = 0; k < NFlow; k++) begin : gen_flow
+    assign flow_started_o[k] = (chk_valid_q && chk_desc.flow_valid && chk_desc.flow == flow_id_t'(k)) ||
+                               (dec_valid_q && dec_desc_q.flow_valid && dec_desc_q.flow == flow_id_t'(k));
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

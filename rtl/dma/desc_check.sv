@@ -5,6 +5,7 @@
 // is where the old value goes, looked at only with rmw_fetch; its payload is the upper half of the descriptor.
 // A dynamic packet (HW-4) starts on one of its productive paths: the lowest, or from a descriptor at an odd place the
 // highest, so that the descriptors of a FIFO take turns.
+// Packets of a flow (HW-4) are dynamic, and go where the flow leads, in its class and for its owner.
 // A collective (HW-5) goes to every member of its class route (deposit, no destination) or to one.
 module desc_check
   import gyre_pkg::*, gyre_dma_pkg::*;
@@ -20,6 +21,7 @@ module desc_check
     input  logic [3:0]       owner_i,    // of the FIFO
     input  slot_t            slot_i,     // slot desc_i.src_slot
     input  coll_route_t      route_i,    // class route desc_i.hint[3:0]
+    input  flow_end_t        flow_i,     // flow desc_i.flow
     output err_e             err_o,      // ErrNone: accepted
     output logic [3:0]       path_o,     // link port 0..2*NDim-1, 2*NDim = local, 2*NDim+1 = collective
     output logic [AddrW-1:0] src_o       // first payload byte
@@ -27,7 +29,7 @@ module desc_check
   localparam logic [3:0] PathLocal = 4'(2 * NDim);
   localparam logic [3:0] PathColl  = 4'(2 * NDim + 1);
 
-  logic               reserved, bad_dst, is_put, is_rget, is_rmw, is_coll, known, bad_class, bad_rmw, bad_coll, bad_route;
+  logic               reserved, bad_dst, is_put, is_rget, is_rmw, is_coll, known, bad_class, bad_rmw, bad_coll, bad_route, bad_flow;
   coll_op_e           op;
   coll_dtype_e        dtype;
   logic [3:0]         port;
@@ -49,6 +51,7 @@ module desc_check
     bad_rmw  = 1'b0;
     bad_coll = 1'b0;
     bad_route = 1'b0;
+    bad_flow  = 1'b0;
     productive = '0;
     bad_class = 1'b0;
     known    = 1'b0;
@@ -69,6 +72,7 @@ module desc_check
       bad_class = is_coll ? desc_i.vclass > 2'(ClassResponse)
                           : desc_i.vclass != (desc_i.kind == KindPut ? ClassResponse : ClassRequest);
       reserved = {desc_i.rsvd0, desc_i.rsvd1, desc_i.rsvd2, desc_i.rsvd3, desc_i.rsvd4, desc_i.rsvd5} != '0 ||
+                 (!desc_i.flow_valid && desc_i.flow != '0) ||
                  (!is_rmw && {desc_i.rmw_op, desc_i.rmw_compare, desc_i.rmw_fetch, desc_i.rmw_test} != '0);
       bad_rmw  = is_rmw && (desc_i.rmw_op > RmwXor || (desc_i.length != 32'd4 && desc_i.length != 32'd8));
 
@@ -79,6 +83,9 @@ module desc_check
       if (port != LocalPort && port >= PathLocal) bad_dst = 1'b1;
       bad_route = is_coll ? desc_i.dynamic_route || desc_i.order != '0
                           : desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo || desc_i.dynamic_route);
+      bad_flow = desc_i.flow_valid &&
+                 (is_coll || !desc_i.dynamic_route || port == LocalPort || !flow_i.open || flow_i.peer != desc_i.dst ||
+                  {1'b0, flow_i.vclass} != desc_i.vclass || flow_i.owner != owner_i);
       if (!is_coll && desc_i.dynamic_route) begin
         if (desc_i.order > 3'(NDim)) bad_route = 1'b1;
         for (int unsigned d = 0; d < MaxDim; d++) begin
@@ -115,6 +122,7 @@ module desc_check
       else if (!remote_i && (desc_i.remote || desc_i.requester != '0)) err_o = ErrDescReserved;
       else if (bad_route) err_o = ErrDescRouting;
       else if (bad_dst) err_o = ErrDescDest;
+      else if (bad_flow) err_o = ErrDescFlow;
       else if (remote_i && (!desc_i.remote || desc_i.kind != KindPut || desc_i.requester != {2'b00, desc_i.dst}))
         err_o = ErrDescRemote;
       else if (is_rget && (desc_i.length[5:0] != '0 || desc_i.length == '0 ||
@@ -136,7 +144,7 @@ module desc_check
   logic unused_check;
   assign unused_check = ^{cfg_i.link_enable, cfg_i.dma_enable, cfg_i.drain, slot_i.atomic,
                           desc_i.target, desc_i.msg_id, desc_i.sw0, desc_i.sw1, desc_i.ctr_valid,
-                          desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot, route_i};
+                          desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot, route_i, flow_i.peer_flow};
 
 `ifndef SYNTHESIS
   always_comb begin

@@ -1,6 +1,7 @@
 // Receive side of the DMA engine (HW-1): one reception path per ejection path of the network, one for the
-// loop-back and one for the collective network, a shared resolver, the reception FIFOs, the commit queue, the counter unit and the unit for
-// read-modify-writes.
+// loop-back and one for the collective network, a shared resolver, the reception FIFOs, the commit queue, the counter unit,
+// the unit for read-modify-writes, and that for ordered-dynamic flows (HW-4), whose requests go on by the path of the
+// loop-back.
 // The paths work whenever packets come: slots and FIFOs that software has not enabled refuse them.
 module dma_rx
   import gyre_pkg::*;
@@ -10,6 +11,8 @@ module dma_rx
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned NRec = 16,
     parameter int unsigned NAxi = 2,
+    parameter int unsigned NFlow = 4,           // flows, and packets that a flow may have under way
+    parameter int unsigned FlowWindow = 8,
     localparam int unsigned NPath = 2 * NDim + 2,
     localparam int unsigned FW = FlitBytes * 8
 ) (
@@ -30,6 +33,15 @@ module dma_rx
     output logic                             reg_ack_o,
     output logic                             reg_err_o,
     output logic [63:0]                      reg_rdata_o,
+    // registers of flows: see flow_table
+    input  logic                             flow_req_i,
+    input  logic [10:0]                      flow_addr_i,
+    output logic                             flow_ack_o,
+    output logic                             flow_err_o,
+    output logic [63:0]                      flow_rdata_o,
+    // windows of flows, from their targets
+    output flow_window_t                     window_o,
+    input  logic                             window_ok_i,
     // slots: target and counter
     output logic [MaxFifoId-1:0]             slot_id_o,
     input  slot_t                            slot_i,
@@ -54,7 +66,7 @@ module dma_rx
     input  logic                             ctr_r_valid_i,
     input  logic [63:0]                      ctr_r_data_i,
     input  logic                             ctr_r_err_i,
-    // answers to read-modify-writes
+    // answers to read-modify-writes, and news for sources of flows
     output logic                             answer_valid_o,
     output logic [3:0]                       answer_path_o,
     output tx_cmd_t                          answer_o,
@@ -112,11 +124,61 @@ module dma_rx
   logic [AxiW-1:0]    rmw_row [NPath];
   logic [31:0]        rmw_dbg [NPath];
 
-  localparam int unsigned NErr = NPath + 2;   // and the counter unit, read-modify-writes
+  localparam int unsigned NErr = NPath + 3;   // and the counter unit, read-modify-writes, flows
   error_t          err [NErr];
   logic [NErr-1:0] err_valid, err_gnt;
 
+  localparam int unsigned NLink = 2 * NDim;   // flows come by links
+  localparam int unsigned Loop  = NPath - 2;
+  logic [NPath-1:0]   flow_req, flow_only, flow_take, flow_valid, flow_tail, flow_bad, flow_pop;
+  header_t            flow_hdr  [NPath];
+  err_e               flow_err  [NPath];
+  logic [31:0]        flow_dbg  [NPath];
+  logic [FW-1:0]      flow_data [NPath];
+  flow_ref_t          put_done  [2*NPath];
+  logic [2*NPath-1:0] put_failed;
+  assign flow_take[NPath-1:NLink] = '0;
+  assign flow_pop[NPath-1:NLink]  = '0;
+  logic unused_flow;
+  assign unused_flow = ^{flow_req[NPath-1:NLink], flow_only[NPath-1:NLink], flow_valid[NPath-1:NLink],
+                         flow_tail[NPath-1:NLink], flow_bad[NPath-1:NLink], put_failed[2*NPath-1:2*NLink]};
+
+  // What comes by the loop-back and what flows release.
+  logic          loop_valid, loop_ready, merge_idle;
+  logic [1:0]    merge_ready;
+  flit_ctl_t     merge_ctl_in [2];
+  logic [FW-1:0] merge_data_in [2];
+  flit_ctl_t     merge_ctl;
+  logic [FW-1:0] merge_data;
+  logic          released_valid;
+  rx_merge #(.FlitBytes(FlitBytes)) u_merge (
+      .clk_i, .rst_ni, .valid_i({released_valid, ej_valid_i[Loop][0]}), .ready_o(merge_ready), .ctl_i(merge_ctl_in),
+      .data_i(merge_data_in), .valid_o(loop_valid), .ready_i(loop_ready), .ctl_o(merge_ctl), .data_o(merge_data),
+      .idle_o(merge_idle)
+  );
+  assign merge_ctl_in[0]  = ej_ctl_i[Loop][0];
+  assign merge_data_in[0] = ej_data_i[Loop][0];
+
+  logic [NPath-1:0][NumClasses-1:0] path_valid;
   for (genvar p = 0; p < NPath; p++) begin : gen_path
+    // Flits of this path.
+    logic [NumClasses-1:0] p_ready;
+    flit_ctl_t             p_ctl  [NumClasses];
+    logic [FW-1:0]         p_data [NumClasses];
+    assign p_ctl[1]  = ej_ctl_i[p][1];
+    assign p_data[1] = ej_data_i[p][1];
+    if (p == Loop) begin : gen_merged
+      assign path_valid[p] = {ej_valid_i[p][1], loop_valid};
+      assign p_ctl[0]      = merge_ctl;
+      assign p_data[0]     = merge_data;
+      assign loop_ready    = p_ready[0];
+      assign ej_ready_o[p] = {p_ready[1], merge_ready[0]};
+    end else begin : gen_alone
+      assign path_valid[p] = ej_valid_i[p];
+      assign p_ctl[0]      = ej_ctl_i[p][0];
+      assign p_data[0]     = ej_data_i[p][0];
+      assign ej_ready_o[p] = p_ready;
+    end
     localparam int unsigned Master = p % NAxi;
     logic [NumClasses-1:0] p_req, p_gnt;
     assign req[0][p] = p_req[0];
@@ -124,9 +186,13 @@ module dma_rx
     assign p_gnt     = {gnt[1][p], gnt[0][p]};
     assign b_valid[p] = b_valid_i[Master] && b_i[Master].id == AxiIdW'(p);
     assign b_bad[p]   = b_i[Master].resp != AxiOkay;
-    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p)), .Collective(p == NPath - 1)) u_path (
-        .clk_i(path_clk_i[p]), .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(ej_valid_i[p]), .ej_ready_o(ej_ready_o[p]),
-        .ej_ctl_i(ej_ctl_i[p]), .ej_data_i(ej_data_i[p]),
+    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p)), .Collective(p == NPath - 1), .Flows(p < NLink)) u_path (
+        .clk_i(path_clk_i[p]), .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(path_valid[p]), .ej_ready_o(p_ready),
+        .ej_ctl_i(p_ctl), .ej_data_i(p_data),
+        .flow_req_o(flow_req[p]), .flow_hdr_o(flow_hdr[p]), .flow_only_o(flow_only[p]), .flow_err_o(flow_err[p]),
+        .flow_dbg_o(flow_dbg[p]), .flow_take_i(flow_take[p]), .flow_valid_o(flow_valid[p]), .flow_data_o(flow_data[p]),
+        .flow_tail_o(flow_tail[p]), .flow_bad_o(flow_bad[p]), .flow_pop_i(flow_pop[p]),
+        .put_done_o(put_done[2*p:2*p+1]), .put_failed_o(put_failed[2*p+:2]),
         .req_o(p_req), .req_request_o(req_request[p]), .req_response_o(req_response[p]), .gnt_i(p_gnt),
         .res_valid_i(res_valid[p]), .res_response_i(res_response), .res_i(res), .retry_i(retry),
         .rmw_req_o(rmw_req[p]), .rmw_gnt_i(rmw_gnt[p]), .rmw_row_o(rmw_row[p]), .rmw_dbg_o(rmw_dbg[p]),
@@ -151,6 +217,11 @@ module dma_rx
   logic                 committed, resolve_idle, rec_idle, commit_idle, commit_busy, rmw_accepted;
   logic [7:0]           pkt_resolved;
 
+  flow_ref_t            put_ref;
+  coord_t               put_src;
+  logic                 put_ok, put_claim;
+  flow_counter_t        put_counter;
+
   rx_resolve #(.NPath(NPath)) u_resolve (
       .clk_i, .rst_ni, .req_i(req), .req_request_i(req_request), .req_response_i(req_response), .gnt_o(gnt),
       .res_valid_o(res_valid), .res_response_o(res_response), .res_o(res),
@@ -159,7 +230,8 @@ module dma_rx
       .rec_addr_i(rec_addr), .rec_next_page_i(rec_next_page), .rec_alloc_o(rec_alloc), .rec_wait_o(rec_wait),
       .rget_id_o, .rget_ok_i, .rget_base_i, .rget_size_i, .rget_alloc_i, .rget_free_i, .rget_alloc_o,
       .commit_room_i(commit_room), .commit_index_i(commit_index), .commit_push_o(commit_push),
-      .commit_rget_o(commit_rget), .pkt_o(pkt_resolved), .idle_o(resolve_idle)
+      .commit_rget_o(commit_rget), .flow_o(put_ref), .flow_src_o(put_src), .flow_ok_i(put_ok),
+      .flow_claim_o(put_claim), .flow_counter_o(put_counter), .window_o, .window_ok_i, .pkt_o(pkt_resolved), .idle_o(resolve_idle)
   );
   rec_fifo_table #(.NRec(NRec)) u_rec (
       .clk_i, .rst_ni, .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o, .reg_err_o, .reg_rdata_o,
@@ -187,8 +259,19 @@ module dma_rx
   logic                exec_req, exec_ack, exec_done, exec_failed, rmw_idle, rmw_busy;
   rmw_exec_t           exec;
   logic [63:0]         exec_old;
-  counter_unit #(.NPath(NPath), .WriteId(CtrWriteId)) u_counter (
-      .clk_i, .rst_ni, .req_i(ctr_valid), .req_addr_i(ctr_addr), .req_bytes_i(ctr_bytes), .req_ack_o(ctr_ack),
+  // Counters are lowered by paths and by flows.
+  localparam int unsigned NCtr = NPath + 1;
+  logic [NCtr-1:0]     lower, lower_ack;
+  logic [AddrW-1:0]    lower_addr  [NCtr];
+  logic [9:0]          lower_bytes [NCtr];
+  for (genvar p = 0; p < NPath; p++) begin : gen_lower
+    assign lower[p]       = ctr_valid[p];
+    assign lower_addr[p]  = ctr_addr[p];
+    assign lower_bytes[p] = ctr_bytes[p];
+    assign ctr_ack[p]     = lower_ack[p];
+  end
+  counter_unit #(.NPath(NCtr), .WriteId(CtrWriteId)) u_counter (
+      .clk_i, .rst_ni, .req_i(lower), .req_addr_i(lower_addr), .req_bytes_i(lower_bytes), .req_ack_o(lower_ack),
       .rmw_req_i(exec_req), .rmw_i(exec), .rmw_ack_o(exec_ack), .rmw_done_o(exec_done),
       .rmw_failed_o(exec_failed), .rmw_old_o(exec_old),
       .ar_valid_o(ctr_ar_valid_o), .ar_ready_i(ctr_ar_ready_i), .ar_addr_o(ctr_ar_addr_o),
@@ -200,14 +283,50 @@ module dma_rx
       .idle_o(ctr_idle)
   );
 
+  logic       rmw_answer_valid, rmw_answer_ready, news_valid, news_ready;
+  logic [3:0] rmw_answer_path, news_path;
+  tx_cmd_t    rmw_answer, news;
+
   rmw_unit #(.NDim(NDim)) u_rmw (
       .clk_i, .rst_ni, .cfg_i, .req_i(rmw_req[NRmw-1:0]), .gnt_o(rmw_gnt[NRmw-1:0]), .row_i(rmw_row[0:NRmw-1]),
       .dbg_i(rmw_dbg[0:NRmw-1]),
       .slot_id_o(rmw_id_o), .slot_i(rmw_slot_i), .rmw_req_o(exec_req), .rmw_o(exec), .rmw_ack_i(exec_ack),
       .rmw_done_i(exec_done), .rmw_failed_i(exec_failed), .rmw_old_i(exec_old),
-      .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .accepted_o(rmw_accepted),
+      .answer_valid_o(rmw_answer_valid), .answer_path_o(rmw_answer_path), .answer_o(rmw_answer),
+      .answer_ready_i(rmw_answer_ready), .accepted_o(rmw_accepted),
       .err_o(err[NPath+1]), .err_ack_i(err_ack_i && err_gnt[NPath+1]), .busy_o(rmw_busy), .idle_o(rmw_idle)
   );
+
+  // ---- ordered-dynamic flows --------------------------------------------------------------------------
+  logic flow_idle, flow_busy, flow_holds;
+  flow_reorder #(.NDim(NDim), .FlitBytes(FlitBytes), .NFlow(NFlow), .Window(FlowWindow)) u_flows (
+      .clk_i, .rst_ni, .cfg_i, .reg_req_i(flow_req_i), .reg_we_i, .reg_addr_i(flow_addr_i), .reg_wdata_i,
+      .reg_ack_o(flow_ack_o), .reg_err_o(flow_err_o), .reg_rdata_o(flow_rdata_o),
+      .req_i(flow_req[NLink-1:0]), .hdr_i(flow_hdr[0:NLink-1]), .only_i(flow_only[NLink-1:0]),
+      .err_i(flow_err[0:NLink-1]), .dbg_i(flow_dbg[0:NLink-1]), .take_o(flow_take[NLink-1:0]),
+      .valid_i(flow_valid[NLink-1:0]), .data_i(flow_data[0:NLink-1]), .tail_i(flow_tail[NLink-1:0]),
+      .bad_i(flow_bad[NLink-1:0]), .pop_o(flow_pop[NLink-1:0]),
+      .put_i(put_ref), .put_src_i(put_src), .put_ok_o(put_ok), .put_claim_i(put_claim), .put_counter_i(put_counter),
+      .put_done_i(put_done[0:2*NLink-1]), .put_failed_i(put_failed[2*NLink-1:0]),
+      .out_valid_o(released_valid), .out_ready_i(merge_ready[1]), .out_ctl_o(merge_ctl_in[1]),
+      .out_data_o(merge_data_in[1]), .ctr_valid_o(lower[NPath]), .ctr_addr_o(lower_addr[NPath]),
+      .ctr_bytes_o(lower_bytes[NPath]), .ctr_ack_i(lower_ack[NPath]),
+      .answer_valid_o(news_valid), .answer_path_o(news_path), .answer_o(news), .answer_ready_i(news_ready),
+      .err_o(err[NPath+2]), .err_ack_i(err_ack_i && err_gnt[NPath+2]), .busy_o(flow_busy), .holds_o(flow_holds),
+      .idle_o(flow_idle)
+  );
+
+  // Both kinds of answers take turns.
+  logic [1:0] answer_gnt;
+  rr_arbiter #(.N(2)) u_answer (
+      .clk_i, .rst_ni, .req_i({news_valid, rmw_answer_valid}), .advance_i(answer_valid_o && answer_ready_i),
+      .gnt_o(answer_gnt)
+  );
+  assign answer_valid_o   = rmw_answer_valid || news_valid;
+  assign answer_path_o    = answer_gnt[1] ? news_path : rmw_answer_path;
+  assign answer_o         = answer_gnt[1] ? news : rmw_answer;
+  assign rmw_answer_ready = answer_gnt[0] && answer_ready_i;
+  assign news_ready       = answer_gnt[1] && answer_ready_i;
 
   // ---- write masters ------------------------------------------------------------------------------
   logic [NAxi-1:0] mux_idle;
@@ -264,16 +383,16 @@ module dma_rx
     for (int unsigned s = 0; s < NErr; s++) if (err_gnt[s]) err_o = err[s];
   end
 
-  assign busy_o  = path_busy != '0 || commit_busy || ctr_busy || rmw_busy;
-  assign holds_o = path_holds != '0;
+  assign busy_o  = path_busy != '0 || commit_busy || ctr_busy || rmw_busy || flow_busy;
+  assign holds_o = path_holds != '0 || flow_holds;
 
   // ---- activity -------------------------------------------------------------------------------------
   logic shared_idle;
-  assign shared_idle = resolve_idle && rec_idle && commit_idle && ctr_idle && rmw_idle && (&mux_idle) &&
+  assign shared_idle = resolve_idle && rec_idle && commit_idle && ctr_idle && rmw_idle && flow_idle && merge_idle && (&mux_idle) &&
                        err_valid == '0 && !retry;
   for (genvar p = 0; p < NPath; p++) begin : gen_active
-    assign path_active_o[p] = !path_idle[p] || ej_valid_i[p] != '0 || retry;
+    assign path_active_o[p] = !path_idle[p] || path_valid[p] != '0 || retry;
   end
-  assign active_o = !shared_idle || reg_req_i || done != '0 || answer_valid_o || ctr_r_valid_i;
+  assign active_o = !shared_idle || reg_req_i || flow_req_i || done != '0 || answer_valid_o || ctr_r_valid_i;
   assign idle_o   = shared_idle && (&path_idle);
 endmodule

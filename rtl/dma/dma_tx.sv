@@ -15,6 +15,8 @@ module dma_tx
     parameter int unsigned InjDepth  = 136,    // flits of each injection buffer, per path and class
     parameter int unsigned CollDepth = 64,     // flits of the collective network's buffer of a class route
     parameter bit          Deposit   = 1'b1,   // the network copies packets on their way
+    parameter int unsigned NFlow     = 4,      // flows, and packets that a flow may have under way
+    parameter int unsigned FlowWindow = 8,
     localparam int unsigned NPath = 2 * NDim + 2,
     localparam int unsigned Coll  = NPath - 1,
     localparam int unsigned FW = FlitBytes * 8
@@ -31,6 +33,14 @@ module dma_tx
     output logic                             reg_ack_o,
     output logic                             reg_err_o,
     output logic [63:0]                      reg_rdata_o,
+    // Registers of flows: see flow_source; windows from their targets
+    input  logic                             flow_req_i,
+    input  logic [10:0]                      flow_addr_i,
+    output logic                             flow_ack_o,
+    output logic                             flow_err_o,
+    output logic [63:0]                      flow_rdata_o,
+    input  flow_window_t                     window_i,
+    output logic                             window_ok_o,
     // Slot look-up, combinational; a slot that does not exist answers valid = 0
     output logic [MaxFifoId-1:0]             slot_id_o,
     input  slot_t                            slot_i,
@@ -53,7 +63,7 @@ module dma_tx
     output logic [FW-1:0]                    inj_data_o [NPath],
     input  logic [Coll-1:0][NumClasses-1:0]  inj_credit_i,
     input  logic [CollRoutes-1:0]            coll_credit_i,
-    // Answers to read-modify-writes, from the receive side
+    // Answers to read-modify-writes, and news for sources of flows, from the receive side
     input  logic                             answer_valid_i,
     input  logic [3:0]                       answer_path_i,
     input  tx_cmd_t                          answer_i,
@@ -136,12 +146,28 @@ module dma_tx
       .read_desc_o(read_desc), .read_addr_o(read_addr), .free_valid_i(free_valid), .free_fifo_i(free_fifo), .idle_o(fetch_idle)
   );
 
-  desc_activate #(.NDim(NDim), .NInj(NInj), .Deposit(Deposit)) u_activate (
+  // ---- flows --------------------------------------------------------------------------------------
+  flow_id_t         check_flow_id, issue_flow_id, issue_flow;
+  flow_end_t        check_flow;
+  flow_seq_t        issue_seq;
+  logic             flow_issue, flow_idle;
+  logic [NFlow-1:0] flow_full, flow_started, flow_active;
+
+  flow_source #(.NDim(NDim), .NFlow(NFlow), .Window(FlowWindow)) u_flows (
+      .clk_i, .rst_ni, .cfg_i, .reg_req_i(flow_req_i), .reg_we_i, .reg_addr_i(flow_addr_i), .reg_wdata_i,
+      .reg_ack_o(flow_ack_o), .reg_err_o(flow_err_o), .reg_rdata_o(flow_rdata_o),
+      .look_id_i(check_flow_id), .look_o(check_flow), .issue_i(flow_issue), .issue_id_i(issue_flow_id),
+      .issue_flow_o(issue_flow), .issue_seq_o(issue_seq), .full_o(flow_full), .used_i(flow_started | flow_active),
+      .window_i, .window_ok_o, .idle_o(flow_idle)
+  );
+
+  desc_activate #(.NDim(NDim), .NInj(NInj), .Deposit(Deposit), .NFlow(NFlow)) u_activate (
       .clk_i, .rst_ni, .cfg_i, .kill_i(kill), .remote_i(remote), .owner_i(owner),
       .err_valid_o(act_err_valid), .err_fifo_o(act_err_fifo), .err_o(act_err),
       .err_ready_i(!(fifo_retire && retire.err)),
       .raw_valid_i(raw_valid), .raw_err_i(raw_err), .read_valid_o(read_valid), .read_fifo_o(read_fifo),
       .read_desc_i(read_desc), .read_addr_i(read_addr), .free_valid_o(free_valid), .free_fifo_o(free_fifo), .slot_id_o, .slot_i, .route_i,
+      .flow_id_o(check_flow_id), .flow_i(check_flow), .flow_started_o(flow_started),
       .active_i(active), .inflight_i(inflight), .path_i(last_path), .load_o(load), .load_fifo_o(load_fifo),
       .load_header_o(load_header), .load_length_o(load_length), .load_src_o(load_src), .load_path_o(load_path),
       .load_dbg_o(load_dbg), .staged_o(staged), .idle_o(act_idle)
@@ -154,11 +180,12 @@ module dma_tx
   tx_cmd_t                          cmd;
   logic                             packet_idle;
 
-  packetizer #(.NPath(NPath), .NInj(NInj)) u_packetizer (
+  packetizer #(.NPath(NPath), .NInj(NInj), .NFlow(NFlow)) u_packetizer (
       .clk_i, .rst_ni, .halted_i(halted), .load_i(load), .load_fifo_i(load_fifo), .load_header_i(load_header),
       .load_length_i(load_length), .load_src_i(load_src), .load_path_i(load_path), .load_dbg_i(load_dbg),
       .active_o(active), .inflight_o(inflight), .path_o(last_path), .cmd_valid_o(cmd_valid), .cmd_o(cmd),
-      .room_i(room), .coll_room_i(coll_room), .answer_valid_i, .answer_path_i, .answer_i, .answer_ready_o,
+      .room_i(room), .coll_room_i(coll_room), .flow_full_i(flow_full), .flow_active_o(flow_active),
+      .flow_issue_o(flow_issue), .flow_id_o(issue_flow_id), .flow_i(issue_flow), .flow_seq_i(issue_seq), .answer_valid_i, .answer_path_i, .answer_i, .answer_ready_o,
       .retire_valid_i(fifo_retire), .retire_fifo_i(FidW'(retire.fifo)), .idle_o(packet_idle)
   );
 
@@ -234,13 +261,13 @@ module dma_tx
   // ---- activity -----------------------------------------------------------------------------------------
   logic             shared_idle;
   logic [NPath-1:0] credit;
-  assign shared_idle = table_idle && fetch_idle && act_idle && packet_idle && mux_idle && pkt_tx_q == '0;
+  assign shared_idle = table_idle && fetch_idle && act_idle && packet_idle && flow_idle && mux_idle && pkt_tx_q == '0;
   always_comb begin
     for (int unsigned p = 0; p < Coll; p++) credit[p] = inj_credit_i[p] != '0;
     credit[Coll] = coll_credit_i != '0;
   end
   assign path_active_o = ~path_idle | cmd_valid | credit;
-  assign active_o      = !shared_idle || reg_req_i || (ret_valid | halt) != '0 || rget_alloc_i.valid ||
+  assign active_o      = !shared_idle || reg_req_i || flow_req_i || window_i.valid || (ret_valid | halt) != '0 || rget_alloc_i.valid ||
                          rget_commit_i.valid;
   assign idle_o        = shared_idle && (&path_idle);
 endmodule

@@ -1,7 +1,8 @@
 // DMA engine of a node (HW-1): transmit side, receive side, base slots and the path from the node to itself.
 // Path p < 2*NDim is that of link p, then come that to the node itself and that of the collective network (HW-5).
 // Register pages: one a group at g*0x1000, of which group 0 exists: injection FIFOs at 0x000, reception FIFOs
-// at 0x800, base slots at 0xC00; other pages answer with an error.
+// at 0x800, base slots at 0xC00. Page 17: flows that start here at 0x000, that end here at 0x800. Other pages answer with
+// an error.
 // Memory: path p reads and writes through master p % NAxi, descriptors and counters through master 0.
 module gyre_dma
   import gyre_pkg::*;
@@ -13,6 +14,8 @@ module gyre_dma
     parameter int unsigned NSlot = 32,
     parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
     parameter int unsigned AxiBytes = 64,
+    parameter int unsigned NFlow = 4,        // ordered-dynamic flows (HW-4) that start here, and that end here
+    parameter int unsigned FlowWindow = 8,   // packets of a flow between issue and release
     parameter int unsigned InjDepth = 136,   // flits of an injection buffer, per path and class
     parameter int unsigned CollDepth = coll_depth(FlitBytes), // flits of the collective network's buffer of a class route
     parameter bit          Deposit = 1'b1,   // the network copies packets on their way
@@ -100,7 +103,8 @@ module gyre_dma
     output logic                         idle_o             // with quiet inputs no register changes
 );
   import gyre_dma_pkg::slot_t, gyre_dma_pkg::axi_addr_t, gyre_dma_pkg::axi_r_t, gyre_dma_pkg::axi_b_t,
-         gyre_dma_pkg::rget_move_t, gyre_dma_pkg::tx_cmd_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
+         gyre_dma_pkg::rget_move_t, gyre_dma_pkg::flow_window_t,
+         gyre_dma_pkg::tx_cmd_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
   localparam int unsigned NPath = P + 2;
   localparam int unsigned Coll  = P + 1;
   localparam int unsigned TxUnit = 1, RxUnit = 2, TxPathUnit = 3, RxPathUnit = TxPathUnit + NPath;
@@ -174,10 +178,14 @@ module gyre_dma
   assign b_ready_o = '1;
 
   // ---- registers ------------------------------------------------------------------------------------
-  logic        tx_req, rec_req, slot_req, none_req, none_q;
+  logic        tx_req, rec_req, slot_req, source_req, target_req, none_req, none_q;
   logic        tx_ack, tx_nack, rec_ack, rec_nack, slot_ack, slot_nack, slot_idle;
-  logic [63:0] tx_rdata, rec_rdata, slot_rdata;
-  assign none_req = reg_req_i && reg_addr_i[19:12] != '0;
+  logic        source_ack, source_nack, target_ack, target_nack;
+  logic [63:0] tx_rdata, rec_rdata, slot_rdata, source_rdata, target_rdata;
+  localparam logic [7:0] FlowPage = 8'd17;
+  assign none_req = reg_req_i && reg_addr_i[19:12] != '0 && reg_addr_i[19:12] != FlowPage;
+  assign source_req = reg_req_i && reg_addr_i[19:12] == FlowPage && !reg_addr_i[11];
+  assign target_req = reg_req_i && reg_addr_i[19:12] == FlowPage && reg_addr_i[11];
   assign tx_req   = reg_req_i && reg_addr_i[19:11] == '0;
   assign rec_req  = reg_req_i && reg_addr_i[19:10] == 10'b10;
   assign slot_req = reg_req_i && reg_addr_i[19:10] == 10'b11;
@@ -185,9 +193,11 @@ module gyre_dma
     if (!rst_ni) none_q <= 1'b0;
     else none_q <= none_req;
   end
-  assign reg_ack_o   = tx_ack || rec_ack || slot_ack || none_q;
-  assign reg_err_o   = (tx_ack && tx_nack) || (rec_ack && rec_nack) || (slot_ack && slot_nack) || none_q;
-  assign reg_rdata_o = tx_ack ? tx_rdata : rec_ack ? rec_rdata : slot_ack ? slot_rdata : '0;
+  assign reg_ack_o   = tx_ack || rec_ack || slot_ack || source_ack || target_ack || none_q;
+  assign reg_err_o   = (tx_ack && tx_nack) || (rec_ack && rec_nack) || (slot_ack && slot_nack) ||
+                       (source_ack && source_nack) || (target_ack && target_nack) || none_q;
+  assign reg_rdata_o = tx_ack ? tx_rdata : rec_ack ? rec_rdata : slot_ack ? slot_rdata
+                     : source_ack ? source_rdata : target_ack ? target_rdata : '0;
 
   logic [MaxFifoId-1:0] tx_slot_id, rx_slot_id, ctr_slot_id, rmw_slot_id;
   slot_t                tx_slot, rx_slot, ctr_slot, rmw_slot;
@@ -215,14 +225,18 @@ module gyre_dma
   logic                 answer_valid, answer_ready;
   logic [3:0]           answer_path;
   tx_cmd_t              answer;
+  flow_window_t         window;
+  logic                 window_ok;
 
   dma_tx #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth), .CollDepth(CollDepth),
-      .Deposit(Deposit)
+      .Deposit(Deposit), .NFlow(NFlow), .FlowWindow(FlowWindow)
   ) u_tx (
       .clk_i(unit_clk_i[TxUnit]), .path_clk_i(unit_clk_i[TxPathUnit+:NPath]), .active_o(unit_active_o[TxUnit]),
       .path_active_o(unit_active_o[TxPathUnit+:NPath]), .rst_ni, .cfg_i, .reg_req_i(tx_req), .reg_we_i, .reg_addr_i(reg_addr_i[10:0]), .reg_wdata_i,
       .reg_ack_o(tx_ack), .reg_err_o(tx_nack), .reg_rdata_o(tx_rdata),
+      .flow_req_i(source_req), .flow_addr_i(reg_addr_i[10:0]), .flow_ack_o(source_ack), .flow_err_o(source_nack),
+      .flow_rdata_o(source_rdata), .window_i(window), .window_ok_o(window_ok),
       .slot_id_o(tx_slot_id), .slot_i(tx_slot), .route_i(coll_route_i),
       .rget_id_i(rget_id), .rget_ok_o(rget_ok), .rget_base_o(rget_base), .rget_size_o(rget_size),
       .rget_alloc_o(rget_alloc_ptr), .rget_free_o(rget_free), .rget_alloc_i(rget_alloc),
@@ -237,12 +251,16 @@ module gyre_dma
       .desc_done_o(desc_done), .err_o(tx_err), .pkt_tx_o, .busy_o(tx_busy), .idle_o(tx_idle)
   );
 
-  dma_rx #(.NDim(NDim), .FlitBytes(FlitBytes), .NRec(NRec), .NAxi(NAxi)) u_rx (
+  dma_rx #(
+      .NDim(NDim), .FlitBytes(FlitBytes), .NRec(NRec), .NAxi(NAxi), .NFlow(NFlow), .FlowWindow(FlowWindow)
+  ) u_rx (
       .clk_i(unit_clk_i[RxUnit]), .path_clk_i(unit_clk_i[RxPathUnit+:NPath]), .active_o(unit_active_o[RxUnit]),
       .path_active_o(unit_active_o[RxPathUnit+:NPath]), .rst_ni, .cfg_i,
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
       .reg_req_i(rec_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(rec_ack), .reg_err_o(rec_nack), .reg_rdata_o(rec_rdata),
+      .flow_req_i(target_req), .flow_addr_i(reg_addr_i[10:0]), .flow_ack_o(target_ack), .flow_err_o(target_nack),
+      .flow_rdata_o(target_rdata), .window_o(window), .window_ok_i(window_ok),
       .slot_id_o(rx_slot_id), .slot_i(rx_slot), .ctr_id_o(ctr_slot_id), .ctr_slot_i(ctr_slot),
       .rmw_id_o(rmw_slot_id), .rmw_slot_i(rmw_slot),
       .answer_valid_o(answer_valid), .answer_path_o(answer_path), .answer_o(answer), .answer_ready_i(answer_ready),
@@ -304,7 +322,7 @@ module gyre_dma
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk) begin
-    OneAck : assert (!rst_ni || $onehot0({tx_ack, rec_ack, slot_ack, none_q}))
+    OneAck : assert (!rst_ni || $onehot0({tx_ack, rec_ack, slot_ack, source_ack, target_ack, none_q}))
     else $fatal(1, "%m: two answers to one register access");
   end
 `endif

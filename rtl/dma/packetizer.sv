@@ -5,12 +5,14 @@
 // (HW-5), with a buffer a class route.
 //
 // Every packet of a message but the last carries 512 bytes. Answers to read-modify-writes come whole from the
-// receive side and go before the packets of FIFOs.
+// receive side and go before the packets of FIFOs. Packets of a flow (HW-4) get its number at the target and their
+// sequence number when they are issued; FIFOs whose flow has its window full lose no turn either.
 module packetizer
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
     parameter int unsigned NPath = 8,
     parameter int unsigned NInj  = 32,
+    parameter int unsigned NFlow = 4,
     localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1,
     localparam int unsigned Coll = NPath - 1
 ) (
@@ -33,6 +35,13 @@ module packetizer
     output tx_cmd_t                           cmd_o,      // common to all paths
     input  logic [Coll-1:0][NumClasses-1:0]   room_i,     // a full-size packet of the class may be issued
     input  logic [CollRoutes-1:0]             coll_room_i,// and of the class route
+    // Flows
+    input  logic [NFlow-1:0]                  flow_full_i,
+    output logic [NFlow-1:0]                  flow_active_o, // named by a context
+    output logic                              flow_issue_o,
+    output flow_id_t                          flow_id_o,     // number here
+    input  flow_id_t                          flow_i,        // and at the target
+    input  flow_seq_t                         flow_seq_i,
     // Answers
     input  logic                              answer_valid_i,
     input  logic [3:0]                        answer_path_i,
@@ -48,6 +57,7 @@ module packetizer
 
   logic [NInj-1:0]            active_q, resp_q, inflight_q;
   logic [NPath-1:0][NInj-1:0] member_q;                // FIFOs of each path
+  logic [NFlow-1:0][NInj-1:0] flow_member_q;           // and of each flow
   logic [NInj-1:0][3:0]       path_q;
   logic [CntW-1:0]            count_q [NInj];          // packets in flight
   header_t                    header_q [NInj];
@@ -65,12 +75,23 @@ module packetizer
   logic [FidW-1:0]            fifo;
   logic [PathW-1:0]           answer_path;
 
+  logic [NInj-1:0] ready;      // active, and the window of its flow is open
+  always_comb begin
+    ready = active_q;
+    if (flow_full_i != '0) begin
+      for (int unsigned k = 0; k < NFlow; k++) if (flow_full_i[k]) ready = ready & ~flow_member_q[k];
+    end
+  end
+  for (genvar k = 0; k < NFlow; k++) begin : gen_flow
+    assign flow_active_o[k] = (active_q & flow_member_q[k]) != '0;
+  end
+
   always_comb begin
     eligible = '0;
     path_req = '0;
-    if (active_q != '0) begin
+    if (ready != '0) begin
       for (int unsigned p = 0; p < Coll; p++) begin
-        eligible[p] = active_q & member_q[p] & ((resp_q & {NInj{room_i[p][ClassResponse[0]]}}) |
+        eligible[p] = ready & member_q[p] & ((resp_q & {NInj{room_i[p][ClassResponse[0]]}}) |
                                                 (~resp_q & {NInj{room_i[p][ClassRequest[0]]}}));
         path_req[p] = eligible[p] != '0 && !busy_q[p];
       end
@@ -124,6 +145,8 @@ module packetizer
     last       = 1'b0;
     target_off = '0;
     is_put     = 1'b0;
+    flow_issue_o = 1'b0;
+    flow_id_o    = '0;
     if (issue) begin
       pos          = pos_q[fifo];
       left         = length_q[fifo] - pos;
@@ -141,6 +164,12 @@ module packetizer
       cmd_d.header.seq    = pos[18:9];
       cmd_d.header.offset = target_off[31:0];
       if (is_put) cmd_d.header.aux[7:0] = target_off[39:32];
+      flow_issue_o = cmd_d.header.flow_valid;
+      flow_id_o    = cmd_d.header.flow;
+      if (flow_issue_o) begin
+        cmd_d.header.flow     = flow_i;
+        cmd_d.header.flow_seq = flow_seq_i;
+      end
     end
   end
 
@@ -159,6 +188,7 @@ module packetizer
       busy_q     <= '0;
       resp_q     <= '0;
       member_q   <= '0;
+      flow_member_q <= '0;
       path_q     <= '0;
       for (int unsigned f = 0; f < NInj; f++) count_q[f] <= '0;
     end else begin
@@ -167,6 +197,10 @@ module packetizer
       if (load_i) begin
         resp_q <= (load_header_i.vclass == ClassResponse) ? (resp_q | loaded) : (resp_q & ~loaded);
         path_q[load_fifo_i] <= load_path_i;
+        for (int unsigned k = 0; k < NFlow; k++) begin
+          flow_member_q[k] <= (load_header_i.flow_valid && 32'(load_header_i.flow) == k)
+                              ? (flow_member_q[k] | loaded) : (flow_member_q[k] & ~loaded);
+        end
         for (int unsigned p = 0; p < NPath; p++) begin
           member_q[p] <= (load_path_i == 4'(p)) ? (member_q[p] | loaded) : (member_q[p] & ~loaded);
         end

@@ -1,7 +1,8 @@
 // Checks a received header by itself, before any look-up: the first failing rule gives the reason.
 //   ErrPktDest      destination is another node, and the packet is no copy left on its way
 //   ErrPktKind      kind not served on this path, or in the wrong class
-//   ErrPktReserved  reserved bits set, or more than 512 payload bytes
+//   ErrPktReserved  fields set that the kind does not have, a flow (HW-4) where there can be none, or more than 512
+//                   payload bytes
 //   ErrDescLength   remote get whose payload is no whole number of descriptors, 1..8
 //   ErrPktRmw       read-modify-write whose payload is not half a descriptor, or answer of no operand's length
 // Hint and dynamic bits concern the router only; a copy is that of a memory-FIFO packet. The collective network
@@ -10,26 +11,32 @@ module rx_check
   import gyre_pkg::*;
 #(
     parameter vclass_e Class = ClassRequest,
-    parameter bit      Collective = 1'b0   // path of the collective network
+    parameter bit      Collective = 1'b0,  // path of the collective network
+    parameter bit      Flows = 1'b0        // path of a link: packets may belong to flows
 ) (
     input  logic    valid_i,
     input  header_t hdr_i,
     input  coord_t  coord_i,
     output err_e    err_o
 );
-  logic kind_ok, reserved, bad_len, bad_rmw;
+  logic kind_ok, reserved, bad_flow, bad_len, bad_rmw;
   always_comb begin
     kind_ok  = 1'b0;
     reserved = 1'b0;
+    bad_flow = 1'b0;
     bad_len  = 1'b0;
     bad_rmw  = 1'b0;
     err_o    = ErrNone;
     if (valid_i) begin
       kind_ok  = hdr_i.vclass == Class && (Collective || !hdr_i.deposit || hdr_i.kind == KindMemFifo) &&
                  (Collective               ? hdr_i.kind == KindCollective
-                : (Class == ClassResponse) ? hdr_i.kind == KindPut || hdr_i.kind == KindRmwResp
+                : (Class == ClassResponse) ? hdr_i.kind == KindPut || hdr_i.kind == KindRmwResp || hdr_i.kind == KindControl
                 : hdr_i.kind == KindMemFifo || hdr_i.kind == KindRemoteGet || hdr_i.kind == KindRmwReq);
-      reserved = hdr_i.rsvd0 != '0 || hdr_i.rsvd1 != '0 || hdr_i.birth != '0 || hdr_i.len > 10'(MaxPayloadBytes) ||
+      bad_flow = hdr_i.flow_valid ? !Flows || !hdr_i.dynamic_route || hdr_i.deposit ||
+                                    (Class == ClassResponse && hdr_i.kind != KindPut)
+                                  : hdr_i.flow != '0 || hdr_i.flow_seq != '0;
+      reserved = bad_flow || hdr_i.birth != '0 || hdr_i.len > 10'(MaxPayloadBytes) ||
+                 (hdr_i.kind == KindControl && hdr_i.len != '0) ||
                  (delivers_put(hdr_i.kind, Class) && hdr_i.aux[31:9] != '0) ||
                  // An answer that writes nothing has a length for its counter only.
                  (hdr_i.kind == KindRmwResp && (hdr_i.aux[31:10] != '0 || (hdr_i.aux[9] && !hdr_i.aux[8] &&

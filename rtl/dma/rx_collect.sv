@@ -43,9 +43,11 @@ module rx_collect
     output logic                 done_req_o,
     output logic                 done_resp_o,
     input  logic                 done_resp_ready_i,
+    output logic                 request_o,      // the payload of a request is not over
     output rx_head_t             done_head_o,
     output logic [1:0]           done_buf_o,
     output rx_res_t              done_res_o,     // of a response
+    output flow_ref_t            flow_o,         // response that ends here: its place in a flow
     // errors, held until taken
     output error_t               err_o,
     input  logic                 err_ack_i,
@@ -132,6 +134,11 @@ module rx_collect
                      ? RxBuffers'(1) << buf_q : '0;
 
   always_comb begin
+    flow_o       = res_q.flow;
+    flow_o.valid = res_q.flow.valid && resp_q && complete && !done_resp_o;
+  end
+
+  always_comb begin
     err_o        = '0;
     err_o.reason = ErrNone;
     if (st_q == StDone && !good)
@@ -178,6 +185,7 @@ module rx_collect
   logic unused_hdr;
   assign unused_hdr = ^req_hdr_i;
 
+  assign request_o = st_q == StRun && !resp_q;
   assign holds_o = st_q != StIdle;
   assign idle_o  = !start && !move && st_q != StDone;
 

@@ -21,6 +21,7 @@ module rx_header
     output logic [31:0]   hdr_dbg_o,
     output logic          hdr_only_o,      // the packet ended with its header: no payload flit follows
     output logic          hdr_damaged_o,   // and was cut short or marked bad
+    output logic          hdr_whole_o,     // all of the header came
     input  logic          hdr_take_i,
     // payload
     output logic          valid_o,
@@ -37,7 +38,7 @@ module rx_header
   logic [CountW-1:0] count_q;     // header flits here
   logic [255:0]      hdr_q;
   logic [31:0]       dbg_q;
-  logic              hdr_valid_q, only_q, damaged_q;
+  logic              hdr_valid_q, only_q, damaged_q, whole_q;
   logic              payload_q;   // the next flit is payload
   logic              full, empty, take_hdr, take_payload, last_hdr;
 
@@ -52,6 +53,7 @@ module rx_header
       hdr_valid_q <= 1'b0;
       only_q      <= 1'b0;
       damaged_q   <= 1'b0;
+      whole_q     <= 1'b0;
       payload_q   <= 1'b0;
     end else begin
       if (hdr_take_i) hdr_valid_q <= 1'b0;
@@ -61,6 +63,7 @@ module rx_header
           hdr_valid_q <= 1'b1;
           only_q      <= ctl_i.tail;
           damaged_q   <= ctl_i.tail && (ctl_i.err || !last_hdr);
+          whole_q     <= last_hdr;
           payload_q   <= !ctl_i.tail;
         end
       end
@@ -93,6 +96,7 @@ module rx_header
   assign hdr_dbg_o     = dbg_q;
   assign hdr_only_o    = only_q;
   assign hdr_damaged_o = damaged_q;
+  assign hdr_whole_o   = whole_q;
   assign holds_o       = count_q != '0 || hdr_valid_q || payload_q || !empty;
   assign idle_o        = !take_hdr && !take_payload;
 

@@ -3,6 +3,8 @@
 //                                          requests: -> rx_pending (place after collection)
 //                    read-modify-writes, once what came before is in memory: -> rmw_unit
 // Responses go first and never wait for requests: requests without a place hold at most all buffers but one.
+// On paths of links, requests of ordered-dynamic flows (HW-4) leave by flow_store, and of their puts it is said when they
+// are in memory.
 module rx_path
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
@@ -10,6 +12,7 @@ module rx_path
     parameter int unsigned FlitBytes = 16,
     parameter logic [AxiIdW-1:0] Id = '0,
     parameter bit Collective = 1'b0,             // path of the collective network
+    parameter bit Flows = 1'b0,                  // path of a link
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                  clk_i,
@@ -34,6 +37,21 @@ module rx_path
     input  logic                  rmw_gnt_i,
     output logic [AxiW-1:0]       rmw_row_o,     // header and payload; zero without grant
     output logic [31:0]           rmw_dbg_o,
+    // requests of flows
+    output logic                  flow_req_o,
+    output header_t               flow_hdr_o,
+    output logic                  flow_only_o,
+    output err_e                  flow_err_o,
+    output logic [31:0]           flow_dbg_o,
+    input  logic                  flow_take_i,
+    output logic                  flow_valid_o,  // payload
+    output logic [FW-1:0]         flow_data_o,
+    output logic                  flow_tail_o,
+    output logic                  flow_bad_o,
+    input  logic                  flow_pop_i,
+    // puts of flows: at the end of their way, [0] to memory, [1] not
+    output flow_ref_t             put_done_o [2],
+    output logic [1:0]            put_failed_o,
     // write multiplexer
     output logic                  aw_req_o,
     output axi_addr_t             aw_o,
@@ -65,7 +83,7 @@ module rx_path
   localparam int unsigned RowW  = $clog2(RxBuffers * RxRows);
 
   // ---- headers ------------------------------------------------------------------------------------
-  logic [NumClasses-1:0] hv, honly, hdamaged, htake, pv, ptail, perr, ppop, hdr_idle, hdr_holds;
+  logic [NumClasses-1:0] hv, honly, hdamaged, hwhole, hflow, htake, pv, ptail, perr, ppop, hdr_idle, hdr_holds;
   header_t               hdr  [NumClasses];
   logic [31:0]           hdbg [NumClasses];
   logic [FW-1:0]         pdata [NumClasses];
@@ -77,18 +95,42 @@ module rx_path
     rx_header #(.FlitBytes(FlitBytes)) u_header (
         .clk_i, .rst_ni, .valid_i(ej_valid_i[c]), .ready_o(ej_ready_o[c]), .ctl_i(ej_ctl_i[c]),
         .data_i(ej_data_i[c]), .hdr_valid_o(hv[c]), .hdr_o(hdr[c]), .hdr_dbg_o(hdbg[c]),
-        .hdr_only_o(honly[c]), .hdr_damaged_o(hdamaged[c]), .hdr_take_i(htake[c]), .valid_o(pv[c]),
-        .data_o(pdata[c]), .tail_o(ptail[c]), .err_o(perr[c]), .pop_i(ppop[c]), .holds_o(hdr_holds[c]),
-        .idle_o(hdr_idle[c])
+        .hdr_only_o(honly[c]), .hdr_damaged_o(hdamaged[c]), .hdr_whole_o(hwhole[c]), .hdr_take_i(htake[c]),
+        .valid_o(pv[c]), .data_o(pdata[c]), .tail_o(ptail[c]), .err_o(perr[c]), .pop_i(ppop[c]),
+        .holds_o(hdr_holds[c]), .idle_o(hdr_idle[c])
     );
-    rx_check #(.Class(c == 0 ? ClassRequest : ClassResponse), .Collective(Collective)) u_check (
+    rx_check #(.Class(c == 0 ? ClassRequest : ClassResponse), .Collective(Collective), .Flows(Flows)) u_check (
         .valid_i(hv[c]), .hdr_i(hdr[c]), .coord_i, .err_o(check_err[c])
     );
+    assign hflow[c] = Flows && hv[c] && hwhole[c] && hdr[c].flow_valid;
     assign herr[c] = hdamaged[c] ? ErrPktTruncated : check_err[c];
     assign head[c] = '{mem_fifo: hdr[c].kind == KindMemFifo || (Collective && c == 0), rmw: hdr[c].kind == KindRmwReq,
                        target: hdr[c].target, len: hdr[c].len, src: hdr[c].src, dbg: hdbg[c],
                        info: packet_info(hdr[c].kind, hdr[c].src, hdr[c].sw0[29:0], hdr[c].sw1[29:0])};
   end
+
+  // ---- requests of flows: a path has one packet's payload at a time ---------------------------------
+  logic streams_q, col_request, col_take, col_pop;
+  assign flow_req_o   = hflow[0] && !streams_q && !col_request;
+  assign flow_hdr_o   = hdr[0];
+  assign flow_only_o  = honly[0];
+  assign flow_err_o   = herr[0];
+  assign flow_dbg_o   = hdbg[0];
+  assign flow_valid_o = streams_q && pv[0];
+  assign flow_data_o  = pdata[0];
+  assign flow_tail_o  = ptail[0];
+  assign flow_bad_o   = perr[0];
+  if (Flows) begin : gen_flows
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) streams_q <= 1'b0;
+      else if (flow_take_i) streams_q <= !honly[0];
+      else if (flow_pop_i && ptail[0]) streams_q <= 1'b0;
+    end
+  end else begin : gen_no_flows
+    assign streams_q = 1'b0;
+  end
+  assign htake[0] = col_take || flow_take_i;
+  assign ppop[0]  = col_pop || flow_pop_i;
 
   // ---- responses: place first -------------------------------------------------------------------
   logic     rv, ronly, rtake, resp_holds, resp_idle;
@@ -96,7 +138,7 @@ module rx_path
   rx_res_t  rres;
   rx_response u_response (
       .clk_i, .rst_ni, .hdr_valid_i(hv[1]), .hdr_i(hdr[1]), .hdr_only_i(honly[1]), .head_i(head[1]),
-      .err_i(herr[1]), .hdr_take_o(htake[1]), .req_o(req_o[1]), .req_data_o(req_response_o),
+      .err_i(herr[1]), .flow_i(hflow[1]), .hdr_take_o(htake[1]), .req_o(req_o[1]), .req_data_o(req_response_o),
       .gnt_i(gnt_i[1]), .res_valid_i(res_valid_i && res_response_i), .res_i,
       .valid_o(rv), .only_o(ronly), .head_o(rhead), .res_o(rres), .take_i(rtake), .holds_o(resp_holds),
       .idle_o(resp_idle)
@@ -118,14 +160,14 @@ module rx_path
 
   rx_collect #(.FlitBytes(FlitBytes)) u_collect (
       .clk_i, .rst_ni,
-      .req_valid_i(hv[0]), .req_hdr_i(hdr[0]), .req_only_i(honly[0]), .req_head_i(head[0]),
-      .req_err_i(herr[0]), .req_room_i(pend_room), .req_take_o(htake[0]),
+      .req_valid_i(hv[0] && !hflow[0] && !streams_q), .req_hdr_i(hdr[0]), .req_only_i(honly[0]), .req_head_i(head[0]),
+      .req_err_i(herr[0]), .req_room_i(pend_room), .req_take_o(col_take),
       .resp_valid_i(rv), .resp_only_i(ronly), .resp_head_i(rhead), .resp_res_i(rres), .resp_take_o(rtake),
-      .valid_i(pv), .data_i(pdata), .tail_i(ptail), .err_i(perr), .pop_o(ppop),
+      .valid_i(pv), .data_i(pdata), .tail_i(ptail), .err_i(perr), .pop_o({ppop[1], col_pop}),
       .free_i(free_q), .take_buf_o(take_buf), .drop_buf_o(drop_col),
       .buf_we_o(buf_we), .buf_row_o(buf_wrow), .buf_data_o(buf_wdata), .buf_hdr_o(buf_whdr),
-      .done_req_o(done_req), .done_resp_o(done_resp), .done_resp_ready_i(!pend_write),
-      .done_head_o(done_head), .done_buf_o(done_buf), .done_res_o(done_res),
+      .done_req_o(done_req), .done_resp_o(done_resp), .done_resp_ready_i(!pend_write), .request_o(col_request),
+      .done_head_o(done_head), .done_buf_o(done_buf), .done_res_o(done_res), .flow_o(put_done_o[1]),
       .err_o(err_col), .err_ack_i(err_ack_i && !err_retire.valid && !err_pend.valid), .holds_o(col_holds),
       .idle_o(col_idle)
   );
@@ -174,7 +216,7 @@ module rx_path
   assign write = '{buffer: pend_write ? pend_buf : done_buf, response: !pend_write,
                    silent: !pend_write && wres.silent, mem_fifo: whead.mem_fifo, target: whead.target, len: whead.len, src: whead.src,
                    dbg: whead.dbg, addr: wres.addr, next_page: wres.next_page, commit: wres.commit,
-                   ctr_valid: wres.ctr_valid, ctr_addr: wres.ctr_addr};
+                   flow: pend_write ? '0 : wres.flow, ctr_valid: wres.ctr_valid, ctr_addr: wres.ctr_addr};
   rx_write #(.Id(Id)) u_write (
       .clk_i, .rst_ni, .push_i(pend_write || done_resp), .push_data_i(write), .free_o(drained),
       .issue_o(issue_valid), .issue_data_o(issue), .issue_two_o(issue_two), .issue_room_i(issue_room),
@@ -185,15 +227,17 @@ module rx_path
   rx_retire u_retire (
       .clk_i, .rst_ni, .push_i(issue_valid), .push_data_i(issue), .push_two_i(issue_two), .room_o(issue_room),
       .b_valid_i, .b_bad_i, .done_o, .done_index_o, .done_failed_o, .retire_o(retired),
-      .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i,
+      .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i, .flow_o(put_done_o[0]), .flow_failed_o(put_failed_o[0]),
       .err_o(err_retire), .err_ack_i, .busy_o(retire_busy), .idle_o(retire_idle)
   );
+
+  assign put_failed_o[1] = 1'b1;
 
   assign err_o  = err_retire.valid ? err_retire : err_pend.valid ? err_pend : err_col;
   assign busy_o  = retire_busy || !write_idle;
   assign holds_o = hdr_holds != '0 || resp_holds || col_holds || pend_holds;
   assign idle_o  = (&hdr_idle) && resp_idle && col_idle && pend_idle && write_idle && retire_idle &&
-                   order_idle && !res_valid_i;
+                   order_idle && !res_valid_i && !flow_req_o && !flow_valid_o;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -1,6 +1,7 @@
 // Finds the place in memory of every received packet: slot look-up with rights and bounds for puts, ring
 // allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
 // grant to answer; responses first, so they never wait for requests.
+//   put of a flow (HW-4), window of a flow: ErrPktFlow; else the put has its place in the flow, refused or not
 //   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
 //   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
 //   remote get: ErrPktInjFifo, or blocked while the ring is full
@@ -48,6 +49,14 @@ module rx_resolve
     input  logic [CommitW-1:0]   commit_index_i,
     output logic                 commit_push_o,
     output logic                 commit_rget_o,
+    // flows: place of a put, window of a flow from its target
+    output flow_ref_t            flow_o,
+    output coord_t               flow_src_o,
+    input  logic                 flow_ok_i,
+    output logic                 flow_claim_o,
+    output flow_counter_t        flow_counter_o,
+    output flow_window_t         window_o,
+    input  logic                 window_ok_i,
     // accepted packets by kind, one-cycle pulses
     output logic [7:0]           pkt_o,
     output logic                 idle_o
@@ -126,7 +135,11 @@ module rx_resolve
         res_d.next_page = put_addr[AddrW-1:12] + 1'b1;
         res_d.ctr_valid = r_q.ctr_valid;
         res_d.ctr_addr  = ctr_addr;
-        if (!r_q.silent && (!slot_i.valid || !slot_i.write)) res_d.err = ErrPktSlot;
+        res_d.flow = r_q.flow;
+        if (!flow_ok_i) res_d.flow = '0;
+        if (r_q.err != ErrNone) res_d.err = r_q.err;
+        else if ((r_q.flow.valid && !flow_ok_i) || (r_q.control && !window_ok_i)) res_d.err = ErrPktFlow;
+        else if (!r_q.silent && (!slot_i.valid || !slot_i.write)) res_d.err = ErrPktSlot;
         else if (!r_q.silent && end_off > {1'b0, slot_i.limit}) res_d.err = ErrPktBounds;
         else if (r_q.ctr_valid && (!ctr_slot_i.valid || !ctr_slot_i.atomic ||
                  ctr_end > {1'b0, ctr_slot_i.limit} || ctr_addr[2:0] != '0))
@@ -153,13 +166,22 @@ module rx_resolve
                          slot_i.read, slot_i.atomic, slot_i.remote_read, slot_i.owner,
                          ctr_slot_i.read, ctr_slot_i.write, ctr_slot_i.remote_read, ctr_slot_i.owner};
 
+  // Neither look-up depends on the answers above.
+  assign flow_o         = '{valid: active && response_q && r_q.flow.valid, id: r_q.flow.id, seq: r_q.flow.seq};
+  assign flow_src_o     = r_q.src;
+  assign flow_claim_o   = res_d.flow.valid;
+  assign flow_counter_o = '{ctr_valid: res_d.err == ErrNone && r_q.ctr_valid, ctr_addr: res_d.ctr_addr,
+                            ctr_bytes: r_q.len == '0 ? 10'd1 : r_q.len};
+  assign window_o       = '{valid: active && response_q && r_q.control && r_q.err == ErrNone, id: r_q.target,
+                            src: r_q.src, seq: r_q.flow.seq};
+
   assign commit_push_o = res_d.ok && !response_q;
   assign commit_rget_o = !r_q.mem_fifo;
   assign rec_alloc_o   = commit_push_o && r_q.mem_fifo;
   assign rec_wait_o    = res_d.blocked && r_q.mem_fifo;
   assign rget_alloc_o  = '{valid: commit_push_o && !r_q.mem_fifo, failed: 1'b0,
                            id: r_q.target, bytes: r_q.len};
-  assign pkt_o         = !res_d.ok ? '0 : path_q[NPath-1] ? 8'(1 << KindCollective) : response_q ? (r_q.rmw ? 8'(1 << KindRmwResp) : 8'(1 << KindPut))
+  assign pkt_o         = !res_d.ok ? '0 : path_q[NPath-1] ? 8'(1 << KindCollective) : response_q ? (r_q.rmw ? 8'(1 << KindRmwResp) : r_q.control ? 8'(1 << KindControl) : 8'(1 << KindPut))
                        : r_q.mem_fifo ? 8'(1 << KindMemFifo) : 8'(1 << KindRemoteGet);
 
   // ---- answer --------------------------------------------------------------------------------------

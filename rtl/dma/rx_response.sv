@@ -1,5 +1,6 @@
 // Responses of one path up to their place in memory: takes the header, asks the resolver, and offers the
-// packet to the collector. A bad header goes on with its reason, so that its flits are drained.
+// packet to the collector. A bad header goes on with its reason, so that its flits are drained; a put of a flow (HW-4)
+// asks for its place there even so.
 module rx_response
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
@@ -12,6 +13,7 @@ module rx_response
     input  logic     hdr_only_i,
     input  rx_head_t head_i,
     input  err_e     err_i,        // reason of a bad header
+    input  logic     flow_i,       // it names a flow
     output logic     hdr_take_o,
     // resolver
     output logic     req_o,
@@ -35,11 +37,15 @@ module rx_response
   rx_res_t  res_q;
 
   assign free       = st_q == StIdle || (st_q == StReady && take_i);
-  assign good       = err_i == ErrNone;
+  assign good       = err_i == ErrNone || flow_i;
   assign req_o      = hdr_valid_i && free && good;
   assign req_data_o = '{mem_fifo: 1'b0, rmw: hdr_i.kind == KindRmwResp,
-                        silent: hdr_i.kind == KindRmwResp && hdr_i.aux[9], target: hdr_i.target, len: hdr_i.len,
-                        offset: {hdr_i.aux[7:0], hdr_i.offset}, ctr_valid: hdr_i.aux[8],
+                        silent: (hdr_i.kind == KindRmwResp && hdr_i.aux[9]) || hdr_i.kind == KindControl,
+                        err: err_i, control: hdr_i.kind == KindControl,
+                        flow: '{valid: flow_i, id: hdr_i.flow,
+                                seq: hdr_i.kind == KindControl ? hdr_i.seq[$clog2(FlowSeqs)-1:0] : hdr_i.flow_seq},
+                        src: hdr_i.src, target: hdr_i.target, len: hdr_i.len,
+                        offset: {hdr_i.aux[7:0], hdr_i.offset}, ctr_valid: hdr_i.aux[8] && hdr_i.kind != KindControl,
                         ctr_slot: hdr_i.sw0[9:0], ctr_offset: hdr_i.sw0[31:10]};
   assign hdr_take_o = hdr_valid_i && free && (!good || gnt_i);
 
@@ -53,8 +59,9 @@ module rx_response
     if (hdr_take_o) begin
       only_q    <= hdr_only_i;
       head_q    <= head_i;
-      res_q.ok  <= 1'b0;
-      res_q.err <= err_i;
+      res_q.ok   <= 1'b0;
+      res_q.err  <= err_i;
+      res_q.flow <= '0;
     end
     if (res_valid_i) res_q <= res_i;
   end

@@ -1,7 +1,7 @@
 // Writes of one path on their way: packets in issue order, each with one or two bursts. Responses of one id
 // come back in order; the oldest packet retires when all its responses are there: a request is reported to the
-// commit queue, a put lowers its byte counter by its payload bytes, or by one if it has none. A failed write
-// is reported as ErrWrite; a failed put lowers nothing.
+// commit queue, a put lowers its byte counter by its payload bytes, or by one if it has none; that of a flow (HW-4) is
+// reported there and does so in its turn. A failed write is reported as ErrWrite; a failed put lowers nothing.
 module rx_retire
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
@@ -27,6 +27,8 @@ module rx_retire
     output logic [AddrW-1:0]   ctr_addr_o,
     output logic [9:0]         ctr_bytes_o,
     input  logic               ctr_ack_i,
+    output flow_ref_t          flow_o,         // a put of a flow
+    output logic               flow_failed_o,  // did not reach memory
     // errors, held until taken
     output error_t             err_o,
     input  logic               err_ack_i,
@@ -42,6 +44,7 @@ module rx_retire
     logic                 two;
     logic                 response;
     logic                 ctr;
+    flow_ref_t            flow;
     logic [MaxFifoId-1:0] target;
     logic [9:0]           len;
     logic [AddrW-1:0]     addr;
@@ -66,17 +69,21 @@ module rx_retire
     retire        = 1'b0;
     done_o        = 1'b0;
     ctr_valid_o   = 1'b0;
+    flow_o        = '0;
     err_o         = '0;
     err_o.reason  = ErrNone;
     if (ready_q != '0) begin
-      ctr_valid_o = !failed && oldest.response && oldest.ctr;
+      ctr_valid_o = !failed && oldest.response && oldest.ctr && !oldest.flow.valid;
       if (failed) err_o = '{valid: 1'b1, reason: ErrWrite, where: oldest.target, info: {16'd0, oldest.addr}};
       retire      = failed ? err_ack_i : !ctr_valid_o || ctr_ack_i;
       done_o      = retire && !oldest.response;
+      flow_o       = oldest.flow;
+      flow_o.valid = oldest.flow.valid && retire;
     end
   end
   assign done_index_o  = oldest.commit;
   assign done_failed_o = failed;
+  assign flow_failed_o = failed;
   assign retire_o      = retire;
   assign ctr_addr_o    = oldest.ctr_addr;
   assign ctr_bytes_o   = oldest.len == '0 ? 10'd1 : oldest.len;
@@ -86,6 +93,7 @@ module rx_retire
   always_ff @(posedge clk_i) begin
     if (push_i)
       entry[tail_q] <= '{two: push_two_i, response: push_data_i.response, ctr: push_data_i.ctr_valid,
+                         flow: push_data_i.flow,
                          target: push_data_i.target, len: push_data_i.len, addr: push_data_i.addr,
                          commit: push_data_i.commit, ctr_addr: push_data_i.ctr_addr};
   end

@@ -4,7 +4,8 @@
 // packet fits, so what is sent always sinks.
 //
 // A packet whose payload read failed halts its FIFO; it and later packets of that FIFO are dropped
-// before their first flit, and their credits return.
+// before their first flit, and their credits return. A dropped packet of a flow (HW-4) has its sequence number already:
+// its header goes out alone, as that of a damaged packet, so that the target does not wait for it.
 module tx_path
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -93,6 +94,7 @@ module tx_path
   logic [6:0]      flits, cnt_q;
   logic [3:0]      beats;
   logic            paid, start, at_start, step, tail, bad, drop, fail, drop_q, fail_q;
+  logic            alone, send, send_tail;   // header of a dropped packet; a flit goes out, the last
   logic            send_header, send_payload, load, ret_empty, ret_full;
   logic [9:0]      left_q;
   logic [FidW-1:0] fifo;
@@ -120,6 +122,9 @@ module tx_path
     send_header  = 1'b0;
     send_payload = 1'b0;
     load         = 1'b0;
+    alone        = 1'b0;
+    send         = 1'b0;
+    send_tail    = 1'b0;
     if (!pkt_empty) begin
       paid         = pkt.header.len != '0 && !pkt.answer;
       flits        = packet_flits(pkt.header.len, FlitBytes);
@@ -129,8 +134,11 @@ module tx_path
       drop         = at_start ? ((halted_i[fifo] && !pkt.answer) || bad) : drop_q;
       fail         = at_start ? bad : fail_q;
       // A dropped packet runs through like one that is sent, giving a credit back in place of each flit.
-      step         = (!at_start || start) && !(drop && inj_credit_i[pool]);
+      alone        = drop && pkt.header.flow_valid && cnt_q < 7'(HeaderFlits);
+      step         = (!at_start || start) && !(drop && !alone && inj_credit_i[pool]);
+      send         = step && (!drop || alone);
       tail         = cnt_q + 1'b1 == flits;
+      send_tail    = alone ? cnt_q == 7'(HeaderFlits - 1) : tail;
       send_header  = step && cnt_q < 7'(HeaderFlits);
       send_payload = step && cnt_q >= 7'(HeaderFlits);
       load         = step && paid && cnt_q == 7'(HeaderFlits - 1);
@@ -144,7 +152,7 @@ module tx_path
 
   always_comb begin
     refund = '0;
-    refund[pool] = step && drop;
+    refund[pool] = step && !send;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -170,11 +178,16 @@ module tx_path
   logic [FW-1:0] header_flit;
   assign own      = send_header || (send_payload && pkt.answer);
   assign own_data = (send_payload && pkt.answer && cnt_q == 7'(HeaderFlits)) ? pkt.data : '0;
+  header_t       header;
+  always_comb begin
+    header = pkt.header;
+    if (alone) header.len = '0;
+  end
   if (HeaderFlits == 1) begin : gen_one_header_flit
-    assign header_flit = send_header ? pkt.header : FW'(own_data);
+    assign header_flit = send_header ? header : FW'(own_data);
   end else begin : gen_header_flits
     logic [HeaderFlits-1:0][FW-1:0] header_flits;
-    assign header_flits = pkt.header;
+    assign header_flits = header;
     assign header_flit  = send_header ? header_flits[cnt_q[$clog2(HeaderFlits)-1:0]] : FW'(own_data);
   end
 
@@ -194,10 +207,10 @@ module tx_path
       inj_pool_q  <= '0;
       inj_ctl_q   <= '0;
     end else begin
-      inj_valid_q <= step && !drop;
-      if (step && !drop) begin
+      inj_valid_q <= send;
+      if (send) begin
         inj_pool_q  <= pool;
-        inj_ctl_q   <= '{err: 1'b0, tail: tail, head: at_start, dbg: pkt.dbg};
+        inj_ctl_q   <= '{err: alone && send_tail, tail: send_tail, head: at_start, dbg: pkt.dbg};
       end
     end
   end

@@ -64,11 +64,63 @@ package gyre_dma_pkg;
   parameter int unsigned CommitDepth = 32; // packets between ring allocation and TAIL
   parameter int unsigned CommitW    = $clog2(CommitDepth);
 
+  // ---- ordered-dynamic flows (HW-4) ---------------------------------------------------------------
+  // Place of a packet in its flow, by the flow's number at the target.
+  typedef struct packed {
+    logic      valid;
+    flow_id_t  id;
+    flow_seq_t seq;
+  } flow_ref_t;
+
+  // What a put leaves to be done in its turn.
+  typedef struct packed {
+    logic             ctr_valid;
+    logic [AddrW-1:0] ctr_addr;
+    logic [9:0]       ctr_bytes;
+  } flow_counter_t;
+
+  // What a control packet says, of a flow by its number at the source.
+  typedef struct packed {
+    logic                 valid;
+    logic [MaxFifoId-1:0] id;
+    coord_t               src;  // node of the target
+    flow_seq_t            seq;  // the next to be released
+  } flow_window_t;
+
+  // The end of a flow as its control register has it.
+  typedef struct packed {
+    logic       open;
+    logic [3:0] owner;     // source: of the injection FIFOs that may use it
+    logic       vclass;    // 0 request, 1 response
+    flow_id_t   peer_flow; // number of the flow there
+    coord_t     peer;      // node at the other end
+  } flow_end_t;
+
+  function automatic logic [63:0] flow_end_bits(flow_end_t e);
+    return {e.open, 19'd0, e.owner, 3'd0, e.vclass, 1'b0, e.peer_flow, 2'd0, e.peer};
+  endfunction
+
+  function automatic flow_end_t flow_end_of(logic [63:0] bits);
+    return '{open: bits[63], owner: bits[43:40], vclass: bits[36], peer_flow: bits[34:32], peer: bits[29:0]};
+  endfunction
+
+  // A flow may lead to `peer`: another node of the machine, on a link of `ndim` dimensions.
+  function automatic logic flow_peer_ok(node_cfg_t cfg, coord_t peer, int unsigned ndim);
+    logic inside_machine;
+    inside_machine = 1'b1;
+    for (int unsigned d = 0; d < MaxDim; d++) if ({1'b0, peer[d]} >= cfg.size[d]) inside_machine = 1'b0;
+    return inside_machine && route_port(cfg, peer, LocalPort) < 4'(2 * ndim);
+  endfunction
+
   // What a path asks the resolver for one packet, taken from its header.
   typedef struct packed {
     logic                 mem_fifo;   // else, by the class: put (response) or remote get (request)
     logic                 rmw;        // response: of an rmw
     logic                 silent;     // response: writes nothing
+    err_e                 err;        // response: refused already, asks for its place in the flow
+    logic                 control;    // response: window of a flow, from `src`; its number `target`, `flow.seq`
+    flow_ref_t            flow;       // response: put of a flow
+    coord_t               src;
     logic [MaxFifoId-1:0] target;     // reception FIFO, slot, injection FIFO
     logic [9:0]           len;        // payload bytes
     logic [OffsetW-1:0]   offset;     // put: bytes in the slot
@@ -86,6 +138,7 @@ package gyre_dma_pkg;
     logic [AddrW-13:0]    next_page;  // address bits 47:12 for what lies beyond the first 4 KiB boundary
     logic [CommitW-1:0]   commit;     // request: place in the commit queue
     logic                 silent;     // response: nothing is written
+    flow_ref_t            flow;       // response: has this place in a flow, whether it is written or not
     logic                 ctr_valid;  // response: decrement the counter at ctr_addr
     logic [AddrW-1:0]     ctr_addr;
   } rx_res_t;
@@ -114,6 +167,7 @@ package gyre_dma_pkg;
     logic [AddrW-1:0]     addr;
     logic [AddrW-13:0]    next_page;
     logic [CommitW-1:0]   commit;
+    flow_ref_t            flow;       // its counter is lowered in the order of the flow
     logic                 ctr_valid;
     logic [AddrW-1:0]     ctr_addr;
   } rx_write_t;

@@ -34,7 +34,13 @@ package gyre_pkg;
   parameter int unsigned HighReserve = 8;
   parameter int unsigned MaxFifoId = 10;    // bits of a FIFO or slot number
 
+  parameter int unsigned MaxFlows = 8;      // ordered-dynamic flows of a node, of each side
+  parameter int unsigned FlowSeqs = 32;     // sequence numbers of a flow, more than those of two windows
+  parameter int unsigned MaxFlowWindow = FlowSeqs / 2; // packets of a flow between issue and release
+
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
+  typedef logic [$clog2(MaxFlows)-1:0] flow_id_t;
+  typedef logic [$clog2(FlowSeqs)-1:0] flow_seq_t;
 
   // Virtual-channel class (header bits 31:30). Those above response go before all others on every link, system
   // before priority, by fixed routes only.
@@ -53,7 +59,7 @@ package gyre_pkg;
     KindRmwReq     = 4'd4,
     KindRmwResp    = 4'd5,
     KindCollective = 4'd6,
-    KindControl    = 4'd7
+    KindControl    = 4'd7          // window of a flow, from its target to its source
   } kind_e;
 
   // Operation of a read-modify-write. With rmw_compare it is applied only where memory equals the test
@@ -73,11 +79,12 @@ package gyre_pkg;
     logic [31:0] aux;          // w5: memory FIFO: bytes of the whole message; rmw request: rmw_aux_t;
                                // put, rmw response: {.., silent[9] (rmw), counter_valid[8], offset[39:32]}
     logic [31:0] offset;       // w4: memory FIFO: byte offset in the message; put, rmw: offset[31:0] in the slot
-    logic [5:0]  rsvd1;        // w3[31:26]: zero
-    logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, or injection FIFO (remote get)
+    flow_seq_t   flow_seq;     // w3[31:27]: number of the packet in its flow, modulo FlowSeqs
+    logic        flow_valid;   // w3[26]: packet of an ordered-dynamic flow (HW-4), with dynamic_route
+    logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, injection FIFO (remote get), or flow (control)
     logic [BirthW-1:0] birth;  // w3[15:10]: cycle of entering the network, in units, modulo 64; zero outside the network
-    logic [9:0]  seq;          // w3[9:0]: packet number in its message, modulo 2^10
-    logic [2:0]  rsvd0;        // w2[31:29]: zero
+    logic [9:0]  seq;          // w3[9:0]: packet number in its message, modulo 2^10; control: next to be released
+    flow_id_t    flow;         // w2[31:29]: the flow, by its number at the target
     logic [2:0]  order;        // w2[28:26]: dynamic_route: dimension to start with, from 1; 0 = no wish
     logic        last;         // w2[25]: last packet of the message
     logic        first;        // w2[24]: first packet of the message
@@ -133,7 +140,9 @@ package gyre_pkg;
     logic [1:0]  vclass;       // d1[31:30]
     coord_t      dst;          // d1[29:0]
     logic        remote;       // d0[31]: arrived by remote get; written by the DMA engine, else zero
-    logic [11:0] rsvd5;        // d0[30:19]: zero
+    logic [7:0]  rsvd5;        // d0[30:23]: zero
+    flow_id_t    flow;         // d0[22:20]: flow, by its number here
+    logic        flow_valid;   // d0[19]: packets go by an ordered-dynamic flow (HW-4), with dynamic_route
     logic [2:0]  order;        // d0[18:16]: as in the header
     logic [9:0]  hint;         // d0[15:6]
     logic        dynamic_route;// d0[5]
@@ -276,6 +285,7 @@ package gyre_pkg;
     ErrDescRmw           = 8'h0d, // rmw of unknown operation, or with an operand of other than 4 or 8 bytes
     ErrDescRoute         = 8'h0e, // collective on a class route that is not valid here, without this node, or of another owner
     ErrDescColl          = 8'h0f, // collective of unknown operation or element type, or that cuts an element in two
+    ErrDescFlow          = 8'h10, // flow that is not open here for this destination, class and owner, or of a packet that has none
     ErrPktKind           = 8'h20, // packet kind this node does not serve
     ErrPktTruncated      = 8'h21, // packet cut short by a link going down, or length and flits disagree
     ErrPktDest           = 8'h22, // packet for another node ejected here
@@ -291,6 +301,7 @@ package gyre_pkg;
     ErrPktOwner          = 8'h2c, // rmw: slot of another owner than the injection FIFO
     ErrPktRmw            = 8'h2d, // rmw of unknown operation, wrong length, or not aligned to its operand
     ErrRmwAccess         = 8'h2e, // rmw read or write answered with an error
+    ErrPktFlow           = 8'h2f, // flow that is not open for this source and class, or sequence number outside its window or twice
     ErrLinkCrc           = 8'h40, // running CRC or sequence number differs
     ErrLinkDown          = 8'h41, // packet dropped: its link is down
     ErrLinkProtocol      = 8'h42, // flit without credit space, or flit while the link was not up

@@ -134,6 +134,7 @@ impl<P: Platform> SharedLane<P> {
                     len: bytes as u16,
                     hint: 0,
                     order: 0,
+                    flow: None,
                     first: peer.sent.is_none(),
                     last: sent + bytes == length,
                     // Modulo 2^16.

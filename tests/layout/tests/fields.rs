@@ -2,8 +2,8 @@
 
 use gyre_layout::{
     BitField, COLL_FIELDS, CollOp, CollType, Collective, Coord, CounterRef, DESCRIPTOR_FIELDS,
-    Descriptor, ErrorReason, HEADER_FIELDS, Header, Kind, LINK_FIELDS, LinkState, RMW_AUX_FIELDS,
-    Rmw, RmwOp, Source, VClass,
+    Descriptor, ErrorReason, FlowPlace, HEADER_FIELDS, Header, Kind, LINK_FIELDS, LinkState,
+    RMW_AUX_FIELDS, Rmw, RmwOp, Source, VClass,
 };
 use gyre_layout_tests::{Subject, field};
 
@@ -106,6 +106,7 @@ fn hw1_encoded_header_reads_back_in_systemverilog() {
         len: 321,
         hint: 0x2aa,
         order: 5,
+        flow: Some(FlowPlace { flow: 6, seq: 21 }),
         first: true,
         last: false,
         seq: 0x234,
@@ -126,6 +127,9 @@ fn hw1_encoded_header_reads_back_in_systemverilog() {
         ("len", 321),
         ("hint", 0x2aa),
         ("order", 5),
+        ("flow_valid", 1),
+        ("flow", 6),
+        ("flow_seq", 21),
         ("first", 1),
         ("last", 0),
         ("seq", 0x234),

@@ -151,6 +151,7 @@ pub fn contribution(operation: &Operation, id: u32, node: usize, payload: &[u8])
         len: operation.len,
         hint: hint.expect("the route fits"),
         order: 0,
+        flow: None,
         first: true,
         last: true,
         seq: (id % 1024) as u16,

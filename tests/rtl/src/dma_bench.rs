@@ -453,6 +453,7 @@ impl Bench {
                 len: part.len() as u16,
                 hint: descriptor.hint,
                 order: descriptor.order,
+                flow: None,
                 first: index == 0,
                 last: index + 1 == packets,
                 seq: (index % 1024) as u16,

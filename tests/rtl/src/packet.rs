@@ -93,6 +93,7 @@ impl Packet {
             len,
             hint: 0,
             order: 0,
+            flow: None,
             first: true,
             last: true,
             seq: (id % 1024) as u16,

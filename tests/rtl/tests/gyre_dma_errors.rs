@@ -798,16 +798,11 @@ fn hw1_malformed_packets_are_reported_and_change_nothing() {
     let mut cases = vec![
         ("other node", 0, packet(0, 64, &[("dst", 1)]), E::PktDest),
         ("other node", 1, packet(1, 64, &[("dst", 1)]), E::PktDest),
-        (
-            "reserved",
-            0,
-            packet(0, 64, &[("rsvd0", 1)]),
-            E::PktReserved,
-        ),
+        ("reserved", 0, packet(0, 64, &[("flow", 1)]), E::PktReserved),
         (
             "reserved",
             1,
-            packet(1, 64, &[("rsvd1", 1)]),
+            packet(1, 64, &[("flow_seq", 1)]),
             E::PktReserved,
         ),
         (

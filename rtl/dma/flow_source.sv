@@ -1,0 +1,171 @@
+// Source side of ordered-dynamic flows (HW-4): registers, and the window of each flow. A flow leads to one other node
+// for packets of one class; each gets the next sequence number when it is issued, and at most `Window` are between
+// issue and release at the target, which says by control packets how far it has come.
+// Flow f at f*0x10: CTRL {[63] open, [43:40] owner, [36] class, [34:32] number at the target, [29:0] target},
+// STATUS {[16] in use, [12:8] first sequence number not released, [4:0] next to be issued}. Answers with an error: opening
+// one that is open, or to a node without a way there; closing one with packets under way or named by a descriptor that
+// has started; writes to STATUS; an absent flow.
+module flow_source
+  import gyre_pkg::*, gyre_dma_pkg::*;
+#(
+    parameter int unsigned NDim   = 3,
+    parameter int unsigned NFlow  = 4,
+    parameter int unsigned Window = 8
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    input  node_cfg_t             cfg_i,
+    // register access, one-cycle request, acknowledge in the next cycle
+    input  logic                  reg_req_i,
+    input  logic                  reg_we_i,
+    input  logic [10:0]           reg_addr_i,
+    input  logic [63:0]           reg_wdata_i,
+    output logic                  reg_ack_o,
+    output logic                  reg_err_o,
+    output logic [63:0]           reg_rdata_o,
+    // look-up for checks of descriptors; an absent flow is not open
+    input  flow_id_t              look_id_i,
+    output flow_end_t             look_o,
+    // packets
+    input  logic                  issue_i,        // one of flow issue_id_i is issued
+    input  flow_id_t              issue_id_i,
+    output flow_id_t              issue_flow_o,   // number at the target
+    output flow_seq_t             issue_seq_o,
+    output logic [NFlow-1:0]      full_o,         // no packet may be issued
+    input  logic [NFlow-1:0]      used_i,         // a descriptor that has started names the flow
+    // windows from targets; the answer is combinational
+    input  flow_window_t          window_i,
+    output logic                  window_ok_o,
+    output logic                  idle_o
+);
+  localparam int unsigned IdW = (NFlow > 1) ? $clog2(NFlow) : 1;
+
+  if (NFlow < 1 || NFlow > MaxFlows) begin : gen_bad_nflow
+    $error("flow_source: NFlow is %0d; expected 1..%0d", NFlow, MaxFlows);
+  end
+  if (Window < 1 || Window > MaxFlowWindow || (Window & (Window - 1)) != 0) begin : gen_bad_window
+    $error("flow_source: Window is %0d; expected a power of two, 1..%0d", Window, MaxFlowWindow);
+  end
+
+  flow_end_t        end_q   [NFlow];
+  flow_seq_t        next_q  [NFlow];   // to be issued
+  flow_seq_t        first_q [NFlow];   // not released
+  logic [NFlow-1:0] full_q;
+
+  function automatic logic present(flow_id_t id);
+    return 32'(id) < NFlow;
+  endfunction
+
+  assign look_o       = present(look_id_i) ? end_q[look_id_i[IdW-1:0]] : '0;
+  assign issue_flow_o = end_q[issue_id_i[IdW-1:0]].peer_flow;
+  assign issue_seq_o  = next_q[issue_id_i[IdW-1:0]];
+  assign full_o       = full_q;
+
+  // ---- windows ------------------------------------------------------------------------------------
+  logic [IdW-1:0] wi;
+  flow_seq_t      released, under_way;
+  assign wi = window_i.id[IdW-1:0];
+  always_comb begin
+    released    = '0;
+    under_way   = '0;
+    window_ok_o = 1'b0;
+    if (window_i.valid) begin
+      released    = window_i.seq - first_q[wi];
+      under_way   = next_q[wi] - first_q[wi];
+      window_ok_o = 32'(window_i.id) < NFlow && end_q[wi].open && end_q[wi].peer == window_i.src &&
+                    released != '0 && released <= under_way;
+    end
+  end
+
+  // ---- registers ----------------------------------------------------------------------------------
+  logic [IdW-1:0] ri;
+  logic           bad, write;
+  flow_end_t      wanted;
+  logic [63:0]    rdata;
+  assign ri = reg_addr_i[4+:IdW];
+  always_comb begin
+    wanted = '0;
+    bad    = 1'b0;
+    rdata  = '0;
+    if (reg_req_i) begin
+      wanted = flow_end_of(reg_wdata_i);
+      if (32'(reg_addr_i[10:4]) >= NFlow || reg_addr_i[2:0] != '0) bad = 1'b1;
+      else if (reg_addr_i[3]) begin
+        bad   = reg_we_i;
+        rdata = {47'd0, used_i[ri] || next_q[ri] != first_q[ri], 3'd0, first_q[ri], 3'd0, next_q[ri]};
+      end else begin
+        rdata = flow_end_bits(end_q[ri]);
+        if (reg_we_i) begin
+          if (wanted.open) bad = end_q[ri].open || !flow_peer_ok(cfg_i, wanted.peer, NDim);
+          else bad = used_i[ri] || next_q[ri] != first_q[ri];
+        end
+      end
+    end
+  end
+  assign write = reg_req_i && reg_we_i && !bad;
+
+  logic        ack_q, err_q;
+  logic [63:0] rdata_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      ack_q   <= 1'b0;
+      err_q   <= 1'b0;
+      rdata_q <= '0;
+    end else begin
+      ack_q <= reg_req_i;
+      if (reg_req_i) begin
+        err_q   <= bad;
+        rdata_q <= rdata;
+      end
+    end
+  end
+  assign reg_ack_o   = ack_q;
+  assign reg_err_o   = err_q;
+  assign reg_rdata_o = rdata_q;
+
+  // ---- flows --------------------------------------------------------------------------------------
+  for (genvar f = 0; f < NFlow; f++) begin : gen_flow
+    logic      issued, moved, written;
+    flow_seq_t next_d, first_d;
+    assign issued  = issue_i && issue_id_i[IdW-1:0] == IdW'(f);
+    assign moved   = window_ok_o && wi == IdW'(f);
+    assign written = write && ri == IdW'(f);
+    assign next_d  = next_q[f] + flow_seq_t'(issued);
+    assign first_d = moved ? window_i.seq : first_q[f];
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        end_q[f]   <= '0;
+        next_q[f]  <= '0;
+        first_q[f] <= '0;
+        full_q[f]  <= 1'b0;
+      end else if (written) begin
+        end_q[f]   <= wanted.open ? wanted : '0;
+        next_q[f]  <= '0;
+        first_q[f] <= '0;
+        full_q[f]  <= 1'b0;
+      end else if (issued || moved) begin
+        next_q[f]  <= next_d;
+        first_q[f] <= first_d;
+        full_q[f]  <= (next_d - first_d) == flow_seq_t'(Window);
+      end
+    end
+`ifndef SYNTHESIS
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && issued) begin
+        InWindow : assert (end_q[f].open && (next_q[f] - first_q[f]) < flow_seq_t'(Window) && !written)
+        else $fatal(1, "%m: packet issued beyond the window, or of a flow that is not open");
+      end
+    end
+`endif
+  end
+  assign idle_o = !ack_q;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && issue_i) begin
+      FlowPresent : assert (present(issue_id_i))
+      else $fatal(1, "%m: packet of a flow that does not exist");
+    end
+  end
+`endif
+endmodule
