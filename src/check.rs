@@ -37,7 +37,7 @@ pub struct DeadlockArgs {
     /// Every shape of up to 5 dimensions of 1, 2, 3, 4, 5 and 8 nodes, with every mixture of rings and lines
     #[arg(long, conflicts_with = "shape")]
     all: bool,
-    /// Breaks a rule on purpose: dateline, order, classes, cut-through or escape
+    /// Breaks a rule on purpose: dateline, order, classes, cut-through, escape or reordering
     #[arg(long = "break", value_name = "RULE")]
     fault: Option<Fault>,
     /// Prints one JSON object instead of tables

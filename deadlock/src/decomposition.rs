@@ -10,10 +10,10 @@ use crate::torus::Torus;
 /// It suffices because a deterministic channel of dimension `d` is followed by one of `d`, or of a dimension that
 /// comes later in the order all nodes share, and within `d` the route depends on coordinates of `d` alone: a cycle
 /// would lie in one dimension. Classes are joined at the ejection of requests alone, which leads to
-/// responses, and these lead to no request.
+/// responses, and these lead to no request. Places of flows are waited for at their own node alone.
 pub fn decomposed(torus: &Torus, rules: &Rules) -> Option<Report> {
     let independent = match rules.fault {
-        None | Some(Fault::Dateline | Fault::Classes) => true,
+        None | Some(Fault::Dateline | Fault::Classes | Fault::Reordering) => true,
         Some(Fault::Order | Fault::CutThrough | Fault::Escape) => false,
     };
     independent.then(|| {

@@ -17,8 +17,8 @@ pub struct Wait {
     pub holds: Resource,
     /// What is waited for.
     pub wants: Resource,
-    /// A packet that does so: where it entered these channels, and its destination. None between ejection and
-    /// injection, where packets end and begin.
+    /// A packet that does so: where it entered these channels, and its destination. None behind ejection, where packets
+    /// end and begin.
     pub packet: Option<(usize, usize)>,
 }
 
@@ -106,9 +106,9 @@ impl Builder<'_> {
         self.torus.nodes() * self.torus.ports()
     }
 
-    /// Numbers of resources: channels, dynamic channels, injections, ejections, remote gets.
+    /// Numbers of resources: channels, dynamic channels, injections, ejections, remote gets, reordering.
     fn ids(&self) -> usize {
-        5 * CLASSES * self.links() + self.torus.nodes()
+        5 * CLASSES * self.links() + (1 + CLASSES) * self.torus.nodes()
     }
 
     fn id(&self, resource: Resource) -> u32 {
@@ -126,6 +126,9 @@ impl Builder<'_> {
             Resource::Injection { node, port, class } => 3 * links + link(node, port, class),
             Resource::Ejection { node, port, class } => 4 * links + link(node, port, class),
             Resource::RemoteGet { node } => 5 * links + node,
+            Resource::Reordering { node, class } => {
+                5 * links + self.torus.nodes() + CLASSES * node + class as usize
+            }
         };
         id as u32
     }
@@ -136,9 +139,13 @@ impl Builder<'_> {
             let (port, class) = (link / CLASSES, Class::ALL[link % CLASSES]);
             (port / self.torus.ports(), port % self.torus.ports(), class)
         };
-        if id >= 5 * links {
-            return Resource::RemoteGet {
-                node: id - 5 * links,
+        if let Some(id) = id.checked_sub(5 * links) {
+            return match id.checked_sub(self.torus.nodes()) {
+                None => Resource::RemoteGet { node: id },
+                Some(id) => Resource::Reordering {
+                    node: id / CLASSES,
+                    class: Class::ALL[id % CLASSES],
+                },
             };
         }
         let kind = id / links;
@@ -192,11 +199,35 @@ impl Builder<'_> {
                 let service = Resource::RemoteGet { node };
                 add(ejection, service);
                 add(service, injection);
+                for class in Class::ALL.into_iter().filter(|class| class.dynamic()) {
+                    self.reorder(node, port, class, &mut add);
+                }
             }
         }
         let held = (0..).zip(wanted);
         held.flat_map(|(holds, wants)| wants.into_iter().map(move |wants| (holds, wants)))
             .collect()
+    }
+
+    /// Packets of a flow that come to `node` by `port`: one in its place waits for those before it, which may come by any
+    /// link, and a request then for what stands behind ejection. Whoever arrives has a place.
+    fn reorder(
+        &self,
+        node: usize,
+        port: usize,
+        class: Class,
+        add: &mut dyn FnMut(Resource, Resource),
+    ) {
+        let class = self.travels_as(class);
+        let place = Resource::Reordering { node, class };
+        let ejection = Resource::Ejection { node, port, class };
+        add(place, ejection);
+        if class == Class::Request {
+            add(place, Resource::RemoteGet { node });
+        }
+        if self.rules.breaks(Fault::Reordering) {
+            add(ejection, place);
+        }
     }
 
     /// The waits of `cycle`, each with a packet that shows it.

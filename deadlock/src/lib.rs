@@ -1,11 +1,14 @@
 //! Whether a machine's torus can deadlock (X-3, HW-3, HW-4): who may hold one resource while it waits for
-//! another, as a graph over virtual channels, injection and ejection paths and the remote-get engine of every
-//! node. A graph without a cycle cannot deadlock (Dally and Seitz).
+//! another, as a graph over virtual channels, injection and ejection paths, places of flows and the remote-get engine of
+//! every node. A graph without a cycle cannot deadlock (Dally and Seitz).
 //!
 //! Packets of the dynamic virtual channels need room for all of them before they start (virtual cut-through)
 //! and always have a deterministic virtual channel as their way out; so they hold nothing else while they wait,
 //! and it suffices that the deterministic channels, entered at any node, have no cycle (Duato). A packet that leaves
 //! copies on its way (deposit) holds its next channel while it waits for an ejection buffer.
+//!
+//! Packets of an ordered-dynamic flow wait for each other where they end, in places that were reserved for them: they hold
+//! no ejection buffer meanwhile.
 //!
 //! The routing functions are those of `rtl/pkg/gyre_pkg.sv`; `tests/rtl/tests/routing.rs` compares them with
 //! Verilated RTL input by input.

@@ -68,6 +68,13 @@ pub enum Resource {
         /// Class of its packets.
         class: Class,
     },
+    /// Places in which packets of ordered-dynamic flows to `node` wait for those before them.
+    Reordering {
+        /// Where they end.
+        node: usize,
+        /// Class of its packets.
+        class: Class,
+    },
     /// What carries out remote gets and read-modify-writes at `node` and injects their answers.
     RemoteGet {
         /// Where it is.
@@ -104,6 +111,9 @@ impl Resource {
                 place(torus, node),
                 direction(port)
             ),
+            Self::Reordering { node, class } => {
+                format!("place of a {class} flow at {}", place(torus, node))
+            }
             Self::RemoteGet { node } => format!("remote get at {}", place(torus, node)),
         }
     }

@@ -17,16 +17,20 @@ pub enum Fault {
     CutThrough,
     /// Packets of the dynamic virtual channels never take a deterministic one.
     Escape,
+    /// Packets of an ordered-dynamic flow have no places reserved where they are put in order: as many may be under way as
+    /// the network holds.
+    Reordering,
 }
 
 impl Fault {
     /// All of them, with the names they have on the command line.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("dateline", Self::Dateline),
         ("order", Self::Order),
         ("classes", Self::Classes),
         ("cut-through", Self::CutThrough),
         ("escape", Self::Escape),
+        ("reordering", Self::Reordering),
     ];
 }
 

@@ -47,7 +47,12 @@ fn x3_any_common_dimension_order_is_free_of_cycles() {
 #[test]
 fn x3_checks_by_dimension_and_of_the_whole_agree() {
     for shape in shapes(40) {
-        for fault in [None, Some(Fault::Dateline), Some(Fault::Classes)] {
+        for fault in [
+            None,
+            Some(Fault::Dateline),
+            Some(Fault::Classes),
+            Some(Fault::Reordering),
+        ] {
             let rules = Rules {
                 fault,
                 ..Rules::default()
@@ -126,6 +131,18 @@ fn x3_responses_in_the_channels_of_requests_are_refused_with_their_cycle() {
         .iter()
         .filter(|wait| matches!(wait.holds, Resource::RemoteGet { .. }));
     assert!(services.count() > 0, "{:?}", report.cycle);
+}
+
+#[test]
+fn x3_hw4_reordering_without_reserved_places_is_refused_with_its_cycle() {
+    for shape in shapes(36).filter(|shape| !shape.dims.is_empty()) {
+        let torus = shape.torus();
+        let report = exhaustive(&torus, &Rules::broken(Fault::Reordering));
+        assert_closed(&report);
+        let held = report.cycle.iter().map(|wait| wait.holds);
+        let places = held.filter(|held| matches!(held, Resource::Reordering { .. }));
+        assert!(places.count() > 0, "{shape:?}: {:?}", report.cycle);
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 // counter is read, lowered and written back by one entry at a time; different counters overlap. `zero_o`
 // pulses when a counter that was written has reached exactly 0 and the write is answered. Below zero the
 // counter wraps: ErrCounterUnderflow. A refused read or write is ErrCounterAccess; the decrement is lost.
+// Of decrements on the last port it is said when they are in memory (or lost), so that those of a flow (HW-4) get there
+// in order.
 //
 // Read-modify-writes go through the same entries, one at a time up to its write, and never share one: the order
 // in which they and decrements come in is that in which each word of memory sees them. Every one is written,
@@ -23,6 +25,7 @@ module counter_unit
     input  logic [AddrW-1:0]    req_addr_i  [NPath],   // multiple of 8
     input  logic [9:0]          req_bytes_i [NPath],
     output logic [NPath-1:0]    req_ack_o,
+    output logic                last_busy_o,  // one of the last port is not in memory yet, from the cycle after req_ack_o
     // read-modify-writes
     input  logic                rmw_req_i,
     input  rmw_exec_t           rmw_i,
@@ -68,7 +71,7 @@ module counter_unit
   logic [63:0]      old_q  [NEntry];   // read-modify-write: the operand before
 
   // ---- input ---------------------------------------------------------------------------------
-  logic             in_valid_q, in_take, in_load, in_rmw_q;
+  logic             in_valid_q, in_take, in_load, in_rmw_q, in_last_q;
   logic [AddrW-1:0] in_addr_q;
   logic [9:0]       in_bytes_q;
   logic             early_q;           // a read-modify-write is not written yet; exec_q is its own
@@ -91,7 +94,8 @@ module counter_unit
           in_bytes_q <= req_bytes_i[p];
         end
       end
-      in_rmw_q <= gnt[NPath];
+      in_rmw_q  <= gnt[NPath];
+      in_last_q <= gnt[NPath-1];
       if (gnt[NPath]) begin
         in_addr_q <= {rmw_i.addr[AddrW-1:3], 3'd0};
         exec_q    <= rmw_i;
@@ -219,6 +223,7 @@ module counter_unit
     assign b_here = b_valid_i && b_idx == IdxW'(e);
     assign finish = (b_here && !b_bad_i && err_q[e] == ErrNone) ||
                     (st_q[e] == StError && err_ack_i && err_idx == IdxW'(e));
+    assign finished[e] = finish;
     assign sum_d  = (used[e] ? sum_q[e] : '0) + (adds && !in_rmw_q ? SumW'(in_bytes_q) : '0);
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -269,6 +274,25 @@ module counter_unit
       end
     end
   end
+
+  // ---- the last decrement of the last port: taken from memory's value, then written ------------------
+  typedef enum logic [1:0] {LastNone, LastRead, LastWrite} last_e;
+  last_e             last_q;
+  logic [NEntry-1:0] last_entry_q, finished;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      last_q       <= LastNone;
+      last_entry_q <= '0;
+    end else if (in_take && in_last_q) begin
+      last_q       <= LastRead;
+      last_entry_q <= add;
+    end else if (last_q == LastRead && r_valid_i && last_entry_q[r_idx]) begin
+      last_q <= LastWrite;
+    end else if (last_q == LastWrite && (finished & last_entry_q) != '0) begin
+      last_q <= LastNone;
+    end
+  end
+  assign last_busy_o = (in_valid_q && in_last_q) || last_q != LastNone;
 
   assign busy_o = in_valid_q || used != '0;
   assign idle_o = req == '0 && !in_take && want_read == '0 && want_write == '0 && has_error == '0 &&

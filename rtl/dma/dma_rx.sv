@@ -262,6 +262,7 @@ module dma_rx
   // Counters are lowered by paths and by flows.
   localparam int unsigned NCtr = NPath + 1;
   logic [NCtr-1:0]     lower, lower_ack;
+  logic                lower_busy;     // that of flows
   logic [AddrW-1:0]    lower_addr  [NCtr];
   logic [9:0]          lower_bytes [NCtr];
   for (genvar p = 0; p < NPath; p++) begin : gen_lower
@@ -271,7 +272,7 @@ module dma_rx
     assign ctr_ack[p]     = lower_ack[p];
   end
   counter_unit #(.NPath(NCtr), .WriteId(CtrWriteId)) u_counter (
-      .clk_i, .rst_ni, .req_i(lower), .req_addr_i(lower_addr), .req_bytes_i(lower_bytes), .req_ack_o(lower_ack),
+      .clk_i, .rst_ni, .req_i(lower), .req_addr_i(lower_addr), .req_bytes_i(lower_bytes), .req_ack_o(lower_ack), .last_busy_o(lower_busy),
       .rmw_req_i(exec_req), .rmw_i(exec), .rmw_ack_o(exec_ack), .rmw_done_o(exec_done),
       .rmw_failed_o(exec_failed), .rmw_old_o(exec_old),
       .ar_valid_o(ctr_ar_valid_o), .ar_ready_i(ctr_ar_ready_i), .ar_addr_o(ctr_ar_addr_o),
@@ -310,7 +311,7 @@ module dma_rx
       .put_done_i(put_done[0:2*NLink-1]), .put_failed_i(put_failed[2*NLink-1:0]),
       .out_valid_o(released_valid), .out_ready_i(merge_ready[1]), .out_ctl_o(merge_ctl_in[1]),
       .out_data_o(merge_data_in[1]), .ctr_valid_o(lower[NPath]), .ctr_addr_o(lower_addr[NPath]),
-      .ctr_bytes_o(lower_bytes[NPath]), .ctr_ack_i(lower_ack[NPath]),
+      .ctr_bytes_o(lower_bytes[NPath]), .ctr_ack_i(lower_ack[NPath]), .ctr_busy_i(lower_busy),
       .answer_valid_o(news_valid), .answer_path_o(news_path), .answer_o(news), .answer_ready_i(news_ready),
       .err_o(err[NPath+2]), .err_ack_i(err_ack_i && err_gnt[NPath+2]), .busy_o(flow_busy), .holds_o(flow_holds),
       .idle_o(flow_idle)

@@ -1,5 +1,6 @@
 // Completion of puts of ordered-dynamic flows (HW-4): their payload went to memory by the path they came in by; what is
-// left, to lower a byte counter, is kept in their place and done in its turn, one at a time.
+// left, to lower a byte counter, is kept in their place and done in its turn: another counter when the one before is in
+// memory.
 module flow_complete
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -21,6 +22,7 @@ module flow_complete
     output logic [AddrW-1:0] ctr_addr_o,
     output logic [9:0]       ctr_bytes_o,
     input  logic             ctr_ack_i,
+    input  logic             ctr_busy_i,        // the counter lowered last is not in memory yet
     output logic             busy_o,
     output logic             idle_o
 );
@@ -37,7 +39,8 @@ module flow_complete
     if (claim_i) counter_mem[place_number(claim_ref_i.id[IdW-1:0], claim_ref_i.seq)] <= claim_counter_i;
   end
 
-  logic             work_q, next, done;
+  logic             work_q, next, done, may;
+  logic [AddrW-1:0] last_addr_q;               // counter lowered last
   logic [IdW-1:0]   flow, flow_q;
   flow_counter_t    counter_q;
   logic [NFlow-1:0] candidates, gnt;
@@ -51,6 +54,7 @@ module flow_complete
     end
   end
 
+  assign may  = !ctr_busy_i || counter_q.ctr_addr == last_addr_q;
   assign done = work_q && (!counter_q.ctr_valid || ctr_ack_i);
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) work_q <= 1'b0;
@@ -61,13 +65,14 @@ module flow_complete
       flow_q    <= flow;
       counter_q <= counter_mem[place_number(flow, seq_i[flow])];
     end
+    if (ctr_ack_i) last_addr_q <= counter_q.ctr_addr;
   end
 
   always_comb begin
     release_o = '0;
     release_o[flow_q] = done;
   end
-  assign ctr_valid_o = work_q && counter_q.ctr_valid;
+  assign ctr_valid_o = work_q && counter_q.ctr_valid && may;
   assign ctr_addr_o  = counter_q.ctr_addr;
   assign ctr_bytes_o = counter_q.ctr_bytes;
   assign busy_o      = work_q || head_i != '0;

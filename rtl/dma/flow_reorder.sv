@@ -54,6 +54,7 @@ module flow_reorder
     output logic [AddrW-1:0] ctr_addr_o,
     output logic [9:0]       ctr_bytes_o,
     input  logic             ctr_ack_i,
+    input  logic             ctr_busy_i,            // the counter lowered last is not in memory yet
     // packets to sources
     output logic             answer_valid_o,
     output logic [3:0]       answer_path_o,
@@ -108,7 +109,7 @@ module flow_reorder
 
   flow_complete #(.NFlow(NFlow), .Window(Window)) u_complete (
       .clk_i, .rst_ni, .claim_i(put_claim_i), .claim_ref_i(put_i), .claim_counter_i(put_counter_i),
-      .head_i(head[1]), .seq_i(seq), .release_o(released[1]), .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i,
+      .head_i(head[1]), .seq_i(seq), .release_o(released[1]), .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i, .ctr_busy_i,
       .busy_o(complete_busy), .idle_o(complete_idle)
   );
 

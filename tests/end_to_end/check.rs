@@ -26,6 +26,7 @@ fn x3_a_rule_broken_on_purpose_is_refused_with_the_cycle() {
         ("classes", "2x2", "waits for remote get at"),
         ("cut-through", "8x3", "request channel"),
         ("escape", "4x4", "dynamic"),
+        ("reordering", "2x2", "waits for place of a request flow at"),
     ] {
         let output = gyre(&["check", "deadlock", "--shape", shape, "--break", rule]);
         let text = String::from_utf8_lossy(&output.stdout);

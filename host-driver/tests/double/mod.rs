@@ -673,6 +673,7 @@ impl State {
             len: bytes as u16,
             hint: descriptor.hint,
             order: descriptor.order,
+            flow: None,
             first: sent == 0,
             last,
             seq: (sent / MAX_PAYLOAD_BYTES % 1024) as u16,

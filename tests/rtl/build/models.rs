@@ -34,13 +34,15 @@ const fn network(name: &'static str, parameters: &'static [(&'static str, u32)])
     }
 }
 
-/// A DMA engine with few FIFOs and slots. `inj_depth` is in flits, at least those of a full packet.
+/// A DMA engine with few FIFOs and slots. `inj_depth` is in flits, at least those of a full packet; of `flows` the number
+/// and their window.
 const fn dma_parameters(
     dims: u32,
     flit_bytes: u32,
     masters: u32,
     inj_depth: u32,
-) -> [(&'static str, u32); 7] {
+    flows: (u32, u32),
+) -> [(&'static str, u32); 9] {
     [
         ("NDim", dims),
         ("FlitBytes", flit_bytes),
@@ -49,7 +51,18 @@ const fn dma_parameters(
         ("NSlot", 8),
         ("NAxi", masters),
         ("InjDepth", inj_depth),
+        ("NFlow", flows.0),
+        ("FlowWindow", flows.1),
     ]
+}
+
+const fn flow_reorder(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
+    Spec {
+        name,
+        top: "flow_reorder",
+        parameters,
+        folders: &["common", "dma"],
+    }
 }
 
 const fn dma(name: &'static str, parameters: &'static [(&'static str, u32)]) -> Spec {
@@ -160,10 +173,22 @@ pub const MODELS: &[Spec] = &[
             ("InjDepth", 2),
         ],
     ),
-    dma("dma1", &dma_parameters(1, 16, 2, 70)),
-    dma("dma1_flit8", &dma_parameters(1, 8, 1, 68)),
-    dma("dma2_flit32", &dma_parameters(2, 32, 2, 17)),
-    dma("dma3", &dma_parameters(3, 16, 2, 40)),
+    dma("dma1", &dma_parameters(1, 16, 2, 70, (4, 8))),
+    dma("dma1_flit8", &dma_parameters(1, 8, 1, 68, (1, 1))),
+    dma("dma2_flit32", &dma_parameters(2, 32, 2, 17, (8, 16))),
+    dma("dma3", &dma_parameters(3, 16, 2, 40, (2, 4))),
+    flow_reorder(
+        "flow_reorder",
+        &[("NDim", 2), ("FlitBytes", 16), ("NFlow", 4), ("Window", 4)],
+    ),
+    flow_reorder(
+        "flow_reorder_window1",
+        &[("NDim", 1), ("FlitBytes", 8), ("NFlow", 1), ("Window", 1)],
+    ),
+    flow_reorder(
+        "flow_reorder_window16",
+        &[("NDim", 3), ("FlitBytes", 32), ("NFlow", 8), ("Window", 16)],
+    ),
     collective_alu("collective_alu8", "coll_alu", &[("FlitBytes", 8)]),
     collective_alu("collective_alu16", "coll_alu", &[("FlitBytes", 16)]),
     collective_alu("collective_alu32", "coll_alu", &[("FlitBytes", 32)]),

@@ -5,6 +5,7 @@
 //! - [`collective_alu`] is the arithmetic of collectives as the host does it.
 //! - [`dma`] is a few DMA engines over a network in Rust, with [`axi`] memories.
 //! - [`fabric`] is a machine of routers under raw traffic, judged by [`scoreboard`].
+//! - [`flow`] is what an ordered-dynamic flow must give.
 //! - [`link_check`] computes the check bits of links.
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
 
@@ -15,6 +16,7 @@ pub mod dma;
 pub mod dma_bench;
 pub mod dma_collective;
 pub mod fabric;
+pub mod flow;
 pub mod link_check;
 pub mod packet;
 pub mod routes;
