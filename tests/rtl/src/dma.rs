@@ -1,4 +1,5 @@
-//! A machine of DMA engines: `gyre_dma` units with AXI memories, over a lossless network in Rust.
+//! A machine of DMA engines: `gyre_dma` units with AXI memories, over a lossless network in Rust. Packets of a fixed route
+//! keep their order; dynamic ones arrive by any link, in any order.
 
 use std::collections::VecDeque;
 
@@ -169,6 +170,16 @@ type Queues = Vec<[VecDeque<Flit>; CLASSES]>;
 /// Where the flits of a packet come out: engine and path.
 type Exit = (usize, usize);
 
+/// Route of a dynamic packet: engine alone.
+const ANYWHERE: usize = usize::MAX;
+
+/// A dynamic packet under way.
+struct Wanderer {
+    target: usize,
+    class: usize,
+    flits: Vec<Flit>,
+}
+
 /// An engine with what is attached to it.
 pub struct Engine {
     unit: Unit,
@@ -179,6 +190,8 @@ pub struct Engine {
     arriving: Queues,
     /// Exit of the packet at the front of each injection buffer, from its head to its tail.
     exits: Vec<[Option<Exit>; CLASSES]>,
+    /// Dynamic packet at the front of each injection buffer, as far as it has left it.
+    gathered: Vec<[Vec<Flit>; CLASSES]>,
     /// Sender and path whose packet is arriving, from its head to its tail.
     held_by: Vec<[Option<Exit>; CLASSES]>,
     credits: u64,
@@ -223,6 +236,7 @@ pub struct Machine {
     pub engines: Vec<Engine>,
     rng: fastrand::Rng,
     cycle: u64,
+    wandering: Vec<Wanderer>,
     /// Probability that a path of the network moves a flit in a cycle.
     pub network: f64,
     /// Whether units have their clocks only when they need them.
@@ -275,6 +289,7 @@ impl Machine {
                     assemblers: (0..paths).map(|_| Default::default()).collect(),
                     arriving: queues(),
                     exits: vec![[None; CLASSES]; paths],
+                    gathered: (0..paths).map(|_| Default::default()).collect(),
                     held_by: vec![[None; CLASSES]; paths],
                     credits: 0,
                     coll: Attachment::default(),
@@ -295,6 +310,7 @@ impl Machine {
             engines,
             rng,
             cycle: 0,
+            wandering: Vec::new(),
             network: 1.0,
             gated: true,
             tap: None,
@@ -359,6 +375,17 @@ impl Machine {
             ))
         })?;
         let route = reference_route(&self.shape, &self.coord(engine).0, &dst.0);
+        // Header bit 63.
+        if head.data[1] >> 31 != 0 {
+            let next = self.shape.neighbour(&self.coord(engine).0, path as u8);
+            let left = next.map(|next| reference_route(&self.shape, &next, &dst.0).len());
+            return match left {
+                Some(left) if left < route.len() => Ok((target, ANYWHERE)),
+                _ => Err(trouble(format!(
+                    "path {path}: packet for engine {target} does not come nearer"
+                ))),
+            };
+        }
         match (route.first(), route.last()) {
             // What leaves a link by its + end arrives by its - end, and the reverse.
             (Some(&first), Some(&last)) if usize::from(first) == path => {
@@ -411,6 +438,10 @@ impl Machine {
                 Some(exit) => exit,
                 None => self.exit(index, path, &flit)?,
             };
+            if exit == ANYWHERE {
+                self.gather((index, path, class), target);
+                continue;
+            }
             let arrival = &self.engines[target];
             let room = arrival.arriving[exit][class].len() < EJ_DEPTH;
             let free = arrival.held_by[exit][class].is_none_or(|holder| holder == (index, path));
@@ -429,7 +460,47 @@ impl Machine {
             arrival.arriving[exit][class].extend(flits);
             arrival.held_by[exit][class] = (!flit.tail).then_some((index, path));
         }
+        self.arrive();
         Ok(())
+    }
+
+    /// Takes a flit of a dynamic packet out of an injection buffer.
+    fn gather(&mut self, (index, path, class): (usize, usize, usize), target: usize) {
+        let sender = &mut self.engines[index];
+        let Some(flit) = sender.injected[path][class].pop_front() else {
+            return;
+        };
+        sender.credits |= 1 << (path * CLASSES + class);
+        sender.exits[path][class] = (!flit.tail).then_some((target, ANYWHERE));
+        let flits = match &mut self.tap {
+            Some(tap) => tap(index, path, class, &flit),
+            None => vec![flit],
+        };
+        sender.gathered[path][class].extend(flits);
+        if flit.tail {
+            let flits = std::mem::take(&mut sender.gathered[path][class]);
+            self.wandering.push(Wanderer {
+                target,
+                class,
+                flits,
+            });
+        }
+    }
+
+    /// Lets one of the dynamic packets arrive, by any link where no other is arriving.
+    fn arrive(&mut self) {
+        if self.wandering.is_empty() || self.rng.f64() >= self.network / 4.0 {
+            return;
+        }
+        let any = self.rng.usize(0..self.wandering.len());
+        let Wanderer { target, class, .. } = self.wandering[any];
+        let path = self.rng.usize(0..self.paths);
+        let arrival = &mut self.engines[target];
+        let waits = arrival.arriving[path][class].len() >= EJ_DEPTH;
+        if arrival.held_by[path][class].is_none() && !waits {
+            let packet = self.wandering.swap_remove(any);
+            arrival.arriving[path][class].extend(packet.flits);
+        }
     }
 
     /// Moves a whole packet of each class route to the engine that the route leads to.
@@ -490,6 +561,8 @@ impl Machine {
             let class = (classes >> path & 1) as usize;
             let assembled = engine.assemblers[path][class].push(&flit, self.model.flit_bytes);
             let wrong = match assembled {
+                // A packet of a flow that was dropped: what is left is its header, marked.
+                Ok(Some(packet)) if packet.err => None,
                 Ok(Some(packet)) => bad_packet(&packet.bytes, class),
                 Ok(None) => None,
                 Err(error) => Some(error.to_string()),
@@ -539,15 +612,16 @@ impl Machine {
 
     /// Whether all is idle.
     pub fn quiet(&self) -> bool {
-        self.engines.iter().all(|engine| {
-            let empty = |queues: &Queues| queues.iter().flatten().all(VecDeque::is_empty);
-            engine.unit.get(self.ports.idle, 0) != 0
-                && engine.credits == 0
-                && engine.memory.quiet()
-                && empty(&engine.injected)
-                && empty(&engine.arriving)
-                && engine.coll.is_empty()
-        })
+        self.wandering.is_empty()
+            && self.engines.iter().all(|engine| {
+                let empty = |queues: &Queues| queues.iter().flatten().all(VecDeque::is_empty);
+                engine.unit.get(self.ports.idle, 0) != 0
+                    && engine.credits == 0
+                    && engine.memory.quiet()
+                    && empty(&engine.injected)
+                    && empty(&engine.arriving)
+                    && engine.coll.is_empty()
+            })
     }
 
     /// Lets flits arrive at an engine by a path as if the network had brought them.

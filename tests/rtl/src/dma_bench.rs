@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use gyre_layout::registers::{self, flow_page, flow_source, flow_target};
 use gyre_layout::{
     Collective, Coord, CounterRef, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind,
     MAX_PAYLOAD_BYTES, Source, VClass, packet_bytes,
@@ -193,6 +194,10 @@ pub struct Bench {
     pub received: usize,
     /// Injection FIFOs that software leaves alone, since they are halted.
     pub parked: Vec<(usize, usize)>,
+    /// Open flows: engine, class and target, to their numbers at both ends.
+    ordered: BTreeMap<(usize, VClass, usize), (u8, u8)>,
+    /// Counters of puts by flows, in the order in which they must get to memory, by flow.
+    ordered_counters: BTreeMap<(usize, u8), Vec<(usize, u64)>>,
 }
 
 /// The value, for tests.
@@ -337,7 +342,81 @@ impl Bench {
             receive: 1.0,
             received: 0,
             parked: Vec::new(),
+            ordered: BTreeMap::new(),
+            ordered_counters: BTreeMap::new(),
         })
+    }
+
+    /// Opens a flow for packets of `class`, by which messages or puts from `engine` to `to` go from now on. `None`: no flow
+    /// is free at one of them.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the register accesses.
+    pub fn open_flow(
+        &mut self,
+        engine: usize,
+        to: usize,
+        class: VClass,
+    ) -> Result<Option<(u8, u8)>, Trouble> {
+        let base = registers::FLOW - registers::page(0);
+        let params = self.machine.read(engine, base + flow_page::PARAMS)?;
+        let flows = flow_page::params::FLOWS.get(params) as u8;
+        let open = &self.ordered;
+        let here = |flow: &u8| {
+            !open
+                .iter()
+                .any(|(key, pair)| key.0 == engine && pair.0 == *flow)
+        };
+        let there = |flow: &u8| {
+            !open
+                .iter()
+                .any(|(key, pair)| key.2 == to && pair.1 == *flow)
+        };
+        let pair = ((0..flows).find(here), (0..flows).find(there));
+        let (Some(here), Some(there)) = pair else {
+            return Ok(None);
+        };
+        let pack = |coord: Coord| coord.pack().expect("a node of the machine");
+        let target = flow_target::ctrl::PEER.put(pack(self.machine.coord(engine)).into())
+            | flow_target::ctrl::PEER_FLOW.put(here.into())
+            | flow_target::ctrl::VCLASS.put(u8::from(class).into())
+            | flow_target::ctrl::OPEN.put(1);
+        let source = flow_source::ctrl::PEER.put(pack(self.machine.coord(to)).into())
+            | flow_source::ctrl::PEER_FLOW.put(there.into())
+            | flow_source::ctrl::VCLASS.put(u8::from(class).into())
+            | flow_source::ctrl::OPEN.put(1);
+        let at = base + flow_page::target(there.into());
+        self.machine.write(to, at, target)?;
+        let at = base + flow_page::source(here.into());
+        self.machine.write(engine, at, source)?;
+        self.ordered.insert((engine, class, to), (here, there));
+        Ok(Some((here, there)))
+    }
+
+    /// STATUS of the source's and of the target's end of every flow.
+    ///
+    /// # Errors
+    /// [`Trouble`] of the register accesses.
+    pub fn flow_states(&mut self) -> Result<Vec<[u64; 2]>, Trouble> {
+        let base = registers::FLOW - registers::page(0);
+        let flows: Vec<_> = (self.ordered.iter())
+            .map(|(&(engine, _, to), &pair)| (engine, to, pair))
+            .collect();
+        let mut states = Vec::new();
+        for (engine, to, (here, there)) in flows {
+            let source = base + flow_page::source(here.into()) + flow_source::STATUS;
+            let target = base + flow_page::target(there.into()) + flow_target::STATUS;
+            states.push([
+                self.machine.read(engine, source)?,
+                self.machine.read(to, target)?,
+            ]);
+        }
+        Ok(states)
+    }
+
+    fn by_flow(&self, engine: usize, to: usize, descriptor: Descriptor) -> Descriptor {
+        let flow = self.ordered.get(&(engine, descriptor.vclass, to));
+        flow.map_or(descriptor, |pair| descriptor.with_flow(pair.0))
     }
 
     fn engines(&self) -> usize {
@@ -384,6 +463,7 @@ impl Bench {
     ) -> u32 {
         let source = self.source(slot::SOURCE, length);
         let descriptor = Descriptor::memory_fifo(self.machine.coord(to), source, rec as u16);
+        let descriptor = self.by_flow(engine, to, descriptor);
         self.send_as((engine, fifo), (to, rec), descriptor)
     }
 
@@ -448,7 +528,7 @@ impl Bench {
                 vclass: VClass::Request,
                 src: self.machine.coord(engine),
                 deposit: descriptor.deposit,
-                dynamic_route: false,
+                dynamic_route: descriptor.dynamic_route,
                 kind: descriptor.kind,
                 len: part.len() as u16,
                 hint: descriptor.hint,
@@ -539,8 +619,31 @@ impl Bench {
         let source = self.source(slot::SOURCE, length);
         let offset = self.place(to, length);
         let descriptor = self.put_descriptor(engine, (to, offset), source, counter);
+        let descriptor = self.by_flow(engine, to, descriptor);
+        if let (Some(flow), Some(index)) = (descriptor.flow, counter) {
+            let counters = self.ordered_counters.entry((engine, flow)).or_default();
+            counters.push((to, COUNTERS + 8 * u64::from(index)));
+        }
         self.post(engine, fifo, &descriptor);
         descriptor.msg_id
+    }
+
+    /// Counters that were lowered by puts of one flow, each by one put, were written in the order of the puts.
+    ///
+    /// # Errors
+    /// [`Trouble::Wrong`] if not.
+    pub fn check_flow_order(&self) -> Result<(), Trouble> {
+        for (flow, counters) in &self.ordered_counters {
+            let written = |&(engine, addr): &(usize, u64)| {
+                self.machine.engines[engine].memory.last_write(addr, 8)
+            };
+            let times: Vec<u64> = counters.iter().map(written).collect();
+            if let Some(at) = times.windows(2).position(|pair| pair[0] >= pair[1]) {
+                let text = format!("flow {flow:?}: put {at} and the next completed at {times:?}");
+                return Err(self.wrong(text));
+            }
+        }
+        Ok(())
     }
 
     /// Puts the bytes of `source` into the memory of `to`.

@@ -151,7 +151,7 @@ macro_rules! ports {
 ports! {
     cfg: "cfg_i", reg_req: "reg_req_i", reg_we: "reg_we_i", reg_addr: "reg_addr_i", reg_wdata: "reg_wdata_i",
     reg_ack: "reg_ack_o", reg_err: "reg_err_o", reg_rdata: "reg_rdata_o",
-    req: "req_i", hdr: "hdr_i", only: "only_i", err_in: "err_i", dbg: "dbg_i", take: "take_o", valid: "valid_i",
+    req: "req_i", hdr: "hdr_i", only: "only_i", err_in: "err_i", take: "take_o", valid: "valid_i",
     data: "data_i", tail: "tail_i", bad: "bad_i", pop: "pop_o",
     put: "put_i", put_src: "put_src_i", put_ok: "put_ok_o", put_claim: "put_claim_i", put_counter: "put_counter_i",
     put_done: "put_done_i", put_failed: "put_failed_i",
@@ -207,7 +207,7 @@ impl Bench {
             open: true,
             issued: 0,
             acknowledged: 0,
-            left: packets,
+            left: 0,
             expected: VecDeque::new(),
         });
         let mut bench = Self {
@@ -239,6 +239,9 @@ impl Bench {
             let open = bench.ctrl(f);
             let refused = bench.write(f, open)?;
             bench.check(!refused, || format!("flow {f} does not open"))?;
+        }
+        for flow in &mut bench.flows {
+            flow.left = packets;
         }
         Ok(bench)
     }
@@ -605,7 +608,9 @@ impl Bench {
         }
         if set(&self.unit, self.ports.ctr_ack) {
             let fine = self.lowering == 0;
-            self.check(fine, || "the counter before is not in memory yet".to_owned())?;
+            self.check(fine, || {
+                "the counter before is not in memory yet".to_owned()
+            })?;
             self.lowering = self.rng.u64(1..30);
             let addr = self.unit.get(self.ports.ctr_addr, 0);
             let bytes = self.unit.get(self.ports.ctr_bytes, 0);
