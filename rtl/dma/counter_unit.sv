@@ -69,6 +69,7 @@ module counter_unit
   logic [NEntry-1:0] rmw_q;            // read-modify-write
   logic [7:0]       strb_q [NEntry];   // bytes to write
   logic [63:0]      old_q  [NEntry];   // read-modify-write: the operand before
+  logic [NEntry-1:0] finished;         // the write of what was taken is answered, or its error known
 
   // ---- input ---------------------------------------------------------------------------------
   logic             in_valid_q, in_take, in_load, in_rmw_q, in_last_q;
@@ -278,7 +279,7 @@ module counter_unit
   // ---- the last decrement of the last port: taken from memory's value, then written ------------------
   typedef enum logic [1:0] {LastNone, LastRead, LastWrite} last_e;
   last_e             last_q;
-  logic [NEntry-1:0] last_entry_q, finished;
+  logic [NEntry-1:0] last_entry_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       last_q       <= LastNone;

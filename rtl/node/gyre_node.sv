@@ -11,6 +11,8 @@ module gyre_node
     parameter int unsigned NSlot = 32,
     parameter int unsigned NAxi = (NDim <= 1) ? 1 : (NDim <= 3) ? 2 : 4,
     parameter int unsigned AxiBytes = 64,
+    parameter int unsigned NFlow = 4,         // ordered-dynamic flows (HW-4) that start here, and that end here
+    parameter int unsigned FlowWindow = 8,    // packets of a flow between issue and release
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned NUnit = 4 * NDim + 9,
     localparam int unsigned FW = FlitBytes * 8,
@@ -190,7 +192,7 @@ module gyre_node
 
   gyre_dma #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
-      .NAxi(NAxi), .AxiBytes(AxiBytes), .InjDepth(InjDepth), .CollDepth(CollDepth),
+      .NAxi(NAxi), .AxiBytes(AxiBytes), .NFlow(NFlow), .FlowWindow(FlowWindow), .InjDepth(InjDepth), .CollDepth(CollDepth),
       .Deposit(deposit_fits(FlitBytes, PortFlits))
   ) u_dma (
       .unit_clk_i(unit_clk_i[NUnit-1:DmaUnit]), .unit_active_o(unit_active_o[NUnit-1:DmaUnit]), .rst_ni(core_rst_n), .cfg_i(cfg),
