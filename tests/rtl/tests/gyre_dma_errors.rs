@@ -243,7 +243,7 @@ fn hw5_malformed_packets_of_the_collective_network_change_nothing() {
         (
             "reserved",
             0,
-            collective(0, 64, &[("rsvd0", 1)]),
+            collective(0, 64, &[("flow", 1)]),
             E::PktReserved,
         ),
         (
@@ -851,9 +851,10 @@ fn hw1_malformed_packets_are_reported_and_change_nothing() {
         Kind::Control,
     ] {
         for class in 0..2 {
-            // In their own class these two are served, though not with this payload.
+            // In their own class these are served, though not with this payload.
             let reason = match (bad, class) {
                 (Kind::RmwReq, 0) | (Kind::RmwResp, 1) => E::PktRmw,
+                (Kind::Control, 1) => E::PktReserved,
                 _ => E::PktKind,
             };
             cases.push(("kind", class, packet(class, 64, &kind(bad)), reason));
