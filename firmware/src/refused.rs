@@ -14,7 +14,7 @@ pub struct RefusedPackets {
     pub source: Coord,
     /// Kind of the packets, or its code if it has no meaning.
     pub kind: Result<Kind, u8>,
-    /// Lower 30 bits of a software word: of a memory FIFO word 0, of a put or remote get word 1.
+    /// Lower 30 bits of a software word: of a memory FIFO or read-modify-write word 0, of a put or remote get word 1.
     pub first_word: u32,
     /// The same of the last; it may have wrapped.
     pub last_word: u32,

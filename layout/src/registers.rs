@@ -12,7 +12,7 @@ pub const fn wake(index: u64) -> u64 {
 pub const WAKE_COUNT: u64 = 16;
 /// Collective network: The tree of the collective network: port 0 leads to the parent, ports 1 and 2 to the children.
 pub const COLL: u64 = 0x200;
-/// Refused packets: Packets that the DMA engine has refused and software has not taken. Refused read-modify-writes are not among them: their answers say so.
+/// Refused packets: Packets that the DMA engine has refused, or could not write to memory, and software has not taken. Of read-modify-writes those that came damaged are among them: refused ones are answered.
 pub const REFUSALS: u64 = 0x400;
 /// Flits sent: Flits that link p sent on virtual channels of kind v, at index 8 p + v: 0, 1 deterministic requests without and with the dateline bit, 2, 3 responses, 4 priority, 5 system, 6 dynamic requests, 7 dynamic responses. `index`: 0..80.
 #[must_use]
@@ -231,7 +231,7 @@ pub mod node {
     /// Fields of err_info.
     pub mod err_info {
         use crate::Field;
-        /// Of a descriptor its address, of a refused packet what `refusal.info` has, of a failed memory access its address. Bits 63:0, read only.
+        /// Of a descriptor its address, of a packet what `refusal.info` has, of a failed read of memory its address. Bits 63:0, read only.
         pub const INFO: Field = Field::new(0, 64);
     }
     /// Error time
@@ -353,7 +353,7 @@ pub mod coll_network {
         pub const STATE: Field = Field::new(0, 6);
     }
 }
-/// Refused packets: Packets that the DMA engine has refused and software has not taken. Refused read-modify-writes are not among them: their answers say so.
+/// Refused packets: Packets that the DMA engine has refused, or could not write to memory, and software has not taken. Of read-modify-writes those that came damaged are among them: refused ones are answered.
 pub mod refusals {
     /// Refused packets
     pub const REFUSED: u64 = 0x0;
@@ -469,9 +469,9 @@ pub mod refusal {
         use crate::Field;
         /// Coordinates of the sender, as in COORD. Bits 29:0, read only.
         pub const SRC: Field = Field::new(0, 30);
-        /// Kind of the packet: 1 memory FIFO, 2 put, 3 remote get. Bits 33:30, read only.
+        /// Kind of the packet: 1 memory FIFO, 2 put, 3 remote get, 4 read-modify-write. Bits 33:30, read only.
         pub const KIND: Field = Field::new(30, 4);
-        /// Lower 30 bits of a software word of the first: of a memory FIFO word 0, else word 1. Bits 63:34, read only.
+        /// Lower 30 bits of a software word of the first: of a memory FIFO or read-modify-write word 0, else word 1. Bits 63:34, read only.
         pub const SOFTWARE: Field = Field::new(34, 30);
     }
     /// Refused packet: place

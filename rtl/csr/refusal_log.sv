@@ -3,7 +3,7 @@
 // a refusal joins that of its source and kind, and but for puts FIFO, whose last word is its own or the one
 // before. One for which no entry is left is counted. Software takes an entry by writing back its last word; a
 // refusal that joined it since is kept.
-// Read-modify-writes are not here: their answer says that they were refused.
+// Read-modify-writes are here where they came damaged; refused ones are answered.
 module refusal_log
   import gyre_pkg::*;
 #(
@@ -58,7 +58,9 @@ module refusal_log
   assign info = err_i.info;
   always_comb begin
     unique case (err_i.reason)
-      ErrPktTruncated, ErrPktRecFifo, ErrPktInjFifo, ErrPktSlot, ErrPktBounds, ErrPktCounter, ErrPktFlow:
+      ErrPktTruncated:
+               refused = err_i.valid && info.kind inside {KindMemFifo, KindPut, KindRemoteGet, KindRmwReq};
+      ErrPktRecFifo, ErrPktInjFifo, ErrPktSlot, ErrPktBounds, ErrPktCounter, ErrPktFlow, ErrWrite:
                refused = err_i.valid && info.kind inside {KindMemFifo, KindPut, KindRemoteGet};
       default: refused = 1'b0;
     endcase

@@ -20,13 +20,13 @@ module gyre_dma
     parameter int unsigned CollDepth = coll_depth(FlitBytes), // flits of the collective network's buffer of a class route
     parameter bit          Deposit = 1'b1,   // the network copies packets on their way
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned NUnit = 4 * NDim + 7,
+    localparam int unsigned NUnit = 4 * NDim + 8,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
     // Clocks, each needed in a cycle in which its bit of unit_active_o is set or an answer comes from memory; one that
     // goes on all the time changes nothing. 0: registers and events, 1: transmit side, 2: receive side, then
-    // transmit paths, reception paths.
+    // transmit paths, reception paths, places of flows.
     input  logic [NUnit-1:0]             unit_clk_i,
     output logic [NUnit-1:0]             unit_active_o,
     input  logic                         rst_ni,
@@ -107,7 +107,8 @@ module gyre_dma
          gyre_dma_pkg::tx_cmd_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
   localparam int unsigned NPath = P + 2;
   localparam int unsigned Coll  = P + 1;
-  localparam int unsigned TxUnit = 1, RxUnit = 2, TxPathUnit = 3, RxPathUnit = TxPathUnit + NPath;
+  localparam int unsigned TxUnit = 1, RxUnit = 2, TxPathUnit = 3, RxPathUnit = TxPathUnit + NPath,
+                          FlowUnit = RxPathUnit + NPath;
 
   logic clk;
   assign clk = unit_clk_i[0];
@@ -255,7 +256,8 @@ module gyre_dma
       .NDim(NDim), .FlitBytes(FlitBytes), .NRec(NRec), .NAxi(NAxi), .NFlow(NFlow), .FlowWindow(FlowWindow)
   ) u_rx (
       .clk_i(unit_clk_i[RxUnit]), .path_clk_i(unit_clk_i[RxPathUnit+:NPath]), .active_o(unit_active_o[RxUnit]),
-      .path_active_o(unit_active_o[RxPathUnit+:NPath]), .rst_ni, .cfg_i,
+      .path_active_o(unit_active_o[RxPathUnit+:NPath]), .flow_clk_i(unit_clk_i[FlowUnit]),
+      .flow_active_o(unit_active_o[FlowUnit]), .rst_ni, .cfg_i,
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
       .reg_req_i(rec_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(rec_ack), .reg_err_o(rec_nack), .reg_rdata_o(rec_rdata),

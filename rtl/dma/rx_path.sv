@@ -214,7 +214,7 @@ module rx_path
   assign wres  = pend_write ? res_i : done_res;
   assign whead = pend_write ? pend_head : done_head;
   assign write = '{buffer: pend_write ? pend_buf : done_buf, response: !pend_write,
-                   silent: !pend_write && wres.silent, mem_fifo: whead.mem_fifo, target: whead.target, len: whead.len, src: whead.src,
+                   silent: !pend_write && wres.silent, mem_fifo: whead.mem_fifo, target: whead.target, len: whead.len, info: whead.info,
                    dbg: whead.dbg, addr: wres.addr, next_page: wres.next_page, commit: wres.commit,
                    flow: pend_write ? '0 : wres.flow, ctr_valid: wres.ctr_valid, ctr_addr: wres.ctr_addr};
   rx_write #(.Id(Id)) u_write (

@@ -47,7 +47,7 @@ module rx_retire
     flow_ref_t            flow;
     logic [MaxFifoId-1:0] target;
     logic [9:0]           len;
-    logic [AddrW-1:0]     addr;
+    packet_info_t         info;
     logic [CommitW-1:0]   commit;
     logic [AddrW-1:0]     ctr_addr;
   } entry_t;
@@ -74,7 +74,7 @@ module rx_retire
     err_o.reason  = ErrNone;
     if (ready_q != '0) begin
       ctr_valid_o = !failed && oldest.response && oldest.ctr && !oldest.flow.valid;
-      if (failed) err_o = '{valid: 1'b1, reason: ErrWrite, where: oldest.target, info: {16'd0, oldest.addr}};
+      if (failed) err_o = '{valid: 1'b1, reason: ErrWrite, where: oldest.target, info: oldest.info};
       retire      = failed ? err_ack_i : !ctr_valid_o || ctr_ack_i;
       done_o      = retire && !oldest.response;
       flow_o       = oldest.flow;
@@ -94,7 +94,7 @@ module rx_retire
     if (push_i)
       entry[tail_q] <= '{two: push_two_i, response: push_data_i.response, ctr: push_data_i.ctr_valid,
                          flow: push_data_i.flow,
-                         target: push_data_i.target, len: push_data_i.len, addr: push_data_i.addr,
+                         target: push_data_i.target, len: push_data_i.len, info: push_data_i.info,
                          commit: push_data_i.commit, ctr_addr: push_data_i.ctr_addr};
   end
   logic unused_bits;

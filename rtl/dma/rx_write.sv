@@ -106,7 +106,7 @@ module rx_write
 
   assign d_new = '{buffer: next.buffer, swap: next.mem_fifo && next.addr[5],
                    stamp: !next.mem_fifo && !next.response, nothing: nothing || next.silent,
-                   src: next.src, first: next.addr[5:0], last: end_off[5:0], rows: rows, rows_first: rows_first,
+                   src: next.info.src, first: next.addr[5:0], last: end_off[5:0], rows: rows, rows_first: rows_first,
                    dbg: next.dbg};
   gyre_fifo #(.Width($bits(drain_t)), .Depth(RxBuffers)) u_drain (
       .clk_i, .rst_ni, .clear_i(1'b0), .push_i(issue_o), .data_i(d_new),

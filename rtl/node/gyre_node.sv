@@ -14,7 +14,7 @@ module gyre_node
     parameter int unsigned NFlow = 4,         // ordered-dynamic flows (HW-4) that start here, and that end here
     parameter int unsigned FlowWindow = 8,    // packets of a flow between issue and release
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned NUnit = 4 * NDim + 9,
+    localparam int unsigned NUnit = 4 * NDim + 10,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
@@ -23,7 +23,8 @@ module gyre_node
     // set, and in those in which it has input from outside, named in brackets. 0: registers (accesses), 1: collective
     // network (change of a tree link, flits, credits, barrier pulses), 2: DMA engine's registers and events, 3: its
     // transmit side (read data), 4: its receive side (write responses), then 2*NDim+2 transmit paths (read data with
-    // the path's number as id), as many reception paths (write responses with it).
+    // the path's number as id), as many reception paths (write responses with it), then
+    // the places of flows.
     input  logic [NUnit-1:0]  unit_clk_i,
     output logic [NUnit-1:0]  unit_active_o,
     input  logic              rst_ni,

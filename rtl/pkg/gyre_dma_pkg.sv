@@ -162,7 +162,7 @@ package gyre_dma_pkg;
     logic                 mem_fifo;
     logic [MaxFifoId-1:0] target;
     logic [9:0]           len;
-    coord_t               src;
+    packet_info_t         info;
     logic [31:0]          dbg;
     logic [AddrW-1:0]     addr;
     logic [AddrW-13:0]    next_page;

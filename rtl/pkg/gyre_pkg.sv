@@ -315,18 +315,18 @@ package gyre_pkg;
     logic        valid;
     err_e        reason;
     logic [9:0]  where;     // FIFO, slot, or port number, by reason
-    logic [63:0] info;      // of a descriptor its address, of a refused packet packet_info_t, of a failed access its address
+    logic [63:0] info;      // of a descriptor its address, of a packet packet_info_t, of a failed read its address
   } error_t;
 
   // What the error register says of a refused packet.
   typedef struct packed {
-    logic [29:0] sw;        // bits 63:34: software word of the packet without its two upper bits: of a memory FIFO sw0, else sw1
+    logic [29:0] sw;        // bits 63:34: software word of the packet without its two upper bits: of a memory FIFO or rmw sw0, else sw1
     kind_e       kind;      // bits 33:30
     coord_t      src;       // bits 29:0
   } packet_info_t;
 
   function automatic packet_info_t packet_info(kind_e kind, coord_t src, logic [29:0] sw0, logic [29:0] sw1);
-    return '{sw: kind == KindMemFifo ? sw0 : sw1, kind: kind, src: src};
+    return '{sw: (kind == KindMemFifo || kind == KindRmwReq) ? sw0 : sw1, kind: kind, src: src};
   endfunction
 
   // ---- routing ----------------------------------------------------------------------------

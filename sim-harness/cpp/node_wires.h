@@ -160,7 +160,7 @@ private:
     static constexpr uint32_t kReceive = 1u << 4;
     static constexpr int kTransmitPaths = 5;
     static constexpr int kReceivePaths = 5 + kPaths;
-    static constexpr uint32_t kUnits = (1u << (5 + 2 * kPaths)) - 1;
+    static constexpr uint32_t kUnits = (1u << (6 + 2 * kPaths)) - 1;
 
     // The path that an answer from memory is for; ids from kPaths on are not of paths.
     static uint32_t path_of(unsigned id) { return id < kPaths ? 1u << id : 0; }

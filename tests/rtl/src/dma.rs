@@ -698,7 +698,7 @@ impl Engine {
     fn clocks(&self, ports: &Ports, links: usize, gated: bool) -> u64 {
         let paths = links + 2; // loop-back and collective network
         if !gated {
-            return (1 << (3 + 2 * paths)) - 1;
+            return (1 << (4 + 2 * paths)) - 1;
         }
         let mut clocks = self.unit.get(ports.unit_active, 0);
         for (side, (valid, id)) in ports.answers.into_iter().enumerate() {

@@ -313,7 +313,7 @@ impl Bench {
             }),
             first: true,
             last: true,
-            seq: self.rng.u16(..),
+            seq: self.rng.u16(..1 << 10),
             target: self.rng.u16(0..16),
             offset: self.rng.u32(..),
             aux: self.rng.u32(..),

@@ -660,7 +660,8 @@ fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
             slot: slot::COUNTERS,
             index: 5,
         };
-        let bad = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::SMALL, 0);
+        let bad = Descriptor::put(coord(1), at(slot::SOURCE, 64), slot::SMALL, 0)
+            .with_software(1, 0x1987_6543);
         bench.post(0, 0, &bad.with_counter(counter));
         for other in 1..6 {
             bench.send((0, other), (1, other % 3), 1200);
@@ -680,6 +681,17 @@ fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
         let reports = &bench.machine.engines[1].reports;
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert_eq!(reports[0].reason, reason);
+        if reason == ErrorReason::Write {
+            // So that the origin can be told.
+            let info = reports[0].info;
+            let source = u64::from(coord(0).pack().expect("fits"));
+            assert_eq!(refusal::info::SRC.get(info), source);
+            assert_eq!(
+                refusal::info::KIND.get(info),
+                u64::from(u8::from(Kind::Put))
+            );
+            assert_eq!(refusal::info::SOFTWARE.get(info), 0x1987_6543);
+        }
         // What was not put, or not counted, lowers nothing.
         let counter = bench.machine.engines[1].memory.word(COUNTERS + 40);
         assert_eq!(counter, 64, "{reason:?}");
@@ -1041,6 +1053,10 @@ fn hw1_x5_refused_packets_are_reported_with_their_source_kind_and_software_word(
         test: None,
         fetch: Some((slot::SMALL, 0x10)),
     };
+    let counter = CounterRef {
+        slot: slot::COUNTERS,
+        index: 6,
+    };
     for (kind, bad, word) in [
         (
             Kind::MemFifo,
@@ -1053,8 +1069,12 @@ fn hw1_x5_refused_packets_are_reported_with_their_source_kind_and_software_word(
             Descriptor::remote_get(coord(1), at(slot::DESCRIPTORS, 64), 8),
             second,
         ),
-        // Its second word is where the result goes.
-        (Kind::RmwReq, Descriptor::rmw(coord(1), 8, 0, add), 0x10),
+        // Its first word is the counter of its answer.
+        (
+            Kind::RmwReq,
+            Descriptor::rmw(coord(1), 8, 0, add).with_counter(counter),
+            u32::from(counter.slot) | counter.index << 10,
+        ),
     ] {
         let bad = match kind {
             Kind::RmwReq => bad,

@@ -126,7 +126,12 @@ impl Model {
 }
 
 fn any_refusal() -> impl Strategy<Value = Refusal> {
-    let kind = prop_oneof![Just(Kind::MemFifo), Just(Kind::Put), Just(Kind::RemoteGet)];
+    let kind = prop_oneof![
+        Just(Kind::MemFifo),
+        Just(Kind::Put),
+        Just(Kind::RemoteGet),
+        Just(Kind::RmwReq)
+    ];
     let reason = prop_oneof![
         Just(ErrorReason::PktTruncated),
         Just(ErrorReason::PktRecFifo),
@@ -134,10 +139,16 @@ fn any_refusal() -> impl Strategy<Value = Refusal> {
         Just(ErrorReason::PktSlot),
         Just(ErrorReason::PktBounds),
         Just(ErrorReason::PktCounter),
+        Just(ErrorReason::PktFlow),
+        Just(ErrorReason::Write),
     ];
     (reason, 0..2_u16, kind, 0..5_u32, 0..2_u32).prop_map(|(reason, place, kind, word, src)| {
         Refusal {
-            reason,
+            reason: match kind {
+                // Others are answered.
+                Kind::RmwReq => ErrorReason::PktTruncated,
+                _ => reason,
+            },
             place: place * 0x3ff,
             kind,
             // Words in a row, over the end as well.
@@ -212,6 +223,8 @@ fn x5_errors_that_are_no_refused_packet_of_somebody_waiting_are_not_recorded() {
                 | E::PktSlot
                 | E::PktBounds
                 | E::PktCounter
+                | E::PktFlow
+                | E::Write
         );
         if !recorded {
             log.cycle(
