@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use gyre_affinity::{Place as HardwarePlace, Processor};
 use gyre_driver::{
-    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Resources, SameNode, TaskId, TaskMap,
+    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Ordered, Resources, SameNode, TaskId,
+    TaskMap,
 };
 use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
 use thiserror::Error;
@@ -69,6 +70,7 @@ impl Process {
             eager_limit: DEFAULT_EAGER_LIMIT,
             ack: AckConfig::default(),
             same_node: SameNode::default(),
+            ordered: Ordered::default(),
         }
     }
 }

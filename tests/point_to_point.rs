@@ -10,9 +10,9 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion, Platform,
-    Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput, SameNode,
-    SendImmediate, SendMessage, TaskId,
+    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion, Ordered,
+    Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput,
+    SameNode, SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::{MachineConfig, RunReport, Until};
 
@@ -255,7 +255,7 @@ impl Task {
 }
 
 /// Six tasks on four nodes, two nodes with two each, run the program; gives the machine's report.
-fn program(same_node: SameNode) -> RunReport {
+fn program(same_node: SameNode, ordered: Ordered) -> RunReport {
     let config = MachineConfig {
         dims: vec![2, 2, 1],
         ..MachineConfig::default()
@@ -274,6 +274,7 @@ fn program(same_node: SameNode) -> RunReport {
                 ..client.resources
             },
             same_node,
+            ordered,
             ..client
         };
         Task::open(process.platform, config)
@@ -303,13 +304,20 @@ fn program(same_node: SameNode) -> RunReport {
 
 #[test]
 fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_by_loop_back() {
-    program(SameNode::Loopback);
+    program(SameNode::Loopback, Ordered::Fixed);
+}
+
+#[test]
+fn hw4_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_by_ordered_dynamic_flows() {
+    for same_node in [SameNode::Loopback, SameNode::SharedMemory] {
+        program(same_node, Ordered::Flow);
+    }
 }
 
 #[test]
 fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_through_shared_memory() {
-    let report = program(SameNode::SharedMemory);
-    let again = program(SameNode::SharedMemory);
+    let report = program(SameNode::SharedMemory, Ordered::Fixed);
+    let again = program(SameNode::SharedMemory, Ordered::Fixed);
     assert_eq!(
         (again.hash, again.cycles),
         (report.hash, report.cycles),

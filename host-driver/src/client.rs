@@ -13,6 +13,7 @@ use crate::context::{Context, ContextInfo};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::flow::Ordered;
 use crate::injection::InjectionFifo;
 use crate::platform::{Platform, PlatformLock};
 use crate::region::{MemoryRegion, RegionRights, SlotShare};
@@ -45,6 +46,8 @@ pub struct ClientConfig {
     pub ack: AckConfig,
     /// How messages go between contexts of one node; equal in all tasks.
     pub same_node: SameNode,
+    /// How traffic that has to stay in order goes between nodes.
+    pub ordered: Ordered,
 }
 
 /// How messages go between contexts of one node, a context to itself included (HW-7). What is sent, in

@@ -7,6 +7,7 @@
 //! contexts = 2
 //! eager_limit = 8192         # bytes
 //! same_node = "shared_memory"
+//! ordered = "flow"
 //!
 //! [application.hello.client.resources]
 //! injection_per_context = 2
@@ -29,7 +30,7 @@
 //! contexts. What it means is up to the collectives above the driver.
 //!
 //! What is left out has the values of [`Resources::default`], [`AckConfig::default`],
-//! [`SameNode::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
+//! [`SameNode::default`], [`Ordered::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -42,6 +43,7 @@ use toml::Spanned;
 use crate::ack::AckConfig;
 use crate::client::{ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
 use crate::error::Error;
+use crate::flow::Ordered;
 use crate::resources::Resources;
 use crate::sync::Arc;
 use crate::task::{TaskId, TaskMap};
@@ -205,6 +207,8 @@ struct FileClient {
     #[serde(default)]
     same_node: SameNode,
     #[serde(default)]
+    ordered: Ordered,
+    #[serde(default)]
     resources: FileResources,
     ack: Option<AckConfig>,
     #[serde(default)]
@@ -327,6 +331,7 @@ struct Entry {
     contexts: u8,
     eager_limit: usize,
     same_node: SameNode,
+    ordered: Ordered,
     resources: Resources,
     ack: AckConfig,
     geometries: Vec<GeometryConfig>,
@@ -407,6 +412,7 @@ impl Configuration {
                         .eager_limit
                         .map_or(DEFAULT_EAGER_LIMIT, |limit| limit as usize),
                     same_node: client.same_node,
+                    ordered: client.ordered,
                     resources,
                     ack: client.ack.unwrap_or_default(),
                     geometries,
@@ -480,6 +486,7 @@ impl Configuration {
                     eager_limit: entry.eager_limit,
                     ack: entry.ack.clone(),
                     same_node: entry.same_node,
+                    ordered: entry.ordered,
                 });
             }
         }

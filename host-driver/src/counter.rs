@@ -82,6 +82,15 @@ impl<P: Platform> CounterBlock<P> {
         Ok(Some((index, counter)))
     }
 
+    /// Whether the first counter of pair `index` is the one that the lower 30 bits of a packet's word name.
+    pub fn is_named(&self, index: u16, word: u32) -> bool {
+        let index = self.first + 2 * u32::from(index);
+        let packs = |memory: &P::Buffer| (u32::from(memory.slot()) | index << 10) & 0x3fff_ffff;
+        self.memory
+            .as_ref()
+            .is_some_and(|memory| packs(memory) == word)
+    }
+
     /// What pair `index` says.
     pub fn count(&self, platform: &P, index: u16) -> Result<Count, Fault> {
         let Some(memory) = &self.memory else {

@@ -4,6 +4,7 @@
 mod arrive;
 mod close;
 mod fence;
+mod flows;
 mod refused;
 mod start;
 mod tree;
@@ -37,8 +38,10 @@ use crate::wire::{GetFailed, System};
 
 use close::open_fifos;
 use fence::Fences;
+use flows::Flows;
 pub(crate) use refused::GetWord;
 use refused::Refusals;
+use start::Label;
 use tree::Trees;
 
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
@@ -107,6 +110,8 @@ pub(crate) struct Engine<P: Platform> {
     acks: AckDispatcher,
     dispatch: DispatchTable<P>,
     fences: Fences<P>,
+    /// Of a client that asks for them.
+    flows: Option<Flows<P>>,
     refusals: Refusals,
     trees: Trees<P>,
     /// Events of this context's FIFOs and of counters in the wake cause.
@@ -182,6 +187,7 @@ impl<P: Platform> Engine<P> {
             }
         };
         let refusals = Refusals::open(platform)?;
+        let flows = Flows::open(platform, plan)?;
         let mut lanes = Vec::new();
         for fifo in fifos {
             lanes.push(Lane::open(platform, fifo)?);
@@ -201,6 +207,7 @@ impl<P: Platform> Engine<P> {
             acks,
             dispatch: DispatchTable::new(),
             fences: Fences::new(),
+            flows,
             refusals,
             trees: Trees::new(),
             events,
@@ -219,7 +226,7 @@ impl<P: Platform> Engine<P> {
     /// What has not finished, `unacknowledged` sends and puts among it; `None` when nothing is left.
     pub fn left(&self, unacknowledged: usize) -> Option<Left> {
         let left = Left {
-            waiting: self.waiting(),
+            waiting: self.waiting() + self.flows.as_ref().map_or(0, Flows::held),
             in_flight: self.in_flight(),
             arriving: self.arriving.len() + self.announced.len(),
             operations: self.gets.len()
@@ -438,6 +445,17 @@ impl<P: Platform> Engine<P> {
             peer: task,
             reason: ErrorReason::try_from(message.reason).map_err(|_| message.reason),
         };
+        if message.get & GetFailed::BY_COUNTER != 0 {
+            let word = message.get & !GetFailed::BY_COUNTER;
+            let tasks = &plan.config.tasks;
+            let there = |peer: Endpoint| {
+                let place = tasks.place(peer.task, peer.context);
+                place.is_ok_and(|place| place.node == node)
+            };
+            let number = self.gets.with_counter(word, there);
+            let lost = number.and_then(|number| self.gets.fail(number, None, error.into()));
+            return lost.map_or(Ok(()), |get| self.end_get(context, get, progress));
+        }
         match self.gets.fail(message.get, Some(peer), error.into()) {
             Some(get) => self.end_get(context, get, progress),
             None if short(&context.shared().cookies).has_given_up(peer) => Ok(()),

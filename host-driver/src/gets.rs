@@ -44,6 +44,8 @@ impl<P: Platform> Purpose<P> {
 pub(crate) enum Request {
     /// A put of what lies there.
     Get(Routing),
+    /// A put of no bytes behind others: by this flow of the peer's node, or the fixed route.
+    Follow(Option<u8>),
     /// A read-modify-write.
     Rmw {
         op: RmwOp,
@@ -133,7 +135,7 @@ impl<P: Platform> Gets<P> {
         };
         let value = match get.request {
             // A put of no bytes lowers its counter by one.
-            Request::Get(_) => get.into.len().max(1),
+            Request::Get(_) | Request::Follow(_) => get.into.len().max(1),
             Request::Rmw { width, .. } => width.bytes(),
         } as u64;
         let Some((index, counter)) = self.counters.take(platform, value)? else {
@@ -240,6 +242,12 @@ impl<P: Platform> Gets<P> {
             purpose: get.purpose,
             result: Err(error),
         })
+    }
+
+    /// The get from one of those of `from` whose counter the lower 30 bits of a packet's word name.
+    pub fn with_counter(&self, word: u32, from: impl Fn(Endpoint) -> bool) -> Option<u32> {
+        let named = |get: &&Active<P>| self.counters.is_named(get.counter, word) && from(get.peer);
+        self.active.iter().find(named).map(|get| get.number)
     }
 
     /// Data of get `number` has been refused here, if its peer is one of those of `from`: the next poll says so.

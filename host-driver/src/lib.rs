@@ -39,6 +39,7 @@ mod endpoint;
 mod engine;
 mod envelope;
 mod error;
+mod flow;
 mod gets;
 mod injection;
 mod instruction;
@@ -68,6 +69,7 @@ pub use cost::{CostTable, CostTableError, Op};
 pub use dispatch::{Arrival, DispatchFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
+pub use flow::Ordered;
 pub use gyre_firmware::{RoutePart, parent as tree_parent};
 pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 pub use instruction::{

@@ -37,6 +37,10 @@ pub(crate) enum System {
     PutRefused = 233,
     /// [`MessagesRefused`]: of messages that will never be answered.
     MessagesRefused = 234,
+    /// [`FlowAsk`]. It may come between any two packets of its origin.
+    FlowAsk = 235,
+    /// [`FlowGrant`]. So may it.
+    FlowGrant = 236,
 }
 
 /// Words in the payload of a path acknowledgement, and those of a recipient besides its cookies.
@@ -44,7 +48,7 @@ pub(crate) const PATH_ACK_WORDS: usize = MAX_PAYLOAD_BYTES / 4;
 pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
 
 impl System {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Headed,
         Self::Data,
         Self::Rts,
@@ -56,6 +60,8 @@ impl System {
         Self::PathAck,
         Self::PutRefused,
         Self::MessagesRefused,
+        Self::FlowAsk,
+        Self::FlowGrant,
     ];
 
     /// The message with this dispatch identifier.
@@ -200,7 +206,7 @@ message! {
 message! {
     /// A remote get was refused, or its descriptor where it should have been injected.
     GetFailed, "failed get" {
-        /// Number of the get at the requester.
+        /// Number of the get at the requester, or its counter, [`GetFailed::BY_COUNTER`].
         get: u32,
         /// Reason code.
         reason: u8,
@@ -209,6 +215,12 @@ message! {
         /// Context that was asked.
         context: u8,
     }
+}
+
+impl GetFailed {
+    /// Added to the word of a counter, which packs slot, 10 bits, and index: of a read-modify-write, perhaps of
+    /// somebody else.
+    pub const BY_COUNTER: u32 = 1 << 31;
 }
 
 message! {
@@ -232,6 +244,33 @@ impl MessagesRefused {
     pub const PLAIN: u8 = 1;
     /// The node does not know whose messages and gets it has refused, and the context is not open.
     pub const UNKNOWN: u8 = 2;
+}
+
+message! {
+    /// Asks for a place where an ordered-dynamic flow can end (HW-4).
+    FlowAsk, "question for a flow" {
+        /// Class of the flow's packets.
+        vclass: u8,
+        /// Number of the flow at the origin's node.
+        flow: u8,
+    }
+}
+
+message! {
+    /// Answers [`FlowAsk`].
+    FlowGrant, "answer about a flow" {
+        /// As it was asked.
+        vclass: u8,
+        /// As it was asked.
+        flow: u8,
+        /// Number of the flow at the sender's node, or [`FlowGrant::NONE`].
+        number: u8,
+    }
+}
+
+impl FlowGrant {
+    /// No flow can end there.
+    pub const NONE: u8 = 0xff;
 }
 
 /// Splits the header off what follows the fields of a message.
@@ -368,7 +407,7 @@ mod tests {
         let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
         assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
         assert_eq!(System::from_id(223), None);
-        assert_eq!(System::from_id(235), None);
+        assert_eq!(System::from_id(237), None);
         assert_eq!(System::from_id(231), Some(System::GetFailed));
     }
 

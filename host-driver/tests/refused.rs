@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use double::{Double, Process, config};
+use double::{Double, Fault, Process, config};
 use gyre_driver::{
     BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, Put, RegionRights,
     RemoteAddress, RemoteRegion, Resources, Rmw, RmwOp, RmwWidth, Rput, TaskId, advancev,
 };
+use gyre_layout::ErrorReason;
 
 type Noted = Vec<(&'static str, Result<(), Error>)>;
 
@@ -383,6 +384,41 @@ fn fn6_x5_refusals_that_the_node_has_not_kept_are_told_to_everybody_once() {
             world.fence(2, "other");
             let told = [("fence", expected.clone()), ("other", expected)];
             assert_eq!(world.settled(), told, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn x5_a_read_modify_write_that_comes_damaged_ends_with_an_error_and_no_other_does() {
+    // The requester alone on its node, and beside another.
+    for nodes in [[0, 1, 2], [0, 1, 1]] {
+        for seed in 1..40 {
+            let world = World::new(seed, &nodes, 4);
+            let region = world.region.remote();
+            world.machine.plant(Fault::CutRmw);
+            world.add(1, region, true, world.noted("1"));
+            world.add(1, region, false, world.noted("2"));
+            world.add(2, region, true, world.noted("3"));
+            // Threads that never wait look for errors now and then.
+            for _ in 0..1000 {
+                world.machine.step();
+                advancev(&world.contexts, 1).expect("no error");
+            }
+            let noted = world.settled();
+            let lost = Err(Error::RemoteRefused {
+                peer: TaskId(0),
+                reason: Ok(ErrorReason::PktTruncated),
+            });
+            let failed = noted.iter().filter(|(_, result)| *result == lost);
+            assert_eq!((noted.len(), failed.count()), (3, 1), "{noted:?}");
+            assert!(noted.iter().filter(|(_, result)| result.is_ok()).count() == 2);
+            assert_eq!(world.word(), 2);
+            // The counter that waited is free again.
+            for _ in 0..3 {
+                world.add(1, region, true, world.noted("later"));
+            }
+            let later = vec![("later", Ok(())); 3];
+            assert_eq!(world.settled(), later);
         }
     }
 }

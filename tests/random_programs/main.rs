@@ -71,6 +71,7 @@ fn config(process: &Process, program: &Program, number: usize) -> ClientConfig {
         eager_limit: shape.eager_limit,
         ack: shape.ack.clone(),
         same_node: shape.same_node,
+        ordered: shape.ordered,
         ..config
     }
 }

@@ -1,6 +1,6 @@
 //! What random programs are made of.
 
-use gyre_driver::{AckConfig, AckMethod, RmwOp, RmwWidth, SameNode, SendImmediate};
+use gyre_driver::{AckConfig, AckMethod, Ordered, RmwOp, RmwWidth, SameNode, SendImmediate};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -85,6 +85,7 @@ pub struct Step {
 pub struct ClientShape {
     pub contexts: usize,
     pub same_node: SameNode,
+    pub ordered: Ordered,
     pub shared_injection: bool,
     pub injection_per_context: u16,
     pub eager_limit: usize,
@@ -212,6 +213,7 @@ fn clients() -> impl Strategy<Value = ClientShape> {
         1..=2_usize,
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         1..=2_u16,
         select(vec![0, 512, 4096]),
         select(vec![
@@ -223,7 +225,15 @@ fn clients() -> impl Strategy<Value = ClientShape> {
         ]),
     )
         .prop_map(
-            |(contexts, memory, shared_injection, injection_per_context, eager_limit, ack)| {
+            |(
+                contexts,
+                memory,
+                flow,
+                shared_injection,
+                injection_per_context,
+                eager_limit,
+                ack,
+            )| {
                 ClientShape {
                     contexts,
                     same_node: if memory {
@@ -231,6 +241,7 @@ fn clients() -> impl Strategy<Value = ClientShape> {
                     } else {
                         SameNode::Loopback
                     },
+                    ordered: if flow { Ordered::Flow } else { Ordered::Fixed },
                     shared_injection,
                     injection_per_context,
                     eager_limit,

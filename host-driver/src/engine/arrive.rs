@@ -2,6 +2,7 @@
 
 use gyre_layout::{Kind, MAX_PAYLOAD_BYTES};
 
+use super::flows::PutsBy;
 use super::{Announced, Assembly, Engine, Origin, Path, Target, callback, deliver};
 use crate::buffer::BufferRange;
 use crate::context::{Context, Progress};
@@ -18,8 +19,8 @@ use crate::route::Routing;
 use crate::sync::short;
 use crate::task::{TaskId, TaskLocation};
 use crate::wire::{
-    self, FIRST_SYSTEM, Fence, FenceAck, GetFailed, Headed, MessagesRefused, PutRefused, PutSync,
-    Rts, System, WireError,
+    self, FIRST_SYSTEM, Fence, FenceAck, FlowAsk, FlowGrant, GetFailed, Headed, MessagesRefused,
+    PutRefused, PutSync, Rts, System, WireError,
 };
 
 /// A message as its dispatch callback gets it.
@@ -169,8 +170,14 @@ impl<P: Platform> Engine<P> {
         progress: &mut Progress,
     ) -> Result<(), Fault> {
         context.leave_rest();
-        if envelope.dispatch == System::PathAck as u8 {
-            return self.path_ack(context, packet, task, envelope, progress);
+        match System::from_id(envelope.dispatch) {
+            Some(System::PathAck) => {
+                return self.path_ack(context, packet, task, envelope, progress);
+            }
+            Some(System::FlowAsk | System::FlowGrant) => {
+                return self.flow_message(context, packet, task, envelope);
+            }
+            _ => {}
         }
         if packet.first {
             let cut = match self.arriving.remove(&origin) {
@@ -383,12 +390,14 @@ impl<P: Platform> Engine<P> {
                     PutSync::decode(payload).map_err(wrong)?
                 });
                 let PutSync { cookie, number } = fields.map_err(wrong)?;
-                self.synchronise(peer, Purpose::PutSync { cookie, number });
+                let puts = PutsBy::unpack(incoming.tag);
+                self.synchronise(peer, puts, Purpose::PutSync { cookie, number });
                 Ok(())
             }
             Some(System::Fence) => {
                 let fields = wire::end("fence", Fence::decode(payload).map_err(wrong)?);
-                self.peer_fence(context, peer, fields.map_err(wrong)?)
+                let puts = PutsBy::unpack(incoming.tag);
+                self.peer_fence(context, peer, fields.map_err(wrong)?, puts)
             }
             Some(System::FenceAck) => {
                 let fields = wire::end("fence acknowledgement", {
@@ -411,12 +420,14 @@ impl<P: Platform> Engine<P> {
                 });
                 self.messages_refused(context, origin.0.node, fields.map_err(wrong)?, progress)
             }
-            Some(System::Data | System::PathAck) | None => Err(wrong(WireError {
-                message: "system message",
-                field: "dispatch identifier",
-                value: u64::from(incoming.dispatch),
-                expected: "one of the driver's",
-            })),
+            Some(System::Data | System::PathAck | System::FlowAsk | System::FlowGrant) | None => {
+                Err(wrong(WireError {
+                    message: "system message",
+                    field: "dispatch identifier",
+                    value: u64::from(incoming.dispatch),
+                    expected: "one of the driver's",
+                }))
+            }
         }
     }
 
@@ -565,6 +576,32 @@ impl<P: Platform> Engine<P> {
         }
         let ended = self.end_fences_of(context, peer, progress);
         result.and(ended)
+    }
+
+    /// A message about a flow. As [`Self::path_ack`] it is no part of the row of messages of its origin.
+    fn flow_message(
+        &mut self,
+        context: &Context<P>,
+        packet: &Packet<'_>,
+        task: TaskId,
+        envelope: Envelope,
+    ) -> Result<(), Fault> {
+        context.platform().charge(Op::Control, 1);
+        let wrong = |error| malformed(task, error);
+        let peer = Endpoint {
+            client: context.query().endpoint.client,
+            context: envelope.context,
+            task,
+        };
+        if envelope.dispatch == System::FlowAsk as u8 {
+            let fields = FlowAsk::decode(packet.payload).map_err(wrong)?;
+            let ask = wire::end("question for a flow", fields).map_err(wrong)?;
+            self.flow_asked(context, peer, packet.node, ask)
+        } else {
+            let fields = FlowGrant::decode(packet.payload).map_err(wrong)?;
+            let grant = wire::end("answer about a flow", fields).map_err(wrong)?;
+            self.flow_granted(context, peer, packet.node, grant)
+        }
     }
 
     /// Adds a packet to its message, and ends the message with its last byte.

@@ -131,6 +131,9 @@ impl<P: Platform> Engine<P> {
         for lane in &mut self.lanes {
             outcome = outcome.and(lane.close(platform, &mut node, &mut ends));
         }
+        if let Some(mut flows) = self.flows.take() {
+            outcome = outcome.and(flows.close(platform, &mut ends));
+        }
         for end in ends {
             if let Finish::Send { local_done, .. } = end {
                 abandoned.extend(local_done);

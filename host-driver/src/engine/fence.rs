@@ -2,7 +2,7 @@
 //!
 //! A fence sends FENCE behind everything that the context has sent to the endpoint. The endpoint then
 //! sends a get of no bytes: it follows all gets of the endpoint from here, through the same remote-get
-//! FIFO, and its put of no bytes follows all puts to the endpoint's node. When that has come back, the
+//! FIFO, and its put of no bytes follows all puts to the endpoint, by the way that they took. When that has come back, the
 //! endpoint sends what acknowledgements it owes, and FENCE_ACK behind them. Meanwhile a get of no bytes
 //! from here follows the gets that the context has sent itself. Nothing is counted for fences: their own
 //! records are all there is.
@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::flows::PutsBy;
 use super::{Engine, deliver};
 use crate::ack::{AckPacket, AckStats};
 use crate::context::{Context, Progress};
@@ -134,7 +135,7 @@ impl<P: Platform> Engine<P> {
                 owner,
             },
         );
-        self.synchronise(peer, Purpose::OwnFence { cookie });
+        self.synchronise(peer, PutsBy(None), Purpose::OwnFence { cookie });
         let number = self.refusals.close();
         self.send_fence(context, peer, FenceMessage { cookie, number })
     }
@@ -190,13 +191,14 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         peer: Endpoint,
         message: FenceMessage,
+        puts: PutsBy,
     ) -> Result<(), Fault> {
         let FenceMessage { cookie, number } = message;
         let shares = self.shares_memory(context, peer)?;
         if shares && !self.fences.half.remove(&(peer, cookie)) {
             self.fences.half.insert((peer, cookie));
         } else {
-            self.synchronise(peer, Purpose::PeerFence { cookie, number });
+            self.synchronise(peer, puts, Purpose::PeerFence { cookie, number });
         }
         Ok(())
     }

@@ -9,7 +9,8 @@
 //! refused.
 //!
 //! Of a get, request and data, it names the requester's context and the get's number. A refused request is told
-//! to the requester, refused data are its own node's. Of a message it is the envelope: the origin is told that
+//! to the requester, refused data are its own node's. Of a read-modify-write that came damaged it is the counter
+//! that waits for its answer: all contexts of that node are told. Of a message it is the envelope: the origin is told that
 //! messages of it were refused, and gives up what waits for that endpoint to answer.
 //!
 //! A context that is not open takes nothing; the first of its client's on the node does so in its place.
@@ -161,6 +162,15 @@ fn addressee(plan: &Plan, packets: &RefusedPackets) -> Option<u16> {
             Some(word) => (word.target, reception),
             None => (GetWord::unpack(word)?.requester, reception),
         },
+        // The first context of the process that the slot belongs to.
+        Kind::RmwReq => {
+            let slot = packets.place.checked_sub(resources.slot_first)?;
+            let process = slot.checked_div(resources.slots_per_process)?;
+            (
+                reception + process * u16::from(plan.config.contexts),
+                reception,
+            )
+        }
         _ => return None,
     };
     let index = fifo.checked_sub(first)?;
@@ -303,6 +313,26 @@ impl<P: Platform> Engine<P> {
                 };
                 self.send_control(context, origin, System::MessagesRefused, message.encode())
             }
+            Ok(Kind::RmwReq) => {
+                let tasks = &plan.config.tasks;
+                let requesters: Vec<Endpoint> = (0..tasks.processes_on(packets.source) as u16
+                    * contexts)
+                    .filter_map(|index| endpoint_at(plan, packets.source, index))
+                    .collect();
+                for word in packets.words() {
+                    let message = GetFailed {
+                        get: GetFailed::BY_COUNTER | word,
+                        reason,
+                        process,
+                        context: offset,
+                    };
+                    for &requester in &requesters {
+                        let payload = message.encode();
+                        self.send_control(context, requester, System::GetFailed, payload)?;
+                    }
+                }
+                Ok(())
+            }
             // Nobody will ask for those puts: what synchronises them is refused as well.
             _ => Ok(()),
         }
@@ -355,6 +385,7 @@ impl<P: Platform> Engine<P> {
             return Err(Error::UnknownOrigin { node, process }.into());
         };
         let peer = plan.endpoint(task, offset)?;
+        self.flow_refused(context, peer)?;
         let error = Fault::from(Error::MessagesRefused {
             peer: task,
             context: offset,

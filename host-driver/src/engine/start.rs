@@ -2,6 +2,7 @@
 
 use gyre_layout::{Coord, Descriptor, MAX_PAYLOAD_BYTES, Source};
 
+use super::flows::PutsBy;
 use super::{Engine, GetWord, callback};
 use crate::buffer::BufferRange;
 use crate::context::{Context, Progress};
@@ -23,11 +24,11 @@ use crate::wire::{Fence, Headed, PutSync, Rts, System};
 
 /// What the packets of a message say about it.
 #[derive(Clone, Copy)]
-struct Label {
-    dispatch: u8,
-    comm: u8,
-    tag: u32,
-    message_id: u32,
+pub(super) struct Label {
+    pub dispatch: u8,
+    pub comm: u8,
+    pub tag: u32,
+    pub message_id: u32,
 }
 
 impl<P: Platform> Engine<P> {
@@ -243,7 +244,13 @@ impl<P: Platform> Engine<P> {
             message_id: self.message_id(context, None),
         };
         let length = message.payload.len();
-        let mut descriptor = self.message(context, to, message.destination.context, label, length);
+        let peer = message.destination;
+        let mut descriptor = self.message(context, to, peer.context, label, length);
+        if let Some(flows) = &self.flows
+            && !flows.direct(peer, &mut descriptor)
+        {
+            return Ok(false);
+        }
         let lane = self.lane(descriptor.dst);
         self.lanes[lane].inject(context.platform(), &mut descriptor, &message.payload)
     }
@@ -271,8 +278,7 @@ impl<P: Platform> Engine<P> {
                 remote_done: Some(remote_done),
             })
         });
-        let lane = self.lane(to.node);
-        self.lanes[lane].enqueue(Outgoing {
+        let outgoing = Outgoing {
             descriptor,
             payload: Payload::Data(put.data),
             finish: Finish::Send {
@@ -280,7 +286,8 @@ impl<P: Platform> Engine<P> {
                 cookie,
                 answered: true,
             },
-        });
+        };
+        self.enqueue(context, peer, outgoing)?;
         match cookie {
             // Behind the put, in the same FIFO.
             Some(cookie) => {
@@ -333,12 +340,13 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Puts a get of no bytes behind all gets from `peer` so far: it comes back when they have landed, and
-    /// when what the peer's node sent here before it serves the request has landed too (FN-3).
-    pub(super) fn synchronise(&mut self, peer: Endpoint, purpose: Purpose<P>) {
+    /// when what the peer put here before it serves the request, which took the way of `puts`, has landed too
+    /// (FN-3).
+    pub(super) fn synchronise(&mut self, peer: Endpoint, puts: PutsBy, purpose: Purpose<P>) {
         self.gets.push(Waiting {
             peer,
             remote: RemoteAddress { slot: 0, offset: 0 },
-            request: Request::Get(Routing::Fixed),
+            request: Request::Follow(puts.0),
             into: BufferRange::empty(),
             purpose,
         });
@@ -348,8 +356,9 @@ impl<P: Platform> Engine<P> {
     fn send_get(&mut self, context: &Context<P>, get: Started<P>) -> Result<(), Fault> {
         let plan = &context.shared().plan;
         let to = self.location(context, get.peer)?;
-        let routing = match get.request {
-            Request::Get(routing) => routing,
+        let (routing, flow) = match get.request {
+            Request::Get(routing) => (routing, None),
+            Request::Follow(flow) => (Routing::Fixed, flow),
             Request::Rmw {
                 op,
                 width,
@@ -367,13 +376,12 @@ impl<P: Platform> Engine<P> {
                 let descriptor = Descriptor::rmw(to.node, get.remote.slot, get.remote.offset, rmw)
                     .with_counter(get.counter)
                     .with_message_id(message_id);
-                let lane = self.lane(to.node);
-                self.lanes[lane].enqueue(Outgoing {
+                let outgoing = Outgoing {
                     descriptor,
                     payload: Payload::Inside,
                     finish: Finish::Get { number: get.number },
-                });
-                return Ok(());
+                };
+                return self.enqueue(context, get.peer, outgoing);
             }
         };
         let source = Source {
@@ -400,6 +408,9 @@ impl<P: Platform> Engine<P> {
                 put = put.with_first_dimension(dimension);
             }
         }
+        if let Some(flow) = flow {
+            put = put.with_flow(flow);
+        }
         let payload = put.encode()?.to_vec();
         let source = Source {
             slot: 0,
@@ -411,13 +422,12 @@ impl<P: Platform> Engine<P> {
             .with_software(0, word)
             .with_message_id(message_id);
         context.platform().charge(Op::Control, 1);
-        let lane = self.lane(to.node);
-        self.lanes[lane].enqueue(Outgoing {
+        let outgoing = Outgoing {
             descriptor,
             payload: Payload::Staged(payload),
             finish: Finish::Get { number: get.number },
-        });
-        Ok(())
+        };
+        self.enqueue(context, get.peer, outgoing)
     }
 
     /// Whether messages to `peer` go through shared memory.
@@ -517,19 +527,18 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         let to = self.location(context, peer)?;
         let descriptor = self.message(context, to, peer.context, label, payload.len());
-        let lane = self.lane(descriptor.dst);
-        self.lanes[lane].enqueue(Outgoing {
+        let outgoing = Outgoing {
             descriptor,
             payload,
             finish,
-        });
-        Ok(())
+        };
+        self.enqueue(context, peer, outgoing)
     }
 
     /// The descriptor of a memory-FIFO message of `length` bytes to the context at `offset` of `to`, without its
     /// source.
     #[inline(always)]
-    fn message(
+    pub(super) fn message(
         &self,
         context: &Context<P>,
         to: TaskLocation,
@@ -564,7 +573,11 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    fn location(&self, context: &Context<P>, peer: Endpoint) -> Result<TaskLocation, Fault> {
+    pub(super) fn location(
+        &self,
+        context: &Context<P>,
+        peer: Endpoint,
+    ) -> Result<TaskLocation, Fault> {
         let tasks = &context.shared().plan.config.tasks;
         Ok(tasks.place(peer.task, peer.context)?)
     }
@@ -578,7 +591,7 @@ impl<P: Platform> Engine<P> {
 
     /// Which injection FIFO carries everything to `node`: always the same, so that it stays in order, and
     /// spread over neighbours.
-    fn lane(&self, node: Coord) -> usize {
+    pub(super) fn lane(&self, node: Coord) -> usize {
         if self.lanes.len() == 1 {
             return 0;
         }

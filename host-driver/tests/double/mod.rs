@@ -16,12 +16,13 @@ use std::sync::Arc;
 
 use gyre_driver::{
     AckConfig, AllocError, BusError, BusErrorKind, Client, ClientConfig, Context, CostTable,
-    DmaBuffer, Op, Platform, PlatformLock, RangeError, Resources, SameNode, SegmentError,
+    DmaBuffer, Op, Ordered, Platform, PlatformLock, RangeError, Resources, SameNode, SegmentError,
     SharedSegment, TaskId, TaskMap, WakeReason,
 };
 use gyre_layout::registers::{
-    REFUSALS, base_slot, base_slot::ctrl as slot_ctrl, group_page, injection_fifo as inj, node,
-    page, reception_fifo as rec, refusal, refusals, wake, wake_group,
+    FLOW, REFUSALS, base_slot, base_slot::ctrl as slot_ctrl, flow_page, flow_source, flow_target,
+    group_page, injection_fifo as inj, node, page, reception_fifo as rec, refusal, refusals, wake,
+    wake_group,
 };
 use gyre_layout::{
     Coord, CounterRef, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Field, Header, ID_MAGIC,
@@ -36,6 +37,10 @@ const FREED: u8 = 0xdd;
 
 /// Class of copies that packets leave on their way, plus the packets' destination.
 const COPY: u8 = 2;
+/// Class of packets of a flow, plus its number at the source.
+const FLOW_CLASS: u8 = 64;
+/// Flows that may start at a node, and that may end there.
+const FLOWS: usize = 4;
 /// Class of dynamic packets, plus one of [`WAYS`].
 const DYNAMIC: u8 = 128;
 /// Ways of dynamic packets, which overtake each other.
@@ -62,6 +67,8 @@ pub enum Fault {
     OvertakingSync,
     /// Node n refuses the next put of no bytes that it is asked for.
     RefuseSync(usize),
+    /// The next read-modify-write arrives damaged.
+    CutRmw,
     /// Memory-FIFO packets with dispatch identifier `dispatch` name node `node` as their source.
     WrongSource { dispatch: u8, node: usize },
 }
@@ -143,6 +150,11 @@ struct NodeState {
     lost: u64,
     /// Memory-FIFO packets injected.
     messages: u64,
+    /// CTRL of the flows that start here, and of those that end here.
+    sources: [u64; FLOWS],
+    targets: [u64; FLOWS],
+    /// Packets injected by flows.
+    by_flow: u64,
 }
 
 struct State {
@@ -233,6 +245,9 @@ impl Double {
                     refused: Default::default(),
                     lost: 0,
                     messages: 0,
+                    sources: [0; FLOWS],
+                    targets: [0; FLOWS],
+                    by_flow: 0,
                 })
                 .collect(),
             line: false,
@@ -292,6 +307,20 @@ impl Double {
         self.state.borrow_mut().fault = Some(fault);
     }
 
+    /// Gives the nodes places on the diagonal of a square, so that there are several shortest ways between
+    /// any two. Before tasks are placed.
+    pub fn diagonal(&self) {
+        let mut state = self.state.borrow_mut();
+        let State {
+            nodes, by_coord, ..
+        } = &mut *state;
+        by_coord.clear();
+        for (n, node) in nodes.iter_mut().enumerate() {
+            node.coord = Coord([n as u8, n as u8, 0, 0, 0]);
+            by_coord.insert(node.coord, n);
+        }
+    }
+
     /// Makes the ring a line.
     pub fn cut(&self) {
         self.state.borrow_mut().line = true;
@@ -310,6 +339,24 @@ impl Double {
     /// Memory-FIFO packets that a node has injected so far.
     pub fn messages_from(&self, node: usize) -> u64 {
         self.state.borrow().nodes[node].messages
+    }
+
+    /// Packets that a node has injected by ordered-dynamic flows so far.
+    pub fn packets_by_flow(&self, node: usize) -> u64 {
+        self.state.borrow().nodes[node].by_flow
+    }
+
+    /// How many flows start at a node, and how many end there.
+    pub fn flows(&self, node: usize) -> (usize, usize) {
+        let state = self.state.borrow();
+        let open = |ends: &[u64]| {
+            let open = |&&ctrl: &&u64| flow_source::ctrl::OPEN.is_set(ctrl);
+            ends.iter().filter(open).count()
+        };
+        (
+            open(&state.nodes[node].sources),
+            open(&state.nodes[node].targets),
+        )
     }
 
     /// Packets that have left so far.
@@ -409,6 +456,18 @@ impl NodeState {
         if remote && (!descriptor.remote || !put || descriptor.requester != descriptor.dst) {
             return Err(ErrorReason::DescRemote);
         }
+        if let Some(flow) = descriptor.flow {
+            use flow_source::ctrl::{OPEN, OWNER, PEER, VCLASS};
+            let source = self.sources[usize::from(flow)];
+            let fits = OPEN.is_set(source)
+                && PEER.get(source) == u64::from(descriptor.dst.pack().expect("a node"))
+                && VCLASS.get(source) == u64::from(u8::from(descriptor.vclass))
+                && OWNER.get(source) == inj::ctrl::OWNER.get(ctrl)
+                && descriptor.dynamic_route;
+            if !fits {
+                return Err(ErrorReason::DescFlow);
+            }
+        }
         let length = descriptor.source.length as usize;
         let asks = descriptor.hint != 0 || descriptor.order != 0;
         if (descriptor.deposit && descriptor.kind != Kind::MemFifo)
@@ -457,6 +516,7 @@ pub fn config(tasks: &Arc<TaskMap>, task: u32, resources: Resources) -> ClientCo
         eager_limit: gyre_driver::DEFAULT_EAGER_LIMIT,
         ack: AckConfig::default(),
         same_node: SameNode::default(),
+        ordered: Ordered::default(),
     }
 }
 
@@ -721,6 +781,19 @@ impl State {
         }
         self.packets += 1;
         self.nodes[n].messages += u64::from(descriptor.kind == Kind::MemFifo);
+        if let Some(flow) = descriptor.flow {
+            self.nodes[n].by_flow += 1;
+            use flow_target::ctrl::{OPEN, PEER, PEER_FLOW, VCLASS};
+            let source = self.nodes[n].sources[usize::from(flow)];
+            let number = flow_source::ctrl::PEER_FLOW.get(source) as usize;
+            let target = self.nodes[to].targets[number];
+            assert!(OPEN.is_set(target), "a flow that ends nowhere");
+            let coord = self.nodes[n].coord.pack().expect("a node");
+            assert_eq!(PEER.get(target), u64::from(coord), "somebody else's flow");
+            assert_eq!(PEER_FLOW.get(target), u64::from(flow), "another flow");
+            let vclass = u64::from(u8::from(descriptor.vclass));
+            assert_eq!(VCLASS.get(target), vclass, "a flow of another class");
+        }
         for at in rooms.into_iter().flat_map(|at| vec![at; copies]) {
             let packet = Travelling {
                 to: at,
@@ -737,10 +810,11 @@ impl State {
                     // In order with packets of the same destination alone.
                     COPY + to as u8
                 };
-                let class = match descriptor.dynamic_route {
+                let class = match (descriptor.flow, descriptor.dynamic_route) {
+                    (Some(flow), _) => FLOW_CLASS + flow,
                     // No two ways keep an order.
-                    true => DYNAMIC + self.random(WAYS) as u8,
-                    false => class,
+                    (None, true) => DYNAMIC + self.random(WAYS) as u8,
+                    (None, false) => class,
                 };
                 let key = (n, at, class);
                 self.channels.entry(key).or_default().push_back(packet);
@@ -869,6 +943,8 @@ impl State {
         let word = match header.kind {
             Kind::MemFifo => header.sw0,
             Kind::Put | Kind::RemoteGet => header.sw1,
+            // Refused ones are answered.
+            Kind::RmwReq if reason == ErrorReason::PktTruncated => header.sw0,
             _ => return,
         };
         let node = &mut self.nodes[at];
@@ -897,6 +973,15 @@ impl State {
     /// Carries a read-modify-write out and answers it.
     fn deliver_rmw(&mut self, packet: Travelling) {
         let request = packet.request.expect("a request");
+        if self.fault == Some(Fault::CutRmw) {
+            self.fault = None;
+            let counter = request.counter.expect("it is answered");
+            let header = Header {
+                sw0: u32::from(counter.slot) | counter.index << 10,
+                ..packet.header
+            };
+            return self.refuse(packet.to, ErrorReason::PktTruncated, &header);
+        }
         let width = request.source.length as usize;
         let node = &mut self.nodes[packet.to];
         let rights = [slot_ctrl::ATOMIC];
@@ -987,9 +1072,34 @@ impl State {
     fn read(&mut self, n: usize, address: u64) -> Option<u64> {
         self.reads += 1;
         let tail_beyond = self.fault == Some(Fault::TailBeyond);
-        // One dimension; the others have one node.
-        let size = (1..5).fold(self.nodes.len() as u64, |size, d| size | 1 << (7 * d));
+        // As many nodes in each dimension in which their coordinates differ, else one.
+        let last = self.nodes.last().map_or(Coord([0; 5]), |node| node.coord);
+        let size = (0..5).fold(0, |size, d| size | (u64::from(last.0[d]) + 1) << (7 * d));
         let ring = u64::from(!self.line);
+        let under_way = |from: usize, flow: u8| {
+            let class = FLOW_CLASS + flow;
+            let mut keys = self.channels.keys();
+            keys.any(|key| (key.0, key.2) == (from, class))
+        };
+        if let Place::Flow(offset) = decode(address)? {
+            let (end, flow, register) = flow_register(offset)?;
+            return Some(match (end, register) {
+                (_, flow_page::PARAMS) => flow_page::params::FLOWS.put(FLOWS as u64),
+                (Flow::Source, flow_source::CTRL) => self.nodes[n].sources[flow],
+                (Flow::Target, flow_target::CTRL) => self.nodes[n].targets[flow],
+                (Flow::Source, flow_source::STATUS) => {
+                    flow_source::status::IN_USE.put(under_way(n, flow as u8).into())
+                }
+                (Flow::Target, flow_target::STATUS) => {
+                    let ctrl = self.nodes[n].targets[flow];
+                    let peer = Coord::unpack(flow_target::ctrl::PEER.get(ctrl) as u32);
+                    let number = flow_target::ctrl::PEER_FLOW.get(ctrl) as u8;
+                    let busy = under_way(self.by_coord[&peer], number);
+                    flow_target::status::IN_USE.put(busy.into())
+                }
+                _ => return None,
+            });
+        }
         let node = &mut self.nodes[n];
         Some(match decode(address)? {
             Place::Node(node::ID) => {
@@ -1083,6 +1193,19 @@ impl State {
                 }
                 _ => return None,
             },
+            Place::Flow(offset) => {
+                let (end, flow, register) = flow_register(offset)?;
+                let ctrl = match (end, register) {
+                    (Flow::Source, flow_source::CTRL) => &mut node.sources[flow],
+                    (Flow::Target, flow_target::CTRL) => &mut node.targets[flow],
+                    _ => return None,
+                };
+                let open = |ctrl| flow_source::ctrl::OPEN.is_set(ctrl);
+                if open(value) && open(*ctrl) {
+                    return None;
+                }
+                *ctrl = if open(value) { value } else { 0 };
+            }
             Place::Wake(group, wake_group::MASK) => node.wake_mask[group] = value,
             Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group] &= !value,
             Place::Injection(f, offset) => {
@@ -1155,10 +1278,32 @@ enum Place {
     Injection(usize, u64),
     Reception(usize, u64),
     Slot(usize, u64),
+    Flow(u64),
+}
+
+#[derive(Clone, Copy)]
+enum Flow {
+    Source,
+    Target,
+}
+
+/// Which end of which flow a register of the flow page belongs to, and its offset there; PARAMS belongs to none.
+fn flow_register(offset: u64) -> Option<(Flow, usize, u64)> {
+    let each = flow_page::source(1);
+    let (end, offset) = match offset.checked_sub(flow_page::target(0)) {
+        _ if offset == flow_page::PARAMS => return Some((Flow::Target, 0, offset)),
+        Some(offset) => (Flow::Target, offset),
+        None => (Flow::Source, offset),
+    };
+    let flow = (offset / each) as usize;
+    (flow < FLOWS).then_some((end, flow, offset % each))
 }
 
 fn decode(address: u64) -> Option<Place> {
     let split = |offset: u64, each: u64| ((offset / each) as usize, offset % each);
+    if let Some(offset) = address.checked_sub(FLOW) {
+        return Some(Place::Flow(offset));
+    }
     if let Some(offset) = address.checked_sub(page(0)) {
         return if offset < group_page::rec(0) {
             let (f, offset) = split(offset, 0x40);

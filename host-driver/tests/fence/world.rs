@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, Context, Error, Fence, Get, Put, Receive,
-    Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Context, Error, Fence, Get, Ordered, Put,
+    Receive, Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
 };
 
 use crate::checked::into_checked;
@@ -32,6 +32,15 @@ pub fn transport(seed: u64) -> SameNode {
         SameNode::Loopback
     } else {
         SameNode::SharedMemory
+    }
+}
+
+/// Every other four seeds go by ordered-dynamic flows.
+pub fn ordered(seed: u64) -> Ordered {
+    if seed & 4 == 0 {
+        Ordered::Fixed
+    } else {
+        Ordered::Flow
     }
 }
 
@@ -83,12 +92,16 @@ impl World {
         machine.reorder();
         // Paths as long as can be.
         machine.cut();
+        if ordered(seed) == Ordered::Flow {
+            machine.diagonal();
+        }
         let tasks = machine.tasks(nodes);
         let contexts: Vec<_> = (0..nodes.len())
             .map(|task| {
                 let config = ClientConfig {
                     eager_limit,
                     same_node: transport(seed),
+                    ordered: ordered(seed),
                     ack: match seed % 3 {
                         0 => AckConfig::default(),
                         1 => AckConfig::immediate(),

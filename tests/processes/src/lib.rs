@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, DmaBuffer, Error,
-    Messaging, MessagingConfig, Platform, RangeError, Resources, SameNode, TaskId, TaskMap,
-    WakeReason, messaging::Received,
+    Messaging, MessagingConfig, Ordered, Platform, RangeError, Resources, SameNode, TaskId,
+    TaskMap, WakeReason, messaging::Received,
 };
 use gyre_goal::payload::{self, Key, Mismatch};
 use gyre_layout::Coord;
@@ -102,6 +102,7 @@ impl Exchange {
             eager_limit: DEFAULT_EAGER_LIMIT,
             ack: AckConfig::default(),
             same_node: self.same_node,
+            ordered: Ordered::default(),
             resources: Resources::default(),
         };
         let client = Client::create(platform, config)?;

@@ -222,7 +222,7 @@ impl Default for RtlRouter {
 }
 
 /// `values` packed in `width` bits each, the first lowest.
-fn pack(values: &[u8], width: u32) -> u64 {
+pub(crate) fn pack(values: &[u8], width: u32) -> u64 {
     values
         .iter()
         .rev()

@@ -1,0 +1,210 @@
+//! The node's ordered-dynamic flows (HW-4) as their registers show them.
+//!
+//! All contexts of a node share its flows. A context takes one by opening it: the node refuses that for one that is open.
+
+use core::fmt;
+use core::str::FromStr;
+
+use gyre_firmware::Register;
+use gyre_layout::registers::{FLOW, flow_page, flow_source, flow_target};
+use gyre_layout::{Coord, VClass};
+use serde::Deserialize;
+
+use crate::error::{Error, Fault};
+use crate::platform::Platform;
+use crate::registers;
+
+/// How traffic that has to stay in order goes between nodes (HW-4): messages, puts, and what asks for gets and
+/// read-modify-writes. The data of gets needs no order, and has its own [`Routing`](crate::Routing).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ordered {
+    /// All by one way.
+    #[default]
+    Fixed,
+    /// By ordered-dynamic flows, each from one context to another, where there are several shortest ways and both
+    /// nodes have a flow left; else by one way. The first operation waits until software at the destination has
+    /// answered which.
+    Flow,
+}
+
+impl Ordered {
+    /// Its name in configuration files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Flow => "flow",
+        }
+    }
+}
+
+impl fmt::Display for Ordered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Ordered {
+    type Err = ();
+
+    /// The way of that [name](Self::name).
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Fixed, Self::Flow]
+            .into_iter()
+            .find(|way| way.name() == text)
+            .ok_or(())
+    }
+}
+
+/// Reads of a flow's status that closing waits for the last packets to be acknowledged.
+const CLOSE_READS: u32 = 256;
+
+/// Which end of a flow is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It starts here.
+    Source,
+    /// It ends here.
+    Target,
+}
+
+/// What an end of a flow is opened with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FlowConfig {
+    /// Node of the other end.
+    pub peer: Coord,
+    /// Number of the flow there.
+    pub number: u8,
+    /// Class of its packets: request or response.
+    pub vclass: VClass,
+    /// Owner of the injection FIFOs that may use it; of a source.
+    pub owner: u8,
+}
+
+impl End {
+    const fn ctrl(self, flow: u8) -> Register {
+        let (name, offset) = match self {
+            Self::Source => (
+                "flow source CTRL",
+                flow_page::source(flow as u64) + flow_source::CTRL,
+            ),
+            Self::Target => (
+                "flow target CTRL",
+                flow_page::target(flow as u64) + flow_target::CTRL,
+            ),
+        };
+        Register {
+            name,
+            index: Some(flow as u16),
+            address: FLOW + offset,
+        }
+    }
+
+    const fn status(self, flow: u8) -> Register {
+        let (name, offset) = match self {
+            Self::Source => (
+                "flow source STATUS",
+                flow_page::source(flow as u64) + flow_source::STATUS,
+            ),
+            Self::Target => (
+                "flow target STATUS",
+                flow_page::target(flow as u64) + flow_target::STATUS,
+            ),
+        };
+        Register {
+            name,
+            index: Some(flow as u16),
+            address: FLOW + offset,
+        }
+    }
+
+    fn in_use(self, status: u64) -> bool {
+        match self {
+            Self::Source => flow_source::status::IN_USE.is_set(status),
+            Self::Target => flow_target::status::IN_USE.is_set(status),
+        }
+    }
+}
+
+impl FlowConfig {
+    fn ctrl(&self, end: End) -> Result<u64, Fault> {
+        let peer = u64::from(self.peer.pack().map_err(Error::from)?);
+        let vclass = u8::from(self.vclass).into();
+        Ok(match end {
+            End::Source => {
+                use flow_source::ctrl;
+                ctrl::OPEN.put(1)
+                    | ctrl::PEER.put(peer)
+                    | ctrl::PEER_FLOW.put(self.number.into())
+                    | ctrl::VCLASS.put(vclass)
+                    | ctrl::OWNER.put(self.owner.into())
+            }
+            End::Target => {
+                use flow_target::ctrl;
+                ctrl::OPEN.put(1)
+                    | ctrl::PEER.put(peer)
+                    | ctrl::PEER_FLOW.put(self.number.into())
+                    | ctrl::VCLASS.put(vclass)
+            }
+        })
+    }
+}
+
+/// Flows that may start at the platform's node, and that may end there.
+pub(crate) fn count<P: Platform>(platform: &P) -> Result<u8, Fault> {
+    let params = Register::node("FLOW PARAMS", FLOW + flow_page::PARAMS);
+    // The field has 4 bits.
+    Ok(flow_page::params::FLOWS.get(registers::read(platform, params)?) as u8)
+}
+
+/// Opens flow `flow`; false when somebody else has it.
+pub(crate) fn open<P: Platform>(
+    platform: &P,
+    end: End,
+    flow: u8,
+    config: &FlowConfig,
+) -> Result<bool, Fault> {
+    let register = end.ctrl(flow);
+    // The bit stands at the same place at both ends.
+    if flow_source::ctrl::OPEN.is_set(registers::read(platform, register)?) {
+        return Ok(false);
+    }
+    // A refused write may be told by the read behind it.
+    let written = registers::write(platform, register, config.ctrl(end)?);
+    match written.and_then(|()| registers::read(platform, register)) {
+        Ok(_) => Ok(true),
+        Err(error) => match Error::from(error) {
+            Error::Bus(refused) if refused.write && refused.address == register.address => {
+                Ok(false)
+            }
+            error => Err(error.into()),
+        },
+    }
+}
+
+/// Opens any of the node's `count` flows that is free, and says which.
+pub(crate) fn open_any<P: Platform>(
+    platform: &P,
+    end: End,
+    count: u8,
+    config: &FlowConfig,
+) -> Result<Option<u8>, Fault> {
+    for flow in 0..count {
+        if open(platform, end, flow, config)? {
+            return Ok(Some(flow));
+        }
+    }
+    Ok(None)
+}
+
+/// Closes flow `flow`. One of which packets stay under way is left open until the node is reset: false.
+pub(crate) fn close<P: Platform>(platform: &P, end: End, flow: u8) -> Result<bool, Fault> {
+    for _ in 0..CLOSE_READS {
+        if !end.in_use(registers::read(platform, end.status(flow))?) {
+            registers::write(platform, end.ctrl(flow), 0)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
