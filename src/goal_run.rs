@@ -10,7 +10,7 @@ mod rank;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gyre_driver::{ClientConfig, CostTable, Resources, SameNode};
+use gyre_driver::{ClientConfig, CostTable, Ordered, Resources, SameNode};
 use gyre_goal::Program;
 use gyre_goal::exec::RankState;
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
@@ -38,6 +38,8 @@ pub struct GoalRun {
     pub eager_limit: usize,
     /// How messages go between ranks of one node.
     pub same_node: SameNode,
+    /// How messages between nodes stay in order.
+    pub ordered: Ordered,
     /// Whether a communication thread advances each rank's context.
     pub comm_thread: bool,
 }
@@ -128,7 +130,7 @@ impl GoalRun {
         let mut job = Job::new(&self.machine, &self.costs, &self.placement, trace)?;
         let programs: Vec<_> = program.into_ranks().into_iter().map(Arc::new).collect();
         let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
-        let (eager_limit, same_node) = (self.eager_limit, self.same_node);
+        let (eager_limit, same_node, ordered) = (self.eager_limit, self.same_node, self.ordered);
         let bar = bar.clone();
         let (ranks, _) = job.each("set-up", Until::Done, move |process| {
             let client = process.client("goal");
@@ -142,6 +144,7 @@ impl GoalRun {
                 },
                 eager_limit,
                 same_node,
+                ordered,
                 ..client
             };
             let program = &programs[process.task.0 as usize];

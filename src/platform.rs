@@ -181,7 +181,8 @@ impl Platform for SimPlatform {
 fn refused(error: &gyre_sim::BusError, write: bool) -> BusError {
     BusError {
         address: error.address(),
-        write,
+        // A read tells of a posted write before it, too.
+        write: write || matches!(error, gyre_sim::BusError::Write { .. }),
         kind: BusErrorKind::Slave,
     }
 }

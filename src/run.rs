@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use gyre_driver::{DEFAULT_EAGER_LIMIT, SameNode};
+use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered, SameNode};
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use gyre_sim::{ModelKind, TraceConfig, Until};
 use indicatif::ProgressBar;
@@ -56,6 +56,12 @@ const SAME_NODE: Setting<SameNode> = Setting::choice(
     "loopback or shared_memory",
     "messages between ranks of one node: through the DMA engine, or by processor copies in shared memory",
 );
+const ORDERED: Setting<Ordered> = Setting::choice(
+    "ordered",
+    Ordered::Fixed,
+    "fixed or flow",
+    "messages between nodes: all of a pair by one way, or by ordered-dynamic flows while there are some",
+);
 const COMM_THREAD: Setting<bool> = Setting::flag(
     "comm_thread",
     true,
@@ -68,6 +74,7 @@ const SETTINGS: &Table = &[
     &INJECTION_FIFO,
     &EAGER_LIMIT,
     &SAME_NODE,
+    &ORDERED,
     &COMM_THREAD,
 ];
 
@@ -116,6 +123,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         injection_fifo: settings.get(&INJECTION_FIFO),
         eager_limit: settings.get(&EAGER_LIMIT),
         same_node: settings.get(&SAME_NODE),
+        ordered: settings.get(&ORDERED),
         comm_thread: settings.get(&COMM_THREAD),
     };
     check_trace(options, &spec)?;
@@ -139,6 +147,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     params.insert("injection_fifo".into(), goal.injection_fifo.into());
     params.insert("eager_limit".into(), goal.eager_limit.into());
     params.insert("same_node".into(), goal.same_node.name().into());
+    params.insert("ordered".into(), goal.ordered.name().into());
     params.insert("comm_thread".into(), goal.comm_thread.into());
 
     let metrics = object(json!({

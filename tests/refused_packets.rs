@@ -1,5 +1,5 @@
 //! Packets that the hardware refuses, on the Verilated machine: puts and read-modify-writes at their target, messages
-//! and gets to a context that is not open, and data of a get where it was asked for. Callbacks and the fence behind
+//! and gets to a context that is not open, data of a get where it was asked for, and puts that memory does not take. Callbacks and the fence behind
 //! them end and say so, and the peers beside them notice nothing (FN-1, X-5).
 
 use std::cell::RefCell;
@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
-use gyre::platform::SimPlatform;
+use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, DoneFn, Endpoint, Error, Fence,
-    Get, MemoryRegion, Platform, Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Rmw,
-    RmwOp, RmwWidth, Routing, Rput, SendImmediate, SendMessage, TaskId,
+    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, DmaBuffer, DoneFn, Endpoint,
+    Error, Fence, Get, MemoryRegion, Platform, Put, Receive, RegionRights, RemoteAddress,
+    RemoteRegion, Rmw, RmwOp, RmwWidth, Routing, Rput, SendImmediate, SendMessage, TaskId,
 };
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::{base_slot, base_slot::ctrl, group_page, page};
@@ -32,6 +32,8 @@ struct Task {
     region: MemoryRegion<SimPlatform>,
     /// Revoked.
     gone: RemoteRegion,
+    /// A line of memory that may fail, and its address.
+    line: (BufferRange<NodeBuffer>, u64),
     ends: Rc<RefCell<u32>>,
     noted: Rc<RefCell<Noted>>,
 }
@@ -54,6 +56,8 @@ impl Task {
         let gone = dead.remote();
         let region = region()?;
         dead.destroy()?;
+        let line = process.platform.alloc(64, 64)?;
+        let address = line.address();
         let ends = Rc::new(RefCell::new(0));
         let count = Rc::clone(&ends);
         let end = move |_: &Context<SimPlatform>, _: &Arrival<'_>| {
@@ -74,6 +78,7 @@ impl Task {
             context,
             region,
             gone,
+            line: (BufferRange::whole(line), address),
             ends,
             noted: Rc::default(),
         }))
@@ -227,6 +232,27 @@ impl Task {
         self.fence("c fence")
     }
 
+    /// Puts to a line of memory that fails, and beside it.
+    fn into_faulty_memory(&self, target: &Self) -> Result<(), Error> {
+        let context = &self.context;
+        let region = target.region.remote();
+        self.put(region, Some("a put"))?;
+        for what in [Some("b lost put"), None] {
+            let put = Put {
+                destination: context.endpoint(TaskId(0), 0)?,
+                data: BufferRange::zeroed(context.platform(), 8)?,
+                remote: target.line.0.remote_address().expect("a buffer"),
+                local_done: None,
+                remote_done: what.and_then(|what| self.note(what)),
+            };
+            context.put(put)?;
+        }
+        self.put(region, Some("c put"))?;
+        self.fence("d fence")?;
+        self.put(region, Some("e put"))?;
+        self.fence("f fence")
+    }
+
     /// Runs until all tasks have come to rest.
     fn end(&self) -> Result<Noted, Error> {
         let context = &self.context;
@@ -246,6 +272,14 @@ impl Task {
 fn run(
     body: impl Fn(&Task, &Task) -> Result<Noted, Error> + Clone + 'static,
 ) -> (Vec<Rc<Task>>, Vec<Noted>) {
+    run_after(|_, _| (), body)
+}
+
+/// The same after `prepare`.
+fn run_after(
+    prepare: impl FnOnce(&mut Job, &Task),
+    body: impl Fn(&Task, &Task) -> Result<Noted, Error> + Clone + 'static,
+) -> (Vec<Rc<Task>>, Vec<Noted>) {
     let config = MachineConfig {
         dims: vec![3],
         ..MachineConfig::default()
@@ -255,6 +289,7 @@ fn run(
     let (tasks, _) = job
         .each("opens", Until::Done, Task::open)
         .expect("all open");
+    prepare(&mut job, &tasks[0]);
     let all = tasks.clone();
     let run = move |process: Process| body(&all[process.task.0 as usize], &all[0]);
     let (noted, _) = job.each("runs", Until::Quiet, run).expect("all end");
@@ -317,6 +352,34 @@ fn hw9_x5_data_of_a_get_that_the_own_hardware_refuses_ends_the_get_with_an_error
         ("c fence", Ok(())),
     ];
     assert_eq!(noted[1], expected);
+}
+
+#[test]
+fn fn1_x5_puts_that_memory_does_not_take_are_told_to_their_origin_and_its_fence() {
+    let fail = |job: &mut Job, target: &Task| {
+        let line = target.line.1;
+        let node = 0; // of task 0
+        job.machine().fail_memory(node, line..line + 64);
+    };
+    let (_, noted) = run_after(fail, |task, target| {
+        match task.context.task() {
+            TaskId(0) => {}
+            TaskId(1) => task.into_faulty_memory(target)?,
+            _ => task.innocent(target)?,
+        }
+        task.end()
+    });
+    let lost = Err(Error::PutsRefused { peer: TaskId(0) });
+    let expected = [
+        ("a put", Ok(())),
+        ("b lost put", lost.clone()),
+        ("c put", Ok(())),
+        ("d fence", lost),
+        ("e put", Ok(())),
+        ("f fence", Ok(())),
+    ];
+    assert_eq!(noted[1], expected);
+    assert!(noted[2].iter().all(|(_, result)| result.is_ok()));
 }
 
 #[test]

@@ -529,7 +529,7 @@ fn run_all(cases: &[Case]) {
 #[test]
 fn x5_malformed_descriptors_halt_their_fifo_alone() {
     use ErrorReason::{
-        DescClass, DescDest, DescKind, DescReserved, DescRmw, DescRoute, DescRouting,
+        DescClass, DescDest, DescFlow, DescKind, DescReserved, DescRmw, DescRoute, DescRouting,
     };
     let mut cases = Vec::new();
     let of_kind = |kind| {
@@ -557,13 +557,15 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
         cases.push(Case::refused(name, DescRmw, bytes(add)));
     }
     // One bit of each reserved field, the remote mark, and the requester.
-    for bit in [19, 30, 31, 104, 126, 232, 254, 352, 383, 384, 413, 416, 511] {
+    for bit in [20, 30, 31, 104, 126, 232, 254, 352, 383, 384, 413, 416, 511] {
         cases.push(Case::refused(
             format!("bit {bit}"),
             DescReserved,
             flipped(good(), bit),
         ));
     }
+    let of_flow = bytes(good().with_flow(1));
+    cases.push(Case::refused("flow that is not open", DescFlow, of_flow));
     for vclass in [VClass::Response, VClass::Priority, VClass::System] {
         let descriptor = Descriptor { vclass, ..good() };
         cases.push(Case::refused(
@@ -901,11 +903,13 @@ fn x5_memory_that_fails_under_packets_costs_these_alone() {
         Case {
             failing: Some((1, WITNESS_RING + RING - SMALL_BYTES..WITNESS_RING + RING)),
             counter: [640, 640],
+            kept: true,
             ..Case::failed("put that memory does not take", Write, counted)
         },
         Case {
             failing: Some((1, WITNESS_RING..WITNESS_RING + RING)),
             halted: Halted::Reception,
+            kept: true,
             ..Case::failed("message that memory does not take", Write, good())
         },
     ];

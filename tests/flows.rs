@@ -1,0 +1,171 @@
+//! Ordered-dynamic flows on the Verilated machine (HW-4): what has to stay in order takes ways beside the fixed one,
+//! and stays in order.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gyre::job::{Job, Process};
+use gyre::placement::Placement;
+use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre_driver::{
+    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Error, Fence, Ordered,
+    Platform, Put, Receive, SendMessage, TaskId,
+};
+use gyre_layout::registers::{FLOW, flow_page, flow_source};
+use gyre_sim::{MachineConfig, Until};
+
+const DATA: u8 = 1;
+const MESSAGES: u32 = 40;
+/// Bytes of a message: four packets.
+const MESSAGE: usize = 2000;
+/// Bytes of a put.
+const PUT: usize = 20_000;
+
+/// A task that sends, or one that receives.
+struct Task {
+    context: Context<SimPlatform>,
+    window: BufferRange<NodeBuffer>,
+    /// Tags in the order in which they came.
+    received: Rc<RefCell<Vec<u32>>>,
+    /// What the fence found in the window.
+    fenced: Rc<RefCell<Option<bool>>>,
+}
+
+/// Ends of flows that are open at a node.
+fn open_flows(platform: &SimPlatform) -> Result<usize, Error> {
+    let count = flow_page::params::FLOWS.get(platform.read_reg(FLOW + flow_page::PARAMS)?);
+    let mut open = 0;
+    for flow in 0..count {
+        for end in [flow_page::source(flow), flow_page::target(flow)] {
+            let ctrl = platform.read_reg(FLOW + end + flow_source::CTRL)?;
+            open += usize::from(flow_source::ctrl::OPEN.is_set(ctrl));
+        }
+    }
+    Ok(open)
+}
+
+fn bytes(tag: u32) -> Vec<u8> {
+    (0..MESSAGE).map(|i| (i as u32 * 7 + tag) as u8).collect()
+}
+
+impl Task {
+    fn open(process: Process, ordered: Ordered) -> Result<Rc<Self>, Error> {
+        let config = ClientConfig {
+            ordered,
+            ..process.client("flows")
+        };
+        let context = Client::create(&process.platform, config)?.create_context(0)?;
+        let received = Rc::<RefCell<Vec<u32>>>::default();
+        let (log, platform) = (Rc::clone(&received), process.platform.clone());
+        let sink = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| {
+            let into = BufferRange::zeroed(&platform, arrival.length).expect("there is memory");
+            let (tag, copy, log) = (arrival.tag, into.clone(), Rc::clone(&log));
+            Receive::Into {
+                into,
+                done: Some(Box::new(move |_, result| {
+                    result.expect("it fits");
+                    let mut data = vec![0; MESSAGE];
+                    copy.read(0, &mut data).expect("inside");
+                    assert_eq!(data, bytes(tag));
+                    log.borrow_mut().push(tag);
+                })),
+            }
+        };
+        context.set_dispatch(DATA, Box::new(sink))?;
+        Ok(Rc::new(Self {
+            context,
+            window: BufferRange::zeroed(&process.platform, PUT)?,
+            received,
+            fenced: Rc::default(),
+        }))
+    }
+
+    /// Messages, then a put with a fence behind it.
+    fn send(&self, target: &Self) -> Result<(), Error> {
+        let (context, platform) = (&self.context, self.context.platform());
+        let destination = target.context.query().endpoint;
+        for tag in 0..MESSAGES {
+            let data = BufferRange::zeroed(platform, MESSAGE)?;
+            data.write(0, &bytes(tag))?;
+            context.send(SendMessage {
+                tag,
+                ..SendMessage::new(destination, DATA, data)
+            })?;
+        }
+        let data = BufferRange::zeroed(platform, PUT)?;
+        data.write(0, &[7; PUT])?;
+        context.put(Put {
+            destination,
+            data,
+            remote: target.window.remote_address().expect("a buffer"),
+            local_done: None,
+            remote_done: None,
+        })?;
+        let (window, fenced) = (target.window.clone(), Rc::clone(&self.fenced));
+        context.fence(Fence {
+            destination,
+            done: Some(Box::new(move |_, result| {
+                result.expect("nothing is refused");
+                let mut there = vec![0; PUT];
+                window.read(0, &mut there).expect("inside");
+                *fenced.borrow_mut() = Some(there == [7; PUT]);
+            })),
+        })?;
+        context.advance_until(|| self.fenced.borrow().is_some() && context.is_at_rest())?;
+        Ok(())
+    }
+}
+
+/// From one corner of a 3x3 mesh to the other. Gives the flits that left the first node by each port.
+fn corner_to_corner(ordered: Ordered) -> Vec<u64> {
+    let config = MachineConfig {
+        dims: vec![3, 3],
+        mesh: vec![true, true],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::new(9, &config.dims, None).expect("one a node");
+    let mut job = Job::new(&config, &CostTable::default(), &placement, None).expect("a machine");
+    let open = move |process| Task::open(process, ordered);
+    let (tasks, _) = job.each("opens", Until::Done, open).expect("all open");
+    let all = tasks.clone();
+    let run = move |process: Process| -> Result<usize, Error> {
+        let task = &all[process.task.0 as usize];
+        match process.task {
+            TaskId(0) => task.send(&all[8])?,
+            TaskId(8) => {
+                let context = &task.context;
+                let all_came = || task.received.borrow().len() == MESSAGES as usize;
+                context.advance_until(|| all_came() && context.is_at_rest())?;
+                // Until the fence has been answered.
+                let ended = || all[0].fenced.borrow().is_some();
+                context.advance_until(ended)?;
+            }
+            _ => {}
+        }
+        let open = open_flows(&process.platform)?;
+        task.context.destroy()?;
+        assert_eq!(open_flows(&process.platform)?, 0);
+        Ok(open)
+    };
+    let (open, _) = job.each("runs", Until::Quiet, run).expect("all end");
+    // One each way for messages, and one for puts.
+    let flows = usize::from(ordered == Ordered::Flow);
+    assert_eq!((open[0], open[8]), (3 * flows, 3 * flows));
+    assert_eq!(
+        *tasks[8].received.borrow(),
+        (0..MESSAGES).collect::<Vec<_>>()
+    );
+    assert_eq!(*tasks[0].fenced.borrow(), Some(true));
+    job.machine().link_flits(0)
+}
+
+#[test]
+fn hw4_what_has_to_stay_in_order_takes_other_links_than_those_of_the_fixed_route() {
+    let packets = u64::from(MESSAGES) * MESSAGE.div_ceil(512) as u64;
+    let fixed = corner_to_corner(Ordered::Fixed);
+    assert!(fixed[0] > 32 * packets, "{fixed:?}");
+    assert_eq!(fixed[1..].iter().sum::<u64>(), 0, "{fixed:?}");
+    let flow = corner_to_corner(Ordered::Flow);
+    let all: u64 = flow.iter().sum();
+    assert!(flow[0] > all / 4 && flow[2] > all / 4, "{flow:?}");
+}
