@@ -233,7 +233,7 @@ impl Task {
     }
 
     /// Puts to a line of memory that fails, and beside it.
-    fn into_faulty_memory(&self, target: &Self) -> Result<(), Error> {
+    fn put_where_memory_fails(&self, target: &Self) -> Result<(), Error> {
         let context = &self.context;
         let region = target.region.remote();
         self.put(region, Some("a put"))?;
@@ -364,7 +364,7 @@ fn fn1_x5_puts_that_memory_does_not_take_are_told_to_their_origin_and_its_fence(
     let (_, noted) = run_after(fail, |task, target| {
         match task.context.task() {
             TaskId(0) => {}
-            TaskId(1) => task.into_faulty_memory(target)?,
+            TaskId(1) => task.put_where_memory_fails(target)?,
             _ => task.innocent(target)?,
         }
         task.end()
