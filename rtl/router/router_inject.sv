@@ -123,7 +123,9 @@ module router_inject
   );
 
   always_comb begin
-    urgent = ((req & body & last_q) != '0) ? last_q : req;
+    // A head that has waited long may find its channel free only now and then.
+    urgent = req & ~body & NetClasses'(urgent_o);
+    if (urgent == '0) urgent = ((req & body & last_q) != '0) ? last_q : req;
     if (req[3:2] != '0) urgent = req[3] ? 4'b1000 : 4'b0100;
   end
 

@@ -1,7 +1,7 @@
 // One link input: its flit buffer and the choice of the virtual channel to serve. A virtual channel requests only
 // when its flit can move in this cycle, so one that is blocked never stands in the way of another; system packets
-// go first, then priority; then the packet that moved last goes on if it can, so that packets leave the buffer whole. A packet with the deposit bit moves into its output and, as a copy, into the ejection
-// buffer at once. It starts only when its channel at the next input has room of its own for all of it: the copy
+// go first, then priority; then the packet that moved last goes on if it can, so that packets leave the buffer whole.
+// A packet with the deposit bit moves into its output and, as a copy, into the ejection buffer at once. It starts only when its channel at the next input has room of its own for all of it: the copy
 // holds the ejection buffer from head to tail, so it must never wait there for a link.
 //
 // A dynamic packet takes a dynamic channel at the minimal output with most room, if one has room for the longest
@@ -18,9 +18,11 @@ module router_input
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 272,
     parameter int unsigned Classes = NetClasses, // that packets end in here
+    parameter int unsigned Patience = 2048,      // cycles, a power of two
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8,
-    localparam int unsigned RoomW = $clog2(PortFlits + 1)
+    localparam int unsigned RoomW = $clog2(PortFlits + 1),
+    localparam int unsigned WaitW = $clog2(Patience) + 1
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
@@ -81,7 +83,6 @@ module router_input
   flit_ctl_t      push_ctl;
 
   assign drained_o = (nonempty | open_q) == '0;
-  assign busy_o    = nonempty != '0 || (link_down_i && open_q != '0) || err_q.valid;
   assign err_o     = err_q;
 
   always_comb begin
@@ -137,6 +138,10 @@ module router_input
   logic [NumVc-1:0] req, urgent, read;
   logic [BirthW-1:0] birth [NumVc];
   logic [VcW-1:0]   last_q;     // channel that moved last
+  logic [NumVc-1:0] heads;
+  logic [VcW-1:0]   watched_q;  // channel of a head that waits
+  logic [WaitW-1:0] wait_q;     // cycles that it has, 0 when none is watched
+  logic             overdue;
   logic             keep;       // it goes on with its packet, before all others
   way_t             way;
   logic [1:0]       vclass;
@@ -144,6 +149,9 @@ module router_input
   logic [VcW-2:0]   det;        // deterministic channel of its fixed route
   logic [PortW-1:0] port;
 
+  assign heads   = nonempty & ~body;
+  assign overdue = wait_q[WaitW-1];
+  assign busy_o  = nonempty != '0 || (link_down_i && open_q != '0) || err_q.valid || wait_q != '0;
   assign ej_head_ok = NetClasses'(ej_head_ok_i);
   assign ej_body_ok = NetClasses'(ej_body_ok_i);
 
@@ -156,7 +164,7 @@ module router_input
     port    = '0;
     way     = '0;
     if (nonempty != '0) begin
-      if (nonempty[last_q] && body[last_q] && nonempty[DetVcs-1:DynClasses*VcPerClass] == '0) begin
+      if (nonempty[last_q] && body[last_q] && !overdue && nonempty[DetVcs-1:DynClasses*VcPerClass] == '0) begin
         way    = way_q[last_q];
         port   = PortW'(way.port);
         vclass = vc_class(last_q);
@@ -198,8 +206,30 @@ module router_input
     end
   end
 
+  // A head that has waited for `Patience` cycles may find its channel free only now and then, when the input goes on
+  // with another packet: two streams in step would hold it up forever. It is watched, one at a time, and then goes
+  // first whenever it can.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      wait_q    <= '0;
+      watched_q <= '0;
+    end else if (wait_q != '0) begin
+      if (!heads[watched_q] || (pop_i && in_vc_o == watched_q)) wait_q <= '0;
+      else if (!overdue) wait_q <= wait_q + 1'b1;
+    end else if (keep && heads != '0) begin
+      wait_q <= WaitW'(1);
+      for (int unsigned v = 0; v < NumVc; v++) if (heads[v]) watched_q <= VcW'(v);
+      // In turn.
+      for (int unsigned v = 0; v < NumVc; v++) if (heads[v] && VcW'(v) < watched_q) watched_q <= VcW'(v);
+    end
+  end
+
   always_comb begin
     urgent = keep ? '0 : req;
+    if (overdue && urgent != '0 && urgent[7:4] == '0) begin
+      if (req[watched_q]) urgent = NumVc'(1) << watched_q;
+      else if (req[last_q] && body[last_q]) urgent = NumVc'(1) << last_q;
+    end
     if (urgent[7:4] != '0) urgent = (req[7:6] != '0) ? {8'b0, req[7:6], 6'b0} : {10'b0, req[5:4], 4'b0};
   end
 

@@ -125,6 +125,8 @@ pub const MODELS: &[Spec] = &[
         parameters: &[("InitCycles", 32), ("PortId", 5)],
         folders: &["common", "link"],
     },
+    // Buffers of the reference machine.
+    network("network1", &[("NDim", 1), ("InitCycles", 32)]),
     network(
         "network2",
         &[

@@ -15,10 +15,21 @@ const LINE: bool = false;
 /// A machine with the smallest buffers of a link input and its links up.
 fn machine(shape: Shape, latency: usize, seed: u64) -> Fabric {
     let dims = shape.size.iter().rposition(|&size| size > 1).unwrap_or(0) + 1;
+    let unit = if dims < 3 { "network2" } else { "network3" };
+    machine_of((unit, 40), shape, latency, seed)
+}
+
+/// A machine of the unit of this name and depth of injection buffers, in flits, with its links up.
+fn machine_of(
+    (unit, inj_depth): (&'static str, usize),
+    shape: Shape,
+    latency: usize,
+    seed: u64,
+) -> Fabric {
     let mut fabric = Fabric::new(Config {
-        unit: if dims < 3 { "network2" } else { "network3" },
+        unit,
         flit_bytes: 16,
-        inj_depth: 40,
+        inj_depth,
         shape,
         latency,
         seed,
@@ -220,5 +231,66 @@ fn hw3_every_source_of_a_hot_spot_gets_through() {
         drop(arrived);
         fabric.eject_tap = None;
         drain(&mut fabric, 100_000);
+    }
+}
+
+/// Cycles from the first packet until `late` = (source, destination, class) has arrived. Node n sends its `streams` of
+/// packets of 512 B from cycle n * `phase` on; `late` stands behind 12 of each.
+fn beside_streams(shape: &Shape, streams: &[[usize; 3]], phase: usize, late: [usize; 3]) -> u64 {
+    let mut fabric = machine_of(("network1", 136), shape.clone(), 2, 12);
+    let step = |fabric: &mut Fabric| fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+    let from = fabric.cycle();
+    let mut id = None;
+    // Inputs have a row of packets when ejection begins.
+    let willing = fabric.willing.clone();
+    fabric.willing.eject = [0.0; CLASSES];
+    for node in 0..fabric.len() {
+        let send = |fabric: &mut Fabric, packets: usize| {
+            for _ in 0..packets {
+                for &[src, dst, class] in streams.iter().filter(|[src, ..]| *src == node) {
+                    fabric.send(src, dst, class, 512);
+                }
+            }
+        };
+        send(&mut fabric, 12);
+        let [src, dst, class] = late;
+        if src == node {
+            id = Some(fabric.send(src, dst, class, 512));
+        }
+        send(&mut fabric, 120);
+        (0..phase).for_each(|_| step(&mut fabric));
+    }
+    (0..300).for_each(|_| step(&mut fabric));
+    fabric.willing = willing;
+    while id.is_some_and(|id| fabric.scoreboard.outstanding().contains(&id)) {
+        step(&mut fabric);
+    }
+    let took = fabric.cycle() - from;
+    drain(&mut fabric, 50_000);
+    took
+}
+
+#[test]
+fn hw3_streams_of_no_phase_hold_a_packet_up() {
+    // The channel that the packet needs is free for a cycle between packets of one stream: another one must not keep
+    // the input, or the path of injection, busy then.
+    let line = Shape::new(&[(3, LINE)]);
+    let ring = Shape::new(&[(4, RING)]);
+    let around: Vec<_> = (0..4)
+        .flat_map(|n| [[n, (n + 1) % 4, 1], [n, (n + 3) % 4, 1]])
+        .collect();
+    for phase in 0..36 {
+        let mut took = vec![
+            beside_streams(&line, &[[1, 2, 0], [0, 1, 1]], phase, [0, 2, 0]),
+            beside_streams(&line, &[[0, 2, 0], [1, 2, 1]], phase, [1, 2, 0]),
+        ];
+        for src in 0..4 {
+            let late = [src, (src + 2) % 4, 1];
+            took.push(beside_streams(&ring, &around, phase, late));
+        }
+        assert!(
+            took.iter().all(|&took| took <= 3200),
+            "phase {phase}: {took:?}"
+        );
     }
 }
