@@ -83,7 +83,7 @@ module gyre_network
   flit_ctl_t               in_ctl [P];
   logic [FlitW-1:0]        in_data[P];
   logic [P-1:0]            gnt    [P];
-  logic [BirthW-1:0]       in_birth[P], inj_birth[P], now;
+  logic [BirthW-1:0]       in_birth[P], inj_birth[P], now_q;
   // Status.
   logic [P-1:0]            in_stall[P];
   logic [P-1:0]            inj_stall, stall_d, stall_q;
@@ -94,7 +94,11 @@ module gyre_network
   logic [3*P-1:0]          err_take;
   logic                    err_idle;
 
-  assign now = time_i[BirthUnit+:BirthW];
+  // The time is seen by this register alone: nothing between registers depends on an input that changes always.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) now_q <= '0;
+    else         now_q <= time_i[BirthUnit+:BirthW];
+  end
 
   always_comb begin
     for (int unsigned c = 0; c < DynClasses; c++) begin
@@ -106,7 +110,7 @@ module gyre_network
       .NDim(NDim)
   ) u_alloc (
       .clk_i, .rst_ni, .body_i(in_body), .high_i(in_high), .birth_i(in_birth), .inj_body_i(inj_body),
-      .inj_high_i(inj_high), .inj_birth_i(inj_birth), .now_i(now),
+      .inj_high_i(inj_high), .inj_birth_i(inj_birth), .now_i(now_q),
       .req_i(req), .port_i(in_port), .inj_req_i(inj_req), .pop_o(pop), .eject_o(eject), .inj_pop_o(inj_pop),
       .gnt_o(gnt)
   );
@@ -146,7 +150,7 @@ module gyre_network
     router_input #(
         .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .Classes(Classes)
     ) u_input (
-        .clk_i, .rst_ni, .cfg_i, .now_i(now), .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
+        .clk_i, .rst_ni, .cfg_i, .now_i(now_q), .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
         .rx_data_i(rx_data), .link_down_i(down), .fault_o(fault), .drained_o(drained), .head_ok_i(head_ok),
         .whole_ok_i(whole_ok), .body_ok_i(body_ok), .no_credit_i(no_credit), .dyn_ok_i(dyn_ok_class),
         .dyn_vc_i(lane_vc), .room_i(room), .ej_head_ok_i(ej_head_ok), .ej_body_ok_i(ej_body_ok),
@@ -158,7 +162,7 @@ module gyre_network
     router_inject #(
         .PortId(p), .FlitBytes(FlitBytes), .InjDepth(InjDepth), .Classes(Classes)
     ) u_inject (
-        .clk_i, .rst_ni, .cfg_i, .now_i(now), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
+        .clk_i, .rst_ni, .cfg_i, .now_i(now_q), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
         .inj_ctl_i(inj_ctl_i[p]), .inj_data_i(inj_data_i[p]), .inj_credit_o(inj_credit_o[p]),
         .head_ok_i(head_ok[p]), .body_ok_i(body_ok[p]), .no_credit_i(no_credit[p]),
         .dyn_head_ok_i(dyn_head_ok[p]), .plenty_i(plenty[p]), .dyn_vc_i(lane_vc[p]), .req_o(inj_req[p]),
