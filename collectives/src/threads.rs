@@ -346,8 +346,8 @@ impl<P: Platform> ThreadMember<P> {
                 match path {
                     Path::To(_) => data.copy_from_slice(part),
                     Path::All => {
-                        // Two operands are read.
-                        self.charge_copies(2 * data.len());
+                        let elements = data.len() / kind.data.bytes();
+                        self.platform.charge(Op::Combine, elements as u64);
                         kind.op.combine(kind.data, part, data, false);
                     }
                 }

@@ -107,6 +107,7 @@ operations! {
     Counter counter "One byte counter set or looked at.",
     Control control "One system message built or taken apart.",
     Acknowledge acknowledge "One message handed to the acknowledgement dispatcher, or one iteration of it with messages owed.",
+    Combine combine "Two elements of a reduction combined by the processor.",
 }
 
 /// A cost table that cannot be used; the message names line, column and field.

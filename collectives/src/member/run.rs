@@ -314,8 +314,10 @@ impl<P: Platform> Shared<P> {
                 let (other, into) = (operation.range(other)?, operation.range(into)?);
                 let Signature { data, op, .. } = operation.signature;
                 drop(teams);
-                // Two operands are read.
-                charge_copies(context, 2, into.len());
+                // Two operands are read, the result is written.
+                charge_copies(context, 3, into.len());
+                let elements = into.len() / data.bytes();
+                context.platform().charge(Op::Combine, elements as u64);
                 let mut result = bytes(&into)?;
                 op.combine(data, &bytes(&other)?, &mut result, earlier);
                 into.write(0, &result).map_err(gyre_driver::Error::from)?;

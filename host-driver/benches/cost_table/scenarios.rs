@@ -1,6 +1,8 @@
 //! What is measured: uses of the driver in which every operation occurs, alone as far as it can be and in
 //! whole protocols.
 
+mod combine;
+
 use core::hint::black_box;
 use std::rc::Rc;
 
@@ -217,6 +219,7 @@ pub fn scenarios() -> Vec<Scenario> {
     one_sided(&mut list);
     fences(&mut list);
     matched(&mut list);
+    combine::scenarios(&mut list);
     list.0
 }
 

@@ -1,0 +1,43 @@
+//! Reductions, as far as the processor combines: the same calls as those of `gyre-collectives`.
+
+use core::hint::black_box;
+
+use gyre_collectives::{DataType, ReduceOp};
+use gyre_driver::{Op, Platform};
+
+use super::List;
+use crate::double::Double;
+use crate::platform::Counted;
+
+/// Bytes of an operand.
+const BYTES: usize = 512;
+
+pub fn scenarios(list: &mut List) {
+    for (op, data) in [
+        (ReduceOp::Sum, DataType::F64),
+        (ReduceOp::Max, DataType::F64),
+        (ReduceOp::Sum, DataType::F32),
+        (ReduceOp::Sum, DataType::I64),
+        (ReduceOp::Min, DataType::I32),
+        (ReduceOp::BitOr, DataType::U32),
+        (ReduceOp::MinLoc, DataType::LocI32),
+        (ReduceOp::Product, DataType::ComplexF64),
+    ] {
+        let name = format!("combine {BYTES} B: {} of {}", op.name(), data.name());
+        list.add(name, move |account| {
+            let platform = Counted {
+                process: Double::new(1, 1).process(0),
+                account: account.clone(),
+            };
+            // Numbers that are none of the special ones in any type.
+            let other = [0x3f; BYTES];
+            let mut into = [0x40; BYTES];
+            move || {
+                platform.account.count(|| {
+                    platform.charge(Op::Combine, (BYTES / data.bytes()) as u64);
+                    op.combine(data, black_box(&other), black_box(&mut into), false);
+                });
+            }
+        });
+    }
+}
