@@ -241,7 +241,14 @@ impl<P: Platform> Engine<P> {
 
     /// Whether there is work to start, or that waits for room.
     fn can_start(&self, context: &Context<P>) -> bool {
-        context.has_posted() || self.gets.waiting() + self.waiting() + self.completed.len() > 0
+        let waits = |lane: &Lane<P>| lane.waiting() > 0;
+        context.has_posted()
+            || !self.work.is_empty()
+            || !self.completed.is_empty()
+            || self.gets.waiting() > 0
+            || self.lanes.iter().any(waits)
+            || self.trees.any(waits)
+            || self.shared.as_ref().is_some_and(|s| s.lane.waiting() > 0)
     }
 
     /// Descriptors handed to the DMA engine and not completed.
@@ -360,7 +367,7 @@ impl<P: Platform> Engine<P> {
                 outcome = self.check_errors(context);
             }
         }
-        self.completions_unseen = self.lanes.iter().any(Lane::resuming) || self.trees.resuming();
+        self.completions_unseen = self.lanes.iter().any(Lane::resuming) || self.trees.any(Lane::resuming);
         if self.completed.is_empty() {
             return outcome;
         }

@@ -277,7 +277,7 @@ impl<P: Platform> Engine<P> {
         context: &Context<P>,
         progress: &mut Progress,
     ) -> Result<usize, Fault> {
-        if self.trees.len() == 0 {
+        if self.trees.is_unused() {
             return Ok(0);
         }
         let mut outcome = Ok(());

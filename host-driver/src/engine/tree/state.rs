@@ -143,6 +143,11 @@ impl<P: Platform> Trees<P> {
         }
     }
 
+    /// Whether nothing can be under way, for no route is in use.
+    pub fn is_unused(&self) -> bool {
+        self.uses.is_empty() && self.barriers.is_empty()
+    }
+
     /// Barriers and transfers that have not ended.
     pub fn len(&self) -> usize {
         let is_barrier = |waiting: &&Waiting<P>| matches!(waiting, Waiting::Barrier(_));
@@ -165,15 +170,14 @@ impl<P: Platform> Trees<P> {
         self.lanes().map(Lane::in_flight).sum()
     }
 
-    /// Whether contributions wait that have room.
-    pub fn can_start(&self) -> bool {
-        self.lanes()
-            .any(|lane| lane.waiting() > 0 && !lane.blocked())
+    /// Whether this holds for any lane.
+    pub fn any(&self, holds: impl FnMut(&Lane<P>) -> bool) -> bool {
+        !self.uses.is_empty() && self.lanes().any(holds)
     }
 
-    /// Whether a refused contribution has not been skipped yet.
-    pub fn resuming(&self) -> bool {
-        self.lanes().any(Lane::resuming)
+    /// Whether contributions wait that have room.
+    pub fn can_start(&self) -> bool {
+        self.any(|lane| lane.waiting() > 0 && !lane.blocked())
     }
 
     /// Contributions that wait for room.
