@@ -3,6 +3,7 @@
 mod ack;
 mod affinity;
 mod allreduce;
+mod alltoall;
 mod bandwidth;
 mod barrier;
 mod dispatch;
@@ -11,9 +12,11 @@ mod fence;
 mod heap;
 mod hop_latency;
 mod link_bandwidth;
+mod link_load;
 mod match_memory;
 mod message_rate;
 mod metered;
+mod named_algorithm;
 mod packets;
 mod pattern;
 mod pingpong;
@@ -122,6 +125,13 @@ const BENCHES: &[Bench] = &[
         shape: &[4, 4, 4],
         settings: allreduce::SETTINGS,
         run: allreduce::run,
+    },
+    Bench {
+        name: "alltoall",
+        about: "a block of every task for every other by algorithm, against the links' bound",
+        shape: &[4, 4, 4],
+        settings: alltoall::SETTINGS,
+        run: alltoall::run,
     },
     Bench {
         name: "bandwidth",

@@ -367,7 +367,8 @@ impl<P: Platform> Engine<P> {
                 outcome = self.check_errors(context);
             }
         }
-        self.completions_unseen = self.lanes.iter().any(Lane::resuming) || self.trees.any(Lane::resuming);
+        self.completions_unseen =
+            self.lanes.iter().any(Lane::resuming) || self.trees.any(Lane::resuming);
         if self.completed.is_empty() {
             return outcome;
         }

@@ -25,6 +25,7 @@ use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
 use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
+use super::named_algorithm::Named;
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -82,25 +83,6 @@ impl FromStr for Sizes {
             .map(size)
             .collect::<Result<_, ()>>()
             .map(Self)
-    }
-}
-
-/// One of the algorithms.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
-struct Named(Algorithm);
-
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name())
-    }
-}
-
-impl FromStr for Named {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let mut all = Algorithm::ALL.into_iter();
-        all.find(|a| a.name() == text).map(Self).ok_or(())
     }
 }
 

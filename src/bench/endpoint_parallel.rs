@@ -10,7 +10,6 @@
 //! endpoints at home instead. `busy` keeps the links in the + directions of the root's node under long puts of
 //! another client.
 
-mod bound;
 mod run;
 
 use std::time::Instant;
@@ -18,6 +17,7 @@ use std::time::Instant;
 use gyre_collectives::{Algorithm, Collective, Error};
 use serde_json::{Map, Value, json};
 
+use super::link_load::FLIT_BYTES;
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
@@ -26,8 +26,6 @@ use crate::settings::{Setting, Settings, Table};
 
 use run::{Case, Endpoints, Ran};
 
-/// Data wires of a link, bytes.
-const FLIT_BYTES: u64 = 16;
 /// Contexts that a node's resources are enough for, with a second process of the client and another client there.
 const MOST_ENDPOINTS: u8 = 6;
 

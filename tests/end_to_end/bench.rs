@@ -388,6 +388,31 @@ fn hw5_ep13_allreduce_runs_by_every_algorithm_and_the_tree_link_is_busy() {
 }
 
 #[test]
+fn ep13_alltoall_by_every_algorithm_takes_at_least_what_the_busiest_link_needs() {
+    // On a line of three two packets of 34 flits go by each link each way.
+    for (shape, mesh, bytes, bound) in [("3x1x1", "a", 512, 2 * 34), ("3x2x1", "a", 100, 4 * 10)] {
+        let bytes = format!("bytes={bytes}");
+        let args = [
+            "bench", "alltoall", "--shape", shape, "--mesh", mesh, "--set", &bytes,
+        ];
+        let metrics = json(&args)["metrics"].take();
+        assert_eq!(metrics["bound_cycles"], bound, "{metrics}");
+        let rows = metrics["algorithms"].as_array().expect("rows");
+        let names: Vec<_> = rows.iter().map(|row| &row["algorithm"]).collect();
+        assert_eq!(names, ["linear", "pairwise"]);
+        for row in rows {
+            assert!(row["cycles"].as_u64().expect("a number") > bound, "{row}");
+        }
+        let one = json(&[&args[..], &["--set", "algorithm=pairwise"]].concat());
+        assert_eq!(one["metrics"]["algorithms"][0]["algorithm"], "pairwise");
+    }
+    let output = crate::gyre(&["bench", "alltoall", "--set", "algorithm=tree"]);
+    assert_ne!(output.status.code(), Some(0));
+    let output = crate::gyre(&["bench", "alltoall", "--set", "algorithm=circle"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn hw5_barrier_on_the_tree_takes_little_more_than_its_hops() {
     let metrics = json(&["bench", "barrier", "--shape", "3x3x1"])["metrics"].take();
     let figure = |key: &str| metrics[key].as_f64().expect("a number");

@@ -4,15 +4,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Error, Query, ReduceOp, Request, RoutesTaken,
+    Algorithm, Blocks, Collective, DataType, Error, Geometry, Query, ReduceOp, Request, RoutesTaken,
 };
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, Platform as _, Put, RemoteAddress, Resources,
-    TaskId,
+    BufferRange, Client, ClientConfig, Context, Endpoint, Platform as _, Put, RemoteAddress,
+    Resources, TaskId, TaskMap,
 };
 use gyre_sim::{SimError, Topology};
 
-use super::{bound, check};
+use super::check;
+use crate::bench::link_load::LinkLoad;
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
@@ -167,6 +168,29 @@ fn data(case: Case, tasks: usize, process: usize) -> Data {
     }
 }
 
+/// Most bytes on any directed link, when each transfer of the collective with root 0 is `bytes` bytes long.
+fn bound(
+    topology: &Topology,
+    tasks: &TaskMap,
+    geometry: &Geometry,
+    collective: Collective,
+    bytes: usize,
+) -> u64 {
+    let node = |endpoint: Endpoint| {
+        let place = tasks
+            .place(endpoint.task(), endpoint.context_offset())
+            .ok()?;
+        topology.node_at(&place.node.0.map(u16::from))
+    };
+    let mut load = LinkLoad::new(topology);
+    for transfer in geometry.transfers(0, collective) {
+        if let (Some(from), Some(to)) = (node(transfer.from), node(transfer.to)) {
+            load.add(from, to, transfer.routing, bytes);
+        }
+    }
+    load.most()
+}
+
 /// Runs the collective and checks what came out.
 pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandError> {
     let (collective, bytes) = (case.collective, case.bytes);
@@ -175,7 +199,7 @@ pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandErro
     let map = Rc::clone(team.seats())[0][0].context.tasks().clone();
     let topology = team.job().machine().topology().clone();
     let bound = match case.algorithm {
-        Algorithm::EndpointParallel => bound::bound(&topology, &map, &geometry, collective, bytes),
+        Algorithm::EndpointParallel => bound(&topology, &map, &geometry, collective, bytes),
         _ => 0,
     };
     let tasks = map.len();

@@ -1,0 +1,153 @@
+//! `gyre bench alltoall`: a block of every task for every other (EP-13).
+//!
+//! One task a node. Every algorithm of the geometry's list that is valid runs, or the one given. The time runs from
+//! the first post, which all make after a barrier, to the last done callback; every byte is checked. `bound_cycles`
+//! is what the busiest link takes for the packets of all blocks on fixed routes.
+
+use std::time::Instant;
+
+use gyre_collectives::{
+    Algorithm, Blocks, Collective, DataType, Error, Query, ReduceOp, Request, RoutesTaken,
+};
+use gyre_driver::{BufferRange, Error as DriverError, Platform as _, Routing};
+use gyre_sim::RunReport;
+use serde_json::{Map, Value, json};
+
+use super::link_load::{FLIT_BYTES, LinkLoad};
+use super::named_algorithm::Named;
+use super::{Measured, Total, figures};
+use crate::cli::CommandError;
+use crate::job::Job;
+use crate::machine_file::MachineSpec;
+use crate::placement::Placement;
+use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
+use crate::team::{Seat, Team};
+
+const BYTES: Setting<usize> =
+    Setting::number("bytes", "bytes", 512, (0, 64 << 10), "length of each block");
+const ALGORITHM: Setting<Named> = Setting {
+    key: "algorithm",
+    about: "the only algorithm that runs",
+    unit: "",
+    default: Unless::Words("every one that is valid"),
+    values: Values::Such(|_| true, "linear or pairwise"),
+};
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&BYTES, &ALGORITHM];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+    let bytes = settings.get(&BYTES);
+    let only = settings.given(&ALGORITHM);
+    let started = Instant::now();
+    let placement = Placement::filled(1, &spec.config.dims)?;
+    let job = Job::of(spec, &placement)?;
+    let mut team = Team::open(job, |_| 1, |client| client)?;
+    let algorithms = algorithms(&team, bytes, only)?;
+    let mut rows = Vec::new();
+    let mut total = Total::of(algorithms.len());
+    for algorithm in algorithms {
+        let (took, report) = measure(&mut team, spec, algorithm, bytes)?;
+        total.add(report.cycles, report.hash);
+        total.cycles = report.cycles;
+        let mut row = Map::new();
+        row.insert("algorithm".into(), json!(algorithm.name()));
+        row.insert("cycles".into(), json!(took));
+        rows.push(Value::Object(row));
+    }
+    let mut metrics = Map::new();
+    let bound = bound(&mut team, bytes) / FLIT_BYTES;
+    metrics.insert("bound_cycles".into(), json!(bound));
+    metrics.insert("algorithms".into(), json!(rows));
+    let mut params = Map::new();
+    params.insert("bytes".into(), json!(bytes));
+    if let Some(Named(algorithm)) = only {
+        params.insert("algorithm".into(), json!(algorithm.name()));
+    }
+    Ok(Measured {
+        params,
+        metrics,
+        sim: figures(spec, total.cycles, started),
+        hash: total.hash,
+    })
+}
+
+/// The algorithms to run.
+fn algorithms(
+    team: &Team,
+    bytes: usize,
+    only: Option<Named>,
+) -> Result<Vec<Algorithm>, CommandError> {
+    let geometry = team.seats()[0][0].member.geometry();
+    let query = Query {
+        geometry,
+        collective: Collective::Alltoall,
+        root: 0,
+        bytes: Some(bytes),
+        data: DataType::U8,
+        op: ReduceOp::Copy,
+        routes: RoutesTaken::default(),
+    };
+    let lists = geometry.algorithms();
+    if let Some(Named(algorithm)) = only {
+        lists.choose(&query, Some(algorithm))?;
+        return Ok(vec![algorithm]);
+    }
+    let entries = lists.list(Collective::Alltoall).iter();
+    let valid = entries.filter(|entry| entry.is_valid(&query));
+    Ok(valid.map(|entry| entry.algorithm).collect())
+}
+
+/// Most bytes on a link.
+fn bound(team: &mut Team, bytes: usize) -> u64 {
+    // Task t lives on node t.
+    let topology = team.job().machine().topology();
+    let mut load = LinkLoad::new(topology);
+    for from in 0..topology.nodes() {
+        for to in (0..topology.nodes()).filter(|&to| to != from) {
+            load.add(from, to, Routing::Fixed, bytes);
+        }
+    }
+    load.most()
+}
+
+/// Block of `from` for `to`.
+fn block(from: usize, to: usize, bytes: usize) -> impl Iterator<Item = u8> {
+    (0..bytes).map(move |i| (from * 31 + to * 7 + i) as u8)
+}
+
+/// Cycles that one alltoall takes.
+fn measure(
+    team: &mut Team,
+    spec: &MachineSpec,
+    algorithm: Algorithm,
+    bytes: usize,
+) -> Result<(u64, RunReport), CommandError> {
+    let tasks = team.seats().len();
+    let body = move |seat: &Seat| {
+        let me = seat.member.position();
+        let platform = seat.context.platform();
+        let given: Vec<u8> = (0..tasks).flat_map(|to| block(me, to, bytes)).collect();
+        let send = BufferRange::copied(platform, &given)?;
+        let receive = BufferRange::zeroed(platform, tasks * bytes).map_err(DriverError::from)?;
+        seat.carry_out(None, Request::barrier())?;
+        let from = platform.now_ps();
+        let blocks = || Blocks::Equal(bytes);
+        let request = Request::alltoall(Some(send), blocks(), receive.clone(), blocks());
+        let to = seat.carry_out(Some(algorithm), request)?;
+        seat.context.advance_until(|| seat.context.is_at_rest())?;
+        let mut got = vec![0; tasks * bytes];
+        receive.read(0, &mut got).map_err(DriverError::from)?;
+        let expected = (0..tasks).flat_map(|from| block(from, me, bytes));
+        Ok::<_, Error>((from, to, got.into_iter().eq(expected)))
+    };
+    let (times, report) = team.run(algorithm.name(), body)?;
+    if let Some(task) = times.iter().position(|t| !t.2) {
+        return Err(CommandError::Check(format!(
+            "task {task} has wrong bytes after {} of {bytes} bytes",
+            algorithm.name()
+        )));
+    }
+    let first = times.iter().map(|t| t.0).min().unwrap_or(0);
+    let last = times.iter().map(|t| t.1).max().unwrap_or(0);
+    Ok(((last - first) / spec.config.cycle_ps, report))
+}
