@@ -236,6 +236,10 @@ impl<P: Platform> Engine<P> {
         if self.shared.is_some() && to.node == context.shared().plan.location.node {
             return Ok(false);
         }
+        // A flow may have to be asked for first.
+        if self.flows.is_some() {
+            return Ok(false);
+        }
         context.platform().charge(Op::Inject, 1);
         let label = Label {
             dispatch: message.dispatch,
@@ -244,13 +248,7 @@ impl<P: Platform> Engine<P> {
             message_id: self.message_id(context, None),
         };
         let length = message.payload.len();
-        let peer = message.destination;
-        let mut descriptor = self.message(context, to, peer.context, label, length);
-        if let Some(flows) = &self.flows
-            && !flows.direct(peer, &mut descriptor)
-        {
-            return Ok(false);
-        }
+        let mut descriptor = self.message(context, to, message.destination.context, label, length);
         let lane = self.lane(descriptor.dst);
         self.lanes[lane].inject(context.platform(), &mut descriptor, &message.payload)
     }
