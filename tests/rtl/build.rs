@@ -4,6 +4,7 @@
 //! unit needs a line in [`models`] only.
 
 mod build {
+    pub mod faults;
     pub mod models;
     pub mod ports;
 }
@@ -12,6 +13,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use build::faults::{FaultError, plant};
 use build::models::{MODELS, Spec};
 use build::ports::{HeaderError, read_ports};
 use gyre_verilate::{Model, add_models};
@@ -23,6 +25,8 @@ enum Error {
     Verilate(#[from] gyre_verilate::Error),
     #[error(transparent)]
     Header(#[from] HeaderError),
+    #[error(transparent)]
+    Fault(#[from] FaultError),
     #[error("{0}: {1}")]
     Io(PathBuf, std::io::Error),
 }
@@ -38,19 +42,23 @@ fn class(spec: &Spec) -> String {
     format!("Vut_{}", spec.name)
 }
 
-fn model(spec: &Spec) -> Model {
+fn model(spec: &Spec) -> Result<Model, Error> {
     let mut model = Model::new(spec.top)
         .prefix(&class(spec))
         .source("rtl/pkg/gyre_pkg.sv")
         .source("rtl/pkg/gyre_dma_pkg.sv")
         .library_dir("tests/rtl/sv");
+    if !spec.faults.is_empty() {
+        // Ahead of the folders with the files as they are. It runs for few cycles.
+        model = model.library_dir(plant(spec)?).opt_level(0);
+    }
     for folder in spec.folders {
         model = model.library_dir(Path::new("rtl").join(folder));
     }
     for (name, value) in spec.parameters {
         model = model.parameter(name, value);
     }
-    model
+    Ok(model)
 }
 
 /// `units.cpp`: the ports of every unit, and the function that makes one by its name.
@@ -80,7 +88,7 @@ fn generate(dirs: &[PathBuf]) -> Result<String, Error> {
 }
 
 fn main() -> Result<(), Error> {
-    let models: Vec<Model> = MODELS.iter().map(model).collect();
+    let models = MODELS.iter().map(model).collect::<Result<Vec<_>, _>>()?;
     let mut build = cxx_build::bridge("src/unit.rs");
     let dirs = add_models(&mut build, &models)?;
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("units.cpp");

@@ -10,6 +10,19 @@ pub struct Spec {
     pub parameters: &'static [(&'static str, u32)],
     /// Folders of `rtl/` that it is made of; a change elsewhere does not rebuild it.
     pub folders: &'static [&'static str],
+    /// What is wrong with it on purpose.
+    pub faults: &'static [Fault],
+}
+
+/// A fault planted in the RTL of a unit. The assertions of the file are left out with it: what surrounds it has to
+/// notice.
+pub struct Fault {
+    /// File in `rtl/`.
+    pub file: &'static str,
+    /// Text that stands there exactly once.
+    pub text: &'static str,
+    /// What stands in its place.
+    pub instead: &'static str,
 }
 
 const fn leaf(
@@ -22,6 +35,7 @@ const fn leaf(
         top,
         parameters,
         folders: &["common"],
+        faults: &[],
     }
 }
 
@@ -31,6 +45,7 @@ const fn network(name: &'static str, parameters: &'static [(&'static str, u32)])
         top: "gyre_network",
         parameters,
         folders: &["common", "link", "router"],
+        faults: &[],
     }
 }
 
@@ -62,6 +77,7 @@ const fn flow_reorder(name: &'static str, parameters: &'static [(&'static str, u
         top: "flow_reorder",
         parameters,
         folders: &["common", "dma"],
+        faults: &[],
     }
 }
 
@@ -71,6 +87,7 @@ const fn dma(name: &'static str, parameters: &'static [(&'static str, u32)]) -> 
         top: "gyre_dma",
         parameters,
         folders: &["common", "dma"],
+        faults: &[],
     }
 }
 
@@ -84,6 +101,7 @@ const fn collective_alu(
         top,
         parameters,
         folders: &["collective"],
+        faults: &[],
     }
 }
 
@@ -93,6 +111,15 @@ const fn collective(name: &'static str, parameters: &'static [(&'static str, u32
         top: "gyre_collective",
         parameters,
         folders: &["common", "link", "router", "collective"],
+        faults: &[],
+    }
+}
+
+/// The unit `collective_flit8` with faults: that with the least to compile.
+const fn faulty(name: &'static str, faults: &'static [Fault]) -> Spec {
+    Spec {
+        faults,
+        ..collective(name, &[("FlitBytes", 8), ("Depth", 136)])
     }
 }
 
@@ -124,6 +151,7 @@ pub const MODELS: &[Spec] = &[
         top: "link_unit",
         parameters: &[("InitCycles", 32), ("PortId", 5)],
         folders: &["common", "link"],
+        faults: &[],
     },
     // Buffers of the reference machine.
     network("network1", &[("NDim", 1), ("InitCycles", 32)]),
@@ -199,11 +227,84 @@ pub const MODELS: &[Spec] = &[
     // Buffers of two of the longest packets, and of one.
     collective("collective_flit8", &[("FlitBytes", 8), ("Depth", 136)]),
     collective("collective_flit32", &[("FlitBytes", 32), ("Depth", 17)]),
+    // The children of a node change places in the arithmetic.
+    faulty(
+        "fault_child_order",
+        &[Fault {
+            file: "collective/coll_up.sv",
+            text: ".present_i(need_q),\n      .data_i,",
+            instead: ".present_i({need_q[1], need_q[2], need_q[0]}),\n      .data_i('{data_i[0], data_i[2], data_i[1]}),",
+        }],
+    ),
+    // The instruction register misses the operation of a packet right behind another.
+    faulty(
+        "fault_instruction_latch",
+        &[
+            Fault {
+                file: "collective/coll_up.sv",
+                text: "  coll_t                instr_q;",
+                instead: "  coll_t                instr_q;\n  logic                 late_q;",
+            },
+            Fault {
+                file: "collective/coll_up.sv",
+                text: "if (pos_q == PosW'(HintPos)) instr_q",
+                instead: "if (pos_q == PosW'(HintPos) && !late_q) instr_q",
+            },
+            Fault {
+                file: "collective/coll_up.sv",
+                text: "      route_q    <= choice;",
+                instead: "      route_q    <= choice;\n      late_q     <= active_q;",
+            },
+        ],
+    ),
+    // A barrier does not wait for the second child.
+    faulty(
+        "fault_early_barrier",
+        &[Fault {
+            file: "collective/coll_barrier.sv",
+            text: "for (int unsigned i = 0; i < CollPorts; i++) complete =",
+            instead: "for (int unsigned i = 0; i < CollPorts - 1; i++) complete =",
+        }],
+    ),
+    // The credit of the last flit before a pause goes back twice.
+    faulty(
+        "fault_credit_twice",
+        &[
+            Fault {
+                file: "collective/coll_port.sv",
+                text: "      .pop_i,\n      .pop_vc_i   (read_route_i),",
+                instead: "      .pop_i      (pop_i || again_q),\n      .pop_vc_i   (pop_i ? read_route_i : again_route_q),",
+            },
+            Fault {
+                file: "collective/coll_port.sv",
+                text: "  assign busy_o = link_busy || in_busy || out_busy;",
+                instead: "  assign busy_o = link_busy || in_busy || out_busy || again_q;
+
+  logic       again_q;
+  logic [3:0] again_route_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) again_q <= 1'b0;
+    else again_q <= pop_i;
+  end
+  always_ff @(posedge clk_i) if (pop_i) again_route_q <= read_route_i;",
+            },
+        ],
+    ),
+    // On its way down a packet passes by the second child of two.
+    faulty(
+        "fault_skipped_child",
+        &[Fault {
+            file: "collective/coll_down.sv",
+            text: "child[1][choice], child[0][choice]};",
+            instead: "child[1][choice] && !child[0][choice], child[0][choice]};",
+        }],
+    ),
     leaf("route_probe", "route_probe", &[]),
     Spec {
         name: "refusals",
         top: "refusal_log",
         parameters: &[("NEntry", 8)],
         folders: &["csr"],
+        faults: &[],
     },
 ];
