@@ -94,7 +94,7 @@ module gyre_network
   logic [3*P-1:0]          err_take;
   logic                    err_idle;
 
-  // The time is seen by this register alone: nothing between registers depends on an input that changes always.
+  // The time is seen by registers alone: nothing between registers depends on an input that changes always.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) now_q <= '0;
     else         now_q <= time_i[BirthUnit+:BirthW];
@@ -162,7 +162,7 @@ module gyre_network
     router_inject #(
         .PortId(p), .FlitBytes(FlitBytes), .InjDepth(InjDepth), .Classes(Classes)
     ) u_inject (
-        .clk_i, .rst_ni, .cfg_i, .now_i(now_q), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
+        .clk_i, .rst_ni, .cfg_i, .now_i(time_i[BirthUnit+:BirthW]), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
         .inj_ctl_i(inj_ctl_i[p]), .inj_data_i(inj_data_i[p]), .inj_credit_o(inj_credit_o[p]),
         .head_ok_i(head_ok[p]), .body_ok_i(body_ok[p]), .no_credit_i(no_credit[p]),
         .dyn_head_ok_i(dyn_head_ok[p]), .plenty_i(plenty[p]), .dyn_vc_i(lane_vc[p]), .req_o(inj_req[p]),

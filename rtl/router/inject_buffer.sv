@@ -84,18 +84,14 @@ module inject_buffer
     end
   end
 
-  logic [FlitW-1:0] stamped;                // the flit pushed, with its time in the head
-  always_comb begin
-    stamped = push_data_i;
-    if (Word3 && push_i && push_ctl_i.head) stamped[BirthBit%FlitW+:BirthW] = now_i;
-  end
-
   // ---- memories and the routes in front (no reset: used under nonempty_q only) --------------
   always_ff @(posedge clk_i) begin
     if (pop_i && ctl_o.tail) begin
       route_q[queue_o] <= route_mem[entry(queue_o, next(head))];
     end
     if (push_i) begin
+      automatic logic [FlitW-1:0] stamped = push_data_i; // with its time in the head
+      if (Word3 && push_ctl_i.head) stamped[BirthBit%FlitW+:BirthW] = now_i;
       data_mem[entry(push_queue_i, tail_q[push_queue_i])] <= stamped;
       ctl_mem[entry(push_queue_i, tail_q[push_queue_i])]  <= push_ctl_i;
       if (push_ctl_i.head) begin
