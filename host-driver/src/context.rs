@@ -391,7 +391,9 @@ impl<P: Platform> Context<P> {
             advances,
         };
         // The platform's lock may let more than one in.
-        let engine = hold(&self.shared.engine).ok_or_else(|| Error::Busy)?;
+        let Some(engine) = hold(&self.shared.engine) else {
+            return Err(Error::Busy);
+        };
         Ok(EngineGuard {
             engine,
             _hold: held,
