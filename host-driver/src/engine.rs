@@ -41,7 +41,6 @@ use fence::Fences;
 use flows::Flows;
 pub(crate) use refused::GetWord;
 use refused::Refusals;
-use start::Label;
 use tree::Trees;
 
 /// Turns that may start work or take packets without looking at completions or packets, so that neither

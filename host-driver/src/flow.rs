@@ -6,7 +6,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use gyre_firmware::Register;
-use gyre_layout::registers::{FLOW, flow_page, flow_source, flow_target};
+use gyre_layout::registers::{FLOW, flow_page, flow_source};
 use gyre_layout::{Coord, VClass};
 use serde::Deserialize;
 
@@ -83,71 +83,42 @@ pub(crate) struct FlowConfig {
 }
 
 impl End {
-    const fn ctrl(self, flow: u8) -> Register {
-        let (name, offset) = match self {
-            Self::Source => (
-                "flow source CTRL",
-                flow_page::source(flow as u64) + flow_source::CTRL,
-            ),
-            Self::Target => (
-                "flow target CTRL",
-                flow_page::target(flow as u64) + flow_target::CTRL,
-            ),
+    /// Register at `offset` of flow `flow`: both ends have the same, but for the owner.
+    const fn register(self, flow: u8, names: [&'static str; 2], offset: u64) -> Register {
+        let (name, base) = match self {
+            Self::Source => (names[0], flow_page::source(flow as u64)),
+            Self::Target => (names[1], flow_page::target(flow as u64)),
         };
         Register {
             name,
             index: Some(flow as u16),
-            address: FLOW + offset,
+            address: FLOW + base + offset,
         }
+    }
+
+    const fn ctrl(self, flow: u8) -> Register {
+        let names = ["flow source CTRL", "flow target CTRL"];
+        self.register(flow, names, flow_source::CTRL)
     }
 
     const fn status(self, flow: u8) -> Register {
-        let (name, offset) = match self {
-            Self::Source => (
-                "flow source STATUS",
-                flow_page::source(flow as u64) + flow_source::STATUS,
-            ),
-            Self::Target => (
-                "flow target STATUS",
-                flow_page::target(flow as u64) + flow_target::STATUS,
-            ),
-        };
-        Register {
-            name,
-            index: Some(flow as u16),
-            address: FLOW + offset,
-        }
-    }
-
-    fn in_use(self, status: u64) -> bool {
-        match self {
-            Self::Source => flow_source::status::IN_USE.is_set(status),
-            Self::Target => flow_target::status::IN_USE.is_set(status),
-        }
+        let names = ["flow source STATUS", "flow target STATUS"];
+        self.register(flow, names, flow_source::STATUS)
     }
 }
 
 impl FlowConfig {
     fn ctrl(&self, end: End) -> Result<u64, Fault> {
-        let peer = u64::from(self.peer.pack().map_err(Error::from)?);
-        let vclass = u8::from(self.vclass).into();
-        Ok(match end {
-            End::Source => {
-                use flow_source::ctrl;
-                ctrl::OPEN.put(1)
-                    | ctrl::PEER.put(peer)
-                    | ctrl::PEER_FLOW.put(self.number.into())
-                    | ctrl::VCLASS.put(vclass)
-                    | ctrl::OWNER.put(self.owner.into())
-            }
-            End::Target => {
-                use flow_target::ctrl;
-                ctrl::OPEN.put(1)
-                    | ctrl::PEER.put(peer)
-                    | ctrl::PEER_FLOW.put(self.number.into())
-                    | ctrl::VCLASS.put(vclass)
-            }
-        })
+        use flow_source::ctrl;
+        let owner = match end {
+            End::Source => self.owner,
+            End::Target => 0,
+        };
+        Ok(ctrl::OPEN.put(1)
+            | ctrl::PEER.put(self.peer.pack().map_err(Error::from)?.into())
+            | ctrl::PEER_FLOW.put(self.number.into())
+            | ctrl::VCLASS.put(u8::from(self.vclass).into())
+            | ctrl::OWNER.put(owner.into()))
     }
 }
 
@@ -166,7 +137,6 @@ pub(crate) fn open<P: Platform>(
     config: &FlowConfig,
 ) -> Result<bool, Fault> {
     let register = end.ctrl(flow);
-    // The bit stands at the same place at both ends.
     if flow_source::ctrl::OPEN.is_set(registers::read(platform, register)?) {
         return Ok(false);
     }
@@ -201,10 +171,36 @@ pub(crate) fn open_any<P: Platform>(
 /// Closes flow `flow`. One of which packets stay under way is left open until the node is reset: false.
 pub(crate) fn close<P: Platform>(platform: &P, end: End, flow: u8) -> Result<bool, Fault> {
     for _ in 0..CLOSE_READS {
-        if !end.in_use(registers::read(platform, end.status(flow))?) {
+        let status = registers::read(platform, end.status(flow))?;
+        if !flow_source::status::IN_USE.is_set(status) {
             registers::write(platform, end.ctrl(flow), 0)?;
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use gyre_layout::registers::flow_target;
+
+    use super::*;
+
+    #[test]
+    fn hw4_both_ends_of_a_flow_have_the_same_registers() {
+        assert_eq!(flow_source::CTRL, flow_target::CTRL);
+        assert_eq!(flow_source::STATUS, flow_target::STATUS);
+        let all = u64::MAX;
+        use flow_source::{ctrl as here, status};
+        use flow_target::ctrl as there;
+        for (one, other) in [
+            (here::PEER, there::PEER),
+            (here::PEER_FLOW, there::PEER_FLOW),
+            (here::VCLASS, there::VCLASS),
+            (here::OPEN, there::OPEN),
+            (status::IN_USE, flow_target::status::IN_USE),
+        ] {
+            assert_eq!(one.put(one.get(all)), other.put(other.get(all)));
+        }
+    }
 }

@@ -15,10 +15,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gyre_layout::{Coord, Descriptor, Kind, VClass};
 
-use super::{Engine, Label};
+use super::Engine;
 use crate::client::Plan;
 use crate::context::Context;
-use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::{Error, Fault};
@@ -140,7 +139,7 @@ impl<P: Platform> Flows<P> {
     }
 
     /// Lets a descriptor for `peer` take its way; false when it has to wait, which [`Engine::enqueue`] does.
-    pub fn direct(&self, peer: Endpoint, descriptor: &mut Descriptor) -> bool {
+    fn direct(&self, peer: Endpoint, descriptor: &mut Descriptor) -> bool {
         if descriptor.dst == self.here {
             return true;
         }
@@ -199,14 +198,18 @@ impl<P: Platform> Engine<P> {
             flows.peer(peer, node).held.push_back(outgoing);
             return self.release(context, peer, node);
         }
-        let lane = self.lane(node);
-        self.lanes[lane].enqueue(outgoing);
+        self.put_on_lane(outgoing);
         Ok(())
+    }
+
+    /// Puts what has its way on the lane that leads there.
+    fn put_on_lane(&mut self, outgoing: Outgoing<P>) {
+        let lane = self.lane(outgoing.descriptor.dst);
+        self.lanes[lane].enqueue(outgoing);
     }
 
     /// Sends what has been held back for `peer` as far as its ways are known, and asks for the next one.
     fn release(&mut self, context: &Context<P>, peer: Endpoint, node: Coord) -> Result<(), Fault> {
-        let lane = self.lane(node);
         while let Some(flows) = &mut self.flows {
             let state = flows.peer(peer, node);
             let Some(mut outgoing) = state.held.pop_front() else {
@@ -215,7 +218,7 @@ impl<P: Platform> Engine<P> {
             match state.way(&outgoing.descriptor) {
                 Way::Fixed | Way::Flow(_) => {
                     state.direct(&mut outgoing.descriptor);
-                    self.lanes[lane].enqueue(outgoing);
+                    self.put_on_lane(outgoing);
                     continue;
                 }
                 Way::Asked(_) => state.held.push_front(outgoing),
@@ -259,7 +262,7 @@ impl<P: Platform> Engine<P> {
             vclass: vclass.into(),
             flow,
         };
-        self.send_flow(context, peer, node, System::FlowAsk, message.encode());
+        self.send_flow(context, peer, System::FlowAsk, message.encode())?;
         Ok(true)
     }
 
@@ -268,27 +271,18 @@ impl<P: Platform> Engine<P> {
         &mut self,
         context: &Context<P>,
         peer: Endpoint,
-        node: Coord,
         system: System,
         payload: Vec<u8>,
-    ) {
-        context.platform().charge(Op::Control, 1);
-        let label = Label {
-            dispatch: system as u8,
-            comm: 0,
-            tag: 0,
-            message_id: self.message_id(context, None),
-        };
-        let to = self.location(context, peer);
-        let lane = self.lane(node);
-        if let Ok(to) = to {
-            let descriptor = self.message(context, to, peer.context, label, payload.len());
-            self.lanes[lane].enqueue(Outgoing {
-                descriptor,
-                payload: Payload::Staged(payload),
-                finish: Finish::Control,
-            });
-        }
+    ) -> Result<(), Fault> {
+        let label = self.system_label(context, system);
+        let to = self.location(context, peer)?;
+        let descriptor = self.message(context, to, peer.context, label, payload.len());
+        self.put_on_lane(Outgoing {
+            descriptor,
+            payload: Payload::Staged(payload),
+            finish: Finish::Control,
+        });
+        Ok(())
     }
 
     /// FLOW_ASK has come from `peer` on `node`: opens an end for its flow, if one is free here.
@@ -328,8 +322,7 @@ impl<P: Platform> Engine<P> {
             flow: ask.flow,
             number,
         };
-        self.send_flow(context, peer, node, System::FlowGrant, grant.encode());
-        Ok(())
+        self.send_flow(context, peer, System::FlowGrant, grant.encode())
     }
 
     /// FLOW_GRANT has come from `peer` on `node`: what was held back goes on.

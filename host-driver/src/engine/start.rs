@@ -25,10 +25,10 @@ use crate::wire::{Fence, Headed, PutSync, Rts, System};
 /// What the packets of a message say about it.
 #[derive(Clone, Copy)]
 pub(super) struct Label {
-    pub dispatch: u8,
-    pub comm: u8,
-    pub tag: u32,
-    pub message_id: u32,
+    dispatch: u8,
+    comm: u8,
+    tag: u32,
+    message_id: u32,
 }
 
 impl<P: Platform> Engine<P> {
@@ -289,13 +289,7 @@ impl<P: Platform> Engine<P> {
         match cookie {
             // Behind the put, in the same FIFO.
             Some(cookie) => {
-                context.platform().charge(Op::Control, 1);
-                let label = Label {
-                    dispatch: System::PutSync as u8,
-                    comm: 0,
-                    tag: 0,
-                    message_id: self.message_id(context, None),
-                };
+                let label = self.system_label(context, System::PutSync);
                 let payload = Payload::Staged(
                     PutSync {
                         cookie,
@@ -445,13 +439,7 @@ impl<P: Platform> Engine<P> {
         peer: Endpoint,
         message: Fence,
     ) -> Result<(), Fault> {
-        context.platform().charge(Op::Control, 1);
-        let label = Label {
-            dispatch: System::Fence as u8,
-            comm: 0,
-            tag: 0,
-            message_id: self.message_id(context, None),
-        };
+        let label = self.system_label(context, System::Fence);
         let payload = || Payload::Staged(message.encode());
         let finish = Finish::Fence {
             cookie: message.cookie,
@@ -462,6 +450,17 @@ impl<P: Platform> Engine<P> {
         self.enqueue_message(context, peer, label, payload(), finish)
     }
 
+    /// What the packets of a message of the driver's own say about it. Charges for building it.
+    pub(super) fn system_label(&mut self, context: &Context<P>, system: System) -> Label {
+        context.platform().charge(Op::Control, 1);
+        Label {
+            dispatch: system as u8,
+            comm: 0,
+            tag: 0,
+            message_id: self.message_id(context, None),
+        }
+    }
+
     /// Sends a message of the driver's own.
     pub(super) fn send_control(
         &mut self,
@@ -470,13 +469,7 @@ impl<P: Platform> Engine<P> {
         system: System,
         payload: Vec<u8>,
     ) -> Result<(), Fault> {
-        context.platform().charge(Op::Control, 1);
-        let label = Label {
-            dispatch: system as u8,
-            comm: 0,
-            tag: 0,
-            message_id: self.message_id(context, None),
-        };
+        let label = self.system_label(context, system);
         self.enqueue_message(
             context,
             peer,

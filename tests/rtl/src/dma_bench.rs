@@ -11,6 +11,7 @@ use gyre_layout::{
 use crate::axi::Timing;
 use crate::dma::{Config, DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Machine, Model, Trouble};
 use crate::dma_collective::{ROUTES, Route};
+use crate::packet::EDGE_LENGTHS;
 use crate::routes::Shape;
 
 /// Bytes of each ring of a machine that is not told otherwise.
@@ -198,6 +199,15 @@ pub struct Bench {
     ordered: BTreeMap<(usize, VClass, usize), (u8, u8)>,
     /// Counters of puts by flows, in the order in which they must get to memory, by flow.
     ordered_counters: BTreeMap<(usize, u8), Vec<(usize, u64)>>,
+}
+
+/// Length of a message, bytes: often one at an edge.
+pub fn random_length(rng: &mut fastrand::Rng) -> u32 {
+    match rng.usize(0..10) {
+        edge @ 0..6 => u32::from(EDGE_LENGTHS[edge]),
+        6 | 7 => rng.u32(0..=600),
+        _ => rng.u32(0..=2600),
+    }
 }
 
 /// The value, for tests.

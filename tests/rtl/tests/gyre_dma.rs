@@ -9,9 +9,9 @@ use gyre_rtl_tests::cases;
 use gyre_rtl_tests::dma::{DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Model, Trouble, coord};
 use gyre_rtl_tests::dma_bench::{
     Bench, COUNTERS, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET, bench, ok, pairs,
-    reg, slot,
+    random_length, reg, slot,
 };
-use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
+use gyre_rtl_tests::packet::Flit;
 use gyre_rtl_tests::routes::Shape;
 use proptest::prelude::*;
 
@@ -21,11 +21,7 @@ fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
         let rng = bench.machine.rng();
         let from = (rng.usize(0..engines), rng.usize(0..SOFTWARE_FIFOS));
         let to = rng.usize(0..engines);
-        let length = match rng.usize(0..10) {
-            edge @ 0..6 => u32::from(EDGE_LENGTHS[edge]),
-            6 | 7 => rng.u32(0..=600),
-            _ => rng.u32(0..=2600),
-        };
+        let length = random_length(rng);
         let counter = rng.bool().then(|| rng.u32(0..12));
         match rng.usize(0..10) {
             0..4 => {
