@@ -12,6 +12,7 @@ use crate::buffer::BufferRange;
 use crate::context::{Context, ContextInfo};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
+use crate::engine::KeptEnds;
 use crate::error::Error;
 use crate::flow::Ordered;
 use crate::injection::InjectionFifo;
@@ -93,6 +94,8 @@ enum Offset<P: Platform> {
 pub(crate) struct Plan {
     pub config: ClientConfig,
     pub location: TaskLocation,
+    /// Ends of flows that nobody of the client's contexts here has.
+    pub kept_ends: KeptEnds,
 }
 
 impl Plan {
@@ -236,7 +239,11 @@ impl<P: Platform> Client<P> {
                 .process_of(config.task, registers::coord(platform)?)?,
             false => config.tasks.location(config.task)?,
         };
-        let plan = Plan { config, location };
+        let plan = Plan {
+            config,
+            location,
+            kept_ends: KeptEnds::new(),
+        };
         let node = registers::node(platform)?;
         plan.check(node.parameters())?;
         let table = Arc::new(EndpointTable::open(platform, &plan)?);
@@ -419,8 +426,9 @@ impl<P: Platform> Client<P> {
         result
     }
 
-    /// Destroys the contexts that are left, as [`Context::destroy`] does, and gives up the client's part in
-    /// the node's endpoint table. Then a new client may have the same resources.
+    /// Destroys the contexts that are left, as [`Context::destroy`] does, closes the flows of peers that end
+    /// here, and gives up the client's part in the node's endpoint table. Then a new client may have the same
+    /// resources.
     ///
     /// # Errors
     /// The first error of a context; the others have been destroyed nevertheless.
@@ -434,7 +442,8 @@ impl<P: Platform> Client<P> {
                 outcome = outcome.and(context.destroy());
             }
         }
-        outcome
+        let closed = self.plan.kept_ends.close(&self.platform);
+        outcome.and(closed.map_err(Error::from))
     }
 
     /// The contexts of the client that are open on this node, in whichever process: what the node's endpoint
@@ -478,5 +487,12 @@ impl<P: Platform> Client<P> {
     /// [`Error::UnknownTask`], [`Error::UnknownContext`].
     pub fn endpoint(&self, task: TaskId, context: u8) -> Result<Endpoint, Error> {
         self.plan.endpoint(task, context)
+    }
+}
+
+impl<P: Platform> Drop for Client<P> {
+    /// Contexts that outlive their client keep no ends of flows for others.
+    fn drop(&mut self) {
+        self.plan.kept_ends.keep_no_more();
     }
 }

@@ -39,6 +39,7 @@ use crate::wire::{GetFailed, System};
 use close::open_fifos;
 use fence::Fences;
 use flows::Flows;
+pub(crate) use flows::KeptEnds;
 pub(crate) use refused::GetWord;
 use refused::Refusals;
 use tree::Trees;
@@ -186,7 +187,7 @@ impl<P: Platform> Engine<P> {
             }
         };
         let refusals = Refusals::open(platform)?;
-        let flows = Flows::open(platform, plan)?;
+        let mut flows = Flows::open(platform, plan)?;
         let mut lanes = Vec::new();
         for fifo in fifos {
             lanes.push(Lane::open(platform, fifo)?);
@@ -194,6 +195,9 @@ impl<P: Platform> Engine<P> {
         // From now on the others find the context.
         let index = plan.index_here(info.endpoint.context);
         table.announce(platform, index, info)?;
+        if let Some(flows) = &mut flows {
+            flows.inherit(plan, info.endpoint.context);
+        }
         Ok(Self {
             lanes,
             remote_get,

@@ -253,6 +253,8 @@ message! {
         vclass: u8,
         /// Number of the flow at the origin's node.
         flow: u8,
+        /// When it is asked, by which the origin tells its questions apart: simulated time, ps.
+        asked: u64,
     }
 }
 
@@ -263,6 +265,8 @@ message! {
         vclass: u8,
         /// As it was asked.
         flow: u8,
+        /// As it was asked.
+        asked: u64,
         /// Number of the flow at the sender's node, or [`FlowGrant::NONE`].
         number: u8,
     }

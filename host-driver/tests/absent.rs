@@ -12,6 +12,7 @@ use gyre_driver::{
     Resources, Routing, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
+use gyre_layout::registers::refusals;
 
 const SINK: u8 = 7;
 /// Long enough for a rendezvous.
@@ -19,7 +20,7 @@ const LONG: usize = 5000;
 
 type Noted = Vec<(&'static str, Result<(), Error>)>;
 
-/// Tasks on nodes of their own; those that are open have context 0 of two.
+/// Tasks on nodes of their own; those that are open have context 0 of three.
 struct World {
     machine: Double,
     clients: Vec<Client<Process>>,
@@ -37,7 +38,7 @@ impl World {
             .iter()
             .map(|&task| {
                 let mut config = config(&list, task as u32, resources);
-                config.contexts = 2;
+                config.contexts = 3;
                 Client::create(&machine.process(task), config).expect("there are resources")
             })
             .collect();
@@ -301,6 +302,29 @@ fn ep3_x5_more_refusals_than_the_node_keeps_leave_nobody_waiting() {
         assert_eq!(noted.len(), 3 * (NODES - 1), "seed {seed}");
         assert!(noted.iter().all(|(_, result)| result.is_err()));
     }
+}
+
+#[test]
+fn x5_the_first_open_context_of_a_node_alone_tells_of_those_that_are_not_open() {
+    const NODES: usize = 16;
+    let world = World::new(1, NODES, |_| true, Resources::default());
+    // Context 2 of task 0 is not open, contexts 0 and 1 are.
+    world.open(0, 1);
+    for task in 1..NODES as u32 {
+        let gone = world.context(task).endpoint(TaskId(0), 2).expect("exists");
+        world.send(task, gone, 100, "send");
+    }
+    let contexts: Vec<_> = (1..NODES as u32).map(|task| world.context(task)).collect();
+    for _ in 0..2000 {
+        world.machine.step();
+        advancev(&contexts, 1).expect("nothing is known yet");
+    }
+    assert_eq!(world.machine.messages_from(0), 0);
+    let (noted, _) = world.settle();
+    assert_eq!(noted.len(), NODES - 1);
+    // The node has kept as many as it has entries for; of the rest every context of every task hears once.
+    let told = refusals::ENTRY_COUNT + 3 * NODES as u64;
+    assert_eq!(world.machine.messages_from(0), told);
 }
 
 #[test]

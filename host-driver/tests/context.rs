@@ -458,6 +458,40 @@ fn ep3_wait_sleeps_only_when_nothing_is_left_to_do() {
 }
 
 #[test]
+fn ep3_a_packet_that_comes_in_the_middle_of_a_turn_wakes_the_context_again() {
+    // Wherever in the turn that the first message woke the context for.
+    for at in 1..60 {
+        let machine = Double::new(2, 1);
+        let contexts = machine.contexts(&[0, 1], small());
+        let log = Log::default();
+        log_messages(&contexts[1], &log);
+        for tag in 0..2 {
+            let send = message(&contexts[0], 1, tag, &pattern(10, 0));
+            contexts[0].send(send).expect("valid");
+            contexts[0].advance(1).expect("no error");
+            if tag == 0 {
+                machine.settle();
+            }
+        }
+        assert_eq!(contexts[1].wait(None), Ok(WakeReason::Wake));
+        let (moving, mut charges) = (machine.clone(), 0);
+        machine.set_hook(move |_| {
+            charges += 1;
+            if charges == at {
+                moving.settle();
+            }
+        });
+        contexts[1].advance(1).expect("no error");
+        machine.clear_hook();
+        machine.settle();
+        while contexts[1].wait(Some(1)) == Ok(WakeReason::Wake) {
+            contexts[1].advance(1).expect("no error");
+        }
+        assert_eq!(log.borrow().len(), 2, "charge {at}");
+    }
+}
+
+#[test]
 fn ep3_driven_by_wake_ups_alone_everything_arrives() {
     for seed in 1..10 {
         let machine = Double::new(2, seed);

@@ -8,10 +8,11 @@ use std::rc::Rc;
 
 use double::{Double, Process, config};
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, Error, Fence, Ordered, Put, Receive, Resources,
-    SendImmediate, TaskId, advancev,
+    BufferRange, Client, ClientConfig, Context, Error, Fence, Op, Ordered, Platform, Put, Receive,
+    Resources, SendImmediate, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
+use gyre_layout::registers::{FLOW, flow_page, flow_source};
 
 const SINK: u8 = 9;
 
@@ -19,6 +20,7 @@ type Received = Rc<RefCell<Vec<(u32, u32)>>>;
 
 struct World {
     machine: Double,
+    clients: Vec<Client<Process>>,
     contexts: Vec<Context<Process>>,
     /// Origin and tag of what has come, of each task.
     received: Vec<Received>,
@@ -33,34 +35,46 @@ impl World {
     /// Task `t` on node `nodes[t]`.
     fn on(nodes: &[usize], seed: u64, ordered: Ordered) -> Self {
         let machine = Double::new(nodes.iter().max().expect("a node") + 1, seed);
-        machine.reorder();
         machine.diagonal();
+        Self::of(machine, nodes, ordered, 0)
+    }
+
+    /// The same on `machine`, with resources of `owner`.
+    fn of(machine: Double, nodes: &[usize], ordered: Ordered, owner: u8) -> Self {
+        machine.reorder();
+        let resources = Resources {
+            owner,
+            ..Resources::default()
+        };
         let tasks = machine.tasks(nodes);
-        let all: Vec<_> = (0..nodes.len()).collect();
-        let received: Vec<Received> = all.iter().map(|_| Received::default()).collect();
-        let open = |&task: &usize| {
+        let client = |(task, &node): (usize, &usize)| {
             let config = ClientConfig {
                 ordered,
-                ..config(&tasks, task as u32, Resources::default())
+                ..config(&tasks, task as u32, resources)
             };
-            let context = Client::create(&machine.process(nodes[task]), config)
-                .and_then(|client| client.create_context(0))
-                .expect("the double has the resources");
-            let log = Rc::clone(&received[task]);
-            let sink = move |_: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
-                let origin = arrival.origin.task().0;
-                log.borrow_mut().push((origin, arrival.tag));
-                Receive::Consumed
-            };
-            context.set_dispatch(SINK, Box::new(sink)).expect("free");
-            context
+            Client::create(&machine.process(node), config).expect("the double has the resources")
         };
-        let contexts = all.iter().map(open).collect();
-        Self {
+        let mut world = Self {
+            clients: nodes.iter().enumerate().map(client).collect(),
             machine,
-            contexts,
-            received,
-        }
+            contexts: Vec::new(),
+            received: nodes.iter().map(|_| Received::default()).collect(),
+        };
+        world.contexts = (0..nodes.len()).map(|task| world.open(task)).collect();
+        world
+    }
+
+    /// The context of a task that has none.
+    fn open(&self, task: usize) -> Context<Process> {
+        let context = self.clients[task].create_context(0).expect("free");
+        let log = Rc::clone(&self.received[task]);
+        let sink = move |_: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
+            let origin = arrival.origin.task().0;
+            log.borrow_mut().push((origin, arrival.tag));
+            Receive::Consumed
+        };
+        context.set_dispatch(SINK, Box::new(sink)).expect("free");
+        context
     }
 
     fn send(&self, from: usize, to: usize, tag: u32) {
@@ -75,11 +89,16 @@ impl World {
     }
 
     fn settle(&self) -> Vec<Error> {
+        self.settle_from(0)
+    }
+
+    /// The same without the contexts of tasks before `first`.
+    fn settle_from(&self, first: usize) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut idle = 0;
         while idle < 40 {
             let moved = self.machine.step();
-            match advancev(&self.contexts, 1) {
+            match advancev(&self.contexts[first..], 1) {
                 Ok(progress) if !moved && progress.is_idle() => idle += 1,
                 Ok(_) => idle = 0,
                 Err(error) => {
@@ -199,10 +218,111 @@ fn hw4_ep3_contexts_that_are_destroyed_close_their_ends() {
     assert_eq!(world.settle(), []);
     assert_eq!(world.machine.flows(0), (1, 1));
     world.contexts[0].destroy().expect("nothing is left");
-    assert_eq!(world.machine.flows(0), (0, 0));
+    // Task 1 may go on sending: to who comes after.
+    assert_eq!(world.machine.flows(0), (0, 1));
     assert_eq!(world.machine.flows(1), (1, 1));
     world.contexts[1].destroy().expect("nothing is left");
+    assert_eq!(world.machine.flows(1), (0, 1));
+    for client in world.clients {
+        client.destroy().expect("nothing is left");
+    }
+    assert_eq!((world.machine.flows(0), world.machine.flows(1)), ((0, 0), (0, 0)));
+}
+
+#[test]
+fn hw4_ep3_a_context_whose_client_is_gone_closes_its_ends() {
+    let mut world = World::new(2, 5, Ordered::Flow);
+    world.send(0, 1, 1);
+    world.send(1, 0, 2);
+    assert_eq!(world.settle(), []);
+    world.clients.clear();
+    for node in 0..2 {
+        assert_eq!(world.machine.flows(node), (1, 1));
+        world.contexts[node].destroy().expect("nothing is left");
+        assert_eq!(world.machine.flows(node), (0, 0));
+    }
+}
+
+#[test]
+fn hw4_ep3_a_context_opened_anew_gets_what_peers_send_by_their_flows() {
+    let mut world = World::new(2, 5, Ordered::Flow);
+    for tag in 0..5 {
+        world.send(0, 1, tag);
+        assert_eq!(world.settle(), []);
+        world.contexts[1].destroy().expect("nothing is left");
+        world.contexts[1] = world.open(1);
+    }
+    assert_eq!(world.tags(1, 0), (0..5).collect::<Vec<_>>());
+    assert_eq!(world.machine.packets_by_flow(0), 5);
+    // It closes the end that it has from the first one.
+    world.clients.clear();
+    world.contexts[1].destroy().expect("nothing is left");
     assert_eq!(world.machine.flows(1), (0, 0));
+}
+
+#[test]
+fn hw4_x5_a_peer_learns_that_what_it_sends_by_a_flow_is_refused() {
+    // Task 2 stands for task 1 on its node.
+    let mut world = World::on(&[0, 1, 1], 5, Ordered::Flow);
+    world.send(0, 1, 0);
+    assert_eq!(world.settle(), []);
+    world.contexts[1].destroy().expect("nothing is left");
+    for tag in 1..20 {
+        world.send(0, 1, tag);
+    }
+    let mut errors = Vec::new();
+    for _ in 0..2000 {
+        world.machine.step();
+        errors.extend(advancev(&[world.contexts[0].clone(), world.contexts[2].clone()], 1).err());
+    }
+    let refused = Error::MessagesRefused {
+        peer: TaskId(1),
+        context: 0,
+        reason: Ok(ErrorReason::PktRecFifo),
+    };
+    assert!(!errors.is_empty() && errors.iter().all(|error| *error == refused), "{errors:?}");
+    assert!(world.contexts[0].is_at_rest());
+    world.contexts[1] = world.open(1);
+    world.send(0, 1, 20);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.tags(1, 0), [0, 20]);
+}
+
+/// Answers to questions of the context before it may be on their way.
+#[test]
+fn hw4_ep3_a_context_may_be_destroyed_and_opened_anew_at_any_time() {
+    for seed in 1..400 {
+        let mut world = World::new(2, seed, Ordered::Flow);
+        let mut random = seed;
+        let mut below = |n| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (random >> 33) % n
+        };
+        for tag in 0..12 {
+            world.send(0, 1, tag);
+            for _ in 0..below(30) {
+                world.machine.step();
+                if below(2) == 0 {
+                    world.contexts[below(2) as usize].advance(1).expect("no error");
+                }
+            }
+            if below(3) == 0 {
+                // What has not left is given up; what has goes on.
+                let moving = world.machine.clone();
+                world.machine.set_hook(move |_| {
+                    moving.step();
+                });
+                let end = world.contexts[0].destroy();
+                world.machine.clear_hook();
+                assert!(matches!(end, Ok(()) | Err(Error::WorkLeft { .. })), "{end:?}");
+                world.contexts[0] = world.open(0);
+            }
+        }
+        world.send(0, 1, 12);
+        assert_eq!(world.settle(), []);
+        let tags = world.tags(1, 0);
+        assert!(tags.is_sorted() && tags.last() == Some(&12), "seed {seed}: {tags:?}");
+    }
 }
 
 #[test]
@@ -242,4 +362,115 @@ fn hw4_ep3_a_context_is_destroyed_while_its_question_is_open() {
         "{end:?}"
     );
     assert_eq!(world.machine.flows(0), (0, 0));
+}
+
+#[test]
+fn hw4_where_there_is_one_shortest_way_nothing_is_asked_for() {
+    let world = World::of(Double::new(3, 5), &[0, 1, 2], Ordered::Flow, 0);
+    world.send(0, 1, 1);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.tags(1, 0), [1]);
+    assert_eq!(world.machine.messages_from(0), 1);
+    assert_eq!(world.machine.flows(0), (0, 0));
+}
+
+#[test]
+fn hw4_a_flow_belongs_to_the_owner_of_the_injection_fifos() {
+    let machine = Double::new(2, 5);
+    machine.diagonal();
+    machine.own(5);
+    let world = World::of(machine, &[0, 1], Ordered::Flow, 5);
+    world.send(0, 1, 1);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.tags(1, 0), [1]);
+    assert_eq!(world.machine.packets_by_flow(0), 1);
+}
+
+/// More often than a node has flows.
+#[test]
+fn hw4_ep3_a_context_that_asks_anew_gets_the_end_of_the_one_before_it() {
+    let mut world = World::new(3, 5, Ordered::Flow);
+    world.send(2, 1, 0);
+    for tag in 0..6 {
+        world.send(0, 1, tag);
+        assert_eq!(world.settle(), []);
+        assert_eq!(world.machine.packets_by_flow(0), u64::from(tag) + 1);
+        assert_eq!(world.machine.flows(0), (1, 0));
+        // One of task 0, one of task 2, which nobody closes.
+        assert_eq!(world.machine.flows(1), (0, 2));
+        world.contexts[0].destroy().expect("nothing is left");
+        world.contexts[0] = world.open(0);
+    }
+    world.send(2, 1, 1);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.machine.packets_by_flow(2), 2);
+    assert_eq!(world.tags(1, 0), (0..6).collect::<Vec<_>>());
+}
+
+/// The answer names a flow that has to be closed and opened again: in between others may take it.
+#[test]
+fn hw4_a_flow_that_somebody_else_takes_before_it_is_opened_again_is_left_to_them() {
+    for accesses in 0..3 {
+        let world = World::new(3, 5, Ordered::Flow);
+        let (machine, process) = (world.machine.clone(), world.machine.process(0));
+        // Opened, closed, and so many accesses after that.
+        let (mut asked, mut closed) = (false, 0);
+        world.machine.set_hook(move |op| {
+            if op != Op::Register {
+                return;
+            }
+            match (asked, machine.flows(0).0) {
+                (false, open) => asked = open == 1,
+                (true, 0) if closed <= accesses => closed += 1,
+                _ => return,
+            }
+            if closed == accesses + 1 {
+                let other = machine.process(2).machine.tasks(&[2]);
+                let peer = other.location(TaskId(0)).expect("exists").node;
+                let peer = u64::from(peer.pack().expect("a node"));
+                let ctrl = FLOW + flow_page::source(0) + flow_source::CTRL;
+                let value = flow_source::ctrl::OPEN.put(1) | flow_source::ctrl::PEER.put(peer);
+                process.write_reg(ctrl, value).expect("it is free");
+                closed += 1;
+            }
+        });
+        for tag in 0..5 {
+            world.send(0, 1, tag);
+        }
+        assert_eq!(world.settle(), []);
+        world.machine.clear_hook();
+        assert_eq!(world.tags(1, 0), (0..5).collect::<Vec<_>>());
+        // It is closed, looked at and written: after that it is the context's own.
+        let taken = accesses < 2;
+        let by_flow = if taken { 0 } else { 5 };
+        assert_eq!(world.machine.packets_by_flow(0), by_flow);
+        assert!(world.contexts[0].is_at_rest());
+        world.contexts[0].destroy().expect("nothing is left");
+        assert_eq!(world.machine.flows(0), (usize::from(taken), 0));
+    }
+}
+
+#[test]
+fn hw4_ep3_a_flow_is_closed_when_its_last_packets_have_arrived() {
+    let world = World::new(2, 5, Ordered::Flow);
+    world.send(0, 1, 0);
+    assert_eq!(world.settle(), []);
+    for tag in 1..20 {
+        world.send(0, 1, tag);
+    }
+    while !world.contexts[0].is_at_rest() {
+        world.machine.step();
+        world.contexts[0].advance(1).expect("no error");
+    }
+    assert!(world.tags(1, 0).len() < 20);
+    // Packets go on arriving while the context waits for them.
+    let moving = world.machine.clone();
+    world.machine.set_hook(move |_| {
+        moving.step();
+    });
+    world.contexts[0].destroy().expect("nothing is left");
+    world.machine.clear_hook();
+    assert_eq!(world.machine.flows(0), (0, 0));
+    assert_eq!(world.settle_from(1), []);
+    assert_eq!(world.tags(1, 0), (0..20).collect::<Vec<_>>());
 }

@@ -10,7 +10,7 @@ use double::{Double, Memory, Process};
 use gyre_driver::messaging::primitives::{ClearToSend, Primitives, RequestToSend};
 use gyre_driver::messaging::{ANY_TAG, Messaging, MessagingConfig, Protocol, Received, Request};
 use gyre_driver::{
-    AckConfig, BufferRange, Client, Context, Error, Op, Platform, Receive, RemoteAddress,
+    AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Receive, RemoteAddress,
     Resources, SendImmediate, TaskId, advancev,
 };
 use proptest::prelude::*;
@@ -45,13 +45,35 @@ const PRIOR_ART: MessagingConfig = MessagingConfig {
 
 type Module = Messaging<Process>;
 
-/// A module in each of as many tasks as nodes; acknowledgements go out at once.
+/// Each of `configs` by each way of ordered traffic (HW-4).
+fn by_each_way<const N: usize>(
+    configs: [MessagingConfig; N],
+) -> impl Iterator<Item = (MessagingConfig, Ordered)> {
+    let ways = [Ordered::Fixed, Ordered::Flow];
+    let by_each = move |config| ways.map(|ordered| (config, ordered));
+    configs.into_iter().flat_map(by_each)
+}
+
+/// A module in each of as many tasks as nodes; acknowledgements go out at once, and everything by fixed routes.
 fn modules(nodes: usize, config: MessagingConfig) -> (Double, Vec<Module>) {
+    modules_by(Ordered::Fixed, nodes, config)
+}
+
+/// The same where ordered traffic goes by `ordered`.
+fn modules_by(
+    ordered: Ordered,
+    nodes: usize,
+    config: MessagingConfig,
+) -> (Double, Vec<Module>) {
     let machine = Double::new(nodes, 1);
+    if ordered == Ordered::Flow {
+        machine.diagonal();
+    }
     let tasks = machine.tasks(&(0..nodes).collect::<Vec<_>>());
     let module = |task: usize| {
         let config_of_client = gyre_driver::ClientConfig {
             ack: AckConfig::immediate(),
+            ordered,
             ..double::config(&tasks, task as u32, small())
         };
         let context = Client::create(&machine.process(task), config_of_client)
@@ -147,8 +169,8 @@ fn results(log: &Log) -> Vec<(usize, Result<Received, Error>)> {
 
 #[test]
 fn ct1_send_and_receive_are_paired_by_origin_tag_and_context() {
-    for config in [ALWAYS, NEVER, PRIOR_ART] {
-        let (machine, modules) = modules(3, config);
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 3, config);
         let log = Log::default();
         let sends = [(1, 5, 2), (2, 5, 2), (1, 6, 2), (1, 5, 3)];
         for (number, &(from, tag, comm)) in sends.iter().enumerate().rev() {
@@ -179,8 +201,8 @@ fn ct1_send_and_receive_are_paired_by_origin_tag_and_context() {
 
 #[test]
 fn ct1_wildcards_take_the_first_that_came_and_comm_is_never_one() {
-    for config in [ALWAYS, NEVER, PRIOR_ART] {
-        let (machine, modules) = modules(3, config);
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 3, config);
         let log = Log::default();
         for (from, tag, comm) in [(1, 10, 0), (2, 20, 1), (2, 30, 0), (0, 40, 0)] {
             send(&modules[from as usize], 0, tag, comm, b"x");
@@ -226,8 +248,8 @@ fn ct1_a_message_of_any_tag_matches_receives_of_every_tag() {
 
 #[test]
 fn ct1_probe_finds_what_a_receive_would_match_and_leaves_it() {
-    for config in [ALWAYS, NEVER, PRIOR_ART] {
-        let (machine, modules) = modules(2, config);
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 2, config);
         let probe = |from: Option<u32>, tag, comm| {
             modules[1]
                 .probe(from.map(TaskId), tag, comm)
@@ -255,8 +277,8 @@ fn ct1_probe_finds_what_a_receive_would_match_and_leaves_it() {
 
 #[test]
 fn ct1_cancel_takes_back_a_receive_without_message_and_no_other() {
-    for config in [ALWAYS, NEVER, PRIOR_ART] {
-        let (machine, modules) = modules(2, config);
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 2, config);
         let log = Log::default();
         let first = receive(&modules[1], &log, 0, None, None, 0, 100);
         receive(&modules[1], &log, 1, None, None, 0, 100);
@@ -486,8 +508,8 @@ fn ct5_the_receive_is_done_when_the_byte_counter_is_zero_and_not_before() {
 
 #[test]
 fn ct6_the_sends_callback_runs_on_the_ack() {
-    for config in [ALWAYS, PRIOR_ART] {
-        let (machine, modules) = modules(2, config);
+    for (config, ordered) in by_each_way([ALWAYS, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 2, config);
         let log = Log::default();
         let sent = Rc::new(Cell::new(0));
         let count = Rc::clone(&sent);
@@ -625,10 +647,42 @@ fn ct7_the_system_module_has_the_six_primitives() {
 }
 
 #[test]
+fn ct6_x5_an_acknowledgement_ends_operations_at_its_own_origin_alone() {
+    let machine = Double::new(3, 1);
+    let contexts = machine.contexts(&[0, 1, 2], small());
+    let primitives = Primitives::new(10).expect("free identifiers");
+    let endpoint = |task| contexts[0].endpoint(TaskId(task), 0).expect("exists");
+    let done = Rc::new(Cell::new(0));
+    let count = Rc::clone(&done);
+    let call = move |_: &Context<Process>, result: Result<(), Error>| {
+        assert_eq!(result, Ok(()));
+        count.set(count.get() + 1);
+    };
+    let cookie = primitives
+        .await_acknowledge(&contexts[0], endpoint(1), BufferRange::empty(), Box::new(call))
+        .expect("valid");
+    let stranger = Error::UnknownCookie {
+        origin: TaskId(2),
+        cookie,
+    };
+    for (from, calls, errors) in [(2, 0, vec![stranger]), (1, 1, vec![])] {
+        primitives
+            .acknowledge(&contexts[from], endpoint(0), cookie)
+            .expect("valid");
+        let mut seen = Vec::new();
+        for _ in 0..40 {
+            machine.settle();
+            seen.extend(advancev(&contexts, 1).err());
+        }
+        assert_eq!((done.get(), seen), (calls, errors), "from task {from}");
+    }
+}
+
+#[test]
 fn ct8_messages_of_one_flow_match_in_the_order_sent() {
-    for config in [ALWAYS, NEVER, PRIOR_ART] {
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         for late in [false, true] {
-            let (machine, modules) = modules(2, config);
+            let (machine, modules) = modules_by(ordered, 2, config);
             machine.reorder();
             let log = Log::default();
             let post = || {
@@ -715,8 +769,8 @@ fn ct8_the_prior_art_needs_no_buffer_when_the_receive_is_there_before_the_data()
 
 #[test]
 fn x5_a_message_longer_than_its_receive_is_that_receives_error_in_both_orders() {
-    for config in [ALWAYS, NEVER, PRIOR_ART] {
-        let (machine, modules) = modules(2, config);
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 2, config);
         let log = Log::default();
         let too_long = Err(Error::MessageTooLong {
             message: 601,
@@ -752,8 +806,8 @@ fn x5_a_message_longer_than_its_receive_is_that_receives_error_in_both_orders() 
 
 #[test]
 fn x5_memory_that_runs_out_is_the_error_of_the_receive_and_not_a_lost_message() {
-    for config in [NEVER, PRIOR_ART] {
-        let (machine, modules) = modules(2, config);
+    for (config, ordered) in by_each_way([NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 2, config);
         let log = Log::default();
         let process = machine.process(1);
         // Use the memory of the target up.
@@ -860,8 +914,8 @@ fn x5_a_send_that_the_dma_engine_refuses_fails_by_its_callback() {
 
 #[test]
 fn ct8_ping_pong_from_done_callbacks() {
-    for config in [ALWAYS, NEVER, PRIOR_ART] {
-        let (machine, modules) = modules(2, config);
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 2, config);
         let rounds = Rc::new(RefCell::new(0));
         fn bounce(module: Module, peer: u32, rounds: Rc<RefCell<u32>>) {
             let into = module.context().platform().buffer(&[0; 4]);

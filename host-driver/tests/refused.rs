@@ -389,6 +389,19 @@ fn fn6_x5_refusals_that_the_node_has_not_kept_are_told_to_everybody_once() {
 }
 
 #[test]
+fn fn6_x5_a_fence_of_all_endpoints_ends_with_the_error_of_one() {
+    for seed in 1..20 {
+        let world = World::new(seed, &[0, 1, 2], 256);
+        world.put(1, world.gone, None);
+        for expected in [PUTS, Ok(())] {
+            let done = world.noted("all");
+            world.contexts[1].fence_all(done).expect("valid");
+            assert_eq!(world.settled(), [("all", expected)], "seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn x5_a_read_modify_write_that_comes_damaged_ends_with_an_error_and_no_other_does() {
     // The requester alone on its node, and beside another.
     for nodes in [[0, 1, 2], [0, 1, 1]] {

@@ -83,6 +83,7 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         let platform = context.platform();
         let info = context.query();
+        let plan = &context.shared().plan;
         let mut progress = Progress::default();
         let mut outcome = Ok(());
         for lane in &mut self.lanes {
@@ -98,7 +99,7 @@ impl<P: Platform> Engine<P> {
             (posted, left) => Err(left.unwrap_or_default().error(posted).into()),
         });
         let mut abandoned = Vec::new();
-        let closed = self.close_resources(platform, info, left.is_some(), &mut abandoned);
+        let closed = self.close_resources(platform, plan, info, left.is_some(), &mut abandoned);
         outcome = closed.and(outcome);
         self.abandon(context, &mut abandoned);
         abandoned.extend(posted.flat_map(callbacks));
@@ -114,6 +115,7 @@ impl<P: Platform> Engine<P> {
     fn close_resources(
         &mut self,
         platform: &P,
+        plan: &Plan,
         info: &ContextInfo,
         in_use: bool,
         abandoned: &mut Vec<DoneFn<P>>,
@@ -132,7 +134,8 @@ impl<P: Platform> Engine<P> {
             outcome = outcome.and(lane.close(platform, &mut node, &mut ends));
         }
         if let Some(mut flows) = self.flows.take() {
-            outcome = outcome.and(flows.close(platform, &mut ends));
+            let offset = info.endpoint.context;
+            outcome = outcome.and(flows.close(platform, plan, offset, &mut ends));
         }
         for end in ends {
             if let Finish::Send { local_done, .. } = end {

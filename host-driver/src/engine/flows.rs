@@ -8,8 +8,9 @@
 //!
 //! What asks when puts have landed names the way that they took, since what comes back has to follow them.
 //!
-//! Each end of a flow is closed when its context is destroyed. Until then the other end has nobody to
-//! send to, or to receive from.
+//! The end at the source is closed when its context is destroyed. Those at the target are kept as long as the
+//! client lives: peers may go on sending, to be refused as by the fixed route, or to the next context of that
+//! offset, which gets the ends of the one before it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,14 +26,16 @@ use crate::flow::{self, End, FlowConfig, Ordered};
 use crate::injection::{Finish, Outgoing, Payload};
 use crate::platform::Platform;
 use crate::route::Network;
+use crate::sync::{Mutex, short};
 use crate::wire::{FlowAsk, FlowGrant, System};
 
 /// How packets of one class get to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unknown,
-    /// The peer has been asked to let this flow of the node end there.
-    Asked(u8),
+    /// The peer has been asked to let this flow of the node end there, at this time (ps): an answer to a context
+    /// that has been destroyed says nothing.
+    Asked(u8, u64),
     Fixed,
     Flow(u8),
 }
@@ -54,7 +57,66 @@ pub(super) struct Flows<P: Platform> {
     count: u8,
     peers: BTreeMap<Endpoint, Peer<P>>,
     /// Those that end here, with what they were opened with.
-    granted: BTreeMap<u8, FlowConfig>,
+    granted: Ends,
+}
+
+/// Flows that end at a context, with what they were opened with.
+type Ends = BTreeMap<u8, FlowConfig>;
+
+/// The ends of flows that contexts of a process have left, by context offset. `None` when nobody will have them.
+#[derive(Debug)]
+pub(crate) struct KeptEnds(Mutex<Option<BTreeMap<u8, Ends>>>);
+
+impl KeptEnds {
+    pub fn new() -> Self {
+        Self(Mutex::new(Some(BTreeMap::new())))
+    }
+
+    /// Takes what the context before the one at `offset` has left.
+    fn take(&self, offset: u8) -> Ends {
+        let mut kept = short(&self.0);
+        kept.as_mut()
+            .and_then(|kept| kept.remove(&offset))
+            .unwrap_or_default()
+    }
+
+    /// Keeps the ends of the context at `offset` for the next one; gives them back when there will be none.
+    fn keep(&self, offset: u8, ends: Ends) -> Ends {
+        match short(&self.0).as_mut() {
+            Some(kept) => {
+                kept.insert(offset, ends);
+                Ends::new()
+            }
+            None => ends,
+        }
+    }
+
+    /// There will be no contexts any more.
+    pub fn keep_no_more(&self) {
+        *short(&self.0) = None;
+    }
+
+    /// Closes what is kept.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn close<P: Platform>(&self, platform: &P) -> Result<(), Fault> {
+        let kept = short(&self.0).as_mut().map(core::mem::take);
+        let ends = kept.into_iter().flatten().map(|(_, ends)| ends);
+        close_ends(platform, ends.flatten())
+    }
+}
+
+fn close_ends<P: Platform>(
+    platform: &P,
+    ends: impl IntoIterator<Item = (u8, FlowConfig)>,
+) -> Result<(), Fault> {
+    let mut outcome = Ok(());
+    for (flow, _) in ends {
+        let closed = flow::close(platform, End::Target, flow);
+        outcome = outcome.and(closed.map(drop));
+    }
+    outcome
 }
 
 /// Place of a class in [`Peer::ways`].
@@ -115,7 +177,8 @@ impl<P: Platform> Peer<P> {
 }
 
 impl<P: Platform> Flows<P> {
-    /// The flows of a context that opens none.
+    /// The flows of a context that opens none: those that end here, of the context before it, are to be
+    /// [inherited](Self::inherit).
     ///
     /// # Errors
     /// Those of the bus.
@@ -131,6 +194,11 @@ impl<P: Platform> Flows<P> {
             peers: BTreeMap::new(),
             granted: BTreeMap::new(),
         }))
+    }
+
+    /// Takes over the ends that the context at `offset` before this one has left.
+    pub fn inherit(&mut self, plan: &Plan, offset: u8) {
+        self.granted = plan.kept_ends.take(offset);
     }
 
     /// Operations that wait for their way.
@@ -162,23 +230,28 @@ impl<P: Platform> Flows<P> {
         })
     }
 
-    /// Gives up everything that is held back; what ends with it goes to `abandoned`. Closes the ends of flows.
-    pub fn close(&mut self, platform: &P, abandoned: &mut Vec<Finish<P>>) -> Result<(), Fault> {
+    /// Gives up everything that is held back by the context at `offset`; what ends with it goes to `abandoned`.
+    /// Closes the flows that start here, and those that end here unless the client keeps them.
+    pub fn close(
+        &mut self,
+        platform: &P,
+        plan: &Plan,
+        offset: u8,
+        abandoned: &mut Vec<Finish<P>>,
+    ) -> Result<(), Fault> {
         let mut outcome = Ok(());
         for peer in core::mem::take(&mut self.peers).into_values() {
             abandoned.extend(peer.held.into_iter().map(|outgoing| outgoing.finish));
             for way in peer.ways {
-                if let Way::Flow(flow) | Way::Asked(flow) = way {
+                if let Way::Flow(flow) | Way::Asked(flow, _) = way {
                     let closed = flow::close(platform, End::Source, flow);
                     outcome = outcome.and(closed.map(drop));
                 }
             }
         }
-        for flow in core::mem::take(&mut self.granted).into_keys() {
-            let closed = flow::close(platform, End::Target, flow);
-            outcome = outcome.and(closed.map(drop));
-        }
-        outcome
+        let granted = core::mem::take(&mut self.granted);
+        let unkept = plan.kept_ends.keep(offset, granted);
+        outcome.and(close_ends(platform, unkept))
     }
 }
 
@@ -221,7 +294,7 @@ impl<P: Platform> Engine<P> {
                     self.put_on_lane(outgoing);
                     continue;
                 }
-                Way::Asked(_) => state.held.push_front(outgoing),
+                Way::Asked(..) => state.held.push_front(outgoing),
                 Way::Unknown => {
                     let vclass = outgoing.descriptor.vclass;
                     state.held.push_front(outgoing);
@@ -254,13 +327,16 @@ impl<P: Platform> Engine<P> {
             owner: flows.owner,
         };
         let flow = flow::open_any(context.platform(), End::Source, flows.count, &config)?;
-        flows.peer(peer, node).ways[class_of(vclass)] = flow.map_or(Way::Fixed, Way::Asked);
+        let asked = context.platform().now_ps();
+        flows.peer(peer, node).ways[class_of(vclass)] =
+            flow.map_or(Way::Fixed, |flow| Way::Asked(flow, asked));
         let Some(flow) = flow else {
             return Ok(false);
         };
         let message = FlowAsk {
             vclass: vclass.into(),
             flow,
+            asked,
         };
         self.send_flow(context, peer, System::FlowAsk, message.encode())?;
         Ok(true)
@@ -320,6 +396,7 @@ impl<P: Platform> Engine<P> {
         let grant = FlowGrant {
             vclass: ask.vclass,
             flow: ask.flow,
+            asked: ask.asked,
             number,
         };
         self.send_flow(context, peer, System::FlowGrant, grant.encode())
@@ -339,7 +416,7 @@ impl<P: Platform> Engine<P> {
         };
         let class = class_of(vclass);
         // An answer to what was given up since says nothing.
-        if flows.peer(peer, node).ways[class] != Way::Asked(grant.flow) {
+        if flows.peer(peer, node).ways[class] != Way::Asked(grant.flow, grant.asked) {
             return Ok(());
         }
         let platform = context.platform();
@@ -377,7 +454,7 @@ impl<P: Platform> Engine<P> {
         };
         let mut outcome = Ok(());
         for way in &mut state.ways {
-            if let Way::Asked(flow) = *way {
+            if let Way::Asked(flow, _) = *way {
                 *way = Way::Fixed;
                 let closed = flow::close(context.platform(), End::Source, flow);
                 outcome = outcome.and(closed.map(drop));

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Resources, advancev};
+use crate::{Client, ClientConfig, Ordered, Resources, advancev};
 use double::{Double, Process};
 
 /// A planted fault.
@@ -125,6 +125,7 @@ struct Setting {
     switch_over: usize,
     /// Packets overtake where the network lets them.
     reorder: bool,
+    ordered: Ordered,
     seed: u64,
 }
 
@@ -133,12 +134,14 @@ fn setting() -> impl Strategy<Value = Setting> {
         prop_oneof![Just(Protocol::RemoteGet), Just(Protocol::TemporaryBuffer)],
         prop_oneof![Just(0_usize), Just(64), Just(600), Just(100_000)],
         any::<bool>(),
+        prop_oneof![Just(Ordered::Fixed), Just(Ordered::Flow)],
         any::<u64>(),
     )
-        .prop_map(|(protocol, switch_over, reorder, seed)| Setting {
+        .prop_map(|(protocol, switch_over, reorder, ordered, seed)| Setting {
             protocol,
             switch_over,
             reorder,
+            ordered,
             seed,
         })
 }
@@ -222,6 +225,9 @@ impl Run {
         if setting.reorder {
             machine.reorder();
         }
+        if setting.ordered == Ordered::Flow {
+            machine.diagonal();
+        }
         let resources = Resources {
             injection_ring: 4096,
             remote_get_ring: 4096,
@@ -234,10 +240,19 @@ impl Run {
             protocol: setting.protocol,
             switch_over: setting.switch_over,
         };
-        let modules: Vec<Module> = machine
-            .contexts(nodes, resources)
-            .iter()
-            .map(|context| Messaging::create(context, config).unwrap())
+        let places = machine.tasks(nodes);
+        let modules: Vec<Module> = (0_u32..)
+            .zip(nodes)
+            .map(|(task, &node)| {
+                let client = ClientConfig {
+                    ordered: setting.ordered,
+                    ..double::config(&places, task, resources)
+                };
+                let context = Client::create(&machine.process(node), client)
+                    .and_then(|client| client.create_context(0))
+                    .unwrap();
+                Messaging::create(&context, config).unwrap()
+            })
             .collect();
         for module in &modules {
             short(&module.inner.table).planted = planted;
@@ -570,6 +585,7 @@ fn settings() -> impl Iterator<Item = Setting> {
                 protocol,
                 switch_over,
                 reorder: false,
+                ordered: Ordered::Fixed,
                 seed: 1,
             })
         })

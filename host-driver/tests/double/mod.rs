@@ -34,6 +34,8 @@ pub const SLOT: u16 = 3;
 const SLOT_BASE: u64 = 0x8000;
 const MEMORY: usize = 32 << 20;
 const FREED: u8 = 0xdd;
+/// Steps and turns of `advance` after which a test does not end any more.
+const PATIENCE: u64 = 1_000_000;
 
 /// Class of copies that packets leave on their way, plus the packets' destination.
 const COPY: u8 = 2;
@@ -124,6 +126,8 @@ struct Travelling {
     request: Option<Descriptor>,
     payload: Vec<u8>,
     message: u32,
+    /// Of a packet of a flow: the flow at the target, and its number there.
+    order: Option<(usize, u64)>,
 }
 
 /// A put whose bytes are in memory and whose counter has not been lowered yet.
@@ -153,6 +157,9 @@ struct NodeState {
     /// CTRL of the flows that start here, and of those that end here.
     sources: [u64; FLOWS],
     targets: [u64; FLOWS],
+    /// Packets that have left by each of the former, and arrived by each of the latter, since it was opened.
+    sent: [u64; FLOWS],
+    arrived: [u64; FLOWS],
     /// Packets injected by flows.
     by_flow: u64,
 }
@@ -191,6 +198,8 @@ pub struct Double {
     hooked: Rc<Cell<bool>>,
     /// Called once when a thread sleeps and nothing moves.
     asleep: Rc<RefCell<Option<SleepHook>>>,
+    /// Steps and turns of `advance` so far.
+    turns: Rc<Cell<u64>>,
 }
 
 type Hook = Box<dyn FnMut(Op)>;
@@ -247,6 +256,8 @@ impl Double {
                     messages: 0,
                     sources: [0; FLOWS],
                     targets: [0; FLOWS],
+                    sent: [0; FLOWS],
+                    arrived: [0; FLOWS],
                     by_flow: 0,
                 })
                 .collect(),
@@ -272,7 +283,15 @@ impl Double {
             hook: Rc::default(),
             hooked: Rc::default(),
             asleep: Rc::default(),
+            turns: Rc::default(),
         }
+    }
+
+    /// The watchdog: no test waits for ever, whatever it waits for.
+    fn watch(&self) {
+        self.turns.set(self.turns.get() + 1);
+        let turns = self.turns.get();
+        assert!(turns <= PATIENCE, "no end after {turns} steps and turns of advance");
     }
 
     pub fn process(&self, node: usize) -> Process {
@@ -318,6 +337,14 @@ impl Double {
         for (n, node) in nodes.iter_mut().enumerate() {
             node.coord = Coord([n as u8, n as u8, 0, 0, 0]);
             by_coord.insert(node.coord, n);
+        }
+    }
+
+    /// Gives the slot of all memory to `owner`.
+    pub fn own(&self, owner: u8) {
+        for node in &mut self.state.borrow_mut().nodes {
+            let ctrl = &mut node.slots[usize::from(SLOT)].ctrl;
+            *ctrl = slot_ctrl::OWNER.set(*ctrl, owner.into());
         }
     }
 
@@ -411,6 +438,7 @@ impl Double {
 
     /// Moves one packet, picked by the seed; false when no packet can move.
     pub fn step(&self) -> bool {
+        self.watch();
         self.state.borrow_mut().step()
     }
 
@@ -781,6 +809,7 @@ impl State {
         }
         self.packets += 1;
         self.nodes[n].messages += u64::from(descriptor.kind == Kind::MemFifo);
+        let mut order = None;
         if let Some(flow) = descriptor.flow {
             self.nodes[n].by_flow += 1;
             use flow_target::ctrl::{OPEN, PEER, PEER_FLOW, VCLASS};
@@ -793,6 +822,9 @@ impl State {
             assert_eq!(PEER_FLOW.get(target), u64::from(flow), "another flow");
             let vclass = u64::from(u8::from(descriptor.vclass));
             assert_eq!(VCLASS.get(target), vclass, "a flow of another class");
+            let sent = &mut self.nodes[n].sent[usize::from(flow)];
+            order = Some((number, *sent));
+            *sent += 1;
         }
         for at in rooms.into_iter().flat_map(|at| vec![at; copies]) {
             let packet = Travelling {
@@ -802,6 +834,7 @@ impl State {
                 request: (descriptor.kind == Kind::RmwReq).then_some(descriptor),
                 payload: payload.clone(),
                 message: descriptor.msg_id,
+                order,
             };
             if self.reordering {
                 let class = if at == to {
@@ -856,6 +889,13 @@ impl State {
     }
 
     fn deliver(&mut self, packet: Travelling) {
+        if let Some((flow, number)) = packet.order
+            && self.fault != Some(Fault::OvertakingSync)
+        {
+            let arrived = &mut self.nodes[packet.to].arrived[flow];
+            assert_eq!(*arrived, number, "a packet waits for ever for those before it");
+            *arrived += 1;
+        }
         if let Some(reason) = self.absent(packet.to, &packet.header) {
             return self.refuse(packet.to, reason, &packet.header);
         }
@@ -1046,6 +1086,7 @@ impl State {
             request: Some(request),
             payload,
             message: packet.message,
+            order: None,
         };
         if self.reordering {
             let key = (packet.to, to, u8::from(VClass::Response));
@@ -1069,6 +1110,23 @@ impl State {
         }
     }
 
+    /// Whether packets of a flow are under way.
+    fn in_use(&self, n: usize, end: Flow, flow: usize) -> bool {
+        let (from, number) = match end {
+            Flow::Source => (n, flow as u8),
+            Flow::Target => {
+                let ctrl = self.nodes[n].targets[flow];
+                let peer = Coord::unpack(flow_target::ctrl::PEER.get(ctrl) as u32);
+                let Some(&peer) = self.by_coord.get(&peer) else {
+                    return false;
+                };
+                (peer, flow_target::ctrl::PEER_FLOW.get(ctrl) as u8)
+            }
+        };
+        let mut keys = self.channels.keys();
+        keys.any(|key| (key.0, key.2) == (from, FLOW_CLASS + number))
+    }
+
     fn read(&mut self, n: usize, address: u64) -> Option<u64> {
         self.reads += 1;
         let tail_beyond = self.fault == Some(Fault::TailBeyond);
@@ -1076,11 +1134,6 @@ impl State {
         let last = self.nodes.last().map_or(Coord([0; 5]), |node| node.coord);
         let size = (0..5).fold(0, |size, d| size | (u64::from(last.0[d]) + 1) << (7 * d));
         let ring = u64::from(!self.line);
-        let under_way = |from: usize, flow: u8| {
-            let class = FLOW_CLASS + flow;
-            let mut keys = self.channels.keys();
-            keys.any(|key| (key.0, key.2) == (from, class))
-        };
         if let Place::Flow(offset) = decode(address)? {
             let (end, flow, register) = flow_register(offset)?;
             return Some(match (end, register) {
@@ -1088,14 +1141,10 @@ impl State {
                 (Flow::Source, flow_source::CTRL) => self.nodes[n].sources[flow],
                 (Flow::Target, flow_target::CTRL) => self.nodes[n].targets[flow],
                 (Flow::Source, flow_source::STATUS) => {
-                    flow_source::status::IN_USE.put(under_way(n, flow as u8).into())
+                    flow_source::status::IN_USE.put(self.in_use(n, end, flow).into())
                 }
                 (Flow::Target, flow_target::STATUS) => {
-                    let ctrl = self.nodes[n].targets[flow];
-                    let peer = Coord::unpack(flow_target::ctrl::PEER.get(ctrl) as u32);
-                    let number = flow_target::ctrl::PEER_FLOW.get(ctrl) as u8;
-                    let busy = under_way(self.by_coord[&peer], number);
-                    flow_target::status::IN_USE.put(busy.into())
+                    flow_target::status::IN_USE.put(self.in_use(n, end, flow).into())
                 }
                 _ => return None,
             });
@@ -1195,16 +1244,24 @@ impl State {
             },
             Place::Flow(offset) => {
                 let (end, flow, register) = flow_register(offset)?;
-                let ctrl = match (end, register) {
-                    (Flow::Source, flow_source::CTRL) => &mut node.sources[flow],
-                    (Flow::Target, flow_target::CTRL) => &mut node.targets[flow],
+                let in_use = self.in_use(n, end, flow);
+                let node = &mut self.nodes[n];
+                let (ctrl, packets) = match (end, register) {
+                    (Flow::Source, flow_source::CTRL) => {
+                        (&mut node.sources[flow], &mut node.sent[flow])
+                    }
+                    (Flow::Target, flow_target::CTRL) => {
+                        (&mut node.targets[flow], &mut node.arrived[flow])
+                    }
                     _ => return None,
                 };
                 let open = |ctrl| flow_source::ctrl::OPEN.is_set(ctrl);
-                if open(value) && open(*ctrl) {
-                    return None;
+                match (open(value), open(*ctrl)) {
+                    (true, true) => return None,
+                    (false, true) if in_use => return None,
+                    (true, false) => (*ctrl, *packets) = (value, 0),
+                    (false, _) => *ctrl = 0,
                 }
-                *ctrl = if open(value) { value } else { 0 };
             }
             Place::Wake(group, wake_group::MASK) => node.wake_mask[group] = value,
             Place::Wake(group, wake_group::CAUSE) => node.wake_cause[group] &= !value,
@@ -1281,7 +1338,7 @@ enum Place {
     Flow(u64),
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Source,
     Target,
@@ -1430,6 +1487,9 @@ impl Platform for Process {
     }
 
     fn charge(&self, op: Op, count: u64) {
+        if op == Op::Advance {
+            self.machine.watch();
+        }
         {
             let mut state = self.machine.state.borrow_mut();
             state.instructions += count * state.costs.instructions(op);

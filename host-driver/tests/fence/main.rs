@@ -237,3 +237,41 @@ fn fn6_fence_all_covers_every_endpoint_of_every_task() {
         assert_eq!(at_fence.get(), Some(20), "seed {seed}");
     }
 }
+
+#[test]
+fn fn6_fence_all_waits_for_every_context_of_every_task() {
+    // Context 0 of task 0 fences; one of the others looks at nothing until it has to.
+    for late in 1..6 {
+        let machine = Double::new(3, 1);
+        let tasks = machine.tasks(&[0, 1, 2]);
+        let mut contexts = Vec::new();
+        for task in 0..3 {
+            let config = ClientConfig {
+                contexts: 2,
+                ..config(&tasks, task, small())
+            };
+            let client = Client::create(&machine.process(task as usize), config)
+                .expect("the double has the resources");
+            contexts.extend((0..2).map(|offset| client.create_context(offset).expect("free")));
+        }
+        let ended = Rc::new(Cell::new(false));
+        let seen = Rc::clone(&ended);
+        contexts[0]
+            .fence_all(Some(Box::new(move |_, result| {
+                result.expect("no error");
+                seen.set(true);
+            })))
+            .expect("valid");
+        let run = |contexts: &[Context<Process>]| {
+            for _ in 0..500 {
+                machine.step();
+                advancev(contexts, 1).expect("no error");
+            }
+            ended.get()
+        };
+        let idle = contexts.remove(late);
+        assert!(!run(&contexts), "not waited for: {late}");
+        contexts.push(idle);
+        assert!(run(&contexts), "never ends: {late}");
+    }
+}
