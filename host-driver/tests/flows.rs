@@ -226,7 +226,10 @@ fn hw4_ep3_contexts_that_are_destroyed_close_their_ends() {
     for client in world.clients {
         client.destroy().expect("nothing is left");
     }
-    assert_eq!((world.machine.flows(0), world.machine.flows(1)), ((0, 0), (0, 0)));
+    assert_eq!(
+        (world.machine.flows(0), world.machine.flows(1)),
+        ((0, 0), (0, 0))
+    );
 }
 
 #[test]
@@ -280,7 +283,10 @@ fn hw4_x5_a_peer_learns_that_what_it_sends_by_a_flow_is_refused() {
         context: 0,
         reason: Ok(ErrorReason::PktRecFifo),
     };
-    assert!(!errors.is_empty() && errors.iter().all(|error| *error == refused), "{errors:?}");
+    assert!(
+        !errors.is_empty() && errors.iter().all(|error| *error == refused),
+        "{errors:?}"
+    );
     assert!(world.contexts[0].is_at_rest());
     world.contexts[1] = world.open(1);
     world.send(0, 1, 20);
@@ -303,7 +309,9 @@ fn hw4_ep3_a_context_may_be_destroyed_and_opened_anew_at_any_time() {
             for _ in 0..below(30) {
                 world.machine.step();
                 if below(2) == 0 {
-                    world.contexts[below(2) as usize].advance(1).expect("no error");
+                    world.contexts[below(2) as usize]
+                        .advance(1)
+                        .expect("no error");
                 }
             }
             if below(3) == 0 {
@@ -314,14 +322,20 @@ fn hw4_ep3_a_context_may_be_destroyed_and_opened_anew_at_any_time() {
                 });
                 let end = world.contexts[0].destroy();
                 world.machine.clear_hook();
-                assert!(matches!(end, Ok(()) | Err(Error::WorkLeft { .. })), "{end:?}");
+                assert!(
+                    matches!(end, Ok(()) | Err(Error::WorkLeft { .. })),
+                    "{end:?}"
+                );
                 world.contexts[0] = world.open(0);
             }
         }
         world.send(0, 1, 12);
         assert_eq!(world.settle(), []);
         let tags = world.tags(1, 0);
-        assert!(tags.is_sorted() && tags.last() == Some(&12), "seed {seed}: {tags:?}");
+        assert!(
+            tags.is_sorted() && tags.last() == Some(&12),
+            "seed {seed}: {tags:?}"
+        );
     }
 }
 

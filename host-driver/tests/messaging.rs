@@ -60,11 +60,7 @@ fn modules(nodes: usize, config: MessagingConfig) -> (Double, Vec<Module>) {
 }
 
 /// The same where ordered traffic goes by `ordered`.
-fn modules_by(
-    ordered: Ordered,
-    nodes: usize,
-    config: MessagingConfig,
-) -> (Double, Vec<Module>) {
+fn modules_by(ordered: Ordered, nodes: usize, config: MessagingConfig) -> (Double, Vec<Module>) {
     let machine = Double::new(nodes, 1);
     if ordered == Ordered::Flow {
         machine.diagonal();
@@ -659,7 +655,12 @@ fn ct6_x5_an_acknowledgement_ends_operations_at_its_own_origin_alone() {
         count.set(count.get() + 1);
     };
     let cookie = primitives
-        .await_acknowledge(&contexts[0], endpoint(1), BufferRange::empty(), Box::new(call))
+        .await_acknowledge(
+            &contexts[0],
+            endpoint(1),
+            BufferRange::empty(),
+            Box::new(call),
+        )
         .expect("valid");
     let stranger = Error::UnknownCookie {
         origin: TaskId(2),

@@ -291,7 +291,10 @@ impl Double {
     fn watch(&self) {
         self.turns.set(self.turns.get() + 1);
         let turns = self.turns.get();
-        assert!(turns <= PATIENCE, "no end after {turns} steps and turns of advance");
+        assert!(
+            turns <= PATIENCE,
+            "no end after {turns} steps and turns of advance"
+        );
     }
 
     pub fn process(&self, node: usize) -> Process {
@@ -893,7 +896,10 @@ impl State {
             && self.fault != Some(Fault::OvertakingSync)
         {
             let arrived = &mut self.nodes[packet.to].arrived[flow];
-            assert_eq!(*arrived, number, "a packet waits for ever for those before it");
+            assert_eq!(
+                *arrived, number,
+                "a packet waits for ever for those before it"
+            );
             *arrived += 1;
         }
         if let Some(reason) = self.absent(packet.to, &packet.header) {
