@@ -8,8 +8,8 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Error, Fence, Ordered,
-    Platform, Put, Receive, SendMessage, TaskId,
+    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Endpoint, Error, Fence,
+    Ordered, Platform, Put, Receive, SendMessage, TaskId,
 };
 use gyre_layout::registers::{FLOW, flow_page, flow_source};
 use gyre_sim::{MachineConfig, Until};
@@ -47,15 +47,30 @@ fn bytes(tag: u32) -> Vec<u8> {
     (0..MESSAGE).map(|i| (i as u32 * 7 + tag) as u8).collect()
 }
 
+fn client(process: &Process, ordered: Ordered) -> Result<Client<SimPlatform>, Error> {
+    let config = ClientConfig {
+        ordered,
+        ..process.client("flows")
+    };
+    Client::create(&process.platform, config)
+}
+
+/// A machine of 3x3 nodes without wrap-around, with a task on each.
+fn mesh() -> Job {
+    let config = MachineConfig {
+        dims: vec![3, 3],
+        mesh: vec![true, true],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::new(9, &config.dims, None).expect("one a node");
+    Job::new(&config, &CostTable::default(), &placement, None).expect("a machine")
+}
+
 impl Task {
-    fn open(process: Process, ordered: Ordered) -> Result<Rc<Self>, Error> {
-        let config = ClientConfig {
-            ordered,
-            ..process.client("flows")
-        };
-        let context = Client::create(&process.platform, config)?.create_context(0)?;
+    fn open(client: &Client<SimPlatform>) -> Result<Rc<Self>, Error> {
+        let context = client.create_context(0)?;
         let received = Rc::<RefCell<Vec<u32>>>::default();
-        let (log, platform) = (Rc::clone(&received), process.platform.clone());
+        let (log, platform) = (Rc::clone(&received), context.platform().clone());
         let sink = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| {
             let into = BufferRange::zeroed(&platform, arrival.length).expect("there is memory");
             let (tag, copy, log) = (arrival.tag, into.clone(), Rc::clone(&log));
@@ -71,26 +86,41 @@ impl Task {
             }
         };
         context.set_dispatch(DATA, Box::new(sink))?;
+        let window = BufferRange::zeroed(context.platform(), PUT)?;
         Ok(Rc::new(Self {
             context,
-            window: BufferRange::zeroed(&process.platform, PUT)?,
+            window,
             received,
             fenced: Rc::default(),
         }))
+    }
+
+    fn messages(&self, destination: Endpoint) -> Result<(), Error> {
+        for tag in 0..MESSAGES {
+            let data = BufferRange::zeroed(self.context.platform(), MESSAGE)?;
+            data.write(0, &bytes(tag))?;
+            self.context.send(SendMessage {
+                tag,
+                ..SendMessage::new(destination, DATA, data)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Until all messages have come.
+    fn receive(&self) -> Result<(), Error> {
+        let all_came = || self.received.borrow().len() == MESSAGES as usize;
+        let context = &self.context;
+        context.advance_until(|| all_came() && context.is_at_rest())?;
+        assert!(self.received.borrow().iter().copied().eq(0..MESSAGES));
+        Ok(())
     }
 
     /// Messages, then a put with a fence behind it.
     fn send(&self, target: &Self) -> Result<(), Error> {
         let (context, platform) = (&self.context, self.context.platform());
         let destination = target.context.query().endpoint;
-        for tag in 0..MESSAGES {
-            let data = BufferRange::zeroed(platform, MESSAGE)?;
-            data.write(0, &bytes(tag))?;
-            context.send(SendMessage {
-                tag,
-                ..SendMessage::new(destination, DATA, data)
-            })?;
-        }
+        self.messages(destination)?;
         let data = BufferRange::zeroed(platform, PUT)?;
         data.write(0, &[7; PUT])?;
         context.put(Put {
@@ -115,14 +145,8 @@ impl Task {
 
 /// From one corner of a 3x3 mesh to the other. Gives the flits that left the first node by each port.
 fn corner_to_corner(ordered: Ordered) -> Vec<u64> {
-    let config = MachineConfig {
-        dims: vec![3, 3],
-        mesh: vec![true, true],
-        ..MachineConfig::default()
-    };
-    let placement = Placement::new(9, &config.dims, None).expect("one a node");
-    let mut job = Job::new(&config, &CostTable::default(), &placement, None).expect("a machine");
-    let open = move |process| Task::open(process, ordered);
+    let mut job = mesh();
+    let open = move |process| Task::open(&client(&process, ordered)?);
     let (tasks, _) = job.each("opens", Until::Done, open).expect("all open");
     let all = tasks.clone();
     let run = move |process: Process| -> Result<usize, Error> {
@@ -130,10 +154,8 @@ fn corner_to_corner(ordered: Ordered) -> Vec<u64> {
         match process.task {
             TaskId(0) => task.send(&all[8])?,
             TaskId(8) => {
-                let context = &task.context;
-                let all_came = || task.received.borrow().len() == MESSAGES as usize;
-                context.advance_until(|| all_came() && context.is_at_rest())?;
-                context.advance_until(|| all[0].fenced.get())?;
+                task.receive()?;
+                task.context.advance_until(|| all[0].fenced.get())?;
                 let mut there = vec![0; PUT];
                 task.window.read(0, &mut there)?;
                 assert_eq!(there, [7; PUT]);
@@ -149,10 +171,6 @@ fn corner_to_corner(ordered: Ordered) -> Vec<u64> {
     // One each way for messages, and one for puts.
     let flows = usize::from(ordered == Ordered::Flow);
     assert_eq!((open[0], open[8]), (3 * flows, 3 * flows));
-    assert_eq!(
-        *tasks[8].received.borrow(),
-        (0..MESSAGES).collect::<Vec<_>>()
-    );
     job.machine().link_flits(0)
 }
 
@@ -165,4 +183,38 @@ fn hw4_what_has_to_stay_in_order_takes_other_links_than_those_of_the_fixed_route
     let flow = corner_to_corner(Ordered::Flow);
     let all: u64 = flow.iter().sum();
     assert!(flow[0] > all / 4 && flow[2] > all / 4, "{flow:?}");
+}
+
+#[test]
+fn hw4_ep3_a_context_opened_anew_gets_what_comes_by_the_flow_to_the_one_before_it() {
+    let mut job = mesh();
+    let create = |process: Process| client(&process, Ordered::Flow);
+    let (clients, _) = job.each("creates", Until::Done, create).expect("all are");
+    let clients = Rc::new(clients);
+    let here = Rc::clone(&clients);
+    let open = move |process: Process| Task::open(&here[process.task.0 as usize]);
+    let (mut tasks, _) = job.each("opens", Until::Done, open).expect("all open");
+    for _ in 0..3 {
+        let (all, here) = (tasks, Rc::clone(&clients));
+        let run = move |process: Process| -> Result<(Rc<Task>, usize), Error> {
+            let mut task = Rc::clone(&all[process.task.0 as usize]);
+            match process.task {
+                TaskId(0) => {
+                    task.messages(all[8].context.query().endpoint)?;
+                    task.context.advance_until(|| task.context.is_at_rest())?;
+                }
+                TaskId(8) => {
+                    task.receive()?;
+                    task.context.destroy()?;
+                    task = Task::open(&here[8])?;
+                }
+                _ => {}
+            }
+            Ok((task, open_flows(&process.platform)?))
+        };
+        let (ran, _) = job.each("runs", Until::Quiet, run).expect("all end");
+        let open: Vec<usize> = ran.iter().map(|(_, open)| *open).collect();
+        assert_eq!((open[0], open[8]), (1, 1), "the same flow");
+        tasks = ran.into_iter().map(|(task, _)| task).collect();
+    }
 }
