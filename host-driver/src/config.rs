@@ -597,7 +597,9 @@ impl Configuration {
                 for (kind, has) in used(other, other_tasks) {
                     let pool = |what: &str| what.ends_with("injection FIFOs");
                     let same = kind == what || (pool(kind) && pool(what));
-                    if same && needs.start < has.end && has.start < needs.end {
+                    // A client without tasks on the node needs nothing there: its range is empty.
+                    let first = needs.start.max(has.start);
+                    if same && first < needs.end.min(has.end) {
                         return Err(ConfigError::Overlap {
                             file: self.file.as_str().into(),
                             line: entry.line,

@@ -3,7 +3,10 @@
 mod double;
 
 use double::Double;
-use gyre_driver::{AckMethod, Client, ConfigError, Configuration, Error, Resources, TaskId};
+use gyre_driver::{
+    AckMethod, Client, ClientConfig, ConfigError, Configuration, Error, Resources, TaskId,
+};
+use gyre_firmware::Parameters;
 use gyre_layout::Coord;
 
 const TWO: &str = r#"
@@ -210,4 +213,138 @@ fn ep2_a_node_without_the_resources_refuses_the_client() {
         Client::create(&machine.process(0), config).err(),
         Some(Error::Resources { .. })
     ));
+}
+
+const NODE: Parameters = Parameters {
+    dimensions: 3,
+    flit_bytes: 16,
+    injection_fifos: 32,
+    reception_fifos: 16,
+    slots: 32,
+    axi_masters: 2,
+    axi_bytes: 64,
+    groups: 1,
+};
+
+#[test]
+fn ep2_a_resource_of_which_a_node_has_one_too_few_is_named() {
+    type Set = fn(&mut Resources, u16);
+    let machine = Double::new(1, 1);
+    let tasks = machine.tasks(&[0, 0]);
+    // The last numbers that fit two processes, and what is said of the next ones.
+    let limits: [(u16, &str, Set); 5] = [
+        (30, "injection FIFOs 31..33", |r, first| {
+            r.injection_first = first
+        }),
+        (14, "reception FIFOs 15..17", |r, first| {
+            r.reception_first = first
+        }),
+        (30, "remote-get injection FIFOs 31..33", |r, first| {
+            r.remote_get_first = first
+        }),
+        (14, "wake groups 15..17", |r, first| {
+            r.wake_first = first as u8
+        }),
+        (24, "base slots 25..33", |r, first| r.slot_first = first),
+    ];
+    for (last, said, set) in limits {
+        let create = |first| {
+            let mut resources = Resources::default();
+            set(&mut resources, first);
+            let config = double::config(&tasks, 0, resources);
+            Client::create(&machine.process(0), config).map(drop)
+        };
+        assert_eq!(create(last), Ok(()), "{said}");
+        let error = create(last + 1).expect_err(said).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    // What gets of others are served by is none of the FIFOs that contexts inject through.
+    for (first, overlaps) in [(1, true), (2, false)] {
+        let resources = Resources {
+            remote_get_first: first,
+            ..Resources::default()
+        };
+        let config = double::config(&tasks, 0, resources);
+        let refused = Client::create(&machine.process(0), config).map(drop);
+        let field = matches!(
+            refused,
+            Err(Error::Config {
+                field: "remote_get_first",
+                value: 1,
+                ..
+            })
+        );
+        assert_eq!(
+            (field, refused.is_err()),
+            (overlaps, overlaps),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
+fn ep5_x5_every_node_of_an_application_is_looked_at() {
+    // Both clients are on node 1 alone, or too many processes are.
+    let text = TWO
+        .replace("[3, 1]", "[2, 3]")
+        .replace("reception_first = 4", "reception_first = 3");
+    let configuration = Configuration::from_toml("gyre.toml", &text).expect("valid");
+    let overlap = configuration.clients("hello", &nodes(&[0, 0, 1, 1]), 0);
+    let overlap = overlap.expect_err("an overlap").to_string();
+    let said = "gyre.toml:17: client `shmem` needs reception FIFOs 3..5";
+    assert!(overlap.starts_with(said), "{overlap}");
+    // Who is not on a node overlaps nobody there.
+    let text = text.replace("tasks = \"all\"", "tasks = [0, 1]");
+    let configuration = Configuration::from_toml("gyre.toml", &text).expect("valid");
+    let apart = configuration.clients("hello", &nodes(&[0, 0, 1, 1]), 2);
+    assert_eq!(apart.expect("no overlap").len(), 1);
+
+    let mpi = TWO
+        .split("[[application.hello.client]]\nname = \"shmem\"")
+        .next();
+    let configuration = Configuration::from_toml("gyre.toml", mpi.expect("a part")).expect("valid");
+    let room = |on_1: usize| {
+        let mut places = vec![0];
+        places.resize(1 + on_1, 1);
+        configuration.check_room("hello", &nodes(&places), &NODE)
+    };
+    assert_eq!(room(4), Ok(()));
+    let error = room(5)
+        .expect_err("20 injection FIFOs reach those of gets")
+        .to_string();
+    assert!(
+        error.starts_with("gyre.toml:2: client `mpi`: remote_get_first is 16"),
+        "{error}"
+    );
+}
+
+#[test]
+fn ep2_a_context_that_cannot_be_created_leaves_nothing_behind() {
+    let machine = Double::new(1, 1);
+    let tasks = machine.tasks(&[0]);
+    let client = |id: u8, reception_first| {
+        let resources = Resources {
+            injection_first: 4 * u16::from(id.min(2)),
+            remote_get_first: 16 + u16::from(id.min(2)),
+            reception_first,
+            ..Resources::default()
+        };
+        let config = ClientConfig {
+            id,
+            ..double::config(&tasks, 0, resources)
+        };
+        Client::create(&machine.process(0), config).expect("the node has the resources")
+    };
+    let (first, second, third) = (client(1, 0), client(2, 0), client(3, 5));
+    let context = first.create_context(0).expect("free");
+    // Its reception FIFO is in use, its injection FIFOs are not.
+    let refused = second.create_context(0).err();
+    assert!(matches!(refused, Some(Error::SetUp { .. })), "{refused:?}");
+    let other = third.create_context(0).expect("the FIFOs are free again");
+    for context in [context, other] {
+        context.destroy().expect("at rest");
+    }
+    second
+        .create_context(0)
+        .expect("nothing is in use any more");
 }

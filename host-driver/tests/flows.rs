@@ -171,6 +171,12 @@ fn hw4_without_a_free_flow_messages_take_the_fixed_route() {
         }
         assert_eq!(world.machine.packets_by_flow(0), 40);
         assert_eq!(world.machine.flows(0), (4, 4));
+        // Who was refused has given back the flow that it asked for.
+        let others: Vec<_> = (1..6).map(|peer| world.machine.flows(peer)).collect();
+        let sum = others
+            .iter()
+            .fold((0, 0), |sum, ends| (sum.0 + ends.0, sum.1 + ends.1));
+        assert_eq!(sum, (4, 4));
     }
 }
 

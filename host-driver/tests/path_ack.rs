@@ -10,19 +10,26 @@ use std::rc::Rc;
 use checked::into_checked;
 use double::{Double, Process, config};
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, Context, Resources, SendMessage, TaskId, advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Context, Ordered, Resources, SendMessage, TaskId,
+    advancev,
 };
 
 const SINK: u8 = 9;
 const EAGER_LIMIT: usize = 2000;
 
 /// Contexts on the nodes given, which acknowledge by the path rule; they receive whatever comes.
-fn contexts(machine: &Double, nodes: &[usize], minimum_group: u32) -> Vec<Context<Process>> {
+fn contexts(
+    machine: &Double,
+    nodes: &[usize],
+    minimum_group: u32,
+    ordered: Ordered,
+) -> Vec<Context<Process>> {
     let tasks = machine.tasks(nodes);
     let open = |(task, &node): (u32, &usize)| {
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
             ack: AckConfig::by_path(minimum_group),
+            ordered,
             ..config(&tasks, task, Resources::default())
         };
         let context = Client::create(&machine.process(node), config)
@@ -87,7 +94,7 @@ fn packets(nodes: usize, line: bool, origin: usize, length: usize) -> u64 {
         machine.cut();
     }
     let places: Vec<usize> = (0..nodes).map(|task| (origin + task) % nodes).collect();
-    let contexts = contexts(&machine, &places, 1000);
+    let contexts = contexts(&machine, &places, 1000, Ordered::Fixed);
     let done = Rc::new(Cell::new(0));
     for task in 1..nodes as u32 {
         send(&contexts[task as usize], 0, task, length, &done);
@@ -118,7 +125,7 @@ fn ak4_tasks_that_share_a_node_are_reached_by_packets_of_their_own() {
     // Two processes a node: a copy reaches that of the same number.
     let machine = Double::new(3, 5);
     machine.cut();
-    let contexts = contexts(&machine, &[0, 1, 1, 2, 2], 1000);
+    let contexts = contexts(&machine, &[0, 1, 1, 2, 2], 1000, Ordered::Fixed);
     let done = Rc::new(Cell::new(0));
     for task in 1..5 {
         send(&contexts[task as usize], 0, task, 16, &done);
@@ -134,12 +141,17 @@ fn ak4_tasks_that_share_a_node_are_reached_by_packets_of_their_own() {
 fn ak4_ak5_copies_come_between_packets_of_messages_and_nothing_is_lost_or_doubled() {
     let mut copied = 0;
     for seed in 1..100 {
-        let machine = Double::new(5, seed);
+        // Between opposite nodes of the ring there are two ways: flows, but for the copies.
+        let machine = Double::new(6, seed);
         machine.reorder();
         if seed % 2 == 0 {
             machine.cut();
         }
-        let contexts = contexts(&machine, &[0, 1, 2, 3, 4], 3);
+        let ordered = match seed % 3 {
+            0 => Ordered::Flow,
+            _ => Ordered::Fixed,
+        };
+        let contexts = contexts(&machine, &[0, 1, 2, 3, 4, 5], 3, ordered);
         let done = Rc::new(Cell::new(0));
         let random = RefCell::new(seed);
         let below = |n: u64| {
@@ -150,13 +162,13 @@ fn ak4_ak5_copies_come_between_packets_of_messages_and_nothing_is_lost_or_double
         let count = 80;
         for tag in 0..count {
             // Long eager messages go both ways.
-            let (from, to) = (below(5), below(5));
+            let (from, to) = (below(6), below(6));
             let length = [0, 16, 1500, EAGER_LIMIT + 100][below(4) as usize];
             send(&contexts[from as usize], to as u32, tag, length, &done);
             for _ in 0..below(12) {
                 machine.step();
             }
-            contexts[below(5) as usize].advance(1).expect("no error");
+            contexts[below(6) as usize].advance(1).expect("no error");
         }
         settle(&machine, &contexts);
         assert_eq!(done.get(), count as usize, "seed {seed}");

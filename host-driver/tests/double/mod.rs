@@ -34,7 +34,7 @@ pub const SLOT: u16 = 3;
 const SLOT_BASE: u64 = 0x8000;
 const MEMORY: usize = 32 << 20;
 const FREED: u8 = 0xdd;
-/// Steps and turns of `advance` after which a test does not end any more.
+/// Steps, turns of `advance` and register reads after which a test does not end any more.
 const PATIENCE: u64 = 1_000_000;
 
 /// Class of copies that packets leave on their way, plus the packets' destination.
@@ -198,7 +198,7 @@ pub struct Double {
     hooked: Rc<Cell<bool>>,
     /// Called once when a thread sleeps and nothing moves.
     asleep: Rc<RefCell<Option<SleepHook>>>,
-    /// Steps and turns of `advance` so far.
+    /// Steps, turns of `advance` and register reads so far.
     turns: Rc<Cell<u64>>,
 }
 
@@ -293,7 +293,7 @@ impl Double {
         let turns = self.turns.get();
         assert!(
             turns <= PATIENCE,
-            "no end after {turns} steps and turns of advance"
+            "no end after {turns} steps, turns of advance and register reads"
         );
     }
 
@@ -501,7 +501,7 @@ impl NodeState {
         }
         let length = descriptor.source.length as usize;
         let asks = descriptor.hint != 0 || descriptor.order != 0;
-        if (descriptor.deposit && descriptor.kind != Kind::MemFifo)
+        if (descriptor.deposit && (descriptor.kind != Kind::MemFifo || descriptor.dynamic_route))
             || (asks && !descriptor.dynamic_route)
         {
             return Err(ErrorReason::DescRouting);
@@ -1423,6 +1423,7 @@ impl Platform for Process {
     type Segment = Segment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
+        self.machine.watch();
         let value = self.machine.state.borrow_mut().read(self.node, address);
         value.ok_or(BusError {
             address,
