@@ -37,9 +37,12 @@ use crate::machine_file::{self, MachineSpec};
 use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures};
 use crate::progress;
-use crate::settings::{self, Settings, Table};
+use crate::settings::{self, Setting, Settings, Table};
 
 pub use heap::COUNTING;
+
+/// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
+const TASKS: Setting<usize> = Setting::number("tasks", "", 1, (1, 8), "tasks on each node");
 
 /// A bench by name.
 struct Bench {
@@ -121,7 +124,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "allreduce",
-        about: "sums of doubles over all nodes by size: the collective network's tree and software",
+        about: "sums of doubles over all tasks by size: the collective network's tree and software",
         shape: &[4, 4, 4],
         settings: allreduce::SETTINGS,
         run: allreduce::run,
@@ -142,9 +145,9 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "barrier",
-        about: "a barrier over all nodes on the collective network's tree, against its bound",
+        about: "a barrier over all tasks on the collective network's tree, against its bound, and by software",
         shape: &[4, 4, 4],
-        settings: &[],
+        settings: barrier::SETTINGS,
         run: barrier::run,
     },
     Bench {

@@ -50,7 +50,7 @@ const EAGER_LIMIT: Setting<usize> = Setting::number(
     (0, MAX_EAGER_LIMIT),
     "longest message that travels at once; longer ones stay at their origin until they have their receive",
 );
-const SAME_NODE: Setting<SameNode> = Setting::choice(
+pub(crate) const SAME_NODE: Setting<SameNode> = Setting::choice(
     "same_node",
     SameNode::Loopback,
     "loopback or shared_memory",

@@ -83,6 +83,7 @@ fn algorithms(seat: &Seat, collective: Collective, root: usize, bytes: usize) ->
         data: SUM.0,
         op: SUM.1,
         routes: seat.member.routes(),
+        sharing: seat.member.sharing(),
     };
     let list = geometry.algorithms().list(collective).iter();
     list.filter(|e| e.is_valid(&query))
@@ -228,6 +229,24 @@ fn ep7_ep8_ep10_ep11_ep12_ep13_every_collective_by_every_algorithm_on_the_machin
 }
 
 #[test]
+fn hw7_ep8_ep13_every_collective_by_every_algorithm_where_tasks_share_nodes() {
+    // Four tasks on one node, and four and three on two, some with several endpoints; the data needs three slots.
+    for (shape, tasks) in [([1, 1, 1], 4), ([2, 1, 1], 7)] {
+        let placement = Placement::new(tasks, &shape, None).expect("they have places");
+        let mut team = open(&shape, &placement, |task| 1 + u8::from(task.0 % 4 == 1));
+        let count = 2100;
+        let buffers = buffers(&team, count * 8);
+        let run = move |seat: &Seat| {
+            let all = algorithms(seat, Collective::Allreduce, 0, count * 8);
+            assert!(all.contains(&Algorithm::SharedMemory), "{all:?}");
+            sweep(seat, count, &buffers)?;
+            rest(seat)
+        };
+        team.run("collectives", run).expect("the program ends");
+    }
+}
+
+#[test]
 fn hw3_ep13_every_collective_by_every_algorithm_on_tori_of_one_to_five_dimensions() {
     for (shape, contexts) in [
         (&[5][..], 1),
@@ -326,12 +345,23 @@ fn each_after_each(count: usize) -> Vec<usize> {
 
 #[test]
 fn hw5_ep13_every_collective_by_every_algorithm_after_every_other_with_the_tree() {
+    let shape = [2, 2, 1];
+    let placement = Placement::filled(1, &shape).expect("a task a node");
+    after_every_other(open(&shape, &placement, |task| 1 + u8::from(task.0 == 1)));
+}
+
+#[test]
+fn hw7_ep13_every_collective_by_every_algorithm_after_every_other_where_tasks_share_nodes() {
+    let shape = [2, 1, 1];
+    let placement = Placement::filled(2, &shape).expect("two tasks a node");
+    after_every_other(open(&shape, &placement, |_| 1));
+}
+
+/// Runs every collective by every algorithm after every other, some under way at once, and checks what comes out.
+fn after_every_other(mut team: Team) {
     const UNDER_WAY: usize = 3;
     const SHORT: usize = 3;
     const LONG: usize = 250;
-    let shape = [2, 2, 1];
-    let placement = Placement::filled(1, &shape).expect("a task a node");
-    let mut team = open(&shape, &placement, |task| 1 + u8::from(task.0 == 1));
     let routes = team.take_routes().expect("the program ends");
     assert!(routes.class && routes.barrier, "{routes:?}");
     let lists = |seat: &Seat| {
@@ -346,8 +376,10 @@ fn hw5_ep13_every_collective_by_every_algorithm_after_every_other_with_the_tree(
     };
     let (kinds, _) = team.run("lists", lists).expect("the program ends");
     let kinds = kinds[0].clone();
-    let on_tree = kinds.iter().filter(|(_, a)| *a == Algorithm::Tree);
-    assert_eq!(on_tree.count(), 4, "{kinds:?}");
+    for named in [Algorithm::Tree, Algorithm::SharedMemory] {
+        let by = kinds.iter().filter(|(_, algorithm)| *algorithm == named);
+        assert_eq!(by.count(), 4, "{kinds:?}");
+    }
     let row: Rc<Vec<_>> = Rc::new(
         each_after_each(kinds.len())
             .into_iter()

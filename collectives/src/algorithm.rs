@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::hardware::{RoutesTaken, tree_operation};
+use crate::node::Sharing;
 use crate::reduction::{DataType, ReduceOp};
 use crate::request::Collective;
 
@@ -36,11 +37,13 @@ pub enum Algorithm {
     Affinity,
     /// The tree of the collective network: one endpoint of each node enters it (HW-5).
     Tree,
+    /// Endpoints of a node work together in memory that they share, one of them with those of other nodes (HW-7).
+    SharedMemory,
 }
 
 impl Algorithm {
     /// All of them, in declaration order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Dissemination,
         Self::Binomial,
         Self::EndpointParallel,
@@ -52,6 +55,7 @@ impl Algorithm {
         Self::Linear,
         Self::Affinity,
         Self::Tree,
+        Self::SharedMemory,
     ];
 
     /// Name, as configurations give it.
@@ -69,6 +73,7 @@ impl Algorithm {
             Self::Linear => "linear",
             Self::Affinity => "affinity",
             Self::Tree => "tree",
+            Self::SharedMemory => "shared_memory",
         }
     }
 }
@@ -90,6 +95,8 @@ pub struct Query<'a> {
     pub op: ReduceOp,
     /// What the geometry has of the collective network: [`Member::routes`](crate::Member::routes).
     pub routes: RoutesTaken,
+    /// How its endpoints share nodes: [`Member::sharing`](crate::Member::sharing).
+    pub sharing: Sharing,
 }
 
 /// A condition of an algorithm, all of which must hold. A condition on bytes does not hold while they are
@@ -110,6 +117,10 @@ pub enum Condition {
     RootEndpoints(usize),
     /// The places of the tasks are known, and some node has several.
     NodesShared,
+    /// Some node has several of the endpoints, which share a segment of its memory.
+    SharedMemory,
+    /// All endpoints live on one node.
+    OneNode,
     /// All blocks have the same number of bytes.
     EqualBlocks,
     /// The order in which data is combined does not matter: any operation but [`ReduceOp::Copy`].
@@ -146,6 +157,8 @@ impl Condition {
             Self::WholeTorus => query.geometry.torus().is_some(),
             Self::RootEndpoints(least) => query.geometry.ranks_of(query.root).len() >= least,
             Self::NodesShared => query.geometry.shares_nodes(),
+            Self::SharedMemory => query.sharing.some,
+            Self::OneNode => query.sharing.all,
             Self::EqualBlocks => query.bytes.is_some(),
             Self::Commutative => query.op != ReduceOp::Copy,
             Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
@@ -279,6 +292,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
     match collective {
         Collective::Barrier => vec![
             entry(A::Tree, &[C::BarrierRoute], &[]),
+            entry(A::SharedMemory, &[C::SharedMemory], &[]),
             entry(A::Affinity, &[C::NodesShared], &[]),
             entry(A::Dissemination, &[], &[]),
         ],
@@ -294,6 +308,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
                 &[],
                 &[C::RootEndpoints(2), C::AtLeast(LONG)],
             ),
+            entry(A::SharedMemory, &[C::SharedMemory], &[]),
             entry(A::Affinity, &[C::NodesShared], &[C::AtMost(SHORT)]),
             entry(A::Binomial, &[], &[]),
         ],
@@ -316,6 +331,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
                 &[C::ClassRoute, C::TreeOperation],
                 &[C::Window(COPIED), C::TreeNan],
             ),
+            entry(A::SharedMemory, &[C::SharedMemory, C::Commutative], &[]),
             entry(
                 A::Affinity,
                 &[C::NodesShared, C::Commutative],
@@ -330,6 +346,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
                 &[C::ClassRoute, C::TreeOperation],
                 &[C::Window(COPIED), C::TreeNan],
             ),
+            entry(A::SharedMemory, &[C::SharedMemory, C::Commutative], &[]),
             entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),
             entry(
                 A::Affinity,

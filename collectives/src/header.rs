@@ -27,22 +27,73 @@ impl Signature {
         self.algorithm == Algorithm::Tree
     }
 
+    /// Whether members wait for each other by other means than messages, which would tell them what the others
+    /// are doing.
+    pub fn is_silent(&self) -> bool {
+        self.is_on_tree() || self.algorithm == Algorithm::SharedMemory
+    }
+
+    const FIELDS: [&str; 7] = [
+        "collective",
+        "algorithm",
+        "way",
+        "type",
+        "operation",
+        "root",
+        "bytes",
+    ];
+
+    fn fields(&self) -> [u64; 7] {
+        [
+            self.collective as u64,
+            self.algorithm as u64,
+            self.way as u64,
+            self.data as u64,
+            self.op as u64,
+            u64::from(self.root),
+            self.bytes,
+        ]
+    }
+
+    /// The fields, as members of a node write them into its memory.
+    pub fn words(&self) -> [u32; 5] {
+        let kinds = [self.collective as u8, self.algorithm as u8, self.way as u8];
+        [
+            u32::from_le_bytes([kinds[0], kinds[1], kinds[2], 0]),
+            u32::from(self.data as u8) | u32::from(self.op as u8) << 8,
+            self.root,
+            self.bytes as u32,
+            (self.bytes >> 32) as u32,
+        ]
+    }
+
     /// The first field in which two differ, with both values.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, u64, u64)> {
-        let fields = |s: &Self| {
-            [
-                ("collective", s.collective as u64),
-                ("algorithm", s.algorithm as u64),
-                ("way", s.way as u64),
-                ("type", s.data as u64),
-                ("operation", s.op as u64),
-                ("root", u64::from(s.root)),
-                ("bytes", s.bytes),
-            ]
-        };
-        let pairs = fields(self).into_iter().zip(fields(other));
-        pairs
-            .map(|((name, ours), (_, theirs))| (name, ours, theirs))
+        self.first_difference(other.fields())
+    }
+
+    /// The same against the words of another.
+    pub fn difference_to_words(
+        &self,
+        [kinds, data, root, low, high]: [u32; 5],
+    ) -> Option<(&'static str, u64, u64)> {
+        let [collective, algorithm, way, _] = kinds.to_le_bytes();
+        let [data, op, ..] = data.to_le_bytes();
+        self.first_difference([
+            collective.into(),
+            algorithm.into(),
+            way.into(),
+            data.into(),
+            op.into(),
+            root.into(),
+            u64::from(low) | u64::from(high) << 32,
+        ])
+    }
+
+    fn first_difference(&self, theirs: [u64; 7]) -> Option<(&'static str, u64, u64)> {
+        let fields = Self::FIELDS.into_iter().zip(self.fields()).zip(theirs);
+        fields
+            .map(|((name, ours), theirs)| (name, ours, theirs))
             .find(|(_, ours, theirs)| ours != theirs)
     }
 }
@@ -58,8 +109,8 @@ pub(crate) enum Form {
     Start,
     /// The sender has given the collective up.
     GivenUp,
-    /// No step of a schedule: the sender has waited long on the hardware's tree, which does not tell who waits
-    /// for what else.
+    /// No step of a schedule: the sender has waited long, on the hardware's tree or in its node's memory, which do
+    /// not tell who waits for what else.
     Waits,
 }
 

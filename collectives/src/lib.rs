@@ -8,6 +8,8 @@
 //! * An algorithm makes a schedule: a graph of sends, receives, copies and combinations over the send
 //!   buffer, the receive buffer and a scratch buffer. One executor carries out all schedules.
 //! * Software threads without contexts work together in a [`ThreadGroup`], through the memory of their node.
+//! * Endpoints that share a node work together in its memory where that suits, and one of them with those of
+//!   other nodes.
 //! * All members call the collectives of a geometry in the same order. Messages carry what the collective is,
 //!   so that members that disagree get an error, never a hang.
 //! * A geometry can take routes of the collective network ([`Member::take_routes`]). Its barriers, broadcasts,
@@ -25,6 +27,7 @@ mod geometry;
 mod hardware;
 mod header;
 mod member;
+mod node;
 mod operation;
 mod plan;
 mod reduction;
@@ -38,6 +41,7 @@ pub use error::Error;
 pub use geometry::{Geometry, Transfer};
 pub use hardware::{RoutesTaken, tree_operation};
 pub use member::{Call, Collectives, Done, Follow, FollowFn, Member, Stats, Way};
+pub use node::Sharing;
 pub use reduction::{DataType, ReduceOp};
 pub use request::{Blocks, Collective, Request};
 pub use threads::{ThreadGroup, ThreadMember, ThreadRoot};

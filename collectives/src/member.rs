@@ -3,6 +3,7 @@
 mod agreement;
 mod arrive;
 mod enter;
+mod memory;
 mod run;
 mod watch;
 
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::hardware::{Agreement, Hardware, RoutesTaken, Start, State, agents};
 use crate::header::{Header, Signature};
+use crate::node::{Neighbours, NodeMemory, Sharing};
 use crate::operation::Operation;
 use crate::reduction::{DataType, ReduceOp};
 use crate::request::{Collective, Request};
@@ -123,11 +125,15 @@ struct Team<P: Platform> {
     early: BTreeMap<u32, Vec<Early>>,
     /// Collectives that were given up, and by which rank: what still comes for them is dropped.
     failed: BTreeMap<u32, (u32, Signature)>,
-    /// The last that have ended on the tree.
-    on_tree: BTreeMap<u32, Signature>,
+    /// The last that have ended.
+    ended: BTreeMap<u32, Signature>,
     follow: Option<FollowFn<P>>,
     /// For each position, the rank that enters the tree for its node.
     agents: Rc<[u32]>,
+    /// Who shares nodes.
+    neighbours: Rc<Neighbours>,
+    /// The memory of the member's node, once a collective has used it.
+    memory: Option<Rc<NodeMemory<P>>>,
     hardware: Hardware<P>,
 }
 
@@ -139,9 +145,11 @@ impl<P: Platform> Default for Team<P> {
             running: BTreeMap::new(),
             early: BTreeMap::new(),
             failed: BTreeMap::new(),
-            on_tree: BTreeMap::new(),
+            ended: BTreeMap::new(),
             follow: None,
             agents: Rc::default(),
+            neighbours: Rc::default(),
+            memory: None,
             hardware: Hardware::default(),
         }
     }
@@ -198,6 +206,8 @@ impl<P: Platform> Collectives<P> {
             dispatch,
             Box::new(move |context, arrival| this.arrive(context, arrival)),
         )?;
+        let this = Rc::clone(&shared);
+        context.add_progress(Box::new(move |context| this.look_in_memory(context)));
         Ok(Self {
             context: context.clone(),
             shared,
@@ -227,6 +237,7 @@ impl<P: Platform> Collectives<P> {
             });
         }
         let agents = agents(&self.context, geometry)?;
+        let neighbours = Neighbours::of(&self.context, geometry)?;
         let mut teams = self.shared.teams.borrow_mut();
         let team = teams.entry(geometry.number()).or_default();
         if team.joined.is_some() {
@@ -236,6 +247,7 @@ impl<P: Platform> Collectives<P> {
         }
         team.joined = Some((geometry.clone(), rank));
         team.agents = agents;
+        team.neighbours = Rc::new(neighbours);
         Ok(Member {
             collectives: self.clone(),
             geometry: geometry.clone(),
@@ -299,6 +311,12 @@ impl<P: Platform> Member<P> {
     #[must_use]
     pub fn routes(&self) -> RoutesTaken {
         self.collectives.shared.taken(self.geometry.number())
+    }
+
+    /// How the endpoints of the geometry share nodes.
+    #[must_use]
+    pub fn sharing(&self) -> Sharing {
+        self.collectives.shared.sharing(self.geometry.number())
     }
 
     /// Takes a class route and a barrier route of the collective network for the geometry, as far as all
@@ -385,7 +403,7 @@ impl<P: Platform> Member<P> {
         }
         if let Some(named) = algorithm {
             // Routes may be taken when its turn comes.
-            let query = query(&self.geometry, &request, RoutesTaken::ALL);
+            let query = query(&self.geometry, &request, (RoutesTaken::ALL, self.sharing()));
             self.geometry.algorithms().choose(&query, Some(named))?;
         }
         let shared = Rc::clone(&self.collectives.shared);
@@ -394,7 +412,7 @@ impl<P: Platform> Member<P> {
         let later = Rc::clone(&shared);
         let start: Start<P> = Box::new(move |context: &Context<P>| {
             // `advance` consults the list.
-            let query = query(&geometry, &request, shared.taken(number));
+            let query = query(&geometry, &request, shared.network(number));
             match geometry.algorithms().choose(&query, algorithm) {
                 Ok(algorithm) => {
                     let signature = signature(&request, algorithm, way);
@@ -441,6 +459,19 @@ impl<P: Platform> Shared<P> {
             .unwrap_or_default()
     }
 
+    /// How the endpoints of a geometry share nodes.
+    fn sharing(&self, number: u16) -> Sharing {
+        let teams = self.teams.borrow();
+        let team = teams.get(&number);
+        team.map(|team| team.neighbours.sharing())
+            .unwrap_or_default()
+    }
+
+    /// What queries say of the machine.
+    fn network(&self, number: u16) -> (RoutesTaken, Sharing) {
+        (self.taken(number), self.sharing(number))
+    }
+
     /// A geometry that has been joined, and this context's rank.
     fn joined(&self, number: u16) -> Option<(Geometry, u32)> {
         self.teams.borrow().get(&number)?.joined.clone()
@@ -450,7 +481,7 @@ impl<P: Platform> Shared<P> {
 fn query<'a, B: gyre_driver::DmaBuffer>(
     geometry: &'a Geometry,
     request: &Request<B>,
-    routes: RoutesTaken,
+    (routes, sharing): (RoutesTaken, Sharing),
 ) -> Query<'a> {
     Query {
         geometry,
@@ -460,6 +491,7 @@ fn query<'a, B: gyre_driver::DmaBuffer>(
         data: request.data,
         op: request.op,
         routes,
+        sharing,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A collective under way at one member: which steps of its schedule have ended.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use gyre_driver::{BufferRange, Platform, Routing};
 
@@ -8,12 +9,14 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::header::{Header, Signature};
 use crate::member::Done;
+use crate::node::{MemoryPlan, NodeMemory};
 use crate::schedule::{Action, Schedule, Slice, Space};
 
 /// A collective under way.
 pub(crate) struct Operation<P: Platform> {
     pub signature: Signature,
     schedule: Schedule,
+    memory: Rc<MemoryPlan>,
     /// Steps that each step waits for.
     waits: Vec<usize>,
     /// Steps that wait for each step.
@@ -47,7 +50,7 @@ pub(crate) struct Expected {
 impl<P: Platform> Operation<P> {
     pub fn new(
         signature: Signature,
-        schedule: Schedule,
+        mut schedule: Schedule,
         [send, receive, scratch]: [BufferRange<P::Buffer>; 3],
         done: Option<Done<P>>,
     ) -> Self {
@@ -87,6 +90,7 @@ impl<P: Platform> Operation<P> {
             waiters,
             left: schedule.steps.len(),
             expected,
+            memory: Rc::new(core::mem::take(&mut schedule.memory)),
             schedule,
             send,
             receive,
@@ -110,6 +114,23 @@ impl<P: Platform> Operation<P> {
             .filter(|(_, step)| enters(step.action))
             .map(|(number, _)| number)
             .collect()
+    }
+
+    /// Who has to do with the member in the memory of its node.
+    pub fn memory(&self) -> Rc<MemoryPlan> {
+        Rc::clone(&self.memory)
+    }
+
+    /// The place of a slice for copies and combinations; `memory` is that of the node, if the member uses it.
+    pub fn place(
+        &self,
+        slice: Slice,
+        memory: Option<&Rc<NodeMemory<P>>>,
+    ) -> Result<Data<P>, gyre_driver::Error> {
+        match (slice.space, memory) {
+            (Space::Memory, Some(memory)) => Ok(Data::Memory(Rc::clone(memory), slice)),
+            _ => Ok(Data::Buffer(self.range(slice)?)),
+        }
     }
 
     /// What a step does.
@@ -169,8 +190,42 @@ impl<P: Platform> Operation<P> {
             Space::Send => &self.send,
             Space::Receive => &self.receive,
             Space::Scratch => &self.scratch,
+            // No buffer.
+            Space::Memory => &BufferRange::empty(),
         };
         Ok(buffer.part(slice.offset, slice.len)?)
+    }
+}
+
+/// Bytes that copies and combinations read and write. They are charged by the caller.
+pub(crate) enum Data<P: Platform> {
+    Buffer(BufferRange<P::Buffer>),
+    Memory(Rc<NodeMemory<P>>, Slice),
+}
+
+impl<P: Platform> Data<P> {
+    pub fn read(&self) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Buffer(range) => {
+                let mut bytes = vec![0; range.len()];
+                range
+                    .read(0, &mut bytes)
+                    .map_err(gyre_driver::Error::from)?;
+                Ok(bytes)
+            }
+            Self::Memory(memory, slice) => {
+                let mut bytes = vec![0; slice.len];
+                memory.read(slice.offset, &mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    pub fn write(&self, data: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Buffer(range) => Ok(range.write(0, data).map_err(gyre_driver::Error::from)?),
+            Self::Memory(memory, slice) => memory.write_data(slice.offset, data),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod hardware;
 mod parallel;
 mod reduce;
 mod scatter;
+mod shared;
 mod torus;
 mod tree;
 
@@ -17,6 +18,7 @@ use gyre_driver::Routing;
 
 use crate::algorithm::Algorithm;
 use crate::geometry::Geometry;
+use crate::node::{MemoryPlan, MemoryStep, Neighbours};
 use crate::request::{Blocks, Collective};
 
 /// Which buffer.
@@ -25,6 +27,8 @@ pub(crate) enum Space {
     Send,
     Receive,
     Scratch,
+    /// The segment that the endpoints of the node share: copies and combinations alone use it.
+    Memory,
 }
 
 /// Bytes of a buffer.
@@ -90,6 +94,8 @@ pub(crate) enum Action {
         into: Option<Slice>,
         to: Option<u32>,
     },
+    /// A step in the memory of the node.
+    Memory(MemoryStep),
 }
 
 /// A step and the steps that must have ended before it.
@@ -105,6 +111,7 @@ pub(crate) struct Schedule {
     pub steps: Vec<Step>,
     /// Bytes of the scratch buffer.
     pub scratch: usize,
+    pub memory: MemoryPlan,
 }
 
 /// Tag of the message by which a task's leader tells the other endpoints that the task has its result.
@@ -130,6 +137,7 @@ pub(crate) struct Arguments<'a> {
     pub keeps_block: bool,
     /// For each position, the rank that enters the tree for its node.
     pub agents: &'a [u32],
+    pub neighbours: &'a Neighbours,
 }
 
 /// Makes the schedule of one member.
@@ -165,9 +173,11 @@ pub(crate) fn schedule(
     match (arguments.collective, algorithm) {
         (Collective::Barrier, A::Affinity) => b.tree_barrier(&b.along_domains(0)),
         (Collective::Barrier, A::Tree) => b.hardware_barrier(),
+        (Collective::Barrier, A::SharedMemory) => b.shared_barrier(),
         (Collective::Barrier, _) => b.dissemination_barrier(),
         (Collective::Broadcast, A::EndpointParallel) => b.endpoint_parallel_broadcast(),
         (Collective::Broadcast, A::DimensionPipelined) => b.dimension_pipelined_broadcast(),
+        (Collective::Broadcast, A::SharedMemory) => b.shared_broadcast(),
         (Collective::Broadcast, A::Tree) => b.leaders(Builder::hardware_broadcast),
         (Collective::Broadcast, A::Affinity) => {
             b.leaders(|b| b.broadcast(&b.along_domains(b.root)))
@@ -184,6 +194,7 @@ pub(crate) fn schedule(
         (Collective::Allgather, _) => b.leaders(Builder::ring_allgather),
         (Collective::Reduce, A::Affinity) => b.leaders(|b| b.reduce_up(&b.along_domains(b.root))),
         (Collective::Reduce, A::Binomial) => b.leaders(|b| b.reduce_up(&b.binomial(b.root))),
+        (Collective::Reduce, A::SharedMemory) => b.shared_reduce(),
         (Collective::Reduce, A::Tree) => b.leaders(Builder::hardware_reduce),
         (Collective::Reduce, _) => b.leaders(Builder::linear_reduce),
         (Collective::Allreduce, A::Ring) => b.leaders(Builder::ring_allreduce),
@@ -193,6 +204,7 @@ pub(crate) fn schedule(
         (Collective::Allreduce, A::ThereAndBack) => {
             b.leaders(|b| b.there_and_back_allreduce(&b.binomial(0)));
         }
+        (Collective::Allreduce, A::SharedMemory) => b.shared_allreduce(),
         (Collective::Allreduce, A::Tree) => b.leaders(Builder::hardware_allreduce),
         (Collective::Allreduce, _) => b.leaders(Builder::recursive_doubling_allreduce),
         (Collective::Alltoall, A::Pairwise) => b.leaders(|b| b.alltoall(true)),
@@ -217,13 +229,21 @@ impl Builder<'_> {
 
     /// Sends to the leader of the task at `position`.
     fn send(&mut self, position: usize, tag: u32, from: Slice, after: &[usize]) -> usize {
-        let to = self.leader(position);
+        self.send_to(self.leader(position), tag, from, after)
+    }
+
+    /// Sends to the endpoint with rank `to`.
+    fn send_to(&mut self, to: u32, tag: u32, from: Slice, after: &[usize]) -> usize {
         self.add(Action::Send { to, tag, from }, after)
     }
 
     /// Receives from the leader of the task at `position`.
     fn receive(&mut self, position: usize, tag: u32, into: Slice, after: &[usize]) -> usize {
-        let from = self.leader(position);
+        self.receive_of(self.leader(position), tag, into, after)
+    }
+
+    /// Receives from the endpoint with rank `from`, by its fixed route.
+    fn receive_of(&mut self, from: u32, tag: u32, into: Slice, after: &[usize]) -> usize {
         self.receive_from((from, Routing::Fixed), tag, into, after)
     }
 
@@ -371,9 +391,14 @@ impl Builder<'_> {
     /// The lowest bit of a distance, below which its subtree in a binomial tree lies: all of the tree for
     /// the root.
     fn reach(&self, distance: usize) -> usize {
-        match distance {
-            0 => self.tasks.next_power_of_two(),
-            _ => distance & distance.wrapping_neg(),
-        }
+        reach(self.tasks, distance)
+    }
+}
+
+/// As [`Builder::reach`], in a tree of `count`.
+fn reach(count: usize, distance: usize) -> usize {
+    match distance {
+        0 => count.next_power_of_two(),
+        _ => distance & distance.wrapping_neg(),
     }
 }

@@ -4,7 +4,7 @@ mod world;
 
 use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Error, Geometry, Member, Query, ReduceOp, Request,
-    RoutesTaken,
+    RoutesTaken, Sharing,
 };
 use gyre_driver::{Coord, RegionRights, TaskId};
 use world::{Case, Place, World, check, ends, note, pattern, reduced};
@@ -82,6 +82,7 @@ fn sweep(collective: Collective, case: impl Fn(&Geometry, usize, usize) -> Case)
                 data: DataType::U8,
                 op: ReduceOp::BitXor,
                 routes: RoutesTaken::default(),
+                sharing: members[0].sharing(),
             };
             let list = geometry.algorithms().list(collective).iter();
             let mut algorithms: Vec<Option<Algorithm>> = list
@@ -202,6 +203,7 @@ fn ep13_broadcast_in_colours_gives_all_tasks_of_a_torus_the_roots_data() {
             data: DataType::U8,
             op: ReduceOp::Copy,
             routes: RoutesTaken::default(),
+            sharing: Sharing::default(),
         };
         let named = Some(Algorithm::DimensionPipelined);
         assert!(part.algorithms().choose(&query, named).is_err());
@@ -496,6 +498,7 @@ fn af3_af5_trees_along_domains_need_places_and_an_arity() {
             data: DataType::U8,
             op: ReduceOp::Copy,
             routes: RoutesTaken::default(),
+            sharing: Sharing::default(),
         };
         let chosen = geometry
             .algorithms()

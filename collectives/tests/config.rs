@@ -3,7 +3,7 @@
 mod world;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, Error, Geometry, Query, Request, RoutesTaken,
+    Algorithm, Blocks, Collective, Error, Geometry, Query, Request, RoutesTaken, Sharing,
 };
 use gyre_driver::{ConfigError, Configuration};
 use world::{World, ends, note};
@@ -71,6 +71,7 @@ fn ep5_ep7_ep8_geometries_of_a_file_work_with_its_algorithms() {
             data: gyre_collectives::DataType::U8,
             op: gyre_collectives::ReduceOp::Sum,
             routes: RoutesTaken::default(),
+            sharing: Sharing::default(),
         };
         geometry
             .algorithms()

@@ -13,7 +13,7 @@ use crate::ack::AckStats;
 use crate::client::Plan;
 use crate::cookie::CookieTable;
 use crate::cost::Op;
-use crate::dispatch::{DispatchFn, NewDispatches};
+use crate::dispatch::{DispatchFn, NewDispatches, ProgressFn};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -101,6 +101,10 @@ pub(crate) struct Shared<P: Platform> {
     /// Time of the first alarm in the queue, or [`NEVER`].
     alarm_ps: AtomicU64,
     pub dispatch: Mutex<NewDispatches<P>>,
+    /// Functions that every turn is to call, and that the thread that advances has not seen yet.
+    progress: Mutex<Vec<ProgressFn<P>>>,
+    /// There are some.
+    more_progress: AtomicBool,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
     /// Taken by the thread that uses `engine`, and held across platform calls and callbacks.
@@ -144,6 +148,8 @@ impl<P: Platform> Context<P> {
                 posted: AtomicBool::new(false),
                 alarm_ps: AtomicU64::new(NEVER),
                 dispatch: Mutex::new(NewDispatches::new()),
+                progress: Mutex::new(Vec::new()),
+                more_progress: AtomicBool::new(false),
                 cookies: Mutex::new(CookieTable::new()),
                 engine: Mutex::new(engine),
                 advancing: AtomicBool::new(false),
@@ -203,6 +209,22 @@ impl<P: Platform> Context<P> {
             Ok(())
         } else {
             Err(Error::DispatchInUse { id })
+        }
+    }
+
+    /// Has every turn of `advance` from now on call a function that looks for what no event of the node announces,
+    /// such as news in memory that the node's processes share: who writes them signals the wake group
+    /// ([`Platform::notify`]). What the looks cost the function charges itself.
+    pub fn add_progress(&self, function: ProgressFn<P>) {
+        short(&self.shared.progress).push(function);
+        self.shared.more_progress.store(true, Ordering::Release);
+    }
+
+    /// The functions added since the last call.
+    pub(crate) fn take_progress(&self) -> Vec<ProgressFn<P>> {
+        match self.shared.more_progress.swap(false, Ordering::AcqRel) {
+            true => core::mem::take(&mut short(&self.shared.progress)),
+            false => Vec::new(),
         }
     }
 

@@ -47,6 +47,9 @@ pub enum Receive<P: Platform> {
 /// Called by `advance` once per message, at its first packet. May post; may not advance.
 pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P>>;
 
+/// Called by every turn of `advance`; says whether it has found something to do. May post; may not advance.
+pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool>;
+
 /// Dispatch identifiers in use, and the callbacks that the thread that advances has not seen yet.
 pub(crate) struct NewDispatches<P: Platform> {
     used: BTreeSet<u8>,

@@ -12,6 +12,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Identifier of the client.
+    #[must_use]
+    pub fn client(self) -> u8 {
+        self.client
+    }
+
     /// The task addressed.
     #[must_use]
     pub fn task(self) -> TaskId {

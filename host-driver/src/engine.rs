@@ -19,7 +19,7 @@ use crate::client::Plan;
 use crate::context::{Context, ContextInfo, Progress};
 use crate::cost::Op;
 use crate::counter::CounterBlock;
-use crate::dispatch::DispatchTable;
+use crate::dispatch::{DispatchTable, ProgressFn};
 use crate::endpoint::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::{Error, Fault};
@@ -109,6 +109,8 @@ pub(crate) struct Engine<P: Platform> {
     gets: Gets<P>,
     acks: AckDispatcher,
     dispatch: DispatchTable<P>,
+    /// Functions that every turn calls.
+    progress: Vec<ProgressFn<P>>,
     fences: Fences<P>,
     /// Of a client that asks for them.
     flows: Option<Flows<P>>,
@@ -209,6 +211,7 @@ impl<P: Platform> Engine<P> {
             gets: Gets::new(counters),
             acks,
             dispatch: DispatchTable::new(),
+            progress: Vec::new(),
             fences: Fences::new(),
             flows,
             refusals,
@@ -294,6 +297,10 @@ impl<P: Platform> Engine<P> {
         while let Some(function) = context.take_alarm() {
             progress.callbacks += 1;
             callback(context, Op::Callback, || function(context));
+        }
+        self.progress.append(&mut context.take_progress());
+        for function in &mut self.progress {
+            progress.callbacks += usize::from(guarded(context, || function(context)));
         }
         if self.can_start(context) {
             self.start_work(context, progress)?;
@@ -638,6 +645,11 @@ fn deliver<P: Platform>(
 /// Runs a callback, which `op` stands for, and during which the context may not be advanced.
 fn callback<P: Platform, R>(context: &Context<P>, op: Op, call: impl FnOnce() -> R) -> R {
     context.platform().charge(op, 1);
+    guarded(context, call)
+}
+
+/// Runs a function during which the context may not be advanced.
+fn guarded<P: Platform, R>(context: &Context<P>, call: impl FnOnce() -> R) -> R {
     let flag = &context.shared().in_callback;
     flag.store(true, Ordering::Release);
     let result = call();

@@ -66,7 +66,7 @@ pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
 pub use config::{ConfigError, Configuration, GeometryConfig, GeometryMembers};
 pub use context::{Context, ContextInfo, Progress, advancev};
 pub use cost::{CostTable, CostTableError, Op};
-pub use dispatch::{Arrival, DispatchFn, Receive};
+pub use dispatch::{Arrival, DispatchFn, ProgressFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use flow::Ordered;

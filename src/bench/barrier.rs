@@ -1,26 +1,28 @@
-//! `gyre bench barrier`: a barrier over all nodes on the tree of the collective network, and over the torus
-//! (HW-5).
+//! `gyre bench barrier`: a barrier over all nodes on the tree of the collective network, and by software (HW-5,
+//! HW-7).
 //!
-//! One task a node; all enter at once. `hardware_cycles` runs from the last write of a trigger register at a
+//! One task a node, or `tasks`; all enter at once. `hardware_cycles` runs from the last write of a trigger register at a
 //! node's port to the last wake-up that the status bit of a node causes at its port; `tree_cycles` from the last
 //! post to the last done callback, `software_cycles` of which are the driver's. `bound_cycles` is what the tree
 //! needs for its hops alone: up and down, each node two cycles and each link its latency.
-//! `dissemination_cycles` is the same barrier by messages.
+//! `dissemination_cycles` is the same barrier by messages, `shared_memory_cycles` that in the memory of nodes with
+//! several tasks and by messages between nodes, each the second of two.
 
 use std::time::Instant;
 
 use gyre_collectives::{Algorithm, Error, Request};
-use gyre_driver::{Error as DriverError, Platform as _};
+use gyre_driver::{ClientConfig, Error as DriverError, Platform as _, Resources};
 use gyre_layout::registers::{COLL, coll_network, wake, wake_group};
 use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
 
-use super::{Measured, figures};
+use super::{Measured, TASKS, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
 use crate::placement::Placement;
-use crate::settings::Settings;
+use crate::run::SAME_NODE;
+use crate::settings::{Settings, Table};
 use crate::team::{Seat, Team};
 
 /// Cycles of a node that a pulse passes.
@@ -28,16 +30,38 @@ const HOP: u64 = 2;
 /// Wake-up output of the contexts' wake group.
 const WAKE: u32 = 1;
 
-pub(super) fn run(spec: &MachineSpec, _: &Settings) -> Result<Measured, CommandError> {
+/// Its settings.
+pub(super) const SETTINGS: &Table = &[&TASKS, &SAME_NODE];
+
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     let started = Instant::now();
-    let placement = Placement::filled(1, &spec.config.dims)?;
+    let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
+    let placement = Placement::filled(tasks, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
-    let mut team = Team::open(job, |_| 1, |client| client)?;
+    let config = move |client: ClientConfig| ClientConfig {
+        same_node,
+        resources: Resources {
+            // No memory regions: there are base slots for eight processes.
+            slots_per_process: 0,
+            ..client.resources
+        },
+        ..client
+    };
+    let mut team = Team::open(job, |_| 1, config)?;
     if !team.take_routes()?.barrier {
         return Err(CommandError::Check("no barrier route is free".into()));
     }
-    let (dissemination, _) = measure(&mut team, spec, Algorithm::Dissemination)?;
-    // The first on the tree sets the driver's state up.
+    let mut metrics = Map::new();
+    let mut software = vec![Algorithm::Dissemination];
+    if tasks > 1 {
+        software.push(Algorithm::SharedMemory);
+    }
+    // The first by each algorithm sets the driver's state up.
+    for algorithm in software {
+        measure(&mut team, spec, algorithm)?;
+        let (cycles, _) = measure(&mut team, spec, algorithm)?;
+        metrics.insert(format!("{}_cycles", algorithm.name()), json!(cycles));
+    }
     measure(&mut team, spec, Algorithm::Tree)?;
     team.job().machine().record_inputs();
     team.job().machine().record_outputs();
@@ -46,15 +70,15 @@ pub(super) fn run(spec: &MachineSpec, _: &Settings) -> Result<Measured, CommandE
         .ok_or_else(|| CommandError::Check("no barrier was seen at the ports".into()))?;
     // The root is node 0; node n has parent (n - 1) / 2.
     let depth = u64::from((spec.nodes() as u64).ilog2());
-    let mut metrics = Map::new();
     metrics.insert("hardware_cycles".into(), json!(hardware));
     let bound = 2 * depth * (HOP + spec.config.link_latency);
     metrics.insert("bound_cycles".into(), json!(bound));
     metrics.insert("tree_cycles".into(), json!(tree));
     let software = tree.saturating_sub(hardware);
     metrics.insert("software_cycles".into(), json!(software));
-    metrics.insert("dissemination_cycles".into(), json!(dissemination));
     let mut params = Map::new();
+    params.insert("tasks".into(), json!(tasks));
+    params.insert("same_node".into(), json!(same_node.name()));
     params.insert("tree_depth".into(), json!(depth));
     Ok(Measured {
         params,

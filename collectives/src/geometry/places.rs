@@ -46,6 +46,33 @@ impl Geometry {
     }
 }
 
+/// Arity of the trees of nodes where the places of tasks are not known.
+const ARITY: usize = 4;
+
+impl Geometry {
+    /// Neighbours in a tree of the endpoints of one node, whose tasks are at `positions`: parent and children of
+    /// number `me` of them. Number `first` is at the root. It goes along the affinity domains, if places are known.
+    pub(crate) fn along_node(
+        &self,
+        positions: &[usize],
+        me: usize,
+        first: usize,
+    ) -> (Option<usize>, Vec<usize>) {
+        let place = |&position: &usize| self.0.threads.get(position).map(|(_, place)| *place);
+        let places: Option<Vec<Place>> = positions.iter().map(place).collect();
+        let (places, arity) = match places {
+            Some(places) => (places, self.0.arity),
+            None => (vec![Place::default(); positions.len()], ARITY),
+        };
+        // Neither no endpoint nor arity 0.
+        let Ok(domains) = Domains::led_by(&places, arity, first) else {
+            return (None, Vec::new());
+        };
+        let tree = domains.tree();
+        (tree.parent(me), tree.children(me).to_vec())
+    }
+}
+
 /// Neighbours of the task at `me` in the tree from `root`: parent and children. On every node, tasks are joined
 /// along their affinity domains; the nodes' leaders are joined by a binomial tree. The root leads its
 /// domains and its node, elsewhere the lowest position does.

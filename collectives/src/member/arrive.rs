@@ -52,7 +52,7 @@ impl<P: Platform> Shared<P> {
             Place::Ended => {
                 // The sender waits for what will not come: its collective ends, and here `advance` says so.
                 self.discard(context, &header, origin);
-                if header.form == Form::Waits {
+                if header.form == Form::Waits && self.is_of_tree(&header) {
                     self.abandon_tree(context, number);
                 }
                 self.deny(context, &header);
@@ -61,7 +61,12 @@ impl<P: Platform> Shared<P> {
                 let error = wrong(origin, "collective", sequence, expected);
                 return Receive::Refused(error.into());
             }
-            Place::Late => self.discard(context, &header, origin),
+            Place::Late => {
+                self.discard(context, &header, origin);
+                if header.form == Form::GivenUp {
+                    self.give_up_in_memory(context, (number, header.sequence));
+                }
+            }
             Place::Running => self.deliver(context, header, origin, data),
             Place::Early if header.form == Form::GivenUp => {
                 self.given_up(context, &header);
@@ -94,7 +99,7 @@ impl<P: Platform> Shared<P> {
         } else {
             match header.form {
                 Form::Start | Form::GivenUp => Place::Late,
-                Form::Waits => match team.on_tree.get(&sequence) {
+                Form::Waits => match team.ended.get(&sequence) {
                     Some(ended) if *ended != header.signature => Place::Ended,
                     _ => Place::Late,
                 },
@@ -287,7 +292,7 @@ impl<P: Platform> Shared<P> {
                 .request
                 .check(&geometry, geometry.position(rank))
                 .and_then(|()| {
-                    let query = query(&geometry, &follow.request, self.taken(number));
+                    let query = query(&geometry, &follow.request, self.network(number));
                     let named = Some(signature.algorithm);
                     geometry.algorithms().choose(&query, named).map(|_| ())
                 });

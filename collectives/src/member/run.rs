@@ -5,10 +5,11 @@ use std::rc::Rc;
 use gyre_driver::{BufferRange, Context, Endpoint, Op, Platform, RemoteAddress, SendImmediate};
 
 use super::arrive::COPY_CHUNK;
-use super::{Done, Shared, Way};
+use super::{Done, Shared, Team, Way};
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::header::{Form, Header, Signature};
+use crate::node::Neighbours;
 use crate::operation::Operation;
 use crate::request::{Collective, Request};
 use crate::schedule::{Action, Arguments, schedule};
@@ -38,9 +39,9 @@ impl<P: Platform> Shared<P> {
             if let Some(done) = done {
                 done(context, Err(gave_up(geometry.name().into(), sequence, by)));
             }
-            return;
+            return self.pass_left(context, number);
         }
-        let agents = self.agents(number);
+        let (agents, neighbours) = self.nodes(number);
         let arguments = Arguments {
             collective: request.collective,
             root: request.root,
@@ -51,15 +52,20 @@ impl<P: Platform> Shared<P> {
             unit: request.data.bytes(),
             keeps_block: request.keeps_block(),
             agents: &agents,
+            neighbours: &neighbours,
         };
         context.platform().charge(Op::Control, 1);
         let schedule = schedule(&geometry, rank, signature.algorithm, arguments);
         let scratch = self.scratch(context, schedule.scratch);
         let send = request.send.unwrap_or_else(BufferRange::empty);
         let key = (number, sequence);
-        let (scratch, failed) = match scratch {
-            Ok(scratch) => (scratch, None),
-            Err(error) => (BufferRange::empty(), Some(error)),
+        let opened = match schedule.memory.used {
+            true => self.open_memory(context, (&geometry, rank), &neighbours, sequence),
+            false => Ok(None),
+        };
+        let (scratch, memory, failed) = match (scratch, opened) {
+            (Ok(scratch), Ok(memory)) => (scratch, memory, None),
+            (Err(error), _) | (_, Err(error)) => (BufferRange::empty(), None, Some(error)),
         };
         let operation = Operation::new(signature, schedule, [send, request.receive, scratch], done);
         let first = operation.first();
@@ -69,10 +75,20 @@ impl<P: Platform> Shared<P> {
             }
             team.running.insert(sequence, operation);
         }
+        if let Some(memory) = memory {
+            memory.begin(sequence);
+        }
+        self.pass_left(context, number);
         if let Some(error) = failed {
             return self.give_up(context, key, error);
         }
-        if let Err(error) = self.call_others(context, &geometry, rank, sequence, signature) {
+        let called = self.call_others(context, &geometry, rank, sequence, signature);
+        // One by messages too: a neighbour may take it for one in memory.
+        let watched = match neighbours.sharing().some {
+            true => called.and_then(|()| self.watch(context)),
+            false => called,
+        };
+        if let Err(error) = watched {
             return self.give_up(context, key, error);
         }
         self.run(context, key, first);
@@ -107,13 +123,11 @@ impl<P: Platform> Shared<P> {
         Ok(scratch.map_err(gyre_driver::Error::from)?)
     }
 
-    /// For each position of a geometry, the rank that enters the tree for its node.
-    fn agents(&self, number: u16) -> Rc<[u32]> {
+    /// For each position of a geometry, the rank that enters the tree for its node; and who shares nodes.
+    fn nodes(&self, number: u16) -> (Rc<[u32]>, Rc<Neighbours>) {
         let teams = self.teams.borrow();
-        teams
-            .get(&number)
-            .map(|team| Rc::clone(&team.agents))
-            .unwrap_or_default()
+        let nodes = |team: &Team<P>| (Rc::clone(&team.agents), Rc::clone(&team.neighbours));
+        teams.get(&number).map(nodes).unwrap_or_default()
     }
 
     /// Takes the next number of a geometry; with it the rank that has given it up already.
@@ -161,9 +175,9 @@ impl<P: Platform> Shared<P> {
         let mut to = Vec::new();
         match signature.way {
             Way::All => {}
-            // Data of the root reaches everybody; on the tree it would come too early.
+            // Data of the root reaches everybody; on the tree it would come too early, in memory unasked.
             Way::Root
-                if !signature.is_on_tree()
+                if !signature.is_silent()
                     && matches!(
                         signature.collective,
                         Collective::Broadcast | Collective::Scatter
@@ -245,7 +259,12 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Carries out a step; says whether it has ended.
-    fn step(self: &Rc<Self>, context: &Context<P>, key: Key, step: usize) -> Result<bool, Error> {
+    pub(super) fn step(
+        self: &Rc<Self>,
+        context: &Context<P>,
+        key: Key,
+        step: usize,
+    ) -> Result<bool, Error> {
         let (number, sequence) = key;
         let mut teams = self.teams.borrow_mut();
         let Some(team) = teams.get_mut(&number) else {
@@ -298,12 +317,22 @@ impl<P: Platform> Shared<P> {
                 self.enter_tree(context, number)?;
                 Ok(false)
             }
-            Action::Copy { from, to } => {
-                let (from, to) = (operation.range(from)?, operation.range(to)?);
+            Action::Memory(memory_step) => {
+                let memory = team.memory.clone();
+                let (signature, plan) = (operation.signature, operation.memory());
                 drop(teams);
-                charge_copies(context, 1, from.len());
-                let data = bytes(&from)?;
-                to.write(0, &data).map_err(gyre_driver::Error::from)?;
+                // Opened when the collective began.
+                let memory = memory.ok_or(gyre_driver::Error::Destroyed)?;
+                let collective = (sequence, &signature);
+                memory.step(context.platform(), collective, &plan, (step, memory_step))
+            }
+            Action::Copy { from, to } => {
+                let memory = team.memory.as_ref();
+                let (from_data, to) =
+                    (operation.place(from, memory)?, operation.place(to, memory)?);
+                drop(teams);
+                charge_copies(context, 1, from.len);
+                to.write(&from_data.read()?)?;
                 Ok(true)
             }
             Action::Combine {
@@ -311,16 +340,21 @@ impl<P: Platform> Shared<P> {
                 into,
                 earlier,
             } => {
-                let (other, into) = (operation.range(other)?, operation.range(into)?);
+                let memory = team.memory.as_ref();
+                let length = into.len;
+                let (other, into) = (
+                    operation.place(other, memory)?,
+                    operation.place(into, memory)?,
+                );
                 let Signature { data, op, .. } = operation.signature;
                 drop(teams);
                 // Two operands are read, the result is written.
-                charge_copies(context, 3, into.len());
-                let elements = into.len() / data.bytes();
+                charge_copies(context, 3, length);
+                let elements = length / data.bytes();
                 context.platform().charge(Op::Combine, elements as u64);
-                let mut result = bytes(&into)?;
-                op.combine(data, &bytes(&other)?, &mut result, earlier);
-                into.write(0, &result).map_err(gyre_driver::Error::from)?;
+                let mut result = into.read()?;
+                op.combine(data, &other.read()?, &mut result, earlier);
+                into.write(&result)?;
                 Ok(true)
             }
         }
@@ -429,11 +463,17 @@ impl<P: Platform> Shared<P> {
         };
         let Some(operation) = operation else { return };
         self.count(|stats| stats.ended += 1);
-        self.ended_on_tree((number, sequence), operation.signature);
+        self.remember((number, sequence), operation.signature);
+        let ended = self.end_in_memory(context, (number, sequence), &operation.memory());
+        let (turn, result) = match ended {
+            Ok(turn) => (turn, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
         if let Some(done) = operation.done {
             context.platform().charge(Op::Callback, 1);
-            done(context, Ok(()));
+            done(context, result);
         }
+        self.take_turn(context, number, turn);
         self.leave(context, number);
     }
 
@@ -496,6 +536,7 @@ impl<P: Platform> Shared<P> {
             team.next = sequence.wrapping_add(1);
             team.failed.insert(sequence, (rank, signature));
         }
+        self.give_up_in_memory(context, key);
     }
 
     /// Tells all other members that a collective has been given up. One that cannot be told cannot be told
@@ -537,6 +578,7 @@ impl<P: Platform> Shared<P> {
             team.hardware.order.forget(sequence);
             team.running.remove(&sequence)
         };
+        let turn = self.give_up_in_memory(context, key);
         let Some(operation) = operation else { return };
         let on_tree = operation.signature.is_on_tree();
         if let Some(done) = operation.done {
@@ -546,6 +588,7 @@ impl<P: Platform> Shared<P> {
         if on_tree {
             self.abandon_tree(context, number);
         }
+        self.take_turn(context, number, turn);
         self.leave(context, number);
     }
 }

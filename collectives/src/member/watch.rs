@@ -1,5 +1,7 @@
-//! Members that do not agree on the tree (EP-4, HW-5): its packets carry no signature, and a barrier none at all, so
-//! that each would wait for the others. Who has waited long tells them what for; they compare.
+//! Members that do not agree on the tree (EP-4, HW-5) or in the memory of nodes: packets of the tree carry no
+//! signature, a barrier none at all, and memory is looked at for what is expected there, so that each would wait
+//! for the others. Who has waited long tells them what for; they compare. So does who waits for messages that a
+//! neighbour puts into memory.
 
 use std::rc::Rc;
 
@@ -16,7 +18,7 @@ const LOOK_PS: u64 = 1_000_000_000;
 const REMEMBERED: usize = 16;
 
 impl<P: Platform> Shared<P> {
-    /// Looks later at what is on the tree now.
+    /// Looks later at what is on the tree, or in memory, now.
     pub(super) fn watch(self: &Rc<Self>, context: &Context<P>) -> Result<(), Error> {
         if self.watching.replace(true) {
             return Ok(());
@@ -26,7 +28,7 @@ impl<P: Platform> Shared<P> {
         Ok(context.call_at(at, Box::new(move |context| shared.look(context)))?)
     }
 
-    /// Tells the others of what has been on the tree since the last look.
+    /// Tells the others of what has been there since the last look.
     fn look(self: &Rc<Self>, context: &Context<P>) {
         self.watching.set(false);
         let mut waiting = Vec::new();
@@ -36,7 +38,8 @@ impl<P: Platform> Shared<P> {
                 continue;
             };
             for (&sequence, operation) in &mut team.running {
-                if !operation.signature.is_on_tree() {
+                let silent = operation.signature.is_silent();
+                if !silent && !team.neighbours.sharing().some {
                     continue;
                 }
                 operation.looks += 1;
@@ -51,12 +54,18 @@ impl<P: Platform> Shared<P> {
                         length: 0,
                         form: Form::Waits,
                     };
-                    waiting.push((geometry.clone(), header));
+                    // Messages tell the others what they are about; neighbours do not wait for them.
+                    let to: Vec<u32> = match silent {
+                        true => (0..geometry.endpoints().len() as u32).collect(),
+                        false => team.neighbours.here(*rank).to_vec(),
+                    };
+                    waiting.push((geometry.clone(), header, to));
                 }
             }
         }
-        for (geometry, header) in waiting {
-            for (other, &to) in (0..).zip(geometry.endpoints()) {
+        for (geometry, header, others) in waiting {
+            for other in others {
+                let to = geometry.endpoints()[other as usize];
                 let told = match other == header.from {
                     true => Ok(()),
                     false => self.message(context, to, &header, &[]),
@@ -73,7 +82,7 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    /// How another member waits for something else on the tree.
+    /// How another member waits for something else.
     pub(super) fn disagrees(&self, header: &Header) -> Option<Error> {
         let teams = self.teams.borrow();
         let team = teams.get(&header.geometry)?;
@@ -82,17 +91,25 @@ impl<P: Platform> Shared<P> {
         operation.disagrees(geometry, header)
     }
 
-    /// Remembers a collective of the tree that has ended here, for those that still wait.
-    pub(super) fn ended_on_tree(&self, (number, sequence): (u16, u32), signature: Signature) {
-        if !signature.is_on_tree() {
-            return;
-        }
+    /// Remembers a collective that has ended here, for those that still wait.
+    pub(super) fn remember(&self, (number, sequence): (u16, u32), signature: Signature) {
         if let Some(team) = self.teams.borrow_mut().get_mut(&number) {
-            team.on_tree.insert(sequence, signature);
-            if team.on_tree.len() > REMEMBERED {
-                team.on_tree.pop_first();
+            team.ended.insert(sequence, signature);
+            if team.ended.len() > REMEMBERED {
+                team.ended.pop_first();
             }
         }
+    }
+
+    /// Whether a collective that has ended here and in which another member waits is one of the tree at either.
+    pub(super) fn is_of_tree(&self, header: &Header) -> bool {
+        let teams = self.teams.borrow();
+        let team = teams.get(&header.geometry);
+        let ended = team.and_then(|team| team.ended.get(&header.sequence));
+        ended
+            .into_iter()
+            .chain([&header.signature])
+            .any(Signature::is_on_tree)
     }
 
     /// Gives up what is under way on the routes of a geometry: they hold what a failed collective has left.

@@ -1,31 +1,34 @@
 //! Barrier.
 
-use gyre_driver::Routing;
-
-use super::{Action, Builder, Slice};
+use super::{Builder, Slice};
 
 impl Builder<'_> {
     /// In round `k` every endpoint tells the one 2^k ranks on what it has heard.
     pub(super) fn dissemination_barrier(&mut self) {
-        let ranks = self.geometry.endpoints().len() as u64;
-        let me = u64::from(self.rank);
-        let mut heard = Vec::new();
+        let ranks: Vec<u32> = (0..self.geometry.endpoints().len() as u32).collect();
+        self.dissemination(&ranks, self.rank as usize, &[]);
+    }
+
+    /// The same among `ranks`, of which this member is number `me`, when it has done `before`; gives the steps after
+    /// which all have.
+    pub(super) fn dissemination(
+        &mut self,
+        ranks: &[u32],
+        me: usize,
+        before: &[usize],
+    ) -> Vec<usize> {
+        let mut heard = before.to_vec();
         let mut distance = 1;
         let mut tag = 0;
-        while distance < ranks {
+        while distance < ranks.len() {
             let nothing = Slice::nothing();
-            // Ranks are below 2^32.
-            let to = ((me + distance) % ranks) as u32;
-            let from = ((me + ranks - distance) % ranks) as u32;
-            let send = Action::Send {
-                to,
-                tag,
-                from: nothing,
-            };
-            self.add(send, &heard);
-            heard.push(self.receive_from((from, Routing::Fixed), tag, nothing, &[]));
+            let to = ranks[(me + distance) % ranks.len()];
+            let from = ranks[(me + ranks.len() - distance) % ranks.len()];
+            self.send_to(to, tag, nothing, &heard);
+            heard.push(self.receive_of(from, tag, nothing, &[]));
             distance *= 2;
             tag += 1;
         }
+        heard
     }
 }

@@ -71,43 +71,59 @@ impl Builder<'_> {
     /// the first ones go together in pairs before, and get the result after.
     pub(super) fn recursive_doubling_allreduce(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
-        let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
-        let power = (self.tasks / 2 + 1).next_power_of_two();
-        let pairs = self.tasks - power;
-        let paired = self.me < 2 * pairs;
-        if paired && self.me.is_multiple_of(2) {
-            let sent = self.send(self.me + 1, 0, sum, &there);
-            self.receive(self.me + 1, BACK, sum, &[sent]);
-            return;
+        let copied: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
+        let ranks: Vec<u32> = (0..self.tasks).map(|p| self.leader(p)).collect();
+        self.recursive_doubling(&ranks, self.me, sum, 0, &copied);
+    }
+
+    /// The same among `ranks`, of which this member is number `me`, on `sum`, which has its own part after `before`.
+    /// Tags count from `tag` on. Gives the steps after which all of it is there.
+    pub(super) fn recursive_doubling(
+        &mut self,
+        ranks: &[u32],
+        me: usize,
+        sum: Slice,
+        mut tag: u32,
+        before: &[usize],
+    ) -> Vec<usize> {
+        let mut there = before.to_vec();
+        let power = (ranks.len() / 2 + 1).next_power_of_two();
+        let pairs = ranks.len() - power;
+        let paired = me < 2 * pairs;
+        let back = BACK + tag;
+        if paired && me.is_multiple_of(2) {
+            let sent = self.send_to(ranks[me + 1], tag, sum, &there);
+            return vec![self.receive_of(ranks[me + 1], back, sum, &[sent])];
         }
         if paired {
-            let part = self.scratch(own.len);
-            there.push(self.receive(self.me - 1, 0, part, &[]));
+            let part = self.scratch(sum.len);
+            there.push(self.receive_of(ranks[me - 1], tag, part, &[]));
             there = vec![self.combine(part, sum, true, &there)];
         }
         let number = match paired {
-            true => self.me / 2,
-            false => self.me - pairs,
+            true => me / 2,
+            false => me - pairs,
         };
         let mut distance = 1;
-        let mut tag = 1;
+        tag += 1;
         while distance < power {
             let peer = number ^ distance;
             let position = match peer < pairs {
                 true => 2 * peer + 1,
                 false => peer + pairs,
             };
-            let part = self.scratch(own.len);
-            let sent = self.send(position, tag, sum, &there);
-            let received = self.receive(position, tag, part, &[]);
+            let part = self.scratch(sum.len);
+            let sent = self.send_to(ranks[position], tag, sum, &there);
+            let received = self.receive_of(ranks[position], tag, part, &[]);
             there.extend([sent, received]);
             there = vec![self.combine(part, sum, peer < number, &there)];
             distance *= 2;
             tag += 1;
         }
         if paired {
-            self.send(self.me - 1, BACK, sum, &there);
+            self.send_to(ranks[me - 1], back, sum, &there);
         }
+        there
     }
 
     /// A reduce-scatter round the ring, and an allgather round the ring. Chunk `i` is combined from

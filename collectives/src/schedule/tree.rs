@@ -2,7 +2,7 @@
 
 use gyre_driver::Routing;
 
-use super::{Action, BACK, Builder, SHARE, Slice};
+use super::{Action, BACK, Builder, SHARE, Slice, reach};
 
 /// A task's neighbours in a tree, by position.
 pub(super) struct Links {
@@ -16,15 +16,19 @@ impl Builder<'_> {
     /// In the binomial tree from `root`: the parent is nearer the root by the lowest bit of the distance, the children
     /// are farther by each lower bit.
     pub(super) fn binomial(&self, root: usize) -> Links {
-        let distance = self.distance(root);
-        let reach = self.reach(distance);
+        self.binomial_of(self.tasks, root, self.me)
+    }
+
+    /// The same of `count` places, of which this member is at `me`.
+    pub(super) fn binomial_of(&self, count: usize, root: usize, me: usize) -> Links {
+        let distance = (me + count - root) % count;
+        let reach = reach(count, distance);
         let bits = (0..reach.trailing_zeros()).map(|bit| 1 << bit);
-        let children = bits.filter(|bit| distance + bit < self.tasks);
+        let children = bits.filter(|bit| distance + bit < count);
+        let place = |distance: usize| (root + distance) % count;
         Links {
-            parent: (distance > 0).then(|| self.behind(root, distance - reach)),
-            children: children
-                .map(|bit| self.behind(root, distance + bit))
-                .collect(),
+            parent: (distance > 0).then(|| place(distance - reach)),
+            children: children.map(|bit| place(distance + bit)).collect(),
         }
     }
 

@@ -34,6 +34,8 @@ pub struct World {
     pub collectives: Vec<Vec<Collectives<Process>>>,
     /// Whether `advance` may report wrong messages.
     pub tolerant: Cell<bool>,
+    /// Turns of all contexts in which nothing happens, after which the world is taken to hang.
+    pub patience: Cell<usize>,
 }
 
 /// How a collective ended at a member.
@@ -52,7 +54,8 @@ impl World {
         away: &[(u32, core::ops::Range<u8>, usize)],
         seed: u64,
     ) -> Self {
-        let size = nodes.iter().max().expect("a task") + 1;
+        let away_nodes = away.iter().map(|(_, _, node)| node);
+        let size = nodes.iter().chain(away_nodes).max().expect("a task") + 1;
         let double = Double::new(size, seed);
         double.reorder();
         let mut tasks = TaskMap::clone(&double.tasks(nodes));
@@ -71,6 +74,7 @@ impl World {
                     remote_get_ring: 4096,
                     reception_ring: 8192,
                     counters: 8,
+                    slots_per_process: 1,
                     ..Resources::default()
                 };
                 let config = ClientConfig {
@@ -106,6 +110,7 @@ impl World {
             contexts,
             collectives,
             tolerant: Cell::new(false),
+            patience: Cell::new(100),
         }
     }
 
@@ -157,7 +162,7 @@ impl World {
                 return;
             }
             idle += 1;
-            assert!(idle < 100, "hangs");
+            assert!(idle < self.patience.get(), "hangs");
         }
     }
 }

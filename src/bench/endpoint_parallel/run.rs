@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Error, Geometry, Query, ReduceOp, Request, RoutesTaken,
+    Sharing,
 };
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Endpoint, Platform as _, Put, RemoteAddress,
@@ -131,6 +132,7 @@ pub(super) fn others(
         data: DataType::U8,
         op: ReduceOp::Copy,
         routes: RoutesTaken::default(),
+        sharing: Sharing::default(),
     };
     let list = geometry.algorithms().list(collective).iter();
     let valid = list.filter(|e| e.algorithm != Algorithm::EndpointParallel && e.is_valid(&query));

@@ -1,0 +1,359 @@
+//! Algorithms in the memory of nodes (HW-7, EP-8, AF-5): the endpoints of a node work together in a segment that
+//! they share, along their affinity tree; one of each node works with those of the others by messages.
+//!
+//! Up: each leader of a task puts its data into a slot, combines what those below it have published with it
+//! there, and publishes the result. Down: the node's first publishes, and all others read that. Long data goes in
+//! parts, each in a slot. The other endpoints of a task hear from their leader when it is done.
+
+use super::torus::pieces;
+use super::{Action, Builder, LOCAL, Slice, Space};
+use crate::node::{MemoryStep, SLOT, SLOTS, slot};
+
+/// Tags of one part among nodes: more than there are rounds.
+const TAGS: u32 = 64;
+
+/// A member's place in its node.
+struct Here {
+    /// Its number.
+    own: u32,
+    /// Number of its parent on the node; the node's first has none.
+    parent: Option<u32>,
+    /// Those of its children, in the order in which their data is combined.
+    children: Vec<u32>,
+    /// Number of the node's first.
+    first: u32,
+    /// The others that take part, by number.
+    others: Vec<usize>,
+    /// Of each node the rank that works with the others', and which of them is this node's.
+    nodes: Vec<u32>,
+    node: usize,
+}
+
+impl Builder<'_> {
+    /// Every endpoint takes part: up the tree of the node, among the nodes, down to all.
+    pub(super) fn shared_barrier(&mut self) {
+        let neighbours = self.arguments.neighbours;
+        let ranks = neighbours.here(self.rank).to_vec();
+        let nodes = neighbours.first_of_nodes();
+        let here = self.here(&ranks, ranks[0], nodes);
+        if here.parent.is_some() {
+            self.room(0, false, &[]);
+        }
+        let mut there = Vec::new();
+        for &child in &here.children {
+            there = vec![self.awaited(child, 0, &there)];
+        }
+        if let Some(parent) = here.parent {
+            self.schedule.memory.readers = vec![parent as usize];
+            self.schedule.memory.settled = true;
+            let after = self.all();
+            let published = self.publish(0, &after);
+            self.awaited(here.first, 0, &[published]);
+            return;
+        }
+        there = self.dissemination(&here.nodes, here.node, &there);
+        if !here.others.is_empty() {
+            let room = self.room(0, true, &there);
+            self.schedule.memory.readers = here.others;
+            self.publish(0, &[room]);
+        }
+    }
+
+    /// The root's node has the data first; it goes from node to node along a binomial tree.
+    pub(super) fn shared_broadcast(&mut self) {
+        self.in_memory(|b, here| {
+            let data = b.output(0);
+            let parts = parts(data.len);
+            let count = parts.len();
+            let links = b.binomial_of(here.nodes.len(), here.root_node(b.root_leader()), here.node);
+            let mut before = Vec::new();
+            for (part, range) in (0..).zip(parts) {
+                let data = data.part(range);
+                if here.parent.is_some() {
+                    let there = b.awaited(here.first, part, &before);
+                    before = vec![b.copied(b.slot(here.first, part, data.len), data, &[there])];
+                    b.take_if_needed(part, count, &before);
+                    continue;
+                }
+                let mut there = Vec::new();
+                if let Some(parent) = links.parent {
+                    there = vec![b.receive_of(here.nodes[parent], part * TAGS, data, &[])];
+                }
+                for &child in links.children.iter().rev() {
+                    b.send_to(here.nodes[child], part * TAGS, data, &there);
+                }
+                if !here.others.is_empty() {
+                    before = vec![b.publish_copy(here.own, part, data, false, &there, &before)];
+                }
+            }
+            match here.parent {
+                Some(_) => b.schedule.memory.writers = vec![here.first as usize],
+                None => b.schedule.memory.readers.clone_from(&here.others),
+            }
+        });
+    }
+
+    /// Up the trees of the nodes, and up a binomial tree of the nodes to the root's.
+    pub(super) fn shared_reduce(&mut self) {
+        self.in_memory(|b, here| {
+            let own = b.input(0);
+            let parts = parts(own.len);
+            let count = parts.len();
+            let links = b.binomial_of(here.nodes.len(), here.root_node(b.root_leader()), here.node);
+            // What the node's first combines into; its own data if there is nothing to combine.
+            let sum = match here.parent {
+                Some(_) => own,
+                None if links.parent.is_none() => b.output(0),
+                None if here.others.is_empty() && links.children.is_empty() => own,
+                None => b.scratch(own.len),
+            };
+            let mut before = Vec::new();
+            for (part, range) in (0..).zip(parts) {
+                let (own, sum) = (own.part(range.clone()), sum.part(range));
+                if here.parent.is_some() {
+                    before = vec![b.publish_up(here, part, own, false, &before)];
+                } else {
+                    let copied: Vec<usize> = b.copy(own, sum, &[]).into_iter().collect();
+                    before.extend(copied);
+                    before = b.combine_children(here, part, sum, &before);
+                    let mut there = before.clone();
+                    for &child in &links.children {
+                        let tag = part * TAGS;
+                        let operand = b.scratch(own.len);
+                        there.push(b.receive_of(here.nodes[child], tag, operand, &[]));
+                        there = vec![b.combine(operand, sum, false, &there)];
+                    }
+                    if let Some(parent) = links.parent {
+                        b.send_to(here.nodes[parent], part * TAGS, sum, &there);
+                    }
+                }
+                if !here.children.is_empty() {
+                    b.take_if_needed(part, count, &before);
+                }
+            }
+            let memory = &mut b.schedule.memory;
+            memory.readers = here.parent.iter().map(|&p| p as usize).collect();
+            memory.writers = here.children.iter().map(|&c| c as usize).collect();
+        });
+    }
+
+    /// Up the trees of the nodes, among the nodes by recursive doubling, down to all. Nobody publishes a part
+    /// before it has read the one down that went through the same slot.
+    pub(super) fn shared_allreduce(&mut self) {
+        self.in_memory(|b, here| {
+            let (own, sum) = (b.input(0), b.output(0));
+            // Copies down, by part.
+            let mut down: Vec<usize> = Vec::new();
+            let mut before = Vec::new();
+            for (part, range) in (0..).zip(parts(own.len)) {
+                let (own, sum) = (own.part(range.clone()), sum.part(range));
+                if here.parent.is_some() {
+                    let read = (part as usize).checked_sub(SLOTS).map(|p| down[p]);
+                    before.extend(read);
+                    before = vec![b.publish_up(here, part, own, true, &before)];
+                    let there = b.awaited(here.first, part, &before);
+                    down.push(b.copied(b.slot(here.first, part, sum.len), sum, &[there]));
+                    continue;
+                }
+                let copied: Vec<usize> = b.copy(own, sum, &[]).into_iter().collect();
+                before.extend(copied);
+                before = b.combine_children(here, part, sum, &before);
+                let tags = part * TAGS;
+                let there = b.recursive_doubling(&here.nodes, here.node, sum, tags, &before);
+                if !here.others.is_empty() {
+                    down = vec![b.publish_copy(here.own, part, sum, true, &there, &down)];
+                }
+            }
+            let memory = &mut b.schedule.memory;
+            match here.parent {
+                Some(parent) => {
+                    memory.readers = vec![parent as usize];
+                    memory.settled = true;
+                }
+                None => memory.readers.clone_from(&here.others),
+            }
+        });
+    }
+
+    /// An algorithm among the leaders of tasks; the others of a task hear from theirs when it is done.
+    fn in_memory(&mut self, algorithm: impl FnOnce(&mut Self, &Here)) {
+        let neighbours = self.arguments.neighbours;
+        let leader = self.leader(self.me);
+        let number = |rank: u32| neighbours.number(rank);
+        let nearby = |rank: u32| neighbours.node(rank) == neighbours.node(leader);
+        let nothing = Slice::nothing();
+        if leader != self.rank {
+            if nearby(self.rank) {
+                self.schedule.memory.writers = vec![number(leader)];
+                self.awaited(number(leader) as u32, MemoryStep::END, &[]);
+            } else {
+                self.receive_of(leader, LOCAL, nothing, &[]);
+            }
+            return;
+        }
+        let root = self.root_leader();
+        let of_node = |first: u32| match neighbours.node(first) == neighbours.node(root) {
+            true => root,
+            false => first,
+        };
+        let nodes: Vec<u32> = neighbours
+            .first_leaders()
+            .into_iter()
+            .map(of_node)
+            .collect();
+        let first = of_node(neighbours.leaders_here(self.rank)[0]);
+        let ranks = neighbours.leaders_here(self.rank).to_vec();
+        let here = self.here(&ranks, first, nodes);
+        let (near, away): (Vec<u32>, Vec<u32>) = {
+            let others = self.geometry.ranks_of(self.me)[1..].iter();
+            others.partition(|&&rank| nearby(rank))
+        };
+        algorithm(self, &here);
+        let mut all = self.all();
+        if !near.is_empty() {
+            let publish = Action::Memory(MemoryStep::Publish { part: 0 });
+            if self
+                .schedule
+                .steps
+                .iter()
+                .all(|step| step.action != publish)
+            {
+                all = vec![self.room(0, false, &all)];
+            }
+            self.schedule.memory.listeners = near.into_iter().map(number).collect();
+            all = vec![self.publish(MemoryStep::END, &all)];
+        }
+        for rank in away {
+            self.send_to(rank, LOCAL, nothing, &all);
+        }
+    }
+
+    /// The place of this member among `ranks` of its node, which `first` leads.
+    fn here(&self, ranks: &[u32], first: u32, nodes: Vec<u32>) -> Here {
+        let neighbours = self.arguments.neighbours;
+        let number = |index: usize| neighbours.number(ranks[index]) as u32;
+        let at = |rank: u32| ranks.iter().take_while(|&&r| r != rank).count();
+        let positions: Vec<usize> = ranks.iter().map(|&r| self.geometry.position(r)).collect();
+        let (parent, children) = self
+            .geometry
+            .along_node(&positions, at(self.rank), at(first));
+        let others = ranks.iter().filter(|&&rank| rank != self.rank);
+        Here {
+            own: neighbours.number(self.rank) as u32,
+            parent: parent.map(number),
+            children: children.into_iter().map(number).collect(),
+            first: neighbours.number(first) as u32,
+            others: others.map(|&rank| neighbours.number(rank)).collect(),
+            node: nodes
+                .iter()
+                .take_while(|&&r| neighbours.node(r) != neighbours.node(self.rank))
+                .count(),
+            nodes,
+        }
+    }
+
+    /// Rank of the leader that has or gets the root's data; of the first task where there is no root.
+    fn root_leader(&self) -> u32 {
+        self.leader(self.root)
+    }
+
+    /// Puts the member's own data into its slot, combines that of its children with it and publishes it.
+    fn publish_up(
+        &mut self,
+        here: &Here,
+        part: u32,
+        own: Slice,
+        begun: bool,
+        before: &[usize],
+    ) -> usize {
+        let into = self.slot(here.own, part, own.len);
+        let room = self.room(part, begun && part > 0, before);
+        let copied = self.copied(own, into, &[room]);
+        let there = self.combine_children(here, part, into, &[copied]);
+        self.publish(part, &there)
+    }
+
+    /// Combines what the member's children publish into `sum`, in their order.
+    fn combine_children(
+        &mut self,
+        here: &Here,
+        part: u32,
+        sum: Slice,
+        before: &[usize],
+    ) -> Vec<usize> {
+        let mut there = before.to_vec();
+        for &child in &here.children {
+            there = vec![self.awaited(child, part, &there)];
+            let operand = self.slot(child, part, sum.len);
+            there = vec![self.combine(operand, sum, false, &there)];
+        }
+        there
+    }
+
+    /// Publishes data that is at hand after `there`, behind `before`.
+    fn publish_copy(
+        &mut self,
+        own: u32,
+        part: u32,
+        data: Slice,
+        begun: bool,
+        there: &[usize],
+        before: &[usize],
+    ) -> usize {
+        let mut after = there.to_vec();
+        after.extend(before);
+        let room = self.room(part, begun, &after);
+        let copied = self.copied(data, self.slot(own, part, data.len), &[room]);
+        self.publish(part, &[copied])
+    }
+
+    /// Takes a part whose slot is used again in the same collective.
+    fn take_if_needed(&mut self, part: u32, count: usize, after: &[usize]) {
+        if part as usize + SLOTS < count {
+            self.memory(MemoryStep::Take { part }, after);
+        }
+    }
+
+    fn room(&mut self, part: u32, begun: bool, after: &[usize]) -> usize {
+        self.memory(MemoryStep::Room { part, begun }, after)
+    }
+
+    fn publish(&mut self, part: u32, after: &[usize]) -> usize {
+        self.memory(MemoryStep::Publish { part }, after)
+    }
+
+    fn awaited(&mut self, from: u32, part: u32, after: &[usize]) -> usize {
+        self.memory(MemoryStep::Await { from, part }, after)
+    }
+
+    fn memory(&mut self, step: MemoryStep, after: &[usize]) -> usize {
+        self.schedule.memory.used = true;
+        self.add(Action::Memory(step), after)
+    }
+
+    /// Copies, even no bytes: others wait for the step.
+    fn copied(&mut self, from: Slice, to: Slice, after: &[usize]) -> usize {
+        self.add(Action::Copy { from, to }, after)
+    }
+
+    /// The slot of a part.
+    fn slot(&self, member: u32, part: u32, len: usize) -> Slice {
+        let start = slot(member as usize, part);
+        Slice::new(Space::Memory, start..start + len)
+    }
+}
+
+impl Here {
+    /// Which of the nodes is that of the root, whose leader is `root`.
+    fn root_node(&self, root: u32) -> usize {
+        self.nodes.iter().take_while(|&&rank| rank != root).count()
+    }
+}
+
+/// The parts of `bytes` bytes, one if there are none.
+fn parts(bytes: usize) -> Vec<core::ops::Range<usize>> {
+    match bytes {
+        0 => vec![0..0],
+        _ => pieces(0..bytes, SLOT),
+    }
+}
