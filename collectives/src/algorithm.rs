@@ -35,7 +35,8 @@ pub enum Algorithm {
     Linear,
     /// A tree along the affinity domains of each node, whose leaders a binomial tree joins (AF-5).
     Affinity,
-    /// The tree of the collective network: one endpoint of each node enters it (HW-5).
+    /// The tree of the collective network (HW-5): one endpoint of each node enters it, and works with the others of the
+    /// node in memory that they share (HW-7).
     Tree,
     /// Endpoints of a node work together in memory that they share, one of them with those of other nodes (HW-7).
     SharedMemory,
@@ -121,6 +122,16 @@ pub enum Condition {
     SharedMemory,
     /// All endpoints live on one node.
     OneNode,
+    /// The endpoints live on several nodes.
+    SeveralNodes,
+    /// No node has several of the endpoints, or there are at most `bytes` bytes, or at most `each` for each task: one
+    /// processor may combine the data of its node.
+    LittleForNodes {
+        /// Bytes.
+        bytes: usize,
+        /// Bytes for each task.
+        each: usize,
+    },
     /// All blocks have the same number of bytes.
     EqualBlocks,
     /// The order in which data is combined does not matter: any operation but [`ReduceOp::Copy`].
@@ -159,6 +170,11 @@ impl Condition {
             Self::NodesShared => query.geometry.shares_nodes(),
             Self::SharedMemory => query.sharing.some,
             Self::OneNode => query.sharing.all,
+            Self::SeveralNodes => !query.sharing.all,
+            Self::LittleForNodes { bytes, each } => {
+                let most = bytes.max(each * query.geometry.tasks().len());
+                !query.sharing.some || Self::AtMost(most).holds(query)
+            }
             Self::EqualBlocks => query.bytes.is_some(),
             Self::Commutative => query.op != ReduceOp::Copy,
             Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
@@ -281,6 +297,13 @@ const SHORT: usize = 256;
 /// Up to how many bytes a transfer on the tree is worth its copies.
 const COPIED: usize = 4 << 10;
 
+/// Up to how many bytes the first of a node combines the data of those there faster than all of them together; the same
+/// for each task: `gyre bench allreduce --shape 2x2x1 --set tasks=8`, and other shapes and numbers of tasks.
+const LITTLE: Condition = Condition::LittleForNodes {
+    bytes: 20 << 10,
+    each: 2 << 10,
+};
+
 fn defaults(collective: Collective) -> Vec<Entry> {
     use Algorithm as A;
     use Condition as C;
@@ -291,7 +314,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
     };
     match collective {
         Collective::Barrier => vec![
-            entry(A::Tree, &[C::BarrierRoute], &[]),
+            entry(A::Tree, &[C::BarrierRoute], &[C::SeveralNodes]),
             entry(A::SharedMemory, &[C::SharedMemory], &[]),
             entry(A::Affinity, &[C::NodesShared], &[]),
             entry(A::Dissemination, &[], &[]),
@@ -301,12 +324,12 @@ fn defaults(collective: Collective) -> Vec<Entry> {
             entry(
                 A::Tree,
                 &[C::ClassRoute, C::BarrierRoute],
-                &[C::Window(COPIED)],
+                &[C::SeveralNodes, C::Window(COPIED)],
             ),
             entry(
                 A::EndpointParallel,
                 &[],
-                &[C::RootEndpoints(2), C::AtLeast(LONG)],
+                &[C::SeveralNodes, C::RootEndpoints(2), C::AtLeast(LONG)],
             ),
             entry(A::SharedMemory, &[C::SharedMemory], &[]),
             entry(A::Affinity, &[C::NodesShared], &[C::AtMost(SHORT)]),
@@ -329,7 +352,7 @@ fn defaults(collective: Collective) -> Vec<Entry> {
             entry(
                 A::Tree,
                 &[C::ClassRoute, C::TreeOperation],
-                &[C::Window(COPIED), C::TreeNan],
+                &[C::SeveralNodes, C::Window(COPIED), C::TreeNan],
             ),
             entry(A::SharedMemory, &[C::SharedMemory, C::Commutative], &[]),
             entry(
@@ -344,9 +367,13 @@ fn defaults(collective: Collective) -> Vec<Entry> {
             entry(
                 A::Tree,
                 &[C::ClassRoute, C::TreeOperation],
-                &[C::Window(COPIED), C::TreeNan],
+                &[C::SeveralNodes, LITTLE, C::Window(COPIED), C::TreeNan],
             ),
-            entry(A::SharedMemory, &[C::SharedMemory, C::Commutative], &[]),
+            entry(
+                A::SharedMemory,
+                &[C::SharedMemory, C::Commutative],
+                &[LITTLE],
+            ),
             entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),
             entry(
                 A::Affinity,

@@ -6,7 +6,6 @@ mod message;
 mod order;
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{
@@ -157,21 +156,6 @@ impl<P: Platform> Default for Hardware<P> {
             held: Vec::new(),
         }
     }
-}
-
-/// For each position, the rank that enters the tree for its node: the leader of the node's first task.
-pub(crate) fn agents<P: Platform>(
-    context: &Context<P>,
-    geometry: &Geometry,
-) -> Result<Rc<[u32]>, Error> {
-    let mut first = BTreeMap::new();
-    let mut agents = Vec::new();
-    for (position, &task) in geometry.tasks().iter().enumerate() {
-        let node = context.tasks().location(task)?.node;
-        let leader = geometry.ranks_of(position)[0];
-        agents.push(*first.entry(node).or_insert(leader));
-    }
-    Ok(agents.into())
 }
 
 /// The nodes from the member's own one up to the root of the smallest tree that joins all members, and what

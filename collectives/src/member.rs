@@ -16,7 +16,7 @@ use gyre_driver::{Context, Endpoint, Error as DriverError, Instruction, Platform
 use crate::algorithm::{Algorithm, Query};
 use crate::error::Error;
 use crate::geometry::Geometry;
-use crate::hardware::{Agreement, Hardware, RoutesTaken, Start, State, agents};
+use crate::hardware::{Agreement, Hardware, RoutesTaken, Start, State};
 use crate::header::{Header, Signature};
 use crate::node::{Neighbours, NodeMemory, Sharing};
 use crate::operation::Operation;
@@ -128,8 +128,6 @@ struct Team<P: Platform> {
     /// The last that have ended.
     ended: BTreeMap<u32, Signature>,
     follow: Option<FollowFn<P>>,
-    /// For each position, the rank that enters the tree for its node.
-    agents: Rc<[u32]>,
     /// Who shares nodes.
     neighbours: Rc<Neighbours>,
     /// The memory of the member's node, once a collective has used it.
@@ -147,7 +145,6 @@ impl<P: Platform> Default for Team<P> {
             failed: BTreeMap::new(),
             ended: BTreeMap::new(),
             follow: None,
-            agents: Rc::default(),
             neighbours: Rc::default(),
             memory: None,
             hardware: Hardware::default(),
@@ -236,7 +233,6 @@ impl<P: Platform> Collectives<P> {
                 name: geometry.name().into(),
             });
         }
-        let agents = agents(&self.context, geometry)?;
         let neighbours = Neighbours::of(&self.context, geometry)?;
         let mut teams = self.shared.teams.borrow_mut();
         let team = teams.entry(geometry.number()).or_default();
@@ -246,7 +242,6 @@ impl<P: Platform> Collectives<P> {
             });
         }
         team.joined = Some((geometry.clone(), rank));
-        team.agents = agents;
         team.neighbours = Rc::new(neighbours);
         Ok(Member {
             collectives: self.clone(),

@@ -75,6 +75,12 @@ impl Neighbours {
         &self.leaders[self.node(rank)]
     }
 
+    /// The rank that enters the tree of the collective network for the node of `leader`, a leader of a task: that of its
+    /// first task.
+    pub fn agent(&self, leader: u32) -> u32 {
+        self.leaders_here(leader)[0]
+    }
+
     /// Number of `rank` among those on its node.
     pub fn number(&self, rank: u32) -> usize {
         self.here(rank).iter().take_while(|&&r| r != rank).count()

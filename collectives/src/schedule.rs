@@ -135,8 +135,6 @@ pub(crate) struct Arguments<'a> {
     pub unit: usize,
     /// Whether the root of a scatter leaves its block in its send buffer.
     pub keeps_block: bool,
-    /// For each position, the rank that enters the tree for its node.
-    pub agents: &'a [u32],
     pub neighbours: &'a Neighbours,
 }
 
@@ -178,7 +176,7 @@ pub(crate) fn schedule(
         (Collective::Broadcast, A::EndpointParallel) => b.endpoint_parallel_broadcast(),
         (Collective::Broadcast, A::DimensionPipelined) => b.dimension_pipelined_broadcast(),
         (Collective::Broadcast, A::SharedMemory) => b.shared_broadcast(),
-        (Collective::Broadcast, A::Tree) => b.leaders(Builder::hardware_broadcast),
+        (Collective::Broadcast, A::Tree) => b.hardware_broadcast(),
         (Collective::Broadcast, A::Affinity) => {
             b.leaders(|b| b.broadcast(&b.along_domains(b.root)))
         }
@@ -195,7 +193,7 @@ pub(crate) fn schedule(
         (Collective::Reduce, A::Affinity) => b.leaders(|b| b.reduce_up(&b.along_domains(b.root))),
         (Collective::Reduce, A::Binomial) => b.leaders(|b| b.reduce_up(&b.binomial(b.root))),
         (Collective::Reduce, A::SharedMemory) => b.shared_reduce(),
-        (Collective::Reduce, A::Tree) => b.leaders(Builder::hardware_reduce),
+        (Collective::Reduce, A::Tree) => b.hardware_reduce(),
         (Collective::Reduce, _) => b.leaders(Builder::linear_reduce),
         (Collective::Allreduce, A::Ring) => b.leaders(Builder::ring_allreduce),
         (Collective::Allreduce, A::Affinity) => {
@@ -205,7 +203,7 @@ pub(crate) fn schedule(
             b.leaders(|b| b.there_and_back_allreduce(&b.binomial(0)));
         }
         (Collective::Allreduce, A::SharedMemory) => b.shared_allreduce(),
-        (Collective::Allreduce, A::Tree) => b.leaders(Builder::hardware_allreduce),
+        (Collective::Allreduce, A::Tree) => b.hardware_allreduce(),
         (Collective::Allreduce, _) => b.leaders(Builder::recursive_doubling_allreduce),
         (Collective::Alltoall, A::Pairwise) => b.leaders(|b| b.alltoall(true)),
         (Collective::Alltoall, _) => b.leaders(|b| b.alltoall(false)),

@@ -77,7 +77,8 @@ fn algorithms(
     bytes: usize,
     only: Option<Named>,
 ) -> Result<Vec<Algorithm>, CommandError> {
-    let geometry = team.seats()[0][0].member.geometry();
+    let member = &team.seats()[0][0].member;
+    let geometry = member.geometry();
     let query = Query {
         geometry,
         collective: Collective::Alltoall,
@@ -86,6 +87,7 @@ fn algorithms(
         data: DataType::U8,
         op: ReduceOp::Copy,
         routes: RoutesTaken::default(),
+        sharing: member.sharing(),
     };
     let lists = geometry.algorithms();
     if let Some(Named(algorithm)) = only {

@@ -1,7 +1,7 @@
 //! `gyre bench broadcast`, `scatter` and `gather`: the root task's endpoints share the work (EP-10 to EP-12,
 //! EP-14, EP-15).
 //!
-//! One task a node; the root task, on node 0, has P endpoints, each with a context, an injection FIFO, a
+//! One task a node, or `tasks`; the root task, on node 0, has P endpoints, each with a context, an injection FIFO, a
 //! remote-get FIFO and a thread of its own, the others have one. The same collective runs with P = 1, for the
 //! speedup. The time runs from the first post, which all make after a barrier, to the last done callback. Beside a
 //! broadcast stand the other algorithms that are valid there, with P endpoints in every task.
@@ -18,16 +18,19 @@ use gyre_collectives::{Algorithm, Collective, Error};
 use serde_json::{Map, Value, json};
 
 use super::link_load::FLIT_BYTES;
-use super::{Measured, Total, figures};
+use super::{Measured, TASKS, Total, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::run::SAME_NODE;
 use crate::settings::{Setting, Settings, Table};
 
 use run::{Case, Endpoints, Ran};
 
 /// Contexts that a node's resources are enough for, with a second process of the client and another client there.
 const MOST_ENDPOINTS: u8 = 6;
+/// The same with several processes of the client and no other there.
+const MOST_OF_NODE: usize = 8;
 
 const ENDPOINTS: Setting<u8> = Setting::number(
     "endpoints",
@@ -55,8 +58,8 @@ const BYTES: Setting<usize> = Setting::number(
     (0, 1 << 20),
     "length of the message, or of each task's block",
 );
-/// Its settings.
-pub(super) const SETTINGS: &Table = &[&ENDPOINTS, &HELPERS, &BUSY, &BYTES];
+/// Their settings.
+pub(super) const SETTINGS: &Table = &[&ENDPOINTS, &HELPERS, &BUSY, &BYTES, &TASKS, &SAME_NODE];
 
 pub(super) fn broadcast(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     run(spec, settings, Collective::Broadcast)
@@ -86,6 +89,14 @@ fn run(
         ))
         .into());
     }
+    let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
+    if tasks > 1 && (helpers > 0 || busy || tasks * usize::from(endpoints) > MOST_OF_NODE) {
+        return Err(UsageError::Combination(format!(
+            "tasks {tasks} and endpoints {endpoints}: expected a product of at most {MOST_OF_NODE}, and neither \
+             helpers nor busy links"
+        ))
+        .into());
+    }
     let started = Instant::now();
     let algorithm = Algorithm::EndpointParallel;
     let root = |endpoints, helpers| Case {
@@ -95,9 +106,15 @@ fn run(
         helpers,
         busy,
         bytes,
+        tasks,
+        same_node,
+    };
+    let all = Case {
+        endpoints: Endpoints::All(endpoints),
+        ..root(endpoints, 0)
     };
     let others = match collective {
-        Collective::Broadcast if helpers == 0 && !busy => run::others(spec, endpoints, bytes)?,
+        Collective::Broadcast if helpers == 0 && !busy => run::others(spec, all)?,
         _ => Vec::new(),
     };
     let alone = endpoints == 1 && helpers == 0;
@@ -129,11 +146,7 @@ fn run(
     if !others.is_empty() {
         let mut rows = Vec::new();
         for algorithm in others {
-            let other = measure(Case {
-                algorithm,
-                endpoints: Endpoints::All(endpoints),
-                ..root(endpoints, 0)
-            })?;
+            let other = measure(Case { algorithm, ..all })?;
             let mut row = Map::new();
             row.insert("algorithm".into(), json!(algorithm.name()));
             row.insert("cycles".into(), json!(other.cycles));
@@ -146,6 +159,8 @@ fn run(
     params.insert("helpers".into(), json!(helpers));
     params.insert("busy".into(), json!(busy));
     params.insert("bytes".into(), json!(bytes));
+    params.insert("tasks".into(), json!(tasks));
+    params.insert("same_node".into(), json!(same_node.name()));
     Ok(Measured {
         params,
         metrics,

@@ -113,7 +113,8 @@ impl<P: Platform> Shared<P> {
             }
             team.hardware.state = State::Leaving(done.take());
             team.hardware.routes = None;
-            let agent = team.agents[geometry.position(*rank)];
+            let leader = geometry.ranks_of(geometry.position(*rank))[0];
+            let agent = team.neighbours.agent(leader);
             (geometry.endpoints()[agent as usize], team.hardware.round)
         };
         let key = (number, agent.1);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use gyre_driver::{BufferRange, Context, Endpoint, Op, Platform, RemoteAddress, SendImmediate};
 
 use super::arrive::COPY_CHUNK;
-use super::{Done, Shared, Team, Way};
+use super::{Done, Shared, Way};
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::header::{Form, Header, Signature};
@@ -41,7 +41,7 @@ impl<P: Platform> Shared<P> {
             }
             return self.pass_left(context, number);
         }
-        let (agents, neighbours) = self.nodes(number);
+        let neighbours = self.neighbours(number);
         let arguments = Arguments {
             collective: request.collective,
             root: request.root,
@@ -51,7 +51,6 @@ impl<P: Platform> Shared<P> {
             receive: request.receive.len(),
             unit: request.data.bytes(),
             keeps_block: request.keeps_block(),
-            agents: &agents,
             neighbours: &neighbours,
         };
         context.platform().charge(Op::Control, 1);
@@ -123,11 +122,12 @@ impl<P: Platform> Shared<P> {
         Ok(scratch.map_err(gyre_driver::Error::from)?)
     }
 
-    /// For each position of a geometry, the rank that enters the tree for its node; and who shares nodes.
-    fn nodes(&self, number: u16) -> (Rc<[u32]>, Rc<Neighbours>) {
+    /// Who shares nodes in a geometry.
+    fn neighbours(&self, number: u16) -> Rc<Neighbours> {
         let teams = self.teams.borrow();
-        let nodes = |team: &Team<P>| (Rc::clone(&team.agents), Rc::clone(&team.neighbours));
-        teams.get(&number).map(nodes).unwrap_or_default()
+        let team = teams.get(&number);
+        team.map(|team| Rc::clone(&team.neighbours))
+            .unwrap_or_default()
     }
 
     /// Takes the next number of a geometry; with it the rank that has given it up already.

@@ -105,7 +105,8 @@ pub(crate) struct MemoryPlan {
     pub settled: bool,
     /// Those that wait for its [`MemoryStep::END`] alone.
     pub listeners: Vec<usize>,
-    /// Those that may wait for this member to be through.
+    /// Those that have published something for this member, and so may wait for it to be through, in this collective or
+    /// in one after it.
     pub writers: Vec<usize>,
 }
 

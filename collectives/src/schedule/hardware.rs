@@ -1,137 +1,144 @@
-//! Algorithms on the tree of the collective network (HW-5): one endpoint of each node, its agent, enters.
+//! Algorithms on the tree of the collective network (HW-5, AF-5): one endpoint of each node, its agent, enters. The
+//! others of the node work with it in the memory that they share.
 
 use core::ops::Range;
 
-use gyre_driver::Routing;
-
+use super::shared::Among;
 use super::{Action, BACK, Builder, SHARE, Slice};
-
-/// Bytes of a piece of what several tasks of a node combine: long enough for the tree, short enough to overlap
-/// the work of the processors with it.
-const PIECE: usize = 16 << 10;
+use crate::node::SLOT;
 
 impl Builder<'_> {
-    /// The other endpoints of the node tell the agent, which enters the barrier and tells them when it is
-    /// over.
+    /// Up the tree of each node to its agent, which enters the barrier, and down to all. An endpoint that lives on
+    /// another node than its task tells the agent of that, and hears from it.
     pub(super) fn hardware_barrier(&mut self) {
+        let neighbours = self.arguments.neighbours;
         let agent = self.agent(self.me);
         let nothing = Slice::nothing();
-        let send = |to, tag| Action::Send {
-            to,
-            tag,
-            from: nothing,
-        };
-        let receive = |from, tag| Action::Receive {
-            from,
-            tag,
-            into: nothing,
-            routing: Routing::Fixed,
-        };
-        if agent != self.rank {
-            self.add(send(agent, SHARE), &[]);
-            self.add(receive(agent, BACK), &[]);
+        if !self.is_at_home(self.rank) {
+            self.send_to(agent, SHARE, nothing, &[]);
+            self.receive_of(agent, BACK, nothing, &[]);
             return;
         }
-        let others = self.endpoints_here();
-        let there: Vec<usize> = others
-            .iter()
-            .map(|&rank| self.add(receive(rank, SHARE), &[]))
-            .collect();
-        let over = self.add(Action::TreeBarrier, &there);
-        for rank in others {
-            self.add(send(rank, BACK), &[over]);
-        }
-    }
-
-    /// The tasks of each node are combined by its agent, piece by piece; the agents' sums on the tree.
-    pub(super) fn hardware_allreduce(&mut self) {
-        let (own, sum) = (self.input(0), self.output(0));
-        let agent = self.agent_position(self.me);
-        for (tag, piece) in (0..).zip(self.pieces(own.len)) {
-            let (own, sum) = (own.part(piece.clone()), sum.part(piece));
-            if agent != self.me {
-                self.send(agent, tag, own, &[]);
-                self.receive(agent, BACK + tag, sum, &[]);
-                continue;
-            }
-            let (from, there) = self.combined_here(own, sum, tag);
-            let there = vec![self.transfer(Some(from), Some(sum), None, &there)];
-            for position in self.tasks_here() {
-                self.send(position, BACK + tag, sum, &there);
-            }
-        }
-    }
-
-    /// The same, to the node of the root alone.
-    pub(super) fn hardware_reduce(&mut self) {
-        let own = self.input(0);
-        let (agent, above) = (self.agent_position(self.me), self.agent_position(self.root));
-        // The agent beside the root receives for it.
-        let sum = match self.me {
-            me if me == self.root => self.output(0),
-            me if me == agent => self.scratch(own.len),
-            _ => own,
+        let here = neighbours.here(self.rank).iter().copied();
+        let here: Vec<u32> = here.filter(|&rank| self.is_at_home(rank)).collect();
+        let away: Vec<u32> = match agent == self.rank {
+            true => (0..self.geometry.endpoints().len() as u32)
+                .filter(|&rank| !self.is_at_home(rank))
+                .filter(|&rank| self.agent(self.geometry.position(rank)) == agent)
+                .collect(),
+            false => Vec::new(),
         };
-        for (tag, piece) in (0..).zip(self.pieces(own.len)) {
-            let (own, sum) = (own.part(piece.clone()), sum.part(piece));
-            if agent != self.me {
-                self.send(agent, tag, own, &[]);
-                if self.me == self.root {
-                    self.receive(agent, BACK + tag, sum, &[]);
-                }
-                continue;
+        self.barrier_of_nodes(&here, neighbours.first_leaders(), |b, _, there| {
+            let mut there = there.to_vec();
+            for &rank in &away {
+                there.push(b.receive_of(rank, SHARE, nothing, &[]));
             }
-            let (from, there) = self.combined_here(own, sum, tag);
-            let into = (agent == above).then_some(sum);
-            let there = vec![self.transfer(Some(from), into, Some(self.root as u32), &there)];
-            if agent == above && self.me != self.root {
-                self.send(self.root, BACK + tag, sum, &there);
+            let over = b.add(Action::TreeBarrier, &there);
+            for &rank in &away {
+                b.send_to(rank, BACK, nothing, &[over]);
             }
-        }
+            vec![over]
+        });
     }
 
-    /// The root gives its data to its node's agent; the tree to the other agents; each to the tasks of its node.
+    /// Up the trees of the nodes, part by part; the agents' sums on the tree; down to all.
+    pub(super) fn hardware_allreduce(&mut self) {
+        let parts = self.tree_parts(self.input(0).len);
+        self.up_and_down(parts, |b, _, Among { from, sum, .. }, there| {
+            vec![b.transfer(Some(from), Some(sum), None, there)]
+        });
+    }
+
+    /// The same, to the node of the root alone, whose agent gives it the result.
+    pub(super) fn hardware_reduce(&mut self) {
+        let neighbours = self.arguments.neighbours;
+        let root = self.root_leader();
+        let above = neighbours.node(root) == neighbours.node(self.rank);
+        let is_root = self.me == self.root;
+        let parts = self.tree_parts(self.input(0).len);
+        let count = parts.len();
+        self.in_memory(None, |b, here| {
+            let own = b.input(0);
+            // The agent beside the root receives for it.
+            let sum = match here.parent {
+                _ if is_root => b.output(0),
+                None if above || !here.children.is_empty() => b.scratch(own.len),
+                _ => own,
+            };
+            let (mut up, mut down) = (Vec::new(), Vec::new());
+            for (part, range) in (0..).zip(parts) {
+                let (own, sum) = (own.part(range.clone()), sum.part(range));
+                if here.parent.is_some() {
+                    up = vec![b.publish_up(here, part, own, false, &up)];
+                    if is_root {
+                        let there = b.awaited(here.first, part, &down);
+                        let slot = b.slot(here.first, part, sum.len);
+                        down = vec![b.copied(slot, sum, &[there])];
+                    }
+                } else {
+                    let (from, there) = b.combined_here(here, part, [own, sum], &up);
+                    let to = Some(b.root as u32);
+                    let over = b.transfer(Some(from), above.then_some(sum), to, &there);
+                    up = there;
+                    if above && !is_root {
+                        down = vec![b.publish_copy(here.own, part, sum, false, &[over], &down)];
+                    }
+                }
+                if !here.children.is_empty() || is_root && here.parent.is_some() {
+                    let mut through = up.clone();
+                    through.extend(&down);
+                    b.take_if_needed(part, count, &through);
+                }
+            }
+            let first = is_root && here.parent.is_some();
+            let memory = &mut b.schedule.memory;
+            memory.readers = match here.parent {
+                Some(parent) => vec![parent as usize],
+                None if above && !is_root => vec![neighbours.number(root)],
+                None => Vec::new(),
+            };
+            memory.writers = here.children.iter().map(|&c| c as usize).collect();
+            memory.writers.extend(first.then_some(here.first as usize));
+        });
+    }
+
+    /// The root publishes its data on its node; the agent there gives it to the tree, and the other agents publish what
+    /// comes.
     pub(super) fn hardware_broadcast(&mut self) {
-        let data = self.output(0);
-        let (agent, above) = (self.agent_position(self.me), self.agent_position(self.root));
-        for (tag, piece) in (0..).zip(self.pieces(data.len)) {
-            let data = data.part(piece);
-            if agent != self.me {
-                match self.me == self.root {
-                    true => self.send(agent, tag, data, &[]),
-                    false => self.receive(agent, BACK + tag, data, &[]),
-                };
-                continue;
-            }
-            let mut there = Vec::new();
-            if agent == above && self.me != self.root {
-                there.push(self.receive(self.root, tag, data, &[]));
-            }
-            let from = (agent == above).then_some(data);
-            let there = vec![self.transfer(from, Some(data), None, &there)];
-            for position in self.tasks_here() {
-                if position != self.root {
-                    self.send(position, BACK + tag, data, &there);
+        let neighbours = self.arguments.neighbours;
+        let root = self.root_leader();
+        let above = neighbours.node(root) == neighbours.node(self.rank);
+        let enters = self.agent(self.me) == self.rank;
+        let parts = self.tree_parts(self.output(0).len);
+        let count = parts.len();
+        self.in_memory(Some(root), |b, here| {
+            let data = b.output(0);
+            let mut before = Vec::new();
+            for (part, range) in (0..).zip(parts) {
+                let data = data.part(range);
+                let mut there = Vec::new();
+                if here.parent.is_some() {
+                    let awaited = b.awaited(here.first, part, &before);
+                    let slot = b.slot(here.first, part, data.len);
+                    before = vec![b.copied(slot, data, &[awaited])];
+                    b.take_if_needed(part, count, &before);
+                    there.clone_from(&before);
+                }
+                if enters {
+                    let over = b.transfer(above.then_some(data), Some(data), None, &there);
+                    if !above {
+                        there = vec![over];
+                    }
+                }
+                if here.parent.is_none() && !here.others.is_empty() {
+                    before = vec![b.publish_copy(here.own, part, data, false, &there, &before)];
                 }
             }
-        }
-    }
-
-    /// Combines the data of the node's tasks into `sum`, in the order of positions. Gives where the result is,
-    /// which is `own` when this is the only task, and the step after which it is there.
-    fn combined_here(&mut self, own: Slice, sum: Slice, tag: u32) -> (Slice, Vec<usize>) {
-        let others = self.tasks_here();
-        if others.is_empty() {
-            return (own, Vec::new());
-        }
-        let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
-        for position in others {
-            // The agent's is the first of its node's positions.
-            let part = self.scratch(own.len);
-            there.push(self.receive(position, tag, part, &[]));
-            there = vec![self.combine(part, sum, false, &there)];
-        }
-        (sum, there)
+            match here.parent {
+                Some(_) => b.schedule.memory.writers = vec![here.first as usize],
+                None => b.schedule.memory.readers.clone_from(&here.others),
+            }
+        });
     }
 
     fn transfer(
@@ -144,47 +151,27 @@ impl Builder<'_> {
         self.add(Action::TreeTransfer { from, into, to }, after)
     }
 
-    /// Pieces that follow each other through a node: one when there is nothing to overlap. None of no bytes.
-    fn pieces(&self, bytes: usize) -> Vec<Range<usize>> {
-        let alone = self
-            .arguments
-            .agents
-            .iter()
-            .enumerate()
-            .all(|(position, &agent)| self.leader(position) == agent);
-        let piece = match alone {
+    /// The parts that go over the tree one after the other: one where all tasks enter it themselves, or else as many as
+    /// there are slots to fill. None of no bytes.
+    fn tree_parts(&self, bytes: usize) -> Vec<Range<usize>> {
+        let agents = self.arguments.neighbours.first_leaders();
+        let part = match agents.len() == self.tasks {
             true => bytes.max(1),
-            // Few enough to be told apart by their tags.
-            false => PIECE.max((bytes / 1024).next_multiple_of(64)),
+            false => SLOT,
         };
-        let starts = (0..bytes).step_by(piece);
-        starts.map(|at| at..bytes.min(at + piece)).collect()
-    }
-
-    fn agent_position(&self, position: usize) -> usize {
-        self.geometry.position(self.agent(position))
-    }
-
-    /// The other tasks of this node, by position.
-    fn tasks_here(&self) -> Vec<usize> {
-        let agent = self.agent(self.me);
-        let here = |&position: &usize| self.agent(position) == agent && position != self.me;
-        (0..self.tasks).filter(here).collect()
+        let starts = (0..bytes).step_by(part);
+        starts.map(|at| at..bytes.min(at + part)).collect()
     }
 
     /// The rank that enters the tree for the node of the task at `position`.
     fn agent(&self, position: usize) -> u32 {
-        self.arguments.agents[position]
+        self.arguments.neighbours.agent(self.leader(position))
     }
 
-    /// The other endpoints of this node, by rank.
-    fn endpoints_here(&self) -> Vec<u32> {
-        let agent = self.agent(self.me);
-        let here = |&rank: &u32| self.agent(self.geometry.position(rank)) == agent;
-        let ranks = 0..self.geometry.endpoints().len() as u32;
-        ranks
-            .filter(here)
-            .filter(|&rank| rank != self.rank)
-            .collect()
+    /// Whether an endpoint lives on the node of its task's leader.
+    fn is_at_home(&self, rank: u32) -> bool {
+        let neighbours = self.arguments.neighbours;
+        let leader = self.leader(self.geometry.position(rank));
+        neighbours.node(rank) == neighbours.node(leader)
     }
 }

@@ -4,6 +4,10 @@
 //! Up: each leader of a task puts its data into a slot, combines what those below it have published with it
 //! there, and publishes the result. Down: the node's first publishes, and all others read that. Long data goes in
 //! parts, each in a slot. The other endpoints of a task hear from their leader when it is done.
+//!
+//! The algorithms on the tree of the collective network work so on each node too.
+
+use core::ops::Range;
 
 use super::torus::pieces;
 use super::{Action, Builder, LOCAL, Slice, Space};
@@ -13,29 +17,51 @@ use crate::node::{MemoryStep, SLOT, SLOTS, slot};
 const TAGS: u32 = 64;
 
 /// A member's place in its node.
-struct Here {
+pub(super) struct Here {
     /// Its number.
-    own: u32,
+    pub own: u32,
     /// Number of its parent on the node; the node's first has none.
-    parent: Option<u32>,
+    pub parent: Option<u32>,
     /// Those of its children, in the order in which their data is combined.
-    children: Vec<u32>,
+    pub children: Vec<u32>,
     /// Number of the node's first.
-    first: u32,
+    pub first: u32,
     /// The others that take part, by number.
-    others: Vec<usize>,
+    pub others: Vec<usize>,
     /// Of each node the rank that works with the others', and which of them is this node's.
     nodes: Vec<u32>,
     node: usize,
+}
+
+/// A part of the data that the first of a node combines with those of the other nodes.
+pub(super) struct Among {
+    /// Number of the part.
+    part: u32,
+    /// What the node has.
+    pub from: Slice,
+    /// Where the result is to be.
+    pub sum: Slice,
 }
 
 impl Builder<'_> {
     /// Every endpoint takes part: up the tree of the node, among the nodes, down to all.
     pub(super) fn shared_barrier(&mut self) {
         let neighbours = self.arguments.neighbours;
-        let ranks = neighbours.here(self.rank).to_vec();
-        let nodes = neighbours.first_of_nodes();
-        let here = self.here(&ranks, ranks[0], nodes);
+        let here = neighbours.here(self.rank);
+        self.barrier_of_nodes(here, neighbours.first_of_nodes(), |b, here, there| {
+            b.dissemination(&here.nodes, here.node, there)
+        });
+    }
+
+    /// A barrier of the endpoints `ranks` of this node, the first of which meets those of the others. `among` adds the
+    /// steps of that behind those given, and gives those after which all have come.
+    pub(super) fn barrier_of_nodes(
+        &mut self,
+        ranks: &[u32],
+        nodes: Vec<u32>,
+        among: impl FnOnce(&mut Self, &Here, &[usize]) -> Vec<usize>,
+    ) {
+        let here = self.here(ranks, ranks[0], nodes);
         if here.parent.is_some() {
             self.room(0, false, &[]);
         }
@@ -46,12 +72,13 @@ impl Builder<'_> {
         if let Some(parent) = here.parent {
             self.schedule.memory.readers = vec![parent as usize];
             self.schedule.memory.settled = true;
+            self.schedule.memory.writers = vec![here.first as usize];
             let after = self.all();
             let published = self.publish(0, &after);
             self.awaited(here.first, 0, &[published]);
             return;
         }
-        there = self.dissemination(&here.nodes, here.node, &there);
+        there = among(self, &here, &there);
         if !here.others.is_empty() {
             let room = self.room(0, true, &there);
             self.schedule.memory.readers = here.others;
@@ -61,7 +88,7 @@ impl Builder<'_> {
 
     /// The root's node has the data first; it goes from node to node along a binomial tree.
     pub(super) fn shared_broadcast(&mut self) {
-        self.in_memory(|b, here| {
+        self.in_memory(Some(self.root_leader()), |b, here| {
             let data = b.output(0);
             let parts = parts(data.len);
             let count = parts.len();
@@ -95,7 +122,7 @@ impl Builder<'_> {
 
     /// Up the trees of the nodes, and up a binomial tree of the nodes to the root's.
     pub(super) fn shared_reduce(&mut self) {
-        self.in_memory(|b, here| {
+        self.in_memory(Some(self.root_leader()), |b, here| {
             let own = b.input(0);
             let parts = parts(own.len);
             let count = parts.len();
@@ -137,15 +164,30 @@ impl Builder<'_> {
         });
     }
 
-    /// Up the trees of the nodes, among the nodes by recursive doubling, down to all. Nobody publishes a part
-    /// before it has read the one down that went through the same slot.
+    /// Up the trees of the nodes, among the nodes by recursive doubling, down to all.
     pub(super) fn shared_allreduce(&mut self) {
-        self.in_memory(|b, here| {
+        let parts = parts(self.input(0).len);
+        self.up_and_down(parts, |b, here, Among { part, from, sum }, there| {
+            let mut there = there.to_vec();
+            there.extend(b.copy(from, sum, &[]));
+            b.recursive_doubling(&here.nodes, here.node, sum, part * TAGS, &there)
+        });
+    }
+
+    /// Up the trees of the nodes, among the nodes, down to all, part by part. `among` adds the steps of the nodes' first
+    /// for a part behind those given, and gives those after which the result is there. Nobody publishes a part before it
+    /// has read the one down that went through the same slot.
+    pub(super) fn up_and_down(
+        &mut self,
+        parts: Vec<Range<usize>>,
+        among: impl Fn(&mut Self, &Here, Among, &[usize]) -> Vec<usize>,
+    ) {
+        self.in_memory(None, |b, here| {
             let (own, sum) = (b.input(0), b.output(0));
             // Copies down, by part.
             let mut down: Vec<usize> = Vec::new();
             let mut before = Vec::new();
-            for (part, range) in (0..).zip(parts(own.len)) {
+            for (part, range) in (0..).zip(parts) {
                 let (own, sum) = (own.part(range.clone()), sum.part(range));
                 if here.parent.is_some() {
                     let read = (part as usize).checked_sub(SLOTS).map(|p| down[p]);
@@ -155,11 +197,9 @@ impl Builder<'_> {
                     down.push(b.copied(b.slot(here.first, part, sum.len), sum, &[there]));
                     continue;
                 }
-                let copied: Vec<usize> = b.copy(own, sum, &[]).into_iter().collect();
-                before.extend(copied);
-                before = b.combine_children(here, part, sum, &before);
-                let tags = part * TAGS;
-                let there = b.recursive_doubling(&here.nodes, here.node, sum, tags, &before);
+                let (from, combined) = b.combined_here(here, part, [own, sum], &before);
+                before = combined;
+                let there = among(b, here, Among { part, from, sum }, &before);
                 if !here.others.is_empty() {
                     down = vec![b.publish_copy(here.own, part, sum, true, &there, &down)];
                 }
@@ -169,14 +209,37 @@ impl Builder<'_> {
                 Some(parent) => {
                     memory.readers = vec![parent as usize];
                     memory.settled = true;
+                    memory.writers = vec![here.first as usize];
                 }
                 None => memory.readers.clone_from(&here.others),
             }
         });
     }
 
-    /// An algorithm among the leaders of tasks; the others of a task hear from theirs when it is done.
-    fn in_memory(&mut self, algorithm: impl FnOnce(&mut Self, &Here)) {
+    /// What a node has of a part, at its first: its own data, or what it combines in `sum` from that and its
+    /// children's. Gives the steps after which it is there.
+    pub(super) fn combined_here(
+        &mut self,
+        here: &Here,
+        part: u32,
+        [own, sum]: [Slice; 2],
+        before: &[usize],
+    ) -> (Slice, Vec<usize>) {
+        if here.children.is_empty() {
+            return (own, before.to_vec());
+        }
+        let mut before = before.to_vec();
+        before.extend(self.copy(own, sum, &[]));
+        (sum, self.combine_children(here, part, sum, &before))
+    }
+
+    /// An algorithm among the leaders of tasks; the others of a task hear from theirs when it is done. The first of a
+    /// node is that of its first task, or on its node `first`.
+    pub(super) fn in_memory(
+        &mut self,
+        first: Option<u32>,
+        algorithm: impl FnOnce(&mut Self, &Here),
+    ) {
         let neighbours = self.arguments.neighbours;
         let leader = self.leader(self.me);
         let number = |rank: u32| neighbours.number(rank);
@@ -191,10 +254,9 @@ impl Builder<'_> {
             }
             return;
         }
-        let root = self.root_leader();
-        let of_node = |first: u32| match neighbours.node(first) == neighbours.node(root) {
-            true => root,
-            false => first,
+        let of_node = |leader: u32| match first {
+            Some(first) if neighbours.node(first) == neighbours.node(leader) => first,
+            _ => leader,
         };
         let nodes: Vec<u32> = neighbours
             .first_leaders()
@@ -252,13 +314,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Rank of the leader that has or gets the root's data; of the first task where there is no root.
-    fn root_leader(&self) -> u32 {
+    /// Rank of the leader that has or gets the root's data.
+    pub(super) fn root_leader(&self) -> u32 {
         self.leader(self.root)
     }
 
     /// Puts the member's own data into its slot, combines that of its children with it and publishes it.
-    fn publish_up(
+    pub(super) fn publish_up(
         &mut self,
         here: &Here,
         part: u32,
@@ -291,7 +353,7 @@ impl Builder<'_> {
     }
 
     /// Publishes data that is at hand after `there`, behind `before`.
-    fn publish_copy(
+    pub(super) fn publish_copy(
         &mut self,
         own: u32,
         part: u32,
@@ -308,7 +370,7 @@ impl Builder<'_> {
     }
 
     /// Takes a part whose slot is used again in the same collective.
-    fn take_if_needed(&mut self, part: u32, count: usize, after: &[usize]) {
+    pub(super) fn take_if_needed(&mut self, part: u32, count: usize, after: &[usize]) {
         if part as usize + SLOTS < count {
             self.memory(MemoryStep::Take { part }, after);
         }
@@ -322,7 +384,7 @@ impl Builder<'_> {
         self.memory(MemoryStep::Publish { part }, after)
     }
 
-    fn awaited(&mut self, from: u32, part: u32, after: &[usize]) -> usize {
+    pub(super) fn awaited(&mut self, from: u32, part: u32, after: &[usize]) -> usize {
         self.memory(MemoryStep::Await { from, part }, after)
     }
 
@@ -332,12 +394,12 @@ impl Builder<'_> {
     }
 
     /// Copies, even no bytes: others wait for the step.
-    fn copied(&mut self, from: Slice, to: Slice, after: &[usize]) -> usize {
+    pub(super) fn copied(&mut self, from: Slice, to: Slice, after: &[usize]) -> usize {
         self.add(Action::Copy { from, to }, after)
     }
 
     /// The slot of a part.
-    fn slot(&self, member: u32, part: u32, len: usize) -> Slice {
+    pub(super) fn slot(&self, member: u32, part: u32, len: usize) -> Slice {
         let start = slot(member as usize, part);
         Slice::new(Space::Memory, start..start + len)
     }
@@ -351,7 +413,7 @@ impl Here {
 }
 
 /// The parts of `bytes` bytes, one if there are none.
-fn parts(bytes: usize) -> Vec<core::ops::Range<usize>> {
+fn parts(bytes: usize) -> Vec<Range<usize>> {
     match bytes {
         0 => vec![0..0],
         _ => pieces(0..bytes, SLOT),

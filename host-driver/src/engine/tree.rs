@@ -220,10 +220,11 @@ impl<P: Platform> Engine<P> {
         });
         match (part.op, choice.barrier) {
             (CollOp::Broadcast, Some(barrier)) => {
+                used.held.push_back(None);
                 self.enter(context, barrier, Then::Broadcast(route, outgoing))
             }
             _ => {
-                used.inject(outgoing);
+                used.inject_in_order(outgoing);
                 Ok(())
             }
         }
@@ -320,7 +321,7 @@ impl<P: Platform> Engine<P> {
                 }
                 Some(Then::Broadcast(class, outgoing)) => {
                     if let Some(used) = self.trees.uses.get_mut(&class) {
-                        used.inject(outgoing);
+                        used.inject_broadcast(outgoing);
                     }
                 }
                 None => {}
@@ -375,6 +376,7 @@ impl<P: Platform> Engine<P> {
                 lanes: lanes.collect::<Result<_, _>>()?,
                 waiting: VecDeque::new(),
                 active: Vec::new(),
+                held: VecDeque::new(),
                 blocks: 0,
                 windows: 0,
             });

@@ -4,12 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Error, Geometry, Query, ReduceOp, Request, RoutesTaken,
-    Sharing,
+    Algorithm, Blocks, Collective, DataType, Error, Geometry, Query, ReduceOp, Request,
 };
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Endpoint, Platform as _, Put, RemoteAddress,
-    Resources, TaskId, TaskMap,
+    Resources, SameNode, TaskId, TaskMap,
 };
 use gyre_sim::{SimError, Topology};
 
@@ -46,6 +45,9 @@ pub(super) struct Case {
     pub busy: bool,
     /// Bytes of a task's block.
     pub bytes: usize,
+    /// Tasks on each node.
+    pub tasks: usize,
+    pub same_node: SameNode,
 }
 
 /// One run of the collective.
@@ -55,7 +57,7 @@ pub(super) struct Ran {
     /// Most bytes on a link; 0 for algorithms that are not endpoint-parallel.
     pub bound: u64,
     /// Messages with data beyond one for each task but the root, and those through which helpers get or give
-    /// what they pass on.
+    /// what they pass on; 0 for other algorithms.
     pub redundant: u64,
     pub machine_cycles: u64,
     pub hash: u64,
@@ -83,9 +85,9 @@ fn neighbour(topology: &Topology, collective: Collective) -> Result<usize, Comma
     found.ok_or_else(|| check("helpers need a node beside the root's"))
 }
 
-/// One task a node, with endpoints as the case says.
+/// Tasks and endpoints as the case says.
 fn team(spec: &MachineSpec, case: Case) -> Result<Team, CommandError> {
-    let mut placement = Placement::filled(1, &spec.config.dims)?;
+    let mut placement = Placement::filled(case.tasks, &spec.config.dims)?;
     let (root, others) = match case.endpoints {
         Endpoints::Root(count) => (count, 1),
         Endpoints::All(count) => (count, count),
@@ -97,44 +99,36 @@ fn team(spec: &MachineSpec, case: Case) -> Result<Team, CommandError> {
     }
     let job = Job::of(spec, &placement)?;
     let contexts = move |task: TaskId| if task.0 == 0 { most } else { others };
-    let config = move |client| ClientConfig {
+    let config = move |client: ClientConfig| ClientConfig {
         contexts: most.max(others),
+        same_node: case.same_node,
+        resources: Resources {
+            // No memory regions: with several tasks a node, base slots for them run out.
+            slots_per_process: 0,
+            ..client.resources
+        },
         ..client
     };
     Ok(Team::open(job, contexts, config)?)
 }
 
-/// Algorithms of a broadcast, but the endpoint-parallel one, that are valid with `endpoints` endpoints in every
-/// task.
-pub(super) fn others(
-    spec: &MachineSpec,
-    endpoints: u8,
-    bytes: usize,
-) -> Result<Vec<Algorithm>, CommandError> {
-    let team = team(
-        spec,
-        Case {
-            collective: Collective::Broadcast,
-            algorithm: Algorithm::EndpointParallel,
-            endpoints: Endpoints::All(endpoints),
-            helpers: 0,
-            busy: false,
-            bytes,
-        },
-    )?;
-    let geometry = team.seats()[0][0].member.geometry();
-    let collective = Collective::Broadcast;
+/// Algorithms of a broadcast, but the endpoint-parallel one, that are valid in `case`.
+pub(super) fn others(spec: &MachineSpec, case: Case) -> Result<Vec<Algorithm>, CommandError> {
+    let mut team = team(spec, case)?;
+    let routes = team.take_routes()?;
+    let member = &team.seats()[0][0].member;
+    let geometry = member.geometry();
     let query = Query {
         geometry,
-        collective,
+        collective: case.collective,
         root: 0,
-        bytes: Some(bytes),
+        bytes: Some(case.bytes),
         data: DataType::U8,
         op: ReduceOp::Copy,
-        routes: RoutesTaken::default(),
-        sharing: Sharing::default(),
+        routes,
+        sharing: member.sharing(),
     };
-    let list = geometry.algorithms().list(collective).iter();
+    let list = geometry.algorithms().list(case.collective).iter();
     let valid = list.filter(|e| e.algorithm != Algorithm::EndpointParallel && e.is_valid(&query));
     Ok(valid.map(|e| e.algorithm).collect())
 }
@@ -197,6 +191,9 @@ fn bound(
 pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandError> {
     let (collective, bytes) = (case.collective, case.bytes);
     let mut team = team(spec, case)?;
+    if case.algorithm == Algorithm::Tree {
+        team.take_routes()?;
+    }
     let geometry = team.seats()[0][0].member.geometry().clone();
     let map = Rc::clone(team.seats())[0][0].context.tasks().clone();
     let topology = team.job().machine().topology().clone();
@@ -262,9 +259,11 @@ pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandErro
         (Collective::Broadcast, _) => bytes as u64,
         _ => times.iter().filter(|t| t.3).map(|t| t.2).sum(),
     };
-    let redundant = match bytes {
-        0 => 0,
-        _ => (sent - passed) / bytes as u64 - (tasks as u64 - 1),
+    let redundant = match case.algorithm {
+        Algorithm::EndpointParallel if bytes > 0 => {
+            (sent - passed) / bytes as u64 - (tasks as u64 - 1)
+        }
+        _ => 0,
     };
     Ok(Ran {
         cycles: (last - first) / spec.config.cycle_ps,

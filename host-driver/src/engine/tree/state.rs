@@ -61,6 +61,10 @@ pub(in super::super) struct Use<P: Platform> {
     pub lanes: Vec<Lane<P>>,
     pub waiting: VecDeque<Waiting<P>>,
     pub active: Vec<Active<P>>,
+    /// Contributions in their order, from the first broadcast on that waits for its barrier: its place is empty.
+    /// **Invariant:** those of a node go out in the order of the parts, or one that waits for other nodes would hold up
+    /// a broadcast that these wait for.
+    pub held: VecDeque<Option<Vec<Outgoing<P>>>>,
     /// Parts so far with a block, and with a window: which lane is next.
     pub blocks: usize,
     pub windows: usize,
@@ -108,8 +112,26 @@ impl<P: Platform> Use<P> {
         outcome
     }
 
+    /// Hands the contributions of a part over when those before it have been.
+    pub fn inject_in_order(&mut self, outgoing: Vec<Outgoing<P>>) {
+        match self.held.is_empty() {
+            true => self.inject(outgoing),
+            false => self.held.push_back(Some(outgoing)),
+        }
+    }
+
+    /// Hands over the contributions of the first broadcast that waits, and those behind it.
+    pub fn inject_broadcast(&mut self, outgoing: Vec<Outgoing<P>>) {
+        self.held.pop_front();
+        self.inject(outgoing);
+        while let Some(next) = self.held.front_mut().and_then(Option::take) {
+            self.held.pop_front();
+            self.inject(next);
+        }
+    }
+
     /// Hands the contributions of a part over, each to its class route.
-    pub fn inject(&mut self, outgoing: Vec<Outgoing<P>>) {
+    fn inject(&mut self, outgoing: Vec<Outgoing<P>>) {
         for (lane, outgoing) in self.lanes.iter_mut().zip(outgoing) {
             lane.enqueue(outgoing);
         }

@@ -1,0 +1,81 @@
+//! Functions that every turn of `advance` calls, for what no event of the node announces (EP-3, HW-7).
+
+mod double;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use double::{Double, Process};
+use gyre_driver::{Context, Error, Instruction, Platform, Resources, SharedSegment};
+
+/// A number of a segment that is no client's.
+const SEGMENT: u32 = 1 << 30;
+
+/// Two tasks on one node.
+fn pair(machine: &Double) -> Vec<Context<Process>> {
+    machine.contexts(&[0, 0], Resources::default())
+}
+
+#[test]
+fn ep3_hw7_a_function_of_every_turn_sees_what_a_neighbour_writes_before_it_signals() {
+    let machine = Double::new(1, 1);
+    let contexts = pair(&machine);
+    let segment = |context: &Context<Process>| {
+        let segment = context.platform().share(SEGMENT, 64);
+        segment.expect("there is memory")
+    };
+    let (theirs, ours) = (segment(&contexts[1]), segment(&contexts[0]));
+    let seen = Rc::new(Cell::new(0));
+    let last = Rc::clone(&seen);
+    contexts[0].add_progress(Box::new(move |_| {
+        let mut byte = [0];
+        ours.read(0, &mut byte).expect("inside");
+        last.replace(byte[0]) != byte[0]
+    }));
+    // The neighbour writes when this task sleeps, which nothing else would wake.
+    let (neighbour, group) = (contexts[1].clone(), contexts[0].query().wake_group);
+    machine.when_asleep(move || {
+        theirs.write(0, &[7]).expect("inside");
+        neighbour.platform().notify(group);
+    });
+    let woken = contexts[0].advance_until(|| seen.get() == 7);
+    woken.expect("no error");
+    assert!(contexts[0].is_at_rest());
+}
+
+#[test]
+fn ep3_what_a_function_of_every_turn_finds_counts_as_progress_and_it_may_post() {
+    let machine = Double::new(1, 1);
+    let contexts = pair(&machine);
+    let turns = Rc::new(Cell::new(0));
+    let calls = Rc::new(RefCell::new(Vec::new()));
+    let (turn, called) = (Rc::clone(&turns), Rc::clone(&calls));
+    contexts[0].add_progress(Box::new(move |context| {
+        turn.set(turn.get() + 1);
+        let now = turn.get();
+        if now != 2 {
+            return false;
+        }
+        assert_eq!(
+            context.advance(1).map(|_| ()),
+            Err(Error::AdvanceInCallback)
+        );
+        let called = Rc::clone(&called);
+        let call = move |_: &Context<Process>| called.borrow_mut().push(now);
+        let posted = context.post(Instruction::Call(Box::new(call)));
+        posted.expect("not destroyed");
+        // What is added meanwhile is called from the next turn on.
+        context.add_progress(Box::new(|_| true));
+        true
+    }));
+    assert!(contexts[0].advance(1).expect("no error").is_idle());
+    let second = contexts[0].advance(1).expect("no error");
+    // The function, and the call that it has posted, in the same turn.
+    assert_eq!((second.callbacks, second.instructions), (2, 1));
+    assert_eq!(*calls.borrow(), [2]);
+    let third = contexts[0].advance(1).expect("no error");
+    assert_eq!((turns.get(), third.callbacks), (3, 1));
+    // Those of another context are its own.
+    assert!(contexts[1].advance(1).expect("no error").is_idle());
+    assert_eq!(turns.get(), 3);
+}
