@@ -769,6 +769,45 @@ fn ct8_the_prior_art_needs_no_buffer_when_the_receive_is_there_before_the_data()
 }
 
 #[test]
+fn x5_data_is_taken_from_whom_it_was_asked_for_and_at_its_length_alone() {
+    let (machine, modules) = modules(3, PRIOR_ART);
+    let log = Log::default();
+    send(&modules[0], 1, 3, 0, &pattern(5000, 1));
+    advance(&modules[0]);
+    machine.settle();
+    // The target has the RTS and asks for transfer 0.
+    advance(&modules[1]);
+    let to = modules[0].context().endpoint(TaskId(1), 0).expect("exists");
+    for (from, said) in [
+        (
+            2,
+            "transfer from task 2: transfer is 0, expected the number of a CTS to this origin",
+        ),
+        (
+            0,
+            "transfer from task 0: length is 3, expected that of the RTS",
+        ),
+    ] {
+        let message = SendImmediate {
+            header: &[0; 8],
+            data: &[1, 2, 3],
+            ..SendImmediate::new(to, DISPATCH + 3)
+        };
+        let context = modules[from].context();
+        context.send_immediate(&message).expect("valid");
+        if from == 2 {
+            advance(&modules[2]);
+        }
+        machine.settle();
+        let refused = modules[1].context().advance(1).expect_err("refused");
+        assert_eq!(refused.to_string(), said);
+    }
+    receive(&modules[1], &log, 0, None, None, 0, 5000);
+    settle(&machine, &modules);
+    assert_eq!(*log.borrow(), [(0, got(0, 3, 0, 5000), pattern(5000, 1))]);
+}
+
+#[test]
 fn x5_a_message_longer_than_its_receive_is_that_receives_error_in_both_orders() {
     for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);

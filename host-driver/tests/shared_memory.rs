@@ -164,6 +164,22 @@ fn hw7_processes_that_disagree_about_the_transport_are_refused() {
             ..
         })
     ));
+    let longer = ClientConfig {
+        resources: Resources {
+            shared_ring: 8192,
+            ..small()
+        },
+        ..through(SameNode::SharedMemory)(config(&tasks, 1, small()))
+    };
+    let error = Client::create(&machine.process(0), longer).err();
+    assert!(matches!(
+        error,
+        Some(Error::Config {
+            field: "shared_ring",
+            value: 8192,
+            ..
+        })
+    ));
     drop(first);
     assert!(create(1, SameNode::Loopback).is_ok(), "nobody is left");
 }
@@ -295,6 +311,49 @@ fn hw7_a_message_to_oneself_longer_than_the_ring_arrives() {
         }
     }
     assert_eq!(*log.borrow(), [(0, 1, Vec::new(), data)]);
+}
+
+#[test]
+fn hw7_ep3_a_message_of_which_half_is_in_the_ring_fails_when_its_context_is_destroyed() {
+    for anew in [false, true] {
+        let machine = Double::new(1, 1);
+        let clients = clients(&machine, &[0, 0], |config| ClientConfig {
+            eager_limit: 1 << 20,
+            ..through(SameNode::SharedMemory)(config)
+        });
+        let (sender, target) = {
+            let contexts = contexts(&clients);
+            (contexts[0].clone(), contexts[1].clone())
+        };
+        let results = Results::default();
+        let long = SendMessage {
+            local_done: into(&results),
+            ..send(&sender, 1, 1, &pattern(50_000, 1))
+        };
+        sender.send(long).expect("valid");
+        while !sender.advance(1).expect("no error").is_idle() {}
+        while sender.wait(Some(1)).expect("no error") == WakeReason::Wake {
+            sender.advance(1).expect("no error");
+        }
+        assert_eq!(*results.borrow(), []);
+        target.destroy().expect("it has taken nothing");
+        let target = anew.then(|| clients[1].create_context(0).expect("free"));
+        let log = target.as_ref().map(log_messages);
+        // Who waits for room is woken to find that there will be none.
+        assert_eq!(sender.wait(Some(1)), Ok(WakeReason::Wake));
+        sender.advance(2).expect("the callback takes the error");
+        let gone = Error::ContextNotOpen {
+            task: TaskId(1),
+            offset: 0,
+        };
+        assert_eq!(*results.borrow(), [Err(gone)]);
+        if let (Some(target), Some(log)) = (target, log) {
+            let next = send(&sender, 1, 2, &pattern(700, 2));
+            sender.send(next).expect("valid");
+            settle(&machine, &[sender.clone(), target]);
+            assert_eq!(*log.borrow(), [(0, 2, Vec::new(), pattern(700, 2))]);
+        }
+    }
 }
 
 #[test]
