@@ -352,19 +352,16 @@ fn hw7_members_that_join_anew_are_not_misled_by_what_memory_says_of_before() {
             posted.expect("valid");
         };
         // One after the other has begun to work in the segment before the next gives it up, so that it stays.
-        for task in 0..tasks {
+        for (task, member) in members.iter_mut().enumerate() {
             world.contexts[task][0].destroy().expect("it is at rest");
             let context = world.clients[task].create_context(0).expect("it is free");
             let collectives = Collectives::attach(&context, 9).expect("a new context");
-            members[task] = collectives.join(geometry).expect("an endpoint");
+            *member = collectives.join(geometry).expect("an endpoint");
             world.collectives[task][0] = collectives;
             world.contexts[task][0] = context;
             if task != late {
-                enter(&members[task], task);
-                members[task]
-                    .context()
-                    .advance(3)
-                    .expect("nothing is wrong");
+                enter(member, task);
+                member.context().advance(3).expect("nothing is wrong");
             }
         }
         // Nobody leaves before the last has entered.

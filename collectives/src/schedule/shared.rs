@@ -415,7 +415,7 @@ impl Here {
 /// The parts of `bytes` bytes, one if there are none.
 fn parts(bytes: usize) -> Vec<Range<usize>> {
     match bytes {
-        0 => vec![0..0],
+        0 => core::iter::once(0..0).collect(),
         _ => pieces(0..bytes, SLOT),
     }
 }
