@@ -35,7 +35,7 @@ const SLOT_BASE: u64 = 0x8000;
 const MEMORY: usize = 32 << 20;
 const FREED: u8 = 0xdd;
 /// Steps, turns of `advance` and register reads after which a test does not end any more.
-const PATIENCE: u64 = 1_000_000;
+const PATIENCE: u64 = 50_000_000;
 
 /// Class of copies that packets leave on their way, plus the packets' destination.
 const COPY: u8 = 2;
