@@ -146,6 +146,7 @@ impl World {
 
     /// Advances all contexts until `over` holds and nothing is left.
     pub fn run_until(&self, over: impl Fn() -> bool) {
+        self.double.wind_up();
         let all: Vec<_> = self.contexts.iter().flatten().cloned().collect();
         let mut idle = 0;
         loop {

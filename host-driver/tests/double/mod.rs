@@ -198,7 +198,7 @@ pub struct Double {
     hooked: Rc<Cell<bool>>,
     /// Called once when a thread sleeps and nothing moves.
     asleep: Rc<RefCell<Option<SleepHook>>>,
-    /// Steps, turns of `advance` and register reads so far.
+    /// Steps, turns of `advance` and register reads since the watchdog was wound up.
     turns: Rc<Cell<u64>>,
 }
 
@@ -295,6 +295,11 @@ impl Double {
             turns <= PATIENCE,
             "no end after {turns} steps, turns of advance and register reads"
         );
+    }
+
+    /// Winds the watchdog up again: the next of a test's many parts begins.
+    pub fn wind_up(&self) {
+        self.turns.set(0);
     }
 
     pub fn process(&self, node: usize) -> Process {
