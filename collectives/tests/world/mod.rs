@@ -146,10 +146,11 @@ impl World {
 
     /// Advances all contexts until `over` holds and nothing is left.
     pub fn run_until(&self, over: impl Fn() -> bool) {
-        self.double.wind_up();
+        const MOST: usize = 1_000_000;
         let all: Vec<_> = self.contexts.iter().flatten().cloned().collect();
         let mut idle = 0;
-        loop {
+        for _ in 0..MOST {
+            self.double.wind_up();
             let progress = advancev(&all, 1);
             if let Err(error) = &progress {
                 assert!(self.tolerant.get(), "{error}");
@@ -165,6 +166,7 @@ impl World {
             idle += 1;
             assert!(idle < self.patience.get(), "hangs");
         }
+        panic!("no end after {MOST} turns of all contexts");
     }
 }
 
