@@ -120,7 +120,7 @@ module gyre_dma
     $error("gyre_dma: NAxi is %0d; expected 1..%0d", NAxi, NPath);
   end
 
-  // ---- paths to the node itself and to the collective network ----------------------------------------------------------------------
+  // ---- paths to the node itself and to the collective network ----------------------------------------
   logic [NPath-1:0]                 inj_valid;
   logic [Coll-1:0]                  inj_class;
   flit_ctl_t                        inj_ctl  [NPath];

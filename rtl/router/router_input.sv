@@ -1,8 +1,9 @@
 // One link input: its flit buffer and the choice of the virtual channel to serve. A virtual channel requests only
 // when its flit can move in this cycle, so one that is blocked never stands in the way of another; system packets
 // go first, then priority; then the packet that moved last goes on if it can, so that packets leave the buffer whole.
-// A packet with the deposit bit moves into its output and, as a copy, into the ejection buffer at once. It starts only when its channel at the next input has room of its own for all of it: the copy
-// holds the ejection buffer from head to tail, so it must never wait there for a link.
+// A packet with the deposit bit moves into its output and, as a copy, into the ejection buffer at once. It starts only
+// when its channel at the next input has room of its own for all of it: the copy holds the ejection buffer from head to
+// tail, so it must never wait there for a link.
 //
 // A dynamic packet takes a dynamic channel at the minimal output with most room, if one has room for the longest
 // packet; else its escape, the deterministic channel of its fixed route. In a dynamic channel it thus always ends up
