@@ -104,24 +104,11 @@ module flow_source
   end
   assign write = reg_req_i && reg_we_i && !bad;
 
-  logic        ack_q, err_q;
-  logic [63:0] rdata_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      ack_q   <= 1'b0;
-      err_q   <= 1'b0;
-      rdata_q <= '0;
-    end else begin
-      ack_q <= reg_req_i;
-      if (reg_req_i) begin
-        err_q   <= bad;
-        rdata_q <= rdata;
-      end
-    end
-  end
-  assign reg_ack_o   = ack_q;
-  assign reg_err_o   = err_q;
-  assign reg_rdata_o = rdata_q;
+  logic answer_idle;
+  reg_answer u_answer (
+      .clk_i, .rst_ni, .req_i(reg_req_i), .err_i(bad), .rdata_i(rdata),
+      .ack_o(reg_ack_o), .err_o(reg_err_o), .rdata_o(reg_rdata_o), .idle_o(answer_idle)
+  );
 
   // ---- flows --------------------------------------------------------------------------------------
   for (genvar f = 0; f < NFlow; f++) begin : gen_flow
@@ -158,7 +145,7 @@ module flow_source
     end
 `endif
   end
-  assign idle_o = !ack_q;
+  assign idle_o = answer_idle;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -87,16 +87,22 @@ module flow_table
   // ---- places -----------------------------------------------------------------------------------------
   logic [NFlow-1:0][Window-1:0] claim, fill, fill_void, freed;
   logic [NFlow-1:0]             turn, skip, released;
+  logic [NFill-1:0]             fills;
+  for (genvar i = 0; i < NFill; i++) begin : gen_fill
+    assign fills[i] = fill_i[i].valid;
+  end
   always_comb begin
     claim     = '0;
     fill      = '0;
     fill_void = '0;
     for (int unsigned c = 0; c < NumClasses; c++)
       if (claim_i[c]) claim[look_i[c].id[IdW-1:0]][place(look_i[c].seq)] = 1'b1;
-    for (int unsigned i = 0; i < NFill; i++) begin
-      if (fill_i[i].valid) begin
-        fill[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)]      = 1'b1;
-        fill_void[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)] = void_i[i];
+    if (fills != '0) begin
+      for (int unsigned i = 0; i < NFill; i++) begin
+        if (fill_i[i].valid) begin
+          fill[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)]      = 1'b1;
+          fill_void[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)] = void_i[i];
+        end
       end
     end
   end
@@ -176,24 +182,11 @@ module flow_table
   end
   assign write = reg_req_i && reg_we_i && !bad;
 
-  logic        ack_q, err_q;
-  logic [63:0] rdata_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      ack_q   <= 1'b0;
-      err_q   <= 1'b0;
-      rdata_q <= '0;
-    end else begin
-      ack_q <= reg_req_i;
-      if (reg_req_i) begin
-        err_q   <= bad;
-        rdata_q <= rdata;
-      end
-    end
-  end
-  assign reg_ack_o   = ack_q;
-  assign reg_err_o   = err_q;
-  assign reg_rdata_o = rdata_q;
+  logic answer_idle;
+  reg_answer u_answer (
+      .clk_i, .rst_ni, .req_i(reg_req_i), .err_i(bad), .rdata_i(rdata),
+      .ack_o(reg_ack_o), .err_o(reg_err_o), .rdata_o(reg_rdata_o), .idle_o(answer_idle)
+  );
 
   for (genvar f = 0; f < NFlow; f++) begin : gen_flow
     logic written;
@@ -236,5 +229,5 @@ module flow_table
   end
 
   assign holds_o = claimed_q != '0;
-  assign idle_o  = !ack_q && skip == '0;
+  assign idle_o  = answer_idle && skip == '0;
 endmodule

@@ -100,40 +100,11 @@ module slot_table
     end
   end
 
-  logic        ack_q, err_q;
-  logic [63:0] rdata_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      ack_q   <= 1'b0;
-      err_q   <= 1'b0;
-      rdata_q <= '0;
-    end else begin
-      ack_q <= reg_req_i;
-      if (reg_req_i) begin
-        err_q   <= err;
-        rdata_q <= rdata;
-      end
-    end
-  end
-  assign reg_ack_o   = ack_q;
-  assign reg_err_o   = err_q;
-  assign reg_rdata_o = rdata_q;
-  assign idle_o      = !ack_q;
+  reg_answer u_answer (
+      .clk_i, .rst_ni, .req_i(reg_req_i), .err_i(err), .rdata_i(rdata),
+      .ack_o(reg_ack_o), .err_o(reg_err_o), .rdata_o(reg_rdata_o), .idle_o
+  );
 
   logic unused_wdata;
   assign unused_wdata = ^reg_wdata_i[63:AddrW];
-
-`ifndef SYNTHESIS
-  logic asked_q;                 // in the last cycle
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) asked_q <= 1'b0;
-    else asked_q <= reg_req_i;
-  end
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && asked_q) begin
-      OnePulse : assert (reg_ack_o)
-      else $fatal(1, "%m: register access not acknowledged");
-    end
-  end
-`endif
 endmodule

@@ -1,0 +1,46 @@
+// Answer to a register access, one cycle after it.
+module reg_answer (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  logic        req_i,
+    input  logic        err_i,      // with req_i: what the answer says
+    input  logic [63:0] rdata_i,
+    output logic        ack_o,
+    output logic        err_o,      // with ack_o
+    output logic [63:0] rdata_o,
+    output logic        idle_o
+);
+  logic        ack_q, err_q;
+  logic [63:0] rdata_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      ack_q   <= 1'b0;
+      err_q   <= 1'b0;
+      rdata_q <= '0;
+    end else if (req_i || ack_q) begin
+      ack_q <= req_i;
+      if (req_i) begin
+        err_q   <= err_i;
+        rdata_q <= rdata_i;
+      end
+    end
+  end
+  assign ack_o   = ack_q;
+  assign err_o   = err_q;
+  assign rdata_o = rdata_q;
+  assign idle_o  = !ack_q;
+
+`ifndef SYNTHESIS
+  logic asked_q;                 // in the last cycle
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) asked_q <= 1'b0;
+    else if (req_i || asked_q) asked_q <= req_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && asked_q) begin
+      OnePulse : assert (ack_o)
+      else $fatal(1, "%m: register access not acknowledged");
+    end
+  end
+`endif
+endmodule
