@@ -15,7 +15,7 @@ module node_csr
     localparam int unsigned P = 2 * NDim
 ) (
     input  logic                  clk_i,             // needed while active_o and in an access
-    input  logic                  perf_clk_i,        // of performance counters and status
+    input  logic                  perf_clk_i,        // of performance counters
     input  logic                  rst_ni,
     input  logic [63:0]           time_i,
     // register bus, from axil_arbiter
@@ -111,11 +111,11 @@ module node_csr
   assign hw_in.params.axi_bytes.next  = 8'(AxiBytes);
   assign hw_in.ctrl.soft_reset.hwclr  = soft_reset_done_i;
   // In registers, since they depend on all of the node and are read seldom.
-  logic [2:0] status, status_q;
-  assign status = {idle_i, dma_idle_i, drained_i};
-  always_ff @(posedge perf_clk_i or negedge rst_ni) begin
+  // Read by accesses alone, whose first cycle takes it.
+  logic [2:0] status_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) status_q <= '0;
-    else if (status != status_q) status_q <= status;
+    else status_q <= {idle_i, dma_idle_i, drained_i};
   end
   assign {hw_in.status.idle.next, hw_in.status.dma_idle.next, hw_in.status.drained.next} = status_q;
 
@@ -145,10 +145,11 @@ module node_csr
   localparam int unsigned StateW = 20 + 2 * CollPorts;   // torus, tree
   logic [StateW-1:0] link_state, link_state_q;
   logic              link_change;
-  always_comb begin
-    link_state = '0;
-    for (int unsigned p = 0; p < P; p++) link_state[2*p+:2] = link_state_i[p];
-    for (int unsigned p = 0; p < CollPorts; p++) link_state[20+2*p+:2] = coll_link_state_i[p];
+  for (genvar p = 0; p < MaxPorts; p++) begin : gen_link
+    assign link_state[2*p+:2] = (p < P) ? link_state_i[p%P] : 2'd0;
+  end
+  for (genvar p = 0; p < CollPorts; p++) begin : gen_tree_link
+    assign link_state[20+2*p+:2] = coll_link_state_i[p];
   end
   assign link_change = link_state != link_state_q;
   assign hw_in.link_status.state.next = link_state_q[19:0];
@@ -289,7 +290,7 @@ module node_csr
   assign active_o = err_raised || err_set_q || link_change || page_waits_q || ack_q || events != '0 ||
                     irq_threshold_i || irq_descriptor_i || !coll_idle || soft_reset_o;
   assign idle_o   = !active_o && (perf_flit_i | perf_stall_i) == '0 && (pkt_tx_i | pkt_rx_i) == '0 &&
-                    perf_coll_i == '0 && status == status_q;
+                    perf_coll_i == '0;
 
   logic unused;
   assign unused = ^{unused_rd_ack, unused_wr_ack, unused_stall_rd, unused_stall_wr, event_i[EventError],

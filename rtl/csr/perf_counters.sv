@@ -62,13 +62,17 @@ module perf_counters
     end
   end
 
-  for (genvar p = 0; p < P; p++) begin : gen_port
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned p = 0; p < P; p++) begin
         stalls_q[p] <= '0;
         for (int unsigned v = 0; v < Groups; v++) flits_q[p][v] <= '0;
-      end else begin
-        if (flit_i[p]) flits_q[p][group(vc_i[p])] <= flits_q[p][group(vc_i[p])] + 64'd1;
+      end
+    end else if ((flit_i | stall_i) != '0) begin
+      for (int unsigned p = 0; p < P; p++) begin
+        logic [2:0] g;
+        g = group(vc_i[p]);
+        if (flit_i[p]) flits_q[p][g] <= flits_q[p][g] + 64'd1;
         if (stall_i[p]) stalls_q[p] <= stalls_q[p] + 64'd1;
       end
     end

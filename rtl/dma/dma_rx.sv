@@ -383,7 +383,9 @@ module dma_rx
   always_comb begin
     err_o        = '0;
     err_o.reason = ErrNone;
-    for (int unsigned s = 0; s < NErr; s++) if (err_gnt[s]) err_o = err[s];
+    if (err_valid != '0) begin
+      for (int unsigned s = 0; s < NErr; s++) if (err_gnt[s]) err_o = err[s];
+    end
   end
 
   assign busy_o  = path_busy != '0 || commit_busy || ctr_busy || rmw_busy || flow_busy;

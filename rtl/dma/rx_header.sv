@@ -29,8 +29,7 @@ module rx_header
     output logic          tail_o,
     output logic          err_o,
     input  logic          pop_i,
-    output logic          holds_o,         // something of a packet is here
-    output logic          idle_o
+    output logic          holds_o          // something of a packet is here
 );
   localparam int unsigned HeaderFlits = HeaderBytes / FlitBytes;
   localparam int unsigned CountW = 3;
@@ -98,7 +97,6 @@ module rx_header
   assign hdr_damaged_o = damaged_q;
   assign hdr_whole_o   = whole_q;
   assign holds_o       = count_q != '0 || hdr_valid_q || payload_q || !empty;
-  assign idle_o        = !take_hdr && !take_payload;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

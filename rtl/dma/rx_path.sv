@@ -77,13 +77,13 @@ module rx_path
     input  logic                  err_ack_i,
     output logic                  busy_o,        // writes not answered yet
     output logic                  holds_o,       // something of a packet that is not on its way to memory
-    output logic                  idle_o
+    output logic                  idle_o         // no register changes without a flit or an answer from outside
 );
   localparam int unsigned NBank = AxiBytes / FlitBytes;
   localparam int unsigned RowW  = $clog2(RxBuffers * RxRows);
 
   // ---- headers ------------------------------------------------------------------------------------
-  logic [NumClasses-1:0] hv, honly, hdamaged, hwhole, hflow, htake, pv, ptail, perr, ppop, hdr_idle, hdr_holds;
+  logic [NumClasses-1:0] hv, honly, hdamaged, hwhole, hflow, htake, pv, ptail, perr, ppop, hdr_holds;
   header_t               hdr  [NumClasses];
   logic [31:0]           hdbg [NumClasses];
   logic [FW-1:0]         pdata [NumClasses];
@@ -97,7 +97,7 @@ module rx_path
         .data_i(ej_data_i[c]), .hdr_valid_o(hv[c]), .hdr_o(hdr[c]), .hdr_dbg_o(hdbg[c]),
         .hdr_only_o(honly[c]), .hdr_damaged_o(hdamaged[c]), .hdr_whole_o(hwhole[c]), .hdr_take_i(htake[c]),
         .valid_o(pv[c]), .data_o(pdata[c]), .tail_o(ptail[c]), .err_o(perr[c]), .pop_i(ppop[c]),
-        .holds_o(hdr_holds[c]), .idle_o(hdr_idle[c])
+        .holds_o(hdr_holds[c])
     );
     rx_check #(.Class(c == 0 ? ClassRequest : ClassResponse), .Collective(Collective), .Flows(Flows)) u_check (
         .valid_i(hv[c]), .hdr_i(hdr[c]), .coord_i, .err_o(check_err[c])
@@ -156,7 +156,9 @@ module rx_path
   logic [1:0]           done_buf, pend_buf;
   rx_head_t             done_head, pend_head;
   rx_res_t              done_res;
-  error_t               err_col, err_pend, err_retire;
+  error_t               err [3];   // of the oldest packet first
+  logic [2:0]           err_taken;
+  logic                 err_idle;
 
   rx_collect #(.FlitBytes(FlitBytes)) u_collect (
       .clk_i, .rst_ni,
@@ -168,7 +170,7 @@ module rx_path
       .buf_we_o(buf_we), .buf_row_o(buf_wrow), .buf_data_o(buf_wdata), .buf_hdr_o(buf_whdr),
       .done_req_o(done_req), .done_resp_o(done_resp), .done_resp_ready_i(!pend_write), .request_o(col_request),
       .done_head_o(done_head), .done_buf_o(done_buf), .done_res_o(done_res), .flow_o(put_done_o[1]),
-      .err_o(err_col), .err_ack_i(err_ack_i && !err_retire.valid && !err_pend.valid), .holds_o(col_holds),
+      .err_o(err[2]), .err_ack_i(err_taken[2]), .holds_o(col_holds),
       .idle_o(col_idle)
   );
 
@@ -190,7 +192,7 @@ module rx_path
       .retry_i, .req_o(req_o[0]), .req_data_o(req_request_o), .gnt_i(gnt_i[0]),
       .res_valid_i(res_valid_i && !res_response_i), .res_i, .rmw_o(pend_rmw), .rmw_take_i(rmw_gnt_i),
       .write_o(pend_write), .head_o(pend_head), .buf_o(pend_buf),
-      .drop_buf_o(drop_pend), .err_o(err_pend), .err_ack_i(err_ack_i && !err_retire.valid),
+      .drop_buf_o(drop_pend), .err_o(err[1]), .err_ack_i(err_taken[1]),
       .holds_o(pend_holds), .idle_o(pend_idle)
   );
 
@@ -228,16 +230,18 @@ module rx_path
       .clk_i, .rst_ni, .push_i(issue_valid), .push_data_i(issue), .push_two_i(issue_two), .room_o(issue_room),
       .b_valid_i, .b_bad_i, .done_o, .done_index_o, .done_failed_o, .retire_o(retired),
       .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i, .flow_o(put_done_o[0]), .flow_failed_o(put_failed_o[0]),
-      .err_o(err_retire), .err_ack_i, .busy_o(retire_busy), .idle_o(retire_idle)
+      .err_o(err[0]), .err_ack_i(err_taken[0]), .busy_o(retire_busy), .idle_o(retire_idle)
   );
 
   assign put_failed_o[1] = 1'b1;
 
-  assign err_o  = err_retire.valid ? err_retire : err_pend.valid ? err_pend : err_col;
+  err_select #(.N(3)) u_errors (
+      .clk_i, .rst_ni, .err_i(err), .taken_o(err_taken), .err_o, .err_ack_i, .idle_o(err_idle)
+  );
   assign busy_o  = retire_busy || !write_idle;
   assign holds_o = hdr_holds != '0 || resp_holds || col_holds || pend_holds;
-  assign idle_o  = (&hdr_idle) && resp_idle && col_idle && pend_idle && write_idle && retire_idle &&
-                   order_idle && !res_valid_i && !flow_req_o && !flow_valid_o;
+  assign idle_o  = resp_idle && col_idle && pend_idle && write_idle && retire_idle &&
+                   order_idle && err_idle && !res_valid_i && !flow_req_o && !flow_valid_o;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
