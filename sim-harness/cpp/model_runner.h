@@ -10,8 +10,9 @@
 
 namespace gyre {
 
-// Parts of the evaluation of a model: comparison of its clocks with those that it saw last; what follows from an edge,
-// until nothing does.
+// Parts of the evaluation of a model: `inputs`, what depends on inputs; `look`, comparison of its clocks and resets with
+// those that it saw last; `edges`, what follows from those that differ. The second makes other edges only where it
+// changes the model's own `reset`.
 template <class Model>
 struct Parts;
 
@@ -111,15 +112,19 @@ private:
         Parts<Model>::look(model_.rootp);
         model_.clk_i = 1;
         wires_.raise(model_, !skip);
-        if (wires_.changed(model_) || !skip) {
+        const bool changed = wires_.changed(model_);
+        if (!skip) {
+            // All of it, with what a waveform needs.
             model_.eval();
-        } else {
-            // Without its first part, which computes what depends on inputs.
-            do {
-                while (Parts<Model>::act(model_.rootp)) {
-                }
-            } while (Parts<Model>::nba(model_.rootp));
+            return;
         }
+        if (changed) Parts<Model>::inputs(model_.rootp);
+        bool reset;
+        do {
+            reset = Parts<Model>::reset(model_.rootp);
+            Parts<Model>::look(model_.rootp);
+            Parts<Model>::edges(model_.rootp);
+        } while (Parts<Model>::reset(model_.rootp) != reset);
     }
 
     // The first cycle from `now` on in which something can change.

@@ -20,22 +20,30 @@
 #include <stdexcept>
 
 // Functions of the models that are not in their headers.
-#define GYRE_PARTS(model) \
+#define GYRE_PARTS(model, reset_value) \
+    bool model##___024root___eval_phase__ico(model##___024root*); \
     void model##___024root___eval_triggers_vec__act(model##___024root*); \
     bool model##___024root___eval_phase__act(model##___024root*); \
     bool model##___024root___eval_phase__nba(model##___024root*); \
     template <> \
     struct gyre::Parts<model> { \
-        static constexpr auto look = model##___024root___eval_triggers_vec__act; \
-        static constexpr auto act = model##___024root___eval_phase__act; \
-        static constexpr auto nba = model##___024root___eval_phase__nba; \
+        static void inputs(model##___024root* root) { \
+            root->__VicoFirstIteration = 1; \
+            model##___024root___eval_phase__ico(root); \
+            root->__VicoFirstIteration = 0; \
+        } \
+        static void look(model##___024root* root) { model##___024root___eval_phase__act(root); } \
+        static void edges(model##___024root* root) { model##___024root___eval_phase__nba(root); } \
+        static bool reset([[maybe_unused]] const model##___024root* root) { return reset_value; } \
     };
-GYRE_PARTS(Vnode3)
-GYRE_PARTS(Vnode3Traced)
-GYRE_PARTS(Vnode5)
-GYRE_PARTS(Vnode5Traced)
-GYRE_PARTS(Vnetwork3)
-GYRE_PARTS(Vnetwork5)
+#define GYRE_NODE(model) GYRE_PARTS(model, root->gyre_node__DOT__u_soft_reset__DOT__core_rst_nq)
+GYRE_NODE(Vnode3)
+GYRE_NODE(Vnode3Traced)
+GYRE_NODE(Vnode5)
+GYRE_NODE(Vnode5Traced)
+GYRE_PARTS(Vnetwork3, false)
+GYRE_PARTS(Vnetwork5, false)
+#undef GYRE_NODE
 #undef GYRE_PARTS
 
 namespace gyre {

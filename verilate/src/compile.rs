@@ -255,7 +255,12 @@ fn configure(build: &mut cc::Build, toolchain: &Toolchain) {
         .flag(runtime.join("gyre_rtl.h"))
         .flag("-pthread")
         .flag_if_supported("-faligned-new")
-        .flag_if_supported("-fcf-protection=none");
+        .flag_if_supported("-fcf-protection=none")
+        // Straight code, read once a cycle: padding would only take room in the caches.
+        .flag_if_supported("-fno-align-functions")
+        .flag_if_supported("-fno-align-jumps")
+        .flag_if_supported("-fno-align-labels")
+        .flag_if_supported("-fno-align-loops");
     for (name, value) in [
         ("VM_COVERAGE", "0"),
         ("VM_SC", "0"),
