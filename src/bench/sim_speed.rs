@@ -31,6 +31,13 @@ const ACTIVE: Setting<usize> = Setting {
     values: Values::Such(|nodes| nodes > 0, "1 to the nodes of the machine"),
 };
 const ROUTING: Setting<Routing> = traffic::routing(Routing::Deterministic);
+const ROUNDS: Setting<usize> = Setting {
+    key: "rounds",
+    about: "times that each speed is measured, in turn; the fastest of each counts",
+    unit: "",
+    default: Unless::Value(3),
+    values: Values::Such(|rounds| rounds > 0, "1 or more"),
+};
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[
     &traffic::PATTERN,
@@ -40,6 +47,7 @@ pub(super) const SETTINGS: &Table = &[
     &traffic::PAYLOAD,
     &traffic::WARMUP,
     &traffic::CYCLES,
+    &ROUNDS,
 ];
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
@@ -51,48 +59,108 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     }
     let offer = among_first(&everybody, active)?;
 
-    let speed_of = |run: &TrafficRun| run.loaded_cycles as f64 / run.loaded_s;
+    let others = Other::of(spec, active);
     let started = Instant::now();
-    let measured = raw_dma::run_traffic(spec, &offer)?;
+    let mut measured = raw_dma::run_traffic(spec, &offer)?;
     let sim = figures(spec, measured.cycles, started);
-    let speed = speed_of(&measured);
+    let mut speed = speed_of(&measured);
+    let mut fastest = vec![0.0f64; others.len()];
+    let mut same_hash = true;
+    for round in 0..settings.get(&ROUNDS) {
+        if round > 0 {
+            measured = raw_dma::run_traffic(spec, &offer)?;
+            speed = speed.max(speed_of(&measured));
+        }
+        for (other, fastest) in others.iter().zip(&mut fastest) {
+            let (speed, hash) = other.run(spec, &offer, &everybody)?;
+            *fastest = fastest.max(speed);
+            same_hash &= hash.is_none_or(|hash| hash == measured.hash);
+        }
+    }
     let mut metrics = measured.tally.metrics(&offer, active);
     metrics.insert("cycles_per_s".into(), json!(speed));
     metrics.insert("node_cycles_per_s".into(), json!(speed * nodes as f64));
-    if active < nodes {
-        let all_active = speed_of(&raw_dma::run_traffic(spec, &everybody)?);
-        metrics.insert("all_active_cycles_per_s".into(), json!(all_active));
-        metrics.insert("times_all_active".into(), json!(speed / all_active));
-    }
-    if spec.config.threads > 1 {
-        let one_thread = MachineSpec {
-            config: MachineConfig {
-                threads: 1,
-                ..spec.config.clone()
-            },
-            ..spec.clone()
-        };
-        let run = raw_dma::run_traffic(&one_thread, &offer)?;
-        let alone = speed_of(&run);
-        metrics.insert(
-            "one_thread_same_hash".into(),
-            json!(run.hash == measured.hash),
-        );
-        metrics.insert("one_thread_cycles_per_s".into(), json!(alone));
-        metrics.insert("times_one_thread".into(), json!(speed / alone));
-    } else if active == nodes {
-        let routers = routers_speed(spec, &offer)?;
-        metrics.insert("router_cycles_per_s".into(), json!(routers));
-        metrics.insert("times_routers".into(), json!(speed / routers));
+    for (other, fastest) in others.iter().zip(fastest) {
+        let (name, times) = other.names();
+        metrics.insert(name.into(), json!(fastest));
+        metrics.insert(times.into(), json!(speed / fastest));
+        if matches!(other, Other::OneThread) {
+            metrics.insert("one_thread_same_hash".into(), json!(same_hash));
+        }
     }
     let mut params = traffic::params(&offer, traffic::Via::Dma);
     params.insert("active".into(), active.into());
+    params.insert("rounds".into(), settings.get(&ROUNDS).into());
     Ok(Measured {
         params,
         metrics,
         sim,
         hash: measured.hash,
     })
+}
+
+/// What runs beside the machine.
+enum Other {
+    /// The same machine with all nodes at work.
+    AllActive,
+    /// The same on one thread.
+    OneThread,
+    /// The routers alone.
+    Routers,
+}
+
+impl Other {
+    fn of(spec: &MachineSpec, active: usize) -> Vec<Self> {
+        let mut others = Vec::new();
+        if active < spec.nodes() {
+            others.push(Self::AllActive);
+        }
+        if spec.config.threads > 1 {
+            others.push(Self::OneThread);
+        }
+        if others.is_empty() {
+            others.push(Self::Routers);
+        }
+        others
+    }
+
+    /// Of the speed, and of how many times it the machine reaches.
+    fn names(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::AllActive => ("all_active_cycles_per_s", "times_all_active"),
+            Self::OneThread => ("one_thread_cycles_per_s", "times_one_thread"),
+            Self::Routers => ("router_cycles_per_s", "times_routers"),
+        }
+    }
+
+    /// Cycles a second, and the hash where it must be that of the machine.
+    fn run(
+        &self,
+        spec: &MachineSpec,
+        offer: &Offer,
+        everybody: &Offer,
+    ) -> Result<(f64, Option<u64>), CommandError> {
+        Ok(match self {
+            Self::AllActive => (speed_of(&raw_dma::run_traffic(spec, everybody)?), None),
+            Self::OneThread => {
+                let one_thread = MachineSpec {
+                    config: MachineConfig {
+                        threads: 1,
+                        ..spec.config.clone()
+                    },
+                    ..spec.clone()
+                };
+                let run = raw_dma::run_traffic(&one_thread, offer)?;
+                (speed_of(&run), Some(run.hash))
+            }
+            Self::Routers => (routers_speed(spec, offer)?, None),
+        })
+    }
+}
+
+/// Cycles a second of the loaded part of a run.
+fn speed_of(run: &TrafficRun) -> f64 {
+    run.loaded_cycles as f64 / run.loaded_s
 }
 
 /// The offer among the first `active` nodes: uniform, as other patterns are of whole machines.
