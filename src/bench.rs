@@ -24,6 +24,7 @@ mod plot;
 mod raw_dma;
 mod router_traffic;
 mod sim_speed;
+mod timed_collective;
 mod traffic;
 
 use std::path::Path;

@@ -17,7 +17,7 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use gyre_collectives::{
-    Algorithm, Collective, DataType, Done, Error, Query, ReduceOp, Request, RoutesTaken, Way,
+    Algorithm, Collective, DataType, Done, Error, ReduceOp, Request, RoutesTaken, Way,
 };
 use gyre_driver::{BufferRange, ClientConfig, Error as DriverError, Platform as _, Resources};
 use gyre_layout::registers::perf_coll;
@@ -26,6 +26,7 @@ use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
 use super::named_algorithm::Named;
+use super::timed_collective::{Exchange, check, query};
 use super::{Measured, TASKS, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -43,6 +44,8 @@ const EVERY: usize = 64 << 10;
 /// Data wires of a tree link, bytes.
 const FLIT_BYTES: usize = 16;
 const SUM: (DataType, ReduceOp) = (DataType::F64, ReduceOp::Sum);
+/// What a task has that gets something else than the sum.
+const WRONG: &str = "a wrong sum";
 
 /// Sums of the steady state: bytes of each, how many are under way, how many in all, and how many of them lead
 /// into it. While as many more end, the link is looked at.
@@ -201,33 +204,19 @@ fn algorithms(
     only: Option<Named>,
 ) -> Result<(Vec<Algorithm>, Algorithm), CommandError> {
     let member = &team.seats()[0][0].member;
-    let geometry = member.geometry();
-    let query = Query {
-        geometry,
-        collective: Collective::Allreduce,
-        root: 0,
-        bytes: Some(bytes),
-        data: SUM.0,
-        op: SUM.1,
-        routes: member.routes(),
-        sharing: member.sharing(),
-    };
-    let lists = geometry.algorithms();
-    let refused = |error: Error| CommandError::Check(error.to_string());
-    let chosen = lists.choose(&query, None).map_err(refused)?;
+    let query = |routes| query(member, Collective::Allreduce, bytes, SUM, routes);
+    let asked = query(member.routes());
+    let lists = asked.geometry.algorithms();
+    let chosen = lists.choose(&asked, None)?;
     if let Some(Named(algorithm)) = only {
-        lists.choose(&query, Some(algorithm)).map_err(refused)?;
+        lists.choose(&asked, Some(algorithm))?;
         return Ok((vec![algorithm], chosen));
     }
-    let software = Query {
-        routes: RoutesTaken::default(),
-        ..query
-    };
-    let software = lists.choose(&software, None).map_err(refused)?;
+    let software = lists.choose(&query(RoutesTaken::default()), None)?;
     let valid = lists
         .list(Collective::Allreduce)
         .iter()
-        .filter(|e| e.is_valid(&query));
+        .filter(|e| e.is_valid(&asked));
     let wanted = valid
         .map(|e| e.algorithm)
         .filter(|&a| bytes <= EVERY || a == Algorithm::Tree || a == software);
@@ -257,39 +246,12 @@ fn measure(
     bytes: usize,
 ) -> Result<(u64, RunReport), CommandError> {
     let expected = sums(team.seats().len(), bytes);
-    let body = move |seat: &Seat| {
-        let me = seat.member.position();
-        let platform = seat.context.platform();
-        let send = BufferRange::copied(platform, &doubles(bytes, &|i| value(me, i)))?;
-        let receive = BufferRange::zeroed(platform, bytes).map_err(DriverError::from)?;
-        seat.carry_out(None, Request::barrier())?;
-        let from = platform.now_ps();
-        let request = Request::allreduce(SUM, Some(send), receive.clone());
-        let to = seat.carry_out(Some(algorithm), request)?;
-        seat.context.advance_until(|| seat.context.is_at_rest())?;
-        let mut got = vec![0; bytes];
-        receive.read(0, &mut got).map_err(DriverError::from)?;
-        Ok::<_, Error>((from, to, got == expected))
+    let exchange = Exchange {
+        give: move |me| doubles(bytes, &|i| value(me, i)),
+        get: move |_| expected.clone(),
+        ask: |send, receive| Request::allreduce(SUM, Some(send), receive),
     };
-    let (times, report) = team.run(algorithm.name(), body)?;
-    let name = algorithm.name();
-    check(times.iter().map(|t| t.2), name, bytes)?;
-    let first = times.iter().map(|t| t.0).min().unwrap_or(0);
-    let last = times.iter().map(|t| t.1).max().unwrap_or(0);
-    Ok(((last - first) / spec.config.cycle_ps, report))
-}
-
-fn check(
-    mut right: impl Iterator<Item = bool>,
-    name: &str,
-    bytes: usize,
-) -> Result<(), CommandError> {
-    match right.position(|right| !right) {
-        None => Ok(()),
-        Some(task) => Err(CommandError::Check(format!(
-            "task {task} has a wrong sum after {name} of {bytes} bytes"
-        ))),
-    }
+    exchange.time(team, spec, algorithm, WRONG, bytes)
 }
 
 /// Flits that the root of the tree sends to its first child in the steady state, and the cycles of that.
@@ -343,7 +305,7 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), 
         Ok::<_, Error>((seen, right))
     };
     let (seen, report) = team.run("steady state", body)?;
-    check(seen.iter().map(|t| t.1), "tree", STEADY_BYTES)?;
+    check(seen.iter().map(|t| t.1), WRONG, "tree", STEADY_BYTES)?;
     // Task 0 lives on node 0, the root.
     match seen[0].0[..] {
         [(from, before), (to, after)] => {

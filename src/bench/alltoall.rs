@@ -6,22 +6,21 @@
 
 use std::time::Instant;
 
-use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Error, Query, ReduceOp, Request, RoutesTaken,
-};
-use gyre_driver::{BufferRange, Error as DriverError, Platform as _, Routing};
+use gyre_collectives::{Algorithm, Blocks, Collective, DataType, ReduceOp, Request, RoutesTaken};
+use gyre_driver::Routing;
 use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
 use super::link_load::{FLIT_BYTES, LinkLoad};
 use super::named_algorithm::Named;
+use super::timed_collective::{Exchange, query};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
 use crate::placement::Placement;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
-use crate::team::{Seat, Team};
+use crate::team::Team;
 
 const BYTES: Setting<usize> =
     Setting::number("bytes", "bytes", 512, (0, 64 << 10), "length of each block");
@@ -78,18 +77,15 @@ fn algorithms(
     only: Option<Named>,
 ) -> Result<Vec<Algorithm>, CommandError> {
     let member = &team.seats()[0][0].member;
-    let geometry = member.geometry();
-    let query = Query {
-        geometry,
-        collective: Collective::Alltoall,
-        root: 0,
-        bytes: Some(bytes),
-        data: DataType::U8,
-        op: ReduceOp::Copy,
-        routes: RoutesTaken::default(),
-        sharing: member.sharing(),
-    };
-    let lists = geometry.algorithms();
+    let of = (DataType::U8, ReduceOp::Copy);
+    let query = query(
+        member,
+        Collective::Alltoall,
+        bytes,
+        of,
+        RoutesTaken::default(),
+    );
+    let lists = query.geometry.algorithms();
     if let Some(Named(algorithm)) = only {
         lists.choose(&query, Some(algorithm))?;
         return Ok(vec![algorithm]);
@@ -125,31 +121,11 @@ fn measure(
     bytes: usize,
 ) -> Result<(u64, RunReport), CommandError> {
     let tasks = team.seats().len();
-    let body = move |seat: &Seat| {
-        let me = seat.member.position();
-        let platform = seat.context.platform();
-        let given: Vec<u8> = (0..tasks).flat_map(|to| block(me, to, bytes)).collect();
-        let send = BufferRange::copied(platform, &given)?;
-        let receive = BufferRange::zeroed(platform, tasks * bytes).map_err(DriverError::from)?;
-        seat.carry_out(None, Request::barrier())?;
-        let from = platform.now_ps();
-        let blocks = || Blocks::Equal(bytes);
-        let request = Request::alltoall(Some(send), blocks(), receive.clone(), blocks());
-        let to = seat.carry_out(Some(algorithm), request)?;
-        seat.context.advance_until(|| seat.context.is_at_rest())?;
-        let mut got = vec![0; tasks * bytes];
-        receive.read(0, &mut got).map_err(DriverError::from)?;
-        let expected = (0..tasks).flat_map(|from| block(from, me, bytes));
-        Ok::<_, Error>((from, to, got.into_iter().eq(expected)))
+    let blocks = move || Blocks::Equal(bytes);
+    let exchange = Exchange {
+        give: move |me| (0..tasks).flat_map(|to| block(me, to, bytes)).collect(),
+        get: move |me| (0..tasks).flat_map(|from| block(from, me, bytes)).collect(),
+        ask: move |send, receive| Request::alltoall(Some(send), blocks(), receive, blocks()),
     };
-    let (times, report) = team.run(algorithm.name(), body)?;
-    if let Some(task) = times.iter().position(|t| !t.2) {
-        return Err(CommandError::Check(format!(
-            "task {task} has wrong bytes after {} of {bytes} bytes",
-            algorithm.name()
-        )));
-    }
-    let first = times.iter().map(|t| t.0).min().unwrap_or(0);
-    let last = times.iter().map(|t| t.1).max().unwrap_or(0);
-    Ok(((last - first) / spec.config.cycle_ps, report))
+    exchange.time(team, spec, algorithm, "wrong bytes", bytes)
 }

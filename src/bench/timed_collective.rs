@@ -1,0 +1,99 @@
+//! One collective of all tasks, timed on its own: what the list says of it, and the cycles that it takes.
+
+use gyre_collectives::{
+    Algorithm, Collective, DataType, Error, Member, Query, ReduceOp, Request, RoutesTaken,
+};
+use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
+use gyre_sim::RunReport;
+
+use crate::cli::CommandError;
+use crate::machine_file::MachineSpec;
+use crate::platform::{NodeBuffer, SimPlatform};
+use crate::team::{Seat, Team};
+
+/// What is asked of the list of algorithms for a collective of `bytes` bytes of `of`, without or with class routes.
+pub(super) fn query(
+    member: &Member<SimPlatform>,
+    collective: Collective,
+    bytes: usize,
+    of: (DataType, ReduceOp),
+    routes: RoutesTaken,
+) -> Query<'_> {
+    Query {
+        geometry: member.geometry(),
+        collective,
+        root: 0,
+        bytes: Some(bytes),
+        data: of.0,
+        op: of.1,
+        routes,
+        sharing: member.sharing(),
+    }
+}
+
+/// A collective in which every task gives and gets bytes.
+pub(super) struct Exchange<Give, Get, Ask> {
+    /// What the task at a position gives.
+    pub give: Give,
+    /// What it must get.
+    pub get: Get,
+    /// The request with these buffers.
+    pub ask: Ask,
+}
+
+impl<Give, Get, Ask> Exchange<Give, Get, Ask>
+where
+    Give: Fn(usize) -> Vec<u8> + 'static,
+    Get: Fn(usize) -> Vec<u8> + 'static,
+    Ask: Fn(BufferRange<NodeBuffer>, BufferRange<NodeBuffer>) -> Request<NodeBuffer> + 'static,
+{
+    /// Cycles from the first post, which all make after a barrier, to the last done callback.
+    ///
+    /// # Errors
+    /// Those of the run; a task that gets `wrong` bytes, of messages of `bytes`.
+    pub(super) fn time(
+        self,
+        team: &mut Team,
+        spec: &MachineSpec,
+        algorithm: Algorithm,
+        wrong: &str,
+        bytes: usize,
+    ) -> Result<(u64, RunReport), CommandError> {
+        let Self { give, get, ask } = self;
+        let body = move |seat: &Seat| {
+            let me = seat.member.position();
+            let platform = seat.context.platform();
+            let expected = get(me);
+            let send = BufferRange::copied(platform, &give(me))?;
+            let receive =
+                BufferRange::zeroed(platform, expected.len()).map_err(DriverError::from)?;
+            seat.carry_out(None, Request::barrier())?;
+            let from = platform.now_ps();
+            let to = seat.carry_out(Some(algorithm), ask(send, receive.clone()))?;
+            seat.context.advance_until(|| seat.context.is_at_rest())?;
+            let mut got = vec![0; expected.len()];
+            receive.read(0, &mut got).map_err(DriverError::from)?;
+            Ok::<_, Error>((from, to, got == expected))
+        };
+        let (times, report) = team.run(algorithm.name(), body)?;
+        check(times.iter().map(|t| t.2), wrong, algorithm.name(), bytes)?;
+        let first = times.iter().map(|t| t.0).min().unwrap_or(0);
+        let last = times.iter().map(|t| t.1).max().unwrap_or(0);
+        Ok(((last - first) / spec.config.cycle_ps, report))
+    }
+}
+
+/// Refuses a run after which a task has what is wrong.
+pub(super) fn check(
+    mut right: impl Iterator<Item = bool>,
+    wrong: &str,
+    name: &str,
+    bytes: usize,
+) -> Result<(), CommandError> {
+    match right.position(|right| !right) {
+        None => Ok(()),
+        Some(task) => Err(CommandError::Check(format!(
+            "task {task} has {wrong} after {name} of {bytes} bytes"
+        ))),
+    }
+}
