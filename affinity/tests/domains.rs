@@ -186,6 +186,39 @@ fn af1_a_processor_that_cannot_be_is_refused_by_field() {
         fault(|p| p.core_cycles = 83),
         error("module_cycles = 82, expected 83 to 1000000")
     );
+    assert_eq!(fault(|p| p.cores = 64), Ok(()));
+    assert_eq!(fault(|p| p.processor_cycles = 1_000_000), Ok(()));
+    assert_eq!(
+        fault(|p| p.processor_cycles = 1_000_001),
+        error("processor_cycles = 1000001, expected 82 to 1000000")
+    );
+}
+
+#[test]
+fn af1_af6_the_smallest_unit_around_two_hardware_threads_says_what_a_line_costs() {
+    let processor = Processor::default();
+    let here = place(1, 2, 3, 1);
+    for (other, unit, cycles) in [
+        (here, Unit::Thread, 0),
+        (place(1, 2, 3, 0), Unit::Core, 6),
+        (place(1, 2, 0, 1), Unit::Module, 82),
+        (place(1, 0, 3, 1), Unit::Processor, 164),
+        (place(0, 2, 3, 1), Unit::Node, 164),
+    ] {
+        assert_eq!(here.common(other), unit);
+        assert_eq!(other.common(here), unit);
+        assert_eq!(processor.line_cycles(unit), cycles, "{unit:?}");
+    }
+    // Places on hardware whose modules have more threads a core than cores.
+    let uneven = Processor {
+        modules: 2,
+        cores: 3,
+        threads: 5,
+        ..processor
+    };
+    assert_eq!(uneven.place(29), Some(place(0, 1, 2, 4)));
+    assert_eq!(uneven.place(15), Some(place(0, 1, 0, 0)));
+    assert_eq!(uneven.place(30), None);
 }
 
 proptest! {

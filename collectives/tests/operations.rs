@@ -2,7 +2,9 @@
 
 mod world;
 
-use gyre_collectives::{Collective, DataType, Geometry, Query, ReduceOp, Request, RoutesTaken};
+use gyre_collectives::{
+    Algorithm, Blocks, Collective, DataType, Geometry, Query, ReduceOp, Request, RoutesTaken,
+};
 use world::{Case, World, check, reduced};
 
 fn f64s(values: &[f64]) -> Vec<u8> {
@@ -207,6 +209,12 @@ fn ep13_operations_mean_what_they_say() {
             "the smaller index"
         );
     }
+    // The place of a NaN is that of the least and of the greatest.
+    let (number, nan) = (f64s(&[1.5, 3.0]), f64s(&[f64::NAN, 4.0]));
+    for op in [ReduceOp::MinLoc, ReduceOp::MaxLoc] {
+        assert_eq!(combine(op, DataType::LocTwoF64, &number, &nan), nan);
+        assert_eq!(combine(op, DataType::LocTwoF64, &nan, &number), nan);
+    }
     let (low, high) = (f64s(&[-1.0, 9.0]), f64s(&[2.0, 1.0]));
     assert_eq!(
         combine(ReduceOp::MinLoc, DataType::LocTwoF64, &low, &high),
@@ -237,4 +245,100 @@ fn ep13_reductions_with_a_fixed_order_hold_for_operations_that_do_not_commute() 
         };
         check(&world, &members, None, &case, "the last one");
     }
+}
+
+#[test]
+fn ep13_scans_and_reduce_scatters_hold_for_operations_that_do_not_commute() {
+    const LAST: (DataType, ReduceOp) = (DataType::U64, ReduceOp::Copy);
+    let world = World::new(&[0, 1, 2, 3, 0, 1, 2], 1, 8);
+    let geometry = Geometry::world(&world.clients[0], "world", 1, 1).expect("valid");
+    let members = world.join(&geometry);
+    for bytes in [8, 40, 4000] {
+        let send: Vec<_> = (0..7).map(|p| world::pattern(p, bytes)).collect();
+        for algorithm in [Algorithm::RecursiveDoubling, Algorithm::Linear] {
+            let case = Case {
+                request: Box::new(move |_, send, receive| Request::scan(LAST, Some(send), receive)),
+                before: vec![vec![0; bytes]; 7],
+                after: send.clone(),
+                send: send.clone(),
+            };
+            check(&world, &members, Some(algorithm), &case, "up to oneself");
+        }
+        let send: Vec<_> = (0..7).map(|p| world::pattern(p, 7 * bytes)).collect();
+        let last = |p: usize| send[6][p * bytes..(p + 1) * bytes].to_vec();
+        let case = Case {
+            request: Box::new(move |_, send, receive| {
+                Request::reduce_scatter(LAST, Some(send), receive, Blocks::Equal(bytes))
+            }),
+            before: vec![vec![0; bytes]; 7],
+            after: (0..7).map(last).collect(),
+            send: send.clone(),
+        };
+        check(&world, &members, None, &case, "the last one's block");
+    }
+}
+
+#[test]
+fn ep13_sums_of_doubles_are_rounded_in_the_order_of_the_algorithm() {
+    const SUM: (DataType, ReduceOp) = (DataType::F64, ReduceOp::Sum);
+    let world = World::new(&[0, 1, 2, 3, 0, 1, 2], 1, 9);
+    let geometry = Geometry::world(&world.clients[0], "world", 1, 1).expect("valid");
+    let members = world.join(&geometry);
+    let value = |p: usize, i: usize| [1e16, 1.0, -1e16, 3.5, 0.1, 7e15, -0.7][(p * 3 + i) % 7];
+    let sent = |p: usize| -> Vec<f64> { (0..7).map(|i| value(p, i)).collect() };
+    let sum = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
+    // A subtree: one's own, then that of the children, the nearest first.
+    fn subtree(
+        sent: &dyn Fn(usize) -> Vec<f64>,
+        sum: &dyn Fn(&[f64], &[f64]) -> Vec<f64>,
+        reach: usize,
+        distance: usize,
+    ) -> Vec<f64> {
+        let bits = (0..reach.trailing_zeros()).map(|bit| 1 << bit);
+        let children = bits.filter(|bit| distance + bit < 7);
+        children.fold(sent(distance), |own, bit| {
+            sum(&own, &subtree(sent, sum, bit, distance + bit))
+        })
+    }
+    let mut results = Vec::new();
+    for root in 0..7 {
+        let from_root = |distance: usize| sent((root + distance) % 7);
+        let binomial = subtree(&from_root, &sum, 8, 0);
+        let linear = (1..7).fold(sent(0), |all, p| sum(&all, &sent(p)));
+        // In place from the root's position down, then up.
+        let below = (0..root)
+            .rev()
+            .fold(sent(root), |own, p| sum(&sent(p), &own));
+        let from_own = (root + 1..7).fold(below, |own, p| sum(&own, &sent(p)));
+        for (algorithm, in_place, expected) in [
+            (Algorithm::Binomial, false, &binomial),
+            (Algorithm::Binomial, true, &binomial),
+            (Algorithm::Linear, false, &linear),
+            (Algorithm::Linear, true, &from_own),
+        ] {
+            let result = f64s(expected);
+            let mut send: Vec<_> = (0..7).map(|p| f64s(&sent(p))).collect();
+            let (mut before, mut after) = (vec![vec![]; 7], vec![vec![]; 7]);
+            before[root] = vec![0; result.len()];
+            after[root].clone_from(&result);
+            if in_place {
+                before[root] = core::mem::take(&mut send[root]);
+            }
+            let case = Case {
+                request: Box::new(move |position, send, receive| {
+                    let send = (!in_place || position != root).then_some(send);
+                    Request::reduce(root, SUM, send, receive)
+                }),
+                send,
+                before,
+                after,
+            };
+            let what = format!("{algorithm:?} to {root}, in place: {in_place}");
+            check(&world, &members, Some(algorithm), &case, &what);
+            results.push(result);
+        }
+    }
+    results.sort();
+    results.dedup();
+    assert!(results.len() > 2, "the values tell orders apart");
 }

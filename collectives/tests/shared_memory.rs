@@ -2,12 +2,15 @@
 
 mod world;
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use gyre_collectives::{
     Algorithm, Collective, Collectives, Condition, DataType, Error, Geometry, Member, Query,
     ReduceOp, Request, RoutesTaken, Sharing, Way,
 };
-use gyre_driver::TaskId;
-use world::{Case, Place, World, check, contents, ends, note, pattern, reduced};
+use gyre_driver::{Context, TaskId};
+use world::{Case, Double, Place, World, check, contents, ends, note, pattern, reduced};
 
 const SHARED: Option<Algorithm> = Some(Algorithm::SharedMemory);
 const XOR: (DataType, ReduceOp) = (DataType::U8, ReduceOp::BitXor);
@@ -442,4 +445,57 @@ fn ep8_shared_memory_is_valid_where_endpoints_share_a_node() {
         all: true,
     };
     assert_eq!(sharing(5, &[(1, 1)]), alone);
+}
+
+#[test]
+fn hw7_ep4_who_waits_in_the_memory_of_a_node_sleeps_until_its_neighbours_wake_it() {
+    // More than the slots hold: the root waits for the others, they for the root.
+    for (bytes, sleeper) in [(9, 1), (40_007, 0), (40_007, 2), (0, 0), (0, 2)] {
+        let world = World::new(&[0; 3], 1, 12);
+        let geometry = Geometry::world(&world.clients[0], "world", 1, 1).expect("valid");
+        let members = world.join(&geometry);
+        check(
+            &world,
+            &members,
+            SHARED,
+            &allreduce(3, true, 9),
+            "all have joined",
+        );
+        let ended = ends(3);
+        for (rank, member) in members.iter().enumerate() {
+            let buffer = member.context().platform().buffer(&vec![1; bytes]);
+            let request = match bytes {
+                0 => Request::barrier(),
+                _ => Request::broadcast(0, buffer),
+            };
+            let posted = member.post_as(Way::All, SHARED, request, note(&ended, rank));
+            posted.expect("valid");
+        }
+        // One sleeps whenever it finds nothing to do; each time the others have a turn.
+        let others: Vec<_> = (0..3).filter(|&rank| rank != sleeper).collect();
+        let others = others
+            .into_iter()
+            .map(|rank| world.contexts[rank][0].clone());
+        let forgotten = Rc::new(Cell::new(false));
+        take_turns(&world.double, others.collect(), Rc::clone(&forgotten));
+        let over = || ended.borrow()[sleeper].is_some();
+        let slept = world.contexts[sleeper][0].advance_until(over);
+        slept.expect("no message is wrong");
+        assert!(!forgotten.get(), "{bytes} B: nobody wakes {sleeper}");
+        world.run(&ended);
+        assert!(ended.borrow().iter().all(|end| *end == Some(Ok(()))));
+    }
+}
+
+/// When a context sleeps, the others advance, again and again until it wakes. When they find nothing to do either,
+/// it has been forgotten.
+fn take_turns(double: &Double, contexts: Vec<Context<Place>>, forgotten: Rc<Cell<bool>>) {
+    let again = double.clone();
+    double.when_asleep(move || {
+        let progress = gyre_driver::advancev(&contexts, 1);
+        match progress.expect("no message is wrong").is_idle() {
+            true => forgotten.set(true),
+            false => take_turns(&again, contexts, forgotten),
+        }
+    });
 }
