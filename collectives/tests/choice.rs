@@ -320,3 +320,22 @@ fn ep15_no_data_goes_to_a_helper_that_serves_nobody() {
     let to: Vec<u32> = transfers.iter().map(|t| t.to.task().0).collect();
     assert_eq!(to, [1], "{transfers:?}");
 }
+
+#[test]
+fn ep13_a_line_of_nodes_is_no_torus_for_a_broadcast_along_the_dimensions() {
+    for (line, expected) in [
+        (false, Algorithm::DimensionPipelined),
+        (true, Algorithm::Binomial),
+    ] {
+        let world = World::new(&[0, 1, 2, 3, 4], 1, 6);
+        if line {
+            world.double.cut();
+        }
+        let client = &world.clients[0];
+        let geometry = Geometry::world(client, "world", 1, 1).expect("valid");
+        let geometry = geometry.on_network(client).expect("the node answers");
+        let query = query(&geometry, Collective::Broadcast, Some(1 << 20));
+        assert_eq!(Condition::WholeTorus.holds(&query), !line);
+        assert_eq!(geometry.algorithms().choose(&query, None), Ok(expected));
+    }
+}

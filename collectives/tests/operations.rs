@@ -187,6 +187,8 @@ fn ep13_operations_mean_what_they_say() {
         f64::from_le_bytes(bytes.try_into().expect("8 bytes"))
     };
     assert!(doubles(f64::NAN, 1.0, ReduceOp::Min).is_nan());
+    assert!(doubles(1.0, f64::NAN, ReduceOp::Min).is_nan());
+    assert!(doubles(f64::NAN, 1.0, ReduceOp::Max).is_nan());
     assert!(doubles(1.0, f64::NAN, ReduceOp::Max).is_nan());
     assert_eq!(
         doubles(0.0, -0.0, ReduceOp::Min).to_bits(),
@@ -278,6 +280,10 @@ fn ep13_scans_and_reduce_scatters_hold_for_operations_that_do_not_commute() {
     }
 }
 
+fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a + b).collect()
+}
+
 #[test]
 fn ep13_sums_of_doubles_are_rounded_in_the_order_of_the_algorithm() {
     const SUM: (DataType, ReduceOp) = (DataType::F64, ReduceOp::Sum);
@@ -286,24 +292,18 @@ fn ep13_sums_of_doubles_are_rounded_in_the_order_of_the_algorithm() {
     let members = world.join(&geometry);
     let value = |p: usize, i: usize| [1e16, 1.0, -1e16, 3.5, 0.1, 7e15, -0.7][(p * 3 + i) % 7];
     let sent = |p: usize| -> Vec<f64> { (0..7).map(|i| value(p, i)).collect() };
-    let sum = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
     // A subtree: one's own, then that of the children, the nearest first.
-    fn subtree(
-        sent: &dyn Fn(usize) -> Vec<f64>,
-        sum: &dyn Fn(&[f64], &[f64]) -> Vec<f64>,
-        reach: usize,
-        distance: usize,
-    ) -> Vec<f64> {
+    fn subtree(sent: &dyn Fn(usize) -> Vec<f64>, reach: usize, distance: usize) -> Vec<f64> {
         let bits = (0..reach.trailing_zeros()).map(|bit| 1 << bit);
         let children = bits.filter(|bit| distance + bit < 7);
         children.fold(sent(distance), |own, bit| {
-            sum(&own, &subtree(sent, sum, bit, distance + bit))
+            sum(&own, &subtree(sent, bit, distance + bit))
         })
     }
     let mut results = Vec::new();
     for root in 0..7 {
         let from_root = |distance: usize| sent((root + distance) % 7);
-        let binomial = subtree(&from_root, &sum, 8, 0);
+        let binomial = subtree(&from_root, 8, 0);
         let linear = (1..7).fold(sent(0), |all, p| sum(&all, &sent(p)));
         // In place from the root's position down, then up.
         let below = (0..root)

@@ -382,25 +382,28 @@ fn hw7_members_that_join_anew_are_not_misled_by_what_memory_says_of_before() {
 
 #[test]
 fn hw7_two_geometries_of_one_number_on_a_node_are_an_error() {
-    let world = World::new(&[0; 4], 1, 10);
-    let pairs = [
-        world.endpoints(5, &[(0, 0), (1, 0)]),
-        world.endpoints(5, &[(2, 0), (3, 0)]),
-    ];
-    let first = world.join(&pairs[0]);
-    check(&world, &first, SHARED, &broadcast(2, 0, 9), "the first");
-    let second = world.join(&pairs[1]);
-    let ended = ends(2);
-    for (rank, member) in second.iter().enumerate() {
-        let posted = member.post_as(Way::All, SHARED, Request::barrier(), note(&ended, rank));
-        posted.expect("valid");
+    // Other tasks, or another context of the same task.
+    for others in [[(2, 0), (3, 0)], [(0, 1), (3, 0)]] {
+        let world = World::new(&[0; 4], 2, 10);
+        let pairs = [
+            world.endpoints(5, &[(0, 0), (1, 0)]),
+            world.endpoints(5, &others),
+        ];
+        let first = world.join(&pairs[0]);
+        check(&world, &first, SHARED, &broadcast(2, 0, 9), "the first");
+        let second = world.join(&pairs[1]);
+        let ended = ends(2);
+        for (rank, member) in second.iter().enumerate() {
+            let posted = member.post_as(Way::All, SHARED, Request::barrier(), note(&ended, rank));
+            posted.expect("valid");
+        }
+        world.run(&ended);
+        assert_eq!(
+            ended.borrow()[0],
+            Some(Err(Error::NumberInUse { number: 5 }))
+        );
+        assert!(matches!(ended.borrow()[1], Some(Err(_))));
     }
-    world.run(&ended);
-    assert_eq!(
-        ended.borrow()[0],
-        Some(Err(Error::NumberInUse { number: 5 }))
-    );
-    assert!(matches!(ended.borrow()[1], Some(Err(_))));
 }
 
 #[test]
@@ -498,4 +501,47 @@ fn take_turns(double: &Double, contexts: Vec<Context<Place>>, forgotten: Rc<Cell
             false => take_turns(&again, contexts, forgotten),
         }
     });
+}
+
+#[test]
+fn hw7_a_slot_is_not_written_again_before_the_last_has_read_it() {
+    let tasks = 5;
+    let case = |kind: usize, bytes: usize| match kind {
+        0 => broadcast(tasks, 0, bytes),
+        1 => broadcast(tasks, 3, bytes),
+        2 => reduce(tasks, 1, bytes),
+        _ => allreduce(tasks, true, bytes),
+    };
+    for (kinds, late) in (0..16).flat_map(|kinds| (0..tasks).map(move |late| (kinds, late))) {
+        let (world, geometries) = one_node(13);
+        let members = world.join(&geometries[0]);
+        for bytes in [9, 40_007] {
+            // One comes late to both, the others go on as far as they can without it.
+            let cases = [case(kinds / 4, bytes), case(kinds % 4, bytes + 1)];
+            let ended = ends(2 * tasks);
+            let mut results = Vec::new();
+            for (number, case) in cases.iter().enumerate() {
+                for (rank, member) in members.iter().enumerate() {
+                    let task = TaskId(rank as u32);
+                    let send = world.buffer(task, &case.send[rank]);
+                    let receive = world.buffer(task, &case.before[rank]);
+                    results.push((receive.clone(), case.after[rank].clone()));
+                    let request = (case.request)(rank, send, receive);
+                    let done = note(&ended, number * tasks + rank);
+                    let posted = member.post_as(Way::All, SHARED, request, done);
+                    posted.expect("valid");
+                }
+            }
+            let others = (0..tasks).filter(|&rank| rank != late);
+            let others: Vec<_> = others.map(|rank| world.contexts[rank][0].clone()).collect();
+            for _ in 0..100 {
+                gyre_driver::advancev(&others, 1).expect("no message is wrong");
+            }
+            world.run(&ended);
+            for (number, (receive, after)) in results.iter().enumerate() {
+                let right = contents(receive) == *after;
+                assert!(right, "{kinds}, {late} late, {bytes} B: number {number}");
+            }
+        }
+    }
 }
