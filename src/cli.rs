@@ -120,14 +120,21 @@ fn show<T>(
     match result.map(|found| text(&found)) {
         Ok((Ok(text), passed)) => print(&text, ExitCode::from(u8::from(!passed))),
         Ok((Err(error), _)) => {
-            eprintln!("gyre: the result cannot be written as JSON: {error}");
+            complain(format_args!(
+                "the result cannot be written as JSON: {error}"
+            ));
             ExitCode::from(1)
         }
         Err(error) => {
-            eprintln!("gyre: {error}");
+            complain(format_args!("{error}"));
             ExitCode::from(error.status())
         }
     }
+}
+
+/// Says on standard error what is wrong. Where that cannot be written, the exit status alone says it.
+fn complain(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "gyre: {what}");
 }
 
 /// Writes `text` to standard output and gives `status`. A reader that has gone is none of our business;
@@ -139,7 +146,7 @@ pub(crate) fn print(text: &str, status: ExitCode) -> ExitCode {
         .and_then(|()| output.flush())
     {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("gyre: standard output: {error}");
+            complain(format_args!("standard output: {error}"));
             ExitCode::from(1)
         }
         _ => status,

@@ -52,11 +52,16 @@ pub struct Process {
 
 impl Process {
     /// The client of all tasks that a file gives, or without a file: one of this name with one context each, the
-    /// default resources, eager limit and rules of acknowledgement.
+    /// default resources, eager limit and rules of acknowledgement. Where many share the node, each has fewer memory
+    /// regions.
     pub fn client(&self, name: &str) -> ClientConfig {
         if let Some(client) = &self.from_file {
             return ClientConfig::clone(client);
         }
+        let resources = Resources::default();
+        let here = self.tasks.location(self.task).map(|at| at.node);
+        let processes = here.map_or(1, |node| self.tasks.processes_on(node).max(1));
+        let most = (NODE_SLOTS - resources.slot_first) / processes as u16;
         ClientConfig {
             name: name.into(),
             id: 0,
@@ -65,7 +70,8 @@ impl Process {
             contexts: 1,
             resources: Resources {
                 owner: OWNER,
-                ..Resources::default()
+                slots_per_process: resources.slots_per_process.min(most),
+                ..resources
             },
             eager_limit: DEFAULT_EAGER_LIMIT,
             ack: AckConfig::default(),
@@ -74,6 +80,9 @@ impl Process {
         }
     }
 }
+
+/// Base slots of a node.
+const NODE_SLOTS: u16 = 32;
 
 /// Place of a process.
 struct Place {

@@ -107,22 +107,31 @@ pub fn table(header: &[&str]) -> Table {
     table
 }
 
-/// The scalar metrics as a table; lists of objects become tables of their own.
+/// The scalar metrics as a table, if there are any; lists of objects and objects become tables of their own.
 fn figures(metrics: &Map<String, Value>) -> String {
     let mut scalars = table(&["metric", "value"]);
-    let mut lists = Vec::new();
+    let mut others = Vec::new();
     for (name, value) in metrics {
         match value {
             Value::Array(rows) if rows.first().is_some_and(Value::is_object) => {
-                lists.push(format!("\n{name}\n{}", rows_table(rows)));
+                others.push(format!("{name}\n{}", rows_table(rows)));
             }
-            Value::Array(_) | Value::Object(_) => {}
+            Value::Object(_) => {
+                others.push(format!(
+                    "{name}\n{}",
+                    rows_table(std::slice::from_ref(value))
+                ));
+            }
+            Value::Array(_) => {}
             scalar => {
                 scalars.add_row(vec![name.clone(), scalar_text(scalar)]);
             }
         }
     }
-    format!("{scalars}{}", lists.concat())
+    if scalars.row_count() > 0 {
+        others.insert(0, scalars.to_string());
+    }
+    others.join("\n")
 }
 
 fn rows_table(rows: &[Value]) -> String {

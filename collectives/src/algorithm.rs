@@ -1,6 +1,7 @@
 //! Algorithms of a geometry: which there are, and when each is valid (EP-8).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -155,6 +156,43 @@ pub enum Condition {
     TreeNan,
 }
 
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TasksPowerOfTwo => "a number of tasks that is a power of two",
+            Self::EndpointsPowerOfTwo => "a number of endpoints that is a power of two",
+            Self::EndpointsEven => "an even number of endpoints",
+            Self::EndpointsOdd => "an odd number of endpoints",
+            Self::WholeTorus => "one task on every node of a torus",
+            Self::RootEndpoints(least) => {
+                return write!(f, "a root with at least {least} endpoints");
+            }
+            Self::NodesShared => "a node with several tasks",
+            Self::SharedMemory => "a node with several endpoints that share memory",
+            Self::OneNode => "that all endpoints live on one node",
+            Self::SeveralNodes => "that the endpoints live on several nodes",
+            Self::LittleForNodes { bytes, each } => {
+                return write!(
+                    f,
+                    "at most {bytes} bytes, or {each} for each task, where nodes have several endpoints"
+                );
+            }
+            Self::EqualBlocks => "that all blocks have the same length",
+            Self::Commutative => "an operation whose order does not matter",
+            Self::AtLeast(bytes) => return write!(f, "at least {bytes} bytes"),
+            Self::AtMost(bytes) => return write!(f, "at most {bytes} bytes"),
+            Self::MultipleOf(bytes) => return write!(f, "a multiple of {bytes} bytes"),
+            Self::ClassRoute => "a class route of the collective network",
+            Self::BarrierRoute => "a barrier route of the collective network",
+            Self::Window(bytes) => {
+                return write!(f, "a result that arrives without a copy, or has at most {bytes} bytes");
+            }
+            Self::TreeOperation => "an operation that the collective network has on the type",
+            Self::TreeNan => "an operation that treats NaN as the collective network does",
+        })
+    }
+}
+
 impl Condition {
     /// Whether the condition holds.
     #[must_use]
@@ -283,7 +321,7 @@ impl Algorithms {
             return Err(refuse(named.name(), "it is not in the list".into()));
         };
         match entry.requires.iter().find(|c| !c.holds(query)) {
-            Some(condition) => Err(refuse(named.name(), format!("{condition:?} does not hold"))),
+            Some(condition) => Err(refuse(named.name(), format!("{condition} is needed"))),
             None => Ok(named),
         }
     }

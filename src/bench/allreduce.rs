@@ -26,7 +26,7 @@ use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
 use super::named_algorithm::Named;
-use super::timed_collective::{Exchange, check, query};
+use super::timed_collective::{Exchange, check, not_here, query};
 use super::{Measured, TASKS, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -106,7 +106,7 @@ const ALGORITHM: Setting<Named> = Setting {
     ),
     values: Values::Such(
         |_| true,
-        "tree, shared_memory, ring, recursive_doubling or there_and_back",
+        "tree, shared_memory, affinity, ring, recursive_doubling or there_and_back",
     ),
 };
 /// Its settings.
@@ -209,7 +209,9 @@ fn algorithms(
     let lists = asked.geometry.algorithms();
     let chosen = lists.choose(&asked, None)?;
     if let Some(Named(algorithm)) = only {
-        lists.choose(&asked, Some(algorithm))?;
+        lists
+            .choose(&asked, Some(algorithm))
+            .map_err(|error| ALGORITHM.refuse(Named(algorithm), not_here(&error)))?;
         return Ok((vec![algorithm], chosen));
     }
     let software = lists.choose(&query(RoutesTaken::default()), None)?;

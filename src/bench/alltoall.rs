@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::link_load::{FLIT_BYTES, LinkLoad};
 use super::named_algorithm::Named;
-use super::timed_collective::{Exchange, query};
+use super::timed_collective::{Exchange, not_here, query};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -87,7 +87,9 @@ fn algorithms(
     );
     let lists = query.geometry.algorithms();
     if let Some(Named(algorithm)) = only {
-        lists.choose(&query, Some(algorithm))?;
+        lists
+            .choose(&query, Some(algorithm))
+            .map_err(|error| ALGORITHM.refuse(Named(algorithm), not_here(&error)))?;
         return Ok(vec![algorithm]);
     }
     let entries = lists.list(Collective::Alltoall).iter();

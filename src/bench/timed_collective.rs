@@ -31,6 +31,11 @@ pub(super) fn query(
     }
 }
 
+/// What was expected of an algorithm that the machine does not allow.
+pub(super) fn not_here(error: &Error) -> String {
+    format!("one whose conditions hold here ({error})")
+}
+
 /// A collective in which every task gives and gets bytes.
 pub(super) struct Exchange<Give, Get, Ask> {
     /// What the task at a position gives.
