@@ -13,6 +13,7 @@ use gyre_driver::{
     AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Ordered, Resources, SameNode, TaskId,
     TaskMap,
 };
+use gyre_layout::registers::group_page;
 use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
 use thiserror::Error;
 
@@ -48,20 +49,22 @@ pub struct Process {
     pub platform: SimPlatform,
     /// The client that a file gives the task.
     from_file: Option<Rc<ClientConfig>>,
+    /// Most processes on a node of the job, at least one.
+    per_node: usize,
 }
 
 impl Process {
     /// The client of all tasks that a file gives, or without a file: one of this name with one context each, the
-    /// default resources, eager limit and rules of acknowledgement. Where many share the node, each has fewer memory
+    /// default resources, eager limit and rules of acknowledgement. Where many share a node, each has fewer memory
     /// regions.
     pub fn client(&self, name: &str) -> ClientConfig {
         if let Some(client) = &self.from_file {
             return ClientConfig::clone(client);
         }
         let resources = Resources::default();
-        let here = self.tasks.location(self.task).map(|at| at.node);
-        let processes = here.map_or(1, |node| self.tasks.processes_on(node).max(1));
-        let most = (NODE_SLOTS - resources.slot_first) / processes as u16;
+        let free = group_page::SLOT_COUNT as usize - usize::from(resources.slot_first);
+        // At most 32.
+        let most = (free / self.per_node) as u16;
         ClientConfig {
             name: name.into(),
             id: 0,
@@ -81,9 +84,6 @@ impl Process {
     }
 }
 
-/// Base slots of a node.
-const NODE_SLOTS: u16 = 32;
-
 /// Place of a process.
 struct Place {
     task: TaskId,
@@ -100,6 +100,8 @@ pub struct Job {
     costs: Rc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
+    /// Most processes on a node, at least one.
+    per_node: usize,
     processor: Processor,
 }
 
@@ -153,6 +155,7 @@ impl Job {
                     from_file: None,
                 })
                 .collect(),
+            per_node: placement.per_node.max(1),
             processor: Processor::default(),
         })
     }
@@ -298,6 +301,7 @@ impl Job {
     {
         let body = Rc::new(body);
         let results = Rc::new(RefCell::new(Vec::new()));
+        let per_node = self.per_node;
         for (number, place) in self.places.iter().enumerate() {
             for thread in 0..count {
                 let body = Rc::clone(&body);
@@ -323,6 +327,7 @@ impl Job {
                         node,
                         platform: platform.get_or_init(new).clone(),
                         from_file,
+                        per_node,
                     };
                     let result = body(process, thread)?;
                     results.borrow_mut().push(((number, thread), result));

@@ -80,10 +80,7 @@ impl ThreadTeam {
             if nodes == 1 || !leaders.contains(&process.task) {
                 return Ok(None);
             }
-            let mut config = process.client("leaders");
-            // Memory regions, of which leaders have none, would not go round among 16 processes.
-            config.resources.slots_per_process = 0;
-            let client = Client::create(&process.platform, config)?;
+            let client = Client::create(&process.platform, process.client("leaders"))?;
             let geometry = Geometry::task_list(&client, "leaders", 1, leaders.clone(), 1)?;
             let context = client.create_context(0)?;
             let member = Collectives::attach(&context, DISPATCH)?.join(&geometry)?;

@@ -9,7 +9,7 @@ use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::team::{Seat, Team};
 use gyre_collectives::{Algorithm, Collective, DataType, Done, Error, ReduceOp, Request, Way};
-use gyre_driver::{BufferRange, ClientConfig, CostTable, Platform as _, Resources, TaskId};
+use gyre_driver::{BufferRange, ClientConfig, CostTable, Platform as _, TaskId};
 use gyre_sim::MachineConfig;
 
 type Range = BufferRange<NodeBuffer>;
@@ -27,12 +27,8 @@ fn team(placement: &Placement, contexts: fn(TaskId) -> u8) -> Team {
         ..MachineConfig::default()
     };
     let job = Job::new(&config, &CostTable::default(), placement, None).expect("a machine");
-    let open = |client: ClientConfig| ClientConfig {
+    let open = |client| ClientConfig {
         contexts: 2,
-        resources: Resources {
-            slots_per_process: 0,
-            ..client.resources
-        },
         ..client
     };
     let mut team = Team::open(job, contexts, open).expect("all contexts open");

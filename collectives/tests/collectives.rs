@@ -155,13 +155,7 @@ fn ep15_geometries_must_know_where_endpoints_live_and_begin_at_home() {
 fn ep13_broadcast_gives_all_tasks_the_roots_data() {
     sweep(Collective::Broadcast, |geometry, root, bytes| {
         let tasks = geometry.tasks().len();
-        let before = blocks(tasks, bytes, root);
-        Case {
-            request: Box::new(move |_, _, receive| Request::broadcast(root, receive)),
-            send: vec![vec![]; tasks],
-            after: vec![before[root].clone(); tasks],
-            before,
-        }
+        Case::broadcast(root, blocks(tasks, bytes, root))
     });
 }
 

@@ -68,13 +68,7 @@ fn inputs(tasks: usize, bytes: usize, salt: usize) -> Vec<Vec<u8>> {
 }
 
 fn broadcast(tasks: usize, root: usize, bytes: usize) -> Case {
-    let before = inputs(tasks, bytes, root);
-    Case {
-        request: Box::new(move |_, _, receive| Request::broadcast(root, receive)),
-        send: vec![vec![]; tasks],
-        after: vec![before[root].clone(); tasks],
-        before,
-    }
+    Case::broadcast(root, inputs(tasks, bytes, root))
 }
 
 fn reduce(tasks: usize, root: usize, bytes: usize) -> Case {

@@ -121,6 +121,26 @@ pub trait SharedSegment: PlatformLock {
     /// # Errors
     /// [`RangeError`] when the range leaves the segment.
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError>;
+    /// Reads words of 4 bytes, little-endian.
+    ///
+    /// # Errors
+    /// As [`SharedSegment::read`].
+    fn read_words<const N: usize>(&self, offset: usize) -> Result<[u32; N], RangeError> {
+        let mut bytes = [[0; 4]; N];
+        self.read(offset, bytes.as_flattened_mut())?;
+        Ok(bytes.map(u32::from_le_bytes))
+    }
+    /// Writes words of 4 bytes, little-endian.
+    ///
+    /// # Errors
+    /// As [`SharedSegment::write`].
+    fn write_words<const N: usize>(
+        &self,
+        offset: usize,
+        words: [u32; N],
+    ) -> Result<(), RangeError> {
+        self.write(offset, words.map(u32::to_le_bytes).as_flattened())
+    }
     /// Address in node memory of the first byte; `None` when the DMA engine does not reach the segment.
     fn address(&self) -> Option<u64> {
         None

@@ -17,7 +17,7 @@ pub(crate) use table::EndpointTable;
 use crate::client::Plan;
 use crate::context::ContextInfo;
 use crate::error::Error;
-use crate::platform::{Platform, SharedSegment};
+use crate::platform::Platform;
 use crate::sync::Arc;
 
 /// The way of a context's messages on its node.
@@ -53,24 +53,4 @@ impl<P: Platform> SharedPath<P> {
 /// client's on the node its part `1 + n`.
 fn segment_number(client: u8, part: u16) -> u32 {
     u32::from(client) << 16 | u32::from(part)
-}
-
-/// Reads words of 4 bytes, little-endian.
-fn read_words<const N: usize>(
-    segment: &impl SharedSegment,
-    offset: usize,
-) -> Result<[u32; N], Error> {
-    let mut bytes = [[0; 4]; N];
-    segment.read(offset, bytes.as_flattened_mut())?;
-    Ok(bytes.map(u32::from_le_bytes))
-}
-
-/// Writes words of 4 bytes, little-endian.
-fn write_words<const N: usize>(
-    segment: &impl SharedSegment,
-    offset: usize,
-    words: [u32; N],
-) -> Result<(), Error> {
-    let bytes = words.map(u32::to_le_bytes);
-    Ok(segment.write(offset, bytes.as_flattened())?)
 }

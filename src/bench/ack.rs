@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use gyre_driver::{
     AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule, Context,
-    DoneFn, Error, Messaging, MessagingConfig, Platform, Resources, SendImmediate, SendMessage,
-    TaskId, Together,
+    DoneFn, Error, Messaging, MessagingConfig, Platform, SendImmediate, SendMessage, TaskId,
+    Together,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
@@ -326,11 +326,6 @@ impl Task {
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
             ack,
-            // No memory regions: there may be 16 tasks on a node.
-            resources: Resources {
-                slots_per_process: 0,
-                ..client.resources
-            },
             ..client
         };
         let client = Client::create(&process.platform, config)?;

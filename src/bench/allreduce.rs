@@ -19,14 +19,14 @@ use std::time::Instant;
 use gyre_collectives::{
     Algorithm, Collective, DataType, Done, Error, ReduceOp, Request, RoutesTaken, Way,
 };
-use gyre_driver::{BufferRange, ClientConfig, Error as DriverError, Platform as _, Resources};
+use gyre_driver::{BufferRange, ClientConfig, Error as DriverError, Platform as _};
 use gyre_layout::registers::perf_coll;
 use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
 use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
 use super::named_algorithm::Named;
-use super::timed_collective::{Exchange, check, not_here, query};
+use super::timed_collective::{Exchange, check, named, query};
 use super::{Measured, TASKS, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -119,13 +119,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
     let placement = Placement::filled(tasks, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
-    let config = move |client: ClientConfig| ClientConfig {
+    let config = move |client| ClientConfig {
         same_node,
-        resources: Resources {
-            // No memory regions: there are base slots for eight processes.
-            slots_per_process: 0,
-            ..client.resources
-        },
         ..client
     };
     let mut team = Team::open(job, |_| 1, config)?;
@@ -208,11 +203,8 @@ fn algorithms(
     let asked = query(member.routes());
     let lists = asked.geometry.algorithms();
     let chosen = lists.choose(&asked, None)?;
-    if let Some(Named(algorithm)) = only {
-        lists
-            .choose(&asked, Some(algorithm))
-            .map_err(|error| ALGORITHM.refuse(Named(algorithm), not_here(&error)))?;
-        return Ok((vec![algorithm], chosen));
+    if let Some(only) = only {
+        return Ok((vec![named(&ALGORITHM, only, &asked)?], chosen));
     }
     let software = lists.choose(&query(RoutesTaken::default()), None)?;
     let valid = lists

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::link_load::{FLIT_BYTES, LinkLoad};
 use super::named_algorithm::Named;
-use super::timed_collective::{Exchange, not_here, query};
+use super::timed_collective::{Exchange, named, query};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
@@ -85,13 +85,10 @@ fn algorithms(
         of,
         RoutesTaken::default(),
     );
-    let lists = query.geometry.algorithms();
-    if let Some(Named(algorithm)) = only {
-        lists
-            .choose(&query, Some(algorithm))
-            .map_err(|error| ALGORITHM.refuse(Named(algorithm), not_here(&error)))?;
-        return Ok(vec![algorithm]);
+    if let Some(only) = only {
+        return Ok(vec![named(&ALGORITHM, only, &query)?]);
     }
+    let lists = query.geometry.algorithms();
     let entries = lists.list(Collective::Alltoall).iter();
     let valid = entries.filter(|entry| entry.is_valid(&query));
     Ok(valid.map(|entry| entry.algorithm).collect())

@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use gyre_collectives::{Algorithm, Error, Request};
-use gyre_driver::{ClientConfig, Error as DriverError, Platform as _, Resources};
+use gyre_driver::{ClientConfig, Error as DriverError, Platform as _};
 use gyre_layout::registers::{COLL, coll_network, wake, wake_group};
 use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
@@ -38,13 +38,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
     let placement = Placement::filled(tasks, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
-    let config = move |client: ClientConfig| ClientConfig {
+    let config = move |client| ClientConfig {
         same_node,
-        resources: Resources {
-            // No memory regions: there are base slots for eight processes.
-            slots_per_process: 0,
-            ..client.resources
-        },
         ..client
     };
     let mut team = Team::open(job, |_| 1, config)?;

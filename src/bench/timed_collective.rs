@@ -6,9 +6,12 @@ use gyre_collectives::{
 use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
 use gyre_sim::RunReport;
 
+use super::named_algorithm::Named;
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
+use crate::options::UsageError;
 use crate::platform::{NodeBuffer, SimPlatform};
+use crate::settings::Setting;
 use crate::team::{Seat, Team};
 
 /// What is asked of the list of algorithms for a collective of `bytes` bytes of `of`, without or with class routes.
@@ -31,9 +34,17 @@ pub(super) fn query(
     }
 }
 
-/// What was expected of an algorithm that the machine does not allow.
-pub(super) fn not_here(error: &Error) -> String {
-    format!("one whose conditions hold here ({error})")
+/// The algorithm that `setting` names, where its conditions hold.
+pub(super) fn named(
+    setting: &Setting<Named>,
+    named: Named,
+    query: &Query<'_>,
+) -> Result<Algorithm, UsageError> {
+    let lists = query.geometry.algorithms();
+    lists.choose(query, Some(named.0)).map_err(|error| {
+        let expected = format!("one whose conditions hold here ({error})");
+        setting.refuse(named, expected)
+    })
 }
 
 /// A collective in which every task gives and gets bytes.

@@ -553,10 +553,8 @@ impl<P: Platform> NodeMemory<P> {
 }
 
 fn read<const N: usize>(segment: &impl SharedSegment, offset: usize) -> Result<[u32; N], Error> {
-    let mut bytes = [[0; 4]; N];
-    let read = segment.read(offset, bytes.as_flattened_mut());
-    read.map_err(gyre_driver::Error::from)?;
-    Ok(bytes.map(u32::from_le_bytes))
+    let words = segment.read_words(offset);
+    Ok(words.map_err(gyre_driver::Error::from)?)
 }
 
 fn write<const N: usize>(
@@ -564,7 +562,6 @@ fn write<const N: usize>(
     offset: usize,
     words: [u32; N],
 ) -> Result<(), Error> {
-    let bytes = words.map(u32::to_le_bytes);
-    let written = segment.write(offset, bytes.as_flattened());
+    let written = segment.write_words(offset, words);
     Ok(written.map_err(gyre_driver::Error::from)?)
 }

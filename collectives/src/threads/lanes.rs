@@ -243,10 +243,8 @@ impl<P: Platform> Lanes<P> {
     }
 
     fn read_words<const N: usize>(&self, offset: usize) -> Result<[u32; N], Error> {
-        let mut bytes = [[0; 4]; N];
-        let read = self.segment.read(offset, bytes.as_flattened_mut());
-        read.map_err(gyre_driver::Error::from)?;
-        Ok(bytes.map(u32::from_le_bytes))
+        let words = self.segment.read_words(offset);
+        Ok(words.map_err(gyre_driver::Error::from)?)
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), Error> {

@@ -197,6 +197,18 @@ pub struct Case {
     pub after: Vec<Vec<u8>>,
 }
 
+impl Case {
+    /// A broadcast from `root` where receive buffers hold `before`.
+    pub fn broadcast(root: usize, before: Vec<Vec<u8>>) -> Self {
+        Self {
+            request: Box::new(move |_, _, receive| Request::broadcast(root, receive)),
+            send: vec![vec![]; before.len()],
+            after: vec![before[root].clone(); before.len()],
+            before,
+        }
+    }
+}
+
 /// Runs a case on all members and checks what came out; send buffers must be as before. The first endpoint of a task
 /// that hears of the end finds the result there, and may use the task's buffers for something else from then on.
 pub fn check(

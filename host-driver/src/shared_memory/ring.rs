@@ -3,7 +3,7 @@
 
 use gyre_layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, packet_bytes};
 
-use super::{read_words, segment_number, write_words};
+use super::segment_number;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::error::{Error, Fault};
 use crate::platform::{Platform, PlatformLock, SharedSegment};
@@ -47,9 +47,9 @@ impl<P: Platform> Inbox<P> {
         let segment = platform.share(segment_number(client, 1 + index), PACKETS + size)?;
         platform.charge(Op::Lock, 2);
         segment.lock();
-        let state = read_words(&segment, STATE);
+        let state = segment.read_words(STATE);
         let opened = state.and_then(|[state]: [u32; 1]| {
-            write_words(&segment, STATE, [state.wrapping_add(1), 0, 0, 0])
+            segment.write_words(STATE, [state.wrapping_add(1), 0, 0, 0])
         });
         segment.unlock();
         opened?;
@@ -67,9 +67,10 @@ impl<P: Platform> Inbox<P> {
     pub fn close(&self, platform: &P) -> Result<(), Fault> {
         platform.charge(Op::Lock, 2);
         self.segment.lock();
-        let words = read_words(&self.segment, STATE);
+        let words = self.segment.read_words(STATE);
         let closed = words.and_then(|[state, _, _, waiting]: [u32; 4]| {
-            write_words(&self.segment, STATE, [state.wrapping_add(1), 0, 0, 0])?;
+            self.segment
+                .write_words(STATE, [state.wrapping_add(1), 0, 0, 0])?;
             Ok(waiting)
         });
         self.segment.unlock();
@@ -80,7 +81,7 @@ impl<P: Platform> Inbox<P> {
     /// Reads TAIL.
     pub fn poll(&mut self, platform: &P) -> Result<(), Fault> {
         platform.charge(Op::Counter, 1);
-        let [tail] = read_words(&self.segment, TAIL)?;
+        let [tail] = self.segment.read_words(TAIL)?;
         self.tail = tail;
         Ok(())
     }
@@ -130,19 +131,22 @@ impl<P: Platform> Inbox<P> {
             return Ok(());
         }
         platform.charge(Op::Counter, 2);
-        write_words(&self.segment, HEAD, [self.head])?;
+        self.segment.write_words(HEAD, [self.head])?;
         self.published = self.head;
         // A sender marks itself before it looks at HEAD for the last time.
-        let [waiting] = read_words(&self.segment, WAITING)?;
+        let [waiting] = self.segment.read_words(WAITING)?;
         if waiting == 0 {
             return Ok(());
         }
         platform.charge(Op::Lock, 2);
         self.segment.lock();
-        let waiting = read_words(&self.segment, WAITING).and_then(|[waiting]: [u32; 1]| {
-            write_words(&self.segment, WAITING, [0])?;
-            Ok(waiting)
-        });
+        let waiting = self
+            .segment
+            .read_words(WAITING)
+            .and_then(|[waiting]: [u32; 1]| {
+                self.segment.write_words(WAITING, [0])?;
+                Ok(waiting)
+            });
         self.segment.unlock();
         wake(platform, waiting?);
         Ok(())
@@ -187,7 +191,7 @@ impl<P: Platform> Outbox<P> {
     ) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 1);
         let segment = platform.share(segment_number(client, 1 + index), PACKETS + size)?;
-        let [state] = read_words(&segment, STATE)?;
+        let [state] = segment.read_words(STATE)?;
         Ok(Self {
             segment,
             size,
@@ -227,14 +231,14 @@ impl<P: Platform> Outbox<P> {
         let bytes = packet_bytes(payload.len());
         let is_full = |head: u32, tail: u32| tail.wrapping_sub(head) as usize + bytes > self.size;
         platform.charge(Op::Counter, 2);
-        let [state, mut head, tail, waiting] = read_words(segment, STATE)?;
+        let [state, mut head, tail, waiting] = segment.read_words(STATE)?;
         if state != self.state {
             return Ok(Pushed::Closed);
         }
         if is_full(head, tail) {
-            write_words(segment, WAITING, [waiting | 1 << own])?;
+            segment.write_words(WAITING, [waiting | 1 << own])?;
             // The context may have made room, and looked for senders that wait, just before.
-            [head] = read_words(segment, HEAD)?;
+            [head] = segment.read_words(HEAD)?;
             if is_full(head, tail) {
                 return Ok(Pushed::Full);
             }
@@ -249,7 +253,7 @@ impl<P: Platform> Outbox<P> {
         segment.write(PACKETS + start, before_wrap)?;
         segment.write(PACKETS, rest)?;
         platform.charge(Op::Counter, 1);
-        write_words(segment, TAIL, [tail.wrapping_add(bytes as u32)])?;
+        segment.write_words(TAIL, [tail.wrapping_add(bytes as u32)])?;
         Ok(Pushed::Done)
     }
 }

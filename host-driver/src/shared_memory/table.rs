@@ -1,12 +1,12 @@
 //! The endpoint table of a client on a node.
 
-use super::{read_words, segment_number, write_words};
+use super::segment_number;
 use crate::client::Plan;
 use crate::context::ContextInfo;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::platform::{Platform, PlatformLock};
+use crate::platform::{Platform, PlatformLock, SharedSegment};
 use crate::task::TaskId;
 
 /// Bytes before the first entry, and of an entry.
@@ -40,11 +40,11 @@ impl<P: Platform> EndpointTable<P> {
             config.resources.shared_ring as u32, // at most 2^20
         ];
         let agreed = locked(platform, &segment, || {
-            let found = read_words(&segment, 0)?;
+            let found = segment.read_words(0)?;
             if found[0] != 0 {
                 return Ok(found);
             }
-            write_words(&segment, 0, mine)?;
+            segment.write_words(0, mine)?;
             Ok(mine)
         })?;
         for (index, field) in [(1, "contexts"), (2, "same_node"), (3, "shared_ring")] {
@@ -78,21 +78,23 @@ impl<P: Platform> EndpointTable<P> {
             u32::from(info.reception_fifo),
         ];
         locked(platform, &self.segment, || {
-            write_words(&self.segment, place(index), entry)
+            Ok(self.segment.write_words(place(index), entry)?)
         })
     }
 
     /// Clears the entry of context `index` of the node.
     pub fn withdraw(&self, platform: &P, index: u16) -> Result<(), Error> {
         locked(platform, &self.segment, || {
-            write_words(&self.segment, place(index), [0; ENTRY_BYTES / 4])
+            Ok(self
+                .segment
+                .write_words(place(index), [0; ENTRY_BYTES / 4])?)
         })
     }
 
     /// The context `index` of the node, if it is open.
     pub fn find(&self, platform: &P, index: u16) -> Result<Option<ContextInfo>, Error> {
         let entry = locked(platform, &self.segment, || {
-            read_words(&self.segment, place(index))
+            Ok(self.segment.read_words(place(index))?)
         })?;
         let [
             open,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Error, Geometry, Query, ReduceOp, Request,
+    Algorithm, Blocks, Collective, DataType, Error, Geometry, ReduceOp, Request,
 };
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Endpoint, Platform as _, Put, RemoteAddress,
@@ -14,6 +14,7 @@ use gyre_sim::{SimError, Topology};
 
 use super::check;
 use crate::bench::link_load::LinkLoad;
+use crate::bench::timed_collective::query;
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
@@ -99,14 +100,9 @@ fn team(spec: &MachineSpec, case: Case) -> Result<Team, CommandError> {
     }
     let job = Job::of(spec, &placement)?;
     let contexts = move |task: TaskId| if task.0 == 0 { most } else { others };
-    let config = move |client: ClientConfig| ClientConfig {
+    let config = move |client| ClientConfig {
         contexts: most.max(others),
         same_node: case.same_node,
-        resources: Resources {
-            // No memory regions: with several tasks a node, base slots for them run out.
-            slots_per_process: 0,
-            ..client.resources
-        },
         ..client
     };
     Ok(Team::open(job, contexts, config)?)
@@ -117,18 +113,10 @@ pub(super) fn others(spec: &MachineSpec, case: Case) -> Result<Vec<Algorithm>, C
     let mut team = team(spec, case)?;
     let routes = team.take_routes()?;
     let member = &team.seats()[0][0].member;
-    let geometry = member.geometry();
-    let query = Query {
-        geometry,
-        collective: case.collective,
-        root: 0,
-        bytes: Some(case.bytes),
-        data: DataType::U8,
-        op: ReduceOp::Copy,
-        routes,
-        sharing: member.sharing(),
-    };
-    let list = geometry.algorithms().list(case.collective).iter();
+    let of = (DataType::U8, ReduceOp::Copy);
+    let query = query(member, case.collective, case.bytes, of, routes);
+    let list = query.geometry.algorithms();
+    let list = list.list(case.collective).iter();
     let valid = list.filter(|e| e.algorithm != Algorithm::EndpointParallel && e.is_valid(&query));
     Ok(valid.map(|e| e.algorithm).collect())
 }
