@@ -6,6 +6,7 @@ mod allreduce;
 mod alltoall;
 mod bandwidth;
 mod barrier;
+mod class_latency;
 mod dispatch;
 mod endpoint_parallel;
 mod fence;
@@ -157,6 +158,13 @@ const BENCHES: &[Bench] = &[
         shape: &[4, 4, 4],
         settings: endpoint_parallel::SETTINGS,
         run: endpoint_parallel::broadcast,
+    },
+    Bench {
+        name: "class-latency",
+        about: "latency of short messages of each class through a network that long requests fill",
+        shape: &[4, 4, 4],
+        settings: class_latency::SETTINGS,
+        run: class_latency::run,
     },
     Bench {
         name: "fence",

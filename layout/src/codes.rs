@@ -58,7 +58,8 @@ codes! {
 }
 
 codes! {
-    /// Virtual-channel class: `vclass_e` in SystemVerilog. Priority and system are reserved.
+    /// Virtual-channel class: `vclass_e` in SystemVerilog. Priority and system carry memory-FIFO packets alone, by fixed
+    /// routes. Packets of one injection FIFO are in order within a class.
     VClass in "vclass" {
         Request = 0, "request";
         Response = 1, "response";
@@ -109,7 +110,7 @@ codes! {
         None = 0x00, "no error";
         DescKind = 0x01, "descriptor: unknown or unsupported kind";
         DescReserved = 0x02, "descriptor: reserved field not zero, or remote mark where it may not be";
-        DescClass = 0x03, "descriptor: class not in use, or wrong for the kind";
+        DescClass = 0x03, "descriptor: class wrong for the kind";
         DescRouting = 0x04, "descriptor: hint or order without dynamic route or against it, or deposit where it may not be";
         DescDest = 0x05, "descriptor: destination outside the machine";
         DescSlot = 0x06, "descriptor: source slot invalid or without right";

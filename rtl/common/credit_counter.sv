@@ -8,6 +8,7 @@ module credit_counter #(
     input  logic         init_i,
     input  logic [W-1:0] take_i,   // credits used in this cycle
     input  logic         give_i,   // one credit came back
+    input  logic         refund_i, // one that was taken is not needed
     output logic [W-1:0] credits_o
 );
   logic [W-1:0] credits_q;
@@ -16,7 +17,7 @@ module credit_counter #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) credits_q <= W'(Max);
     else if (init_i) credits_q <= W'(Max);
-    else if (give_i || take_i != '0) credits_q <= credits_q - take_i + W'(give_i);
+    else if (give_i || refund_i || take_i != '0) credits_q <= credits_q - take_i + W'(give_i) + W'(refund_i);
   end
 
 `ifndef SYNTHESIS
@@ -25,8 +26,8 @@ module credit_counter #(
       NoUnderflow : assert (take_i <= credits_q)
       else $fatal(1, "%m: credit underflow");
     end
-    if (rst_ni && !init_i && give_i && take_i == '0) begin
-      NoOverflow : assert (credits_q != W'(Max))
+    if (rst_ni && !init_i && (give_i || refund_i)) begin
+      NoOverflow : assert ((W + 1)'(credits_q) + (W + 1)'(give_i) + (W + 1)'(refund_i) <= (W + 1)'(Max) + (W + 1)'(take_i))
       else $fatal(1, "%m: credit overflow");
     end
   end

@@ -31,15 +31,10 @@ module reg_answer (
   assign idle_o  = !ack_q;
 
 `ifndef SYNTHESIS
-  logic asked_q;                 // in the last cycle
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) asked_q <= 1'b0;
-    else if (req_i || asked_q) asked_q <= req_i;
-  end
   always_ff @(posedge clk_i) begin
-    if (rst_ni && asked_q) begin
-      OnePulse : assert (ack_o)
-      else $fatal(1, "%m: register access not acknowledged");
+    if (rst_ni && req_i) begin
+      OneAtATime : assert (!ack_q)
+      else $fatal(1, "%m: register access before the answer to the last one is taken");
     end
   end
 `endif

@@ -29,9 +29,11 @@ module error_log
   assign raised_o = valid != '0;
 
   always_comb begin
-    first = err_i[NSource-1];
-    for (int s = NSource - 2; s >= 0; s--) begin
-      if (valid[s]) first = err_i[s];
+    first = '0;
+    if (valid != '0) begin
+      for (int s = NSource - 1; s >= 0; s--) begin
+        if (valid[s]) first = err_i[s];
+      end
     end
   end
 

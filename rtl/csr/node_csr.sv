@@ -15,7 +15,9 @@ module node_csr
     localparam int unsigned P = 2 * NDim
 ) (
     input  logic                  clk_i,             // needed while active_o and in an access
-    input  logic                  perf_clk_i,        // of performance counters
+    input  logic                  net_clk_i,         // clocks of what is counted: see perf_counters
+    input  logic                  coll_clk_i,
+    input  logic                  dma_clk_i,
     input  logic                  rst_ni,
     input  logic [63:0]           time_i,
     // register bus, from axil_arbiter
@@ -220,10 +222,10 @@ module node_csr
   logic [63:0] perf_rdata;
   logic        perf_mapped;
   perf_counters #(.NDim(NDim)) u_perf (
-      .clk_i(perf_clk_i), .rst_ni,
+      .net_clk_i, .coll_clk_i, .dma_clk_i, .rst_ni,
       .flit_i(perf_flit_i), .vc_i(perf_vc_i), .stall_i(perf_stall_i), .coll_i(perf_coll_i),
       .sent_i(pkt_tx_i), .received_i(pkt_rx_i),
-      .addr_i(reg_addr_i[11:0]), .rdata_o(perf_rdata), .mapped_o(perf_mapped)
+      .req_i(reg_req_i && sel_perf), .addr_i(reg_addr_i[11:0]), .rdata_o(perf_rdata), .mapped_o(perf_mapped)
   );
 
   // ---- group pages ------------------------------------------------------------------------------

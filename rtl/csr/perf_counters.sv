@@ -7,7 +7,10 @@ module perf_counters
     parameter int unsigned NDim = 3,
     localparam int unsigned P = 2 * NDim
 ) (
-    input  logic                  clk_i,
+    // Clocks of what is counted: needed in a cycle in which there is something to count.
+    input  logic                  net_clk_i,
+    input  logic                  coll_clk_i,
+    input  logic                  dma_clk_i,
     input  logic                  rst_ni,
     input  logic [P-1:0]          flit_i,    // link p sent a flit ...
     input  logic [P-1:0][VcW-1:0] vc_i,      // ... on this virtual channel
@@ -16,6 +19,7 @@ module perf_counters
     input  logic [7:0]            sent_i,    // the DMA engine sent a packet of kind k
     input  logic [7:0]            received_i,
     // register access, read only
+    input  logic                  req_i,
     input  logic [11:0]           addr_i,    // byte offset from the first counter
     output logic [63:0]           rdata_o,
     output logic                  mapped_o   // there is a counter at the address
@@ -44,7 +48,9 @@ module perf_counters
   always_comb begin
     rdata_o  = '0;
     mapped_o = 1'b0;
-    if (word[8:7] == 2'b00) begin
+    if (!req_i) begin
+      mapped_o = 1'b0;
+    end else if (word[8:7] == 2'b00) begin
       mapped_o = word[6:3] < Port;
       if (mapped_o) rdata_o = flits_q[word[3+:PortIdxW]][word[2:0]];
     end else if (word[8:4] == 5'b01000) begin
@@ -62,7 +68,7 @@ module perf_counters
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge net_clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned p = 0; p < P; p++) begin
         stalls_q[p] <= '0;
@@ -78,7 +84,7 @@ module perf_counters
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge dma_clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned k = 0; k < 8; k++) begin
         sent_q[k]     <= '0;
@@ -92,7 +98,7 @@ module perf_counters
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge coll_clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned p = 0; p < CollPorts; p++) coll_q[p] <= '0;
     end else if (coll_i != '0) begin

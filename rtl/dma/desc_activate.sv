@@ -2,7 +2,7 @@
 // its last packet, checks it, and loads it into the FIFO's context with its header template.
 //
 // Three stages: pick a FIFO, check, decide. A descriptor that takes another path than its predecessor, or
-// that is refused, waits until nothing of the predecessor is in flight: packets stay in order, and HEAD is
+// that is refused, waits until nothing of the predecessor is in flight: packets of one class stay in order, and HEAD is
 // at the bad descriptor when its FIFO halts.
 module desc_activate
   import gyre_pkg::*, gyre_dma_pkg::*;

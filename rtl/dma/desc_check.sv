@@ -6,6 +6,7 @@
 // A dynamic packet (HW-4) starts on one of its productive paths: the lowest, or from a descriptor at an odd place the
 // highest, so that the descriptors of a FIFO take turns.
 // Packets of a flow (HW-4) are dynamic, and go where the flow leads, in its class and for its owner.
+// Packets of classes priority and system take fixed routes and leave no copies.
 // A collective (HW-5) goes to every member of its class route (deposit, no destination) or to one.
 module desc_check
   import gyre_pkg::*, gyre_dma_pkg::*;
@@ -69,8 +70,10 @@ module desc_check
       is_coll  = desc_i.kind == KindCollective;
       known    = is_put || is_rget || is_rmw || is_coll || desc_i.kind == KindMemFifo || desc_i.kind == KindPut;
       // A collective takes either class: the one says put, the other memory FIFO.
-      bad_class = is_coll ? desc_i.vclass > 2'(ClassResponse)
-                          : desc_i.vclass != (desc_i.kind == KindPut ? ClassResponse : ClassRequest);
+      // Priority and system carry messages alone.
+      bad_class = is_coll                       ? desc_i.vclass > 2'(ClassResponse)
+                : (desc_i.kind == KindMemFifo) ? desc_i.vclass == ClassResponse
+                : desc_i.vclass != (desc_i.kind == KindPut ? ClassResponse : ClassRequest);
       reserved = {desc_i.rsvd0, desc_i.rsvd1, desc_i.rsvd2, desc_i.rsvd3, desc_i.rsvd4, desc_i.rsvd5} != '0 ||
                  (!desc_i.flow_valid && desc_i.flow != '0) ||
                  (!is_rmw && {desc_i.rmw_op, desc_i.rmw_compare, desc_i.rmw_fetch, desc_i.rmw_test} != '0);
@@ -82,12 +85,12 @@ module desc_check
       end
       if (port != LocalPort && port >= PathLocal) bad_dst = 1'b1;
       bad_route = is_coll ? desc_i.dynamic_route || desc_i.order != '0
-                          : desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo || desc_i.dynamic_route);
+                          : desc_i.deposit && (!Deposit || desc_i.kind != KindMemFifo || desc_i.dynamic_route || desc_i.vclass[1]);
       bad_flow = desc_i.flow_valid &&
                  (is_coll || !desc_i.dynamic_route || port == LocalPort || !flow_i.open || flow_i.peer != desc_i.dst ||
                   {1'b0, flow_i.vclass} != desc_i.vclass || flow_i.owner != owner_i);
       if (!is_coll && desc_i.dynamic_route) begin
-        if (desc_i.order > 3'(NDim)) bad_route = 1'b1;
+        if (desc_i.order > 3'(NDim) || desc_i.vclass[1]) bad_route = 1'b1;
         for (int unsigned d = 0; d < MaxDim; d++) begin
           if (desc_i.hint != '0 && !bad_dst && desc_i.dst[d] != cfg_i.coord[d] &&
               (minimal_directions(cfg_i, desc_i.dst, 3'(d)) & desc_i.hint[2*d+:2]) == '0) bad_route = 1'b1;

@@ -1,5 +1,6 @@
 // Receive side of the DMA engine (HW-1): one reception path per ejection path of the network, one for the
-// loop-back and one for the collective network, a shared resolver, the reception FIFOs, the commit queue, the counter unit,
+// loop-back and one for the collective network, one for all packets of class priority and one for those of class system,
+// a shared resolver, the reception FIFOs, the commit queue, the counter unit,
 // the unit for read-modify-writes, and that for ordered-dynamic flows (HW-4), whose requests go on by the path of the
 // loop-back.
 // The paths work whenever packets come: slots and FIFOs that software has not enabled refuse them.
@@ -14,18 +15,20 @@ module dma_rx
     parameter int unsigned NFlow = 4,           // flows, and packets that a flow may have under way
     parameter int unsigned FlowWindow = 8,
     localparam int unsigned NPath = 2 * NDim + 2,
+    localparam int unsigned NHigh = NetClasses - NumClasses,
+    localparam int unsigned NRx = NPath + NHigh,
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                             clk_i,
-    input  logic [NPath-1:0]                 path_clk_i,   // clocks of the paths
+    input  logic [NRx-1:0]                   path_clk_i,   // clocks of the paths
     input  logic                             flow_clk_i,   // clock of the places of flows
     input  logic                             rst_ni,
     input  node_cfg_t                        cfg_i,
-    // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network
-    input  logic [NPath-1:0][NumClasses-1:0] ej_valid_i,
-    output logic [NPath-1:0][NumClasses-1:0] ej_ready_o,
-    input  flit_ctl_t                        ej_ctl_i  [NPath][NumClasses],
-    input  logic [FW-1:0]                    ej_data_i [NPath][NumClasses],
+    // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network, which has requests and responses only
+    input  logic [NPath-1:0][NetClasses-1:0] ej_valid_i,
+    output logic [NPath-1:0][NetClasses-1:0] ej_ready_o,
+    input  flit_ctl_t                        ej_ctl_i  [NPath][NetClasses],
+    input  logic [FW-1:0]                    ej_data_i [NPath][NetClasses],
     // registers of the reception FIFOs (offsets from 0x800)
     input  logic                             reg_req_i,
     input  logic                             reg_we_i,
@@ -94,92 +97,146 @@ module dma_rx
     output logic                             busy_o,       // something with a place in memory is not there yet
     output logic                             holds_o,      // something of a packet without a place is here
     output logic                             active_o,     // clk_i is needed, path_clk_i is: see gyre_dma
-    output logic [NPath-1:0]                 path_active_o,
+    output logic [NRx-1:0]                   path_active_o,
     output logic                             flow_active_o,
     output logic                             idle_o
 );
   // ---- paths --------------------------------------------------------------------------------------
-  logic [NPath-1:0] req [NumClasses];
-  logic [NPath-1:0] gnt [NumClasses];
-  rx_req_t          req_request  [NPath];
-  rx_req_t          req_response [NPath];
-  logic [NPath-1:0] res_valid;
+  logic [NRx-1:0]   req [NumClasses];
+  logic [NRx-1:0]   gnt [NumClasses];
+  rx_req_t          req_request  [NRx];
+  rx_req_t          req_response [NRx];
+  logic [NRx-1:0]   res_valid;
   logic             res_response, retry;
   rx_res_t          res;
 
-  logic [NPath-1:0]    aw_req, aw_gnt, w_sel, w_pop, w_last, b_valid, b_bad;
-  axi_addr_t           aw     [NPath];
-  logic [AxiW-1:0]     w_data [NPath];
-  logic [AxiBytes-1:0] w_strb [NPath];
-  logic [31:0]         w_dbg  [NPath];
+  logic [NRx-1:0]      aw_req, aw_gnt, w_sel, w_pop, w_last, b_valid, b_bad;
+  axi_addr_t           aw     [NRx];
+  logic [AxiW-1:0]     w_data [NRx];
+  logic [AxiBytes-1:0] w_strb [NRx];
+  logic [31:0]         w_dbg  [NRx];
 
-  logic [NPath-1:0]   done, done_failed, ctr_valid, ctr_ack, path_idle, path_busy, path_holds;
-  logic [CommitW-1:0] done_index [NPath];
-  logic [AddrW-1:0]   ctr_addr   [NPath];
-  logic [9:0]         ctr_bytes  [NPath];
+  logic [NRx-1:0]     done, done_failed, ctr_valid, ctr_ack, path_idle, path_busy, path_holds;
+  logic [CommitW-1:0] done_index [NRx];
+  logic [AddrW-1:0]   ctr_addr   [NRx];
+  logic [9:0]         ctr_bytes  [NRx];
 
-  localparam int unsigned NRmw = NPath - 1;   // no read-modify-write comes by the collective network
-  logic [NPath-1:0]   rmw_req, rmw_gnt;
+  localparam int unsigned NRmw = NPath - 1;   // read-modify-writes come by links and the loop-back, in class request
+  logic [NRx-1:0]     rmw_req, rmw_gnt;
   logic               unused_rmw;
-  assign rmw_gnt[NRmw] = 1'b0;
-  assign unused_rmw    = rmw_req[NRmw];
-  logic [AxiW-1:0]    rmw_row [NPath];
-  logic [31:0]        rmw_dbg [NPath];
+  assign rmw_gnt[NRx-1:NRmw] = '0;
+  assign unused_rmw    = ^rmw_req[NRx-1:NRmw];
+  logic [AxiW-1:0]    rmw_row [NRx];
+  logic [31:0]        rmw_dbg [NRx];
 
-  localparam int unsigned NErr = NPath + 3;   // and the counter unit, read-modify-writes, flows
+  localparam int unsigned NErr = NRx + 3;   // and the counter unit, read-modify-writes, flows
   error_t          err [NErr];
   logic [NErr-1:0] err_valid, err_gnt;
 
   localparam int unsigned NLink = 2 * NDim;   // flows come by links
   localparam int unsigned Loop  = NPath - 2;
-  logic [NPath-1:0]   flow_req, flow_only, flow_take, flow_valid, flow_tail, flow_bad, flow_pop;
-  header_t            flow_hdr  [NPath];
-  err_e               flow_err  [NPath];
-  logic [31:0]        flow_dbg  [NPath];
-  logic [FW-1:0]      flow_data [NPath];
-  flow_ref_t          put_done  [2*NPath];
-  logic [2*NPath-1:0] put_failed;
-  assign flow_take[NPath-1:NLink] = '0;
-  assign flow_pop[NPath-1:NLink]  = '0;
+  logic [NRx-1:0]     flow_req, flow_only, flow_take, flow_valid, flow_tail, flow_bad, flow_pop;
+  header_t            flow_hdr  [NRx];
+  err_e               flow_err  [NRx];
+  logic [31:0]        flow_dbg  [NRx];
+  logic [FW-1:0]      flow_data [NRx];
+  flow_ref_t          put_done  [2*NRx];
+  logic [2*NRx-1:0]   put_failed;
+  assign flow_take[NRx-1:NLink] = '0;
+  assign flow_pop[NRx-1:NLink]  = '0;
   logic unused_flow;
-  assign unused_flow = ^{flow_req[NPath-1:NLink], flow_only[NPath-1:NLink], flow_valid[NPath-1:NLink],
-                         flow_tail[NPath-1:NLink], flow_bad[NPath-1:NLink], put_failed[2*NPath-1:2*NLink]};
+  assign unused_flow = ^{flow_req[NRx-1:NLink], flow_only[NRx-1:NLink], flow_valid[NRx-1:NLink],
+                         flow_tail[NRx-1:NLink], flow_bad[NRx-1:NLink], put_failed[2*NRx-1:2*NLink]};
 
   // What comes by the loop-back and what flows release.
   logic          loop_valid, loop_ready, merge_idle;
-  logic [1:0]    merge_ready;
-  flit_ctl_t     merge_ctl_in [2];
-  logic [FW-1:0] merge_data_in [2];
-  flit_ctl_t     merge_ctl;
-  logic [FW-1:0] merge_data;
+  logic [1:0]    merge_ready, merge_from;
+  flit_ctl_t     merge_ctl, released_ctl;
+  logic [FW-1:0] merge_data, released_data;
   logic          released_valid;
-  rx_merge #(.FlitBytes(FlitBytes)) u_merge (
-      .clk_i, .rst_ni, .valid_i({released_valid, ej_valid_i[Loop][0]}), .ready_o(merge_ready), .ctl_i(merge_ctl_in),
-      .data_i(merge_data_in), .valid_o(loop_valid), .ready_i(loop_ready), .ctl_o(merge_ctl), .data_o(merge_data),
-      .idle_o(merge_idle)
+  rx_merge #(.N(2)) u_merge (
+      .clk_i, .rst_ni, .valid_i({released_valid, ej_valid_i[Loop][0]}), .ready_o(merge_ready), .from_o(merge_from),
+      .head_i(merge_ctl.head), .tail_i(merge_ctl.tail), .valid_o(loop_valid), .ready_i(loop_ready), .idle_o(merge_idle)
   );
-  assign merge_ctl_in[0]  = ej_ctl_i[Loop][0];
-  assign merge_data_in[0] = ej_data_i[Loop][0];
+  always_comb begin
+    merge_ctl  = '0;
+    merge_data = '0;
+    if (loop_valid) begin
+      merge_ctl  = merge_from[0] ? ej_ctl_i[Loop][0] : released_ctl;
+      merge_data = merge_from[0] ? ej_data_i[Loop][0] : released_data;
+    end
+  end
+  logic unused_from;
+  assign unused_from = merge_from[1];
 
-  logic [NPath-1:0][NumClasses-1:0] path_valid;
-  for (genvar p = 0; p < NPath; p++) begin : gen_path
+  // Priority and system: each comes by a path of its own, from all links and the loop-back.
+  logic [NHigh-1:0][Loop:0] high_ready;
+  for (genvar p = 0; p <= int'(Loop); p++) begin : gen_high_ready
+    for (genvar h = 0; h < int'(NHigh); h++) begin : gen_class
+      assign ej_ready_o[p][NumClasses+h] = high_ready[h][p];
+    end
+  end
+  assign ej_ready_o[NPath-1][NetClasses-1:NumClasses] = '0;
+  logic unused_high;
+  assign unused_high = ^ej_valid_i[NPath-1][NetClasses-1:NumClasses];
+
+  logic [NRx-1:0][NumClasses-1:0] path_valid;
+  for (genvar p = 0; p < NRx; p++) begin : gen_path
     // Flits of this path.
     logic [NumClasses-1:0] p_ready;
     flit_ctl_t             p_ctl  [NumClasses];
     logic [FW-1:0]         p_data [NumClasses];
-    assign p_ctl[1]  = ej_ctl_i[p][1];
-    assign p_data[1] = ej_data_i[p][1];
-    if (p == Loop) begin : gen_merged
-      assign path_valid[p] = {ej_valid_i[p][1], loop_valid};
-      assign p_ctl[0]      = merge_ctl;
-      assign p_data[0]     = merge_data;
-      assign loop_ready    = p_ready[0];
-      assign ej_ready_o[p] = {p_ready[1], merge_ready[0]};
-    end else begin : gen_alone
-      assign path_valid[p] = ej_valid_i[p];
-      assign p_ctl[0]      = ej_ctl_i[p][0];
-      assign p_data[0]     = ej_data_i[p][0];
-      assign ej_ready_o[p] = p_ready;
+    if (p >= NPath) begin : gen_high
+      localparam int unsigned Class = NumClasses + p - NPath;
+      logic [Loop:0] valid, from;
+      logic          offered;
+      flit_ctl_t     ctl;
+      logic [FW-1:0] data;
+      logic          unused_idle;   // the path is active while a flit is offered
+      for (genvar s = 0; s <= int'(Loop); s++) begin : gen_source
+        assign valid[s] = ej_valid_i[s][Class];
+      end
+      rx_merge #(.N(Loop + 1)) u_merge (
+          .clk_i(path_clk_i[p]), .rst_ni, .valid_i(valid), .ready_o(high_ready[p-NPath]), .from_o(from),
+          .head_i(ctl.head), .tail_i(ctl.tail), .valid_o(offered), .ready_i(p_ready[0]), .idle_o(unused_idle)
+      );
+      always_comb begin
+        ctl  = '0;
+        data = '0;
+        if (offered) begin
+          for (int unsigned s = 0; s <= Loop; s++) begin
+            if (from[s]) begin
+              ctl  = ej_ctl_i[s][Class];
+              data = ej_data_i[s][Class];
+            end
+          end
+        end
+      end
+      assign path_valid[p][0] = offered;
+      assign p_ctl[0]         = ctl;
+      assign p_data[0]        = data;
+      assign path_valid[p][1] = 1'b0;
+      assign p_ctl[1]         = '0;
+      assign p_data[1]        = '0;
+      logic unused_ready;
+      assign unused_ready = p_ready[1];
+    end else begin : gen_low
+      assign p_ctl[1]         = ej_ctl_i[p][1];
+      assign p_data[1]        = ej_data_i[p][1];
+      assign path_valid[p][1] = ej_valid_i[p][1];
+      assign ej_ready_o[p][1] = p_ready[1];
+      if (p == Loop) begin : gen_merged
+        assign path_valid[p][0] = loop_valid;
+        assign p_ctl[0]         = merge_ctl;
+        assign p_data[0]        = merge_data;
+        assign loop_ready       = p_ready[0];
+        assign ej_ready_o[p][0] = merge_ready[0];
+      end else begin : gen_alone
+        assign path_valid[p][0] = ej_valid_i[p][0];
+        assign p_ctl[0]         = ej_ctl_i[p][0];
+        assign p_data[0]        = ej_data_i[p][0];
+        assign ej_ready_o[p][0] = p_ready[0];
+      end
     end
     localparam int unsigned Master = p % NAxi;
     logic [NumClasses-1:0] p_req, p_gnt;
@@ -188,7 +245,8 @@ module dma_rx
     assign p_gnt     = {gnt[1][p], gnt[0][p]};
     assign b_valid[p] = b_valid_i[Master] && b_i[Master].id == AxiIdW'(p);
     assign b_bad[p]   = b_i[Master].resp != AxiOkay;
-    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p)), .Collective(p == NPath - 1), .Flows(p < NLink)) u_path (
+    rx_path #(.FlitBytes(FlitBytes), .Id(AxiIdW'(p)), .Collective(p == NPath - 1), .Flows(p < NLink),
+              .Requests(p < NPath ? ClassRequest : vclass_e'(NumClasses + p - NPath))) u_path (
         .clk_i(path_clk_i[p]), .rst_ni, .coord_i(cfg_i.coord), .ej_valid_i(path_valid[p]), .ej_ready_o(p_ready),
         .ej_ctl_i(p_ctl), .ej_data_i(p_data),
         .flow_req_o(flow_req[p]), .flow_hdr_o(flow_hdr[p]), .flow_only_o(flow_only[p]), .flow_err_o(flow_err[p]),
@@ -224,7 +282,7 @@ module dma_rx
   logic                 put_ok, put_claim;
   flow_counter_t        put_counter;
 
-  rx_resolve #(.NPath(NPath)) u_resolve (
+  rx_resolve #(.NPath(NRx), .Coll(NPath - 1)) u_resolve (
       .clk_i, .rst_ni, .req_i(req), .req_request_i(req_request), .req_response_i(req_response), .gnt_o(gnt),
       .res_valid_o(res_valid), .res_response_o(res_response), .res_o(res),
       .slot_id_o, .slot_i, .ctr_id_o, .ctr_slot_i,
@@ -241,7 +299,7 @@ module dma_rx
       .look_addr_o(rec_addr), .look_next_page_o(rec_next_page), .alloc_i(rec_alloc), .wait_i(rec_wait),
       .commit_i(rec_commit), .committed_o(committed), .threshold_o, .retry_o(rec_retry), .idle_o(rec_idle)
   );
-  rx_commit #(.NPath(NPath)) u_commit (
+  rx_commit #(.NPath(NRx)) u_commit (
       .clk_i, .rst_ni, .push_i(commit_push), .push_rget_i(commit_rget), .push_id_i(rec_id),
       .push_bytes_i(commit_rget ? rget_alloc_o.bytes : rec_bytes), .push_index_o(commit_index),
       .room_o(commit_room), .done_i(done), .done_index_i(done_index), .done_failed_i(done_failed),
@@ -253,7 +311,7 @@ module dma_rx
   assign pkt_o       = pkt_resolved | (rmw_accepted ? 8'(1 << KindRmwReq) : '0);
 
   // ---- counters and read-modify-writes --------------------------------------------------------------
-  localparam logic [AxiIdW-1:0] CtrWriteId = AxiIdW'(NPath);
+  localparam logic [AxiIdW-1:0] CtrWriteId = AxiIdW'(NRx);
   logic                c_aw_req, c_aw_gnt, c_w_sel, c_w_pop, ctr_idle, ctr_busy;
   axi_addr_t           c_aw;
   logic [AxiW-1:0]     c_w_data;
@@ -261,7 +319,7 @@ module dma_rx
   logic                exec_req, exec_ack, exec_done, exec_failed, rmw_idle, rmw_busy;
   rmw_exec_t           exec;
   logic [63:0]         exec_old;
-  // Counters are lowered by paths and by flows.
+  // Counters are lowered by paths that have puts and by flows.
   localparam int unsigned NCtr = NPath + 1;
   logic [NCtr-1:0]     lower, lower_ack;
   logic                lower_busy;     // that of flows
@@ -273,6 +331,9 @@ module dma_rx
     assign lower_bytes[p] = ctr_bytes[p];
     assign ctr_ack[p]     = lower_ack[p];
   end
+  assign ctr_ack[NRx-1:NPath] = '0;
+  logic unused_ctr;
+  assign unused_ctr = ^ctr_valid[NRx-1:NPath];
   counter_unit #(.NPath(NCtr), .WriteId(CtrWriteId)) u_counter (
       .clk_i, .rst_ni, .req_i(lower), .req_addr_i(lower_addr), .req_bytes_i(lower_bytes), .req_ack_o(lower_ack), .last_busy_o(lower_busy),
       .rmw_req_i(exec_req), .rmw_i(exec), .rmw_ack_o(exec_ack), .rmw_done_o(exec_done),
@@ -282,7 +343,7 @@ module dma_rx
       .aw_req_o(c_aw_req), .aw_o(c_aw), .aw_gnt_i(c_aw_gnt), .w_sel_i(c_w_sel), .w_pop_i(c_w_pop),
       .w_data_o(c_w_data), .w_strb_o(c_w_strb),
       .b_valid_i(b_valid_i[0] && b_i[0].id == CtrWriteId), .b_bad_i(b_i[0].resp != AxiOkay),
-      .zero_o, .err_o(err[NPath]), .err_ack_i(err_ack_i && err_gnt[NPath]), .busy_o(ctr_busy),
+      .zero_o, .err_o(err[NRx]), .err_ack_i(err_ack_i && err_gnt[NRx]), .busy_o(ctr_busy),
       .idle_o(ctr_idle)
   );
 
@@ -297,7 +358,7 @@ module dma_rx
       .rmw_done_i(exec_done), .rmw_failed_i(exec_failed), .rmw_old_i(exec_old),
       .answer_valid_o(rmw_answer_valid), .answer_path_o(rmw_answer_path), .answer_o(rmw_answer),
       .answer_ready_i(rmw_answer_ready), .accepted_o(rmw_accepted),
-      .err_o(err[NPath+1]), .err_ack_i(err_ack_i && err_gnt[NPath+1]), .busy_o(rmw_busy), .idle_o(rmw_idle)
+      .err_o(err[NRx+1]), .err_ack_i(err_ack_i && err_gnt[NRx+1]), .busy_o(rmw_busy), .idle_o(rmw_idle)
   );
 
   // ---- ordered-dynamic flows --------------------------------------------------------------------------
@@ -311,11 +372,11 @@ module dma_rx
       .bad_i(flow_bad[NLink-1:0]), .pop_o(flow_pop[NLink-1:0]),
       .put_i(put_ref), .put_src_i(put_src), .put_ok_o(put_ok), .put_claim_i(put_claim), .put_counter_i(put_counter),
       .put_done_i(put_done[0:2*NLink-1]), .put_failed_i(put_failed[2*NLink-1:0]),
-      .out_valid_o(released_valid), .out_ready_i(merge_ready[1]), .out_ctl_o(merge_ctl_in[1]),
-      .out_data_o(merge_data_in[1]), .ctr_valid_o(lower[NPath]), .ctr_addr_o(lower_addr[NPath]),
+      .out_valid_o(released_valid), .out_ready_i(merge_ready[1]), .out_ctl_o(released_ctl),
+      .out_data_o(released_data), .ctr_valid_o(lower[NPath]), .ctr_addr_o(lower_addr[NPath]),
       .ctr_bytes_o(lower_bytes[NPath]), .ctr_ack_i(lower_ack[NPath]), .ctr_busy_i(lower_busy),
       .answer_valid_o(news_valid), .answer_path_o(news_path), .answer_o(news), .answer_ready_i(news_ready),
-      .err_o(err[NPath+2]), .err_ack_i(err_ack_i && err_gnt[NPath+2]), .busy_o(flow_busy), .holds_o(flow_holds),
+      .err_o(err[NRx+2]), .err_ack_i(err_ack_i && err_gnt[NRx+2]), .busy_o(flow_busy), .holds_o(flow_holds),
       .idle_o(flow_idle)
   );
 
@@ -334,7 +395,7 @@ module dma_rx
   // ---- write masters ------------------------------------------------------------------------------
   logic [NAxi-1:0] mux_idle;
   for (genvar m = 0; m < NAxi; m++) begin : gen_master
-    localparam int unsigned NWay = (NPath - m + NAxi - 1) / NAxi;  // paths
+    localparam int unsigned NWay = (NRx - m + NAxi - 1) / NAxi;  // paths
     localparam int unsigned N    = NWay + (m == 0 ? 1 : 0);
     logic [N-1:0]        x_req, x_gnt, x_sel, x_pop, x_last;
     axi_addr_t           x_aw   [N];
@@ -395,7 +456,7 @@ module dma_rx
   logic shared_idle;
   assign shared_idle = resolve_idle && rec_idle && commit_idle && ctr_idle && rmw_idle && merge_idle && (&mux_idle) &&
                        err_valid == '0 && !retry;
-  for (genvar p = 0; p < NPath; p++) begin : gen_active
+  for (genvar p = 0; p < NRx; p++) begin : gen_active
     assign path_active_o[p] = !path_idle[p] || path_valid[p] != '0 || retry;
   end
   assign flow_active_o = !flow_idle || flow_req_i;

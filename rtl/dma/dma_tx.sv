@@ -57,11 +57,11 @@ module dma_tx
     output logic                             rget_moved_o,
     // Injection; credits: InjDepth flits a path and class, CollDepth a class route
     output logic [NPath-1:0]                 inj_valid_o,
-    output logic [Coll-1:0]                  inj_class_o,
+    output logic [Coll-1:0][1:0]             inj_class_o,  // vclass_e
     output logic [3:0]                       inj_route_o,
     output flit_ctl_t                        inj_ctl_o  [NPath],
     output logic [FW-1:0]                    inj_data_o [NPath],
-    input  logic [Coll-1:0][NumClasses-1:0]  inj_credit_i,
+    input  logic [Coll-1:0][NetClasses-1:0]  inj_credit_i,
     input  logic [CollRoutes-1:0]            coll_credit_i,
     // Answers to read-modify-writes, and news for sources of flows, from the receive side
     input  logic                             answer_valid_i,
@@ -175,7 +175,7 @@ module dma_tx
 
   // ---- packets --------------------------------------------------------------------------------------
   logic [NPath-1:0]                 cmd_valid;
-  logic [Coll-1:0][NumClasses-1:0]  room;
+  logic [Coll-1:0][NetClasses-1:0]  room;
   logic [CollRoutes-1:0]            coll_room;
   tx_cmd_t                          cmd;
   logic                             packet_idle;

@@ -87,22 +87,16 @@ module flow_table
   // ---- places -----------------------------------------------------------------------------------------
   logic [NFlow-1:0][Window-1:0] claim, fill, fill_void, freed;
   logic [NFlow-1:0]             turn, skip, released;
-  logic [NFill-1:0]             fills;
-  for (genvar i = 0; i < NFill; i++) begin : gen_fill
-    assign fills[i] = fill_i[i].valid;
-  end
   always_comb begin
     claim     = '0;
     fill      = '0;
     fill_void = '0;
     for (int unsigned c = 0; c < NumClasses; c++)
       if (claim_i[c]) claim[look_i[c].id[IdW-1:0]][place(look_i[c].seq)] = 1'b1;
-    if (fills != '0) begin
-      for (int unsigned i = 0; i < NFill; i++) begin
-        if (fill_i[i].valid) begin
-          fill[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)]      = 1'b1;
-          fill_void[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)] = void_i[i];
-        end
+    for (int unsigned i = 0; i < NFill; i++) begin
+      if (fill_i[i].valid) begin
+        fill[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)]      = 1'b1;
+        fill_void[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)] = void_i[i];
       end
     end
   end

@@ -1,5 +1,6 @@
 // DMA engine of a node (HW-1): transmit side, receive side, base slots and the path from the node to itself.
-// Path p < 2*NDim is that of link p, then come that to the node itself and that of the collective network (HW-5).
+// Path p < 2*NDim is that of link p, then come that to the node itself and that of the collective network (HW-5); packets of
+// class priority, and those of class system, are received by one path each, whatever they came by.
 // Register pages: one a group at g*0x1000, of which group 0 exists: injection FIFOs at 0x000, reception FIFOs
 // at 0x800, base slots at 0xC00. Page 17: flows that start here at 0x000, that end here at 0x800. Other pages answer with
 // an error.
@@ -20,27 +21,27 @@ module gyre_dma
     parameter int unsigned CollDepth = coll_depth(FlitBytes), // flits of the collective network's buffer of a class route
     parameter bit          Deposit = 1'b1,   // the network copies packets on their way
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned NUnit = 4 * NDim + 8,
+    localparam int unsigned NUnit = 4 * NDim + 5,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
     // Clocks, each needed in a cycle in which its bit of unit_active_o is set or an answer comes from memory; one that
-    // goes on all the time changes nothing. 0: registers and events, 1: transmit side, 2: receive side, then
-    // transmit paths, reception paths, places of flows.
+    // goes on all the time changes nothing. 0: registers and events, 1: transmit side, 2: receive side with the
+    // places of flows, then the transmit paths of links, the other ones, the reception paths of links, the other ones.
     input  logic [NUnit-1:0]             unit_clk_i,
     output logic [NUnit-1:0]             unit_active_o,
     input  logic                         rst_ni,
     input  node_cfg_t                    cfg_i,
     // injection and ejection paths of the network
     output logic [P-1:0]                 inj_valid_o,
-    output logic [P-1:0]                 inj_class_o,   // 0 request, 1 response
+    output logic [P-1:0][1:0]            inj_class_o,   // vclass_e
     output flit_ctl_t                    inj_ctl_o  [P],
     output logic [FW-1:0]                inj_data_o [P],
-    input  logic [P-1:0][NumClasses-1:0] inj_credit_i,
-    input  logic [P-1:0][NumClasses-1:0] ej_valid_i,
-    output logic [P-1:0][NumClasses-1:0] ej_ready_o,
-    input  flit_ctl_t                    ej_ctl_i  [P][NumClasses],
-    input  logic [FW-1:0]                ej_data_i [P][NumClasses],
+    input  logic [P-1:0][NetClasses-1:0] inj_credit_i,
+    input  logic [P-1:0][NetClasses-1:0] ej_valid_i,
+    output logic [P-1:0][NetClasses-1:0] ej_ready_o,
+    input  flit_ctl_t                    ej_ctl_i  [P][NetClasses],
+    input  logic [FW-1:0]                ej_data_i [P][NetClasses],
     // those of the collective network, and its class routes
     input  coll_route_t [CollRoutes-1:0] coll_route_i,
     output logic                         coll_inj_valid_o,
@@ -107,11 +108,18 @@ module gyre_dma
          gyre_dma_pkg::tx_cmd_t, gyre_dma_pkg::AxiSize, gyre_dma_pkg::AxiIncr;
   localparam int unsigned NPath = P + 2;
   localparam int unsigned Coll  = P + 1;
-  localparam int unsigned TxUnit = 1, RxUnit = 2, TxPathUnit = 3, RxPathUnit = TxPathUnit + NPath,
-                          FlowUnit = RxPathUnit + NPath;
+  localparam int unsigned TxUnit = 1, RxUnit = 2, TxPathUnit = 3, TxOther = TxPathUnit + P, RxPathUnit = TxOther + 1,
+                          RxOther = RxPathUnit + P, NRx = NPath + NetClasses - NumClasses;
 
-  logic clk;
+  logic             clk, rx_active, flow_active;
+  logic [NPath-1:0] tx_path_active;
+  logic [NRx-1:0]   rx_path_active;
   assign clk = unit_clk_i[0];
+  assign unit_active_o[RxUnit] = rx_active || flow_active;
+  assign unit_active_o[TxPathUnit+:P] = tx_path_active[P-1:0];
+  assign unit_active_o[TxOther]       = tx_path_active[NPath-1:P] != '0;
+  assign unit_active_o[RxPathUnit+:P] = rx_path_active[P-1:0];
+  assign unit_active_o[RxOther]       = rx_path_active[NRx-1:P] != '0;
 
   if (AxiBytes != gyre_dma_pkg::AxiBytes) begin : gen_bad_axi
     $error("gyre_dma: AxiBytes is %0d; only %0d is implemented", AxiBytes, gyre_dma_pkg::AxiBytes);
@@ -122,27 +130,36 @@ module gyre_dma
 
   // ---- paths to the node itself and to the collective network ----------------------------------------
   logic [NPath-1:0]                 inj_valid;
-  logic [Coll-1:0]                  inj_class;
+  logic [Coll-1:0][1:0]             inj_class;
   flit_ctl_t                        inj_ctl  [NPath];
   logic [FW-1:0]                    inj_data [NPath];
-  logic [Coll-1:0][NumClasses-1:0]  inj_credit;
-  logic [NPath-1:0][NumClasses-1:0] ej_valid, ej_ready;
-  flit_ctl_t                        ej_ctl  [NPath][NumClasses];
-  logic [FW-1:0]                    ej_data [NPath][NumClasses];
-  logic [NumClasses-1:0]            loop_credit, loop_valid;
+  logic [Coll-1:0][NetClasses-1:0]  inj_credit;
+  logic [NPath-1:0][NetClasses-1:0] ej_valid, ej_ready;
+  flit_ctl_t                        ej_ctl  [NPath][NetClasses];
+  logic [FW-1:0]                    ej_data [NPath][NetClasses];
+  logic [NetClasses-1:0]            loop_credit, loop_valid;
   logic                             loop_idle;
 
   assign inj_valid_o = inj_valid[P-1:0];
   assign inj_class_o = inj_class[P-1:0];
   assign ej_ready_o  = ej_ready[P-1:0];
   assign inj_credit  = {loop_credit, inj_credit_i};
-  assign ej_valid    = {coll_ej_valid_i, loop_valid, ej_valid_i};
+  assign ej_valid    = {NetClasses'(coll_ej_valid_i), loop_valid, ej_valid_i};
   assign coll_inj_valid_o = inj_valid[Coll];
   assign coll_inj_ctl_o   = inj_ctl[Coll];
   assign coll_inj_data_o  = inj_data[Coll];
-  assign coll_ej_ready_o  = ej_ready[Coll];
-  assign ej_ctl[Coll]     = coll_ej_ctl_i;
-  assign ej_data[Coll]    = coll_ej_data_i;
+  assign coll_ej_ready_o  = ej_ready[Coll][NumClasses-1:0];
+  logic unused_ready;
+  assign unused_ready = ^ej_ready[Coll][NetClasses-1:NumClasses];
+  for (genvar c = 0; c < int'(NetClasses); c++) begin : gen_coll
+    if (c < int'(NumClasses)) begin : gen_class
+      assign ej_ctl[Coll][c]  = coll_ej_ctl_i[c];
+      assign ej_data[Coll][c] = coll_ej_data_i[c];
+    end else begin : gen_absent
+      assign ej_ctl[Coll][c]  = '0;
+      assign ej_data[Coll][c] = '0;
+    end
+  end
   for (genvar p = 0; p < P; p++) begin : gen_link
     assign inj_ctl_o[p]  = inj_ctl[p];
     assign inj_data_o[p] = inj_data[p];
@@ -233,8 +250,8 @@ module gyre_dma
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NAxi(NAxi), .InjDepth(InjDepth), .CollDepth(CollDepth),
       .Deposit(Deposit), .NFlow(NFlow), .FlowWindow(FlowWindow)
   ) u_tx (
-      .clk_i(unit_clk_i[TxUnit]), .path_clk_i(unit_clk_i[TxPathUnit+:NPath]), .active_o(unit_active_o[TxUnit]),
-      .path_active_o(unit_active_o[TxPathUnit+:NPath]), .rst_ni, .cfg_i, .reg_req_i(tx_req), .reg_we_i, .reg_addr_i(reg_addr_i[10:0]), .reg_wdata_i,
+      .clk_i(unit_clk_i[TxUnit]), .path_clk_i({{NPath-P{unit_clk_i[TxOther]}}, unit_clk_i[TxPathUnit+:P]}),
+      .active_o(unit_active_o[TxUnit]), .path_active_o(tx_path_active), .rst_ni, .cfg_i, .reg_req_i(tx_req), .reg_we_i, .reg_addr_i(reg_addr_i[10:0]), .reg_wdata_i,
       .reg_ack_o(tx_ack), .reg_err_o(tx_nack), .reg_rdata_o(tx_rdata),
       .flow_req_i(source_req), .flow_addr_i(reg_addr_i[10:0]), .flow_ack_o(source_ack), .flow_err_o(source_nack),
       .flow_rdata_o(source_rdata), .window_i(window), .window_ok_o(window_ok),
@@ -255,9 +272,8 @@ module gyre_dma
   dma_rx #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NRec(NRec), .NAxi(NAxi), .NFlow(NFlow), .FlowWindow(FlowWindow)
   ) u_rx (
-      .clk_i(unit_clk_i[RxUnit]), .path_clk_i(unit_clk_i[RxPathUnit+:NPath]), .active_o(unit_active_o[RxUnit]),
-      .path_active_o(unit_active_o[RxPathUnit+:NPath]), .flow_clk_i(unit_clk_i[FlowUnit]),
-      .flow_active_o(unit_active_o[FlowUnit]), .rst_ni, .cfg_i,
+      .clk_i(unit_clk_i[RxUnit]), .path_clk_i({{NRx-P{unit_clk_i[RxOther]}}, unit_clk_i[RxPathUnit+:P]}),
+      .active_o(rx_active), .path_active_o(rx_path_active), .flow_clk_i(unit_clk_i[RxUnit]), .flow_active_o(flow_active), .rst_ni, .cfg_i,
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
       .reg_req_i(rec_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(rec_ack), .reg_err_o(rec_nack), .reg_rdata_o(rec_rdata),
@@ -315,7 +331,7 @@ module gyre_dma
   assign pkt_rx_o         = pkt_rx_q;
 
   assign unit_active_o[0] = !loop_idle || inj_valid[P] || reg_req_i || none_q || !slot_idle ||
-                            event_d != '0 || event_q != '0 || err_q.valid || (pkt_rx | pkt_rx_q) != '0;
+                            event_d != '0 || event_q != '0 || err_q.valid || (pkt_rx | pkt_rx_q | pkt_tx_o) != '0;
   // Flits in the loop-back wait for the receive side, which is idle only when it takes none.
   assign busy_o  = tx_busy || rx_busy || loop_valid != '0 || !tx_idle || !rx_idle;
   assign empty_o = !busy_o && !rx_holds;

@@ -10,14 +10,14 @@ module loopback
     input  logic                  clk_i,
     input  logic                  rst_ni,
     input  logic                  inj_valid_i,
-    input  logic                  inj_class_i,   // 0 request, 1 response
+    input  logic [1:0]            inj_class_i,   // vclass_e
     input  flit_ctl_t             inj_ctl_i,
     input  logic [FW-1:0]         inj_data_i,
-    output logic [NumClasses-1:0] inj_credit_o,  // one flit of the class's FIFO is free again
-    output logic [NumClasses-1:0] ej_valid_o,
-    input  logic [NumClasses-1:0] ej_ready_i,
-    output flit_ctl_t             ej_ctl_o  [NumClasses],
-    output logic [FW-1:0]         ej_data_o [NumClasses],
+    output logic [NetClasses-1:0] inj_credit_o,  // one flit of the class's FIFO is free again
+    output logic [NetClasses-1:0] ej_valid_o,
+    input  logic [NetClasses-1:0] ej_ready_i,
+    output flit_ctl_t             ej_ctl_o  [NetClasses],
+    output logic [FW-1:0]         ej_data_o [NetClasses],
     output logic                  idle_o         // nothing is inside
 );
   localparam int unsigned CtlW = $bits(flit_ctl_t);
@@ -26,14 +26,14 @@ module loopback
     $fatal(1, "loopback: Depth of %0d flits does not hold a full packet", Depth);
   end
 
-  logic [NumClasses-1:0] push, pop, empty, credit_q;
+  logic [NetClasses-1:0] push, pop, empty, credit_q;
 
-  for (genvar c = 0; c < NumClasses; c++) begin : gen_class
+  for (genvar c = 0; c < NetClasses; c++) begin : gen_class
     logic [CtlW+FW-1:0] head;
     logic unused_full;
     logic [$clog2(Depth+1)-1:0] unused_level;
 
-    assign push[c] = inj_valid_i && inj_class_i == 1'(c);
+    assign push[c] = inj_valid_i && inj_class_i == 2'(c);
     assign pop[c]  = !empty[c] && ej_ready_i[c];
 
     gyre_fifo #(.Width(CtlW + FW), .Depth(Depth)) u_flits (
@@ -56,7 +56,7 @@ module loopback
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && inj_valid_i && inj_ctl_i.head) begin
-      OwnClass : assert (inj_data_i[31:30] == {1'b0, inj_class_i})
+      OwnClass : assert (inj_data_i[31:30] == inj_class_i)
       else $fatal(1, "%m: packet on the FIFO of another class");
     end
   end

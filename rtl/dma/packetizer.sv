@@ -1,5 +1,6 @@
 // Contexts of the active descriptors, one an injection FIFO, and their packets (HW-1): one packet a cycle at
-// most, round robin over paths and, inside a path, least recently served over its FIFOs, a packet a turn. A
+// most, round robin over paths and, inside a path, system before priority before the others, then least recently served
+// over its FIFOs, a packet a turn. A
 // packet is issued to a path only when it fits into the injection buffer of its class, so that it never
 // blocks another; FIFOs whose class has no room lose no turn. The last path is that of the collective network
 // (HW-5), with a buffer a class route.
@@ -33,7 +34,7 @@ module packetizer
     // Paths
     output logic [NPath-1:0]                  cmd_valid_o,
     output tx_cmd_t                           cmd_o,      // common to all paths
-    input  logic [Coll-1:0][NumClasses-1:0]   room_i,     // a full-size packet of the class may be issued
+    input  logic [Coll-1:0][NetClasses-1:0]   room_i,     // a full-size packet of the class may be issued
     input  logic [CollRoutes-1:0]             coll_room_i,// and of the class route
     // Flows
     input  logic [NFlow-1:0]                  flow_full_i,
@@ -55,7 +56,8 @@ module packetizer
   localparam int unsigned CntW = 5;
   localparam int unsigned PathW = $clog2(NPath);
 
-  logic [NInj-1:0]            active_q, resp_q, inflight_q;
+  logic [NInj-1:0]            active_q, inflight_q;
+  logic [NetClasses-1:0][NInj-1:0] class_q;            // FIFOs of each class
   logic [NPath-1:0][NInj-1:0] member_q;                // FIFOs of each path
   logic [NFlow-1:0][NInj-1:0] flow_member_q;           // and of each flow
   logic [NInj-1:0][3:0]       path_q;
@@ -91,8 +93,9 @@ module packetizer
     path_req = '0;
     if (ready != '0) begin
       for (int unsigned p = 0; p < Coll; p++) begin
-        eligible[p] = ready & member_q[p] & ((resp_q & {NInj{room_i[p][ClassResponse[0]]}}) |
-                                                (~resp_q & {NInj{room_i[p][ClassRequest[0]]}}));
+        for (int unsigned c = 0; c < NetClasses; c++)
+          eligible[p] = eligible[p] | (class_q[c] & {NInj{room_i[p][c]}});
+        eligible[p] = eligible[p] & ready & member_q[p];
         path_req[p] = eligible[p] != '0 && !busy_q[p];
       end
       if ((active_q & member_q[Coll]) != '0 && !busy_q[Coll]) begin
@@ -108,7 +111,7 @@ module packetizer
   );
 
   assign answer_path    = PathW'(answer_path_i);
-  assign answer         = answer_valid_i && room_i[answer_path][ClassResponse[0]] && !busy_q[answer_path];
+  assign answer         = answer_valid_i && room_i[answer_path][ClassResponse] && !busy_q[answer_path];
   assign answer_ready_o = answer;
   assign issue          = path_req != '0 && !answer;
 
@@ -116,6 +119,10 @@ module packetizer
     fifo_req = '0;
     if (issue) begin
       for (int unsigned p = 0; p < NPath; p++) if (path_gnt[p]) fifo_req = fifo_req | eligible[p];
+      if (!path_gnt[Coll]) begin
+        if ((fifo_req & class_q[ClassSystem]) != '0) fifo_req = fifo_req & class_q[ClassSystem];
+        else if ((fifo_req & class_q[ClassPriority]) != '0) fifo_req = fifo_req & class_q[ClassPriority];
+      end
     end
   end
 
@@ -186,7 +193,7 @@ module packetizer
       active_q   <= '0;
       inflight_q <= '0;
       busy_q     <= '0;
-      resp_q     <= '0;
+      class_q    <= '0;
       member_q   <= '0;
       flow_member_q <= '0;
       path_q     <= '0;
@@ -195,7 +202,8 @@ module packetizer
       busy_q   <= answer ? NPath'(1) << answer_path : path_gnt;
       active_q <= ((active_q & ~(last ? grant : '0)) | loaded) & ~halted_i;
       if (load_i) begin
-        resp_q <= (load_header_i.vclass == ClassResponse) ? (resp_q | loaded) : (resp_q & ~loaded);
+        for (int unsigned c = 0; c < NetClasses; c++)
+          class_q[c] <= (load_header_i.vclass == 2'(c)) ? (class_q[c] | loaded) : (class_q[c] & ~loaded);
         path_q[load_fifo_i] <= load_path_i;
         for (int unsigned k = 0; k < NFlow; k++) begin
           flow_member_q[k] <= (load_header_i.flow_valid && 32'(load_header_i.flow) == k)

@@ -5,7 +5,8 @@
 //                   payload bytes
 //   ErrDescLength   remote get whose payload is no whole number of descriptors, 1..8
 //   ErrPktRmw       read-modify-write whose payload is not half a descriptor, or answer of no operand's length
-// Hint and dynamic bits concern the router only; a copy is that of a memory-FIFO packet. The collective network
+// Hint and dynamic bits concern the router only; a copy is that of a memory-FIFO packet of class request. Priority and
+// system carry memory-FIFO packets alone. The collective network
 // carries collectives and nothing else; it knows by itself where they go.
 module rx_check
   import gyre_pkg::*;
@@ -28,10 +29,11 @@ module rx_check
     bad_rmw  = 1'b0;
     err_o    = ErrNone;
     if (valid_i) begin
-      kind_ok  = hdr_i.vclass == Class && (Collective || !hdr_i.deposit || hdr_i.kind == KindMemFifo) &&
+      kind_ok  = hdr_i.vclass == Class && (Collective || !hdr_i.deposit || (Class == ClassRequest && hdr_i.kind == KindMemFifo)) &&
                  (Collective               ? hdr_i.kind == KindCollective
                 : (Class == ClassResponse) ? hdr_i.kind == KindPut || hdr_i.kind == KindRmwResp || hdr_i.kind == KindControl
-                : hdr_i.kind == KindMemFifo || hdr_i.kind == KindRemoteGet || hdr_i.kind == KindRmwReq);
+                : hdr_i.kind == KindMemFifo ||
+                  (Class == ClassRequest && (hdr_i.kind == KindRemoteGet || hdr_i.kind == KindRmwReq)));
       bad_flow = hdr_i.flow_valid ? !Flows || !hdr_i.dynamic_route || hdr_i.deposit ||
                                     (Class == ClassResponse && hdr_i.kind != KindPut)
                                   : hdr_i.flow != '0 || hdr_i.flow_seq != '0;

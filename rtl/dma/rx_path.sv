@@ -13,6 +13,7 @@ module rx_path
     parameter logic [AxiIdW-1:0] Id = '0,
     parameter bit Collective = 1'b0,             // path of the collective network
     parameter bit Flows = 1'b0,                  // path of a link
+    parameter vclass_e Requests = ClassRequest,  // class of its requests; those above have no responses here
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                  clk_i,
@@ -99,7 +100,7 @@ module rx_path
         .valid_o(pv[c]), .data_o(pdata[c]), .tail_o(ptail[c]), .err_o(perr[c]), .pop_i(ppop[c]),
         .holds_o(hdr_holds[c])
     );
-    rx_check #(.Class(c == 0 ? ClassRequest : ClassResponse), .Collective(Collective), .Flows(Flows)) u_check (
+    rx_check #(.Class(c == 0 ? Requests : ClassResponse), .Collective(Collective), .Flows(Flows)) u_check (
         .valid_i(hv[c]), .hdr_i(hdr[c]), .coord_i, .err_o(check_err[c])
     );
     assign hflow[c] = Flows && hv[c] && hwhole[c] && hdr[c].flow_valid;

@@ -1,6 +1,7 @@
 // Finds the place in memory of every received packet: slot look-up with rights and bounds for puts, ring
 // allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
-// grant to answer; responses first, so they never wait for requests.
+// grant to answer; messages of the classes above response first, then responses, so they never wait for requests: of the
+// former there are two paths, which ask once in several cycles.
 //   put of a flow (HW-4), window of a flow: ErrPktFlow; else the put has its place in the flow, refused or not
 //   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
 //   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
@@ -9,7 +10,8 @@ module rx_resolve
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
 #(
-    parameter int unsigned NPath = 8   // the last is that of the collective network
+    parameter int unsigned NPath = 8,
+    parameter int unsigned Coll = NPath - 1   // path of the collective network; those after it are of higher classes
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
@@ -63,16 +65,18 @@ module rx_resolve
 );
   // ---- stage 1: choose ------------------------------------------------------------------------
   // One arbiter a class: a pointer shared by both could pass over the same path for ever.
-  logic [NPath-1:0] want_request, gnt_request, gnt_response, gnt;
+  localparam logic [NPath-1:0] HighPaths = ~((NPath'(2) << Coll) - NPath'(1));
+  logic [NPath-1:0] want_high, want_request, gnt_request, gnt_response, gnt;
   logic             response;
-  assign response     = req_i[1] != '0;
-  assign want_request = (!response && commit_room_i) ? req_i[0] : '0;
+  assign want_high    = commit_room_i ? req_i[0] & HighPaths : '0;
+  assign response     = req_i[1] != '0 && want_high == '0;
+  assign want_request = (want_high != '0) ? want_high : (!response && commit_room_i) ? req_i[0] : '0;
 
   rr_arbiter #(.N(NPath)) u_request (
       .clk_i, .rst_ni, .req_i(want_request), .advance_i(want_request != '0), .gnt_o(gnt_request)
   );
   rr_arbiter #(.N(NPath)) u_response (
-      .clk_i, .rst_ni, .req_i(req_i[1]), .advance_i(response), .gnt_o(gnt_response)
+      .clk_i, .rst_ni, .req_i(response ? req_i[1] : '0), .advance_i(response), .gnt_o(gnt_response)
   );
   assign gnt_o[0] = gnt_request;
   assign gnt_o[1] = gnt_response;
@@ -181,7 +185,7 @@ module rx_resolve
   assign rec_wait_o    = res_d.blocked && r_q.mem_fifo;
   assign rget_alloc_o  = '{valid: commit_push_o && !r_q.mem_fifo, failed: 1'b0,
                            id: r_q.target, bytes: r_q.len};
-  assign pkt_o         = !res_d.ok ? '0 : path_q[NPath-1] ? 8'(1 << KindCollective) : response_q ? (r_q.rmw ? 8'(1 << KindRmwResp) : r_q.control ? 8'(1 << KindControl) : 8'(1 << KindPut))
+  assign pkt_o         = !res_d.ok ? '0 : path_q[Coll] ? 8'(1 << KindCollective) : response_q ? (r_q.rmw ? 8'(1 << KindRmwResp) : r_q.control ? 8'(1 << KindControl) : 8'(1 << KindPut))
                        : r_q.mem_fifo ? 8'(1 << KindMemFifo) : 8'(1 << KindRemoteGet);
 
   // ---- answer --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ module tx_path
     parameter int unsigned BeatDepth = 64,    // beats of payload, reserved before they are read
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned FidW = (NInj > 1) ? $clog2(NInj) : 1,
-    localparam int unsigned NPool = Collective ? CollRoutes : NumClasses,
+    localparam int unsigned NPool = Collective ? CollRoutes : NetClasses,
     localparam int unsigned PoolW = $clog2(NPool)
 ) (
     input  logic                  clk_i,
@@ -67,13 +67,13 @@ module tx_path
   assign cmd_flits = cmd_valid_i ? packet_flits(cmd_i.header.len, FlitBytes) : '0;
 
   logic [PoolW-1:0] cmd_pool, pool;
-  assign cmd_pool = Collective ? PoolW'(cmd_i.header.hint[3:0]) : PoolW'(cmd_i.header.vclass[0]);
+  assign cmd_pool = Collective ? PoolW'(cmd_i.header.hint[3:0]) : PoolW'(cmd_i.header.vclass);
 
   for (genvar c = 0; c < NPool; c++) begin : gen_pool
     logic [CreditW-1:0] credits, take;
     assign take = (cmd_valid_i && cmd_pool == PoolW'(c)) ? CreditW'(cmd_flits) : '0;
     credit_counter #(.Max(InjDepth)) u_credits (
-        .clk_i, .rst_ni, .init_i(1'b0), .take_i(take), .give_i(inj_credit_i[c] || refund[c]),
+        .clk_i, .rst_ni, .init_i(1'b0), .take_i(take), .give_i(inj_credit_i[c]), .refund_i(refund[c]),
         .credits_o(credits)
     );
     assign room_o[c] = credits >= CreditW'(MaxFlits) && !cmd_full;
@@ -106,7 +106,7 @@ module tx_path
   );
 
   assign fifo     = FidW'(pkt.fifo);
-  assign pool     = Collective ? PoolW'(pkt.header.hint[3:0]) : PoolW'(pkt.header.vclass[0]);
+  assign pool     = Collective ? PoolW'(pkt.header.hint[3:0]) : PoolW'(pkt.header.vclass);
   assign at_start = cnt_q == '0;
 
   always_comb begin
@@ -135,7 +135,7 @@ module tx_path
       fail         = at_start ? bad : fail_q;
       // A dropped packet runs through like one that is sent, giving a credit back in place of each flit.
       alone        = drop && pkt.header.flow_valid && cnt_q < 7'(HeaderFlits);
-      step         = (!at_start || start) && !(drop && !alone && inj_credit_i[pool]);
+      step         = !at_start || start;
       send         = step && (!drop || alone);
       tail         = cnt_q + 1'b1 == flits;
       send_tail    = alone ? cnt_q == 7'(HeaderFlits - 1) : tail;
@@ -236,10 +236,6 @@ module tx_path
     if (rst_ni && cmd_valid_i) begin
       CommandFits : assert (room_o[cmd_pool])
       else $fatal(1, "%m: command without room");
-    end
-    if (rst_ni && cmd_valid_i) begin
-      ClassInUse : assert (!cmd_i.header.vclass[1])
-      else $fatal(1, "%m: class not in use");
     end
   end
 `endif

@@ -3,7 +3,8 @@
 module axi_quiesce #(
     parameter int unsigned MaxBursts = 255 // outstanding bursts of one direction
 ) (
-    input  logic clk_i,
+    input  logic read_clk_i,  // needed in a cycle with a read address or read data
+    input  logic write_clk_i, // with a write address, write data or a write response
     input  logic rst_ni,
     input  logic stop_i,
     output logic quiet_o,
@@ -50,37 +51,45 @@ module axi_quiesce #(
   assign quiet_o = reads_q == '0 && writes_q == '0 && owed_q == '0 && !ar_offered_q && !aw_offered_q &&
                    !w_open_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge read_clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       reads_q      <= '0;
+      ar_offered_q <= 1'b0;
+    end else begin
+      if (ar_valid_o || ar_offered_q) ar_offered_q <= ar_valid_o && !ar_ready_i;
+      if (ar_go != r_done_i) reads_q <= ar_go ? reads_q + 1'b1 : reads_q - 1'b1;
+    end
+  end
+
+  always_ff @(posedge write_clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
       writes_q     <= '0;
       owed_q       <= '0;
-      ar_offered_q <= 1'b0;
       aw_offered_q <= 1'b0;
       w_open_q     <= 1'b0;
     end else begin
-      if (ar_valid_o || ar_offered_q) ar_offered_q <= ar_valid_o && !ar_ready_i;
       if (aw_valid_o || aw_offered_q) aw_offered_q <= aw_valid_o && !aw_ready_i;
       if (w_valid_o) w_open_q <= !(w_ready_i && w_last_i);
-      if (ar_go != r_done_i) reads_q <= ar_go ? reads_q + 1'b1 : reads_q - 1'b1;
       if (aw_go != b_done_i) writes_q <= aw_go ? writes_q + 1'b1 : writes_q - 1'b1;
       if (aw_go != (w_go && w_last_i)) owed_q <= aw_go ? owed_q + 1'b1 : owed_q - 1'b1;
     end
   end
 
 `ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge read_clk_i) begin
     if (rst_ni && ar_go && !r_done_i) begin
       ReadsFit : assert (reads_q != CountW'(MaxBursts))
       else $fatal(1, "%m: more than MaxBursts reads outstanding");
     end
-    if (rst_ni && aw_go && !b_done_i) begin
-      WritesFit : assert (writes_q != CountW'(MaxBursts))
-      else $fatal(1, "%m: more than MaxBursts writes outstanding");
-    end
     if (rst_ni && r_done_i) begin
       ReadOwed : assert (reads_q != '0)
       else $fatal(1, "%m: read data without a read");
+    end
+  end
+  always_ff @(posedge write_clk_i) begin
+    if (rst_ni && aw_go && !b_done_i) begin
+      WritesFit : assert (writes_q != CountW'(MaxBursts))
+      else $fatal(1, "%m: more than MaxBursts writes outstanding");
     end
     if (rst_ni && b_done_i) begin
       WriteOwed : assert (writes_q != '0)

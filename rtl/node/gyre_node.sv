@@ -14,17 +14,16 @@ module gyre_node
     parameter int unsigned NFlow = 4,         // ordered-dynamic flows (HW-4) that start here, and that end here
     parameter int unsigned FlowWindow = 8,    // packets of a flow between issue and release
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned NUnit = 4 * NDim + 10,
+    localparam int unsigned NUnit = 4 * NDim + 8,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
-    input  logic              clk_i,
-    // Clocks of units, which are clk_i, or gated: a unit's is needed in a cycle in which its bit of unit_active_o is
-    // set, and in those in which it has input from outside, named in brackets. 0: registers (accesses), 1: collective
-    // network (change of a tree link, flits, credits, barrier pulses), 2: DMA engine's registers and events, 3: its
-    // transmit side (read data), 4: its receive side (write responses), then 2*NDim+2 transmit paths (read data with
-    // the path's number as id), as many reception paths (write responses with it), then
-    // the places of flows.
+    // Clocks of units: the node's clock, or gated ones of it. A unit's is needed in a cycle in which its bit of unit_active_o
+    // is set, and in those in which it has input from outside, named in brackets. 0: registers and reset (accesses),
+    // 1: collective network (change of a tree link, flits, credits, barrier pulses), 2: DMA engine's registers and events,
+    // 3: its transmit side (read data), 4: its receive side (write responses), then the transmit paths of links, all others of
+    // them (read data with the path's number as id), the reception paths of links, all others of them (write responses with
+    // it), and the torus network (change of a link, flits, credits).
     input  logic [NUnit-1:0]  unit_clk_i,
     output logic [NUnit-1:0]  unit_active_o,
     input  logic              rst_ni,
@@ -119,7 +118,7 @@ module gyre_node
   localparam int unsigned InjDepth = 136;             // flits of an injection buffer: (path, class)
   localparam int unsigned CollDepth = coll_depth(FlitBytes); // flits of a buffer of a class route
 
-  localparam int unsigned CsrUnit = 0, CollUnit = 1, DmaUnit = 2;
+  localparam int unsigned CsrUnit = 0, CollUnit = 1, DmaUnit = 2, TxUnit = 3, RxUnit = 4, NetUnit = NUnit - 1;
 
   node_cfg_t cfg;
   logic core_rst_n; // of DMA engine and network
@@ -127,19 +126,20 @@ module gyre_node
   logic net_idle, dma_idle, dma_busy, dma_empty, csr_active, csr_idle, axil_idle, inj_empty;
 
   // ---- network ----------------------------------------------------------------------------------
-  logic [P-1:0]                 inj_valid, inj_class;
+  logic [P-1:0]                 inj_valid;
+  logic [P-1:0][1:0]            inj_class;
   flit_ctl_t                    inj_ctl [P];
   logic [FW-1:0]                inj_data [P];
-  logic [P-1:0][NumClasses-1:0] inj_credit, ej_valid, ej_ready;
-  flit_ctl_t                    ej_ctl [P][NumClasses];
-  logic [FW-1:0]                ej_data [P][NumClasses];
+  logic [P-1:0][NetClasses-1:0] inj_credit, ej_valid, ej_ready;
+  flit_ctl_t                    ej_ctl [P][NetClasses];
+  logic [FW-1:0]                ej_data [P][NetClasses];
   link_ctl_e                    link_state [P];
   logic [P-1:0]                 perf_flit, perf_stall;
   logic [P-1:0][VcW-1:0]        perf_vc;
   error_t                       net_err, dma_err;
 
-  gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth), .Classes(NumClasses)) u_network (
-      .clk_i, .rst_ni(core_rst_n), .cfg_i(cfg), .time_i,
+  gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth)) u_network (
+      .clk_i(unit_clk_i[NetUnit]), .rst_ni(core_rst_n), .cfg_i(cfg), .time_i,
       .link_ctl_i, .link_data_i, .link_dbg_i,
       .link_ctl_o, .link_data_o, .link_dbg_o,
       .inj_valid_i(inj_valid), .inj_class_i(inj_class), .inj_ctl_i(inj_ctl), .inj_data_i(inj_data),
@@ -149,8 +149,10 @@ module gyre_node
       .err_o(net_err), .idle_o(net_idle)
   );
 
-  inj_occupancy #(.P(P), .NBuffer(P * NumClasses), .Depth(InjDepth)) u_inj_occupancy (
-      .clk_i, .rst_ni(core_rst_n), .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
+  assign unit_active_o[NetUnit] = !net_idle || inj_valid != '0;
+
+  inj_occupancy #(.P(P), .NBuffer(P * NetClasses), .Depth(InjDepth)) u_inj_occupancy (
+      .clk_i(unit_clk_i[NetUnit]), .rst_ni(core_rst_n), .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
   );
 
   // ---- collective network -------------------------------------------------------------------------
@@ -179,7 +181,7 @@ module gyre_node
   );
 
   inj_occupancy #(.P(1), .NBuffer(CollRoutes), .Depth(CollDepth)) u_coll_occupancy (
-      .clk_i, .rst_ni(core_rst_n), .inj_valid_i(coll_inj_valid), .inj_credit_i(coll_inj_credit), .empty_o(coll_inj_empty)
+      .clk_i(unit_clk_i[CollUnit]), .rst_ni(core_rst_n), .inj_valid_i(coll_inj_valid), .inj_credit_i(coll_inj_credit), .empty_o(coll_inj_empty)
   );
 
   // ---- DMA engine ---------------------------------------------------------------------------------
@@ -196,7 +198,7 @@ module gyre_node
       .NAxi(NAxi), .AxiBytes(AxiBytes), .NFlow(NFlow), .FlowWindow(FlowWindow), .InjDepth(InjDepth), .CollDepth(CollDepth),
       .Deposit(deposit_fits(FlitBytes, PortFlits))
   ) u_dma (
-      .unit_clk_i(unit_clk_i[NUnit-1:DmaUnit]), .unit_active_o(unit_active_o[NUnit-1:DmaUnit]), .rst_ni(core_rst_n), .cfg_i(cfg),
+      .unit_clk_i(unit_clk_i[NetUnit-1:DmaUnit]), .unit_active_o(unit_active_o[NetUnit-1:DmaUnit]), .rst_ni(core_rst_n), .cfg_i(cfg),
       .inj_valid_o(inj_valid), .inj_class_o(inj_class), .inj_ctl_o(inj_ctl), .inj_data_o(inj_data),
       .inj_credit_i(inj_credit),
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
@@ -226,7 +228,8 @@ module gyre_node
 
   for (genvar m = 0; m < NAxi; m++) begin : gen_master
     axi_quiesce u_quiesce (
-        .clk_i, .rst_ni, .stop_i(axi_stop), .quiet_o(axi_quiet[m]),
+        .read_clk_i(unit_clk_i[TxUnit]), .write_clk_i(unit_clk_i[RxUnit]), .rst_ni, .stop_i(axi_stop),
+        .quiet_o(axi_quiet[m]),
         .ar_valid_i(ar_valid[m]), .ar_ready_o(ar_ready[m]),
         .aw_valid_i(aw_valid[m]), .aw_ready_o(aw_ready[m]),
         .w_valid_i(w_valid[m]), .w_last_i(m_w_last_o[m]), .w_ready_o(w_ready[m]),
@@ -239,7 +242,7 @@ module gyre_node
   end
 
   soft_reset u_soft_reset (
-      .clk_i, .rst_ni,
+      .clk_i(unit_clk_i[CsrUnit]), .rst_ni,
       .request_i(soft_reset), .quiet_i(&axi_quiet), .stop_o(axi_stop), .done_o(soft_reset_done),
       .core_rst_no(core_rst_n), .idle_o(reset_idle)
   );
@@ -288,7 +291,8 @@ module gyre_node
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
       .NAxi(NAxi), .AxiBytes(AxiBytes)
   ) u_csr (
-      .clk_i(unit_clk_i[CsrUnit]), .perf_clk_i(clk_i), .rst_ni, .time_i,
+      .clk_i(unit_clk_i[CsrUnit]), .net_clk_i(unit_clk_i[NetUnit]), .coll_clk_i(unit_clk_i[CollUnit]),
+      .dma_clk_i(unit_clk_i[DmaUnit]), .rst_ni, .time_i,
       .reg_req_i(reg_req), .reg_we_i(reg_we), .reg_addr_i(reg_addr), .reg_wdata_i(reg_wdata),
       .reg_ack_o(reg_ack), .reg_err_o(reg_err), .reg_rdata_o(reg_rdata),
       .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
@@ -304,7 +308,7 @@ module gyre_node
       .bar_enter_o(bar_enter), .bar_done_i(bar_done), .irq_o, .wake_o, .active_o(csr_active),
       .idle_o(csr_idle)
   );
-  assign unit_active_o[CsrUnit] = csr_active || !axil_idle;
+  assign unit_active_o[CsrUnit] = csr_active || !axil_idle || soft_reset || !reset_idle;
 
   assign idle_o = net_idle && coll_idle && dma_idle && csr_idle && axil_idle && reset_idle;
 

@@ -17,8 +17,8 @@ package gyre_dma_pkg;
   typedef struct packed {
     logic [AddrW-1:0]  addr;  // byte address, 64 B aligned
     logic [7:0]        len;   // beats - 1
-    logic [AxiIdW-1:0] id;    // reads: path 0..NPath-1, NPath descriptor fetch, NPath+1 counter unit;
-                              // writes: path 0..NPath-1, NPath counter unit
+    logic [AxiIdW-1:0] id;    // reads: transmit path, then descriptor fetch, counter unit;
+                              // writes: reception path, then counter unit
   } axi_addr_t;
 
   // Read data channel without its data.

@@ -20,8 +20,8 @@ package gyre_pkg;
   parameter int unsigned DescBytes = 64;
   parameter int unsigned AddrW = 48;        // node memory address
   parameter int unsigned OffsetW = 40;      // offset inside a slot
-  parameter int unsigned NumClasses = 2;    // virtual-channel classes that the DMA engine serves: request, response
-  parameter int unsigned NetClasses = 4;    // classes of the torus: all of vclass_e
+  parameter int unsigned NetClasses = 4;    // virtual-channel classes of the torus: all of vclass_e
+  parameter int unsigned NumClasses = 2;    // those of a reception path: requests (or messages of a higher class), responses
   parameter int unsigned VcPerClass = 2;    // dateline virtual channels of a class
   parameter int unsigned DetVcs = NetClasses * VcPerClass; // deterministic channels, from 0: {class, dateline}
   parameter int unsigned DynClasses = 2;    // classes with dynamic channels: request, response
@@ -42,8 +42,8 @@ package gyre_pkg;
   typedef logic [$clog2(MaxFlows)-1:0] flow_id_t;
   typedef logic [$clog2(FlowSeqs)-1:0] flow_seq_t;
 
-  // Virtual-channel class (header bits 31:30). Those above response go before all others on every link, system
-  // before priority, by fixed routes only.
+  // Virtual-channel class (header bits 31:30). Those above response carry memory-FIFO packets alone, which go before all
+  // others on every link, system before priority, by fixed routes, and share no buffer with other classes.
   typedef enum logic [1:0] {
     ClassRequest  = 2'd0,
     ClassResponse = 2'd1,
@@ -272,7 +272,7 @@ package gyre_pkg;
     ErrNone              = 8'h00,
     ErrDescKind          = 8'h01, // unknown or unsupported descriptor kind
     ErrDescReserved      = 8'h02, // reserved field not zero, or remote mark where it may not be
-    ErrDescClass         = 8'h03, // class not in use, or wrong for the kind
+    ErrDescClass         = 8'h03, // class wrong for the kind
     ErrDescRouting       = 8'h04, // hint or order without dynamic route or against it, or deposit where it may not be
     ErrDescDest          = 8'h05, // destination outside the machine
     ErrDescSlot          = 8'h06, // source slot invalid or without right

@@ -20,9 +20,8 @@ module gyre_network
     parameter int unsigned PortFlits = 8 * max_flits(FlitBytes), // flits of a link input's buffer
     parameter int unsigned InjDepth = 136,                       // flits of an injection buffer
     parameter int unsigned InitCycles = 128,                     // of a link's handshake, at least
-    parameter int unsigned Classes = NetClasses,                 // that packets start and end in here, from class 0
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned ClassW = $clog2(Classes),
+    localparam int unsigned ClassW = $clog2(NetClasses),
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
     input  logic                         clk_i,
@@ -41,12 +40,12 @@ module gyre_network
     input  logic [P-1:0][ClassW-1:0]     inj_class_i,       // vclass_e
     input  flit_ctl_t                    inj_ctl_i    [P],
     input  logic [FlitW-1:0]             inj_data_i   [P],
-    output logic [P-1:0][Classes-1:0] inj_credit_o,
+    output logic [P-1:0][NetClasses-1:0] inj_credit_o,
     // Ejection.
-    output logic [P-1:0][Classes-1:0] ej_valid_o,
-    input  logic [P-1:0][Classes-1:0] ej_ready_i,
-    output flit_ctl_t                    ej_ctl_o     [P][Classes],
-    output logic [FlitW-1:0]             ej_data_o    [P][Classes],
+    output logic [P-1:0][NetClasses-1:0] ej_valid_o,
+    input  logic [P-1:0][NetClasses-1:0] ej_ready_i,
+    output flit_ctl_t                    ej_ctl_o     [P][NetClasses],
+    output logic [FlitW-1:0]             ej_data_o    [P][NetClasses],
     // Status.
     output link_ctl_e                    link_state_o [P],
     output logic [P-1:0]                 perf_flit_o,       // a flit is on link p
@@ -60,9 +59,6 @@ module gyre_network
   end
   if (FlitBytes != 8 && FlitBytes != 16 && FlitBytes != 32) begin : gen_flit
     $fatal(1, "gyre_network: FlitBytes %0d: expected 8, 16 or 32", FlitBytes);
-  end
-  if (Classes != 2 && Classes != NetClasses) begin : gen_classes
-    $fatal(1, "gyre_network: Classes %0d: expected 2 or %0d", Classes, NetClasses);
   end
 
   // Outputs: what can move, by virtual channel.
@@ -131,7 +127,7 @@ module gyre_network
     logic [VcW-1:0]   inj_vc;
     flit_ctl_t        inj_ctl;
     logic [FlitW-1:0] inj_data;
-    logic [Classes-1:0] ej_head_ok, ej_body_ok;
+    logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
     logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
 
     link_unit #(
@@ -148,7 +144,7 @@ module gyre_network
     );
 
     router_input #(
-        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .Classes(Classes)
+        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits)
     ) u_input (
         .clk_i, .rst_ni, .cfg_i, .now_i(now_q), .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
         .rx_data_i(rx_data), .link_down_i(down), .fault_o(fault), .drained_o(drained), .head_ok_i(head_ok),
@@ -160,7 +156,7 @@ module gyre_network
     );
 
     router_inject #(
-        .PortId(p), .FlitBytes(FlitBytes), .InjDepth(InjDepth), .Classes(Classes)
+        .PortId(p), .FlitBytes(FlitBytes), .InjDepth(InjDepth)
     ) u_inject (
         .clk_i, .rst_ni, .cfg_i, .now_i(time_i[BirthUnit+:BirthW]), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
         .inj_ctl_i(inj_ctl_i[p]), .inj_data_i(inj_data_i[p]), .inj_credit_o(inj_credit_o[p]),
@@ -183,7 +179,7 @@ module gyre_network
     );
 
     router_eject #(
-        .FlitBytes(FlitBytes), .Classes(Classes)
+        .FlitBytes(FlitBytes)
     ) u_eject (
         .clk_i, .rst_ni, .head_ok_o(ej_head_ok), .body_ok_o(ej_body_ok),
         .push_i(eject[p] || (pop[p] && copy[p])), .push_class_i(ClassW'(vc_class(in_vc))),

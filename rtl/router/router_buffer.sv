@@ -11,7 +11,6 @@ module router_buffer
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned NDim = 3,
     parameter int unsigned PortId = 0,      // port of arrival
-    parameter int unsigned Classes = NetClasses, // that packets end in here
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
     input  logic             clk_i,
@@ -60,7 +59,7 @@ module router_buffer
                                    logic [2:0] order);
     route_t r;
     r = route_transit(here, 4'(PortId), vc, w01, hint, order);
-    if (r.port == LocalPort ? 32'(vc_class(vc)) >= Classes : r.port >= Ports) r.port = NoPort;
+    if (r.port != LocalPort && r.port >= Ports) r.port = NoPort;
     return r;
   endfunction
 

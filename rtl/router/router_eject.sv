@@ -4,24 +4,23 @@ module router_eject
   import gyre_pkg::*;
 #(
     parameter int unsigned FlitBytes = 16,
-    parameter int unsigned Classes = NetClasses,  // that packets end in here
     parameter int unsigned Depth = 4,      // flits a class, a power of two
     localparam int unsigned FlitW = FlitBytes * 8,
-    localparam int unsigned ClassW = $clog2(Classes)
+    localparam int unsigned ClassW = $clog2(NetClasses)
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
     // What can move, by class.
-    output logic [Classes-1:0] head_ok_o,
-    output logic [Classes-1:0] body_ok_o,
+    output logic [NetClasses-1:0] head_ok_o,
+    output logic [NetClasses-1:0] body_ok_o,
     input  logic                  push_i,
     input  logic [ClassW-1:0]     push_class_i,
     input  flit_ctl_t             push_ctl_i,
     input  logic [FlitW-1:0]      push_data_i,
-    output logic [Classes-1:0] ej_valid_o,
-    input  logic [Classes-1:0] ej_ready_i,
-    output flit_ctl_t             ej_ctl_o [Classes],
-    output logic [FlitW-1:0]      ej_data_o[Classes],
+    output logic [NetClasses-1:0] ej_valid_o,
+    input  logic [NetClasses-1:0] ej_ready_i,
+    output flit_ctl_t             ej_ctl_o [NetClasses],
+    output logic [FlitW-1:0]      ej_data_o[NetClasses],
     output logic                  busy_o
 );
   localparam int unsigned PtrW = $clog2(Depth);
@@ -30,17 +29,17 @@ module router_eject
     $fatal(1, "router_eject: Depth %0d: expected a power of two, at least 4", Depth);
   end
 
-  logic [FlitW-1:0] data_mem[Classes*Depth];
-  flit_ctl_t        ctl_mem [Classes*Depth];
+  logic [FlitW-1:0] data_mem[NetClasses*Depth];
+  flit_ctl_t        ctl_mem [NetClasses*Depth];
 
-  logic [Classes-1:0][PtrW-1:0] head_q, tail_q;
-  logic [Classes-1:0]           valid_q, full_q, held_q;
+  logic [NetClasses-1:0][PtrW-1:0] head_q, tail_q;
+  logic [NetClasses-1:0]           valid_q, full_q, held_q;
 
   assign ej_valid_o = valid_q;
   assign busy_o     = valid_q != '0;
   assign head_ok_o  = ~(full_q | held_q);
   assign body_ok_o  = ~full_q;
-  for (genvar c = 0; c < int'(Classes); c++) begin : gen_class
+  for (genvar c = 0; c < int'(NetClasses); c++) begin : gen_class
     assign ej_ctl_o[c]  = ctl_mem[{ClassW'(c), head_q[c]}];
     assign ej_data_o[c] = data_mem[{ClassW'(c), head_q[c]}];
   end
@@ -71,7 +70,7 @@ module router_eject
         tail_q[push_class_i] <= tail_q[push_class_i] + 1'b1;
         held_q[push_class_i] <= !push_ctl_i.tail;
       end
-      for (int unsigned c = 0; c < Classes; c++) begin
+      for (int unsigned c = 0; c < NetClasses; c++) begin
         if (valid_q[c] && ej_ready_i[c]) begin
           head_q[c] <= head_q[c] + 1'b1;
           if (!(push_i && push_class_i == ClassW'(c))) begin

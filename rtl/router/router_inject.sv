@@ -11,11 +11,10 @@ module router_inject
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned InjDepth = 136,
-    parameter int unsigned Classes = NetClasses, // that packets start in here
     parameter int unsigned Patience = 128,   // cycles, a power of two
     parameter int unsigned HoldAfter = 256,  // cycles, a power of two above Patience
     localparam int unsigned FlitW = FlitBytes * 8,
-    localparam int unsigned ClassW = $clog2(Classes),
+    localparam int unsigned ClassW = $clog2(NetClasses),
     localparam int unsigned WaitW = $clog2(HoldAfter) + 1
 ) (
     input  logic                  clk_i,
@@ -26,7 +25,7 @@ module router_inject
     input  logic [ClassW-1:0]     inj_class_i,
     input  flit_ctl_t             inj_ctl_i,
     input  logic [FlitW-1:0]      inj_data_i,
-    output logic [Classes-1:0]    inj_credit_o,
+    output logic [NetClasses-1:0]    inj_credit_o,
     // What can move at output `PortId`, by virtual channel.
     input  logic [DetVcs-1:0]     head_ok_i,
     input  logic [NumVc-1:0]      body_ok_i,
@@ -54,23 +53,18 @@ module router_inject
   logic [VcW-1:0]        way_q [NetClasses]; // channel of the packet whose head has left
   logic [ClassW-1:0]     queue;
   logic [1:0]            class_read;
-  logic [Classes-1:0]    full;
+  logic [NetClasses-1:0]    full;
   logic [VcW-1:0]        vc;
 
-  assign inj_credit_o = credit_q[Classes-1:0];
+  assign inj_credit_o = credit_q;
   assign busy_o       = (nonempty | credit_q) != '0 || wait_q != '0;
 
   logic [DynClasses-1:0] hold;
   assign hold_o     = hold != '0;
   assign class_read = 2'(queue);
-  for (genvar c = int'(Classes); c < int'(NetClasses); c++) begin : gen_absent
-    assign nonempty[c] = 1'b0;
-    assign body[c]     = 1'b0;
-    assign route[c]    = '0;
-  end
 
   inject_buffer #(
-      .NumQueues(Classes),
+      .NumQueues(NetClasses),
       .Depth    (InjDepth),
       .FlitBytes(FlitBytes),
       .PortId   (PortId)
@@ -83,15 +77,15 @@ module router_inject
       .push_queue_i(inj_class_i),
       .push_ctl_i  (inj_ctl_i),
       .push_data_i (inj_data_i),
-      .read_i      (read[Classes-1:0]),
+      .read_i      (read),
       .pop_i,
       .queue_o     (queue),
       .ctl_o,
       .data_o,
-      .nonempty_o  (nonempty[Classes-1:0]),
+      .nonempty_o  (nonempty),
       .full_o      (full),
-      .body_o      (body[Classes-1:0]),
-      .route_o     (route[0:Classes-1])
+      .body_o      (body),
+      .route_o     (route)
   );
 
   always_comb begin

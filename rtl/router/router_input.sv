@@ -18,7 +18,6 @@ module router_input
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 272,
-    parameter int unsigned Classes = NetClasses, // that packets end in here
     parameter int unsigned Patience = 2048,      // cycles, a power of two
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8,
@@ -45,8 +44,8 @@ module router_input
     input  logic [P-1:0]          dyn_ok_i  [DynClasses], // a dynamic channel with room for a packet
     input  logic [VcW-1:0]        dyn_vc_i  [P][DynClasses],
     input  logic [RoomW-1:0]      room_i    [P], // flits that a dynamic channel could take
-    input  logic [Classes-1:0]    ej_head_ok_i,
-    input  logic [Classes-1:0]    ej_body_ok_i,
+    input  logic [NetClasses-1:0]    ej_head_ok_i,
+    input  logic [NetClasses-1:0]    ej_body_ok_i,
     // Allocation: the flit of the virtual channel picked.
     output logic                  req_o,
     output logic [3:0]            port_o,        // its output, LocalPort or NoPort
@@ -114,8 +113,7 @@ module router_input
       .Flits    (PortFlits),
       .FlitBytes(FlitBytes),
       .NDim     (NDim),
-      .PortId   (PortId),
-      .Classes  (Classes)
+      .PortId   (PortId)
   ) u_buffer (
       .clk_i,
       .rst_ni,

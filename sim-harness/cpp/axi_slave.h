@@ -81,8 +81,13 @@ public:
     // Drives the inputs of the clock edge in `cycle`, and records what it transfers.
     template <class Pins>
     void drive(Pins& pins, uint64_t cycle, OutBuffer& out) {
+        const uint32_t ar = pins.m_ar_valid_o(), aw = pins.m_aw_valid_o(), w = pins.m_w_valid_o();
+        const bool stalls = stalls_.percent != 0 || stalled_until_ > cycle;
+        changed_ = false;
+        // Nobody has anything to hand over, and the inputs say so already.
+        if (inputs_ == kQuiet && !(ar | aw | w | held_any_ | stalls) && next_cycle() > cycle) return;
         uint32_t ready[3] = {kAll, kAll, kAll};
-        for (int m = 0; m < Masters && (stalls_.percent != 0 || stalled_until_ > cycle); m++) {
+        for (int m = 0; m < Masters && stalls; m++) {
             for (unsigned c = 0; c < 3; c++) {
                 if (stall_until_[m][c] > cycle || stalls_.at(cycle, m, c)) ready[c] &= ~(1u << m);
             }
@@ -90,7 +95,6 @@ public:
         pins.m_ar_ready_i() = ready[0];
         pins.m_aw_ready_i() = ready[1];
         pins.m_w_ready_i() = ready[2];
-        const uint32_t ar = pins.m_ar_valid_o(), aw = pins.m_aw_valid_o(), w = pins.m_w_valid_o();
         if (ar | aw | w | held_any_) {
             held_any_ = false;
             for (int m = 0; m < Masters; m++) {
@@ -107,10 +111,25 @@ public:
         }
         read_answers(pins, cycle);
         write_answers(pins, cycle);
+        uint64_t inputs = 0;
+        for (const uint64_t field : {uint64_t(ready[0]), uint64_t(ready[1]), uint64_t(ready[2]),
+                                     uint64_t(pins.m_r_last_i()), uint64_t(pins.m_r_valid_i()),
+                                     uint64_t(pins.m_b_valid_i())}) {
+            inputs = inputs << Masters | field;
+        }
+        // With an answer, what belongs to it changes too.
+        changed_ = inputs != inputs_ || (inputs & kAnswers) != 0;
+        inputs_ = inputs;
     }
+
+    // Whether the last `drive` changed an input.
+    bool changed() const { return changed_; }
 
 private:
     static constexpr uint32_t kAll = (1u << Masters) - 1;
+    // Handshake inputs, see `drive`: valid read data and write responses; all ready, and no answer.
+    static constexpr uint64_t kAnswers = (uint64_t{1} << 2 * Masters) - 1;
+    static constexpr uint64_t kQuiet = ((uint64_t{1} << 3 * Masters) - 1) << 3 * Masters;
 
     struct Answer {
         uint64_t due;
@@ -233,6 +252,8 @@ private:
     unsigned beat_[Masters] = {};
     Held held_[Masters][3];
     bool held_any_ = false;
+    uint64_t inputs_ = 0;
+    bool changed_ = false;
 };
 
 }  // namespace gyre

@@ -55,10 +55,11 @@ public:
         });
     }
 
+    // Of ports `first` to before `end`; the others are as they were, without a flit or a credit.
     template <class Pins>
-    void record(Pins& pins, uint64_t cycle, OutBuffer& out) {
+    void record(Pins& pins, uint64_t cycle, OutBuffer& out, int first = 0, int end = Ports) {
         sending_ = false;
-        for (int p = 0; p < Ports; p++) {
+        for (int p = first; p < end; p++) {
             const uint32_t word = pins.link_ctl_o(p);
             sending_ |= (word & (kValid | kCredit)) != 0;
             if (word == last_[p] && !(word & kValid)) continue;

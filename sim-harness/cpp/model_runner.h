@@ -1,6 +1,7 @@
 // Clocks a Verilated model; the wire side (`Wires`) drives and records around each rising edge.
 #pragma once
 
+#include "clock_edges.h"
 #include "context.h"
 #include "node.h"
 #include "out_buffer.h"
@@ -10,15 +11,10 @@
 
 namespace gyre {
 
-// Parts of the evaluation of a model: `inputs`, what depends on inputs; `look`, comparison of its clocks and resets with
-// those that it saw last; `edges`, what follows from those that differ. The second makes other edges only where it
-// changes the model's own `reset`.
-template <class Model>
-struct Parts;
-
 // `Wires` has: load(in), drive(model, cycle, out), record(model, cycle, out), clear(), finish(),
 // quiet(model) (nothing that the model offers or is offered), next_cycle() (of its own events),
-// lower(model), raise(model, all) for the clocks of units: `all` of them, or those that need it, and
+// kUnitCount units with clocks of their own, clock(model, units), which sets those, clocks(model), which of them are high,
+// units(model): those that need one, clocked(units): those that had one, and
 // changed(model): whether an input that more than registers look at is another than in the cycle before.
 template <class Model, class Wires>
 class ModelRunner final : public SimNode {
@@ -28,8 +24,7 @@ public:
         : context_(std::move(context)),
           model_(&context_->verilated, name.c_str()),
           wires_(model_, std::forward<Args>(args)...) {
-        model_.clk_i = 0;
-        wires_.lower(model_);
+        lower();
         model_.rst_ni = 1;
         model_.eval();
         model_.rst_ni = 0;
@@ -38,12 +33,11 @@ public:
         wires_.drive(model_, 0, out_);
         for (int i = 0; i < kResetCycles; i++) {
             rise(false);
-            model_.clk_i = 0;
-            wires_.lower(model_);
-            model_.eval();
+            fall();
         }
         model_.rst_ni = 1;
         model_.eval();
+        edges_ = &Edges::of(model_);
     }
 
     ~ModelRunner() override { model_.final(); }
@@ -81,9 +75,8 @@ public:
     }
 
     void fall() override {
-        if (!model_.clk_i) return;
-        model_.clk_i = 0;
-        wires_.lower(model_);
+        if (!wires_.clocks(model_)) return;
+        lower();
         model_.eval();
     }
 
@@ -93,6 +86,7 @@ public:
         model_.rst_ni = 0;
         // What was offered is withdrawn at once: reset is asynchronous.
         model_.eval();
+        reset_seen_ = false;
         settled_ = was_idle_ = false;
     }
 
@@ -103,28 +97,47 @@ public:
 private:
     static constexpr int kResetCycles = 4;
 
-    // A rising edge, with the inputs as they are. With `skip`, what changes nothing is not evaluated.
+    using Edges = ClockEdges<Model, Wires>;
+
+    void lower() { wires_.clock(model_, 0); }
+
+    // A rising edge, with the inputs as they are. With `skip`, what changes nothing is not evaluated, and the clocks of
+    // the model stay low: it is told what their edges trigger.
     void rise(bool skip) {
-        // An evaluation computes first what depends on inputs, then sees an edge if the clock was low when it looked
-        // last. It looks here, and no more: evaluating the low clocks would compute the same twice.
-        model_.clk_i = 0;
-        wires_.lower(model_);
-        Parts<Model>::look(model_.rootp);
-        model_.clk_i = 1;
-        wires_.raise(model_, !skip);
+        auto* root = model_.rootp;
+        if (wires_.clocks(model_)) {
+            // An evaluation sees an edge if the clock was low when it looked last. Evaluating the low clocks would
+            // compute the same twice.
+            lower();
+            Parts<Model>::look(root);
+        }
         const bool changed = wires_.changed(model_);
         if (!skip) {
             // All of it, with what a waveform needs.
+            wires_.clock(model_, Edges::kAll);
+            wires_.clocked(Edges::kAll);
             model_.eval();
+            reset_seen_ = model_.rst_ni;
             return;
         }
-        if (changed) Parts<Model>::inputs(model_.rootp);
-        bool reset;
-        do {
-            reset = Parts<Model>::reset(model_.rootp);
-            Parts<Model>::look(model_.rootp);
-            Parts<Model>::edges(model_.rootp);
-        } while (Parts<Model>::reset(model_.rootp) != reset);
+        if (changed) {
+            Parts<Model>::inputs(root);
+            if (reset_seen_ != model_.rst_ni) {
+                reset_seen_ = model_.rst_ni;
+                Parts<Model>::look(root);
+            }
+        }
+        bool reset = Parts<Model>::reset(root);
+        const auto units = wires_.units(model_);
+        Parts<Model>::triggered(root) |= edges_->triggered(units);
+        wires_.clocked(model_.rst_ni ? units : Edges::kAll);
+        Parts<Model>::edges(root);
+        while (Parts<Model>::reset(root) != reset) {
+            wires_.clocked(Edges::kAll);
+            reset = Parts<Model>::reset(root);
+            Parts<Model>::look(root);
+            Parts<Model>::edges(root);
+        }
     }
 
     // The first cycle from `now` on in which something can change.
@@ -136,11 +149,13 @@ private:
     std::shared_ptr<SimContext> context_;
     Model model_;
     Wires wires_;
+    const Edges* edges_ = nullptr;
     OutBuffer out_;
     uint64_t cycle_ = 0;
     uint64_t reset_end_ = 0;
     bool settled_ = false;
     bool was_idle_ = false;
+    bool reset_seen_ = true;  // rst_ni when the model looked last
 };
 
 }  // namespace gyre

@@ -34,6 +34,10 @@
         } \
         static void look(model##___024root* root) { model##___024root___eval_phase__act(root); } \
         static void edges(model##___024root* root) { model##___024root___eval_phase__nba(root); } \
+        static uint64_t& triggered(model##___024root* root) { \
+            static_assert(sizeof root->__VnbaTriggered == sizeof(uint64_t)); \
+            return root->__VnbaTriggered[0]; \
+        } \
         static bool reset([[maybe_unused]] const model##___024root* root) { return reset_value; } \
     };
 #define GYRE_NODE(model) GYRE_PARTS(model, root->gyre_node__DOT__u_soft_reset__DOT__core_rst_nq)

@@ -14,7 +14,7 @@ class SimNode {
 public:
     virtual ~SimNode() = default;
     // Runs `cycles` cycles from `start` with the records in `input`; see records.h. With `skip`, cycles
-    // in which nothing can change are not evaluated. The clock is left high; a waveform lets it `fall`.
+    // in which nothing can change are not evaluated. Without, the clock is left high; a waveform lets it `fall`.
     virtual rust::Slice<const uint64_t> run(uint64_t start, uint32_t cycles, bool skip,
                                             rust::Slice<const uint64_t> input)
         = 0;

@@ -19,6 +19,8 @@ public:
     static constexpr int kPorts = TorusPorts + kTreePorts;  // with a link
     static constexpr int kMasters = Masters;
     static constexpr int kFlitWords = FlitWords;
+    static constexpr int kUnitCount = 8 + 2 * TorusPorts;
+    using Units = uint32_t;  // a bit a unit
 
     NodeWires(Model& model, Stalls stalls) {
         axi_.set_stalls(stalls);
@@ -71,9 +73,12 @@ public:
 
     void record(Model& model, uint64_t cycle, OutBuffer& out) {
         LinkPins link_pins{model};
-        links_.record(link_pins, cycle, out);
-        BarrierPins<Model> barrier_pins{model};
-        barriers_.record(barrier_pins, cycle, kPorts, out);
+        links_.record(link_pins, cycle, out, clocked_ & kNetwork ? 0 : TorusPorts,
+                      clocked_ & kCollective ? kPorts : TorusPorts);
+        if (clocked_ & kCollective) {
+            BarrierPins<Model> barrier_pins{model};
+            barriers_.record(barrier_pins, cycle, kPorts, out);
+        }
         const uint32_t levels = model.wake_o | uint32_t(model.irq_o) << 16;
         if (levels != levels_) {
             levels_ = levels;
@@ -82,39 +87,40 @@ public:
         }
     }
 
-    void lower(Model& model) { model.unit_clk_i = 0; }
+    static void clock(Model& model, Units units) { model.unit_clk_i = units; }
+    static Units clocks(const Model& model) { return model.unit_clk_i; }
 
     // Whether an input is other than in the last cycle: those of the torus, the clocks and the time aside, which
     // registers alone see.
     bool changed(const Model& model) {
-        const uint64_t now = controls(model);
-        const bool changed = now != controls_ || model.m_r_valid_i || model.m_b_valid_i || registers_[0].busy()
-                             || registers_[1].busy() || links_.arrived() >> TorusPorts || barriers_.arrived();
-        controls_ = now;
+        const bool changed = model.rst_ni != reset_ || axi_.changed() || registers_[0].changed()
+                             || registers_[1].changed() || links_.arrived() >> TorusPorts || barriers_.arrived();
+        reset_ = model.rst_ni;
         return changed;
     }
 
-    // Clocks of the units that are active or have input.
-    void raise(Model& model, bool all) {
-        if (all) {
-            model.unit_clk_i = kUnits;
-            return;
-        }
-        uint32_t needed = model.unit_active_o;
+    // Units that are active or have input.
+    Units units(const Model& model) const {
+        Units needed = model.unit_active_o;
+        if (links_.arrived() & kTorusLinks) needed |= kNetwork;
         if (registers_[0].busy() || registers_[1].busy()) needed |= kRegisters;
         if (links_.arrived() >> TorusPorts || barriers_.arrived()) needed |= kCollective;
         if (model.m_r_valid_i | model.m_b_valid_i) {
             for (int m = 0; m < Masters; m++) {
-                if (model.m_r_valid_i >> m & 1) needed |= kTransmit | path_of(model.m_r_id_i[m]) << kTransmitPaths;
-                if (model.m_b_valid_i >> m & 1) needed |= kReceive | path_of(model.m_b_id_i[m]) << kReceivePaths;
+                if (model.m_r_valid_i >> m & 1) needed |= kTransmit | path_of(model.m_r_id_i[m], kPaths) << kTransmitPaths;
+                if (model.m_b_valid_i >> m & 1) needed |= kReceive | path_of(model.m_b_id_i[m], kReceptionPaths) << kReceivePaths;
             }
         }
-        model.unit_clk_i = needed;
+        return needed;
     }
+
+    // The units that had a clock; all of them where a reset changed.
+    void clocked(Units units) { clocked_ = units; }
 
     void clear() {
         axi_.clear();
         for (RegisterMaster& master : registers_) master.clear();
+        reset_ = 0xff;
     }
 
     void finish() const {
@@ -137,40 +143,31 @@ public:
 private:
     using LinkPins = NodeLinkPins<Model, TorusPorts>;
 
-    // All control inputs but those of links.
-    static uint64_t controls(const Model& model) {
-        uint64_t word = model.rst_ni;
-        for (const uint64_t masters : {model.m_ar_ready_i, model.m_aw_ready_i, model.m_w_ready_i, model.m_r_valid_i,
-                                       model.m_r_last_i, model.m_b_valid_i}) {
-            word = word << Masters | masters;
-        }
-        for (const uint64_t bit : {model.s0_aw_valid_i, model.s0_w_valid_i, model.s0_b_ready_i, model.s0_ar_valid_i,
-                                   model.s0_r_ready_i, model.s1_aw_valid_i, model.s1_w_valid_i, model.s1_b_ready_i,
-                                   model.s1_ar_valid_i, model.s1_r_ready_i}) {
-            word = word << 1 | bit;
-        }
-        return word;
-    }
-
     // Units by bit of unit_clk_i: see gyre_node.
-    static constexpr int kPaths = TorusPorts + 2;
-    static constexpr uint32_t kRegisters = 1u << 0;
-    static constexpr uint32_t kCollective = 1u << 1;
-    static constexpr uint32_t kTransmit = 1u << 3;
-    static constexpr uint32_t kReceive = 1u << 4;
+    static constexpr Units kRegisters = 1u << 0;
+    static constexpr Units kCollective = 1u << 1;
+    static constexpr Units kTransmit = 1u << 3;
+    static constexpr Units kReceive = 1u << 4;
     static constexpr int kTransmitPaths = 5;
-    static constexpr int kReceivePaths = 5 + kPaths;
-    static constexpr uint32_t kUnits = (1u << (6 + 2 * kPaths)) - 1;
+    static constexpr int kReceivePaths = 6 + TorusPorts;
+    // Paths that transmit (links, loop-back, collective network), and those that receive (two more for high classes).
+    static constexpr unsigned kPaths = TorusPorts + 2;
+    static constexpr unsigned kReceptionPaths = kPaths + 2;
+    static constexpr Units kNetwork = Units{1} << (kUnitCount - 1);
+    static constexpr uint32_t kTorusLinks = (1u << TorusPorts) - 1;
 
-    // The path that an answer from memory is for; ids from kPaths on are not of paths.
-    static uint32_t path_of(unsigned id) { return id < kPaths ? 1u << id : 0; }
+    // The unit of the path that an answer from memory is for; ids from the number of `paths` on are not of paths.
+    static Units path_of(unsigned id, unsigned paths) {
+        return Units{id < paths} << std::min(id, unsigned(TorusPorts));
+    }
 
     LinkPorts<kPorts, FlitWords> links_;
     BarrierPorts<kTreePorts, FlitWords> barriers_;
     AxiSlave<Masters> axi_;
     RegisterMaster registers_[2];
     uint32_t levels_ = 0;
-    uint64_t controls_ = ~uint64_t{0};
+    uint8_t reset_ = 0xff;  // rst_ni, when `changed` was asked last
+    Units clocked_ = ~Units{0};
 };
 
 }  // namespace gyre

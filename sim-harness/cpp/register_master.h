@@ -23,10 +23,13 @@ public:
     // Cycle in which something is to be done.
     uint64_t next_cycle() const { return queue_.empty() ? kNever : queue_.front().due; }
     bool busy() const { return state_ != State::Idle; }
+    // Whether the last `drive` changed an input.
+    bool changed() const { return changed_; }
 
     // Drives the inputs of the clock edge in `cycle`, and records what it transfers.
     template <class Pins>
     void drive(Pins& pins, unsigned port, uint64_t cycle, OutBuffer& out) {
+        changed_ = false;
         if (quiet_ && next_cycle() > cycle) return;
         bool answered = false;
         if (state_ == State::Read && pins.r_valid_o()) {
@@ -39,11 +42,16 @@ public:
         if (!answered && state_ == State::Idle && !queue_.empty() && queue_.front().due <= cycle) {
             start(pins);
         }
-        pins.b_ready_i() = 1;
-        pins.r_ready_i() = 1;
-        pins.aw_valid_i() = addr_ && state_ == State::Write;
-        pins.ar_valid_i() = addr_ && state_ == State::Read;
-        pins.w_valid_i() = data_;
+        const unsigned inputs = 4u | unsigned(data_) << 3 | (addr_ ? (state_ == State::Write ? 1u : 2u) : 0u);
+        if (inputs != inputs_) {
+            inputs_ = inputs;
+            changed_ = true;
+            pins.b_ready_i() = 1;
+            pins.r_ready_i() = 1;
+            pins.aw_valid_i() = inputs & 1;
+            pins.ar_valid_i() = inputs >> 1 & 1;
+            pins.w_valid_i() = inputs >> 3;
+        }
         if (addr_ && (state_ == State::Write ? pins.aw_ready_o() : pins.ar_ready_o())) {
             addr_ = false;
         }
@@ -63,6 +71,7 @@ private:
     template <class Pins>
     void start(Pins& pins) {
         const Access& access = queue_.front();
+        changed_ = true;
         state_ = access.write ? State::Write : State::Read;
         addr_ = true;
         data_ = access.write;
@@ -87,6 +96,8 @@ private:
     bool addr_ = false;  // the address was not taken yet
     bool data_ = false;  // the write data was not taken yet
     bool quiet_ = false; // the inputs are those of no access
+    bool changed_ = false;
+    unsigned inputs_ = 0;  // as driven last: aw_valid, ar_valid, ready, w_valid
 };
 
 }  // namespace gyre

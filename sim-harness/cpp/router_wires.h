@@ -68,8 +68,12 @@ public:
     }
 
     // A router has the one clock.
-    void lower(Model&) {}
-    void raise(Model&, bool) {}
+    static constexpr int kUnitCount = 1;
+    using Units = uint32_t;
+    static void clock(Model& model, Units units) { model.clk_i = units; }
+    static Units clocks(const Model& model) { return model.clk_i; }
+    Units units(const Model&) const { return 1; }
+    void clocked(Units) {}
     bool changed(const Model&) { return true; }
 
     void clear() { throw std::logic_error("a router alone cannot be reset"); }

@@ -52,6 +52,8 @@ pub struct Machine {
     pub(crate) trace: Option<Trace>,
     pub(crate) cycle: u64,
     window: u64,
+    /// The nodes of the last window have run from the last to the first.
+    backwards: bool,
     /// Nodes of the window under way.
     active: Vec<usize>,
     /// First failure of an actor in the window under way.
@@ -109,6 +111,7 @@ impl Machine {
         Ok(Self {
             actors: BTreeMap::new(),
             window: config.window_cycles(),
+            backwards: false,
             shared,
             crew: (others > 0 && !traced).then(|| Crew::new(&hardware, others)),
             config,
@@ -304,9 +307,19 @@ impl Machine {
                 self.crew = crew;
                 for &node in active {
                     self.run_software(node, end);
+                }
+                let run = |&node: &usize| {
                     let shown =
                         tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node));
                     self.hardware.run(node, window(skip && !shown));
+                };
+                // To and fro: the nodes that a window ends with are in the processor's cache still, which does not hold
+                // all of them.
+                self.backwards = !self.backwards;
+                if self.backwards {
+                    active.iter().rev().for_each(run);
+                } else {
+                    active.iter().for_each(run);
                 }
             }
         }

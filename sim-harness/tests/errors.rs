@@ -566,13 +566,39 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
     }
     let of_flow = bytes(good().with_flow(1));
     cases.push(Case::refused("flow that is not open", DescFlow, of_flow));
-    for vclass in [VClass::Response, VClass::Priority, VClass::System] {
-        let descriptor = Descriptor { vclass, ..good() };
+    let response = Descriptor {
+        vclass: VClass::Response,
+        ..good()
+    };
+    cases.push(Case::refused(
+        "message of class response",
+        DescClass,
+        bytes(response),
+    ));
+    // These carry messages alone, by fixed routes, and leave no copies.
+    for vclass in [VClass::Priority, VClass::System] {
+        let put = Descriptor {
+            vclass,
+            ..good_put()
+        };
         cases.push(Case::refused(
-            format!("message of class {vclass}"),
+            format!("put of class {vclass}"),
             DescClass,
-            bytes(descriptor),
+            bytes(put),
         ));
+        for (what, dynamic_route, deposit) in [("route", true, false), ("copies", false, true)] {
+            let descriptor = Descriptor {
+                vclass,
+                dynamic_route,
+                deposit,
+                ..good()
+            };
+            cases.push(Case::refused(
+                format!("{what} of class {vclass}"),
+                DescRouting,
+                bytes(descriptor),
+            ));
+        }
     }
     let request = Descriptor {
         vclass: VClass::Request,

@@ -9,7 +9,7 @@ use gyre_firmware::{InjectionConfig, Node, NodeError, ReceptionConfig};
 use gyre_layout::registers::group_page;
 use gyre_layout::registers::{injection_fifo, node, page, reception_fifo, wake, wake_group};
 use gyre_layout::{
-    Coord, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, Source as Payload,
+    Coord, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, Source as Payload, VClass,
     packet_bytes,
 };
 use gyre_sim::{BusError, Cpu, Machine, Until};
@@ -30,6 +30,7 @@ const RINGS: u64 = 0x100_0000;
 const RECEPTION_RING: u64 = 0x400_0000;
 pub(super) const PAYLOAD: u64 = 0x800_0000;
 
+/// Bytes of each ring.
 const INJECTION_BYTES: u64 = 1 << 20;
 const RECEPTION_BYTES: u64 = 1 << 20;
 
@@ -94,9 +95,17 @@ impl RawInjection {
     }
 }
 
+/// Random traffic of one class.
+#[derive(Clone)]
+pub(super) struct Stream {
+    pub offer: Offer,
+    pub class: VClass,
+}
+
 /// What a run of random traffic was.
 pub(super) struct TrafficRun {
-    pub tally: Tally,
+    /// By stream.
+    pub tallies: Vec<Tally>,
     /// Cycles of the machine and its state hash.
     pub cycles: u64,
     pub hash: u64,
@@ -105,58 +114,41 @@ pub(super) struct TrafficRun {
     pub loaded_s: f64,
 }
 
-/// Random traffic through the DMA engines of the first nodes, as many as the offer's shape has: memory-FIFO packets,
-/// injected by the first link of their way and taken by a sink at each node. Latency ends when the sink's software
-/// has read the packet's header.
+/// Random traffic through the DMA engines of the first nodes, as many as the offer's shape has: memory-FIFO packets of
+/// class request, injected by the first link of their way and taken by a sink at each node. Latency ends when the sink's
+/// software has read the packet's header.
 pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRun, CommandError> {
+    let stream = Stream {
+        offer: offer.clone(),
+        class: VClass::Request,
+    };
+    run_streams(spec, &[stream])
+}
+
+/// The same of several streams at once, which begin and end together. Each has a sink with a reception FIFO of its own at
+/// each node; the first is injected by a FIFO a link, the others by one each.
+pub(super) fn run_streams(
+    spec: &MachineSpec,
+    streams: &[Stream],
+) -> Result<TrafficRun, CommandError> {
     let mut machine = Machine::new(spec.config.clone())?;
     bring_up(&mut machine, 1)?;
-    let nodes = offer.nodes();
-    let offer = Offer {
-        start: machine.cycles() + offer.start,
-        ..offer.clone()
-    };
-    let mut schedules: Vec<Vec<(u64, usize)>> = Vec::with_capacity(nodes);
-    let mut expected = vec![0u64; nodes];
-    for number in 0..nodes {
-        let mut source = offer.source(number);
-        let packets: Vec<_> = std::iter::from_fn(|| source.next(&offer)).collect();
-        for &(_, to) in &packets {
-            expected[to] += 1;
-        }
-        schedules.push(packets);
-    }
-    let tally = Rc::new(RefCell::new(Tally::default()));
-    for (number, packets) in schedules.into_iter().enumerate() {
-        let sink_offer = offer.clone();
-        let sink_tally = Rc::clone(&tally);
-        let count = expected[number];
-        machine.spawn(number, "sink", move |cpu| {
-            sink(&cpu, &sink_offer, count, &sink_tally)
-        });
-        for &(cycle, _) in &packets {
-            tally.borrow_mut().offered(&offer, cycle);
-        }
-        let dynamic = offer.dynamic;
-        let ways: Vec<(u64, Coord, usize)> = packets
-            .into_iter()
-            .filter_map(|(cycle, to)| {
-                let port = machine.topology().first_port(number, to)?;
-                Some((cycle, coord(&machine, to), port))
-            })
-            .collect();
-        let payload = Payload {
-            slot: SLOT,
-            offset: PAYLOAD,
-            length: offer.payload.into(),
+    let mut tallies = Vec::with_capacity(streams.len());
+    let mut window = (machine.cycles(), machine.cycles());
+    for (number, stream) in streams.iter().enumerate() {
+        let offer = Offer {
+            start: machine.cycles() + stream.offer.start,
+            ..stream.offer.clone()
         };
-        let ports = 2 * machine.topology().dims();
-        machine.spawn(number, "source", move |cpu| {
-            source(&cpu, ports, payload, dynamic, &ways)
-        });
+        window = (offer.start, offer.to());
+        let stream = Stream {
+            offer,
+            class: stream.class,
+        };
+        tallies.push(spawn_stream(&mut machine, number, &stream));
     }
-    machine.run(Until::Cycle(offer.start))?;
-    let end = offer.start + offer.warmup + offer.measure;
+    let (begin, end) = window;
+    machine.run(Until::Cycle(begin))?;
     let begin = machine.cycles();
     let bar = progress::bar(end - begin, "cycles");
     let started = Instant::now();
@@ -169,8 +161,9 @@ pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRu
     let loaded_s = started.elapsed().as_secs_f64();
     bar.finish_and_clear();
     let report = machine.run(Until::Quiet)?;
+    let tallies = tallies.into_iter();
     Ok(TrafficRun {
-        tally: std::mem::take(&mut *tally.borrow_mut()),
+        tallies: tallies.map(|tally| tally.take()).collect(),
         cycles: report.cycles,
         hash: report.hash,
         loaded_cycles: end - begin,
@@ -178,34 +171,91 @@ pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRu
     })
 }
 
-/// Injects packets at their cycles, each by the FIFO of its first link.
+/// Sources and sinks of stream `number` at all nodes, and what they will count.
+fn spawn_stream(machine: &mut Machine, number: usize, stream: &Stream) -> Rc<RefCell<Tally>> {
+    let offer = &stream.offer;
+    let nodes = offer.nodes();
+    let mut schedules: Vec<Vec<(u64, usize)>> = Vec::with_capacity(nodes);
+    let mut expected = vec![0u64; nodes];
+    for node in 0..nodes {
+        let mut source = offer.source(node);
+        let packets: Vec<_> = std::iter::from_fn(|| source.next(offer)).collect();
+        for &(_, to) in &packets {
+            expected[to] += 1;
+        }
+        schedules.push(packets);
+    }
+    let ports = 2 * machine.topology().dims();
+    let tally = Rc::new(RefCell::new(Tally::default()));
+    for (node, packets) in schedules.into_iter().enumerate() {
+        let sink_stream = stream.clone();
+        let sink_tally = Rc::clone(&tally);
+        let count = expected[node];
+        machine.spawn(node, "sink", move |cpu| {
+            sink(&cpu, number as u8, &sink_stream, count, &sink_tally)
+        });
+        for &(cycle, _) in &packets {
+            tally.borrow_mut().offered(offer, cycle);
+        }
+        let payload = Payload {
+            slot: SLOT,
+            offset: PAYLOAD,
+            length: offer.payload.into(),
+        };
+        let descriptors: Vec<(u64, usize, Descriptor)> = packets
+            .into_iter()
+            .filter_map(|(cycle, to)| {
+                let port = machine.topology().first_port(node, to)?;
+                let to = coord(machine, to);
+                let mut descriptor = Descriptor::memory_fifo(to, payload, number as u16)
+                    .with_software(cycle as u32, (cycle >> 32) as u32);
+                descriptor.vclass = stream.class;
+                descriptor.dynamic_route = offer.dynamic;
+                Some((cycle, port, descriptor))
+            })
+            .collect();
+        // At most 13 of 32.
+        let fifos: Vec<u16> = match number {
+            0 => (0..ports as u16).collect(),
+            other => vec![(ports + other - 1) as u16],
+        };
+        machine.spawn(node, "source", move |cpu| {
+            source(&cpu, &fifos, &descriptors)
+        });
+    }
+    tally
+}
+
+/// Injects packets at their cycles, each by the FIFO of its first link, or all by the one that there is.
 fn source(
     cpu: &Cpu,
-    ports: usize,
-    payload: Payload,
-    dynamic: bool,
-    ways: &[(u64, Coord, usize)],
+    fifos: &[u16],
+    descriptors: &[(u64, usize, Descriptor)],
 ) -> Result<(), Failure> {
-    let mut fifos = Vec::with_capacity(ports);
-    for port in 0..ports {
-        fifos.push(RawInjection::open(cpu, port as u16)?);
+    let mut opened = Vec::with_capacity(fifos.len());
+    for &fifo in fifos {
+        opened.push(RawInjection::open(cpu, fifo)?);
     }
-    for &(cycle, to, port) in ways {
+    for (cycle, port, descriptor) in descriptors {
         cpu.sleep_until(cycle * cpu.cycle_ps());
-        let stamp = (cycle as u32, (cycle >> 32) as u32);
-        let mut descriptor =
-            Descriptor::memory_fifo(to, payload, 0).with_software(stamp.0, stamp.1);
-        descriptor.dynamic_route = dynamic;
-        fifos[port].push(&descriptor)?;
+        let fifo = port % opened.len();
+        opened[fifo].push(descriptor)?;
     }
     Ok(())
 }
 
-/// Takes `count` packets out of reception FIFO 0.
-fn sink(cpu: &Cpu, offer: &Offer, count: u64, tally: &RefCell<Tally>) -> Result<(), Failure> {
-    let base = process_base(0) + RECEPTION_RING;
+/// Takes `count` packets of a stream out of reception FIFO `fifo`, with the wake group of its number.
+fn sink(
+    cpu: &Cpu,
+    fifo: u8,
+    stream: &Stream,
+    count: u64,
+    tally: &RefCell<Tally>,
+) -> Result<(), Failure> {
+    let offer = &stream.offer;
+    let base = process_base(0) + RECEPTION_RING + u64::from(fifo) * RECEPTION_BYTES;
     Node::identify(cpu.clone())?.open_reception(
-        0,
+        fifo.into(),
         &ReceptionConfig {
             base,
             size: RECEPTION_BYTES,
@@ -213,12 +263,12 @@ fn sink(cpu: &Cpu, offer: &Offer, count: u64, tally: &RefCell<Tally>) -> Result<
             threshold: 0,
         },
     )?;
-    let registers = page(0) + group_page::rec(0);
-    cpu.write_reg(wake(0) + wake_group::MASK, 1)?;
+    let registers = page(0) + group_page::rec(fifo.into());
+    cpu.write_reg(wake(fifo.into()) + wake_group::MASK, 1 << fifo)?;
     let mut head = 0u32;
     let mut taken = 0;
     while taken < count {
-        cpu.write_reg(wake(0) + wake_group::CAUSE, u64::MAX)?;
+        cpu.write_reg(wake(fifo.into()) + wake_group::CAUSE, u64::MAX)?;
         let tail = cpu.read_reg(registers + reception_fifo::TAIL)? as u32;
         if tail == head {
             // An error leaves packets out: without this the sink would wait for them for ever.
@@ -226,14 +276,16 @@ fn sink(cpu: &Cpu, offer: &Offer, count: u64, tally: &RefCell<Tally>) -> Result<
             if errors != 0 {
                 return Err(format!("error register holds {errors:#x}").into());
             }
-            cpu.wait_wake(0, None);
+            cpu.wait_wake(fifo, None);
             continue;
         }
         while head != tail {
             let mut bytes = [0; HEADER_BYTES];
             cpu.mem_read(base + u64::from(head) % RECEPTION_BYTES, &mut bytes);
             let header = Header::decode(&bytes)?;
-            if header.kind != Kind::MemFifo || header.len != offer.payload {
+            if (header.kind, header.vclass, header.len)
+                != (Kind::MemFifo, stream.class, offer.payload)
+            {
                 return Err(format!("a packet that nobody sent: {header:?}").into());
             }
             let sent = u64::from(header.sw0) | u64::from(header.sw1) << 32;

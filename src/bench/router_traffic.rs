@@ -20,6 +20,8 @@ pub(super) struct Offer {
     /// Whether packets may take any shortest way.
     pub dynamic: bool,
     pub seed: u64,
+    /// Number of the traffic among those of the seed: they draw independently.
+    pub stream: u32,
     /// First cycle of traffic.
     pub start: u64,
     /// Cycles before figures are taken.
@@ -56,7 +58,7 @@ impl Offer {
     /// The source at `node`.
     pub fn source(&self, node: usize) -> Source {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(node as u64);
+        rng.set_stream(u64::from(self.stream) << 32 | node as u64);
         Source {
             at: coordinates(node as u32, &self.shape),
             rng,

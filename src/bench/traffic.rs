@@ -178,6 +178,7 @@ pub(super) fn offer(
         payload: settings.get(&PAYLOAD),
         dynamic: settings.get(routing) == Routing::Dynamic,
         seed: spec.seed,
+        stream: 0,
         start: START,
         warmup: settings.get(&WARMUP),
         measure: settings.get(&CYCLES),
@@ -226,8 +227,8 @@ fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome
             Ok((tally, report.cycles, report.hash))
         }
         Via::Dma => {
-            let run = raw_dma::run_traffic(spec, offer)?;
-            Ok((run.tally, run.cycles, run.hash))
+            let mut run = raw_dma::run_traffic(spec, offer)?;
+            Ok((run.tallies.remove(0), run.cycles, run.hash))
         }
     }
 }

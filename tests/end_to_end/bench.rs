@@ -65,6 +65,32 @@ fn hw3_moderate_uniform_load_is_accepted_whole() {
 }
 
 #[test]
+fn hw3_priority_and_system_pass_requests_that_fill_the_network() {
+    // In an empty network all classes take the same time; in a full one those above request hardly more.
+    let of_load = |load: &str| {
+        let set = ["--set", load, "--set", "cycles=3000", "--set", "gap=200"];
+        let result = json(&[&["bench", "class-latency", "--shape", "4x4"], &set[..]].concat());
+        let classes = result["metrics"]["classes"].as_array().expect("a list");
+        let means: Vec<f64> = (classes.iter().zip(["request", "priority", "system"]))
+            .map(|(class, name)| {
+                assert_eq!(class["class"], name);
+                assert_eq!(class["undelivered_packets"], 0, "{class}");
+                class["latency_mean_cycles"].as_f64().expect("a figure")
+            })
+            .collect();
+        assert_eq!(means.len(), 3);
+        means
+    };
+    let (empty, full) = (of_load("load=0.01"), of_load("load=2.0"));
+    assert!((empty[1] / empty[0] - 1.0).abs() < 0.1, "{empty:?}");
+    assert!(full[0] > 1.3 * empty[0], "{empty:?}, {full:?}");
+    for class in [1, 2] {
+        let added = (full[class] - empty[class]) / (full[0] - empty[0]);
+        assert!(added < 0.5, "{empty:?}, {full:?}");
+    }
+}
+
+#[test]
 fn hw3_every_pattern_delivers_every_packet_by_both_ways_in() {
     for pattern in [
         "uniform",

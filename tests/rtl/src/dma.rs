@@ -11,8 +11,8 @@ use crate::packet::{Assembler, Flit};
 use crate::routes::{NodeSettings, Shape, reference_route};
 use crate::{Failure, Port, Unit};
 
-/// Virtual-channel classes.
-pub const CLASSES: usize = 2;
+/// Virtual-channel classes of the torus.
+pub const CLASSES: usize = 4;
 /// Flits that wait before an engine's reception.
 const EJ_DEPTH: usize = 4;
 
@@ -558,7 +558,7 @@ impl Machine {
         for path in (0..self.paths).filter(|path| valid >> path & 1 != 0) {
             let ctl = engine.unit.get(ports.inj_ctl, path);
             let flit = Flit::from_ctl(ctl, &engine.unit.get_wide(ports.inj_data, path));
-            let class = (classes >> path & 1) as usize;
+            let class = (classes >> (2 * path) & 3) as usize;
             let assembled = engine.assemblers[path][class].push(&flit, self.model.flit_bytes);
             let wrong = match assembled {
                 // A packet of a flow that was dropped: what is left is its header, marked.
@@ -696,19 +696,21 @@ impl Machine {
 impl Engine {
     /// The clocks of this cycle: of all units, or of those that need it.
     fn clocks(&self, ports: &Ports, links: usize, gated: bool) -> u64 {
-        let paths = links + 2; // loop-back and collective network
         if !gated {
-            return (1 << (4 + 2 * paths)) - 1;
+            return (1 << (5 + 2 * links)) - 1;
         }
+        // Beside those of links, with one clock for all: loop-back and collective network, and for reception priority and
+        // system.
+        let paths = [links + 2, links + 4];
         let mut clocks = self.unit.get(ports.unit_active, 0);
         for (side, (valid, id)) in ports.answers.into_iter().enumerate() {
             let valid = self.unit.get(valid, 0);
             for master in (0..id.elements).filter(|m| valid >> m & 1 != 0) {
                 clocks |= 1 << (1 + side);
-                // Ids from `paths` on are not of paths.
+                // Higher ids are not of paths.
                 let path = self.unit.get(id, master) as usize;
-                if path < paths {
-                    clocks |= 1 << (3 + side * paths + path);
+                if path < paths[side] {
+                    clocks |= 1 << (3 + side * (links + 1) + path.min(links));
                 }
             }
         }

@@ -124,9 +124,9 @@ struct Expected {
     bytes: Vec<u8>,
 }
 
-/// Packets of one source FIFO for one reception FIFO arrive in order: (source engine, source FIFO,
+/// Packets of one source FIFO and class for one reception FIFO arrive in order: (source engine, source FIFO, class,
 /// target engine, reception FIFO).
-type Flow = (usize, usize, usize, usize);
+type Flow = (usize, usize, VClass, usize, usize);
 
 /// Bytes of a put, and what its counter must wait for.
 #[derive(Clone, Debug)]
@@ -465,14 +465,21 @@ impl Bench {
 
     /// Sends a message of `length` bytes to a reception FIFO.
     /// Returns its message id.
-    pub fn send(
+    pub fn send(&mut self, from: (usize, usize), to: (usize, usize), length: u32) -> u32 {
+        self.send_in(VClass::Request, from, to, length)
+    }
+
+    /// The same, in a class.
+    pub fn send_in(
         &mut self,
+        class: VClass,
         (engine, fifo): (usize, usize),
         (to, rec): (usize, usize),
         length: u32,
     ) -> u32 {
         let source = self.source(slot::SOURCE, length);
-        let descriptor = Descriptor::memory_fifo(self.machine.coord(to), source, rec as u16);
+        let mut descriptor = Descriptor::memory_fifo(self.machine.coord(to), source, rec as u16);
+        descriptor.vclass = class;
         let descriptor = self.by_flow(engine, to, descriptor);
         self.send_as((engine, fifo), (to, rec), descriptor)
     }
@@ -535,7 +542,7 @@ impl Bench {
             let part = &payload[index * step..payload.len().min((index + 1) * step)];
             let header = Header {
                 dst: descriptor.dst,
-                vclass: VClass::Request,
+                vclass: descriptor.vclass,
                 src: self.machine.coord(engine),
                 deposit: descriptor.deposit,
                 dynamic_route: descriptor.dynamic_route,
@@ -556,7 +563,10 @@ impl Bench {
             let mut bytes = header.encode().expect("every value fits").to_vec();
             bytes.extend(part);
             bytes.resize(packet_bytes(part.len()), 0);
-            let flow = self.flows.entry((engine, fifo, to, rec)).or_default();
+            let flow = self
+                .flows
+                .entry((engine, fifo, descriptor.vclass, to, rec))
+                .or_default();
             flow.push_back(Expected { bytes });
         }
         self.post(engine, fifo, &descriptor);
@@ -710,6 +720,11 @@ impl Bench {
         self.ignored.push((engine, fifo));
     }
 
+    /// Empties a reception FIFO again that was left alone.
+    pub fn heed_reception(&mut self, engine: usize, fifo: usize) {
+        self.ignored.retain(|&left| left != (engine, fifo));
+    }
+
     /// Has engine `to` put pieces of the given lengths back into the memory of `engine`.
     pub fn get(
         &mut self,
@@ -831,7 +846,9 @@ impl Bench {
         let source = self.machine.engine_at(Coord::unpack(packed));
         let source = source.unwrap_or(usize::MAX);
         let from = usize::from(bytes[24]);
-        let flow = self.flows.get_mut(&(source, from, engine, fifo));
+        // Class: header bits 31:30.
+        let flow = VClass::try_from(bytes[3] >> 6).ok();
+        let flow = flow.and_then(|class| self.flows.get_mut(&(source, from, class, engine, fifo)));
         let Some(expected) = flow.and_then(VecDeque::pop_front) else {
             let text = format!("engine {engine} FIFO {fifo}: unexpected packet {bytes:02x?}");
             return Err(self.wrong(text));

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use gyre_layout::{Descriptor, Source};
+use gyre_layout::{Descriptor, Source, VClass};
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::cases;
 use gyre_rtl_tests::dma::{DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Model, Trouble, coord};
@@ -14,6 +14,9 @@ use gyre_rtl_tests::dma_bench::{
 use gyre_rtl_tests::packet::Flit;
 use gyre_rtl_tests::routes::Shape;
 use proptest::prelude::*;
+
+/// Classes of messages.
+const MESSAGE_CLASSES: [VClass; 3] = [VClass::Request, VClass::Priority, VClass::System];
 
 /// Random messages of all kinds between all engines, each engine to itself included.
 fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
@@ -26,7 +29,8 @@ fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
         match rng.usize(0..10) {
             0..4 => {
                 let rec = rng.usize(0..3);
-                bench.send(from, (to, rec), length);
+                let class = MESSAGE_CLASSES[rng.usize(0..MESSAGE_CLASSES.len())];
+                bench.send_in(class, from, (to, rec), length);
             }
             4..8 => {
                 bench.put(from, to, length, counter);
@@ -289,6 +293,82 @@ fn hw1_responses_pass_requests_that_wait_for_a_full_reception_fifo() {
         assert_eq!(count, 20, "{engines} engines");
         bench.receive = 1.0;
         ok(bench.finish(100_000));
+    }
+}
+
+#[test]
+fn hw1_no_class_of_messages_waits_for_another_at_a_full_reception_fifo() {
+    for engines in [1, 2] {
+        for stuck in MESSAGE_CLASSES {
+            let mut bench = bench(engines, 5);
+            let to = engines - 1;
+            bench.ignore_reception(to, 1);
+            for _ in 0..40 {
+                bench.send_in(stuck, (0, 0), (to, 1), 512);
+            }
+            ok(bench.machine.run(10));
+            while ok(bench.machine.read(to, reg::reception(1, reg::STATUS))) & 0b10 == 0 {
+                ok(bench.turn());
+                assert!(bench.machine.cycle() < 10_000, "no packet waits for room");
+            }
+            ok(bench.machine.run(2_000));
+            // From here on nothing of that class moves, and everything else does.
+            let tail = ok(bench.machine.read(to, reg::reception(1, reg::TAIL)));
+            let others = MESSAGE_CLASSES.iter().filter(|&&class| class != stuck);
+            for (fifo, &class) in others.enumerate() {
+                for _ in 0..20 {
+                    bench.send_in(class, (0, 1 + fifo), (to, 2), 700);
+                }
+            }
+            for _ in 0..20 {
+                bench.put((0, 3), to, 700, None);
+            }
+            for _ in 0..600 {
+                ok(bench.turn());
+            }
+            for fifo in 1..4 {
+                let count = ok(bench.machine.read(0, reg::injection(fifo, reg::COUNT)));
+                assert_eq!(count, 20, "{stuck:?} stuck: FIFO {fifo}");
+            }
+            assert_eq!(
+                bench.received, 80,
+                "{stuck:?} stuck: two packets a message of the others"
+            );
+            let now = ok(bench.machine.read(to, reg::reception(1, reg::TAIL)));
+            assert_eq!(now, tail);
+            bench.heed_reception(to, 1);
+            ok(bench.finish(100_000));
+        }
+    }
+}
+
+#[test]
+fn hw1_system_goes_before_priority_before_other_messages_of_their_path() {
+    let mut bench = bench(2, 8);
+    let heads = Rc::new(RefCell::new(Vec::new()));
+    let seen = heads.clone();
+    bench.machine.tap = Some(Box::new(move |engine, _, class, flit| {
+        if flit.head && engine == 0 {
+            seen.borrow_mut().push(class);
+        }
+        vec![*flit]
+    }));
+    for fifo in 0..2 {
+        bench.send((0, fifo), (1, 0), 20_000);
+        bench.send_in(VClass::Priority, (0, 2 + fifo), (1, 1), 20_000);
+        bench.send_in(VClass::System, (0, 4 + fifo), (1, 2), 20_000);
+    }
+    // The buffers of all classes fill, and then lose a flit a cycle alike: FIFOs of all classes may go on at once.
+    bench.machine.network = 0.0;
+    for _ in 0..300 {
+        ok(bench.turn());
+    }
+    bench.machine.network = 1.0;
+    ok(bench.finish(100_000));
+    // Two packets of each class were in the buffers already.
+    let heads = heads.borrow();
+    for turn in heads[6..66].chunks(3) {
+        assert_eq!(turn, [3, 2, 0], "{heads:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use gyre_layout::{
     BitField, CollOp, CollType, Collective, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason,
-    HEADER_FIELDS, Kind, Rmw, RmwOp, Source, registers::refusal,
+    HEADER_FIELDS, Kind, Rmw, RmwOp, Source, VClass, registers::refusal,
 };
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::dma::{DMA1, DMA2_FLIT32, DMA3, Model, coord};
@@ -112,10 +112,19 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
         with(&put, &[("requester", 1)]),
         E::DescReserved,
     );
-    for class in [1, 2, 3] {
-        halts("class", with(&fifo, &[("vclass", class)]), E::DescClass);
+    halts("response", with(&fifo, &[("vclass", 1)]), E::DescClass);
+    // Priority and system carry messages alone.
+    for class in [0, 2, 3] {
+        halts("put", with(&put, &[("vclass", class)]), E::DescClass);
     }
-    halts("put as request", with(&put, &[("vclass", 0)]), E::DescClass);
+    for class in [1, 2, 3] {
+        halts("get", with(&get, &[("vclass", class)]), E::DescClass);
+        let rmw = [
+            ("kind", u64::from(u8::from(Kind::RmwReq))),
+            ("vclass", class),
+        ];
+        halts("rmw", with(&fifo, &rmw), E::DescClass);
+    }
     let dynamic = ("dynamic_route", 1);
     // A wish of a packet with a fixed route; a dimension that the node lacks; no direction of the dimension that is
     // left; a fixed and any route at once.
@@ -125,6 +134,11 @@ fn hw1_refused_descriptors_halt_their_fifo_only() {
         &[dynamic, ("order", 5)],
         &[dynamic, ("hint", 1 << 2)],
         &[dynamic, ("deposit", 1)],
+        // Priority and system go by fixed routes and leave no copies.
+        &[dynamic, ("vclass", 2)],
+        &[dynamic, ("vclass", 3)],
+        &[("deposit", 1), ("vclass", 2)],
+        &[("deposit", 1), ("vclass", 3)],
     ] {
         halts("route", with(&fifo, fields), E::DescRouting);
     }
@@ -792,7 +806,7 @@ fn packet(class: usize, len: u16, fields: &[(&str, u64)]) -> Vec<Flit> {
     let shape = Shape::new(&[(2, true)]);
     let mut rng = fastrand::Rng::with_seed(1);
     let mut packet = Packet::random(&shape, 9, (1, 0), class, len, false, &mut rng);
-    let basics: [(&str, u64); 2] = if class == 0 {
+    let basics: [(&str, u64); 2] = if class != 1 {
         [("target", 0), ("aux", len.into())]
     } else {
         [("target", slot::SMALL.into()), ("aux", 0)]
@@ -876,7 +890,20 @@ fn hw1_malformed_packets_are_reported_and_change_nothing() {
         let get = packet(0, len, &kind(Kind::RemoteGet));
         cases.push(("get", 0, get, E::DescLength));
     }
-    for class in 0..2 {
+    for class in 2..4 {
+        for bad in [Kind::Put, Kind::RemoteGet, Kind::RmwReq, Kind::Control] {
+            cases.push(("kind", class, packet(class, 64, &kind(bad)), E::PktKind));
+        }
+        let deposit = packet(class, 64, &[("deposit", 1)]);
+        cases.push(("copy", class, deposit, E::PktKind));
+        let other = packet(class, 64, &[("vclass", 5 - class as u64)]);
+        cases.push(("class", class, other, E::PktKind));
+        for field in ["flow", "flow_valid"] {
+            let flow = packet(class, 64, &[(field, 1)]);
+            cases.push(("flow", class, flow, E::PktReserved));
+        }
+    }
+    for class in 0..4 {
         // Poisoned, and cut after each flit.
         let mut flits = packet(class, 64, &[]);
         flits[5].err = true;
@@ -908,6 +935,8 @@ fn hw1_malformed_packets_are_reported_and_change_nothing() {
         assert_eq!(tail, 0, "{name} moves TAIL");
         // The path still works.
         bench.send((1, 0), (0, 0), 600);
+        bench.send_in(VClass::Priority, (1, 0), (0, 0), 600);
+        bench.send_in(VClass::System, (1, 0), (0, 0), 600);
         bench.put((1, 0), 0, 600, Some(1));
         ok(bench.finish(10_000));
     }
