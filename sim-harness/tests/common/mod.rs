@@ -8,7 +8,7 @@ use gyre_firmware::{
     InjectionConfig, Node, NodeError, ReceptionConfig, Rights, SelfTest, SlotConfig,
 };
 use gyre_layout::registers::{self, group_page, injection_fifo, reception_fifo, wake_group};
-use gyre_layout::{Descriptor, HEADER_BYTES, Header, Source};
+use gyre_layout::{Descriptor, HEADER_BYTES, Header, Source, VClass};
 use gyre_sim::{BusError, Cpu, Machine, MachineConfig, RunReport, SimError, Until, WakeReason};
 
 pub type Failure = Box<dyn std::error::Error>;
@@ -105,7 +105,7 @@ pub fn byte(src: usize, number: usize, at: usize) -> u8 {
     (src * 31 + number * 17 + at * 7 + at / 256) as u8
 }
 
-/// Every node sends `count` messages, to itself and others, and checks every byte that it gets.
+/// Every node sends `count` messages of all classes in turn, to itself and others, and checks every byte that it gets.
 pub fn exchange(cpu: &Cpu, count: usize) -> Result<(), Failure> {
     let nodes = cpu.topology().nodes();
     let mask = registers::wake(0) + wake_group::MASK;
@@ -122,9 +122,10 @@ pub fn exchange(cpu: &Cpu, count: usize) -> Result<(), Failure> {
             offset,
             length: len as u32,
         };
-        let descriptor = Descriptor::memory_fifo(cpu.topology().header_coord(dst), source, 0)
+        let mut descriptor = Descriptor::memory_fifo(cpu.topology().header_coord(dst), source, 0)
             .with_software(cpu.node() as u32, number as u32)
             .with_message_id((cpu.node() * count + number) as u32);
+        descriptor.vclass = [VClass::Request, VClass::Priority, VClass::System][number % 3];
         post(cpu, number as u64, &descriptor)?;
     }
     // Bytes still to come of every message to this node.
