@@ -15,7 +15,7 @@ namespace gyre {
 // quiet(model) (nothing that the model offers or is offered), next_cycle() (of its own events),
 // kUnitCount units with clocks of their own, clock(model, units), which sets those, clocks(model), which of them are high,
 // units(model): those that need one, clocked(units): those that had one, and
-// changed(model): whether an input that more than registers look at is another than in the cycle before.
+// changed(): whether an input, the reset aside, that more than registers look at is another than in the cycle before.
 template <class Model, class Wires>
 class ModelRunner final : public SimNode {
 public:
@@ -111,7 +111,6 @@ private:
             lower();
             Parts<Model>::look(root);
         }
-        const bool changed = wires_.changed(model_);
         if (!skip) {
             // All of it, with what a waveform needs.
             wires_.clock(model_, Edges::kAll);
@@ -120,12 +119,11 @@ private:
             reset_seen_ = model_.rst_ni;
             return;
         }
-        if (changed) {
-            Parts<Model>::inputs(root);
-            if (reset_seen_ != model_.rst_ni) {
-                reset_seen_ = model_.rst_ni;
-                Parts<Model>::look(root);
-            }
+        const bool reset_changed = reset_seen_ != model_.rst_ni;
+        if (reset_changed || wires_.changed()) Parts<Model>::inputs(root);
+        if (reset_changed) {
+            reset_seen_ = model_.rst_ni;
+            Parts<Model>::look(root);
         }
         bool reset = Parts<Model>::reset(root);
         const auto units = wires_.units(model_);

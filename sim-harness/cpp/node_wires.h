@@ -90,13 +90,11 @@ public:
     static void clock(Model& model, Units units) { model.unit_clk_i = units; }
     static Units clocks(const Model& model) { return model.unit_clk_i; }
 
-    // Whether an input is other than in the last cycle: those of the torus, the clocks and the time aside, which
-    // registers alone see.
-    bool changed(const Model& model) {
-        const bool changed = model.rst_ni != reset_ || axi_.changed() || registers_[0].changed()
-                             || registers_[1].changed() || links_.arrived() >> TorusPorts || barriers_.arrived();
-        reset_ = model.rst_ni;
-        return changed;
+    // Whether an input is other than in the last cycle: the reset aside, and those of the torus, the clocks and the time,
+    // which registers alone see.
+    bool changed() const {
+        return axi_.changed() || registers_[0].changed() || registers_[1].changed()
+               || links_.arrived() >> TorusPorts || barriers_.arrived();
     }
 
     // Units that are active or have input.
@@ -120,7 +118,6 @@ public:
     void clear() {
         axi_.clear();
         for (RegisterMaster& master : registers_) master.clear();
-        reset_ = 0xff;
     }
 
     void finish() const {
@@ -166,7 +163,6 @@ private:
     AxiSlave<Masters> axi_;
     RegisterMaster registers_[2];
     uint32_t levels_ = 0;
-    uint8_t reset_ = 0xff;  // rst_ni, when `changed` was asked last
     Units clocked_ = ~Units{0};
 };
 

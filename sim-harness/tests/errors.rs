@@ -566,49 +566,38 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
     }
     let of_flow = bytes(good().with_flow(1));
     cases.push(Case::refused("flow that is not open", DescFlow, of_flow));
-    let response = Descriptor {
-        vclass: VClass::Response,
-        ..good()
-    };
-    cases.push(Case::refused(
-        "message of class response",
-        DescClass,
-        bytes(response),
-    ));
-    // These carry messages alone, by fixed routes, and leave no copies.
-    for vclass in [VClass::Priority, VClass::System] {
-        let put = Descriptor {
-            vclass,
-            ..good_put()
-        };
+    // Priority and system carry messages alone.
+    for (what, good, vclass) in [
+        ("message", good(), VClass::Response),
+        ("put", good_put(), VClass::Request),
+        ("put", good_put(), VClass::Priority),
+        ("put", good_put(), VClass::System),
+    ] {
+        let descriptor = Descriptor { vclass, ..good };
         cases.push(Case::refused(
-            format!("put of class {vclass}"),
+            format!("{what} of class {vclass}"),
             DescClass,
-            bytes(put),
+            bytes(descriptor),
         ));
-        for (what, dynamic_route, deposit) in [("route", true, false), ("copies", false, true)] {
-            let descriptor = Descriptor {
-                vclass,
-                dynamic_route,
-                deposit,
-                ..good()
-            };
+    }
+    // Nor do they take dynamic routes or leave copies.
+    for vclass in [VClass::Priority, VClass::System] {
+        let high = Descriptor { vclass, ..good() };
+        let copies = Descriptor {
+            deposit: true,
+            ..high
+        };
+        for (what, descriptor) in [
+            ("dynamic route", high.with_dynamic_route()),
+            ("copies", copies),
+        ] {
             cases.push(Case::refused(
-                format!("{what} of class {vclass}"),
+                format!("{what} in class {vclass}"),
                 DescRouting,
                 bytes(descriptor),
             ));
         }
     }
-    let request = Descriptor {
-        vclass: VClass::Request,
-        ..good_put()
-    };
-    cases.push(Case::refused(
-        "put of class request",
-        DescClass,
-        bytes(request),
-    ));
     for (what, descriptor) in [
         ("hint", Descriptor { hint: 1, ..good() }),
         (
