@@ -34,6 +34,7 @@ module axil_arbiter #(
     input  logic              reg_ack_i,
     input  logic              reg_err_i,
     input  logic [63:0]       reg_rdata_i,
+    output logic              active_o,   // clk_i is needed, as it is for a request of a slave
     output logic              idle_o      // no access is held or waits for its answer
 );
   localparam logic [1:0] RespOkay = 2'b00;
@@ -78,7 +79,8 @@ module axil_arbiter #(
   assign b_valid_o  = b_valid_q;
   assign r_valid_o  = r_valid_q;
   assign r_data_o   = r_data_q;
-  assign idle_o = {aw_held_q, w_held_q, ar_held_q, b_valid_q, r_valid_q} == '0 && !busy_q;
+  assign active_o   = start || done || b_valid_q != '0 || r_valid_q != '0;
+  assign idle_o     = {aw_held_q, w_held_q, ar_held_q, b_valid_q, r_valid_q} == '0 && !busy_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

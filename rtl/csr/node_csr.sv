@@ -14,7 +14,8 @@ module node_csr
     localparam int unsigned NGroup = 1,   // group pages present
     localparam int unsigned P = 2 * NDim
 ) (
-    input  logic                  clk_i,             // needed while active_o and in an access
+    input  logic                  clk_i,             // of registers and interrupts, needed while active_o
+    input  logic                  access_clk_i,      // of answers, needed in a request and while answer_o
     input  logic                  net_clk_i,         // clocks of what is counted: see perf_counters
     input  logic                  coll_clk_i,
     input  logic                  dma_clk_i,
@@ -65,6 +66,7 @@ module node_csr
     output logic                  irq_o,
     output logic [15:0]           wake_o,
     output logic                  active_o,
+    output logic                  answer_o,          // an answer is made or given
     output logic                  idle_o             // no event and no access is on its way into a register
 );
   localparam int unsigned EventCounter = 48;
@@ -80,12 +82,19 @@ module node_csr
   assign sel_refused = reg_addr_i[23:9] == 15'h0002;
   assign sel_perf = reg_addr_i[23:12] == 12'h001;
 
-  logic local_req, csr_req, wake_req;
+  // Word numbers as in gyre.rdl.
+  localparam logic [4:0] WordErrStatus = 5'h0c;
+  localparam logic [4:0] WordErrSet    = 5'h0f;
+
+  logic local_req, csr_req, wake_req, rearm, err_set;
   assign local_req = reg_req_i && !sel_page;
   assign csr_req   = reg_req_i && sel_regs;
   assign wake_req  = reg_req_i && sel_wake;
+  assign rearm     = csr_req && reg_we_i && reg_addr_i[7:3] == WordErrStatus && reg_wdata_i[31];
+  assign err_set   = csr_req && reg_we_i && reg_addr_i[7:3] == WordErrSet;
 
   // ---- generated block ------------------------------------------------------------------------
+  // Its outputs are registers: logic on them does not wait for accesses.
   gyre_csr_pkg::node_regs__in_t  hw_in;
   gyre_csr_pkg::node_regs__out_t hw_out;
   logic        csr_rd_err, csr_wr_err, csr_err;
@@ -112,10 +121,9 @@ module node_csr
   assign hw_in.params.groups.next     = 5'(NGroup);
   assign hw_in.params.axi_bytes.next  = 8'(AxiBytes);
   assign hw_in.ctrl.soft_reset.hwclr  = soft_reset_done_i;
-  // In registers, since they depend on all of the node and are read seldom.
-  // Read by accesses alone, whose first cycle takes it.
+  // In registers, since they depend on all of the node and are read seldom: the first cycle of an access takes them.
   logic [2:0] status_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge access_clk_i or negedge rst_ni) begin
     if (!rst_ni) status_q <= '0;
     else status_q <= {idle_i, dma_idle_i, drained_i};
   end
@@ -168,7 +176,7 @@ module node_csr
   // ERR_SET holds what was written from the cycle after the write.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) err_set_q <= 1'b0;
-    else if (hw_out.err_set.reason.swmod || err_set_q) err_set_q <= hw_out.err_set.reason.swmod;
+    else if (err_set || err_set_q) err_set_q <= err_set;
   end
   assign errors[0] = dma_err_i;
   assign errors[1] = net_err_i;
@@ -180,7 +188,7 @@ module node_csr
   error_log #(.NSource(4)) u_error_log (
       .clk_i, .rst_ni,
       .err_i(errors), .time_i,
-      .valid_i(hw_out.err_status.valid.value), .rearm_i(hw_out.err_status.valid.swmod),
+      .valid_i(hw_out.err_status.valid.value), .rearm_i(rearm),
       .raised_o(err_raised),
       .reason_o(hw_in.err_status.reason.next), .where_o(hw_in.err_status.where.next),
       .info_o(hw_in.err_info.info.next), .cycle_o(hw_in.err_time.cycle.next),
@@ -236,7 +244,7 @@ module node_csr
   assign page_addr_o  = reg_addr_i[19:0];
   assign page_wdata_o = reg_wdata_i;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge access_clk_i or negedge rst_ni) begin
     if (!rst_ni) page_waits_q <= 1'b0;
     else if (page_now || page_waits_q) page_waits_q <= soft_reset_o;
   end
@@ -248,7 +256,7 @@ module node_csr
   assign reg_err_o   = err_q;
   assign reg_rdata_o = rdata_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge access_clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ack_q   <= 1'b0;
       err_q   <= 1'b0;
@@ -289,10 +297,11 @@ module node_csr
     end
   end
 
-  assign active_o = err_raised || err_set_q || link_change || page_waits_q || ack_q || events != '0 ||
+  assign active_o = err_raised || err_set_q || link_change || local_req || events != '0 ||
                     irq_threshold_i || irq_descriptor_i || !coll_idle || soft_reset_o;
-  assign idle_o   = !active_o && (perf_flit_i | perf_stall_i) == '0 && (pkt_tx_i | pkt_rx_i) == '0 &&
-                    perf_coll_i == '0;
+  assign answer_o = page_waits_q || page_ack_i || ack_q;
+  assign idle_o   = !active_o && !answer_o && (perf_flit_i | perf_stall_i) == '0 &&
+                    (pkt_tx_i | pkt_rx_i) == '0 && perf_coll_i == '0;
 
   logic unused;
   assign unused = ^{unused_rd_ack, unused_wr_ack, unused_stall_rd, unused_stall_wr, event_i[EventError],

@@ -48,23 +48,23 @@ module perf_counters
   always_comb begin
     rdata_o  = '0;
     mapped_o = 1'b0;
-    if (!req_i) begin
-      mapped_o = 1'b0;
-    end else if (word[8:7] == 2'b00) begin
-      mapped_o = word[6:3] < Port;
-      if (mapped_o) rdata_o = flits_q[word[3+:PortIdxW]][word[2:0]];
-    end else if (word[8:4] == 5'b01000) begin
-      mapped_o = word[3:0] < Port;
-      if (mapped_o) rdata_o = stalls_q[word[PortIdxW-1:0]];
-    end else if (word[8:2] == 7'b0100100) begin
-      mapped_o = word[1:0] < 2'(CollPorts);
-      if (mapped_o) rdata_o = coll_q[word[1:0]];
-    end else if (word[8:3] == 6'b010100) begin
-      mapped_o = 1'b1;
-      rdata_o  = sent_q[word[2:0]];
-    end else if (word[8:3] == 6'b010110) begin
-      mapped_o = 1'b1;
-      rdata_o  = received_q[word[2:0]];
+    if (req_i) begin
+      if (word[8:7] == 2'b00) begin
+        mapped_o = word[6:3] < Port;
+        if (mapped_o) rdata_o = flits_q[word[3+:PortIdxW]][word[2:0]];
+      end else if (word[8:4] == 5'b01000) begin
+        mapped_o = word[3:0] < Port;
+        if (mapped_o) rdata_o = stalls_q[word[PortIdxW-1:0]];
+      end else if (word[8:2] == 7'b0100100) begin
+        mapped_o = word[1:0] < 2'(CollPorts);
+        if (mapped_o) rdata_o = coll_q[word[1:0]];
+      end else if (word[8:3] == 6'b010100) begin
+        mapped_o = 1'b1;
+        rdata_o  = sent_q[word[2:0]];
+      end else if (word[8:3] == 6'b010110) begin
+        mapped_o = 1'b1;
+        rdata_o  = received_q[word[2:0]];
+      end
     end
   end
 

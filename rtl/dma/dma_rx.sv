@@ -21,7 +21,6 @@ module dma_rx
 ) (
     input  logic                             clk_i,
     input  logic [NRx-1:0]                   path_clk_i,   // clocks of the paths
-    input  logic                             flow_clk_i,   // clock of the places of flows
     input  logic                             rst_ni,
     input  node_cfg_t                        cfg_i,
     // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network, which has requests and responses only
@@ -98,7 +97,6 @@ module dma_rx
     output logic                             holds_o,      // something of a packet without a place is here
     output logic                             active_o,     // clk_i is needed, path_clk_i is: see gyre_dma
     output logic [NRx-1:0]                   path_active_o,
-    output logic                             flow_active_o,
     output logic                             idle_o
 );
   // ---- paths --------------------------------------------------------------------------------------
@@ -364,7 +362,7 @@ module dma_rx
   // ---- ordered-dynamic flows --------------------------------------------------------------------------
   logic flow_idle, flow_busy, flow_holds;
   flow_reorder #(.NDim(NDim), .FlitBytes(FlitBytes), .NFlow(NFlow), .Window(FlowWindow)) u_flows (
-      .clk_i(flow_clk_i), .rst_ni, .cfg_i, .reg_req_i(flow_req_i), .reg_we_i, .reg_addr_i(flow_addr_i), .reg_wdata_i,
+      .clk_i, .rst_ni, .cfg_i, .reg_req_i(flow_req_i), .reg_we_i, .reg_addr_i(flow_addr_i), .reg_wdata_i,
       .reg_ack_o(flow_ack_o), .reg_err_o(flow_err_o), .reg_rdata_o(flow_rdata_o),
       .req_i(flow_req[NLink-1:0]), .hdr_i(flow_hdr[0:NLink-1]), .only_i(flow_only[NLink-1:0]),
       .err_i(flow_err[0:NLink-1]), .dbg_i(flow_dbg[0:NLink-1]), .take_o(flow_take[NLink-1:0]),
@@ -459,7 +457,6 @@ module dma_rx
   for (genvar p = 0; p < NRx; p++) begin : gen_active
     assign path_active_o[p] = !path_idle[p] || path_valid[p] != '0 || retry;
   end
-  assign flow_active_o = !flow_idle || flow_req_i;
-  assign active_o = !shared_idle || reg_req_i || done != '0 || answer_valid_o || ctr_r_valid_i;
+  assign active_o = !shared_idle || !flow_idle || flow_req_i || reg_req_i || done != '0 || answer_valid_o || ctr_r_valid_i;
   assign idle_o   = shared_idle && flow_idle && (&path_idle);
 endmodule

@@ -111,11 +111,10 @@ module gyre_dma
   localparam int unsigned TxUnit = 1, RxUnit = 2, TxPathUnit = 3, TxOther = TxPathUnit + P, RxPathUnit = TxOther + 1,
                           RxOther = RxPathUnit + P, NRx = NPath + NetClasses - NumClasses;
 
-  logic             clk, rx_active, flow_active;
+  logic             clk;
   logic [NPath-1:0] tx_path_active;
   logic [NRx-1:0]   rx_path_active;
   assign clk = unit_clk_i[0];
-  assign unit_active_o[RxUnit] = rx_active || flow_active;
   assign unit_active_o[TxPathUnit+:P] = tx_path_active[P-1:0];
   assign unit_active_o[TxOther]       = tx_path_active[NPath-1:P] != '0;
   assign unit_active_o[RxPathUnit+:P] = rx_path_active[P-1:0];
@@ -273,7 +272,7 @@ module gyre_dma
       .NDim(NDim), .FlitBytes(FlitBytes), .NRec(NRec), .NAxi(NAxi), .NFlow(NFlow), .FlowWindow(FlowWindow)
   ) u_rx (
       .clk_i(unit_clk_i[RxUnit]), .path_clk_i({{NRx-P{unit_clk_i[RxOther]}}, unit_clk_i[RxPathUnit+:P]}),
-      .active_o(rx_active), .path_active_o(rx_path_active), .flow_clk_i(unit_clk_i[RxUnit]), .flow_active_o(flow_active), .rst_ni, .cfg_i,
+      .active_o(unit_active_o[RxUnit]), .path_active_o(rx_path_active), .rst_ni, .cfg_i,
       .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
       .reg_req_i(rec_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(rec_ack), .reg_err_o(rec_nack), .reg_rdata_o(rec_rdata),

@@ -73,8 +73,7 @@ module link_unit
   assign down_o  = state_q == LinkReset || state_q == LinkInit;
   assign start_o = state_q == LinkInit && state_d == LinkAck;
   assign err_o   = err_q;
-  assign busy_o  = state_d != state_q || enable_i != enable_q || (state_q == LinkInit && init_q != '0) || tx_busy || rx_busy ||
-                   err_q.valid;
+  assign busy_o  = state_d != state_q || enable_i != enable_q || (state_q == LinkInit && init_q != '0) || tx_busy || rx_busy;
 
   always_comb begin
     state_d = state_q;

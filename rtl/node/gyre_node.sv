@@ -14,16 +14,16 @@ module gyre_node
     parameter int unsigned NFlow = 4,         // ordered-dynamic flows (HW-4) that start here, and that end here
     parameter int unsigned FlowWindow = 8,    // packets of a flow between issue and release
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned NUnit = 4 * NDim + 8,
+    localparam int unsigned NUnit = 4 * NDim + 9,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
     // Clocks of units: the node's clock, or gated ones of it. A unit's is needed in a cycle in which its bit of unit_active_o
-    // is set, and in those in which it has input from outside, named in brackets. 0: registers and reset (accesses),
-    // 1: collective network (change of a tree link, flits, credits, barrier pulses), 2: DMA engine's registers and events,
-    // 3: its transmit side (read data), 4: its receive side (write responses), then the transmit paths of links, all others of
-    // them (read data with the path's number as id), the reception paths of links, all others of them (write responses with
-    // it), and the torus network (change of a link, flits, credits).
+    // is set, and in those in which it has input from outside, named in brackets. 0: accesses to registers (a request),
+    // 1: registers and reset, 2: collective network (change of a tree link, flits, credits, barrier pulses), 3: DMA engine's
+    // registers and events, 4: its transmit side (read data), 5: its receive side (write responses), then the transmit paths
+    // of links, all others of them (read data with the path's number as id), the reception paths of links, all others of them
+    // (write responses with it), and the torus network (change of a link, flits, credits).
     input  logic [NUnit-1:0]  unit_clk_i,
     output logic [NUnit-1:0]  unit_active_o,
     input  logic              rst_ni,
@@ -118,12 +118,12 @@ module gyre_node
   localparam int unsigned InjDepth = 136;             // flits of an injection buffer: (path, class)
   localparam int unsigned CollDepth = coll_depth(FlitBytes); // flits of a buffer of a class route
 
-  localparam int unsigned CsrUnit = 0, CollUnit = 1, DmaUnit = 2, TxUnit = 3, RxUnit = 4, NetUnit = NUnit - 1;
+  localparam int unsigned AccessUnit = 0, CsrUnit = 1, CollUnit = 2, DmaUnit = 3, TxUnit = 4, RxUnit = 5, NetUnit = NUnit - 1;
 
   node_cfg_t cfg;
   logic core_rst_n; // of DMA engine and network
   logic soft_reset, soft_reset_done, reset_idle;
-  logic net_idle, dma_idle, dma_busy, dma_empty, csr_active, csr_idle, axil_idle, inj_empty;
+  logic net_idle, dma_idle, dma_busy, dma_empty, csr_active, csr_idle, axil_active, axil_idle, inj_empty;
 
   // ---- network ----------------------------------------------------------------------------------
   logic [P-1:0]                 inj_valid;
@@ -248,7 +248,7 @@ module gyre_node
   );
 
   // ---- registers ----------------------------------------------------------------------------------
-  logic        reg_req, reg_we, reg_ack, reg_err;
+  logic        reg_req, reg_we, reg_ack, reg_err, csr_answer;
   logic [23:0] reg_addr;
   logic [63:0] reg_wdata, reg_rdata;
   logic [23:0] s_aw_addr [2];
@@ -271,7 +271,7 @@ module gyre_node
   assign s1_r_data_o = s_r_data[1];
 
   axil_arbiter u_axil_arbiter (
-      .clk_i(unit_clk_i[CsrUnit]), .rst_ni,
+      .clk_i(unit_clk_i[AccessUnit]), .rst_ni,
       .aw_valid_i({s1_aw_valid_i, s0_aw_valid_i}), .aw_ready_o({s1_aw_ready_o, s0_aw_ready_o}),
       .aw_addr_i(s_aw_addr),
       .w_valid_i({s1_w_valid_i, s0_w_valid_i}), .w_ready_o({s1_w_ready_o, s0_w_ready_o}),
@@ -284,15 +284,15 @@ module gyre_node
       .r_data_o(s_r_data), .r_resp_o(s_r_resp),
       .reg_req_o(reg_req), .reg_we_o(reg_we), .reg_addr_o(reg_addr), .reg_wdata_o(reg_wdata),
       .reg_ack_i(reg_ack), .reg_err_i(reg_err), .reg_rdata_i(reg_rdata),
-      .idle_o(axil_idle)
+      .active_o(axil_active), .idle_o(axil_idle)
   );
 
   node_csr #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
       .NAxi(NAxi), .AxiBytes(AxiBytes)
   ) u_csr (
-      .clk_i(unit_clk_i[CsrUnit]), .net_clk_i(unit_clk_i[NetUnit]), .coll_clk_i(unit_clk_i[CollUnit]),
-      .dma_clk_i(unit_clk_i[DmaUnit]), .rst_ni, .time_i,
+      .clk_i(unit_clk_i[CsrUnit]), .access_clk_i(unit_clk_i[AccessUnit]), .net_clk_i(unit_clk_i[NetUnit]),
+      .coll_clk_i(unit_clk_i[CollUnit]), .dma_clk_i(unit_clk_i[DmaUnit]), .rst_ni, .time_i,
       .reg_req_i(reg_req), .reg_we_i(reg_we), .reg_addr_i(reg_addr), .reg_wdata_i(reg_wdata),
       .reg_ack_o(reg_ack), .reg_err_o(reg_err), .reg_rdata_o(reg_rdata),
       .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
@@ -306,9 +306,10 @@ module gyre_node
       .perf_flit_i(perf_flit), .perf_vc_i(perf_vc), .perf_stall_i(perf_stall),
       .perf_coll_i(perf_coll), .pkt_tx_i(pkt_tx), .pkt_rx_i(pkt_rx),
       .bar_enter_o(bar_enter), .bar_done_i(bar_done), .irq_o, .wake_o, .active_o(csr_active),
-      .idle_o(csr_idle)
+      .answer_o(csr_answer), .idle_o(csr_idle)
   );
-  assign unit_active_o[CsrUnit] = csr_active || !axil_idle || soft_reset || !reset_idle;
+  assign unit_active_o[AccessUnit] = axil_active || csr_answer;
+  assign unit_active_o[CsrUnit]    = csr_active || !reset_idle;
 
   assign idle_o = net_idle && coll_idle && dma_idle && csr_idle && axil_idle && reset_idle;
 

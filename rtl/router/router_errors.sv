@@ -9,7 +9,7 @@ module router_errors
     input  error_t       err_i [N],
     output logic [N-1:0] take_o,             // one-hot: reported in the next cycle
     output error_t       err_o,              // one-cycle pulse
-    output logic         idle_o
+    output logic         idle_o    // none is held or given
 );
   logic [N-1:0] pending;
   error_t       err_d, err_q;
@@ -41,7 +41,7 @@ module router_errors
   end
 
   assign err_o  = err_q;
-  assign idle_o = !err_q.valid;
+  assign idle_o = pending == '0 && !err_q.valid;
 
 `ifndef SYNTHESIS
   logic pending_q;               // one was there in the last cycle

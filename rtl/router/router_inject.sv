@@ -25,7 +25,7 @@ module router_inject
     input  logic [ClassW-1:0]     inj_class_i,
     input  flit_ctl_t             inj_ctl_i,
     input  logic [FlitW-1:0]      inj_data_i,
-    output logic [NetClasses-1:0]    inj_credit_o,
+    output logic [NetClasses-1:0] inj_credit_o,
     // What can move at output `PortId`, by virtual channel.
     input  logic [DetVcs-1:0]     head_ok_i,
     input  logic [NumVc-1:0]      body_ok_i,
@@ -51,9 +51,8 @@ module router_inject
   logic [DynClasses-1:0][WaitW-1:0] wait_q;
   route_t                route [NetClasses];
   logic [VcW-1:0]        way_q [NetClasses]; // channel of the packet whose head has left
-  logic [ClassW-1:0]     queue;
   logic [1:0]            class_read;
-  logic [NetClasses-1:0]    full;
+  logic [NetClasses-1:0] full;
   logic [VcW-1:0]        vc;
 
   assign inj_credit_o = credit_q;
@@ -61,7 +60,6 @@ module router_inject
 
   logic [DynClasses-1:0] hold;
   assign hold_o     = hold != '0;
-  assign class_read = 2'(queue);
 
   inject_buffer #(
       .NumQueues(NetClasses),
@@ -79,7 +77,7 @@ module router_inject
       .push_data_i (inj_data_i),
       .read_i      (read),
       .pop_i,
-      .queue_o     (queue),
+      .queue_o     (class_read),
       .ctl_o,
       .data_o,
       .nonempty_o  (nonempty),

@@ -150,7 +150,7 @@ module router_input
 
   assign heads   = nonempty & ~body;
   assign overdue = wait_q[WaitW-1];
-  assign busy_o  = nonempty != '0 || (link_down_i && open_q != '0) || err_q.valid || wait_q != '0;
+  assign busy_o  = nonempty != '0 || (link_down_i && open_q != '0) || wait_q != '0;
   assign ej_head_ok = NetClasses'(ej_head_ok_i);
   assign ej_body_ok = NetClasses'(ej_body_ok_i);
 

@@ -87,7 +87,7 @@ module router_output
   );
 
   assign err_o       = err_q;
-  assign busy_o      = err_q.valid || (!up_i && (held_q & ~drop_q) != '0);
+  assign busy_o      = !up_i && (held_q & ~drop_q) != '0;
   assign no_credit_o = up_i ? no_credit : '0;
   assign whole_ok_o  = up_i ? head_ok_o[VcPerClass-1:0] & whole : head_ok_o[VcPerClass-1:0];
   assign plenty_o    = up_i ? plenty : '1;

@@ -19,7 +19,7 @@ public:
     static constexpr int kPorts = TorusPorts + kTreePorts;  // with a link
     static constexpr int kMasters = Masters;
     static constexpr int kFlitWords = FlitWords;
-    static constexpr int kUnitCount = 8 + 2 * TorusPorts;
+    static constexpr int kUnitCount = 9 + 2 * TorusPorts;
     using Units = uint32_t;  // a bit a unit
 
     NodeWires(Model& model, Stalls stalls) {
@@ -101,7 +101,7 @@ public:
     Units units(const Model& model) const {
         Units needed = model.unit_active_o;
         if (links_.arrived() & kTorusLinks) needed |= kNetwork;
-        if (registers_[0].busy() || registers_[1].busy()) needed |= kRegisters;
+        if (registers_[0].offers() || registers_[1].offers()) needed |= kAccesses;
         if (links_.arrived() >> TorusPorts || barriers_.arrived()) needed |= kCollective;
         if (model.m_r_valid_i | model.m_b_valid_i) {
             for (int m = 0; m < Masters; m++) {
@@ -141,12 +141,12 @@ private:
     using LinkPins = NodeLinkPins<Model, TorusPorts>;
 
     // Units by bit of unit_clk_i: see gyre_node.
-    static constexpr Units kRegisters = 1u << 0;
-    static constexpr Units kCollective = 1u << 1;
-    static constexpr Units kTransmit = 1u << 3;
-    static constexpr Units kReceive = 1u << 4;
-    static constexpr int kTransmitPaths = 5;
-    static constexpr int kReceivePaths = 6 + TorusPorts;
+    static constexpr Units kAccesses = 1u << 0;
+    static constexpr Units kCollective = 1u << 2;
+    static constexpr Units kTransmit = 1u << 4;
+    static constexpr Units kReceive = 1u << 5;
+    static constexpr int kTransmitPaths = 6;
+    static constexpr int kReceivePaths = 7 + TorusPorts;
     // Paths that transmit (links, loop-back, collective network), and those that receive (two more for high classes).
     static constexpr unsigned kPaths = TorusPorts + 2;
     static constexpr unsigned kReceptionPaths = kPaths + 2;

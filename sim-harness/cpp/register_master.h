@@ -23,6 +23,8 @@ public:
     // Cycle in which something is to be done.
     uint64_t next_cycle() const { return queue_.empty() ? kNever : queue_.front().due; }
     bool busy() const { return state_ != State::Idle; }
+    // Whether the inputs offer an address or data.
+    bool offers() const { return inputs_ & ~4u; }
     // Whether the last `drive` changed an input.
     bool changed() const { return changed_; }
 

@@ -1088,7 +1088,6 @@ module gyre_csr (
         end
     end
     assign hwif_out.err_status.valid.value = field_storage.err_status.valid.value;
-    assign hwif_out.err_status.valid.swmod = decoded_reg_strb.err_status && decoded_req_is_wr && |(decoded_wr_biten[31:31]);
     // Field: node_regs.err_set.reason
     always_comb begin
         automatic logic [7:0] next_c;
@@ -1112,7 +1111,6 @@ module gyre_csr (
         end
     end
     assign hwif_out.err_set.reason.value = field_storage.err_set.reason.value;
-    assign hwif_out.err_set.reason.swmod = decoded_reg_strb.err_set && decoded_req_is_wr && |(decoded_wr_biten[7:0]);
     // Field: node_regs.err_set.where
     always_comb begin
         automatic logic [9:0] next_c;

@@ -258,7 +258,6 @@ package gyre_csr_pkg;
 
     typedef struct {
         logic value;
-        logic swmod;
     } node_regs__err_status__valid__out_t;
 
     typedef struct {
@@ -267,7 +266,6 @@ package gyre_csr_pkg;
 
     typedef struct {
         logic [7:0] value;
-        logic swmod;
     } node_regs__err_set__reason__out_t;
 
     typedef struct {
