@@ -23,7 +23,7 @@ module coll_barrier
     // Error, held until taken.
     output error_t                       err_o,
     input  logic                         err_take_i,
-    output logic                         busy_o       // a register will change
+    output logic                         busy_o       // a register will change, reports aside
 );
   typedef logic [CollRoutes-1:0] mask_t;
 
@@ -123,7 +123,7 @@ module coll_barrier
 
   assign bar_o  = out_q;
   assign done_o = done_q;
-  assign busy_o = moving || (in_q[0] | in_q[1] | in_q[2] | out_q[0] | out_q[1] | out_q[2] | done_q | bad_q) != '0 ||
+  assign busy_o = moving || (in_q[0] | in_q[1] | in_q[2] | out_q[0] | out_q[1] | out_q[2] | done_q) != '0 ||
                   (kept & ~valid) != '0;
 
   always_comb begin

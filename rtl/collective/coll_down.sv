@@ -37,7 +37,7 @@ module coll_down
     // Error, held until taken.
     output error_t                       err_o,
     input  logic                         err_take_i,
-    output logic                         busy_o
+    output logic                         busy_o       // a register will change, reports aside
 );
   localparam int unsigned TurnW = $clog2(CollAluLatency + 3);
 
@@ -114,7 +114,7 @@ module coll_down
   assign outs_o  = pop_o ? alive_q : '0;
   assign class_o = class_q;
   assign err_o   = err_q;
-  assign busy_o  = active_q || req != '0 || turns_q != '0 || err_q.valid;
+  assign busy_o  = active_q || req != '0 || turns_q != '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -35,7 +35,7 @@ module coll_output
     // Error, held until taken.
     output error_t                err_o,
     input  logic                  err_take_i,
-    output logic                  busy_o
+    output logic                  busy_o       // a register will change, reports aside
 );
   localparam int unsigned CreditW = $clog2(Depth + 1);
   localparam logic [CreditW-1:0] Longest = CreditW'(MaxPacketBytes / FlitBytes);
@@ -53,7 +53,7 @@ module coll_output
   assign cut    = !head_i && cut_q;
   assign send_o = valid_i && up_i && !cut;
   assign err_o  = err_q;
-  assign busy_o = err_q.valid || (!up_i && (live_q || sending_q || whole_q != '1));
+  assign busy_o = !up_i && (live_q || sending_q || whole_q != '1);
 
   // The next packet may be started while the last flit of the one before leaves.
   always_comb begin

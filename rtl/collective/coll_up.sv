@@ -49,7 +49,7 @@ module coll_up
     // Error, held until taken.
     output error_t                       err_o,
     input  logic                         err_take_i,
-    output logic                         busy_o
+    output logic                         busy_o       // a register will change, reports aside
 );
   localparam int unsigned HeaderFlits = (HeaderBytes > FlitBytes) ? HeaderBytes / FlitBytes : 1;
   localparam int unsigned PosW = $clog2(HeaderFlits + 1);
@@ -249,7 +249,7 @@ module coll_up
   assign out_class_o = tag.cls;
   assign turn_done_o = there && ctl_o.tail && tag.turn;
   assign err_o       = err_q;
-  assign busy_o      = active_q || chosen || !no_tag || err_q.valid;
+  assign busy_o      = active_q || chosen || !no_tag;
 
   logic unused_alu;
   assign unused_alu = ^{result_payload, result_instr, full, level};

@@ -15,7 +15,7 @@ module node_csr
     localparam int unsigned P = 2 * NDim
 ) (
     input  logic                  clk_i,             // of registers and interrupts, needed while active_o
-    input  logic                  access_clk_i,      // of answers, needed in a request and while answer_o
+    input  logic                  access_clk_i,      // of answers, needed in requests, the cycle before, while answer_o
     input  logic                  net_clk_i,         // clocks of what is counted: see perf_counters
     input  logic                  coll_clk_i,
     input  logic                  dma_clk_i,
@@ -170,6 +170,24 @@ module node_csr
   end
 
   // ---- errors -----------------------------------------------------------------------------------
+  // What the generated block is told, a cycle later: none of its logic waits for other units.
+  typedef struct packed {
+    logic raised;
+    logic threshold;
+    logic descriptor;
+    logic counter;
+    logic link;
+  } pulse_t;
+  pulse_t pulse_d, pulse_q;
+  assign pulse_d = '{
+      raised: err_raised, threshold: irq_threshold_i, descriptor: irq_descriptor_i, counter: event_i[EventCounter],
+      link: link_change};
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) pulse_q <= '0;
+    else if (pulse_d != '0 || pulse_q != '0) pulse_q <= pulse_d;
+  end
+
   error_t errors [4];
   logic   err_set_q, err_raised;
 
@@ -188,13 +206,13 @@ module node_csr
   error_log #(.NSource(4)) u_error_log (
       .clk_i, .rst_ni,
       .err_i(errors), .time_i,
-      .valid_i(hw_out.err_status.valid.value), .rearm_i(rearm),
+      .valid_i(hw_out.err_status.valid.value || pulse_q.raised), .rearm_i(rearm),
       .raised_o(err_raised),
       .reason_o(hw_in.err_status.reason.next), .where_o(hw_in.err_status.where.next),
       .info_o(hw_in.err_info.info.next), .cycle_o(hw_in.err_time.cycle.next),
       .count_o(hw_in.err_status.count.next)
   );
-  assign hw_in.err_status.valid.hwset = err_raised;
+  assign hw_in.err_status.valid.hwset = pulse_q.raised;
 
   logic [63:0] refused_rdata;
   logic        refused_err;
@@ -205,11 +223,11 @@ module node_csr
   );
 
   // ---- interrupts and wake-up -------------------------------------------------------------------
-  assign hw_in.int_cause.error.next      = err_raised;
-  assign hw_in.int_cause.threshold.next  = irq_threshold_i;
-  assign hw_in.int_cause.descriptor.next = irq_descriptor_i;
-  assign hw_in.int_cause.counter.next    = event_i[EventCounter];
-  assign hw_in.int_cause.link.next       = link_change;
+  assign hw_in.int_cause.error.next      = pulse_q.raised;
+  assign hw_in.int_cause.threshold.next  = pulse_q.threshold;
+  assign hw_in.int_cause.descriptor.next = pulse_q.descriptor;
+  assign hw_in.int_cause.counter.next    = pulse_q.counter;
+  assign hw_in.int_cause.link.next       = pulse_q.link;
   assign irq_o = hw_out.int_cause.intr;
 
   logic [63:0] events, wake_rdata;
@@ -297,8 +315,8 @@ module node_csr
     end
   end
 
-  assign active_o = err_raised || err_set_q || link_change || local_req || events != '0 ||
-                    irq_threshold_i || irq_descriptor_i || !coll_idle || soft_reset_o;
+  assign active_o = pulse_d != '0 || pulse_q != '0 || err_set_q || local_req || events != '0 || !coll_idle ||
+                    soft_reset_o;
   assign answer_o = page_waits_q || page_ack_i || ack_q;
   assign idle_o   = !active_o && !answer_o && (perf_flit_i | perf_stall_i) == '0 &&
                     (pkt_tx_i | pkt_rx_i) == '0 && perf_coll_i == '0;

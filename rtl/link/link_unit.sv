@@ -49,7 +49,7 @@ module link_unit
     // Error, held until taken.
     output error_t           err_o,
     input  logic             err_take_i,
-    output logic             busy_o
+    output logic             busy_o       // a register will change, reports aside
 );
   if (ReplayDepth != 0) begin : gen_replay
     $fatal(1, "link_unit: ReplayDepth %0d: link retransmission is not implemented", ReplayDepth);

@@ -62,7 +62,7 @@ module router_input
     // Error, held until taken.
     output error_t                err_o,
     input  logic                  err_take_i,
-    output logic                  busy_o
+    output logic                  busy_o       // a register will change, reports aside
 );
   localparam int unsigned PortW = $clog2(P);
 

@@ -49,7 +49,7 @@ module router_output
     // Error, held until taken.
     output error_t                err_o,
     input  logic                  err_take_i,
-    output logic                  busy_o
+    output logic                  busy_o       // a register will change, reports aside
 );
   logic [NumVc-1:0]      held_q;
   logic [NumVc-1:0]      drop_q;    // rest of the packet in this virtual channel is discarded

@@ -10,7 +10,7 @@ use gyre_layout::registers::group_page;
 use gyre_layout::registers::{injection_fifo, node, page, reception_fifo, wake, wake_group};
 use gyre_layout::{
     Coord, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Kind, Source as Payload, VClass,
-    packet_bytes,
+    event, packet_bytes,
 };
 use gyre_sim::{BusError, Cpu, Machine, Until};
 
@@ -264,11 +264,13 @@ fn sink(
         },
     )?;
     let registers = page(0) + group_page::rec(fifo.into());
-    cpu.write_reg(wake(fifo.into()) + wake_group::MASK, 1 << fifo)?;
+    let packets = event::reception(fifo.into());
+    cpu.write_reg(wake(fifo.into()) + wake_group::MASK, packets | event::ERROR)?;
     let mut head = 0u32;
     let mut taken = 0;
-    while taken < count {
-        cpu.write_reg(wake(fifo.into()) + wake_group::CAUSE, u64::MAX)?;
+    loop {
+        // Before the look: what comes after it wakes again. An error stays, and with it the wake-up.
+        cpu.write_reg(wake(fifo.into()) + wake_group::CAUSE, packets)?;
         let tail = cpu.read_reg(registers + reception_fifo::TAIL)? as u32;
         if tail == head {
             // An error leaves packets out: without this the sink would wait for them for ever.
@@ -276,9 +278,8 @@ fn sink(
             if errors != 0 {
                 return Err(format!("error register holds {errors:#x}").into());
             }
-            cpu.wait_wake(fifo, None);
-            continue;
         }
+        let before = head;
         while head != tail {
             let mut bytes = [0; HEADER_BYTES];
             cpu.mem_read(base + u64::from(head) % RECEPTION_BYTES, &mut bytes);
@@ -294,7 +295,12 @@ fn sink(
             head = head.wrapping_add(packet_bytes(header.len.into()) as u32);
             taken += 1;
         }
-        cpu.write_reg(registers + reception_fifo::HEAD, head.into())?;
+        if head != before {
+            cpu.write_reg(registers + reception_fifo::HEAD, head.into())?;
+        }
+        if taken >= count {
+            return Ok(());
+        }
+        cpu.wait_wake(fifo, None);
     }
-    Ok(())
 }
