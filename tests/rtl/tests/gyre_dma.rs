@@ -3,20 +3,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use gyre_layout::{Descriptor, Source, VClass};
+use gyre_layout::{Descriptor, HEADER_BYTES, Header, Source, VClass};
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::cases;
 use gyre_rtl_tests::dma::{DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Model, Trouble, coord};
 use gyre_rtl_tests::dma_bench::{
-    Bench, COUNTERS, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET, bench, ok, pairs,
-    random_length, reg, slot,
+    Bench, COUNTERS, MESSAGE_CLASSES, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET,
+    bench, ok, pairs, random_length, reg, slot,
 };
-use gyre_rtl_tests::packet::Flit;
+use gyre_rtl_tests::packet::{Flit, Packet};
 use gyre_rtl_tests::routes::Shape;
 use proptest::prelude::*;
-
-/// Classes of messages.
-const MESSAGE_CLASSES: [VClass; 3] = [VClass::Request, VClass::Priority, VClass::System];
 
 /// Random messages of all kinds between all engines, each engine to itself included.
 fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
@@ -370,6 +367,58 @@ fn hw1_system_goes_before_priority_before_other_messages_of_their_path() {
     for turn in heads[6..66].chunks(3) {
         assert_eq!(turn, [3, 2, 0], "{heads:?}");
     }
+}
+
+/// Cycles until 40 messages of class system without payload have found their places, while as many responses arrive by
+/// every link of the engine as come; whether responses were left then.
+fn cycles_of_system_messages(responses: usize) -> (u64, bool) {
+    let shape = Shape::new(&[(2, true), (2, true), (2, true)]);
+    let setup = Setup {
+        model: DMA3,
+        shape: shape.clone(),
+        ring: RING,
+        timing: Timing {
+            read: 8..9,
+            write: 20..21,
+            willing: 1.0,
+        },
+        seed: 9,
+    };
+    let machine = &mut ok(Bench::new(&setup)).machine;
+    let mut rng = fastrand::Rng::with_seed(9);
+    let mut packet = |class: usize, target: u16| {
+        let mut packet = Packet::random(&shape, 1, (1, 0), class, 0, false, &mut rng);
+        let mut header =
+            Header::decode(packet.bytes[..].try_into().expect("no payload")).expect("is one");
+        (header.target, header.offset, header.aux) = (target, 0, 0);
+        packet.bytes = header.encode().expect("every value fits").to_vec();
+        packet.flits(DMA3.flit_bytes)
+    };
+    for path in 0..6 {
+        for _ in 0..responses {
+            machine.deliver(0, path, VClass::Response as usize, &packet(1, slot::SMALL));
+        }
+    }
+    for _ in 0..40 {
+        machine.deliver(0, 0, VClass::System as usize, &packet(3, 0));
+    }
+    let start = machine.cycle();
+    while ok(machine.read(0, reg::reception(0, reg::TAIL))) < 40 * HEADER_BYTES as u64 {
+        assert!(machine.cycle() < start + 10_000, "no place for messages");
+    }
+    (machine.cycle() - start, !machine.quiet())
+}
+
+#[test]
+fn hw1_responses_of_all_links_do_not_hold_up_system_messages() {
+    let (alone, left) = cycles_of_system_messages(0);
+    assert!(!left);
+    let (together, left) = cycles_of_system_messages(200);
+    assert!(left, "responses are too few to be in the way");
+    assert!(
+        together < alone + alone / 4,
+        "{alone} alone, {together} together"
+    );
 }
 
 #[test]

@@ -8,8 +8,8 @@ use gyre_layout::{
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::dma::{DMA1, DMA2_FLIT32, DMA3, Model, coord};
 use gyre_rtl_tests::dma_bench::{
-    Bench, COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE, Setup, TARGET,
-    bench, ok, reg, route, slot,
+    Bench, COUNTERS, INJECTION, MESSAGE_CLASSES, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE,
+    Setup, TARGET, bench, ok, reg, route, slot,
 };
 use gyre_rtl_tests::packet::{Flit, Packet};
 use gyre_rtl_tests::routes::Shape;
@@ -594,8 +594,12 @@ fn hw1_refused_packets_are_reported_and_change_nothing() {
     let fifo = |rec| Descriptor::memory_fifo(coord(0), source, rec);
     let put = |slot, offset| Descriptor::put(coord(0), source, slot, offset);
     let get = |fifo| Descriptor::remote_get(coord(0), at(slot::DESCRIPTORS, 64), fifo);
-    for (rec, name) in [(3, "disabled"), (4, "absent"), (1023, "absent")] {
-        dropped(name, &fifo(rec), E::PktRecFifo);
+    for class in MESSAGE_CLASSES {
+        for (rec, name) in [(3, "disabled"), (4, "absent"), (1023, "absent")] {
+            let mut bad = fifo(rec);
+            bad.vclass = class;
+            dropped(name, &bad, E::PktRecFifo);
+        }
     }
     for (fifo, name) in [
         (7, "disabled"),
@@ -726,41 +730,44 @@ fn hw1_reception_fifo_halts_at_a_refused_write_and_moves_no_tail_over_it() {
         write: 150..200,
         willing: 1.0,
     };
-    let mut bench = ok(Bench::new(&Setup::ring(2, timing, 33)));
-    let ring = RECEPTION + RING;
-    let memory = &mut bench.machine.engines[1].memory;
-    memory.write_errors.push(ring + 0x400..ring + 0x440);
-    let bad = Descriptor::memory_fifo(coord(1), at(slot::SOURCE, 3000), 1);
-    bench.post(0, 0, &bad);
-    for _ in 0..10 {
-        bench.send((0, 1), (1, 0), 800);
-        bench.put((0, 2), 1, 800, Some(1));
+    for class in MESSAGE_CLASSES {
+        let mut bench = ok(Bench::new(&Setup::ring(2, timing.clone(), 33)));
+        let ring = RECEPTION + RING;
+        let memory = &mut bench.machine.engines[1].memory;
+        memory.write_errors.push(ring + 0x400..ring + 0x440);
+        let mut bad = Descriptor::memory_fifo(coord(1), at(slot::SOURCE, 3000), 1);
+        bad.vclass = class;
+        bench.post(0, 0, &bad);
+        for _ in 0..10 {
+            bench.send_in(class, (0, 1), (1, 0), 800);
+            bench.put((0, 2), 1, 800, Some(1));
+        }
+        bench.receive = 0.0;
+        for _ in 0..400 {
+            ok(bench.turn());
+        }
+        let reasons: Vec<_> = bench.machine.engines[1]
+            .reports
+            .iter()
+            .map(|r| r.reason)
+            .collect();
+        assert_eq!(reasons, [ErrorReason::Write], "{class:?}");
+        let tail = ok(bench.machine.read(1, reg::reception(1, reg::TAIL)));
+        assert_eq!(tail, 544, "the first packet lies before the bad line");
+        let status = ok(bench.machine.read(1, reg::reception(1, reg::STATUS)));
+        assert_eq!(status >> 2 & 1, 1, "halted");
+        let count = ok(bench.machine.read(0, reg::injection(2, reg::COUNT)));
+        assert_eq!(count, 10, "responses go on");
+        // Messages behind it go on when software restarts the FIFO.
+        bench.machine.engines[1].memory.write_errors.clear();
+        ok(bench.machine.write(1, reg::reception(1, reg::CTRL), 1));
+        bench.ignore_reception(1, 1);
+        bench.receive = 1.0;
+        for _ in 0..400 {
+            ok(bench.turn());
+        }
+        assert_eq!(bench.received, 20, "{class:?}");
     }
-    bench.receive = 0.0;
-    for _ in 0..400 {
-        ok(bench.turn());
-    }
-    let reasons: Vec<_> = bench.machine.engines[1]
-        .reports
-        .iter()
-        .map(|r| r.reason)
-        .collect();
-    assert_eq!(reasons, [ErrorReason::Write]);
-    let tail = ok(bench.machine.read(1, reg::reception(1, reg::TAIL)));
-    assert_eq!(tail, 544, "the first packet lies before the bad line");
-    let status = ok(bench.machine.read(1, reg::reception(1, reg::STATUS)));
-    assert_eq!(status >> 2 & 1, 1, "halted");
-    let count = ok(bench.machine.read(0, reg::injection(2, reg::COUNT)));
-    assert_eq!(count, 10, "responses go on");
-    // Requests behind it go on when software restarts the FIFO.
-    bench.machine.engines[1].memory.write_errors.clear();
-    ok(bench.machine.write(1, reg::reception(1, reg::CTRL), 1));
-    bench.ignore_reception(1, 1);
-    bench.receive = 1.0;
-    for _ in 0..400 {
-        ok(bench.turn());
-    }
-    assert_eq!(bench.received, 20);
 }
 
 #[test]
