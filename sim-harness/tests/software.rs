@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use common::{Failure, bring_up, config};
+use gyre_layout::ErrorReason;
 use gyre_layout::registers::{self, node, wake_group};
 use gyre_sim::{BusError, Cpu, Lock, Machine, MachineConfig, Notify, SimError, Until, WakeReason};
 
@@ -287,4 +288,63 @@ fn bring_up_by_firmware_leaves_a_quiet_machine() {
         idle < 200,
         "{idle} node-cycles were evaluated in an idle million"
     );
+}
+
+/// When, and with what in INT_CAUSE, LINK_STATUS and ERR_STATUS, node 1 of two is interrupted: by its neighbour's links
+/// going down, and by an error that it sets itself.
+fn interrupts(skip_idle: bool) -> Vec<(u64, [u64; 3])> {
+    let mut machine = Machine::new(MachineConfig {
+        skip_idle,
+        ..config(&[2])
+    })
+    .expect("made");
+    bring_up(&mut machine).expect("comes up");
+    let seen: Rc<RefCell<Vec<(u64, [u64; 3])>>> = Rc::default();
+    let list = Rc::clone(&seen);
+    let waits = move |cpu: Cpu| -> Result<(), Failure> {
+        cpu.write_reg(node::INT_MASK, u64::MAX)?;
+        cpu.write_reg(node::INT_CAUSE, u64::MAX)?;
+        cpu.fence()?;
+        for own in [None, Some(ErrorReason::Write), Some(ErrorReason::PktDest)] {
+            if let Some(reason) = own {
+                cpu.write_reg(node::ERR_SET, u64::from(u8::from(reason)))?;
+            }
+            let deadline = cpu.now_ps() + 20_000 * cpu.cycle_ps();
+            assert_eq!(cpu.wait_irq(Some(deadline)), WakeReason::Wake, "{own:?}");
+            let at = cpu.now_ps();
+            // The links change one after the other.
+            cpu.sleep_until(at + 100 * cpu.cycle_ps());
+            let registers = [node::INT_CAUSE, node::LINK_STATUS, node::ERR_STATUS];
+            let mut values = [0; 3];
+            for (value, register) in values.iter_mut().zip(registers) {
+                *value = cpu.read_reg(register)?;
+            }
+            cpu.write_reg(node::INT_CAUSE, u64::MAX)?;
+            // Left alone where it is not set: the next error does not take the place of the first.
+            cpu.write_reg(node::ERR_STATUS, 0)?;
+            cpu.fence()?;
+            list.borrow_mut().push((at, values));
+        }
+        Ok(())
+    };
+    machine.spawn(1, "interrupted", waits);
+    machine.spawn(0, "disables", |cpu| {
+        cpu.sleep_until(cpu.now_ps() + 2_000 * cpu.cycle_ps());
+        cpu.write_reg(node::LINK_ENABLE, 0)?;
+        Ok::<(), Failure>(cpu.fence()?)
+    });
+    machine.run(Until::Done).expect("runs");
+    seen.take()
+}
+
+#[test]
+fn x1_x5_links_and_errors_interrupt_a_node_that_is_idle_as_one_whose_clocks_all_go_on() {
+    let seen = interrupts(true);
+    let causes: Vec<u64> = seen.iter().map(|(_, values)| values[0]).collect();
+    let (link, error) = (node::int_cause::LINK.mask(), node::int_cause::ERROR.mask());
+    assert_eq!(causes, [link, error, error], "{seen:x?}");
+    let first = node::err_status::VALID.mask() | u64::from(u8::from(ErrorReason::Write));
+    let errors: Vec<u64> = seen.iter().map(|(_, values)| values[2]).collect();
+    assert_eq!(errors, [0, first | 1 << 32, first | 2 << 32], "{seen:x?}");
+    assert_eq!(interrupts(false), seen);
 }
