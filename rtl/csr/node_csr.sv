@@ -170,6 +170,9 @@ module node_csr
   end
 
   // ---- errors -----------------------------------------------------------------------------------
+  error_t errors [4];
+  logic   err_set_q, err_raised;
+
   // What the generated block is told, a cycle later: none of its logic waits for other units.
   typedef struct packed {
     logic raised;
@@ -187,9 +190,6 @@ module node_csr
     if (!rst_ni) pulse_q <= '0;
     else if (pulse_d != '0 || pulse_q != '0) pulse_q <= pulse_d;
   end
-
-  error_t errors [4];
-  logic   err_set_q, err_raised;
 
   // ERR_SET holds what was written from the cycle after the write.
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -238,7 +238,7 @@ fn hw1_hw3_node_reset_in_the_middle_of_a_torus_is_recovered_by_firmware() {
 
 #[test]
 fn x1_reset_in_mid_traffic_is_deterministic() {
-    let run = |window, skip_idle| {
+    let run = |reset, window, skip_idle| {
         let mut machine = Machine::new(MachineConfig {
             window,
             skip_idle,
@@ -254,12 +254,17 @@ fn x1_reset_in_mid_traffic_is_deterministic() {
         };
         traffic::start(&mut machine, &Plan::random(3, 20, 3), style);
         run_for(&mut machine, 1500);
-        machine.reset_node(2).expect("resets");
+        match reset {
+            Reset::Node => machine.reset_node(2).expect("resets"),
+            Reset::Software => firmware(&mut machine, 2, |node| node.soft_reset(1000)),
+        }
         machine.run(Until::Quiet).expect("no node hangs");
         (machine.hash(), machine.cycles())
     };
-    let expected = run(None, true);
-    assert_eq!(run(None, true), expected);
-    assert_eq!(run(Some(1), true), expected);
-    assert_eq!(run(None, false), expected);
+    for reset in [Reset::Node, Reset::Software] {
+        let expected = run(reset, None, true);
+        assert_eq!(run(reset, None, true), expected);
+        assert_eq!(run(reset, Some(1), true), expected);
+        assert_eq!(run(reset, None, false), expected);
+    }
 }
