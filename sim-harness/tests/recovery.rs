@@ -252,8 +252,9 @@ fn x1_reset_in_mid_traffic_is_deterministic() {
             lossy: Lossy::All,
             victim: Some(2),
         };
-        traffic::start(&mut machine, &Plan::random(3, 20, 3), style);
-        run_for(&mut machine, 1500);
+        let all = traffic::start(&mut machine, &Plan::random(3, 40, 3), style);
+        run_until_seen(&mut machine, &all, 20);
+        assert!(all.iter().all(|seen| !seen.borrow().done));
         match reset {
             Reset::Node => machine.reset_node(2).expect("resets"),
             Reset::Software => firmware(&mut machine, 2, |node| node.soft_reset(1000)),

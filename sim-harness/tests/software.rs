@@ -290,16 +290,18 @@ fn bring_up_by_firmware_leaves_a_quiet_machine() {
     );
 }
 
-/// When, and with what in INT_CAUSE, LINK_STATUS and ERR_STATUS, node 1 of two is interrupted: by its neighbour's links
-/// going down, and by an error that it sets itself.
-fn interrupts(skip_idle: bool) -> Vec<(u64, [u64; 3])> {
+/// When a node was interrupted, and INT_CAUSE, LINK_STATUS and ERR_STATUS then.
+type Interrupt = (u64, [u64; 3]);
+
+/// Interrupts of node 1 of two: by its neighbour's links going down, and by errors that it sets itself.
+fn interrupts(skip_idle: bool) -> Vec<Interrupt> {
     let mut machine = Machine::new(MachineConfig {
         skip_idle,
         ..config(&[2])
     })
     .expect("made");
     bring_up(&mut machine).expect("comes up");
-    let seen: Rc<RefCell<Vec<(u64, [u64; 3])>>> = Rc::default();
+    let seen: Rc<RefCell<Vec<Interrupt>>> = Rc::default();
     let list = Rc::clone(&seen);
     let waits = move |cpu: Cpu| -> Result<(), Failure> {
         cpu.write_reg(node::INT_MASK, u64::MAX)?;
@@ -347,4 +349,17 @@ fn x1_x5_links_and_errors_interrupt_a_node_that_is_idle_as_one_whose_clocks_all_
     let errors: Vec<u64> = seen.iter().map(|(_, values)| values[2]).collect();
     assert_eq!(errors, [0, first | 1 << 32, first | 2 << 32], "{seen:x?}");
     assert_eq!(interrupts(false), seen);
+}
+
+#[test]
+fn hw1_reset_by_software_needs_no_access_to_come_to_its_end() {
+    run(|cpu| {
+        let reset = node::ctrl::SOFT_RESET.mask();
+        cpu.write_reg(node::CTRL, reset)?;
+        cpu.fence()?;
+        cpu.sleep_until(cpu.now_ps() + 500 * cpu.cycle_ps());
+        assert_eq!(cpu.read_reg(node::CTRL)? & reset, 0);
+        Ok(())
+    })
+    .expect("runs");
 }
