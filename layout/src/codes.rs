@@ -68,6 +68,11 @@ codes! {
     }
 }
 
+impl VClass {
+    /// The classes of messages, which are memory-FIFO packets (HW-1).
+    pub const MESSAGES: [Self; 3] = [Self::Request, Self::Priority, Self::System];
+}
+
 codes! {
     /// Operation of a read-modify-write: `rmw_op_e` in SystemVerilog.
     RmwOp in "rmw_op" {

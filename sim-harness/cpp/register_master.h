@@ -24,7 +24,7 @@ public:
     uint64_t next_cycle() const { return queue_.empty() ? kNever : queue_.front().due; }
     bool busy() const { return state_ != State::Idle; }
     // Whether the inputs offer an address or data.
-    bool offers() const { return inputs_ & ~4u; }
+    bool offers() const { return inputs_ & ~kReady; }
     // Whether the last `drive` changed an input.
     bool changed() const { return changed_; }
 
@@ -44,7 +44,7 @@ public:
         if (!answered && state_ == State::Idle && !queue_.empty() && queue_.front().due <= cycle) {
             start(pins);
         }
-        const unsigned inputs = 4u | unsigned(data_) << 3 | (addr_ ? (state_ == State::Write ? 1u : 2u) : 0u);
+        const unsigned inputs = kReady | unsigned(data_) << 3 | (addr_ ? (state_ == State::Write ? 1u : 2u) : 0u);
         if (inputs != inputs_) {
             inputs_ = inputs;
             changed_ = true;
@@ -62,6 +62,8 @@ public:
     }
 
 private:
+    static constexpr unsigned kReady = 1u << 2;  // in `inputs_`
+
     enum class State { Idle, Read, Write };
     struct Access {
         uint64_t due;

@@ -48,16 +48,13 @@ pub(super) const SETTINGS: &Table = &[
     &traffic::CYCLES,
 ];
 
-/// Classes of messages.
-const CLASSES: [VClass; 3] = [VClass::Request, VClass::Priority, VClass::System];
-
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     let long = traffic::offer(spec, settings, settings.get(&LOAD), &ROUTING)?;
     let mut streams = vec![Stream {
         offer: long.clone(),
         class: VClass::Request,
     }];
-    for (number, class) in (1..).zip(CLASSES) {
+    for (number, class) in (1..).zip(VClass::MESSAGES) {
         let mut offer = Offer {
             payload: settings.get(&SHORT),
             stream: number,

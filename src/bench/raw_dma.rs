@@ -272,14 +272,14 @@ fn sink(
         // Before the look: what comes after it wakes again. An error stays, and with it the wake-up.
         cpu.write_reg(wake(fifo.into()) + wake_group::CAUSE, packets)?;
         let tail = cpu.read_reg(registers + reception_fifo::TAIL)? as u32;
-        if tail == head {
+        let arrived = head != tail;
+        if !arrived {
             // An error leaves packets out: without this the sink would wait for them for ever.
             let errors = cpu.read_reg(node::ERR_STATUS)?;
             if errors != 0 {
                 return Err(format!("error register holds {errors:#x}").into());
             }
         }
-        let before = head;
         while head != tail {
             let mut bytes = [0; HEADER_BYTES];
             cpu.mem_read(base + u64::from(head) % RECEPTION_BYTES, &mut bytes);
@@ -295,7 +295,7 @@ fn sink(
             head = head.wrapping_add(packet_bytes(header.len.into()) as u32);
             taken += 1;
         }
-        if head != before {
+        if arrived {
             cpu.write_reg(registers + reception_fifo::HEAD, head.into())?;
         }
         if taken >= count {

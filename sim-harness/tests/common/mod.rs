@@ -125,7 +125,7 @@ pub fn exchange(cpu: &Cpu, count: usize) -> Result<(), Failure> {
         let mut descriptor = Descriptor::memory_fifo(cpu.topology().header_coord(dst), source, 0)
             .with_software(cpu.node() as u32, number as u32)
             .with_message_id((cpu.node() * count + number) as u32);
-        descriptor.vclass = [VClass::Request, VClass::Priority, VClass::System][number % 3];
+        descriptor.vclass = VClass::MESSAGES[number % VClass::MESSAGES.len()];
         post(cpu, number as u64, &descriptor)?;
     }
     // Bytes still to come of every message to this node.

@@ -40,9 +40,6 @@ pub const SOURCE_BYTES: u64 = 0x4_0000;
 /// Where puts go.
 pub const TARGET: u64 = 0x10_0000;
 
-/// Classes of messages.
-pub const MESSAGE_CLASSES: [VClass; 3] = [VClass::Request, VClass::Priority, VClass::System];
-
 /// Slots of every engine.
 pub mod slot {
     /// Readable, at an odd address.

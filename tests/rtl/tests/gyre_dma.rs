@@ -8,8 +8,8 @@ use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::cases;
 use gyre_rtl_tests::dma::{DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Model, Trouble, coord};
 use gyre_rtl_tests::dma_bench::{
-    Bench, COUNTERS, MESSAGE_CLASSES, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET,
-    bench, ok, pairs, random_length, reg, slot,
+    Bench, COUNTERS, REMOTE_FIFO, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, TARGET, bench, ok, pairs,
+    random_length, reg, slot,
 };
 use gyre_rtl_tests::packet::{Flit, Packet};
 use gyre_rtl_tests::routes::Shape;
@@ -26,7 +26,7 @@ fn random_messages(bench: &mut Bench, engines: usize, count: usize) {
         match rng.usize(0..10) {
             0..4 => {
                 let rec = rng.usize(0..3);
-                let class = MESSAGE_CLASSES[rng.usize(0..MESSAGE_CLASSES.len())];
+                let class = VClass::MESSAGES[rng.usize(0..VClass::MESSAGES.len())];
                 bench.send_in(class, from, (to, rec), length);
             }
             4..8 => {
@@ -296,7 +296,7 @@ fn hw1_responses_pass_requests_that_wait_for_a_full_reception_fifo() {
 #[test]
 fn hw1_no_class_of_messages_waits_for_another_at_a_full_reception_fifo() {
     for engines in [1, 2] {
-        for stuck in MESSAGE_CLASSES {
+        for stuck in VClass::MESSAGES {
             let mut bench = bench(engines, 5);
             let to = engines - 1;
             bench.ignore_reception(to, 1);
@@ -311,7 +311,7 @@ fn hw1_no_class_of_messages_waits_for_another_at_a_full_reception_fifo() {
             ok(bench.machine.run(2_000));
             // From here on nothing of that class moves, and everything else does.
             let tail = ok(bench.machine.read(to, reg::reception(1, reg::TAIL)));
-            let others = MESSAGE_CLASSES.iter().filter(|&&class| class != stuck);
+            let others = VClass::MESSAGES.iter().filter(|&&class| class != stuck);
             for (fifo, &class) in others.enumerate() {
                 for _ in 0..20 {
                     bench.send_in(class, (0, 1 + fifo), (to, 2), 700);
@@ -369,6 +369,15 @@ fn hw1_system_goes_before_priority_before_other_messages_of_their_path() {
     }
 }
 
+/// Memories where cycles are counted: injection buffers of two packets cover a short latency only.
+fn prompt() -> Timing {
+    Timing {
+        read: 8..9,
+        write: 20..21,
+        willing: 1.0,
+    }
+}
+
 /// Cycles until 40 messages of class system without payload have found their places, while as many responses arrive by
 /// every link of the engine as come; whether responses were left then.
 fn cycles_of_system_messages(responses: usize) -> (u64, bool) {
@@ -377,17 +386,13 @@ fn cycles_of_system_messages(responses: usize) -> (u64, bool) {
         model: DMA3,
         shape: shape.clone(),
         ring: RING,
-        timing: Timing {
-            read: 8..9,
-            write: 20..21,
-            willing: 1.0,
-        },
+        timing: prompt(),
         seed: 9,
     };
     let machine = &mut ok(Bench::new(&setup)).machine;
     let mut rng = fastrand::Rng::with_seed(9);
-    let mut packet = |class: usize, target: u16| {
-        let mut packet = Packet::random(&shape, 1, (1, 0), class, 0, false, &mut rng);
+    let mut packet = |class: VClass, target: u16| {
+        let mut packet = Packet::random(&shape, 1, (1, 0), class as usize, 0, false, &mut rng);
         let mut header =
             Header::decode(packet.bytes[..].try_into().expect("no payload")).expect("is one");
         (header.target, header.offset, header.aux) = (target, 0, 0);
@@ -396,11 +401,12 @@ fn cycles_of_system_messages(responses: usize) -> (u64, bool) {
     };
     for path in 0..6 {
         for _ in 0..responses {
-            machine.deliver(0, path, VClass::Response as usize, &packet(1, slot::SMALL));
+            let response = packet(VClass::Response, slot::SMALL);
+            machine.deliver(0, path, VClass::Response as usize, &response);
         }
     }
     for _ in 0..40 {
-        machine.deliver(0, 0, VClass::System as usize, &packet(3, 0));
+        machine.deliver(0, 0, VClass::System as usize, &packet(VClass::System, 0));
     }
     let start = machine.cycle();
     while ok(machine.read(0, reg::reception(0, reg::TAIL))) < 40 * HEADER_BYTES as u64 {
@@ -495,13 +501,7 @@ fn hw1_fifos_on_one_path_take_turns_packet_by_packet() {
 
 /// Cycles from the first descriptor posted until `puts`, (from, to) each, of `length` bytes have landed.
 fn cycles_of(engines: usize, puts: &[(usize, usize)], length: u32) -> u64 {
-    // Injection buffers of two packets cover a short latency only.
-    let timing = Timing {
-        read: 8..9,
-        write: 20..21,
-        willing: 1.0,
-    };
-    let mut bench = ok(Bench::new(&Setup::ring(engines, timing, 14)));
+    let mut bench = ok(Bench::new(&Setup::ring(engines, prompt(), 14)));
     for (index, &(from, to)) in puts.iter().enumerate() {
         bench.put(
             (from, index % SOFTWARE_FIFOS),

@@ -8,8 +8,8 @@ use gyre_layout::{
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::dma::{DMA1, DMA2_FLIT32, DMA3, Model, coord};
 use gyre_rtl_tests::dma_bench::{
-    Bench, COUNTERS, INJECTION, MESSAGE_CLASSES, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE,
-    Setup, TARGET, bench, ok, reg, route, slot,
+    Bench, COUNTERS, INJECTION, RECEPTION, REMOTE_FIFO, RING, SLOT_BASE, SOURCE, Setup, TARGET,
+    bench, ok, reg, route, slot,
 };
 use gyre_rtl_tests::packet::{Flit, Packet};
 use gyre_rtl_tests::routes::Shape;
@@ -594,7 +594,7 @@ fn hw1_refused_packets_are_reported_and_change_nothing() {
     let fifo = |rec| Descriptor::memory_fifo(coord(0), source, rec);
     let put = |slot, offset| Descriptor::put(coord(0), source, slot, offset);
     let get = |fifo| Descriptor::remote_get(coord(0), at(slot::DESCRIPTORS, 64), fifo);
-    for class in MESSAGE_CLASSES {
+    for class in VClass::MESSAGES {
         for (rec, name) in [(3, "disabled"), (4, "absent"), (1023, "absent")] {
             let mut bad = fifo(rec);
             bad.vclass = class;
@@ -730,7 +730,7 @@ fn hw1_reception_fifo_halts_at_a_refused_write_and_moves_no_tail_over_it() {
         write: 150..200,
         willing: 1.0,
     };
-    for class in MESSAGE_CLASSES {
+    for class in VClass::MESSAGES {
         let mut bench = ok(Bench::new(&Setup::ring(2, timing.clone(), 33)));
         let ring = RECEPTION + RING;
         let memory = &mut bench.machine.engines[1].memory;
