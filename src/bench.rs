@@ -28,16 +28,14 @@ mod sim_speed;
 mod timed_collective;
 mod traffic;
 
-use std::path::Path;
-use std::time::Instant;
-
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
+use std::path::Path;
 
 use crate::cli::CommandError;
 use crate::machine_file::{self, MachineSpec};
 use crate::options::{MachineOptions, UsageError};
-use crate::outcome::{Outcome, SimFigures};
+use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::progress;
 use crate::settings::{self, Setting, Settings, Table};
 
@@ -66,10 +64,9 @@ struct Measured {
     hash: u64,
 }
 
-/// Extent and speed of simulating `cycles` of the machine since `started`.
-fn figures(spec: &MachineSpec, cycles: u64, started: Instant) -> SimFigures {
-    let wall_s = started.elapsed().as_secs_f64();
-    SimFigures::new(cycles, spec.nodes(), wall_s, spec.config.threads)
+/// Extent and speed of simulating `cycles` of the machine since `clock` was started.
+fn figures(spec: &MachineSpec, cycles: u64, clock: &Stopwatch) -> SimFigures {
+    SimFigures::new(cycles, spec.nodes(), clock, spec.config.threads)
 }
 
 /// Cycles of the machines that a bench has run, and their hashes in one.

@@ -1,15 +1,19 @@
 //! `gyre check`: properties of a machine that are proven, not simulated.
 
+mod routing;
+
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use comfy_table::Table;
 use gyre_deadlock::{Fault, Report, Rules, Torus, decomposed, every_shape, exhaustive};
+use gyre_sim::RoutingFunctions;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::cli::CommandError;
-use crate::options::{UsageError, parse_mesh, parse_shape, shape_text};
+use crate::options::{UsageError, parse_mesh, parse_shape, rtl_tree, shape_text};
 use crate::outcome::table;
 use crate::progress;
 
@@ -40,6 +44,9 @@ pub struct DeadlockArgs {
     /// Breaks a rule on purpose: dateline, order, classes, cut-through, escape or reordering
     #[arg(long = "break", value_name = "RULE")]
     fault: Option<Fault>,
+    /// Tree of RTL that takes the place of the checkout's rtl/; refused if it routes in another way than this check
+    #[arg(long, value_name = "DIR")]
+    rtl: Option<PathBuf>,
     /// Prints one JSON object instead of tables
     #[arg(long)]
     pub json: bool,
@@ -172,6 +179,9 @@ pub fn run(command: &CheckCommand) -> Result<Checked, CommandError> {
         fault: args.fault,
         ..Rules::default()
     };
+    if let Some(tree) = rtl_tree(args.rtl.as_deref())? {
+        compare(&tree, args.shape.as_deref(), args.mesh.as_deref())?;
+    }
     let mut checked = match &args.shape {
         Some(shape) => one(shape, args.mesh.as_deref(), &rules)?,
         None => all(&rules)?,
@@ -180,7 +190,8 @@ pub fn run(command: &CheckCommand) -> Result<Checked, CommandError> {
     Ok(checked)
 }
 
-fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, CommandError> {
+/// The machine that `--shape` and `--mesh` ask for.
+fn torus_of(shape: &str, mesh: Option<&str>) -> Result<(Vec<u16>, Torus), UsageError> {
     let sizes = parse_shape(shape)?;
     let lines = parse_mesh(mesh, sizes.len())?;
     let dims: Vec<(u8, bool)> = sizes
@@ -189,6 +200,25 @@ fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, Comman
         .map(|(&size, &line)| (size as u8, !line))
         .collect();
     let torus = Torus::new(&dims);
+    Ok((sizes, torus))
+}
+
+/// Refuses a tree whose routing functions are not those that the check follows.
+fn compare(tree: &Path, shape: Option<&str>, mesh: Option<&str>) -> Result<(), CommandError> {
+    let functions = RoutingFunctions::new(Some(tree))?;
+    let mut machines = routing::samples();
+    if let Some(shape) = shape {
+        machines.push(torus_of(shape, mesh)?.1);
+    }
+    for torus in &machines {
+        routing::compare(&functions, torus)
+            .map_err(|text| UsageError::Combination(format!("--rtl {}: {text}", tree.display())))?;
+    }
+    Ok(())
+}
+
+fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, CommandError> {
+    let (sizes, torus) = torus_of(shape, mesh)?;
     let mut checked = Checked::new(shape_text(&sizes), rules);
     checked.stands_for = 1;
     if torus.nodes() <= EXHAUSTIVE_ONE {

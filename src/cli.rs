@@ -12,6 +12,7 @@ use crate::check::{self, CheckCommand};
 use crate::goal_run::GoalError;
 use crate::job::JobError;
 use crate::options::{MachineOptions, UsageError};
+use crate::progress;
 use crate::run;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
@@ -82,6 +83,7 @@ impl CommandError {
             | Self::Job(JobError::Machine(error))
             | Self::Goal(GoalError::Machine { source: error, .. }) => match error {
                 gyre_sim::SimError::Config(_) => 2,
+                gyre_sim::SimError::Build(error) if error.refuses_rtl() => 2,
                 _ => 1,
             },
             Self::Job(JobError::Placement(_)) | Self::Goal(GoalError::Placement(_)) => 2,
@@ -92,6 +94,7 @@ impl CommandError {
 
 /// Runs the command of the process's arguments and gives its exit status.
 pub fn main() -> ExitCode {
+    progress::show_builds();
     let cli = Cli::parse();
     match cli.command {
         Command::Run(args) => show(run::run(&args), |outcome| {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::clients::ClientFile;
 use crate::options::{
-    MachineOptions, UsageError, parse_mesh, parse_shape, parse_window, shape_text,
+    MachineOptions, UsageError, parse_mesh, parse_shape, parse_window, rtl_tree, shape_text,
 };
 use crate::outcome::object;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
@@ -130,6 +130,8 @@ impl MachineSpec {
         config.skip_idle = settings.given(&SKIP_IDLE).unwrap_or(config.skip_idle);
         config.window = settings.given(&WINDOW).or(config.window);
         config.threads = options.threads;
+        config.optimisation = options.model;
+        config.rtl = rtl_tree(options.rtl.as_deref())?;
         config.validate().map_err(|error| UsageError::Value {
             option: option_of(&error.field),
             value: error.value,
@@ -186,6 +188,7 @@ impl MachineSpec {
             "register_latency": config.reg_latency,
             "wake_latency": config.wake_latency,
             "seed": self.seed,
+            "rtl": config.rtl,
             "costs": costs,
         }))
     }
@@ -311,7 +314,7 @@ pub fn check_trace(options: &MachineOptions, spec: &MachineSpec) -> Result<(), U
         })
         .map_err(|error| UsageError::Combination(format!("--trace {}: {error}", path.display())))?;
     config
-        .check_scopes(spec.config.dims.len())
+        .check_scopes(&spec.config)
         .map_err(|error| match error {
             SimError::Config(error) => wrong(error),
             error => UsageError::Combination(error.to_string()),

@@ -1,9 +1,10 @@
 //! Options that `run` and `bench` share, and the checks on them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
+use gyre_sim::Optimisation;
 use thiserror::Error;
 
 /// A wrong option, setting or machine file; ends the command with status 2.
@@ -61,6 +62,13 @@ pub struct MachineOptions {
     /// Threads of the simulator; results do not depend on it
     #[arg(long, default_value = "1", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub threads: usize,
+    /// How much the models of the machine are optimised; results do not depend on it [default: full where it is compiled
+    /// already or the command simulates much, else quick]
+    #[arg(long, value_name = "quick|full", value_parser = optimisation)]
+    pub model: Option<Optimisation>,
+    /// Tree of RTL that takes the place of the checkout's rtl/
+    #[arg(long, value_name = "DIR")]
+    pub rtl: Option<PathBuf>,
     /// Machine description that replaces the reference machine
     #[arg(long, value_name = "FILE.toml")]
     pub machine: Option<PathBuf>,
@@ -95,6 +103,31 @@ pub struct MachineOptions {
 fn whole<T: FromStr>(text: &str) -> Result<T, &'static str> {
     text.parse()
         .map_err(|_| "expected a whole number, 0 or more")
+}
+
+fn optimisation(text: &str) -> Result<Optimisation, &'static str> {
+    let all = [Optimisation::Quick, Optimisation::Full];
+    let named = all.into_iter().find(|level| level.name() == text);
+    named.ok_or("expected quick or full")
+}
+
+/// Checks `--rtl` and makes it absolute.
+pub fn rtl_tree(dir: Option<&Path>) -> Result<Option<PathBuf>, UsageError> {
+    let Some(dir) = dir else {
+        return Ok(None);
+    };
+    let wrong = |expected: String| UsageError::Value {
+        option: "--rtl".into(),
+        value: dir.display().to_string(),
+        expected,
+    };
+    let list = dir.join("gyre.f");
+    if !list.is_file() {
+        return Err(wrong("a folder like rtl/, with a file gyre.f".into()));
+    }
+    dir.canonicalize()
+        .map(Some)
+        .map_err(|error| wrong(format!("a folder that can be read ({error})")))
 }
 
 /// Parses `4x4x4`: 1 to 5 sizes from 1 to 64.

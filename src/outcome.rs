@@ -1,6 +1,9 @@
 //! What a command shows at its end: one JSON object, or tables for people.
 
+use std::time::{Duration, Instant};
+
 use comfy_table::{CellAlignment, Table, presets};
+use gyre_sim::model_use;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -17,11 +20,14 @@ pub struct SimFigures {
     pub node_cycles_per_s: f64,
     /// Threads of the simulator.
     pub threads: usize,
+    /// How much the models were optimised: `quick`, `full`, or both; see `--model`. No result depends on it.
+    pub model: String,
 }
 
 impl SimFigures {
     /// Figures of `nodes` nodes simulated for `cycles` in `wall_s` host seconds.
-    pub fn new(cycles: u64, nodes: usize, wall_s: f64, threads: usize) -> Self {
+    pub fn new(cycles: u64, nodes: usize, clock: &Stopwatch, threads: usize) -> Self {
+        let (wall_s, model) = clock.read();
         let rate = cycles as f64 / wall_s.max(1e-9);
         Self {
             cycles,
@@ -29,7 +35,40 @@ impl SimFigures {
             cycles_per_s: rate,
             node_cycles_per_s: rate * nodes as f64,
             threads,
+            model,
         }
+    }
+}
+
+/// Measures host time of simulation, without that in which models are compiled and loaded.
+#[derive(Debug)]
+pub struct Stopwatch {
+    started: Instant,
+    loading: Duration,
+}
+
+impl Stopwatch {
+    /// Starts one.
+    pub fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            loading: model_use().loading,
+        }
+    }
+
+    /// Seconds since the start, and how much the models used are optimised.
+    fn read(&self) -> (f64, String) {
+        let used = model_use();
+        let simulating = self.started.elapsed() + self.loading;
+        let names: Vec<&str> = used
+            .optimisations
+            .iter()
+            .map(|level| level.name())
+            .collect();
+        (
+            simulating.saturating_sub(used.loading).as_secs_f64(),
+            names.join("+"),
+        )
     }
 }
 
@@ -79,7 +118,7 @@ impl Outcome {
         let pictures = self.pictures.iter().map(|text| format!("\n{text}\n"));
         Ok(format!(
             "{} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s on {} \
-             thread{}\nhash {}\n",
+             thread{}, {} model\nhash {}\n",
             self.bench,
             self.shape,
             figures(&self.metrics),
@@ -90,6 +129,7 @@ impl Outcome {
             self.sim.node_cycles_per_s,
             self.sim.threads,
             if self.sim.threads == 1 { "" } else { "s" },
+            self.sim.model,
             self.hash
         ))
     }

@@ -1,21 +1,19 @@
 //! Programs with a command line of their own: the options, exit status and report of `gyre` around a
 //! function that runs tasks on a machine. The programs in `examples/` are made with it.
 
+use clap::{Args as _, FromArgMatches as _};
+use gyre_sim::RunReport;
+use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
-
-use clap::{Args as _, FromArgMatches as _};
-use gyre_sim::RunReport;
-use serde_json::{Map, Value};
 
 use crate::cli::{CommandError, print};
 use crate::clients::ClientFile;
 use crate::machine_file::{self, MachineSpec};
 use crate::options::{MachineOptions, UsageError};
-use crate::outcome::{Outcome, SimFigures};
+use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::settings::{self, Setting, Settings, Table};
 
 /// How many tasks each node has: the setting of programs that fill the machine.
@@ -187,11 +185,12 @@ impl Program {
         spec.clients = clients
             .map(|path| ClientFile::read(path, self.name))
             .transpose()?;
-        let started = Instant::now();
+        let clock = Stopwatch::start();
         let mut report = (self.run)(&spec, &settings)?;
-        let wall_s = started.elapsed().as_secs_f64();
+        let cycles = report.machine.cycles;
+        let sim = SimFigures::new(cycles, spec.nodes(), &clock, spec.config.threads);
         if let Some(trace) = &spec.trace {
-            let (from, end) = (trace.window.start, report.machine.cycles);
+            let (from, end) = (trace.window.start, cycles);
             if from >= end {
                 return Err(UsageError::Combination(format!(
                     "--trace-window {from}:{} begins after the end of the run at cycle {end}",
@@ -205,13 +204,12 @@ impl Program {
         let mut params = spec.params();
         params.append(&mut report.params);
         params.extend(clients.map(|path| ("clients".into(), path.display().to_string().into())));
-        let cycles = report.machine.cycles;
         Ok(Outcome {
             bench: self.name.into(),
             shape: spec.shape(),
             params,
             metrics: report.metrics,
-            sim: SimFigures::new(cycles, spec.nodes(), wall_s, spec.config.threads),
+            sim,
             hash: format!("{:016x}", report.machine.hash),
             pictures: report.pictures,
             passed: report.passed,

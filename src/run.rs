@@ -1,21 +1,19 @@
 //! `gyre run`: runs a program and reports what it did.
 
-use std::path::{Path, PathBuf};
-use std::time::Instant;
-
 use clap::Args;
 use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered, SameNode};
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use gyre_sim::{ModelKind, TraceConfig, Until};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 use crate::cli::CommandError;
 use crate::goal_run::{GoalReport, GoalRun, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
 use crate::machine_file::{self, MachineSpec, check_trace, trace_config};
 use crate::options::{MachineOptions, UsageError, cubic_shape};
-use crate::outcome::{Outcome, SimFigures, object};
+use crate::outcome::{Outcome, SimFigures, Stopwatch, object};
 use crate::placement::Placement;
 use crate::progress;
 use crate::settings::{self, Default as Unless, Setting, Settings, Table, Values};
@@ -129,9 +127,9 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     check_trace(options, &spec)?;
 
     let bar = progress::bar(operations, "operations");
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let report = goal.load(program.clone(), &bar, None)?.run()?;
-    let wall_s = started.elapsed().as_secs_f64();
+    let sim = SimFigures::new(report.sim.cycles, spec.nodes(), &clock, spec.config.threads);
     bar.finish_and_clear();
     let trace = write_trace(options, &goal, program, &report)?;
 
@@ -179,7 +177,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         shape: spec.shape(),
         params,
         metrics,
-        sim: SimFigures::new(report.sim.cycles, spec.nodes(), wall_s, spec.config.threads),
+        sim,
         hash: format!("{:016x}", report.sim.hash),
         pictures,
         passed: verified,

@@ -3,7 +3,7 @@
 
 #include "clock_edges.h"
 #include "context.h"
-#include "node.h"
+#include "model.h"
 #include "out_buffer.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ template <class Model, class Wires>
 class ModelRunner final : public SimNode {
 public:
     template <class... Args>
-    ModelRunner(std::shared_ptr<SimContext> context, const std::string& name, Args&&... args)
+    ModelRunner(std::shared_ptr<ModelContext> context, const char* name, Args&&... args)
         : context_(std::move(context)),
-          model_(&context_->verilated, name.c_str()),
+          model_(&context_->verilated, name),
           wires_(model_, std::forward<Args>(args)...) {
         lower();
         model_.rst_ni = 1;
@@ -42,11 +42,10 @@ public:
 
     ~ModelRunner() override { model_.final(); }
 
-    rust::Slice<const uint64_t> run(uint64_t start, uint32_t cycles, bool skip,
-                                    rust::Slice<const uint64_t> input) override {
+    Words run(uint64_t start, uint32_t cycles, bool skip, Words input) override {
         out_.clear(start);
         cycle_ = start;
-        wires_.load(input.data(), input.data() + input.size());
+        wires_.load(input.data, input.data + input.size);
         const uint64_t end = start + cycles;
         uint64_t evaluated = 0;
         while (cycle_ < end) {
@@ -144,7 +143,7 @@ private:
         return std::max(now, wires_.next_cycle());
     }
 
-    std::shared_ptr<SimContext> context_;
+    std::shared_ptr<ModelContext> context_;
     Model model_;
     Wires wires_;
     const Edges* edges_ = nullptr;

@@ -1,9 +1,11 @@
 //! What a machine is made of, and the checks on it.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::models::{ModelSpec, Optimisation, Top};
 use crate::topology::{MAX_DIMS, Topology};
 
 /// Cycles that no window and no single `run` step crosses a multiple of; runs that end "when done"
@@ -97,6 +99,13 @@ pub struct MachineConfig {
     /// it, so it is no part of a machine's description.
     #[serde(skip)]
     pub threads: usize,
+    /// How much the models are optimised; none takes a full one if it is compiled already, else a quick one. Results do
+    /// not depend on it.
+    #[serde(skip)]
+    pub optimisation: Option<Optimisation>,
+    /// Tree of RTL that the models are compiled from, in the place of the checkout's `rtl/`.
+    #[serde(skip)]
+    pub rtl: Option<PathBuf>,
 }
 
 impl Default for MachineConfig {
@@ -117,6 +126,8 @@ impl Default for MachineConfig {
             skip_idle: true,
             window: None,
             threads: 1,
+            optimisation: None,
+            rtl: None,
         }
     }
 }
@@ -238,6 +249,16 @@ impl MachineConfig {
         ]
         .into_iter()
         .fold(EPOCH, u64::min)
+    }
+
+    /// The model that its nodes, or routers, are instances of.
+    pub(crate) fn model_spec(&self, top: Top) -> ModelSpec {
+        ModelSpec {
+            top,
+            dims: ModelSpec::model_dims(self.dims.len()),
+            optimisation: self.optimisation,
+            rtl: self.rtl.clone(),
+        }
     }
 
     /// Cycles that a node runs at a time.

@@ -13,6 +13,17 @@ pub enum SimError {
     /// A field of the configuration cannot be.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A model could not be compiled.
+    #[error("{0}")]
+    Build(#[from] gyre_verilate::Error),
+    /// A compiled model could not be loaded.
+    #[error("{}: {message}", path.display())]
+    Library {
+        /// The shared library.
+        path: PathBuf,
+        /// What went wrong.
+        message: String,
+    },
     /// A model could not be made.
     #[error("node {node}: {message}")]
     Model {

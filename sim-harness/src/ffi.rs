@@ -1,35 +1,40 @@
-//! The bridge to the Verilated models.
+//! The bridge to the Verilated models, each in a shared library.
 
 #[cxx::bridge(namespace = "gyre")]
 mod bridge {
     unsafe extern "C++" {
-        include!("gyre-sim/cpp/node.h");
+        include!("gyre-sim/cpp/loader.h");
 
+        type SimModel;
         type SimContext;
         type SimNode;
+        type Routing;
 
-        fn new_context(traced: bool, noise: bool, seed: u32) -> SharedPtr<SimContext>;
-        fn open_trace(context: &SimContext, file: &str, scopes: &[String]) -> Result<()>;
-        fn dump_trace(context: &SimContext, cycle: u64, ps: u64);
-        fn close_trace(context: &SimContext);
+        fn load_model(library: &str) -> Result<UniquePtr<SimModel>>;
+        fn load_routing(library: &str) -> Result<UniquePtr<Routing>>;
+
+        fn new_context(model: &SimModel, noise: bool, seed: u32) -> SharedPtr<SimContext>;
+        fn open_trace(context: &SharedPtr<SimContext>, file: &str, scopes: &[String])
+        -> Result<()>;
+        fn dump_trace(context: &SharedPtr<SimContext>, cycle: u64, ps: u64);
+        fn close_trace(context: &SharedPtr<SimContext>);
 
         fn new_node(
+            model: &SimModel,
             context: &SharedPtr<SimContext>,
-            dims: u32,
-            traced: bool,
             name: &str,
             stall_seed: u64,
             stall_percent: u32,
         ) -> Result<UniquePtr<SimNode>>;
         fn new_router(
+            model: &SimModel,
             context: &SharedPtr<SimContext>,
-            dims: u32,
             name: &str,
             cfg: &[u64],
         ) -> Result<UniquePtr<SimNode>>;
 
-        fn run<'a>(
-            self: Pin<&'a mut SimNode>,
+        fn run_node<'a>(
+            node: Pin<&'a mut SimNode>,
             start: u64,
             cycles: u32,
             skip: bool,
@@ -40,12 +45,20 @@ mod bridge {
         fn cycle(self: &SimNode) -> u64;
         fn ports(self: &SimNode) -> u32;
         fn masters(self: &SimNode) -> u32;
+
+        fn decide(routing: &Routing, cfg: &[u64], head: u64, in_port: u32, in_vc: u32) -> Vec<u32>;
     }
 }
 
 pub(crate) use bridge::{
-    SimContext, SimNode, close_trace, dump_trace, new_context, new_node, new_router, open_trace,
+    Routing, SimContext, SimModel, SimNode, close_trace, decide, dump_trace, load_model,
+    load_routing, new_context, new_node, new_router, open_trace, run_node,
 };
+
+// SAFETY: the entry of a library is a table of functions that nobody changes; they make new objects and keep nothing.
+unsafe impl Send for SimModel {}
+// SAFETY: as above.
+unsafe impl Sync for SimModel {}
 
 // SAFETY: a model with its surroundings is memory of its own and a Verilator context. It keeps nothing in
 // thread-local storage from one call to the next, and what Verilator has for all threads it guards itself. Nodes of a

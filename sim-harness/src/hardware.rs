@@ -182,9 +182,8 @@ impl Hardware {
             });
         }
         ports.input.clear();
-        let result = model
-            .pin_mut()
-            .run(start, (end - start) as u32, skip, &ports.scratch);
+        let cycles = (end - start) as u32;
+        let result = ffi::run_node(model.pin_mut(), start, cycles, skip, &ports.scratch);
         let words = match result {
             Ok(words) => words,
             Err(error) => {

@@ -20,6 +20,7 @@ mod hash;
 mod links;
 mod machine;
 mod memory;
+mod models;
 mod observe;
 mod probe;
 mod record;
@@ -35,7 +36,12 @@ pub use actor::{ActorError, ActorId, LogEntry};
 pub use config::{ConfigError, MAX_NODES, MachineConfig, MemoryConfig, ModelKind};
 pub use cpu::{Cpu, Lock, Notify, WakeReason};
 pub use error::SimError;
+pub use gyre_verilate::Progress as BuildProgress;
 pub use machine::Machine;
+pub use models::{
+    BuildReporter, ModelUse, Optimisation, RoutingDecision, RoutingFunctions, RoutingQuery,
+    model_use, report_builds,
+};
 pub use observe::{AxiChannels, LinkFault, LinkTransfer, NodeInput, NodeOutput};
 pub use recorded::RegisterWrite;
 pub use regbus::BusError;

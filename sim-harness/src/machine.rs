@@ -19,6 +19,7 @@ use crate::hardware::{Fault, HardNode, Hardware, Planned, Window};
 use crate::hash;
 use crate::links::Links;
 use crate::memory::Memory;
+use crate::models::{LoadedModel, Optimisation, Top};
 use crate::regbus::Response;
 use crate::report::{RunReport, Until};
 use crate::topology::{TREE_PORTS, Topology};
@@ -44,6 +45,7 @@ pub struct Machine {
     actors: BTreeMap<ActorId, Actor>,
     pub(crate) shared: Rc<Shared>,
     pub(crate) config: MachineConfig,
+    model: Arc<LoadedModel>,
     // Before `hardware`, which its threads use.
     crew: Option<Crew>,
     pub(crate) hardware: Arc<Hardware>,
@@ -66,19 +68,16 @@ pub struct Machine {
     progress: bool,
 }
 
-/// Dimensions of the node model for a machine of `dims` dimensions.
-pub(crate) fn model_dims(dims: usize) -> u32 {
-    if dims <= 3 { 3 } else { 5 }
-}
-
 impl Machine {
     /// Makes a machine, all nodes just out of reset, at cycle 0.
     pub fn new(config: MachineConfig) -> Result<Self, SimError> {
         let topology = config.topology()?;
-        let model_dims = model_dims(topology.dims());
         let traced = config.model == ModelKind::Traced;
+        let spec = config.model_spec(Top::Node { traced });
+        let loaded = spec.load()?;
         let seed = |node: usize| config.noise.unwrap_or(0).wrapping_add(node as u32);
-        let new_context = |node| ffi::new_context(traced, config.noise.is_some(), seed(node));
+        let new_context =
+            |node| ffi::new_context(&loaded.entry, config.noise.is_some(), seed(node));
         let shared_context = new_context(0);
         let mut nodes = Vec::with_capacity(topology.nodes());
         for node in 0..topology.nodes() {
@@ -88,9 +87,8 @@ impl Machine {
                 false => new_context(node),
             };
             let model = ffi::new_node(
+                &loaded.entry,
                 &context,
-                model_dims,
-                traced,
                 &format!("node{node}"),
                 config.memory.seed.wrapping_add(node as u64),
                 config.memory.stall_percent.into(),
@@ -102,7 +100,7 @@ impl Machine {
             let axi = AxiMemory::new(&config.memory, node, model.masters() as usize);
             nodes.push(HardNode::new(model, axi));
         }
-        let links = Links::whole(&topology, 2 * model_dims as usize, config.link_latency);
+        let links = Links::whole(&topology, 2 * spec.dims, config.link_latency);
         let hardware = Arc::new(Hardware::new(&config, nodes, links));
         let memories = (0..topology.nodes()).map(|_| Memory::new(&config.memory.error_ranges));
         let clock = (config.cycle_ps, config.cpu_ps, config.reg_latency);
@@ -115,6 +113,7 @@ impl Machine {
             shared,
             crew: (others > 0 && !traced).then(|| Crew::new(&hardware, others)),
             config,
+            model: loaded,
             hardware,
             context: shared_context,
             trace: None,
@@ -132,6 +131,11 @@ impl Machine {
     /// The configuration it was made from.
     pub fn config(&self) -> &MachineConfig {
         &self.config
+    }
+
+    /// How much its models are optimised.
+    pub fn optimisation(&self) -> Optimisation {
+        self.model.optimisation
     }
 
     /// Shape and wiring.

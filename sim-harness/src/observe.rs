@@ -233,7 +233,7 @@ impl Machine {
             return Err(ConfigError::new("model", "fast", "traced, to write waveforms").into());
         }
         self.finish_trace()?;
-        config.check_scopes(self.shared.topology.dims())?;
+        config.check_scopes(&self.config)?;
         let context = self.context.clone();
         self.trace = Some(Trace::new(config, context, self.hardware.len())?);
         Ok(())

@@ -2,6 +2,7 @@
 
 use gyre_layout::{ErrorReason, registers};
 
+use crate::ffi;
 use crate::machine::Machine;
 use crate::record::{InBuffer, Out, OutReader};
 use crate::regbus::Request;
@@ -32,7 +33,7 @@ impl Machine {
         self.hardware.links.receive(index, end, &mut input);
         input.extend_from_slice(control.words());
         let mut node = self.hardware.node(index);
-        let Ok(words) = node.model.pin_mut().run(start, cycles, true, &input) else {
+        let Ok(words) = ffi::run_node(node.model.pin_mut(), start, cycles, true, &input) else {
             return values;
         };
         for record in OutReader::new(words, start) {

@@ -7,7 +7,7 @@ use crate::error::SimError;
 use crate::ffi;
 use crate::hash::{self, Digest};
 use crate::links::Links;
-use crate::machine::model_dims;
+use crate::models::{Optimisation, Top};
 use crate::record::{InBuffer, Out, OutReader};
 use crate::topology::{MAX_DIMS, Topology};
 
@@ -108,6 +108,7 @@ pub struct RouterMachine<T> {
     traffic: T,
     topology: Topology,
     nodes: Vec<RouterNode>,
+    optimisation: Optimisation,
     links: Links,
     cycle: u64,
     window: u64,
@@ -129,12 +130,17 @@ impl<T: Traffic> RouterMachine<T> {
             let dims = format!("{:?}", config.dims);
             return Err(ConfigError::new("dims", dims, "at least 2 nodes").into());
         }
-        let model_dims = model_dims(topology.dims());
-        let context = ffi::new_context(false, config.noise.is_some(), config.noise.unwrap_or(0));
+        let spec = config.model_spec(Top::Network);
+        let loaded = spec.load()?;
+        let context = ffi::new_context(
+            &loaded.entry,
+            config.noise.is_some(),
+            config.noise.unwrap_or(0),
+        );
         let mut nodes = Vec::with_capacity(topology.nodes());
         for node in 0..topology.nodes() {
             let cfg = node_config(&topology, node);
-            let model = ffi::new_router(&context, model_dims, &format!("node{node}"), &cfg)
+            let model = ffi::new_router(&loaded.entry, &context, &format!("node{node}"), &cfg)
                 .map_err(|error| SimError::Model {
                     node,
                     message: error.what().to_owned(),
@@ -151,9 +157,10 @@ impl<T: Traffic> RouterMachine<T> {
         }
         Ok(Self {
             traffic,
-            links: Links::torus(&topology, 2 * model_dims as usize, config.link_latency),
+            links: Links::torus(&topology, 2 * spec.dims, config.link_latency),
             topology,
             nodes,
+            optimisation: loaded.optimisation,
             cycle: 0,
             // Memory and registers do not matter here, links do.
             window: config
@@ -179,6 +186,11 @@ impl<T: Traffic> RouterMachine<T> {
     /// Sources and sinks.
     pub fn traffic_mut(&mut self) -> &mut T {
         &mut self.traffic
+    }
+
+    /// How much the routers' model is optimised.
+    pub fn optimisation(&self) -> Optimisation {
+        self.optimisation
     }
 
     /// Shape and wiring.
@@ -293,10 +305,8 @@ impl<T: Traffic> RouterMachine<T> {
         self.links.receive(index, end, input);
         input.extend_from_slice(node.input.words());
         node.input.clear();
-        let result = node
-            .model
-            .pin_mut()
-            .run(start, (end - start) as u32, self.skip_idle, input);
+        let cycles = (end - start) as u32;
+        let result = ffi::run_node(node.model.pin_mut(), start, cycles, self.skip_idle, input);
         let words = match result {
             Ok(words) => words.to_vec(),
             Err(error) => {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use cxx::SharedPtr;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, MachineConfig};
 use crate::error::SimError;
 use crate::ffi;
-use crate::machine::model_dims;
+use crate::models::{ModelSpec, Top};
 
 /// What to write into a waveform file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,19 +60,23 @@ impl TraceConfig {
         }
     }
 
-    /// Refuses scopes below a node that the model of a machine with `dims` dimensions does not have. Looks
+    /// Refuses scopes below a node that the model of a machine does not have. Looks
     /// them up in a waveform without values, beside the one that is to be written.
     ///
     /// # Errors
     /// [`SimError::Config`] with the scopes that there are; a file that cannot be written.
-    pub fn check_scopes(&self, dims: usize) -> Result<(), SimError> {
+    pub fn check_scopes(&self, config: &MachineConfig) -> Result<(), SimError> {
+        let spec = config.model_spec(Top::Node { traced: true });
         let mut known = None;
         for scope in &self.scopes {
             let Some((node, wanted)) = scope.split_once('.') else {
                 continue;
             };
             if known.is_none() {
-                known = Some(scopes_of_a_node(dims, &self.path.with_extension("scopes"))?);
+                known = Some(scopes_of_a_node(
+                    &spec,
+                    &self.path.with_extension("scopes"),
+                )?);
             }
             let known = known.iter().flatten();
             if known.clone().any(|path| path == wanted) {
@@ -222,14 +226,15 @@ impl Trace {
 }
 
 /// The scopes below a node, as paths, by the header of a waveform that is written to `scratch`.
-fn scopes_of_a_node(dims: usize, scratch: &Path) -> Result<BTreeSet<String>, SimError> {
+fn scopes_of_a_node(spec: &ModelSpec, scratch: &Path) -> Result<BTreeSet<String>, SimError> {
     const NODE: &str = "node";
     let io = |source| SimError::Io {
         path: scratch.to_owned(),
         source,
     };
-    let context = ffi::new_context(true, false, 0);
-    let model = ffi::new_node(&context, model_dims(dims), true, NODE, 0, 0);
+    let loaded = spec.load()?;
+    let context = ffi::new_context(&loaded.entry, false, 0);
+    let model = ffi::new_node(&loaded.entry, &context, NODE, 0, 0);
     let model = model.map_err(|error| SimError::Model {
         node: 0,
         message: error.what().to_owned(),

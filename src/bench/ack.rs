@@ -5,10 +5,6 @@
 //! says that it was acknowledged, which is the completion latency. Acknowledgement packets are the memory-FIFO
 //! packets that the receiver's node has sent, by its performance counters: it sends nothing else of that kind.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::time::Instant;
-
 use gyre_driver::{
     AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule, Context,
     DoneFn, Error, Messaging, MessagingConfig, Platform, SendImmediate, SendMessage, TaskId,
@@ -16,6 +12,8 @@ use gyre_driver::{
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use super::dispatch;
 use super::packets::sent;
@@ -24,7 +22,7 @@ use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
-use crate::outcome::object;
+use crate::outcome::{Stopwatch, object};
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
 use crate::settings::{Setting, Settings, Table};
@@ -54,7 +52,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     if spec.nodes() < 2 {
         return Err(UsageError::Combination("ack needs at least 2 nodes".into()).into());
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut rows = Vec::new();
     let mut total = Total::of(Kind::ALL.len() * LOADS.len() * methods().len());
     for kind in Kind::ALL {
@@ -121,7 +119,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

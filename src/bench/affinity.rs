@@ -9,8 +9,6 @@
 //! written it: counted by the simulated memory, not by the collectives. Those across cores include those
 //! across modules.
 
-use std::time::Instant;
-
 use gyre_affinity::{Domains, Place, Processor, Tree, Unit};
 use gyre_collectives::{DataType, Error, ReduceOp, ThreadMember, ThreadRoot};
 use gyre_driver::Platform as _;
@@ -23,6 +21,7 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
+use crate::outcome::Stopwatch;
 use crate::placement::Placement;
 use crate::platform::{SimPlatform, Transfers};
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
@@ -133,7 +132,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
         bytes: settings.get(&BYTES),
         repeat: settings.get(&REPEAT),
     };
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut total = Total::of(2 * Order::ALL.len());
     let mut rows = Vec::new();
     for order in Order::ALL {
@@ -148,7 +147,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params: describe(spec, parameters),
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

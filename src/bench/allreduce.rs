@@ -10,12 +10,6 @@
 //! how many flits it has sent to its first child, when some of the first sums have ended and when the last have begun:
 //! ends that software sees come in bursts.
 
-use std::cell::{Cell, RefCell};
-use std::fmt;
-use std::rc::Rc;
-use std::str::FromStr;
-use std::time::Instant;
-
 use gyre_collectives::{
     Algorithm, Collective, DataType, Done, Error, ReduceOp, Request, RoutesTaken, Way,
 };
@@ -24,6 +18,10 @@ use gyre_layout::registers::perf_coll;
 use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
 use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::str::FromStr;
 
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, check, named, query};
@@ -31,6 +29,7 @@ use super::{Measured, TASKS, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
+use crate::outcome::Stopwatch;
 use crate::placement::Placement;
 use crate::platform::SimPlatform;
 use crate::run::SAME_NODE;
@@ -115,7 +114,7 @@ pub(super) const SETTINGS: &Table = &[&SIZES, &ALGORITHM, &TASKS, &SAME_NODE];
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     let sizes = settings.given(&SIZES).unwrap_or_default();
     let only = settings.given(&ALGORITHM);
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
     let placement = Placement::filled(tasks, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
@@ -182,7 +181,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

@@ -4,8 +4,6 @@
 //! the first post, which all make after a barrier, to the last done callback; every byte is checked. `bound_cycles`
 //! is what the busiest link takes for the packets of all blocks on fixed routes.
 
-use std::time::Instant;
-
 use gyre_collectives::{Algorithm, Blocks, Collective, DataType, ReduceOp, Request, RoutesTaken};
 use gyre_driver::Routing;
 use gyre_sim::RunReport;
@@ -18,6 +16,7 @@ use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
+use crate::outcome::Stopwatch;
 use crate::placement::Placement;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 use crate::team::Team;
@@ -37,7 +36,7 @@ pub(super) const SETTINGS: &Table = &[&BYTES, &ALGORITHM];
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
     let bytes = settings.get(&BYTES);
     let only = settings.given(&ALGORITHM);
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let placement = Placement::filled(1, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
     let mut team = Team::open(job, |_| 1, |client| client)?;
@@ -65,7 +64,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

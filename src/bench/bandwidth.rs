@@ -4,23 +4,22 @@
 //! of them under way: whenever one is done it posts the next. A message is done when all of it is in the
 //! memory where it belongs, and the software there knows.
 
-use std::cell::{Cell, RefCell};
-use std::error::Error;
-use std::rc::Rc;
-use std::time::Instant;
-
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, MemoryRegion, Platform, Receive,
     RegionRights, RemoteRegion, Rget, Rput, SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::Until;
 use serde_json::{Map, json};
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::rc::Rc;
 
 use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::outcome::Stopwatch;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
 use crate::settings::{Setting, Settings, Table};
@@ -102,7 +101,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
         )
         .into());
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let placement = Placement::of_nodes(vec![0, 1], spec.nodes())?;
     let mut job = Job::of(spec, &placement)?;
     let open = move |process| Task::open(process, bytes, window);
@@ -150,7 +149,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, report.cycles, started),
+        sim: figures(spec, report.cycles, &clock),
         hash: report.hash,
     })
 }

@@ -8,8 +8,6 @@
 //! `dissemination_cycles` is the same barrier by messages, `shared_memory_cycles` that in the memory of nodes with
 //! several tasks and by messages between nodes, each the second of two.
 
-use std::time::Instant;
-
 use gyre_collectives::{Algorithm, Error, Request};
 use gyre_driver::{ClientConfig, Error as DriverError, Platform as _};
 use gyre_layout::registers::{COLL, coll_network, wake, wake_group};
@@ -20,6 +18,7 @@ use super::{Measured, TASKS, figures};
 use crate::cli::CommandError;
 use crate::job::Job;
 use crate::machine_file::MachineSpec;
+use crate::outcome::Stopwatch;
 use crate::placement::Placement;
 use crate::run::SAME_NODE;
 use crate::settings::{Settings, Table};
@@ -34,7 +33,7 @@ const WAKE: u32 = 1;
 pub(super) const SETTINGS: &Table = &[&TASKS, &SAME_NODE];
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
     let placement = Placement::filled(tasks, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
@@ -78,7 +77,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, report.cycles, started),
+        sim: figures(spec, report.cycles, &clock),
         hash: report.hash,
     })
 }

@@ -1,8 +1,6 @@
 //! `gyre bench class-latency`: what the classes above request are worth (HW-3, HW-4): latency of short messages of each
 //! class from random nodes to random nodes, through DMA engines and links that long requests keep busy.
 
-use std::time::Instant;
-
 use gyre_layout::VClass;
 use serde_json::{Map, json};
 
@@ -12,6 +10,7 @@ use super::traffic::{self, Routing};
 use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
+use crate::outcome::Stopwatch;
 use crate::settings::{Setting, Settings, Table};
 
 const LOAD: Setting<f64> = Setting::number(
@@ -65,7 +64,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
         offer.load = offer.flits() as f64 / settings.get(&GAP) as f64;
         streams.push(Stream { offer, class });
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let run = raw_dma::run_streams(spec, &streams)?;
     let mut tallies = run.tallies.into_iter().zip(&streams);
     let mut metrics = Map::new();
@@ -93,7 +92,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, run.cycles, started),
+        sim: figures(spec, run.cycles, &clock),
         hash: run.hash,
     })
 }

@@ -12,8 +12,6 @@
 
 mod run;
 
-use std::time::Instant;
-
 use gyre_collectives::{Algorithm, Collective, Error};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +20,7 @@ use super::{Measured, TASKS, Total, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::outcome::Stopwatch;
 use crate::run::SAME_NODE;
 use crate::settings::{Setting, Settings, Table};
 
@@ -97,7 +96,7 @@ fn run(
         ))
         .into());
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let algorithm = Algorithm::EndpointParallel;
     let root = |endpoints, helpers| Case {
         collective,
@@ -164,7 +163,7 @@ fn run(
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

@@ -4,11 +4,6 @@
 //! the packets that all nodes have sent, by their performance counters, less those of the same sends without a
 //! fence. Every message is acknowledged by itself here, so that the sends need the same packets both times.
 
-use std::cell::{Cell, OnceCell};
-use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Instant;
-
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Endpoint, Error, Fence, Platform,
     SendImmediate, SendMessage, TaskId, TaskMap, advancev,
@@ -16,6 +11,9 @@ use gyre_driver::{
 use gyre_layout::{Coord, MAX_DIM};
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
+use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use super::dispatch;
 use super::heap::{self, Heap, Taken};
@@ -25,7 +23,7 @@ use crate::cli::CommandError;
 use crate::job::{Job, JobError, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
-use crate::outcome::object;
+use crate::outcome::{Stopwatch, object};
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
 use crate::settings::Settings;
@@ -57,7 +55,7 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
         )
         .into());
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut total = Total::of(1 + ENDPOINTS.len());
     let placement = Placement::of_nodes(NODES.to_vec(), spec.nodes())?;
     let mut job = Job::of(spec, &placement)?;
@@ -103,7 +101,7 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
     Ok(Measured {
         params: Map::new(),
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

@@ -1,7 +1,5 @@
 //! `gyre bench hop-latency`: the RTL's cycles a hop without contention.
 
-use std::time::Instant;
-
 use gyre_sim::{Delivery, MachineConfig, RawPacket, RouterMachine, SimError, Traffic};
 use serde_json::{Map, json};
 
@@ -9,6 +7,7 @@ use super::{Measured, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::outcome::Stopwatch;
 use crate::settings::Settings;
 
 /// Cycles between the packets: nobody meets anybody.
@@ -73,7 +72,7 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
         ))
         .into());
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut rows = Vec::new();
     let mut reference = None;
     let mut cycles = 0;
@@ -106,7 +105,7 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
     Ok(Measured {
         params: Map::new(),
         metrics,
-        sim: figures(spec, cycles, started),
+        sim: figures(spec, cycles, &clock),
         hash,
     })
 }

@@ -1,15 +1,13 @@
 //! `gyre bench link-bandwidth`: payload share of links under long direct puts to neighbours.
 
+use gyre_layout::{CounterRef, Descriptor, Source};
+use gyre_sim::{Cpu, Machine, SimError, Until};
+use serde_json::{Map, json};
 use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
 use std::rc::Rc;
 use std::str::FromStr;
-use std::time::Instant;
-
-use gyre_layout::{CounterRef, Descriptor, Source};
-use gyre_sim::{Cpu, Machine, SimError, Until};
-use serde_json::{Map, json};
 
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
 use super::{Measured, Total, figures};
@@ -17,6 +15,7 @@ use crate::bring_up::bring_up;
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::outcome::Stopwatch;
 use crate::platform::process_base;
 use crate::settings::{Setting, Settings, Table};
 
@@ -129,7 +128,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
         Links::First => vec![("one", out), ("both", both)],
         Links::All => vec![("both", both)],
     };
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut rows = Vec::new();
     let mut least = f64::INFINITY;
     let mut total = Total::of(SIZES.len() * ways.len());
@@ -158,7 +157,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

@@ -5,9 +5,6 @@
 //! comes; then it receives them all and compares every byte. Bytes held are those of the messaging module's own
 //! allocator.
 
-use std::rc::Rc;
-use std::time::Instant;
-
 use gyre_driver::messaging::{MessagingStats, Protocol, Request};
 use gyre_driver::{
     BufferRange, Client, Error, Messaging, MessagingConfig, Platform, RangeError, TaskId,
@@ -15,6 +12,7 @@ use gyre_driver::{
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
+use std::rc::Rc;
 use thiserror::Error as ThisError;
 
 use super::{Measured, Total, figures};
@@ -22,6 +20,7 @@ use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::outcome::Stopwatch;
 use crate::placement::Placement;
 use crate::platform::{NodeBuffer, SimPlatform};
 use crate::settings::{Setting, Settings, Table};
@@ -47,7 +46,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     if spec.nodes() < 2 {
         return Err(UsageError::Combination("match-memory needs at least 2 nodes".into()).into());
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut rows = Vec::new();
     let mut metrics = Map::new();
     let mut total = Total::default();
@@ -91,7 +90,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

@@ -6,17 +6,15 @@
 //! own receives. What arrives within a window of time counts; before it begins and until it ends all
 //! contexts send.
 
-use std::cell::Cell;
-use std::collections::BTreeSet;
-use std::rc::Rc;
-use std::time::Instant;
-
 use gyre_driver::{
     Arrival, Client, ClientConfig, Context, Endpoint, Error, Platform, Receive, SendImmediate,
     TaskId,
 };
 use gyre_sim::Until;
 use serde_json::{Map, json};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::traffic::{CYCLES, WARMUP};
 use super::{Measured, Total, figures};
@@ -24,6 +22,7 @@ use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::outcome::Stopwatch;
 use crate::placement::Placement;
 use crate::platform::SimPlatform;
 use crate::settings::{Setting, Settings, Table};
@@ -75,7 +74,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     }
     let nodes: Vec<usize> = [0].into_iter().chain(neighbours.iter().copied()).collect();
     let placement = Placement::of_nodes(nodes, spec.nodes())?;
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut rows = Vec::new();
     let mut most = 0.0_f64;
     let mut total = Total::of(CONTEXTS.len());
@@ -101,7 +100,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

@@ -9,16 +9,14 @@
 //! waits are software. The rest is hardware: DMA engines, network, memory and wake-up. What the receiver
 //! does meanwhile, asleep or looking in vain, is in its shadow.
 
-use std::cell::Cell;
-use std::rc::Rc;
-use std::time::Instant;
-
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, Endpoint, Error, Platform, Receive,
     SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
+use std::rc::Rc;
 
 use super::metered::{Meter, Metered};
 use super::{Measured, Total, figures};
@@ -26,7 +24,7 @@ use crate::cli::CommandError;
 use crate::job::{Job, Process};
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
-use crate::outcome::object;
+use crate::outcome::{Stopwatch, object};
 use crate::placement::Placement;
 use crate::platform::{Layered, NodeBuffer};
 use crate::settings::{Setting, Settings, Table};
@@ -56,7 +54,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
         )
         .into());
     }
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut metrics = Map::new();
     let mut params = Map::new();
     let mut total = Total::default();
@@ -82,7 +80,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

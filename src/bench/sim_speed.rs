@@ -14,6 +14,7 @@ use super::{Measured, figures, traffic};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
+use crate::outcome::Stopwatch;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 const LOAD: Setting<f64> = Setting::number(
@@ -60,9 +61,9 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     let offer = among_first(&everybody, active)?;
 
     let others = Other::of(spec, active);
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut measured = raw_dma::run_traffic(spec, &offer)?;
-    let sim = figures(spec, measured.cycles, started);
+    let sim = figures(spec, measured.cycles, &clock);
     let mut speed = speed_of(&measured);
     let mut fastest = vec![0.0f64; others.len()];
     let mut same_hash = true;

@@ -1,11 +1,9 @@
 //! `gyre bench traffic`: offered against accepted load, and latency.
 
-use std::fmt;
-use std::str::FromStr;
-use std::time::Instant;
-
 use gyre_sim::RouterMachine;
 use serde_json::{Map, Value, json};
+use std::fmt;
+use std::str::FromStr;
 
 use super::pattern::{EXPECTED, Pattern};
 use super::raw_dma;
@@ -13,6 +11,7 @@ use super::router_traffic::{Offer, RouterTraffic, Tally};
 use super::{Measured, Total, figures};
 use crate::cli::CommandError;
 use crate::machine_file::MachineSpec;
+use crate::outcome::Stopwatch;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 /// Cycles for links to come up before traffic starts.
@@ -245,7 +244,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     let offer = offer(spec, settings, first, &ROUTING)?;
     let via = settings.get(&VIA);
     let mut params = params(&offer, via);
-    let started = Instant::now();
+    let clock = Stopwatch::start();
     let mut total = Total::default();
     let metrics = match load {
         Load::At(_) => {
@@ -261,7 +260,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     Ok(Measured {
         params,
         metrics,
-        sim: figures(spec, total.cycles, started),
+        sim: figures(spec, total.cycles, &clock),
         hash: total.hash,
     })
 }

@@ -6,7 +6,6 @@
 mod build {
     pub mod faults;
     pub mod models;
-    pub mod ports;
 }
 
 use std::env;
@@ -15,16 +14,13 @@ use std::path::{Path, PathBuf};
 
 use build::faults::{FaultError, plant};
 use build::models::{MODELS, Spec};
-use build::ports::{HeaderError, read_ports};
-use gyre_verilate::{Model, add_models};
+use gyre_verilate::{Model, add_models, read_ports};
 
 /// Why the units could not be built.
 #[derive(thiserror::Error)]
 enum Error {
     #[error(transparent)]
     Verilate(#[from] gyre_verilate::Error),
-    #[error(transparent)]
-    Header(#[from] HeaderError),
     #[error(transparent)]
     Fault(#[from] FaultError),
     #[error("{0}: {1}")]
@@ -47,7 +43,8 @@ fn model(spec: &Spec) -> Result<Model, Error> {
         .prefix(&class(spec))
         .source("rtl/pkg/gyre_pkg.sv")
         .source("rtl/pkg/gyre_dma_pkg.sv")
-        .library_dir("tests/rtl/sv");
+        .library_dir("tests/rtl/sv")
+        .library_dir("sim-harness/sv");
     if !spec.faults.is_empty() {
         // Ahead of the folders with the files as they are. It runs for few cycles.
         model = model.library_dir(plant(spec)?).opt_level(0);

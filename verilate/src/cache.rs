@@ -50,6 +50,13 @@ impl Digest {
     }
 }
 
+/// SHA-256 of a file, in hexadecimal digits.
+pub(crate) fn digest_of(file: &Path) -> Result<String, Error> {
+    let content = fs::read(file).map_err(Error::io(file))?;
+    let hash = Sha256::digest(&content);
+    Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// The regular files directly in a directory, in order of name.
 pub(crate) fn files_in(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();

@@ -77,9 +77,85 @@ pub enum Error {
         output: String,
     },
 
-    /// The generated C++ did not compile.
-    #[error("the generated C++ did not compile: {0}")]
-    Compile(#[from] cc::Error),
+    /// A port in the header of generated C++ is declared in an unknown form.
+    #[error("{file}:{line}: {found:?}: expected VL_IN*(&name,msb,lsb..) or VlUnpacked<..> &name")]
+    Declaration {
+        /// The header.
+        file: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+        /// The declaration.
+        found: String,
+    },
+
+    /// RTL that does not fit what surrounds it.
+    #[error("{0}")]
+    Interface(String),
+
+    /// No C++ compiler was found.
+    #[error("no C++ compiler: {0}")]
+    Compiler(#[from] cc::Error),
+
+    /// The C++ compiler cannot be run.
+    #[error("C++ compiler {program}: cannot run it: {source}; CXX names another")]
+    NoCompiler {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// Generated C++ did not compile, or its objects did not link.
+    #[error("{file}: the C++ compiler failed ({status}):\n{output}")]
+    Compile {
+        /// Source, or result.
+        file: PathBuf,
+        /// How the compiler ended.
+        status: String,
+        /// What it printed.
+        output: String,
+    },
+
+    /// The sources of the models are not there.
+    #[error(
+        "no checkout of Gyre: {} has no rtl/gyre.f; models are compiled from it when they are asked for",
+        .0.display()
+    )]
+    NoCheckout(PathBuf),
+
+    /// A cache of models that cannot be trusted.
+    #[error("{}: {problem}; GYRE_CACHE names another folder for models", path.display())]
+    Untrusted {
+        /// Folder or file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+
+    /// Not enough room to build a model.
+    #[error(
+        "{}: {free} MB are free on its file system: expected {needed} MB or more to build a model; GYRE_CACHE names another folder for models",
+        path.display()
+    )]
+    DiskFull {
+        /// The cache.
+        path: PathBuf,
+        /// Megabytes free.
+        free: u64,
+        /// Megabytes that a build takes.
+        needed: u64,
+    },
+
+    /// A variable of the environment has a value that is not understood.
+    #[error("{variable}={value}: expected {expected}")]
+    Environment {
+        /// Its name.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What would have been right.
+        expected: &'static str,
+    },
 
     /// A variable that cargo sets for build scripts is missing.
     #[error("{0} is not set; this function is for build scripts run by cargo")]
@@ -102,6 +178,14 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
+    /// Whether the RTL is at fault, not the machine that it is built on.
+    pub fn refuses_rtl(&self) -> bool {
+        matches!(
+            self,
+            Self::Verilator { .. } | Self::FileList { .. } | Self::Interface(_)
+        )
+    }
+
     /// For `map_err`: the I/O error with the path it happened at.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
         move |source| Error::Io {

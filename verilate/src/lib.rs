@@ -28,33 +28,65 @@
 //!   from, so profiles, tests and clippy share them and a change of the wrapper compiles no model.
 
 mod cache;
-mod compile;
+mod compiler;
 mod error;
 mod file_list;
+mod header;
+mod library;
 mod model;
+mod script;
+mod store;
 mod toolchain;
 
-pub use compile::add_models;
 pub use error::Error;
+pub use header::{Port, read_ports};
+pub use library::{Generated, Library};
 pub use model::Model;
+pub use script::add_models;
+pub use store::{Held, Progress};
 pub use toolchain::{MINIMUM, Toolchain, Version, locate};
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The workspace root, which relative paths start from: of the crate whose build script or test runs. (A path that
-/// is compiled in would lead a copy of the workspace with its `target/` back to the original.)
+/// The workspace root, which relative paths start from: of the crate whose build script or test runs, else of the
+/// program that runs, as it lies in a folder of the workspace. (A path that is compiled in would lead a copy of the
+/// workspace with its `target/` back to the original: it is taken where nothing else is found.)
 pub fn workspace_root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
-        let package = env::var_os("CARGO_MANIFEST_DIR")
-            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let mut above = package.ancestors();
-        above
-            .find(|dir| dir.join("Cargo.lock").is_file())
-            .map_or(package.clone(), Path::to_path_buf)
+        let compiled_in = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let places = [
+            env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from),
+            env::current_exe().ok(),
+            Some(compiled_in.to_owned()),
+        ];
+        let is_root = |dir: &&Path| dir.join("Cargo.lock").is_file() && has_rtl(dir);
+        let found = places
+            .iter()
+            .flatten()
+            .find_map(|place| place.ancestors().find(is_root));
+        found
+            .unwrap_or(compiled_in.parent().unwrap_or(compiled_in))
+            .to_owned()
     })
+}
+
+/// [`workspace_root`], with the RTL in it.
+///
+/// # Errors
+/// [`Error::NoCheckout`]: a program was taken away from the checkout that it was built in.
+pub fn checkout() -> Result<&'static Path, Error> {
+    let root = workspace_root();
+    match has_rtl(root) {
+        true => Ok(root),
+        false => Err(Error::NoCheckout(root.to_owned())),
+    }
+}
+
+fn has_rtl(dir: &Path) -> bool {
+    dir.join("rtl/gyre.f").is_file()
 }
 
 /// `path` as an absolute path; relative paths start from the workspace root.

@@ -1,7 +1,10 @@
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
 
 use crate::cache::Digest;
 use crate::file_list::FileList;
@@ -23,7 +26,11 @@ pub struct Model {
     defines: Vec<(String, String)>,
     trace: bool,
     opt_level: Option<u32>,
+    tree: Option<PathBuf>,
 }
+
+/// The folder of the workspace that [`Model::tree`] stands in for.
+const TREE: &str = "rtl";
 
 impl Model {
     /// A model of the module `top`, as the C++ class `V<top>`.
@@ -39,7 +46,15 @@ impl Model {
             defines: Vec::new(),
             trace: false,
             opt_level: None,
+            tree: None,
         }
+    }
+
+    /// Takes what lies in the workspace's `rtl/` from `dir` instead, a tree like it. The model is the same as if `dir`
+    /// were `rtl/`: its messages name files as `rtl/...`.
+    pub fn tree(mut self, dir: Option<&Path>) -> Self {
+        self.tree = dir.map(absolute);
+        self
     }
 
     /// Names the C++ class, and its header `<prefix>.h`; unique among the models of a program.
@@ -103,6 +118,11 @@ impl Model {
         self.opt_level
     }
 
+    /// The top module.
+    pub(crate) fn top(&self) -> &str {
+        &self.top
+    }
+
     /// The C++ class.
     pub(crate) fn class(&self) -> &str {
         &self.prefix
@@ -110,14 +130,16 @@ impl Model {
 
     /// The model with its file list read and its top module's file found.
     pub(crate) fn resolve(&self) -> Result<Resolved<'_>, Error> {
+        let there = |path: &PathBuf| self.in_tree(path);
         let list = match &self.file_list {
-            Some(file) => FileList::read(file)?,
+            Some(file) => FileList::read(&there(file))?,
             None => FileList::default(),
         };
+        let own = |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(there).collect() };
         let mut sources = list.sources;
-        sources.extend(self.sources.iter().cloned());
-        let library_dirs = [list.library_dirs, self.library_dirs.clone()].concat();
-        let include_dirs = [list.include_dirs, self.include_dirs.clone()].concat();
+        sources.extend(own(&self.sources));
+        let library_dirs = [list.library_dirs, own(&self.library_dirs)].concat();
+        let include_dirs = [list.include_dirs, own(&self.include_dirs)].concat();
         let own_file = format!("{}.sv", self.top);
         if !sources.iter().any(|source| source.ends_with(&own_file))
             && let Some(file) = library_dirs
@@ -133,6 +155,21 @@ impl Model {
             library_dirs,
             include_dirs,
         })
+    }
+
+    /// The tree of RTL that it is of.
+    pub(crate) fn tree_name(&self) -> PathBuf {
+        self.tree
+            .clone()
+            .unwrap_or_else(|| absolute(Path::new(TREE)))
+    }
+
+    /// Where a path of the workspace lies, with another tree in the place of `rtl/`.
+    fn in_tree(&self, path: &Path) -> PathBuf {
+        match (&self.tree, path.strip_prefix(absolute(Path::new(TREE)))) {
+            (Some(tree), Ok(inside)) => tree.join(inside),
+            _ => path.to_owned(),
+        }
     }
 }
 
@@ -152,20 +189,24 @@ impl Resolved<'_> {
         list.chain(&self.sources).chain(dirs).cloned().collect()
     }
 
-    /// Verilator's arguments but for the output directory.
+    /// What a path is called in messages and generated code: the same in every checkout, and for every tree.
+    fn named(&self, path: &Path) -> PathBuf {
+        match self.model.tree.as_ref().map(|tree| path.strip_prefix(tree)) {
+            Some(Ok(inside)) => Path::new(TREE).join(inside),
+            _ => relative(path).to_owned(),
+        }
+    }
+
+    /// Verilator's arguments for any use of the model.
     fn arguments(&self) -> Vec<OsString> {
         let model = self.model;
         let mut arguments: Vec<OsString> = [
-            "--cc",
-            "-O3",
             "--assert",
             "--no-timing",
             "--x-assign",
             "unique",
             "--x-initial",
             "unique",
-            "--output-split",
-            SPLIT,
             // Warnings are the business of `make lint`, which knows what is waived.
             "-Wno-fatal",
             // A parameter that a module refuses at elaboration ends the build all the same.
@@ -190,14 +231,19 @@ impl Resolved<'_> {
             arguments.push(format!("-D{name}={value}").into());
         }
         for dir in &self.include_dirs {
-            arguments.push(concat("+incdir+", relative(dir)));
+            arguments.push(concat("+incdir+", &self.named(dir)));
         }
         for dir in &self.library_dirs {
             arguments.push("-y".into());
-            arguments.push(relative(dir).into());
+            arguments.push(self.named(dir).into());
         }
-        arguments.extend(self.sources.iter().map(|source| relative(source).into()));
+        arguments.extend(self.sources.iter().map(|source| self.named(source).into()));
         arguments
+    }
+
+    /// Those that make C++ of it, but for the output directory.
+    fn generate() -> [&'static str; 4] {
+        ["--cc", "-O3", "--output-split", SPLIT]
     }
 
     /// Hash of everything that the generated C++ depends on.
@@ -205,6 +251,9 @@ impl Resolved<'_> {
         let mut digest = Digest::new();
         digest.text(&toolchain.version.to_string());
         digest.text(&relative(&toolchain.root).to_string_lossy());
+        for argument in Self::generate() {
+            digest.text(argument);
+        }
         for argument in self.arguments() {
             digest.text(&argument.to_string_lossy());
         }
@@ -219,24 +268,83 @@ impl Resolved<'_> {
 
     /// Runs Verilator into `out`, which must exist.
     pub(crate) fn verilate(&self, toolchain: &Toolchain, out: &Path) -> Result<(), Error> {
+        let out = out.as_os_str();
+        let arguments = Self::generate().map(OsStr::new);
+        self.run(
+            toolchain,
+            &[&arguments[..], &[OsStr::new("--Mdir"), out]].concat(),
+        )
+    }
+
+    /// Elaborates it only.
+    pub(crate) fn lint(&self, toolchain: &Toolchain) -> Result<(), Error> {
+        self.run(toolchain, &[OsStr::new("--lint-only")])
+    }
+
+    fn run(&self, toolchain: &Toolchain, arguments: &[&OsStr]) -> Result<(), Error> {
         for source in &self.sources {
             fs::metadata(source).map_err(Error::io(source))?;
         }
         let mut command = toolchain.command();
-        command
-            .current_dir(workspace_root())
-            .arg("--Mdir")
-            .arg(out)
-            .args(self.arguments());
+        command.args(arguments).args(self.arguments());
+        let folder = self.folder()?;
+        let dir = folder.as_ref().map_or(workspace_root(), TempDir::path);
+        command.current_dir(dir);
         let output = command.output().map_err(Error::io(&toolchain.verilator))?;
-        if !output.status.success() {
-            return Err(Error::Verilator {
-                top: self.model.top.clone(),
-                status: output.status.to_string(),
-                output: String::from_utf8_lossy(&output.stderr).into_owned(),
-            });
+        if output.status.success() {
+            return Ok(());
         }
-        Ok(())
+        let mut text = String::from_utf8_lossy(&output.stderr).into_owned();
+        if let Some(tree) = &self.model.tree {
+            text = text.replace(&format!("{TREE}/"), &format!("{}/", tree.display()));
+        }
+        Err(Error::Verilator {
+            top: self.model.top.clone(),
+            status: output.status.to_string(),
+            output: errors_of(&text),
+        })
+    }
+}
+
+impl Resolved<'_> {
+    /// Where Verilator runs if there is another tree: a folder like the workspace, in which that tree is called `rtl`.
+    fn folder(&self) -> Result<Option<TempDir>, Error> {
+        let Some(tree) = &self.model.tree else {
+            return Ok(None);
+        };
+        let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
+        let named = self.sources.iter().chain(&self.library_dirs);
+        let named = named.chain(&self.include_dirs).map(|path| self.named(path));
+        let mut tops: BTreeMap<PathBuf, PathBuf> = named
+            .filter(|path| path.is_relative())
+            .filter_map(|path| Some(PathBuf::from(path.components().next()?.as_os_str())))
+            .map(|top| (top.clone(), absolute(&top)))
+            .collect();
+        tops.insert(PathBuf::from(TREE), tree.clone());
+        for (name, target) in tops {
+            let link = folder.path().join(name);
+            std::os::unix::fs::symlink(target, &link).map_err(Error::io(&link))?;
+        }
+        Ok(Some(folder))
+    }
+}
+
+/// Verilator's messages without the warnings, which do not stop it.
+fn errors_of(text: &str) -> String {
+    let mut shown = true;
+    let mut errors = String::new();
+    for line in text.lines() {
+        if line.starts_with('%') {
+            shown = !line.starts_with("%Warning");
+        }
+        if shown {
+            errors += line;
+            errors.push('\n');
+        }
+    }
+    match errors.is_empty() {
+        true => text.to_owned(),
+        false => errors,
     }
 }
 

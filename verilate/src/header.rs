@@ -1,33 +1,29 @@
 //! Reads the ports of a Verilated model from its header.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::Error;
 
 /// A port as Verilator declares it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
     /// Name in SystemVerilog.
     pub name: String,
+    /// Whether it is an input.
+    pub input: bool,
     /// Bits of one element.
     pub bits: usize,
     /// Elements of an unpacked array, all dimensions multiplied; 1 for a packed port.
     pub elements: usize,
 }
 
-/// A header that does not look as expected.
-#[derive(Debug, thiserror::Error)]
-pub enum HeaderError {
-    /// The header could not be read.
-    #[error("{0}: {1}")]
-    Io(PathBuf, std::io::Error),
-    /// A port's declaration is of an unknown form.
-    #[error("{0}:{1}: {2:?}: expected VL_IN*(&name,msb,lsb..) or VlUnpacked<..> &name")]
-    Declaration(PathBuf, usize, String),
-}
-
-/// The ports declared in the header `file`.
-pub fn read_ports(file: &Path) -> Result<Vec<Port>, HeaderError> {
-    let text = fs::read_to_string(file).map_err(|error| HeaderError::Io(file.to_owned(), error))?;
+/// The ports declared in the header `file`, in its order.
+///
+/// # Errors
+/// A header that cannot be read, or a declaration of an unknown form.
+pub fn read_ports(file: &Path) -> Result<Vec<Port>, Error> {
+    let text = fs::read_to_string(file).map_err(Error::io(file))?;
     let mut ports = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -38,11 +34,18 @@ pub fn read_ports(file: &Path) -> Result<Vec<Port>, HeaderError> {
         } else {
             continue;
         };
-        ports.push(parsed.ok_or_else(|| {
-            HeaderError::Declaration(file.to_owned(), index + 1, line.to_owned())
+        ports.push(parsed.ok_or_else(|| Error::Declaration {
+            file: file.to_owned(),
+            line: index + 1,
+            found: line.to_owned(),
         })?);
     }
     Ok(ports)
+}
+
+/// Ports of an unpacked array carry no direction in the header: by lowRISC's names.
+fn is_input(name: &str) -> bool {
+    name.ends_with("_i") || name.ends_with("_ni")
 }
 
 /// `VL_IN8(&clk_i,0,0);`, `VL_INW(&cfg_i,81,0,3);`.
@@ -53,6 +56,7 @@ fn packed(line: &str) -> Option<Port> {
     let msb: usize = words.next()?.parse().ok()?;
     let lsb: usize = words.next()?.parse().ok()?;
     Some(Port {
+        input: line.starts_with("VL_IN"),
         name,
         bits: msb - lsb + 1,
         elements: 1,
@@ -72,8 +76,10 @@ fn unpacked(line: &str) -> Option<Port> {
             elements *= dimension.parse::<usize>().ok()?;
         }
     }
+    let name = name.trim().to_owned();
     Some(Port {
-        name: name.trim().to_owned(),
+        input: is_input(&name),
+        name,
         bits: msb.parse::<usize>().ok()? - lsb.parse::<usize>().ok()? + 1,
         elements,
     })

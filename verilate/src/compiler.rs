@@ -1,0 +1,421 @@
+//! The C++ compiler: what Verilated code and its surroundings are compiled with.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::cache::files_in;
+use crate::toolchain::Toolchain;
+use crate::{Error, workspace_root};
+
+/// Verilator's own C++ that every model needs.
+const RUNTIME: [&str; 3] = [
+    "verilated.cpp",
+    "verilated_threads.cpp",
+    "verilated_vcd_c.cpp",
+];
+
+/// Optimisation of the code that runs each cycle, unless a model says otherwise.
+pub(crate) const FAST: u32 = 2;
+/// Optimisation of the code that runs once, which Verilator puts in files named `*__Slow.cpp`.
+const SLOW: u32 = 0;
+
+/// Files from which on it pays to read their common header once: it becomes more than 100 MB.
+const PRECOMPILED_FROM: usize = 4;
+
+/// This crate's own C++, by name: [`GYRE_RTL_H`] is included ahead of every source.
+const GYRE_RTL_H: (&str, &str) = ("gyre_rtl.h", include_str!("../runtime/gyre_rtl.h"));
+const GYRE_RTL_CPP: (&str, &str) = ("gyre_rtl.cpp", include_str!("../runtime/gyre_rtl.cpp"));
+
+/// What the objects become part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    /// A program.
+    Static,
+    /// A shared library that shows nothing but its entry.
+    Shared,
+}
+
+/// Sources that are compiled alike: a model's C++, a wrapper, or the runtime.
+pub(crate) struct Unit {
+    /// C++ files.
+    pub(crate) files: Vec<PathBuf>,
+    /// Where their headers are.
+    pub(crate) includes: Vec<PathBuf>,
+    /// A header that all of them include first, which is read once for all.
+    pub(crate) common: Option<PathBuf>,
+    /// Optimisation of the code that runs each cycle.
+    pub(crate) opt_level: u32,
+}
+
+impl Unit {
+    /// Optimisation of each file.
+    fn levels(&self) -> impl Iterator<Item = u32> {
+        let slow = |file: &PathBuf| file.to_string_lossy().ends_with("__Slow.cpp");
+        let level = move |file| if slow(file) { SLOW } else { self.opt_level };
+        self.files.iter().map(level)
+    }
+
+    /// That of the model whose C++ Verilator wrote to `dir`, by the name of its class.
+    pub(crate) fn of_model(dir: &Path, class: &str, opt_level: u32) -> Result<Self, Error> {
+        let mut files = files_in(dir)?;
+        files.retain(|file| file.extension().is_some_and(|ext| ext == "cpp"));
+        Ok(Self {
+            files,
+            includes: vec![dir.to_owned()],
+            common: Some(dir.join(format!("{class}__pch.h"))),
+            opt_level,
+        })
+    }
+}
+
+/// A C++ compiler with the flags that Verilated code needs.
+pub(crate) struct Compiler {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    version: String,
+    include: PathBuf,
+}
+
+impl Compiler {
+    /// The compiler that `CXX` names, else the system's.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`] where it cannot be run.
+    pub(crate) fn find(toolchain: &Toolchain, linkage: Linkage) -> Result<Self, Error> {
+        let mut build = cc::Build::new();
+        build
+            .cpp(true)
+            .std("c++17")
+            .cargo_metadata(false)
+            .cargo_warnings(false)
+            .debug(false)
+            .warnings(false)
+            .opt_level(FAST);
+        if env::var_os("TARGET").is_none() {
+            // Not in a build script: for this machine.
+            let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+            build.target(&target).host(&target).out_dir(env::temp_dir());
+        }
+        configure(&mut build, toolchain);
+        build.pic(true);
+        let tool = build.try_get_compiler()?;
+        let mut arguments = tool.args().to_vec();
+        if linkage == Linkage::Shared {
+            arguments.push("-fvisibility=hidden".into());
+            if tool.is_like_gnu() {
+                // What is one of a kind is so in each library, not in the process.
+                arguments.push("-fno-gnu-unique".into());
+            }
+        }
+        let version = tool
+            .to_command()
+            .arg("--version")
+            .stderr(Stdio::null())
+            .output()
+            .map_err(|source| Error::NoCompiler {
+                program: tool.path().to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            program: tool.path().to_owned(),
+            arguments,
+            environment: tool
+                .get_envs()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            version: String::from_utf8_lossy(&version.stdout).into_owned(),
+            include: toolchain.include(),
+        })
+    }
+
+    /// All that the objects depend on besides sources, headers and optimisation of a unit: program, version, flags
+    /// and the header that is included everywhere.
+    pub(crate) fn identity(&self) -> String {
+        let arguments = format!("{:?}", self.arguments);
+        format!(
+            "{} {} {SLOW} {} {} {}",
+            self.program.display(),
+            arguments.replace(&*workspace_root().to_string_lossy(), "."),
+            self.version,
+            GYRE_RTL_H.1,
+            GYRE_RTL_CPP.1,
+        )
+    }
+
+    /// The runtime of Verilator and of this crate, whose own sources are written to `dir`.
+    pub(crate) fn runtime(&self, dir: &Path) -> Result<Unit, Error> {
+        let mut files: Vec<PathBuf> = RUNTIME.iter().map(|file| self.include.join(file)).collect();
+        for (name, text) in [GYRE_RTL_H, GYRE_RTL_CPP] {
+            let file = dir.join(name);
+            fs::write(&file, text).map_err(Error::io(&file))?;
+        }
+        files.push(dir.join(GYRE_RTL_CPP.0));
+        Ok(Unit {
+            files,
+            includes: vec![dir.to_owned()],
+            common: None,
+            opt_level: FAST,
+        })
+    }
+
+    /// Compiles all units into `out`, a core for each file, the largest first; gives the objects of each.
+    ///
+    /// `progress` hears after each file of the bytes of source that are done, and of all of them.
+    pub(crate) fn compile(
+        &self,
+        units: &[Unit],
+        out: &Path,
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Vec<Vec<PathBuf>>, Error> {
+        let header = out.join(GYRE_RTL_H.0);
+        fs::write(&header, GYRE_RTL_H.1).map_err(Error::io(&header))?;
+        let mut precompile = Vec::new();
+        let mut compile = Vec::new();
+        for (number, unit) in units.iter().enumerate() {
+            let mut precompiled = BTreeMap::new();
+            let count = |level| unit.levels().filter(|&of| of == level).count();
+            for ((index, file), level) in unit.files.iter().enumerate().zip(unit.levels()) {
+                let mut task = Task {
+                    cost: size(file)?,
+                    ..Task::new(file, out.join(format!("{number}.{index}.o")), level)
+                };
+                task.includes.clone_from(&unit.includes);
+                if let Some(common) = &unit.common
+                    && count(level) >= PRECOMPILED_FROM
+                {
+                    let before = precompiled.entry(level).or_insert_with(|| {
+                        let copy = out.join(format!("{number}.O{level}.h"));
+                        let mut header = Task::new(common, copy.with_extension("h.gch"), level);
+                        header.includes.clone_from(&unit.includes);
+                        header.header = true;
+                        precompile.push(header);
+                        copy
+                    });
+                    task.before = Some(before.clone());
+                }
+                compile.push(task);
+            }
+        }
+        for task in &precompile {
+            // Taken in place of the header that it is named after.
+            let named = task.object.with_extension("");
+            let text = format!(
+                "#include \"{}\"\n#include \"{}\"\n",
+                header.display(),
+                task.file.display()
+            );
+            fs::write(&named, text).map_err(Error::io(&named))?;
+        }
+        let total: u64 = compile.iter().map(|task| task.cost).sum();
+        self.run(&precompile, &header, &|_| {})?;
+        let mut order: Vec<&Task> = compile.iter().collect();
+        order.sort_by_key(|task| std::cmp::Reverse(task.cost));
+        let order: Vec<Task> = order.into_iter().cloned().collect();
+        let done = std::sync::atomic::AtomicU64::new(0);
+        self.run(&order, &header, &|task| {
+            let before = done.fetch_add(task.cost, Ordering::Relaxed);
+            progress(before + task.cost, total);
+        })?;
+        let mut objects = vec![Vec::new(); units.len()];
+        let numbers = units
+            .iter()
+            .enumerate()
+            .flat_map(|(number, unit)| unit.files.iter().map(move |_| number));
+        for (number, task) in numbers.zip(compile) {
+            objects[number].push(task.object);
+        }
+        Ok(objects)
+    }
+
+    /// Runs the compiler for every task, as many at a time as there are cores.
+    fn run(
+        &self,
+        tasks: &[Task],
+        header: &Path,
+        done: &(dyn Fn(&Task) + Sync),
+    ) -> Result<(), Error> {
+        let next = AtomicUsize::new(0);
+        let worker = || -> Result<(), Error> {
+            while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let failed = self.run_one(task, header);
+                if failed.is_err() {
+                    // Nobody begins another.
+                    next.store(tasks.len(), Ordering::Relaxed);
+                }
+                failed?;
+                done(task);
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..jobs()).map(|_| scope.spawn(worker)).collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().expect("a worker does not panic"))
+                .collect::<Vec<_>>()
+        })
+        .into_iter()
+        .collect()
+    }
+
+    fn run_one(&self, task: &Task, header: &Path) -> Result<(), Error> {
+        let mut command = self.command();
+        command.arg(format!("-O{}", task.level));
+        match &task.before {
+            // To be taken, it must be the first.
+            Some(precompiled) => command.arg("-include").arg(precompiled),
+            None if task.header => &mut command,
+            None => command.arg("-include").arg(header),
+        };
+        for dir in &task.includes {
+            command.arg("-I").arg(dir);
+        }
+        if task.header {
+            command
+                .args(["-x", "c++-header"])
+                .arg(task.object.with_extension(""));
+        } else {
+            command.arg("-c").arg(&task.file);
+        }
+        command.arg("-o").arg(&task.object);
+        self.finish(&mut command, &task.file)
+    }
+
+    /// Links a shared library that shows the symbol `entry` alone.
+    pub(crate) fn link(
+        &self,
+        objects: &[PathBuf],
+        entry: &str,
+        library: &Path,
+    ) -> Result<(), Error> {
+        let script = library.with_extension("map");
+        let text = format!("{{ global: {entry}; local: *; }};\n");
+        fs::write(&script, text).map_err(Error::io(&script))?;
+        let mut option = OsString::from("-Wl,--version-script=");
+        option.push(&script);
+        let mut command = self.command();
+        command
+            .args(["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now"])
+            .arg(option)
+            .arg("-o")
+            .arg(library)
+            .args(objects);
+        self.finish(&mut command, library)?;
+        fs::remove_file(&script).map_err(Error::io(&script))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the command to its end.
+    fn finish(&self, command: &mut Command, file: &Path) -> Result<(), Error> {
+        let output = command
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| self.not_run(source))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Error::Compile {
+            file: file.to_owned(),
+            status: output.status.to_string(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    fn not_run(&self, source: io::Error) -> Error {
+        Error::NoCompiler {
+            program: self.program.clone(),
+            source,
+        }
+    }
+}
+
+/// One run of the compiler.
+#[derive(Clone)]
+struct Task {
+    file: PathBuf,
+    object: PathBuf,
+    level: u32,
+    includes: Vec<PathBuf>,
+    /// A precompiled header's name.
+    before: Option<PathBuf>,
+    /// Whether the object is one.
+    header: bool,
+    /// Bytes of source.
+    cost: u64,
+}
+
+impl Task {
+    fn new(file: &Path, object: PathBuf, level: u32) -> Self {
+        Self {
+            file: file.to_owned(),
+            object,
+            level,
+            includes: Vec::new(),
+            before: None,
+            header: false,
+            cost: 0,
+        }
+    }
+}
+
+fn size(file: &Path) -> Result<u64, Error> {
+    Ok(fs::metadata(file).map_err(Error::io(file))?.len())
+}
+
+/// Processes at a time: what cargo lets a build script use, else the machine's cores.
+pub(crate) fn jobs() -> usize {
+    env::var("NUM_JOBS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZero::<usize>::get)
+}
+
+/// Sets what Verilated code and its users are compiled with, but for the optimisation level and [`GYRE_RTL_H`].
+pub(crate) fn configure(build: &mut cc::Build, toolchain: &Toolchain) {
+    build
+        .cpp(true)
+        .std("c++17")
+        // As system headers, so that warnings are about the project's own code.
+        .flag("-isystem")
+        .flag(toolchain.include())
+        .flag("-isystem")
+        .flag(toolchain.include().join("vltstd"))
+        .flag("-pthread")
+        .flag("-faligned-new")
+        // Straight code, read once a cycle: padding would only take room in the caches.
+        .flag("-fno-align-functions")
+        .flag("-fno-align-jumps")
+        .flag("-fno-align-labels")
+        .flag("-fno-align-loops");
+    if env::consts::ARCH == "x86_64" {
+        build.flag("-fcf-protection=none");
+    }
+    for (name, value) in [
+        ("VM_COVERAGE", "0"),
+        ("VM_SC", "0"),
+        ("VM_TIMING", "0"),
+        ("VM_TRACE", "1"),
+        ("VM_TRACE_VCD", "1"),
+        ("VM_TRACE_FST", "0"),
+        ("VM_TRACE_SAIF", "0"),
+    ] {
+        build.define(name, value);
+    }
+}

@@ -1,0 +1,560 @@
+//! The cache of compiled models, which processes share.
+//!
+//! An entry is a folder `<name>-<key>` with the library, its digest and how long it took to build; `<name>-<key>.lock`
+//! beside it says by its time when the entry was used last. Who builds an entry holds its lock alone, who uses it shares
+//! it: what is in use is never removed. The kernel gives locks of ended processes back.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::Error;
+use crate::cache::digest_of;
+
+/// The library of an entry.
+const LIBRARY: &str = "model.so";
+/// Its SHA-256, as `sha256sum` writes it.
+const DIGEST: &str = "model.so.sha256";
+/// Seconds that the build took.
+const SECONDS: &str = "seconds";
+const LOCK: &str = "lock";
+const PART: &str = "part";
+
+/// Megabytes that a build takes for a while, most of them precompiled headers.
+const BUILD_MB: u64 = 400;
+
+/// What somebody who waits for a model wants to know.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress {
+    /// Another process builds it.
+    Waiting,
+    /// It was in the cache, but not what was put there; it is built anew.
+    Damaged,
+    /// A build has begun; the last one of this model took so long.
+    Begins {
+        /// None: it was never built here.
+        expected: Option<Duration>,
+    },
+    /// Verilator has written the C++.
+    Verilated,
+    /// So many bytes of C++ are compiled.
+    Compiled {
+        /// Bytes.
+        done: u64,
+        /// Bytes of the model.
+        total: u64,
+    },
+    /// It can be loaded.
+    Ready,
+}
+
+/// A folder of compiled models, bounded in size.
+pub(crate) struct Store {
+    dir: PathBuf,
+    /// Bytes of all entries.
+    limit: u64,
+}
+
+/// An entry in use: it stays until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    library: PathBuf,
+    _lock: File,
+}
+
+impl Held {
+    /// The shared library.
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+}
+
+impl Store {
+    /// The cache at `dir`, made if it is not there, of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// A folder that belongs to somebody else, or that others can write.
+    pub(crate) fn open(dir: PathBuf, limit: u64) -> Result<Self, Error> {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&dir);
+        made.map_err(Error::io(&dir))?;
+        trusted(&dir)?;
+        Ok(Self { dir, limit })
+    }
+
+    /// The entry `<name>-<key>`, held. What is missing, `build` makes in the folder that it is given: the library,
+    /// called `model.so`.
+    pub(crate) fn get(
+        &self,
+        name: &str,
+        key: &str,
+        progress: &(dyn Fn(Progress) + Sync),
+        build: impl Fn(&Path) -> Result<(), Error>,
+    ) -> Result<Held, Error> {
+        let entry = Entry {
+            path: self.dir.join(format!("{name}-{key}")),
+        };
+        loop {
+            let Some(lock) = entry.lock(Mode::Shared, progress)? else {
+                continue;
+            };
+            if entry.is_intact()? == Some(true) {
+                let now = SystemTime::now();
+                lock.set_modified(now)
+                    .map_err(Error::io(&entry.lock_path()))?;
+                return Ok(Held {
+                    library: entry.path.join(LIBRARY),
+                    _lock: lock,
+                });
+            }
+            drop(lock);
+            let Some(lock) = entry.lock(Mode::Exclusive, progress)? else {
+                continue;
+            };
+            // Somebody may have been faster.
+            match entry.is_intact()? {
+                Some(true) => continue,
+                Some(false) => {
+                    progress(Progress::Damaged);
+                    remove(&entry.path)?;
+                }
+                None => {}
+            }
+            self.build(name, &entry, progress, &build)?;
+            self.shrink(&entry)?;
+            drop(lock);
+            progress(Progress::Ready);
+        }
+    }
+
+    fn build(
+        &self,
+        name: &str,
+        entry: &Entry,
+        progress: &(dyn Fn(Progress) + Sync),
+        build: &impl Fn(&Path) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let free = free_mb(&self.dir)?;
+        if free < BUILD_MB {
+            return Err(Error::DiskFull {
+                path: self.dir.clone(),
+                free,
+                needed: BUILD_MB,
+            });
+        }
+        progress(Progress::Begins {
+            expected: self.expected(name)?,
+        });
+        let started = Instant::now();
+        // What a build that was interrupted has left: the lock says that none is under way.
+        let part = entry.path.with_extension(PART);
+        remove(&part)?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&part)
+            .map_err(Error::io(&part))?;
+        let made = build(&part).and_then(|()| {
+            let library = part.join(LIBRARY);
+            let private = Permissions::from_mode(0o600);
+            fs::set_permissions(&library, private).map_err(Error::io(&library))?;
+            let digest = format!("{}  {LIBRARY}\n", digest_of(&library)?);
+            write(&part.join(DIGEST), &digest)?;
+            let seconds = started.elapsed().as_secs_f64();
+            write(&part.join(SECONDS), &format!("{seconds:.1}\n"))?;
+            fs::rename(&part, &entry.path).map_err(Error::io(&entry.path))
+        });
+        if made.is_err() {
+            remove(&part)?;
+        }
+        made
+    }
+
+    /// How long the last build of a model of this name took.
+    fn expected(&self, name: &str) -> Result<Option<Duration>, Error> {
+        let mut last = None;
+        for entry in self.entries()? {
+            let same = entry
+                .path
+                .file_name()
+                .and_then(|file| file.to_str()?.rsplit_once('-'))
+                .is_some_and(|(of, _)| of == name);
+            if let Ok(text) = fs::read_to_string(entry.path.join(SECONDS))
+                && let Ok(seconds) = text.trim().parse::<f64>()
+                && same
+            {
+                last = last.max(Some((entry.used()?, seconds.to_bits())));
+            }
+        }
+        let seconds = last.map(|(_, bits)| f64::from_bits(bits));
+        Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
+    }
+
+    /// Removes the entries that were not used for longest, never `keep` nor one in use, until the rest fits.
+    fn shrink(&self, keep: &Entry) -> Result<(), Error> {
+        let mut entries = Vec::new();
+        let mut total = 0;
+        for entry in self.entries()? {
+            let bytes = entry.bytes()?;
+            total += bytes;
+            entries.push((entry.used()?, bytes, entry));
+        }
+        entries.sort_by(|a, b| (a.0, &a.2.path).cmp(&(b.0, &b.2.path)));
+        for (_, bytes, entry) in entries {
+            if total <= self.limit {
+                break;
+            }
+            if entry.path == keep.path {
+                continue;
+            }
+            let file = entry.open_lock()?;
+            match file.try_lock() {
+                Ok(()) => {
+                    remove(&entry.path)?;
+                    // Who has it open sees that it is not the one in the folder any more.
+                    remove(&entry.lock_path())?;
+                    total -= bytes;
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(Error::io(&entry.lock_path())(error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finished entries, in no order.
+    fn entries(&self) -> Result<Vec<Entry>, Error> {
+        let mut entries = Vec::new();
+        for found in fs::read_dir(&self.dir).map_err(Error::io(&self.dir))? {
+            let path = found.map_err(Error::io(&self.dir))?.path();
+            if path.is_dir() && path.extension().is_none() {
+                entries.push(Entry { path });
+            }
+        }
+        Ok(entries)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Shared,
+    Exclusive,
+}
+
+/// A place in the cache.
+struct Entry {
+    path: PathBuf,
+}
+
+impl Entry {
+    fn lock_path(&self) -> PathBuf {
+        self.path.with_extension(LOCK)
+    }
+
+    fn open_lock(&self) -> Result<File, Error> {
+        let path = self.lock_path();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.mode(0o600).open(&path).map_err(Error::io(&path))?;
+        Ok(file)
+    }
+
+    /// The entry's lock; none if the entry was removed meanwhile, and its lock with it.
+    fn lock(
+        &self,
+        mode: Mode,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Option<File>, Error> {
+        let path = self.lock_path();
+        let file = self.open_lock()?;
+        let tried = match mode {
+            Mode::Shared => file.try_lock_shared(),
+            Mode::Exclusive => file.try_lock(),
+        };
+        match tried {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress(Progress::Waiting);
+                let locked = match mode {
+                    Mode::Shared => file.lock_shared(),
+                    Mode::Exclusive => file.lock(),
+                };
+                locked.map_err(Error::io(&path))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),
+        }
+        let held = file.metadata().map_err(Error::io(&path))?.ino();
+        let named = fs::metadata(&path).map(|metadata| metadata.ino());
+        Ok((named.ok() == Some(held)).then_some(file))
+    }
+
+    /// Whether the library is what was put there; none if there is no entry.
+    fn is_intact(&self) -> Result<Option<bool>, Error> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        let library = self.path.join(LIBRARY);
+        let noted = self.path.join(DIGEST);
+        trusted(&self.path)?;
+        let noted = match fs::read_to_string(&noted) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(false)),
+            Err(error) => return Err(Error::io(&noted)(error)),
+        };
+        if !library.exists() {
+            return Ok(Some(false));
+        }
+        trusted(&library)?;
+        let digest = digest_of(&library)?;
+        Ok(Some(noted.split(' ').next() == Some(&digest)))
+    }
+
+    /// When it was used last.
+    fn used(&self) -> Result<SystemTime, Error> {
+        match fs::metadata(self.lock_path()).and_then(|metadata| metadata.modified()) {
+            Ok(time) => Ok(time),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(SystemTime::UNIX_EPOCH),
+            Err(error) => Err(Error::io(&self.lock_path())(error)),
+        }
+    }
+
+    fn bytes(&self) -> Result<u64, Error> {
+        let mut bytes = 0;
+        let files = match fs::read_dir(&self.path) {
+            Ok(files) => files,
+            // Another process has removed it.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(Error::io(&self.path)(error)),
+        };
+        for file in files.flatten() {
+            bytes += file.metadata().map_or(0, |metadata| metadata.len());
+        }
+        Ok(bytes)
+    }
+}
+
+/// Refuses what somebody else owns or can write: it would run with the user's rights.
+fn trusted(path: &Path) -> Result<(), Error> {
+    let metadata = fs::metadata(path).map_err(Error::io(path))?;
+    let user = rustix::process::geteuid().as_raw();
+    let wrong = |problem| Error::Untrusted {
+        path: path.to_owned(),
+        problem,
+    };
+    if metadata.uid() != user {
+        return Err(wrong(format!(
+            "belongs to user {}: expected {user}, who runs this",
+            metadata.uid()
+        )));
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(wrong(format!(
+            "has mode {mode:04o}: expected that nobody but its owner can write it"
+        )));
+    }
+    Ok(())
+}
+
+fn free_mb(dir: &Path) -> Result<u64, Error> {
+    let system = rustix::fs::statvfs(dir).map_err(|error| Error::io(dir)(error.into()))?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize) >> 20)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    fs::write(path, text).map_err(Error::io(path))
+}
+
+/// Removes a file or a folder with all that is in it, if it is there.
+fn remove(path: &Path) -> Result<(), Error> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    const ROOMY: u64 = 1 << 40;
+
+    fn quiet(_: Progress) {}
+
+    fn put(store: &Store, name: &str, key: &str, text: &str) -> Held {
+        let build = |part: &Path| write(&part.join(LIBRARY), text);
+        store.get(name, key, &quiet, build).expect("built")
+    }
+
+    fn store(limit: u64) -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let store = Store::open(dir.path().join("models"), limit).expect("own folder");
+        (dir, store)
+    }
+
+    #[test]
+    fn x8_entry_is_built_once_and_found_again() {
+        let (_dir, store) = store(ROOMY);
+        let built = AtomicUsize::new(0);
+        for _ in 0..2 {
+            let held = store.get("node", "k", &quiet, |part| {
+                built.fetch_add(1, Ordering::Relaxed);
+                write(&part.join(LIBRARY), "code")
+            });
+            let text = fs::read_to_string(held.expect("held").library());
+            assert_eq!(text.expect("readable"), "code");
+        }
+        assert_eq!(built.into_inner(), 1);
+    }
+
+    #[test]
+    fn x8_who_wants_what_another_builds_waits_for_it() {
+        let (_dir, store) = store(ROOMY);
+        let (built, waited) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let notice = |progress| {
+            if progress == Progress::Waiting {
+                waited.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let held = store.get("node", "k", &notice, |part| {
+                        built.fetch_add(1, Ordering::Relaxed);
+                        // Others come meanwhile.
+                        while waited.load(Ordering::Relaxed) < 3 {
+                            thread::yield_now();
+                        }
+                        write(&part.join(LIBRARY), "code")
+                    });
+                    held.expect("held");
+                });
+            }
+        });
+        assert_eq!(built.into_inner(), 1);
+    }
+
+    #[test]
+    fn x8_build_that_fails_or_was_interrupted_leaves_nothing() {
+        let (_dir, store) = store(ROOMY);
+        let fails = |part: &Path| {
+            write(&part.join(LIBRARY), "half")?;
+            Err(Error::Interface("no".to_owned()))
+        };
+        let error = store.get("node", "k", &quiet, fails).expect_err("fails");
+        assert_eq!(error.to_string(), "no");
+        assert!(!store.dir.join("node-k").exists() && !store.dir.join("node-k.part").exists());
+        // A process that was killed.
+        let part = store.dir.join("node-k.part");
+        fs::create_dir(&part).expect("folder");
+        write(&part.join("left"), "over").expect("file");
+        let held = put(&store, "node", "k", "whole");
+        assert!(!held.library().with_file_name("left").exists() && !part.exists());
+    }
+
+    #[test]
+    fn x8_damaged_library_is_built_anew() {
+        let (_dir, store) = store(ROOMY);
+        let library = put(&store, "node", "k", "code").library().to_owned();
+        for damage in [&|| write(&library, "c0de"), &|| remove(&library), &|| {
+            remove(&library.with_file_name(DIGEST))
+        }] as [&dyn Fn() -> Result<(), Error>; 3]
+        {
+            damage().expect("damaged");
+            let seen = AtomicUsize::new(0);
+            let notice = |progress| {
+                if progress == Progress::Damaged {
+                    seen.fetch_add(1, Ordering::Relaxed);
+                }
+            };
+            let held = store.get("node", "k", &notice, |part| {
+                write(&part.join(LIBRARY), "code")
+            });
+            let text = fs::read_to_string(held.expect("held").library());
+            assert_eq!(text.expect("readable"), "code");
+            assert_eq!(seen.into_inner(), 1);
+        }
+    }
+
+    #[test]
+    fn x8_least_recently_used_goes_first_and_never_one_in_use() {
+        // Room for three: a library of 1000 bytes, its digest and the seconds.
+        let (_dir, store) = store(3 * 1100);
+        let text = "x".repeat(1000);
+        let old = |held: Held, seconds: u64| {
+            let lock = held.library().parent().expect("entry").with_extension(LOCK);
+            drop(held);
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            let file = File::options().write(true).open(lock).expect("lock");
+            file.set_modified(time).expect("time");
+        };
+        let there = |key: &str| store.dir.join(format!("node-{key}")).exists();
+        old(put(&store, "node", "a", &text), 2);
+        old(put(&store, "node", "b", &text), 1);
+        old(put(&store, "node", "c", &text), 3);
+        drop(put(&store, "node", "d", &text));
+        assert!(there("a") && !there("b") && there("c") && there("d"));
+        // Used again: now `c` is the oldest.
+        let used = put(&store, "node", "a", "not built");
+        drop(put(&store, "node", "e", &text));
+        assert!(there("a") && !there("c") && there("d") && there("e"));
+        // In use, however old.
+        let lock = used.library().parent().expect("entry").with_extension(LOCK);
+        let file = File::options().write(true).open(lock).expect("lock");
+        file.set_modified(SystemTime::UNIX_EPOCH).expect("time");
+        drop(put(&store, "node", "f", &text));
+        assert!(there("a") && !there("d") && there("e") && there("f"));
+    }
+
+    #[test]
+    fn x8_folder_that_others_can_write_is_refused() {
+        let (_dir, store) = store(ROOMY);
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, Permissions::from_mode(mode)).expect("own file");
+        };
+        assert_eq!(
+            fs::metadata(&store.dir).expect("made").mode() & 0o777,
+            0o700
+        );
+        let held = put(&store, "node", "k", "code");
+        let entry = held.library().parent().expect("entry").to_owned();
+        for path in [held.library(), &entry, &store.dir] {
+            mode(path, 0o720);
+            let again = Store::open(store.dir.clone(), ROOMY)
+                .and_then(|store| store.get("node", "k", &quiet, |_| panic!("not built")));
+            let text = again.expect_err("refused").to_string();
+            let expected = format!("{}: has mode 0720: expected", path.display());
+            assert!(text.starts_with(&expected), "{text}");
+            mode(path, 0o700);
+        }
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&store.dir, Some(12_345), None).expect("root may");
+            let error = Store::open(store.dir.clone(), ROOMY).map(|_| ());
+            let text = error.expect_err("refused").to_string();
+            assert!(text.contains("belongs to user 12345"), "{text}");
+        }
+    }
+
+    #[test]
+    fn x8_last_build_says_what_to_expect() {
+        let (_dir, store) = store(ROOMY);
+        drop(put(&store, "node", "a", "code"));
+        write(&store.dir.join("node-a").join(SECONDS), "12.5\n").expect("written");
+        assert_eq!(
+            store.expected("node").expect("read"),
+            Some(Duration::from_millis(12_500))
+        );
+        assert_eq!(store.expected("network").expect("read"), None);
+    }
+}
