@@ -6,7 +6,7 @@ use std::path::Path;
 use gyre_affinity::Processor;
 use gyre_driver::{CostTable, Op};
 use gyre_layout::MAX_DIM;
-use gyre_sim::{ConfigError, MachineConfig, ModelKind, SimError, TraceConfig};
+use gyre_sim::{ConfigError, MachineConfig, ModelKind, Optimisation, SimError, TraceConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -68,6 +68,9 @@ pub const SETTINGS: &Table = &[
     &SKIP_IDLE,
     &WINDOW,
 ];
+
+/// Nodes from which on a full model pays: it takes a few seconds more to compile and runs a tenth faster.
+const MANY_NODES: usize = 256;
 
 /// A machine file: any field of the reference machine and of its nodes' processor, and the driver's costs.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -137,14 +140,15 @@ impl MachineSpec {
             value: error.value,
             expected: error.expected,
         })?;
-        Ok(Self {
+        let spec = Self {
             config,
             processor: file.processor,
             costs: file.costs.unwrap_or_default(),
             seed,
             trace: None,
             clients: None,
-        })
+        };
+        Ok(spec.simulating_much(false))
     }
 
     /// The machine with the waveform that `options` ask for; all cycles and nodes unless told otherwise.
@@ -155,6 +159,16 @@ impl MachineSpec {
             self.config.model = ModelKind::Traced;
         }
         Ok(self)
+    }
+
+    /// The machine with full models for a command that simulates much, unless told otherwise; machines of many nodes
+    /// always do.
+    #[must_use]
+    pub fn simulating_much(mut self, much: bool) -> Self {
+        if much || self.nodes() >= MANY_NODES {
+            self.config.optimisation.get_or_insert(Optimisation::Full);
+        }
+        self
     }
 
     /// Nodes of the machine.

@@ -13,7 +13,8 @@ use gyre_layout::registers::{
 };
 use gyre_layout::{Descriptor, Source, packet_bytes};
 use gyre_sim::{
-    Cpu, Machine, MachineConfig, MemoryConfig, ModelKind, RunReport, Topology, TraceConfig, Until,
+    Cpu, Machine, MachineConfig, MemoryConfig, ModelKind, Optimisation, RunReport, Topology,
+    TraceConfig, Until,
 };
 
 /// A machine that is up, and its traffic run.
@@ -173,6 +174,31 @@ fn x1_hash_is_the_same_repeated_traced_unskipped_by_single_cycles_and_on_any_thr
         ..base
     };
     assert_ne!(result(&other).0, expected.0, "another machine");
+}
+
+#[test]
+fn x1_x8_quick_and_full_models_do_the_same_whatever_registers_hold_at_the_start() {
+    let result = |optimisation, traced, noise| {
+        let config = MachineConfig {
+            optimisation: Some(optimisation),
+            model: traced,
+            noise,
+            ..config(&[2, 2])
+        };
+        let report = run(&config, 12, 5);
+        (report.hash, report.cycles)
+    };
+    let expected = result(Optimisation::Quick, ModelKind::Fast, None);
+    for noise in [None, Some(1), Some(7), Some(0xdead_beef)] {
+        for (optimisation, kind) in [
+            (Optimisation::Quick, ModelKind::Fast),
+            (Optimisation::Full, ModelKind::Fast),
+            (Optimisation::Quick, ModelKind::Traced),
+        ] {
+            let found = result(optimisation, kind, noise);
+            assert_eq!(found, expected, "{optimisation:?} {kind:?} {noise:?}");
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod examples;
 mod guide;
+mod models;
 mod program;
 mod refusal;
 mod requirements;

@@ -195,3 +195,30 @@ fn hw1_memory_that_reorders_and_varies_its_latency_changes_no_byte() {
         assert_eq!(result["metrics"]["verified"], true, "seed {seed}");
     }
 }
+
+#[test]
+fn x1_programs_and_collectives_repeat_bit_for_bit_with_any_number_of_threads() {
+    let commands: [&[&str]; 3] = [
+        &["run", "lulesh"],
+        &["run", "amg", "--shape", "3x1x2", "--set", "ordered=flow"],
+        &[
+            "bench",
+            "allreduce",
+            "--shape",
+            "2x2x2",
+            "--set",
+            "sizes=8,4096",
+        ],
+    ];
+    for arguments in commands {
+        let result = |threads| {
+            let result = json(&[arguments, &["--threads", threads]].concat());
+            assert_eq!(result["sim"]["threads"].to_string(), threads);
+            let parts = ["hash", "metrics"].map(|part| result[part].clone());
+            (result["sim"]["cycles"].clone(), parts)
+        };
+        let expected = result("1");
+        assert_eq!(result("2"), expected, "{arguments:?}");
+        assert_eq!(result("5"), expected, "{arguments:?}");
+    }
+}

@@ -78,7 +78,10 @@ pub fn workspace_root() -> &'static Path {
 /// # Errors
 /// [`Error::NoCheckout`]: a program was taken away from the checkout that it was built in.
 pub fn checkout() -> Result<&'static Path, Error> {
-    let root = workspace_root();
+    with_rtl(workspace_root())
+}
+
+fn with_rtl(root: &Path) -> Result<&Path, Error> {
     match has_rtl(root) {
         true => Ok(root),
         false => Err(Error::NoCheckout(root.to_owned())),
@@ -92,4 +95,22 @@ fn has_rtl(dir: &Path) -> bool {
 /// `path` as an absolute path; relative paths start from the workspace root.
 fn absolute(path: &Path) -> PathBuf {
     workspace_root().join(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x8_missing_checkout_is_named() {
+        let empty = tempfile::tempdir().expect("temporary directory");
+        let error = with_rtl(empty.path()).expect_err("nothing is there");
+        let text = error.to_string();
+        let expected = format!(
+            "no checkout of Gyre: {} has no rtl/gyre.f",
+            empty.path().display()
+        );
+        assert!(text.starts_with(&expected), "{text}");
+        assert!(checkout().is_ok());
+    }
 }

@@ -187,7 +187,8 @@ impl Library {
                 ports: &read_ports(&generated.join(format!("{class}.h")))?,
                 root_header: &fs::read_to_string(&root).map_err(Error::io(&root))?,
             };
-            check(&made).map_err(Error::Interface)?;
+            let tree = self.model.tree_name();
+            check(&made).map_err(|text| Error::Interface(format!("{}: {text}", tree.display())))?;
         }
         progress(Progress::Verilated);
 

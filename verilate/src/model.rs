@@ -212,6 +212,8 @@ impl Resolved<'_> {
             // A parameter that a module refuses at elaboration ends the build all the same.
             "-Werror-USERFATAL",
             "-Werror-USERERROR",
+            // A misspelt name is no net of its own.
+            "-Werror-IMPLICIT",
             "--quiet-stats",
             "--top-module",
             &model.top,

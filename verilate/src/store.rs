@@ -55,6 +55,8 @@ pub(crate) struct Store {
     dir: PathBuf,
     /// Bytes of all entries.
     limit: u64,
+    /// Megabytes that must be free for a build.
+    needed: u64,
 }
 
 /// An entry in use: it stays until this is dropped.
@@ -81,7 +83,11 @@ impl Store {
         let made = builder.recursive(true).mode(0o700).create(&dir);
         made.map_err(Error::io(&dir))?;
         trusted(&dir)?;
-        Ok(Self { dir, limit })
+        Ok(Self {
+            dir,
+            limit,
+            needed: BUILD_MB,
+        })
     }
 
     /// The entry `<name>-<key>`, held. What is missing, `build` makes in the folder that it is given: the library,
@@ -137,11 +143,11 @@ impl Store {
         build: &impl Fn(&Path) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let free = free_mb(&self.dir)?;
-        if free < BUILD_MB {
+        if free < self.needed {
             return Err(Error::DiskFull {
                 path: self.dir.clone(),
                 free,
-                needed: BUILD_MB,
+                needed: self.needed,
             });
         }
         progress(Progress::Begins {
@@ -544,6 +550,28 @@ mod tests {
             let text = error.expect_err("refused").to_string();
             assert!(text.contains("belongs to user 12345"), "{text}");
         }
+    }
+
+    #[test]
+    fn x8_disk_without_room_for_a_build_is_named_with_what_is_free() {
+        let (_dir, store) = store(ROOMY);
+        drop(put(&store, "node", "k", "code"));
+        let full = Store {
+            needed: 1 << 44,
+            ..store
+        };
+        let build = |_: &Path| panic!("there is no room");
+        let error = full.get("node", "other", &quiet, build).expect_err("full");
+        let text = error.to_string();
+        let expected = format!("{}: ", full.dir.display());
+        assert!(text.starts_with(&expected), "{text}");
+        assert!(
+            text.contains("MB are free") && text.contains(&(1u64 << 44).to_string()),
+            "{text}"
+        );
+        assert!(!full.dir.join("node-other.part").exists());
+        // What is there can be used.
+        full.get("node", "k", &quiet, build).expect("found");
     }
 
     #[test]

@@ -1,0 +1,318 @@
+//! Models that are compiled when they are asked for: the cache, other trees of RTL, and what is refused.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{json, root, text};
+
+/// Arguments of a command that needs a small model: routers alone.
+const SMALL: [&str; 4] = ["bench", "hop-latency", "--json", "--model=quick"];
+
+/// An empty folder of a test.
+fn folder(name: &str) -> PathBuf {
+    let folder = crate::scratch(name);
+    fs::remove_dir_all(&folder).ok();
+    fs::create_dir_all(&folder).expect("the build's folder can be written");
+    folder
+}
+
+/// `gyre` with a cache of its own.
+fn command(cache: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gyre"));
+    command
+        .current_dir(root())
+        .env("GYRE_CACHE", cache)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn hash(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", said(output));
+    let result: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    result["hash"].clone()
+}
+
+/// Names in a folder that end with `ending`.
+fn names(folder: &Path, ending: &str) -> Vec<String> {
+    let names = fs::read_dir(folder).expect("readable").map(|entry| {
+        let name = entry.expect("readable").file_name();
+        name.to_string_lossy().into_owned()
+    });
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(ending)).collect();
+    names.sort();
+    names
+}
+
+/// A copy of the RTL, with `change` made to one of its files.
+fn tree(name: &str, file: &str, change: impl FnOnce(String) -> String) -> PathBuf {
+    let tree = folder(name);
+    copy(&root().join("rtl"), &tree);
+    let file = tree.join(file);
+    let old = fs::read_to_string(&file).expect("a file of the RTL");
+    let new = change(old.clone());
+    fs::write(&file, new).expect("a copy of the test's own");
+    tree
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("readable") {
+        let path = entry.expect("readable").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+/// Replaces the first of each pair, which must be there, by the second, one after the other.
+fn with<const N: usize>(pairs: [(&'static str, &'static str); N]) -> impl FnOnce(String) -> String {
+    move |text| {
+        pairs.iter().fold(text, |text, (from, to)| {
+            assert!(text.contains(from), "no `{from}`");
+            text.replacen(from, to, 1)
+        })
+    }
+}
+
+#[test]
+fn x8_two_processes_that_want_one_model_build_it_once_and_find_it_again() {
+    let cache = folder("cache-of-two").join("made-here");
+    let start = || command(&cache, &SMALL).spawn().expect("started");
+    let outputs: Vec<Output> = [start(), start()]
+        .into_iter()
+        .map(|child| child.wait_with_output().expect("ended"))
+        .collect();
+    let expected = hash(&outputs[0]);
+    assert_eq!(hash(&outputs[1]), expected);
+    let texts = said(&outputs[0]) + &said(&outputs[1]);
+    let count = |what| texts.matches(what).count();
+    assert_eq!(
+        count("gyre: compiling the model network3_quick"),
+        1,
+        "{texts}"
+    );
+    assert!(count("another process compiles") <= 1, "{texts}");
+    let mode = fs::metadata(&cache).expect("made").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+
+    // A third finds it, and says nothing.
+    let again = command(&cache, &SMALL).output().expect("started");
+    assert_eq!(
+        (hash(&again), said(&again).as_str()),
+        (expected.clone(), "")
+    );
+
+    // Damaged, it is built anew.
+    let entry = cache.join(names(&cache, "")[0].replace(".lock", ""));
+    let library = entry.join("model.so");
+    let mut bytes = fs::read(&library).expect("a library");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&library, bytes).expect("own file");
+    let mended = command(&cache, &SMALL).output().expect("started");
+    assert_eq!(hash(&mended), expected);
+    assert!(
+        said(&mended).contains("is damaged in the cache"),
+        "{}",
+        said(&mended)
+    );
+    assert!(names(&cache, ".part").is_empty());
+}
+
+#[test]
+fn x8_killed_build_leaves_nothing_half_done() {
+    let cache = folder("cache-of-the-killed");
+    let mut child = command(&cache, &SMALL).spawn().expect("started");
+    while names(&cache, ".part").is_empty() {
+        assert!(child.try_wait().expect("asked").is_none(), "it builds");
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(700));
+    child.kill().expect("it runs");
+    child.wait().expect("it ended");
+    assert_eq!(names(&cache, ".part").len(), 1);
+    let output = command(&cache, &SMALL).output().expect("started");
+    hash(&output);
+    assert!(names(&cache, ".part").is_empty());
+    assert_eq!(names(&cache, ".lock").len(), 1);
+}
+
+#[test]
+fn x8_cache_that_others_can_write_is_refused() {
+    let cache = folder("cache-of-all");
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).expect("own folder");
+    let output = command(&cache, &SMALL).output().expect("started");
+    assert_eq!(output.status.code(), Some(1));
+    let text = said(&output);
+    let expected = format!("{}: has mode 0777", cache.display());
+    assert!(
+        text.contains(&expected) && text.contains("GYRE_CACHE"),
+        "{text}"
+    );
+}
+
+#[test]
+fn x8_missing_compiler_and_bad_sizes_are_named_with_status_1() {
+    let cache = folder("cache-without-compiler");
+    for (variable, value, words) in [
+        ("CXX", "/no/such/g++", &["/no/such/g++"] as &[_]),
+        (
+            "GYRE_CACHE_MB",
+            "much",
+            &["GYRE_CACHE_MB=much", "megabytes"],
+        ),
+        (
+            "VERILATOR",
+            "/no/such/verilator",
+            &["VERILATOR=/no/such/verilator"],
+        ),
+    ] {
+        let output = command(&cache, &SMALL).env(variable, value).output();
+        let output = output.expect("started");
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        for word in words {
+            assert!(text.contains(word), "no `{word}` in: {text}");
+        }
+    }
+}
+
+#[test]
+fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
+    let cache = folder("cache-of-variants");
+    let run = |tree: Option<&Path>| {
+        let mut command = command(&cache, &SMALL);
+        if let Some(tree) = tree {
+            command.arg("--rtl").arg(tree);
+        }
+        command.output().expect("started")
+    };
+    let expected = run(None);
+    let same = tree("rtl-copy", "gyre.f", |text| text);
+    let copied = run(Some(&same));
+    assert_eq!(
+        (hash(&copied), said(&copied).as_str()),
+        (hash(&expected), "")
+    );
+
+    // The other dateline channel for packets that cross no wrap link.
+    let changed = tree(
+        "rtl-changed",
+        "pkg/gyre_pkg.sv",
+        with([("return ^{c, t};", "return ~^{c, t};")]),
+    );
+    let other = run(Some(&changed));
+    assert!(
+        said(&other).contains("compiling the model network3_quick"),
+        "{}",
+        said(&other)
+    );
+    assert_ne!(hash(&other), hash(&expected));
+    // The first again, from the cache.
+    let again = run(None);
+    assert_eq!((hash(&again), said(&again).as_str()), (hash(&expected), ""));
+
+    // What the deadlock check follows are the functions of this tree, and not of that.
+    let check = |tree: &Path| {
+        let shape = ["check", "deadlock", "--shape", "3x3", "--rtl", text(tree)];
+        command(&cache, &shape).output().expect("started")
+    };
+    let free = check(&same);
+    assert!(free.status.success(), "{}", said(&free));
+    let refused = check(&changed);
+    assert_eq!(refused.status.code(), Some(2));
+    let words = said(&refused);
+    for word in ["routing functions", text(&changed), "dateline", "expected"] {
+        assert!(words.contains(word), "no `{word}` in: {words}");
+    }
+}
+
+/// `gyre ARGUMENTS --rtl` with a tree must end with status 2 and name every word, and the tree.
+fn refused(tree: &Path, arguments: &[&str], words: &[&str]) {
+    let cache = crate::scratch("cache-of-the-refused");
+    let output = command(&cache, arguments).arg("--rtl").arg(tree).output();
+    let output = output.expect("started");
+    let error = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    for word in words.iter().chain(&[text(tree)]) {
+        assert!(error.contains(word), "no `{word}` in: {error}");
+    }
+}
+
+#[test]
+fn x8_rtl_that_does_not_elaborate_is_refused_with_file_and_line() {
+    let change = with([("assign plenty_o", "assign plenty_x")]);
+    let tree = tree("rtl-unknown-signal", "router/router_output.sv", change);
+    let place = format!("{}/router/router_output.sv:", text(&tree));
+    refused(&tree, &SMALL, &["Verilator", &place, "plenty_x"]);
+}
+
+#[test]
+fn x8_rtl_with_other_ports_or_without_a_register_that_is_looked_at_is_refused() {
+    let change = with([(
+        "output logic              irq_o,",
+        "output logic [1:0]        irq_o,",
+    )]);
+    let wide = tree("rtl-wide-port", "node/gyre_node.sv", change);
+    let expected = "gyre_node: port irq_o is output of 2 bits: expected output of 1 bits";
+    refused(&wide, &["run", "lulesh"], &[expected]);
+    let change = with([("u_soft_reset (", "u_other_reset (")]);
+    let renamed = tree("rtl-no-reset", "node/gyre_node.sv", change);
+    let expected = "no register gyre_node.u_soft_reset.core_rst_nq";
+    refused(&renamed, &["run", "lulesh"], &[expected]);
+}
+
+#[test]
+fn x8_rtl_with_another_register_map_is_refused_by_register_and_field() {
+    let change = with([("drain[1:1]", "drain[3:3]")]);
+    let moved = tree("rtl-field-moved", "csr/gyre.rdl", change);
+    let words = [
+        "gyre.rdl: node_regs.ctrl.drain is `field drain[3:3]",
+        "expected `field drain[1:1]",
+    ];
+    refused(&moved, &SMALL, &words);
+    let change = with([("(cpuif_addr == 8'h8)", "(cpuif_addr == 8'h9)")]);
+    let block = tree("rtl-register-moved", "csr/generated/gyre_csr.sv", change);
+    refused(&block, &SMALL, &["gyre_csr.sv:", "8'h9", "8'h8"]);
+}
+
+#[test]
+fn x8_rtl_with_another_packet_layout_is_refused_by_field_and_code() {
+    let swapped = [
+        ("logic [31:0] sw1; ", "logic [31:0] swx; "),
+        ("logic [31:0] sw0; ", "logic [31:0] sw1; "),
+        ("logic [31:0] swx; ", "logic [31:0] sw0; "),
+    ];
+    let fields = tree("rtl-fields-swapped", "pkg/gyre_pkg.sv", with(swapped));
+    refused(&fields, &SMALL, &["header_t.sw0: expected bits 223:192"]);
+    let change = with([
+        ("LinkInit  = 2'd1", "LinkInit  = 2'd2"),
+        ("LinkAck   = 2'd2", "LinkAck   = 2'd1"),
+    ]);
+    let codes = tree("rtl-codes-swapped", "pkg/gyre_pkg.sv", change);
+    refused(&codes, &SMALL, &["LinkInit: is 2: expected 1"]);
+    refused(Path::new("/no/such/tree"), &SMALL, &["--rtl", "gyre.f"]);
+}
+
+#[test]
+fn x8_result_says_which_model_was_used() {
+    for model in ["quick", "full"] {
+        let result = json(&["bench", "hop-latency", "--model", model]);
+        assert_eq!(result["sim"]["model"], model);
+    }
+}
