@@ -23,6 +23,12 @@ const PROGRAMS: [Program; 4] = [
 ];
 
 const GUIDE: &str = "docs/guide.md";
+/// How lines on the building of models begin.
+const BUILDS: [&str; 2] = [
+    "gyre: compiling the model",
+    "gyre: another process compiles the model",
+];
+
 const UPDATE: &str = "GYRE_UPDATE_GUIDE";
 
 /// Stands for host times, which differ from run to run.
@@ -69,7 +75,10 @@ fn output(command: &str, folder: &Path) -> (String, Option<i32>) {
 fn run(command: &str, folder: &Path) -> String {
     let (text, status) = output(command, folder);
     let mut shown = String::new();
-    for line in text.trim_end().lines() {
+    let lines = text.trim_end().lines();
+    // Who is first to want a model hears that it is compiled.
+    let is_notice = |line: &&str| BUILDS.iter().any(|notice| line.starts_with(notice));
+    for line in lines.filter(|line| !is_notice(line)) {
         match line.split_once(SPEED) {
             Some((cycles, _)) => shown.push_str(&format!("{cycles}{SPEED}...")),
             None => shown.push_str(line.trim_end()),

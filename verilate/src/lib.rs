@@ -1,6 +1,7 @@
-//! Build support: finds the project's Verilator, turns SystemVerilog into C++ and compiles it.
+//! Finds the project's Verilator, turns SystemVerilog into C++ and compiles it.
 //!
-//! Used from the build scripts of crates that hold a Verilated model behind a `cxx` bridge:
+//! A [`Library`] is a model with C++ around it as a shared library, made when a program asks for it and kept in a cache.
+//! [`add_models`] compiles models for the build scripts of test crates that link them behind a `cxx` bridge:
 //!
 //! ```no_run
 //! use gyre_verilate::{Error, Model, add_models};
@@ -24,8 +25,8 @@
 //!   `eval()`: declare the bridge function that calls it as `-> Result<()>`.
 //! - Registers and memories without a reset value start as `VerilatedContext::randReset` says:
 //!   0 for zeros, 2 for noise from `randSeed` that is the same for the same seed and instance name.
-//! - Generated sources and objects are kept in `target/verilated` by the hash of what they are made
-//!   from, so profiles, tests and clippy share them and a change of the wrapper compiles no model.
+//! - What build scripts make is kept in `target/verilated` by the hash of what it is made from, so profiles, tests and
+//!   clippy share it.
 
 mod cache;
 mod compiler;
