@@ -1,7 +1,7 @@
 # `make run` and `make test` do everything, from a fresh clone on. Needed: a Rust toolchain, a C++
 # compiler, make and Python 3.10 or newer; the rest goes into .tools/ and target/.
 
-# The release profile is used throughout, so that each Verilated model is compiled once.
+# The release profile is used throughout. Models of the machine are compiled by the commands that want them.
 CARGO ?= cargo
 PROFILE := --release --locked
 
@@ -15,7 +15,7 @@ run: setup-verilator
 # Everything that must hold before a change lands; the same as CI.
 test: setup csr-check fmt-check clippy lint syn unit model-check
 
-# The command, target/release/gyre, and nothing else.
+# The command, target/release/gyre, after a change in Rust; a change in rtl/ needs nothing.
 build: setup-verilator
 	$(CARGO) build $(PROFILE)
 
@@ -64,10 +64,10 @@ model-check:
 	$(CARGO) clippy $(PROFILE) -p gyre-driver --features loom --test concurrency -- -D warnings
 	$(CARGO) test $(PROFILE) -p gyre-driver --features loom --test concurrency
 
-# Removes what was built; .tools/ stays.
+# Removes what was built, models of the machine too; tools stay.
 clean:
 	$(CARGO) clean
-	rm -rf out
+	rm -rf out .tools/models
 
 # Lists the targets.
 help:
