@@ -36,6 +36,7 @@ mod header;
 mod library;
 mod model;
 mod script;
+mod steps;
 mod store;
 mod toolchain;
 
