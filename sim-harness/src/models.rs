@@ -206,6 +206,7 @@ impl ModelSpec {
         .wrapper(WRAPPER)
         .wrapper_text("made_of.h", made_of)
         .opt_level(optimisation.level())
+        .in_steps()
         .check_elaboration(model(layout::TOP, self.tree()), layout::module())
         .check_model(move |generated| {
             if is_node && !generated.root_header.contains(NODE_RESET) {
