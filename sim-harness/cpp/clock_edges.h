@@ -7,7 +7,7 @@ namespace gyre {
 
 // Parts of the evaluation of a model: `inputs`, what depends on inputs; `look`, comparison of its clocks and resets with
 // those that it saw last, noted in `triggered`; `edges`, what follows from that. The last makes other edges only where it
-// changes the model's own `reset`. `steps` to before `steps_end` are its parts in order; they leave `triggered` as it is.
+// changes the model's own `reset`.
 template <class Model>
 struct Parts;
 

@@ -1,7 +1,5 @@
 #include "gyre-sim/cpp/loader.h"
 
-#include "gyre-sim/src/ffi.rs.h"
-
 #include <dlfcn.h>
 
 #include <stdexcept>
@@ -59,23 +57,7 @@ std::unique_ptr<SimNode> new_router(const SimModel& model, const std::shared_ptr
 
 rust::Slice<const uint64_t> run_node(SimNode& node, uint64_t start, uint32_t cycles, bool skip,
                                      rust::Slice<const uint64_t> input) {
-    start_node(node, start, cycles, skip, input);
-    node.run(nullptr, 0);
-    return output_of(node);
-}
-
-void start_node(SimNode& node, uint64_t start, uint32_t cycles, bool skip, rust::Slice<const uint64_t> input) {
-    node.start(start, cycles, skip, {input.data(), input.size()});
-}
-
-void run_nodes(rust::Slice<const StartedNode> nodes) {
-    static_assert(sizeof(StartedNode) == sizeof(SimNode*));
-    if (nodes.empty()) return;
-    nodes[0].node->run(&nodes.data()->node + 1, nodes.size() - 1);
-}
-
-rust::Slice<const uint64_t> output_of(SimNode& node) {
-    const Words words = node.output();
+    const Words words = node.run(start, cycles, skip, {input.data(), input.size()});
     return {words.data, words.size};
 }
 

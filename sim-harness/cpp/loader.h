@@ -11,8 +11,6 @@ namespace gyre {
 using SimModel = ModelEntry;
 using Routing = RoutingEntry;
 
-struct StartedNode;
-
 // The library at an absolute path. Its symbols are its own.
 std::unique_ptr<SimModel> load_model(rust::Str library);
 std::unique_ptr<Routing> load_routing(rust::Str library);
@@ -29,14 +27,8 @@ std::unique_ptr<SimNode> new_node(const SimModel& model, const std::shared_ptr<S
 std::unique_ptr<SimNode> new_router(const SimModel& model, const std::shared_ptr<SimContext>& context, rust::Str name,
                                     rust::Slice<const uint64_t> cfg);
 
-// A node by itself.
 rust::Slice<const uint64_t> run_node(SimNode& node, uint64_t start, uint32_t cycles, bool skip,
                                      rust::Slice<const uint64_t> input);
-
-// Nodes of the same model side by side: each is started, then all run, then each gives its output.
-void start_node(SimNode& node, uint64_t start, uint32_t cycles, bool skip, rust::Slice<const uint64_t> input);
-void run_nodes(rust::Slice<const StartedNode> nodes);
-rust::Slice<const uint64_t> output_of(SimNode& node);
 
 // The decision of the packet's router, as {port, dateline, minimal ports}; see route_probe.
 rust::Vec<uint32_t> decide(const Routing& routing, rust::Slice<const uint64_t> cfg, uint64_t head, uint32_t in_port,

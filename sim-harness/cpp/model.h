@@ -27,19 +27,14 @@ public:
 class SimNode {
 public:
     virtual ~SimNode() = default;
-    // Prepares `cycles` cycles from `start` with the records in `input`, which stay there until they have run; see
-    // records.h. With `skip`, cycles in which nothing can change are not evaluated. Without, the clock is left high; a
-    // waveform lets it `fall`.
-    virtual void start(uint64_t start, uint32_t cycles, bool skip, Words input) = 0;
-    // Runs what was prepared, side by side with `others` of the same model that have the same cycles to run.
-    virtual void run(SimNode* const* others, size_t count) = 0;
-    // What came out of it; throws what broke in this node.
-    virtual Words output() = 0;
+    // Runs `cycles` cycles from `start` with the records in `input`; see records.h. With `skip`, cycles
+    // in which nothing can change are not evaluated. Without, the clock is left high; a waveform lets it `fall`.
+    virtual Words run(uint64_t start, uint32_t cycles, bool skip, Words input) = 0;
     virtual void fall() = 0;
     // Resets the node: it is held in reset for some cycles from `cycle` on, and all that was under way
     // at its memory and register ports is dropped.
     virtual void reset(uint64_t cycle) = 0;
-    // Cycle under way when it broke.
+    // Cycle under way when `run` threw.
     virtual uint64_t cycle() const = 0;
     virtual uint32_t ports() const = 0;  // those with a link
     virtual uint32_t masters() const = 0;

@@ -10,8 +10,6 @@
 bool Vmodel___024root___eval_phase__ico(Vmodel___024root*);
 bool Vmodel___024root___eval_phase__act(Vmodel___024root*);
 bool Vmodel___024root___eval_phase__nba(Vmodel___024root*);
-extern void (*const Vmodel___024root___nba_steps[])(Vmodel___024root*);
-extern const unsigned Vmodel___024root___nba_step_count;
 
 template <>
 struct gyre::Parts<Vmodel> {
@@ -22,9 +20,6 @@ struct gyre::Parts<Vmodel> {
     }
     static void look(Vmodel___024root* root) { Vmodel___024root___eval_phase__act(root); }
     static void edges(Vmodel___024root* root) { Vmodel___024root___eval_phase__nba(root); }
-    using Step = void (*)(Vmodel___024root*);
-    static const Step* steps() { return Vmodel___024root___nba_steps; }
-    static const Step* steps_end() { return steps() + Vmodel___024root___nba_step_count; }
     static uint64_t& triggered(Vmodel___024root* root) {
         static_assert(sizeof root->__VnbaTriggered == sizeof(uint64_t));
         return root->__VnbaTriggered[0];

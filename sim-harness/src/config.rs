@@ -99,9 +99,6 @@ pub struct MachineConfig {
     /// it, so it is no part of a machine's description.
     #[serde(skip)]
     pub threads: usize,
-    /// Nodes whose hardware a thread evaluates side by side, 1 to 256. Results do not depend on it.
-    #[serde(skip)]
-    pub together: usize,
     /// How much the models are optimised; none takes a full one if it is compiled already, else a quick one. Results do
     /// not depend on it.
     #[serde(skip)]
@@ -129,7 +126,6 @@ impl Default for MachineConfig {
             skip_idle: true,
             window: None,
             threads: 1,
-            together: 16,
             optimisation: None,
             rtl: None,
         }
@@ -236,7 +232,6 @@ impl MachineConfig {
             }
         }
         check_range("threads", self.threads as u64, 1..=256)?;
-        check_range("together", self.together as u64, 1..=256)?;
         if let Some(window) = self.window {
             check_range("window", window, 1..=self.exact_window())?;
         }

@@ -1,7 +1,7 @@
 //! Threads that run the hardware of a window's nodes.
 //!
-//! The thread of the machine, the only one that runs software, offers the nodes of a window, some at a time, as their
-//! software is done. All threads, that one last of all, take what is offered, and when all is done the window
+//! The thread of the machine, the only one that runs software, offers the nodes of a window one after another as
+//! their software is done. All threads, that one last of all, take what is offered, and when all is done the window
 //! is over: one synchronisation a window. Nodes of a window do not see each other, so results do not depend on who
 //! runs which, or when.
 
@@ -17,9 +17,6 @@ use crate::hardware::{Hardware, Window};
 const SPINS: u32 = 2_000;
 const YIELDS: u32 = 200;
 
-/// Tasks of a window for each thread, so that all end at about the same time.
-const SHARES: usize = 2;
-
 /// A thread that sleeps looks again by itself: nobody waits for it, since the machine's own thread takes what no
 /// other does.
 const NAP: Duration = Duration::from_micros(200);
@@ -33,10 +30,8 @@ struct Tasks {
     window: Window,
     /// Number of the first task.
     first: u64,
-    /// Nodes of the window, those of a task after those of the one before.
+    /// The node of each task.
     nodes: Vec<usize>,
-    /// Nodes of each task but the last.
-    size: usize,
 }
 
 /// What the threads share. Tasks are numbered from the start of the machine on: counts never go back.
@@ -54,8 +49,6 @@ struct Board {
 pub(crate) struct Crew {
     board: Arc<Board>,
     threads: Vec<JoinHandle<()>>,
-    /// Most nodes of a task.
-    together: usize,
 }
 
 /// Counts a task as done, also when it panics: the machine then finds the node poisoned instead of waiting.
@@ -83,11 +76,11 @@ impl Board {
             return true;
         }
         let _done = Done(self);
-        let tasks = self.tasks.read().unwrap_or_else(PoisonError::into_inner);
-        let mut blocks = tasks.nodes.chunks(tasks.size);
-        if let Some(nodes) = blocks.nth((number - tasks.first) as usize) {
-            self.hardware.run(nodes, tasks.window);
-        }
+        let (node, window) = {
+            let tasks = self.tasks.read().unwrap_or_else(PoisonError::into_inner);
+            (tasks.nodes[(number - tasks.first) as usize], tasks.window)
+        };
+        self.hardware.run(node, window);
         true
     }
 
@@ -112,8 +105,8 @@ impl Board {
 }
 
 impl Crew {
-    /// Threads beside that of the machine, each of which takes at most `together` nodes at a time.
-    pub(crate) fn new(hardware: &Arc<Hardware>, others: usize, together: usize) -> Self {
+    /// Threads beside that of the machine.
+    pub(crate) fn new(hardware: &Arc<Hardware>, others: usize) -> Self {
         let board = Arc::new(Board {
             hardware: Arc::clone(hardware),
             tasks: RwLock::new(Tasks {
@@ -124,7 +117,6 @@ impl Crew {
                 },
                 first: 0,
                 nodes: Vec::new(),
-                size: 1,
             }),
             offered: Count::default(),
             taken: Count::default(),
@@ -138,25 +130,21 @@ impl Crew {
         Self {
             threads: (0..others).map(start).collect(),
             board,
-            together,
         }
     }
 
     /// Runs `nodes` for a window: `software` of each in order on this thread, then its hardware on any.
     pub(crate) fn run(&self, window: Window, nodes: &[usize], mut software: impl FnMut(usize)) {
         let board = &*self.board;
-        let shares = SHARES * (self.threads.len() + 1);
-        let size = nodes.len().div_ceil(shares).clamp(1, self.together);
         {
             let mut tasks = board.tasks.write().unwrap_or_else(PoisonError::into_inner);
             tasks.window = window;
             tasks.first = board.offered.0.load(Ordering::Relaxed);
             tasks.nodes.clear();
             tasks.nodes.extend_from_slice(nodes);
-            tasks.size = size;
         }
-        for block in nodes.chunks(size) {
-            block.iter().copied().for_each(&mut software);
+        for &node in nodes {
+            software(node);
             board.offered.0.fetch_add(1, Ordering::Release);
         }
         while board.work() {}

@@ -2,11 +2,6 @@
 
 #[cxx::bridge(namespace = "gyre")]
 mod bridge {
-    /// A node that has been started.
-    struct StartedNode {
-        node: *mut SimNode,
-    }
-
     unsafe extern "C++" {
         include!("gyre-sim/cpp/loader.h");
 
@@ -45,12 +40,6 @@ mod bridge {
             skip: bool,
             input: &[u64],
         ) -> Result<&'a [u64]>;
-        fn start_node(node: Pin<&mut SimNode>, start: u64, cycles: u32, skip: bool, input: &[u64]);
-        /// # Safety
-        /// The nodes are different ones of one model, started for the same cycles; nobody else uses them meanwhile, and
-        /// the input of each is where it was.
-        unsafe fn run_nodes(nodes: &[StartedNode]);
-        fn output_of<'a>(node: Pin<&'a mut SimNode>) -> Result<&'a [u64]>;
         fn fall(self: Pin<&mut SimNode>) -> Result<()>;
         fn reset(self: Pin<&mut SimNode>, cycle: u64) -> Result<()>;
         fn cycle(self: &SimNode) -> u64;
@@ -62,9 +51,8 @@ mod bridge {
 }
 
 pub(crate) use bridge::{
-    Routing, SimContext, SimModel, SimNode, StartedNode, close_trace, decide, dump_trace,
-    load_model, load_routing, new_context, new_node, new_router, open_trace, output_of, run_node,
-    run_nodes, start_node,
+    Routing, SimContext, SimModel, SimNode, close_trace, decide, dump_trace, load_model,
+    load_routing, new_context, new_node, new_router, open_trace, run_node,
 };
 
 // SAFETY: the entry of a library is a table of functions that nobody changes; they make new objects and keep nothing.

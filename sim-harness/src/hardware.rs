@@ -149,30 +149,26 @@ impl Hardware {
         self.next[index].store(cycle, Ordering::Relaxed);
     }
 
-    /// Runs the models of some nodes for a window, side by side. What breaks is left in the node.
-    pub(crate) fn run(&self, nodes: &[usize], window: Window) {
-        let mut guards: Vec<_> = nodes.iter().map(|&index| self.node(index)).collect();
-        let mut started = Vec::with_capacity(nodes.len());
-        for (guard, &index) in guards.iter_mut().zip(nodes) {
-            self.start_model(index, window, guard);
-            let node = guard.model.as_mut_ptr();
-            started.push(ffi::StartedNode { node });
-        }
-        // SAFETY: all are nodes of this machine, started above for one window and locked; their input lies in `scratch`.
-        unsafe { ffi::run_nodes(&started) };
-        for (guard, &index) in guards.iter_mut().zip(nodes) {
-            let HardNode { model, ports } = &mut **guard;
-            match self.take_output(index, window.start, model, ports) {
-                Ok(next) => self.look_at(index, next.min(ports.next_event).max(window.end)),
-                Err(fault) => ports.failed = Some(fault),
-            }
+    /// Runs a node's model for a window. What breaks is left in the node.
+    pub(crate) fn run(&self, index: usize, window: Window) {
+        let mut guard = self.node(index);
+        let HardNode { model, ports } = &mut *guard;
+        let next = self.run_model(index, window, model, ports);
+        match next {
+            Ok(next) => self.look_at(index, next.min(ports.next_event).max(window.end)),
+            Err(fault) => ports.failed = Some(fault),
         }
     }
 
-    /// Hands a node's model what goes into it in a window.
-    fn start_model(&self, index: usize, window: Window, node: &mut HardNode) {
+    /// Gives the cycle of the next event inside the model.
+    fn run_model(
+        &self,
+        index: usize,
+        window: Window,
+        model: &mut UniquePtr<ffi::SimNode>,
+        ports: &mut Ports,
+    ) -> Result<u64, Fault> {
         let Window { start, end, skip } = window;
-        let HardNode { model, ports } = node;
         ports.scratch.clear();
         self.links.receive(index, end, &mut ports.scratch);
         ports.scratch.extend_from_slice(ports.input.words());
@@ -187,22 +183,16 @@ impl Hardware {
         }
         ports.input.clear();
         let cycles = (end - start) as u32;
-        ffi::start_node(model.pin_mut(), start, cycles, skip, &ports.scratch);
-    }
-
-    /// Takes what came out of a node's model. Gives the cycle of the next event inside it.
-    fn take_output(
-        &self,
-        index: usize,
-        start: u64,
-        model: &mut UniquePtr<ffi::SimNode>,
-        ports: &mut Ports,
-    ) -> Result<u64, Fault> {
-        let cycle = model.cycle();
-        let words = ffi::output_of(model.pin_mut()).map_err(|error| Fault {
-            cycle,
-            message: error.what().to_owned(),
-        })?;
+        let result = ffi::run_node(model.pin_mut(), start, cycles, skip, &ports.scratch);
+        let words = match result {
+            Ok(words) => words,
+            Err(error) => {
+                return Err(Fault {
+                    cycle: model.cycle(),
+                    message: error.what().to_owned(),
+                });
+            }
+        };
         if let Some(outputs) = &mut ports.outputs {
             outputs.push(NodeOutput {
                 cycle: start,

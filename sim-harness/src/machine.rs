@@ -111,7 +111,7 @@ impl Machine {
             window: config.window_cycles(),
             backwards: false,
             shared,
-            crew: (others > 0 && !traced).then(|| Crew::new(&hardware, others, config.together)),
+            crew: (others > 0 && !traced).then(|| Crew::new(&hardware, others)),
             config,
             model: loaded,
             hardware,
@@ -312,24 +312,18 @@ impl Machine {
                 for &node in active {
                     self.run_software(node, end);
                 }
-                let run = |nodes: &[usize]| {
-                    let shown = |node| {
-                        tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node))
-                    };
-                    self.hardware.run(
-                        nodes,
-                        window(skip && !nodes.iter().any(|&node| shown(node))),
-                    );
+                let run = |&node: &usize| {
+                    let shown =
+                        tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node));
+                    self.hardware.run(node, window(skip && !shown));
                 };
-                // What a waveform shows is evaluated as a whole, each node by itself.
-                let blocks = active.chunks(if tracing { 1 } else { self.config.together });
                 // To and fro: the nodes that a window ends with are in the processor's cache still, which does not hold
                 // all of them.
                 self.backwards = !self.backwards;
                 if self.backwards {
-                    blocks.rev().for_each(run);
+                    active.iter().rev().for_each(run);
                 } else {
-                    blocks.for_each(run);
+                    active.iter().for_each(run);
                 }
             }
         }

@@ -129,36 +129,6 @@ fn x1_hash_is_the_same_repeated_traced_unskipped_by_single_cycles_and_on_any_thr
             },
         ),
         (
-            "each node by itself",
-            MachineConfig {
-                together: 1,
-                ..base.clone()
-            },
-        ),
-        (
-            "four nodes side by side, two left over",
-            MachineConfig {
-                together: 4,
-                ..base.clone()
-            },
-        ),
-        (
-            "four nodes side by side, unskipped",
-            MachineConfig {
-                together: 4,
-                skip_idle: false,
-                ..base.clone()
-            },
-        ),
-        (
-            "two threads, each node by itself",
-            MachineConfig {
-                together: 1,
-                threads: 2,
-                ..base.clone()
-            },
-        ),
-        (
             "two threads",
             MachineConfig {
                 threads: 2,

@@ -88,19 +88,6 @@ pub enum Error {
         found: String,
     },
 
-    /// Generated C++ evaluates a model in an unknown form.
-    #[error("{file}:{line}: {found:?}: expected {expected}")]
-    Evaluation {
-        /// The source, or the folder of all of them.
-        file: PathBuf,
-        /// Line number, from 1; 0 for all of it.
-        line: usize,
-        /// The line.
-        found: String,
-        /// What would have been understood.
-        expected: String,
-    },
-
     /// RTL that does not fit what surrounds it.
     #[error("{0}")]
     Interface(String),

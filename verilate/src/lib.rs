@@ -36,7 +36,6 @@ mod header;
 mod library;
 mod model;
 mod script;
-mod steps;
 mod store;
 mod toolchain;
 

@@ -11,7 +11,7 @@ use crate::header::{Port, read_ports};
 use crate::model::{Model, Resolved};
 use crate::store::{Held, Progress, Store};
 use crate::toolchain::{Toolchain, locate};
-use crate::{Error, checkout, steps};
+use crate::{Error, checkout};
 
 /// Bytes of the cache unless `GYRE_CACHE_MB` says otherwise: some dozens of models.
 const CACHE_BYTES: u64 = 1 << 30;
@@ -54,7 +54,6 @@ pub struct Library {
     wrapper: Vec<(&'static str, Cow<'static, str>)>,
     entry: &'static str,
     opt_level: u32,
-    in_steps: bool,
     check: Option<Box<Check>>,
     elaboration: Option<(Model, String)>,
 }
@@ -68,7 +67,6 @@ impl Library {
             wrapper: Vec::new(),
             entry,
             opt_level: FAST,
-            in_steps: false,
             check: None,
             elaboration: None,
         }
@@ -96,13 +94,6 @@ impl Library {
     /// Sets the C++ compiler's optimisation, 0 to 3.
     pub fn opt_level(mut self, level: u32) -> Self {
         self.opt_level = level;
-        self
-    }
-
-    /// Has the evaluation of clock edges cut into steps, which several models can take in turn: a table
-    /// `<class>___024root___nba_steps` of functions, of `<class>___024root___nba_step_count`.
-    pub fn in_steps(mut self) -> Self {
-        self.in_steps = true;
         self
     }
 
@@ -156,9 +147,6 @@ impl Library {
         digest.text(&processor());
         digest.text(&self.opt_level.to_string());
         digest.text(self.entry);
-        if self.in_steps {
-            digest.text(steps::IDENTITY);
-        }
         for (name, text) in &self.wrapper {
             digest.text(name);
             digest.text(text);
@@ -201,9 +189,6 @@ impl Library {
             };
             let tree = self.model.tree_name();
             check(&made).map_err(|text| Error::Interface(format!("{}: {text}", tree.display())))?;
-        }
-        if self.in_steps {
-            steps::cut(&generated, class)?;
         }
         progress(Progress::Verilated);
 
