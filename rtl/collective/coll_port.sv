@@ -49,12 +49,12 @@ module coll_port
     input  logic [1:0]            err_take_i,
     output logic                  busy_o
 );
-  logic             open, drained, fault, rx_valid, credit, send, link_busy, in_busy, out_busy;
+  logic             open, drained, fault, rx_valid, credit, send, link_busy, rx_busy, in_busy, out_busy;
   logic [VcW-1:0]   rx_vc, credit_vc;
   flit_ctl_t        rx_ctl;
   logic [FlitW-1:0] rx_data;
 
-  assign busy_o = link_busy || in_busy || out_busy;
+  assign busy_o = link_busy || rx_busy || in_busy || out_busy;
 
   link_unit #(
       .FlitBytes (FlitBytes),
@@ -62,6 +62,7 @@ module coll_port
       .InitCycles(2 * Depth)
   ) u_link (
       .clk_i,
+      .rx_clk_i   (clk_i),
       .rst_ni,
       .enable_i,
       .link_ctl_i,
@@ -90,7 +91,8 @@ module coll_port
       .credit_vc_o(credit_vc),
       .err_o      (err_o[0]),
       .err_take_i (err_take_i[0]),
-      .busy_o     (link_busy)
+      .busy_o     (link_busy),
+      .rx_busy_o  (rx_busy)
   );
 
   coll_input #(

@@ -104,7 +104,7 @@ module gyre_fabric
   localparam int unsigned LinkW = $bits(link_word_t) + FW + 32;
 
   // No unit's clock is gated.
-  logic [4*NDim+8:0] unused_active [N];
+  logic [node_units(NDim)-1:0] unused_active [N];
 
   // Nodes between neighbours of dimension d.
   function automatic int unsigned stride(int unsigned d);
@@ -167,7 +167,7 @@ module gyre_fabric
         .NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
         .NAxi(NAxi), .AxiBytes(AxiBytes)
     ) u_node (
-        .unit_clk_i({4*NDim+9{clk_i}}), .unit_active_o(unused_active[n]), .rst_ni, .time_i,
+        .unit_clk_i({node_units(NDim){clk_i}}), .unit_active_o(unused_active[n]), .rst_ni, .time_i,
         .link_ctl_i(ctl), .link_data_i(data), .link_dbg_i(dbg),
         .link_ctl_o(link_ctl_o[n]), .link_data_o(link_data_o[n]), .link_dbg_o(link_dbg_o[n]),
         .tree_ctl_i(tree_ctl), .tree_data_i(tree_data), .tree_dbg_i(tree_dbg),

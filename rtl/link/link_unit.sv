@@ -16,7 +16,8 @@ module link_unit
     parameter int unsigned ReplayDepth = 0,  // flits of replay buffer for retransmission
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
-    input  logic             clk_i,
+    input  logic             clk_i,       // of state and sending half
+    input  logic             rx_clk_i,    // of the receiving half: the same, but for gating
     input  logic             rst_ni,
     input  logic             enable_i,
     // Wires.
@@ -49,7 +50,8 @@ module link_unit
     // Error, held until taken.
     output error_t           err_o,
     input  logic             err_take_i,
-    output logic             busy_o       // a register will change, reports aside
+    output logic             busy_o,      // a register will change, reports and the receiving half aside
+    output logic             rx_busy_o    // one of the receiving half will change, its input register by new input aside
 );
   if (ReplayDepth != 0) begin : gen_replay
     $fatal(1, "link_unit: ReplayDepth %0d: link retransmission is not implemented", ReplayDepth);
@@ -63,7 +65,7 @@ module link_unit
   link_ctl_e        state_q, state_d, peer;
   logic             enable_q;
   logic [InitW-1:0] init_q;     // cycles left in Init at least
-  logic             crc_fault, fault, discard, tx_busy, rx_busy;
+  logic             crc_fault, fault, discard, tx_busy, rx_word;
   logic             discarded_q; // the loss of flits was reported since the link was last up
   error_t           err_q;
 
@@ -73,7 +75,9 @@ module link_unit
   assign down_o  = state_q == LinkReset || state_q == LinkInit;
   assign start_o = state_q == LinkInit && state_d == LinkAck;
   assign err_o   = err_q;
-  assign busy_o  = state_d != state_q || enable_i != enable_q || (state_q == LinkInit && init_q != '0) || tx_busy || rx_busy;
+  assign busy_o  = state_d != state_q || enable_i != enable_q || (state_q == LinkInit && init_q != '0) || fault || discard ||
+                   (up_o && discarded_q) || send_i || (pop_i && up_o) || tx_busy;
+  assign rx_busy_o = rx_word || start_o;
 
   always_comb begin
     state_d = state_q;
@@ -145,7 +149,7 @@ module link_unit
   link_rx #(
       .FlitBytes(FlitBytes)
   ) u_rx (
-      .clk_i,
+      .clk_i      (rx_clk_i),
       .rst_ni,
       .link_ctl_i,
       .link_data_i,
@@ -161,7 +165,7 @@ module link_unit
       .discard_o  (discard),
       .credit_o,
       .credit_vc_o,
-      .busy_o     (rx_busy)
+      .busy_o     (rx_word)
   );
 
 `ifndef SYNTHESIS

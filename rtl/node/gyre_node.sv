@@ -14,7 +14,7 @@ module gyre_node
     parameter int unsigned NFlow = 4,         // ordered-dynamic flows (HW-4) that start here, and that end here
     parameter int unsigned FlowWindow = 8,    // packets of a flow between issue and release
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned NUnit = 4 * NDim + 9,
+    localparam int unsigned NUnit = node_units(NDim),
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
@@ -23,7 +23,7 @@ module gyre_node
     // 1: registers and reset, 2: collective network (change of a tree link, flits, credits, barrier pulses), 3: DMA engine's
     // registers and events, 4: its transmit side (read data), 5: its receive side (write responses), then the transmit paths
     // of links, all others of them (read data with the path's number as id), the reception paths of links, all others of them
-    // (write responses with it), and the torus network (change of a link, flits, credits).
+    // (write responses with it), and those of the torus network (see gyre_network).
     input  logic [NUnit-1:0]  unit_clk_i,
     output logic [NUnit-1:0]  unit_active_o,
     input  logic              rst_ni,
@@ -118,7 +118,8 @@ module gyre_node
   localparam int unsigned InjDepth = 136;             // flits of an injection buffer: (path, class)
   localparam int unsigned CollDepth = coll_depth(FlitBytes); // flits of a buffer of a class route
 
-  localparam int unsigned AccessUnit = 0, CsrUnit = 1, CollUnit = 2, DmaUnit = 3, TxUnit = 4, RxUnit = 5, NetUnit = NUnit - 1;
+  localparam int unsigned AccessUnit = 0, CsrUnit = 1, CollUnit = 2, DmaUnit = 3, TxUnit = 4, RxUnit = 5, 
+                          NetUnit = NUnit - network_units(NDim), NetRest = NUnit - 1;
 
   node_cfg_t cfg;
   logic core_rst_n; // of DMA engine and network
@@ -139,7 +140,8 @@ module gyre_node
   error_t                       net_err, dma_err;
 
   gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth)) u_network (
-      .clk_i(unit_clk_i[NetUnit]), .rst_ni(core_rst_n), .cfg_i(cfg), .time_i,
+      .unit_clk_i(unit_clk_i[NUnit-1:NetUnit]), .unit_active_o(unit_active_o[NUnit-1:NetUnit]),
+      .rst_ni(core_rst_n), .cfg_i(cfg), .time_i,
       .link_ctl_i, .link_data_i, .link_dbg_i,
       .link_ctl_o, .link_data_o, .link_dbg_o,
       .inj_valid_i(inj_valid), .inj_class_i(inj_class), .inj_ctl_i(inj_ctl), .inj_data_i(inj_data),
@@ -149,10 +151,8 @@ module gyre_node
       .err_o(net_err), .idle_o(net_idle)
   );
 
-  assign unit_active_o[NetUnit] = !net_idle || inj_valid != '0;
-
   inj_occupancy #(.P(P), .NBuffer(P * NetClasses), .Depth(InjDepth)) u_inj_occupancy (
-      .clk_i(unit_clk_i[NetUnit]), .rst_ni(core_rst_n), .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
+      .clk_i(unit_clk_i[NetRest]), .rst_ni(core_rst_n), .inj_valid_i(inj_valid), .inj_credit_i(inj_credit), .empty_o(inj_empty)
   );
 
   // ---- collective network -------------------------------------------------------------------------
@@ -291,7 +291,7 @@ module gyre_node
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
       .NAxi(NAxi), .AxiBytes(AxiBytes)
   ) u_csr (
-      .clk_i(unit_clk_i[CsrUnit]), .access_clk_i(unit_clk_i[AccessUnit]), .net_clk_i(unit_clk_i[NetUnit]),
+      .clk_i(unit_clk_i[CsrUnit]), .access_clk_i(unit_clk_i[AccessUnit]), .net_clk_i(unit_clk_i[NetRest]),
       .coll_clk_i(unit_clk_i[CollUnit]), .dma_clk_i(unit_clk_i[DmaUnit]), .rst_ni, .time_i,
       .reg_req_i(reg_req), .reg_we_i(reg_we), .reg_addr_i(reg_addr), .reg_wdata_i(reg_wdata),
       .reg_ack_o(reg_ack), .reg_err_o(reg_err), .reg_rdata_o(reg_rdata),

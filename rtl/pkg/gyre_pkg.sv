@@ -38,6 +38,20 @@ package gyre_pkg;
   parameter int unsigned FlowSeqs = 32;     // sequence numbers of a flow, more than those of two windows
   parameter int unsigned MaxFlowWindow = FlowSeqs / 2; // packets of a flow between issue and release
 
+  // ---- units: parts with a clock of their own, in which nothing changes without it -----------
+  // Of gyre_network: inputs, outputs and injection paths by port, the time, the rest.
+  function automatic int unsigned network_units(int unsigned ndim);
+    return 6 * ndim + 2;
+  endfunction
+  // Of gyre_dma: common parts of both sides and of each, transmit and reception path of each link, all others of each side.
+  function automatic int unsigned dma_units(int unsigned ndim);
+    return 4 * ndim + 5;
+  endfunction
+  // Of gyre_node: accesses to registers, registers and reset, collective network, DMA engine, torus network.
+  function automatic int unsigned node_units(int unsigned ndim);
+    return 3 + dma_units(ndim) + network_units(ndim);
+  endfunction
+
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
   typedef logic [$clog2(MaxFlows)-1:0] flow_id_t;
   typedef logic [$clog2(FlowSeqs)-1:0] flow_seq_t;

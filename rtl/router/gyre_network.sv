@@ -11,7 +11,8 @@
 //
 // The buffer of a link input, `PortFlits` flits for all virtual channels, covers a credit round trip of 2 L + 4 cycles at
 // link latency L; the handshake is sound up to L = (InitCycles - 4) / 2 - 1.
-// All outputs come from registers, and with no input none changes (`idle_o`).
+// All outputs come from registers, and with no input none changes (`idle_o`). Parts of a port have clocks of their own: most
+// links carry a flit in few cycles.
 module gyre_network
   import gyre_pkg::*;
 #(
@@ -21,10 +22,16 @@ module gyre_network
     parameter int unsigned InjDepth = 136,                       // flits of an injection buffer
     parameter int unsigned InitCycles = 128,                     // of a link's handshake, at least
     localparam int unsigned P = 2 * NDim,
+    localparam int unsigned NUnit = network_units(NDim),
     localparam int unsigned ClassW = $clog2(NetClasses),
     localparam int unsigned FlitW = FlitBytes * 8
 ) (
-    input  logic                         clk_i,
+    // Clocks of units: one clock, or gated ones of it. A unit's is needed in a cycle in which its bit of unit_active_o is set,
+    // and in those in which it has input from outside, named in brackets. By port: input and ejection (change of the link, flits,
+    // credits); then by port: output with state of the link; by port: injection path; then the time (change of its unit,
+    // 2 to BirthUnit cycles); the rest.
+    input  logic [NUnit-1:0]             unit_clk_i,
+    output logic [NUnit-1:0]             unit_active_o,
     input  logic                         rst_ni,
     input  node_cfg_t                    cfg_i,
     input  logic [63:0]                  time_i,            // cycle number, the same at all nodes
@@ -61,6 +68,8 @@ module gyre_network
     $fatal(1, "gyre_network: FlitBytes %0d: expected 8, 16 or 32", FlitBytes);
   end
 
+  localparam int unsigned InUnit = 0, OutUnit = P, InjUnit = 2 * P, TimeUnit = 3 * P, RestUnit = 3 * P + 1;
+
   // Outputs: what can move, by virtual channel.
   localparam int unsigned RoomW = $clog2(PortFlits + 1);
   logic [DetVcs-1:0]       head_ok[P], no_credit[P];
@@ -91,7 +100,7 @@ module gyre_network
   logic                    err_idle;
 
   // The time is seen by registers alone: nothing between registers depends on an input that changes always.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge unit_clk_i[TimeUnit] or negedge rst_ni) begin
     if (!rst_ni) now_q <= '0;
     else         now_q <= time_i[BirthUnit+:BirthW];
   end
@@ -105,7 +114,7 @@ module gyre_network
   router_alloc #(
       .NDim(NDim)
   ) u_alloc (
-      .clk_i, .rst_ni, .body_i(in_body), .high_i(in_high), .birth_i(in_birth), .inj_body_i(inj_body),
+      .clk_i(unit_clk_i[OutUnit+:P]), .rst_ni, .body_i(in_body), .high_i(in_high), .birth_i(in_birth), .inj_body_i(inj_body),
       .inj_high_i(inj_high), .inj_birth_i(inj_birth), .now_i(now_q),
       .req_i(req), .port_i(in_port), .inj_req_i(inj_req), .pop_o(pop), .eject_o(eject), .inj_pop_o(inj_pop),
       .gnt_o(gnt)
@@ -128,25 +137,25 @@ module gyre_network
     flit_ctl_t        inj_ctl;
     logic [FlitW-1:0] inj_data;
     logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
-    logic             link_busy, in_busy, inj_busy, out_busy, ej_busy;
+    logic             link_busy, rx_busy, in_busy, inj_busy, out_busy, ej_busy;
 
     link_unit #(
         .FlitBytes(FlitBytes), .PortId(p), .InitCycles(InitCycles)
     ) u_link (
-        .clk_i, .rst_ni, .enable_i(cfg_i.link_enable[p]), .link_ctl_i(link_ctl_i[p]),
+        .clk_i(unit_clk_i[OutUnit+p]), .rx_clk_i(unit_clk_i[InUnit+p]), .rst_ni, .enable_i(cfg_i.link_enable[p]), .link_ctl_i(link_ctl_i[p]),
         .link_data_i(link_data_i[p]), .link_dbg_i(link_dbg_i[p]), .link_ctl_o(link_ctl_o[p]),
         .link_data_o(link_data_o[p]), .link_dbg_o(link_dbg_o[p]), .state_o(link_state_o[p]), .up_o(up),
         .down_o(down), .start_o(start), .drained_i(drained), .fault_i(fault), .send_i(send),
         .send_vc_i(send_vc), .send_ctl_i(send_ctl), .send_data_i(send_data), .pop_i(pop[p]),
         .pop_vc_i(in_vc), .rx_valid_o(rx_valid), .rx_vc_o(rx_vc), .rx_ctl_o(rx_ctl), .rx_data_o(rx_data),
         .credit_o(credit), .credit_vc_o(credit_vc), .err_o(err[3*p]), .err_take_i(err_take[3*p]),
-        .busy_o(link_busy)
+        .busy_o(link_busy), .rx_busy_o(rx_busy)
     );
 
     router_input #(
         .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits)
     ) u_input (
-        .clk_i, .rst_ni, .cfg_i, .now_i(now_q), .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
+        .clk_i(unit_clk_i[InUnit+p]), .rst_ni, .cfg_i, .now_i(now_q), .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
         .rx_data_i(rx_data), .link_down_i(down), .fault_o(fault), .drained_o(drained), .head_ok_i(head_ok),
         .whole_ok_i(whole_ok), .body_ok_i(body_ok), .no_credit_i(no_credit), .dyn_ok_i(dyn_ok_class),
         .dyn_vc_i(lane_vc), .room_i(room), .ej_head_ok_i(ej_head_ok), .ej_body_ok_i(ej_body_ok),
@@ -158,7 +167,7 @@ module gyre_network
     router_inject #(
         .PortId(p), .FlitBytes(FlitBytes), .InjDepth(InjDepth)
     ) u_inject (
-        .clk_i, .rst_ni, .cfg_i, .now_i(time_i[BirthUnit+:BirthW]), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
+        .clk_i(unit_clk_i[InjUnit+p]), .rst_ni, .cfg_i, .now_i(time_i[BirthUnit+:BirthW]), .inj_valid_i(inj_valid_i[p]), .inj_class_i(inj_class_i[p]),
         .inj_ctl_i(inj_ctl_i[p]), .inj_data_i(inj_data_i[p]), .inj_credit_o(inj_credit_o[p]),
         .head_ok_i(head_ok[p]), .body_ok_i(body_ok[p]), .no_credit_i(no_credit[p]),
         .dyn_head_ok_i(dyn_head_ok[p]), .plenty_i(plenty[p]), .dyn_vc_i(lane_vc[p]), .req_o(inj_req[p]),
@@ -169,7 +178,7 @@ module gyre_network
     router_output #(
         .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits)
     ) u_output (
-        .clk_i, .rst_ni, .up_i(up), .start_i(start), .credit_i(credit), .credit_vc_i(credit_vc),
+        .clk_i(unit_clk_i[OutUnit+p]), .rst_ni, .up_i(up), .start_i(start), .credit_i(credit), .credit_vc_i(credit_vc),
         .head_ok_o(head_ok[p]), .whole_ok_o(whole_ok[p]), .body_ok_o(body_ok[p]),
         .no_credit_o(no_credit[p]), .dyn_ok_o(dyn_ok[p]), .dyn_head_ok_o(dyn_head_ok[p]),
         .plenty_o(plenty[p]), .dyn_vc_o(lane_vc[p]), .room_o(room[p]), .gnt_i(gnt[p]), .in_vc_i(out_vc),
@@ -181,7 +190,7 @@ module gyre_network
     router_eject #(
         .FlitBytes(FlitBytes)
     ) u_eject (
-        .clk_i, .rst_ni, .head_ok_o(ej_head_ok), .body_ok_o(ej_body_ok),
+        .clk_i(unit_clk_i[InUnit+p]), .rst_ni, .head_ok_o(ej_head_ok), .body_ok_o(ej_body_ok),
         .push_i(eject[p] || (pop[p] && copy[p])), .push_class_i(ClassW'(vc_class(in_vc))),
         .push_ctl_i(in_ctl[p]), .push_data_i(in_data[p]), .ej_valid_o(ej_valid_o[p]),
         .ej_ready_i(ej_ready_i[p]), .ej_ctl_o(ej_ctl_o[p]), .ej_data_o(ej_data_o[p]), .busy_o(ej_busy)
@@ -189,21 +198,26 @@ module gyre_network
 
     assign perf_flit_o[p] = link_ctl_o[p].valid;
     assign perf_vc_o[p]   = {link_ctl_o[p].vc_high, link_ctl_o[p].vc};
-    assign busy[p]        = link_busy || in_busy || inj_busy || out_busy || ej_busy;
+
+    // Reports are taken one after the other.
+    assign unit_active_o[InUnit+p]  = rx_busy || in_busy || ej_busy || err[3*p+1].valid;
+    assign unit_active_o[OutUnit+p] = link_busy || out_busy || gnt[p] != '0 || credit || start || err[3*p].valid || err[3*p+2].valid;
+    assign unit_active_o[InjUnit+p] = inj_busy || inj_valid_i[p];
+    assign busy[p]                  = unit_active_o[InUnit+p] || unit_active_o[OutUnit+p] || inj_busy;
   end
 
   // ---- status -------------------------------------------------------------------------------
   router_errors #(
       .N(3 * P)
   ) u_errors (
-      .clk_i, .rst_ni, .err_i(err), .take_o(err_take), .err_o, .idle_o(err_idle)
+      .clk_i(unit_clk_i[RestUnit]), .rst_ni, .err_i(err), .take_o(err_take), .err_o, .idle_o(err_idle)
   );
 
   always_comb begin
     stall_d = inj_stall;
     for (int unsigned i = 0; i < P; i++) stall_d = stall_d | in_stall[i];
   end
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge unit_clk_i[RestUnit] or negedge rst_ni) begin
     if (!rst_ni) begin
       stall_q <= '0;
       awake_q <= 1'b0;
@@ -215,6 +229,8 @@ module gyre_network
 
   assign perf_stall_o = stall_q;
   assign idle_o       = (busy | stall_q) == '0 && err_idle && awake_q;
+  assign unit_active_o[TimeUnit] = !awake_q;
+  assign unit_active_o[RestUnit] = !idle_o || inj_valid_i != '0;
 
   // Routing reads coordinates, sizes and rings; the DMA engine reads the rest.
   logic unused;

@@ -9,7 +9,7 @@ module router_alloc
     parameter int unsigned NDim = 3,
     localparam int unsigned P = 2 * NDim
 ) (
-    input  logic         clk_i,
+    input  logic [P-1:0] clk_i,         // by output
     input  logic         rst_ni,
     input  logic [P-1:0] req_i,
     input  logic [3:0]   port_i   [P],  // output wanted, LocalPort or NoPort
@@ -55,7 +55,7 @@ module router_alloc
       end
     end
 
-    always_ff @(posedge clk_i or negedge rst_ni) begin
+    always_ff @(posedge clk_i[p] or negedge rst_ni) begin
       if (!rst_ni) last_q <= '0;
       else if (gnt_o[p] != '0) last_q <= gnt_o[p];
     end
@@ -69,7 +69,7 @@ module router_alloc
         .N     (P),
         .StampW(BirthW)
     ) u_arbiter (
-        .clk_i,
+        .clk_i(clk_i[p]),
         .rst_ni,
         .req_i    (picked),
         .birth_i  (birth),
@@ -77,6 +77,15 @@ module router_alloc
         .advance_i(1'b1),
         .gnt_o    (gnt_o[p])
     );
+
+`ifndef SYNTHESIS
+    always_ff @(posedge clk_i[p]) begin
+      if (rst_ni && inj_pop_o[p]) begin
+        InjectRequested : assert (inj_req_i[p])
+        else $fatal(1, "%m: an input was granted the output of its own port");
+      end
+    end
+`endif
   end
 
   always_comb begin
@@ -93,12 +102,4 @@ module router_alloc
     end
   end
 
-`ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && inj_pop_o != '0) begin
-      InjectRequested : assert ((inj_pop_o & ~inj_req_i) == '0)
-      else $fatal(1, "%m: an input was granted the output of its own port");
-    end
-  end
-`endif
 endmodule

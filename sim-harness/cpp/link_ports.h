@@ -55,11 +55,12 @@ public:
         });
     }
 
-    // Of ports `first` to before `end`; the others are as they were, without a flit or a credit.
+    // Of `ports`, a bit each; the others are as they were, without a flit or a credit.
     template <class Pins>
-    void record(Pins& pins, uint64_t cycle, OutBuffer& out, int first = 0, int end = Ports) {
+    void record(Pins& pins, uint64_t cycle, OutBuffer& out, uint32_t ports = (uint64_t{1} << Ports) - 1) {
         sending_ = false;
-        for (int p = first; p < end; p++) {
+        for (; ports != 0; ports &= ports - 1) {
+            const int p = __builtin_ctz(ports);
             const uint32_t word = pins.link_ctl_o(p);
             sending_ |= (word & (kValid | kCredit)) != 0;
             if (word == last_[p] && !(word & kValid)) continue;

@@ -19,8 +19,8 @@ public:
     static constexpr int kPorts = TorusPorts + kTreePorts;  // with a link
     static constexpr int kMasters = Masters;
     static constexpr int kFlitWords = FlitWords;
-    static constexpr int kUnitCount = 9 + 2 * TorusPorts;
-    using Units = uint32_t;  // a bit a unit
+    static constexpr int kUnitCount = 10 + 5 * TorusPorts;
+    using Units = uint64_t;  // a bit a unit
 
     NodeWires(Model& model, Stalls stalls) {
         axi_.set_stalls(stalls);
@@ -73,8 +73,8 @@ public:
 
     void record(Model& model, uint64_t cycle, OutBuffer& out) {
         LinkPins link_pins{model};
-        links_.record(link_pins, cycle, out, clocked_ & kNetwork ? 0 : TorusPorts,
-                      clocked_ & kCollective ? kPorts : TorusPorts);
+        const uint32_t torus = clocked_ >> kNetworkOutputs & kTorusLinks;
+        links_.record(link_pins, cycle, out, clocked_ & kCollective ? torus | kTreeLinks : torus);
         if (clocked_ & kCollective) {
             BarrierPins<Model> barrier_pins{model};
             barriers_.record(barrier_pins, cycle, kPorts, out);
@@ -98,9 +98,12 @@ public:
     }
 
     // Units that are active or have input.
-    Units units(const Model& model) const {
-        Units needed = model.unit_active_o;
-        if (links_.arrived() & kTorusLinks) needed |= kNetwork;
+    Units units(const Model& model) {
+        Units needed = model.unit_active_o | Units{links_.arrived() & kTorusLinks} << kNetworkInputs;
+        if (model.time_i >> kTimeUnit != time_) {
+            time_ = model.time_i >> kTimeUnit;
+            needed |= kNetworkTime;
+        }
         if (registers_[0].offers() || registers_[1].offers()) needed |= kAccesses;
         if (links_.arrived() >> TorusPorts || barriers_.arrived()) needed |= kCollective;
         if (model.m_r_valid_i | model.m_b_valid_i) {
@@ -140,7 +143,7 @@ public:
 private:
     using LinkPins = NodeLinkPins<Model, TorusPorts>;
 
-    // Units by bit of unit_clk_i: see gyre_node.
+    // Units by bit of unit_clk_i: see gyre_node and gyre_network.
     static constexpr Units kAccesses = 1u << 0;
     static constexpr Units kCollective = 1u << 2;
     static constexpr Units kTransmit = 1u << 4;
@@ -150,8 +153,12 @@ private:
     // Paths that transmit (links, loop-back, collective network), and those that receive (two more for high classes).
     static constexpr unsigned kPaths = TorusPorts + 2;
     static constexpr unsigned kReceptionPaths = kPaths + 2;
-    static constexpr Units kNetwork = Units{1} << (kUnitCount - 1);
+    static constexpr int kNetworkInputs = 8 + 2 * TorusPorts;
+    static constexpr int kNetworkOutputs = kNetworkInputs + TorusPorts;
+    static constexpr Units kNetworkTime = Units{1} << (kNetworkInputs + 3 * TorusPorts);
+    static constexpr int kTimeUnit = 8;  // gyre_pkg::BirthUnit
     static constexpr uint32_t kTorusLinks = (1u << TorusPorts) - 1;
+    static constexpr uint32_t kTreeLinks = (1u << kPorts) - 1 - kTorusLinks;
 
     // The unit of the path that an answer from memory is for; ids from the number of `paths` on are not of paths.
     static Units path_of(unsigned id, unsigned paths) {
@@ -164,6 +171,7 @@ private:
     RegisterMaster registers_[2];
     uint32_t levels_ = 0;
     Units clocked_ = ~Units{0};
+    uint64_t time_ = ~uint64_t{0};  // in units, as the network has it
 };
 
 }  // namespace gyre

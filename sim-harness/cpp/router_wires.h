@@ -70,8 +70,8 @@ public:
     // A router has the one clock.
     static constexpr int kUnitCount = 1;
     using Units = uint32_t;
-    static void clock(Model& model, Units units) { model.clk_i = units; }
-    static Units clocks(const Model& model) { return model.clk_i; }
+    static void clock(Model& model, Units units) { model.unit_clk_i = units ? kNetworkUnits : 0; }
+    static Units clocks(const Model& model) { return model.unit_clk_i != 0; }
     Units units(const Model&) const { return 1; }
     void clocked(Units) {}
     bool changed() const { return true; }
@@ -98,6 +98,7 @@ public:
     }
 
 private:
+    static constexpr uint64_t kNetworkUnits = (uint64_t{1} << (3 * Ports + 2)) - 1;
     static constexpr int kHeaderFlits = 4 / FlitWords;
 
     struct Packet {

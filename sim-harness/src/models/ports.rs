@@ -36,7 +36,7 @@ pub(super) fn node(dims: usize) -> Vec<Port> {
         2 | 3 => 2,
         _ => 4,
     };
-    let units = 4 * dims + 9;
+    let units = 10 * dims + 10;
     let mut ports = vec![
         port("unit_clk_i", units, 1),
         port("unit_active_o", units, 1),
@@ -116,8 +116,10 @@ pub(super) fn node(dims: usize) -> Vec<Port> {
 /// Those of `gyre_network` with `dims` dimensions.
 pub(super) fn network(dims: usize) -> Vec<Port> {
     let paths = 2 * dims;
+    let units = 3 * paths + 2;
     let mut ports = vec![
-        port("clk_i", 1, 1),
+        port("unit_clk_i", units, 1),
+        port("unit_active_o", units, 1),
         port("rst_ni", 1, 1),
         port("cfg_i", 97, 1),
         port("time_i", 64, 1),
@@ -209,7 +211,7 @@ mod tests {
         let error = changed(&|ports| ports[0].bits = 22).expect_err("wider");
         assert_eq!(
             error,
-            "gyre_node: port unit_clk_i is input of 22 bits: expected input of 21 bits"
+            "gyre_node: port unit_clk_i is input of 22 bits: expected input of 40 bits"
         );
         let error = changed(&|ports| ports.push(port("more_i", 2, 3))).expect_err("one more");
         assert_eq!(

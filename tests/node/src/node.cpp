@@ -5,7 +5,7 @@
 
 namespace {
 // Clocks of all units of a node of one dimension: none is gated.
-constexpr unsigned kUnits = (1u << (4 * 1 + 9)) - 1;
+constexpr unsigned kUnits = (1u << (10 * 1 + 10)) - 1;
 }  // namespace
 
 Node::Node(bool randomize, int32_t seed)

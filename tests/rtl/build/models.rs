@@ -277,7 +277,7 @@ pub const MODELS: &[Spec] = &[
             },
             Fault {
                 file: "collective/coll_port.sv",
-                text: "  assign busy_o = link_busy || in_busy || out_busy;",
+                text: "  assign busy_o = link_busy || rx_busy || in_busy || out_busy;",
                 instead: "  assign busy_o = link_busy || in_busy || out_busy || again_q;
 
   logic       again_q;

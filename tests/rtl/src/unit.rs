@@ -57,7 +57,7 @@ pub struct Unit {
     name: String,
     names: Vec<String>,
     ports: Vec<Port>,
-    clock: Port,
+    clocks: Vec<Port>,
     reset: Port,
     cycle: u64,
     failure: Option<Failure>,
@@ -96,23 +96,26 @@ impl Unit {
                 .position(|found| found == wanted)
                 .map(|index| ports[index])
         };
-        // A unit without clock is combinational and has neither port; one of units with clocks of their own has one
-        // bit each, all of which go on.
+        // A unit without clock is combinational and has neither port; one of parts with clocks of their own has more ports or
+        // bits, all of which go on.
         let none = Port {
             index: usize::MAX,
             bits: 1,
             elements: 1,
         };
-        let (clock, reset) = (
-            find("clk_i").or(find("unit_clk_i")).unwrap_or(none),
-            find("rst_ni").unwrap_or(none),
-        );
+        let reset = find("rst_ni").unwrap_or(none);
+        let is_clock = |name: &String| name == "clk_i" || name.ends_with("_clk_i");
+        let clocks = ports
+            .iter()
+            .filter(|port| is_clock(&names[port.index]))
+            .copied()
+            .collect();
         let mut unit = Self {
             model,
             name: name.to_owned(),
             names,
             ports,
-            clock,
+            clocks,
             reset,
             cycle: 0,
             failure: None,
@@ -244,7 +247,7 @@ impl Unit {
     /// # Errors
     /// [`Failure`] if an assertion fails, now or in an earlier call.
     pub fn settle(&mut self) -> Result<(), Failure> {
-        self.set(self.clock, 0, 0);
+        self.set_clocks(0);
         self.eval()
     }
 
@@ -253,7 +256,7 @@ impl Unit {
     /// # Errors
     /// [`Failure`] if an assertion fails, now or in an earlier call.
     pub fn edge(&mut self) -> Result<(), Failure> {
-        self.edge_of(u64::MAX >> (64 - self.clock.bits))
+        self.edge_of(u64::MAX)
     }
 
     /// The same for some of the clocks, by bit of the clock port.
@@ -261,10 +264,18 @@ impl Unit {
     /// # Errors
     /// [`Failure`] if an assertion fails, now or in an earlier call.
     pub fn edge_of(&mut self, clocks: u64) -> Result<(), Failure> {
-        self.set(self.clock, 0, clocks);
+        self.set_clocks(clocks);
         self.eval()?;
         self.cycle += 1;
         Ok(())
+    }
+
+    /// Sets each clock port to the bits of `clocks` that it has.
+    fn set_clocks(&mut self, clocks: u64) {
+        for index in 0..self.clocks.len() {
+            let port = self.clocks[index];
+            self.set(port, 0, clocks & (u64::MAX >> (64 - port.bits)));
+        }
     }
 
     /// One clock cycle. Inputs settle before the edge: assertions sample the wires behind them. Outputs
