@@ -37,8 +37,7 @@ module perf_counters
   logic [63:0] received_q [8];
 
   function automatic logic [2:0] group(logic [VcW-1:0] vc);
-    if (vc_dynamic(vc)) return {2'b11, vc[2]};
-    return vc[2] ? {2'b10, vc[1]} : {1'b0, vc[1:0]};
+    return vc_dynamic(vc) ? {2'b11, vc[2]} : vc[2] ? {2'b10, vc[1]} : {1'b0, vc[1:0]};
   endfunction
 
   // Address fields: word number, and by table the link or the kind.
@@ -76,9 +75,7 @@ module perf_counters
       end
     end else if ((flit_i | stall_i) != '0) begin
       for (int unsigned p = 0; p < P; p++) begin
-        logic [2:0] g;
-        g = group(vc_i[p]);
-        if (flit_i[p]) flits_q[p][g] <= flits_q[p][g] + 64'd1;
+        if (flit_i[p]) flits_q[p][group(vc_i[p])] <= flits_q[p][group(vc_i[p])] + 64'd1;
         if (stall_i[p]) stalls_q[p] <= stalls_q[p] + 64'd1;
       end
     end

@@ -60,14 +60,14 @@ module counter_unit
   localparam int unsigned SumW = 32;
   typedef enum logic [2:0] {StFree, StRead, StReadWait, StWrite, StWriteWait, StError} state_e;
 
-  state_e           st_q   [NEntry];
+  state_e [NEntry-1:0] st_q;
   logic [AddrW-1:0] addr_q [NEntry];
   logic [SumW-1:0]  sum_q  [NEntry];   // bytes not yet taken from the counter in memory
   logic [63:0]      new_q  [NEntry];
-  err_e             err_q  [NEntry];
+  err_e [NEntry-1:0] err_q;
   logic [NEntry-1:0] zero_q;
   logic [NEntry-1:0] rmw_q;            // read-modify-write
-  logic [7:0]       strb_q [NEntry];   // bytes to write
+  logic [NEntry-1:0][7:0] strb_q;      // bytes to write
   logic [63:0]      old_q  [NEntry];   // read-modify-write: the operand before
   logic [NEntry-1:0] finished;         // the write of what was taken is answered, or its error known
 

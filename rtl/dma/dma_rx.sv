@@ -26,8 +26,12 @@ module dma_rx
     // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network, which has requests and responses only
     input  logic [NPath-1:0][NetClasses-1:0] ej_valid_i,
     output logic [NPath-1:0][NetClasses-1:0] ej_ready_o,
-    input  flit_ctl_t                        ej_ctl_i  [NPath][NetClasses],
-    input  logic [FW-1:0]                    ej_data_i [NPath][NetClasses],
+    input  flit_ctl_t                        ej_ctl_i    [NPath-2][NetClasses],   // of links
+    input  logic [FW-1:0]                    ej_data_i   [NPath-2][NetClasses],
+    input  flit_ctl_t                        loop_ctl_i  [NetClasses],
+    input  logic [FW-1:0]                    loop_data_i [NetClasses],
+    input  flit_ctl_t                        coll_ctl_i  [NumClasses],
+    input  logic [FW-1:0]                    coll_data_i [NumClasses],
     // registers of the reception FIFOs (offsets from 0x800)
     input  logic                             reg_req_i,
     input  logic                             reg_we_i,
@@ -160,8 +164,8 @@ module dma_rx
     merge_ctl  = '0;
     merge_data = '0;
     if (loop_valid) begin
-      merge_ctl  = merge_from[0] ? ej_ctl_i[Loop][0] : released_ctl;
-      merge_data = merge_from[0] ? ej_data_i[Loop][0] : released_data;
+      merge_ctl  = merge_from[0] ? loop_ctl_i[0] : released_ctl;
+      merge_data = merge_from[0] ? loop_data_i[0] : released_data;
     end
   end
   logic unused_from;
@@ -202,7 +206,9 @@ module dma_rx
         ctl  = '0;
         data = '0;
         if (offered) begin
-          for (int unsigned s = 0; s <= Loop; s++) begin
+          ctl  = loop_ctl_i[Class];
+          data = loop_data_i[Class];
+          for (int unsigned s = 0; s < NLink; s++) begin
             if (from[s]) begin
               ctl  = ej_ctl_i[s][Class];
               data = ej_data_i[s][Class];
@@ -219,21 +225,24 @@ module dma_rx
       logic unused_ready;
       assign unused_ready = p_ready[1];
     end else begin : gen_low
-      assign p_ctl[1]         = ej_ctl_i[p][1];
-      assign p_data[1]        = ej_data_i[p][1];
       assign path_valid[p][1] = ej_valid_i[p][1];
       assign ej_ready_o[p][1] = p_ready[1];
       if (p == Loop) begin : gen_merged
         assign path_valid[p][0] = loop_valid;
-        assign p_ctl[0]         = merge_ctl;
-        assign p_data[0]        = merge_data;
+        assign p_ctl            = '{merge_ctl, loop_ctl_i[1]};
+        assign p_data           = '{merge_data, loop_data_i[1]};
         assign loop_ready       = p_ready[0];
         assign ej_ready_o[p][0] = merge_ready[0];
       end else begin : gen_alone
         assign path_valid[p][0] = ej_valid_i[p][0];
-        assign p_ctl[0]         = ej_ctl_i[p][0];
-        assign p_data[0]        = ej_data_i[p][0];
         assign ej_ready_o[p][0] = p_ready[0];
+        if (p < NLink) begin : gen_link
+          assign p_ctl  = ej_ctl_i[p][0:1];
+          assign p_data = ej_data_i[p][0:1];
+        end else begin : gen_coll
+          assign p_ctl  = coll_ctl_i;
+          assign p_data = coll_data_i;
+        end
       end
     end
     localparam int unsigned Master = p % NAxi;

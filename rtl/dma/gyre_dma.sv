@@ -21,7 +21,7 @@ module gyre_dma
     parameter int unsigned CollDepth = coll_depth(FlitBytes), // flits of the collective network's buffer of a class route
     parameter bit          Deposit = 1'b1,   // the network copies packets on their way
     localparam int unsigned P = 2 * NDim,
-    localparam int unsigned NUnit = 4 * NDim + 5,
+    localparam int unsigned NUnit = dma_units(NDim),
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned AxiW = AxiBytes * 8
 ) (
@@ -134,9 +134,9 @@ module gyre_dma
   logic [FW-1:0]                    inj_data [NPath];
   logic [Coll-1:0][NetClasses-1:0]  inj_credit;
   logic [NPath-1:0][NetClasses-1:0] ej_valid, ej_ready;
-  flit_ctl_t                        ej_ctl  [NPath][NetClasses];
-  logic [FW-1:0]                    ej_data [NPath][NetClasses];
   logic [NetClasses-1:0]            loop_credit, loop_valid;
+  flit_ctl_t                        loop_ctl  [NetClasses];
+  logic [FW-1:0]                    loop_data [NetClasses];
   logic                             loop_idle;
 
   assign inj_valid_o = inj_valid[P-1:0];
@@ -150,26 +150,15 @@ module gyre_dma
   assign coll_ej_ready_o  = ej_ready[Coll][NumClasses-1:0];
   logic unused_ready;
   assign unused_ready = ^ej_ready[Coll][NetClasses-1:NumClasses];
-  for (genvar c = 0; c < int'(NetClasses); c++) begin : gen_coll
-    if (c < int'(NumClasses)) begin : gen_class
-      assign ej_ctl[Coll][c]  = coll_ej_ctl_i[c];
-      assign ej_data[Coll][c] = coll_ej_data_i[c];
-    end else begin : gen_absent
-      assign ej_ctl[Coll][c]  = '0;
-      assign ej_data[Coll][c] = '0;
-    end
-  end
   for (genvar p = 0; p < P; p++) begin : gen_link
     assign inj_ctl_o[p]  = inj_ctl[p];
     assign inj_data_o[p] = inj_data[p];
-    assign ej_ctl[p]     = ej_ctl_i[p];
-    assign ej_data[p]    = ej_data_i[p];
   end
 
   loopback #(.FlitBytes(FlitBytes), .Depth(InjDepth)) u_loopback (
       .clk_i(clk), .rst_ni, .inj_valid_i(inj_valid[P]), .inj_class_i(inj_class[P]), .inj_ctl_i(inj_ctl[P]),
       .inj_data_i(inj_data[P]), .inj_credit_o(loop_credit), .ej_valid_o(loop_valid), .ej_ready_i(ej_ready[P]),
-      .ej_ctl_o(ej_ctl[P]), .ej_data_o(ej_data[P]), .idle_o(loop_idle)
+      .ej_ctl_o(loop_ctl), .ej_data_o(loop_data), .idle_o(loop_idle)
   );
 
   // ---- memory masters -----------------------------------------------------------------------------
@@ -273,7 +262,8 @@ module gyre_dma
   ) u_rx (
       .clk_i(unit_clk_i[RxUnit]), .path_clk_i({{NRx-P{unit_clk_i[RxOther]}}, unit_clk_i[RxPathUnit+:P]}),
       .active_o(unit_active_o[RxUnit]), .path_active_o(rx_path_active), .rst_ni, .cfg_i,
-      .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i(ej_ctl), .ej_data_i(ej_data),
+      .ej_valid_i(ej_valid), .ej_ready_o(ej_ready), .ej_ctl_i, .ej_data_i,
+      .loop_ctl_i(loop_ctl), .loop_data_i(loop_data), .coll_ctl_i(coll_ej_ctl_i), .coll_data_i(coll_ej_data_i),
       .reg_req_i(rec_req), .reg_we_i, .reg_addr_i(reg_addr_i[9:0]), .reg_wdata_i,
       .reg_ack_o(rec_ack), .reg_err_o(rec_nack), .reg_rdata_o(rec_rdata),
       .flow_req_i(target_req), .flow_addr_i(reg_addr_i[10:0]), .flow_ack_o(target_ack), .flow_err_o(target_nack),

@@ -42,7 +42,7 @@ module rx_buffer
       assign high[(b-HalfBanks)*FW+:FW] = re_i ? mem[high_row] : '0;
     end
   end
-  assign rdata_o = swap_i ? {low, high} : {high, low};
+  assign rdata_o = !re_i ? '0 : swap_i ? {low, high} : {high, low};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -17,21 +17,25 @@ module link_crc #(
   localparam int unsigned MsgW = FlitW + 8;
   localparam logic [31:0] Polynomial = 32'hEDB8_8320;
 
-  typedef logic [31:0][MsgW-1:0] mask_t;
+  localparam int unsigned Nibbles = MsgW / 4;
+  localparam int unsigned IndexW = $clog2(Nibbles) + 4;
 
-  // The step is linear: bit i of the next CRC is the parity of the bits of {ctl, data ^ crc} in mask i.
-  function automatic mask_t masks();
-    mask_t m;
+  typedef logic [2**IndexW-1:0][31:0] table_t;
+
+  // The step is linear: the next CRC is the exclusive or of what each four bits of {ctl, data ^ crc} give by themselves.
+  function automatic table_t effects();
+    table_t t;
     logic [31:0] column;
+    for (int i = 0; i < 2 ** int'(IndexW); i++) t[i] = '0;
     column = Polynomial; // effect of the last message bit, then of the one before it...
     for (int k = int'(MsgW) - 1; k >= 0; k--) begin
-      for (int i = 0; i < 32; i++) m[i][k] = column[i];
+      for (int v = 0; v < 16; v++) if (v[k%4]) t[k/4*16+v] = t[k/4*16+v] ^ column;
       column = {1'b0, column[31:1]} ^ (column[0] ? Polynomial : 32'b0);
     end
-    return m;
+    return t;
   endfunction
 
-  localparam mask_t Masks = masks();
+  localparam table_t Effects = effects();
 
   logic [MsgW-1:0] msg;
 
@@ -42,7 +46,8 @@ module link_crc #(
     if (valid_i) begin
       msg       = {ctl_i, data_i};
       msg[31:0] = data_i[31:0] ^ crc_i;
-      for (int unsigned i = 0; i < 32; i++) crc_o[i] = ^(msg & Masks[i]);
+      crc_o     = '0;
+      for (int unsigned n = 0; n < Nibbles; n++) crc_o = crc_o ^ Effects[IndexW'(16 * n)|IndexW'(msg[4*n+:4])];
       check_o = crc_o[31:24] ^ crc_o[23:16] ^ crc_o[15:8] ^ crc_o[7:0];
     end
   end

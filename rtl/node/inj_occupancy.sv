@@ -19,11 +19,7 @@ module inj_occupancy #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) flits_q <= '0;
     else if (inj_valid_i != '0 || inj_credit_i != '0) begin
-      logic [CountW-1:0] flits;
-      flits = flits_q;
-      for (int unsigned p = 0; p < P; p++) flits += CountW'(inj_valid_i[p]);
-      for (int unsigned b = 0; b < NBuffer; b++) flits -= CountW'(inj_credit_i[b]);
-      flits_q <= flits;
+      flits_q <= flits_q + CountW'($countones(inj_valid_i)) - CountW'($countones(inj_credit_i));
     end
   end
 
