@@ -96,8 +96,10 @@ impl Links {
         let inbox = &self.inboxes[to];
         let mut wires = inbox.wires();
         wires[to_port].words.extend_from_slice(&arriving.to_words());
-        // Under the lock: `receive` either sees the word or is over before this.
-        inbox.next.fetch_min(cycle, Ordering::Relaxed);
+        // Under the lock: nobody else writes it.
+        if cycle < inbox.next.load(Ordering::Relaxed) {
+            inbox.next.store(cycle, Ordering::Relaxed);
+        }
         Some((to, cycle))
     }
 

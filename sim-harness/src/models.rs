@@ -120,6 +120,7 @@ const WRAPPER: &[(&str, &str)] = &[
     ("clock_edges.h", include_str!("../cpp/clock_edges.h")),
     ("context.h", include_str!("../cpp/context.h")),
     ("cycle_signal.h", include_str!("../cpp/cycle_signal.h")),
+    ("huge_pages.h", include_str!("../cpp/huge_pages.h")),
     ("link_ports.h", include_str!("../cpp/link_ports.h")),
     ("model.h", include_str!("../cpp/model.h")),
     ("model_entry.cpp", include_str!("../cpp/model_entry.cpp")),
@@ -206,7 +207,6 @@ impl ModelSpec {
         .wrapper(WRAPPER)
         .wrapper_text("made_of.h", made_of)
         .opt_level(optimisation.level())
-        .in_steps()
         .check_elaboration(model(layout::TOP, self.tree()), layout::module())
         .check_model(move |generated| {
             if is_node && !generated.root_header.contains(NODE_RESET) {
