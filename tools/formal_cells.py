@@ -42,4 +42,64 @@ CELLS = [
             Fault("common/gyre_fifo.sv", "if (push_i != pop_i) level_q", "if (push_i || pop_i) level_q"),
         ),
     ),
+    Cell("inj_fifo_table", bound=18, cover=20),
+    Cell("inj_fifo_table", parameters=("WakeUp=1",), bound=24, cover=20, known_fault="1"),
+    Cell(
+        "rr_arbiter",
+        bound=10,
+        cover=10,
+        faults=(Fault("common/rr_arbiter.sv", "mask_q <= ~((gnt_o - 1'b1) | gnt_o)", "mask_q <= ~(gnt_o - 1'b1)"),),
+    ),
+    Cell(
+        "lrs_arbiter",
+        bound=10,
+        cover=10,
+        faults=(Fault("common/lrs_arbiter.sv", "older_q[n] & ~gnt_o;", "older_q[n];"),),
+    ),
+    Cell(
+        "age_arbiter",
+        bound=8,
+        cover=8,
+        faults=(
+            Fault("common/age_arbiter.sv", "age = now_i - birth_i[n]", "age = ~birth_i[n]"),
+            Fault("common/age_arbiter.sv", "if (age == most) oldest[n] = 1'b1", "if (oldest == '0) oldest[n] = 1'b1"),
+        ),
+    ),
+    Cell(
+        "credit_counter",
+        bound=10,
+        cover=10,
+        induction=2,
+        faults=(
+            Fault("common/credit_counter.sv", "W'(give_i) + W'(refund_i);", "W'(give_i || refund_i);"),
+        ),
+    ),
+    Cell(
+        "err_select",
+        bound=10,
+        cover=10,
+        faults=(Fault("common/err_select.sv", "err_i[s].valid && !taken_q[s]", "err_i[s].valid"),),
+    ),
+    Cell(
+        "router_errors",
+        bound=10,
+        cover=10,
+        faults=(Fault("router/router_errors.sv", "err_d = err_d | err_i[n]", "err_d = err_i[0]"),),
+    ),
+    Cell(
+        "soft_reset",
+        bound=20,
+        cover=20,
+        faults=(
+            Fault("node/soft_reset.sv", "Quiesce: if (quiet_i) begin", "Quiesce: if (1'b1) begin"),
+            Fault("node/soft_reset.sv", "CountW'(HoldCycles - 1)", "CountW'(HoldCycles - 2)"),
+        ),
+    ),
+    Cell(
+        "inj_occupancy",
+        bound=12,
+        cover=12,
+        induction=2,
+        faults=(Fault("node/inj_occupancy.sv", "flits -= CountW'(inj_credit_i[b])", "flits -= CountW'(inj_credit_i != '0)"),),
+    ),
 ]
