@@ -102,4 +102,98 @@ CELLS = [
         induction=2,
         faults=(Fault("node/inj_occupancy.sv", "flits -= CountW'(inj_credit_i[b])", "flits -= CountW'(inj_credit_i != '0)"),),
     ),
+    Cell(
+        "slot_table",
+        bound=5,
+        cover=6,
+        induction=2,
+        faults=(
+            Fault("dma/slot_table.sv", "make_slot(rmw_id_i < MaxFifoId'(NSlot)", "make_slot(1'b1"),
+            Fault("dma/slot_table.sv", "limit_q[rx_id_i[IdW-1:0]]", "limit_q[tx_id_i[IdW-1:0]]"),
+        ),
+    ),
+    Cell(
+        "wakeup_unit",
+        bound=6,
+        cover=8,
+        induction=2,
+        faults=(
+            Fault("csr/wakeup_unit.sv", "cause |= event_i & mask_q[g];", "if (!write) cause |= event_i & mask_q[g];"),
+        ),
+    ),
+    Cell(
+        "error_log",
+        bound=6,
+        cover=8,
+        induction=2,
+        faults=(
+            Fault("csr/error_log.sv", "if (!valid_i || rearm_i) begin", "if (!valid_i) begin"),
+            Fault("csr/error_log.sv", "for (int s = NSource - 1; s >= 0; s--) begin", "for (int s = 0; s < NSource; s++) begin"),
+        ),
+    ),
+    Cell(
+        "axil_arbiter",
+        bound=12,
+        cover=12,
+        faults=(
+            Fault("csr/axil_arbiter.sv", "turn_q  <= ~sel;", "turn_q  <= sel;"),
+            Fault("csr/axil_arbiter.sv", "assign want_r = ar_held_q & ~r_valid_q;", "assign want_r = ar_held_q;"),
+        ),
+    ),
+    Cell(
+        "axi_quiesce",
+        bound=12,
+        cover=16,
+        faults=(
+            Fault("node/axi_quiesce.sv", "!stop_i || w_open_q || aw_offered_q || owed_q > 0", "!stop_i || w_open_q || owed_q > 0"),
+            Fault("node/axi_quiesce.sv", "assign ar_open = !stop_i || ar_offered_q;", "assign ar_open = !stop_i;"),
+        ),
+    ),
+    Cell(
+        "rx_order",
+        bound=10,
+        cover=12,
+        faults=(Fault("dma/rx_order.sv", "older_q <= level_q - W'(retire_i)", "older_q <= level_q"),),
+    ),
+    Cell(
+        "rx_merge",
+        bound=10,
+        cover=12,
+        faults=(
+            Fault("dma/rx_merge.sv", "open_q <= !tail_i;", "open_q <= !tail_i && !open_q;"),
+            Fault("dma/rx_merge.sv", ".advance_i(moves && !open_q)", ".advance_i(1'b0)"),
+        ),
+    ),
+    Cell(
+        "reg_answer",
+        bound=6,
+        cover=6,
+        induction=2,
+        faults=(Fault("common/reg_answer.sv", "ack_q <= req_i;", "ack_q <= req_i || (ack_q && err_q);"),),
+    ),
+    Cell(
+        "router_buffer",
+        bound=12,
+        cover=14,
+        faults=(
+            Fault("router/router_buffer.sv", "next_mem[head] <= free_q;", "next_mem[head] <= slot;"),
+            Fault("router/router_buffer.sv", "if (ctl_o.tail && !single) route_q", "if (ctl_o.tail && single) route_q"),
+            Fault("router/router_buffer.sv", "|| (pop_i && single && read_vc_i == push_vc_i)", "|| (pop_i && single)"),
+        ),
+    ),
+    Cell(
+        "inject_buffer",
+        bound=10,
+        cover=14,
+        faults=(
+            Fault("router/inject_buffer.sv", "route_mem[entry(queue_o, next(head))]", "route_mem[entry(queue_o, head)]"),
+            Fault("router/inject_buffer.sv", "(pop_i && queue_o == push_queue_i && level_q[push_queue_i] == LevelW'(1))", "1'b0"),
+        ),
+    ),
+    Cell(
+        "loopback",
+        bound=8,
+        cover=14,
+        faults=(Fault("dma/loopback.sv", "else credit_q <= pop;", "else credit_q <= pop & ~{pop[2:0], 1'b0} & ej_valid_o;"),),
+    ),
 ]
