@@ -42,7 +42,16 @@ CELLS = [
             Fault("common/gyre_fifo.sv", "if (push_i != pop_i) level_q", "if (push_i || pop_i) level_q"),
         ),
     ),
-    Cell("inj_fifo_table", bound=18, cover=20),
+    Cell(
+        "inj_fifo_table",
+        bound=12,
+        cover=20,
+        unbounded=False,
+        faults=(
+            Fault("dma/inj_fifo_access.sv", "new_level <= InjPtrW'(state_i.size)", "new_level <= InjPtrW'(state_i.size + 1'b1)"),
+            Fault("dma/inj_fifo_table.sv", "if (rgc_good) set_avail[rgc_fifo] = 1'b1;", "set_avail[rgc_fifo] = rget_commit_i.valid;"),
+        ),
+    ),
     Cell("inj_fifo_table", parameters=("WakeUp=1",), bound=24, cover=20, known_fault="1"),
     Cell(
         "rr_arbiter",
@@ -105,12 +114,18 @@ CELLS = [
     Cell(
         "slot_table",
         bound=5,
+        cover=10,
+        faults=(
+            Fault("dma/slot_table.sv", "make_slot(rx_id_i < MaxFifoId'(NSlot), base_q[rx_id_i[IdW-1:0]]", "make_slot(rx_id_i < MaxFifoId'(NSlot), base_q[tx_id_i[IdW-1:0]]"),
+        ),
+    ),
+    Cell(
+        "slot_table",
+        parameters=("Who=5",),
+        bound=5,
         cover=6,
         induction=2,
-        faults=(
-            Fault("dma/slot_table.sv", "make_slot(rmw_id_i < MaxFifoId'(NSlot)", "make_slot(1'b1"),
-            Fault("dma/slot_table.sv", "limit_q[rx_id_i[IdW-1:0]]", "limit_q[tx_id_i[IdW-1:0]]"),
-        ),
+        faults=(Fault("dma/slot_table.sv", "make_slot(rmw_id_i < MaxFifoId'(NSlot)", "make_slot(1'b1"),),
     ),
     Cell(
         "wakeup_unit",
@@ -173,8 +188,9 @@ CELLS = [
     ),
     Cell(
         "router_buffer",
-        bound=12,
-        cover=14,
+        bound=9,
+        cover=12,
+        unbounded=False,
         faults=(
             Fault("router/router_buffer.sv", "next_mem[head] <= free_q;", "next_mem[head] <= slot;"),
             Fault("router/router_buffer.sv", "if (ctl_o.tail && !single) route_q", "if (ctl_o.tail && single) route_q"),
@@ -194,6 +210,35 @@ CELLS = [
         "loopback",
         bound=8,
         cover=14,
-        faults=(Fault("dma/loopback.sv", "else credit_q <= pop;", "else credit_q <= pop & ~{pop[2:0], 1'b0} & ej_valid_o;"),),
+        faults=(Fault("dma/loopback.sv", "else credit_q <= pop;", "else credit_q <= pop & ~credit_q;"),),
+    ),
+    Cell(
+        "rec_fifo_table",
+        bound=11,
+        cover=14,
+        unbounded=False,
+        faults=(
+            Fault("dma/rec_fifo_table.sv", "((!enable_q[ri] || halted_q[ri]) && flight_q[ri] != '0)", "(halted_q[ri] && flight_q[ri] != '0)"),
+            Fault("dma/rec_fifo_table.sv", "bad   = (reg_wdata_i[31:0] - head_q[ri]) > level;", "bad   = reg_wdata_i[31:0] > tail_q[ri];"),
+        ),
+    ),
+    Cell(
+        "link",
+        bound=8,
+        cover=10,
+        unbounded=False,
+        faults=(
+            Fault("link/link_rx.sv", "valid_o     = word_q.check == {seq_q, check};", "valid_o     = word_q.check[15:8] == seq_q;"),
+            Fault("link/link_tx.sv", "word_q.credit <= credit_i;", "word_q.credit <= credit_i && !send_i;"),
+        ),
+    ),
+    Cell(
+        "coll_barrier",
+        bound=14,
+        cover=14,
+        faults=(
+            Fault("collective/coll_barrier.sv", "complete & (~part[i] | arrived_q[i])", "complete & (~part[i] | arrived_q[i] | arrived_q[0])"),
+            Fault("collective/coll_barrier.sv", "& ~complete & valid;", "& valid;"),
+        ),
     ),
 ]

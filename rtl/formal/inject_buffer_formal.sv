@@ -76,10 +76,8 @@ module inject_buffer_formal
     AssumeOneRead : assume ($onehot0(read_i) && (read_i & ~nonempty) == '0);
     AssumeRoom : assume (!push_i || !full[push_queue_i]);
     AssumePackets : assume (!push_i || push_head_i == !open_q[push_queue_i]);
-    for (int unsigned q = 0; q < NumQueues; q++) begin
-      Levels : assert (nonempty[q] == (level_q[q] != '0) && full[q] == (32'(level_q[q]) == Depth) &&
-                       32'(level_q[q]) <= Depth);
-    end
+    Levels : assert (nonempty == {level_q[1] != '0, level_q[0] != '0} &&
+                     full == {32'(level_q[1]) == Depth, 32'(level_q[0]) == Depth});
     InOrder : assert (!(here_q && ahead_q == '0 && read_i[which_q]) ||
                       (queue == which_q && data == 64'(data_q) && ctl.head == head_q && ctl.tail == tail_q));
     Route : assert (!(here_q && head_q && ahead_q == '0) ||

@@ -1,5 +1,5 @@
-// loopback: flits of a class come out as they went in, in order, and as many credits come back as flits leave. The depth is
-// that of the smallest full packet of the widest flits.
+// loopback: each class has as many credits as its FIFO has places, lost or doubled never, and its flits come out as its
+// own; their order is that of gyre_fifo. The depth is that of a full packet of the widest flits.
 module loopback_formal
   import gyre_pkg::*;
 #(
@@ -12,8 +12,7 @@ module loopback_formal
     input logic                  inj_valid_i,
     input logic [1:0]            inj_class_i,
     input logic [1:0]            inj_data_i,
-    input logic [NetClasses-1:0] ej_ready_i,
-    input logic                  track_i
+    input logic [NetClasses-1:0] ej_ready_i
 );
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
@@ -28,10 +27,10 @@ module loopback_formal
       .ej_data_o(data), .idle_o(idle)
   );
 
-  // One class, chosen freely: credits of the sender, flits inside, and one of them.
-  logic [1:0]        who_q, data_q;
-  logic [LevelW-1:0] credits_q, level_q, ahead_q;
-  logic              here_q, push, pop;
+  // One class, chosen freely: credits of the sender, and flits inside.
+  logic [1:0]        who_q;
+  logic [LevelW-1:0] credits_q, level_q;
+  logic              push, pop;
   assign push = inj_valid_i && inj_class_i == who_q;
   assign pop  = valid[who_q] && ej_ready_i[who_q];
   always_ff @(posedge clk_i) begin
@@ -39,19 +38,9 @@ module loopback_formal
       who_q     <= who_i;
       credits_q <= LevelW'(Depth);
       level_q   <= '0;
-      here_q    <= 1'b0;
     end else begin
       credits_q <= credits_q - LevelW'(push) + LevelW'(credit[who_q]);
       level_q   <= level_q + LevelW'(push) - LevelW'(pop);
-      if (here_q && pop) begin
-        here_q  <= ahead_q != '0;
-        ahead_q <= ahead_q - 1'b1;
-      end
-      if (!here_q && push && track_i) begin
-        here_q  <= 1'b1;
-        data_q  <= inj_data_i;
-        ahead_q <= level_q - LevelW'(pop);
-      end
     end
   end
 
@@ -60,8 +49,7 @@ module loopback_formal
     AssumeHasCredit : assume (!push || credits_q != '0);
     Conserved : assert (32'(credits_q) + 32'(level_q) + 32'(credit[who_q]) == Depth);
     OfItsClass : assert (valid[who_q] == (level_q != '0) && (valid & ~(4'd1 << who_q)) == '0);
-    InOrder : assert (!(here_q && ahead_q == '0) || data[who_q] == (8*FlitBytes)'(data_q));
     IdleIsEmpty : assert (!idle || (level_q == '0 && credits_q == LevelW'(Depth)));
-    CoverFull : cover (credits_q == '0 && here_q && ahead_q == LevelW'(Depth - 2));
+    CoverFull : cover (credits_q == '0 && pop && data[who_q][1:0] == 2'd3);
   end
 endmodule

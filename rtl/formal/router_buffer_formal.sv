@@ -1,16 +1,16 @@
 // router_buffer: what comes out of a virtual channel is what went into it, in order, with the route of its packet, however
-// the places of the shared memory are used; places are neither lost nor used twice. Two channels are in use, chosen
-// freely, and one flit, chosen freely, is followed.
+// the places of the shared memory are used; places are neither lost nor used twice. Two channels are in use, and one flit,
+// chosen freely, is followed.
 module router_buffer_formal
   import gyre_pkg::*;
 #(
     parameter int unsigned Flits = 3,
+    parameter logic [VcW-1:0] First = 4'd1,     // deterministic channel
+    parameter logic [VcW-1:0] Second = 4'd10,   // dynamic one
     localparam int unsigned FlitBytes = 8,
     localparam int unsigned LevelW = $clog2(Flits + 1)
 ) (
     input logic           clk_i,
-    input logic [VcW-1:0] first_i,
-    input logic [VcW-1:0] second_i,
     input logic           push_i,
     input logic           push_second_i,
     input logic           push_head_i,
@@ -33,14 +33,14 @@ module router_buffer_formal
     cfg.ring      = 5'b00001;
   end
 
-  logic [VcW-1:0]         first_q, second_q, push_vc, read_vc;
+  logic [VcW-1:0]         push_vc, read_vc;
   logic                   pop, full;
   flit_ctl_t              ctl;
   logic [8*FlitBytes-1:0] data;
   logic [NumVc-1:0]       nonempty, body;
   route_t                 route [NumVc];
-  assign push_vc = push_second_i ? second_q : first_q;
-  assign read_vc = read_second_i ? second_q : first_q;
+  assign push_vc = push_second_i ? Second : First;
+  assign read_vc = read_second_i ? Second : First;
   assign pop     = read_i && pop_i;
   router_buffer #(.Flits(Flits), .FlitBytes(FlitBytes), .NDim(1), .PortId(1)) dut (
       .clk_i, .rst_ni(rst_n), .cfg_i(cfg), .push_i, .push_vc_i(push_vc),
@@ -59,11 +59,9 @@ module router_buffer_formal
   route_t                 expected;
   assign mine     = here_q && read_i && read_second_i == which_q && ahead_q == '0;
   assign leaves   = here_q && pop && read_second_i == which_q;
-  assign expected = route_transit(cfg, 4'd1, which_q ? second_q : first_q, 64'(data_q), '0, '0);
+  assign expected = route_transit(cfg, 4'd1, which_q ? Second : First, 64'(data_q), '0, '0);
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
-      first_q  <= first_i;
-      second_q <= second_i;
       level_q  <= '0;
       open_q   <= '0;
       here_q   <= 1'b0;
@@ -86,16 +84,15 @@ module router_buffer_formal
   end
 
   always_ff @(posedge clk_i) if (rst_n) begin
-    AssumeTwo : assume (first_q != second_q);
     AssumeRoom : assume (!push_i || !full || pop);
     AssumePopThere : assume (!pop || level_q[read_second_i] != '0);
     AssumePackets : assume (!push_i || push_head_i == !open_q[push_second_i]);
     InOrder : assert (!mine || (data == 64'(data_q) && ctl.head == head_q && ctl.tail == tail_q));
     FullIsFull : assert (full == (32'(level_q[0]) + 32'(level_q[1]) == Flits));
-    Nonempty : assert (nonempty[first_q] == (level_q[0] != '0) && nonempty[second_q] == (level_q[1] != '0));
+    Nonempty : assert (nonempty[First] == (level_q[0] != '0) && nonempty[Second] == (level_q[1] != '0));
     // The route is that of the packet in front, from the cycle in which its head is there.
-    Route : assert (!(here_q && head_q && ahead_q == '0) || (route[which_q ? second_q : first_q] == expected &&
-                                                             !body[which_q ? second_q : first_q]));
+    Route : assert (!(here_q && head_q && ahead_q == '0) || (route[which_q ? Second : First] == expected &&
+                                                             !body[which_q ? Second : First]));
     CoverFullOfBoth : cover (full && level_q[0] == LevelW'(2) && mine && ahead_q == '0 && pop && push_i);
     CoverReused : cover (mine && which_q && dut.freed_q == 2'd2 && head_q && expected.port == LocalPort);
   end
