@@ -214,11 +214,11 @@ CELLS = [
     ),
     Cell(
         "rec_fifo_table",
-        bound=11,
+        bound=9,
         cover=14,
         unbounded=False,
         faults=(
-            Fault("dma/rec_fifo_table.sv", "((!enable_q[ri] || halted_q[ri]) && flight_q[ri] != '0)", "(halted_q[ri] && flight_q[ri] != '0)"),
+            Fault("dma/rec_fifo_table.sv", "if (commit_i.valid && !(alloc_i && ci == li)) flight_q", "if (commit_i.valid) flight_q"),
             Fault("dma/rec_fifo_table.sv", "bad   = (reg_wdata_i[31:0] - head_q[ri]) > level;", "bad   = reg_wdata_i[31:0] > tail_q[ri];"),
         ),
     ),
@@ -239,6 +239,25 @@ CELLS = [
         faults=(
             Fault("collective/coll_barrier.sv", "complete & (~part[i] | arrived_q[i])", "complete & (~part[i] | arrived_q[i] | arrived_q[0])"),
             Fault("collective/coll_barrier.sv", "& ~complete & valid;", "& valid;"),
+        ),
+    ),
+    Cell(
+        "counter_unit",
+        bound=12,
+        cover=22,
+        unbounded=False,
+        faults=(
+            Fault("dma/counter_unit.sv", "sum_q[e]  <= adds ? SumW'(in_bytes_q) : '0;", "sum_q[e]  <= '0;"),
+            Fault("dma/counter_unit.sv", "st_q[e]  <= sum_d != '0 ? StRead : StFree;", "st_q[e]  <= sum_q[e] != '0 ? StRead : StFree;"),
+        ),
+    ),
+    Cell(
+        "axi_write_mux",
+        bound=10,
+        cover=12,
+        faults=(
+            Fault("dma/axi_write_mux.sv", ".pop_i(pop && last), .data_o(order)", ".pop_i(pop), .data_o(order)"),
+            Fault("dma/axi_write_mux.sv", "(!aw_valid_q || m_aw_ready_i) && !full;", "!full;"),
         ),
     ),
 ]
