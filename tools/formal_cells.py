@@ -219,12 +219,12 @@ CELLS = [
         unbounded=False,
         faults=(
             Fault("dma/rec_fifo_table.sv", "if (commit_i.valid && !(alloc_i && ci == li)) flight_q", "if (commit_i.valid) flight_q"),
-            Fault("dma/rec_fifo_table.sv", "bad   = (reg_wdata_i[31:0] - head_q[ri]) > level;", "bad   = reg_wdata_i[31:0] > tail_q[ri];"),
+            Fault("dma/rec_fifo_table.sv", "bad   = (reg_wdata_i[31:0] - head_q[ri]) > level;", "bad   = 1'b0;"),
         ),
     ),
     Cell(
         "link",
-        bound=8,
+        bound=6,
         cover=10,
         unbounded=False,
         faults=(
