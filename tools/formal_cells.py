@@ -224,7 +224,7 @@ CELLS = [
     ),
     Cell(
         "link",
-        bound=6,
+        bound=5,
         cover=10,
         unbounded=False,
         faults=(
@@ -258,6 +258,16 @@ CELLS = [
         faults=(
             Fault("dma/axi_write_mux.sv", ".pop_i(pop && last), .data_o(order)", ".pop_i(pop), .data_o(order)"),
             Fault("dma/axi_write_mux.sv", "(!aw_valid_q || m_aw_ready_i) && !full;", "!full;"),
+        ),
+    ),
+    Cell(
+        "router_credits",
+        bound=7,
+        cover=12,
+        unbounded=False,
+        faults=(
+            Fault("router/router_credits.sv", "none_q     <= {free_d == '0, free_d <= MaxFlits};", "none_q     <= {free_d == '0, free_d < MaxFlits};"),
+            Fault("router/router_credits.sv", "(head_i ? '0 : sent_q[vc_i[VcW-2:0]]) - 1'b1", "(head_i ? '0 : sent_q[vc_i[VcW-2:0]])"),
         ),
     ),
 ]
