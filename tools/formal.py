@@ -38,7 +38,8 @@ import sys
 from pyosys import libyosys
 design = libyosys.Design()
 for line in sys.stdin:
-    design.run_pass(line.strip())
+    if line.strip():
+        design.run_pass(line.strip())
 """
 
 # The assertions of the cells are read as well, which stand under `ifndef SYNTHESIS`.
@@ -52,6 +53,7 @@ memory_map -formal
 opt_clean
 async2sync
 chformal -lower
+{only}
 opt -keepdc
 """
 
@@ -113,7 +115,10 @@ def call(command, script=None, **options):
 def elaborate(cell, tree, write, file):
     """Elaborates a cell under its wrapper from the RTL in `tree` and writes the model."""
     script = (ELABORATE + write).format(
-        top=cell.top, parameters=" ".join(f"-G {parameter}" for parameter in cell.parameters), file=file
+        top=cell.top,
+        parameters=" ".join(f"-G {parameter}" for parameter in cell.parameters),
+        only=f"delete t:$assert n:*{cell.only}* %d" if cell.only else "",
+        file=file,
     )
     environment = {**os.environ, "PYTHONPATH": str(PACKAGES)}
     status, output = call([sys.executable, "-c", YOSYS], script.strip(), cwd=tree, env=environment)

@@ -23,6 +23,7 @@ class Cell:
     parameters: tuple = ()  # NAME=VALUE, of the wrapper
     induction: int = 0  # length of the proof by k-induction; 0: by PDR
     unbounded: bool = True  # else nothing is proven beyond the bound
+    only: str = ""  # name of the only property looked at, where it stands alone; "" is all
     known_fault: str = ""  # number of the RTL's known fault that the property shows
 
     @property
@@ -52,7 +53,15 @@ CELLS = [
             Fault("dma/inj_fifo_table.sv", "if (rgc_good) set_avail[rgc_fifo] = 1'b1;", "set_avail[rgc_fifo] = rget_commit_i.valid;"),
         ),
     ),
-    Cell("inj_fifo_table", parameters=("WakeUp=1",), bound=24, cover=20, known_fault="1"),
+    Cell(
+        "inj_fifo_table",
+        parameters=("WakeUp=1",),
+        only="NoLostWakeUp",
+        bound=16,
+        cover=20,
+        induction=2,
+        known_fault="1",
+    ),
     Cell(
         "rr_arbiter",
         bound=10,
