@@ -279,4 +279,23 @@ CELLS = [
             Fault("router/router_credits.sv", "(head_i ? '0 : sent_q[vc_i[VcW-2:0]]) - 1'b1", "(head_i ? '0 : sent_q[vc_i[VcW-2:0]])"),
         ),
     ),
+    Cell(
+        "link_unit",
+        bound=26,
+        cover=24,
+        unbounded=False,
+        faults=(
+            Fault("link/link_tx.sv", "seq_q <= seq_q + 1'b1;", "seq_q <= seq_q + {7'd0, send_ctl_i.head && send_data_i[0]};"),
+            Fault("link/link_unit.sv", "assign start_o = state_q == LinkInit && state_d == LinkAck;", "assign start_o = state_q == LinkAck && state_d == LinkUp;"),
+        ),
+    ),
+    Cell(
+        "rx_pending",
+        bound=12,
+        cover=14,
+        faults=(
+            Fault("dma/rx_pending.sv", "st_q <= retry_i ? StAsk : StBlocked;", "st_q <= StBlocked;"),
+            Fault("dma/rx_pending.sv", "assign pop        = write_o || dropped || rmw_take_i;", "assign pop        = write_o || rmw_take_i;"),
+        ),
+    ),
 ]
