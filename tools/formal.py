@@ -105,7 +105,7 @@ def call(command, script=None, **options):
     except subprocess.TimeoutExpired as error:
         raise Failure(f"{Path(command[0]).name} did not end within {LIMIT_S} s") from error
     finally:
-        # The solver is a child of what was called.
+        # The solver is a child of what was called, and ends with it.
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

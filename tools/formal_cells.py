@@ -298,4 +298,15 @@ CELLS = [
             Fault("dma/rx_pending.sv", "assign pop        = write_o || dropped || rmw_take_i;", "assign pop        = write_o || rmw_take_i;"),
         ),
     ),
+    Cell("rec_fifo_table", parameters=("AnySize=1",), only="RingBound", bound=14, cover=14, known_fault="11"),
+    Cell(
+        "refusal_log",
+        bound=6,
+        cover=8,
+        unbounded=False,
+        faults=(
+            Fault("csr/refusal_log.sv", "same[e] = kept[e] &&", "same[e] = valid_q[e] &&"),
+            Fault("csr/refusal_log.sv", "if (write && !err_o && wdata_i[61:32] == entry[index].last)", "if (write && !err_o)"),
+        ),
+    ),
 ]

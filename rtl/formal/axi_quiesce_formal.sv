@@ -72,7 +72,8 @@ module axi_quiesce_formal #(
     AwHolds : assert (!aw_waits_q || aw_valid);
     WHolds : assert (!w_waits_q || w_valid);
     // A burst of which something was offered goes on on both channels.
-    DataOfAddress : assert (!(aw_waits_q || (aw_ahead != '0 && aw_ahead < 3'd4) || w_open_q) || (w_valid == w_valid_i && w_ready == w_ready_i));
+    DataOfAddress : assert (!(aw_waits_q || (aw_ahead != '0 && aw_ahead < 3'd4) || w_open_q) ||
+                            (w_valid == w_valid_i && w_ready == w_ready_i));
     AddressOfData : assert (aw_ahead < 3'd4 || (aw_valid == aw_valid_i && aw_ready == aw_ready_i));
     NothingStarts : assert (!stop_i || ((!ar_valid || ar_waits_q) &&
                                         (!aw_valid || aw_waits_q || aw_ahead >= 3'd4)));

@@ -35,8 +35,8 @@ module link_formal
   assign ctl = '{err: send_err_i, tail: send_tail_i, head: send_head_i, dbg: '0};
 
   link_tx #(.FlitBytes(FlitBytes)) u_tx (
-      .clk_i, .rst_ni(rst_n), .state_i(LinkUp), .start_i, .send_i, .send_vc_i, .send_ctl_i(ctl), .send_data_i(send_data), .credit_i,
-      .credit_vc_i, .link_ctl_o(word), .link_data_o(data), .link_dbg_o(dbg), .busy_o(tx_busy)
+      .clk_i, .rst_ni(rst_n), .state_i(LinkUp), .start_i, .send_i, .send_vc_i, .send_ctl_i(ctl), .send_data_i(send_data),
+      .credit_i, .credit_vc_i, .link_ctl_o(word), .link_data_o(data), .link_dbg_o(dbg), .busy_o(tx_busy)
   );
 
   // Wires that the CRC covers, turned over one at a time.

@@ -3,7 +3,7 @@
 module rec_fifo_table_formal
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
-    parameter bit AnySize = 1'b0,        // software may change SIZE while packets are under way
+    parameter bit AnySize = 1'b0,        // software may change SIZE while packets, long ones, are under way
     localparam int unsigned NRec = 2
 ) (
     input logic                 clk_i,
@@ -62,7 +62,8 @@ module rec_fifo_table_formal
       AssumeCommit : assume (!commits || (flight_q != '0 && commit_bytes_i != '0 && 32'(commit_bytes_i) <= bytes_q &&
                                           (flight_q != 3'd1 || 32'(commit_bytes_i) == bytes_q) &&
                                           (flight_q == 3'd1 || bytes_q - 32'(commit_bytes_i) >= 32'(flight_q) - 32'd1)));
-      if (!AnySize) AssumeSizeAtRest : assume (!(reg_req_i && reg_we_i && reg_addr_i[9:3] == 7'(8 * f + 1)) || flight_q == '0);
+      if (AnySize) AssumeLongOfFirst : assume (!allocs || (f == 0 && look_bytes_i == 10'd992));
+      else AssumeSizeAtRest : assume (!(reg_req_i && reg_we_i && reg_addr_i[9:3] == 7'(8 * f + 1)) || flight_q == '0);
       Counted : assert (32'(dut.flight_q[f]) == 32'(flight_q));
       AllAllocated : assert (dut.halted_q[f] || ahead == bytes_q);
       if (dut.enable_q[f]) begin
