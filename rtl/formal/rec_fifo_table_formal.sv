@@ -76,7 +76,7 @@ module rec_fifo_table_formal
   always_ff @(posedge clk_i) if (rst_n) begin
     AssumeOneAccess : assume (!reg_req_i || !asked_q);
     AnsweredNext : assert (ack == asked_q);
-    CoverCommitted : cover (committed && threshold && dut.flight_q[1] != '0);
+    CoverCommitted : cover (committed && threshold && dut.flight_q[0] != '0);
     CoverHalted : cover (dut.halted_q[0] && dut.flight_q[0] == '0 && dut.enable_q[0]);
   end
 endmodule
