@@ -5,7 +5,7 @@
 CARGO ?= cargo
 PROFILE := --release --locked
 
-.PHONY: run test build setup setup-verilator lint syn csr csr-check cost-table fmt-check clippy unit model-check clean help
+.PHONY: run test build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus and leaves the first message's waveform in out/.
 run: setup-verilator
@@ -27,6 +27,10 @@ setup:
 setup-verilator:
 	@tools/setup.sh verilator
 
+# What proofs need: pyosys, the solver and its driver.
+setup-formal:
+	@tools/setup.sh formal
+
 # Every Verilator warning on the node in 1 to 5 dimensions and on the flat fabric.
 lint: setup-verilator
 	tools/lint.sh
@@ -34,6 +38,14 @@ lint: setup-verilator
 # The design elaborates as hardware: no latch, no black box.
 syn: setup
 	tools/syn.py
+
+# Properties of the leaf cells hold, and planted faults are refuted.
+formal: setup-formal
+	tools/formal.py
+
+# The same within a bound, without the proofs beyond it: some minutes.
+formal-bounded: setup-formal
+	tools/formal.py --bounded
 
 # Writes the register block, its Rust and its reference again from rtl/csr/gyre.rdl.
 csr: setup

@@ -3,7 +3,8 @@
 #
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs
 #   tools/setup.sh python      PeakRDL and pyosys: register generation and synthesis checks
-#   tools/setup.sh             both
+#   tools/setup.sh formal      what proofs need: the solver and its driver, and pyosys
+#   tools/setup.sh             Verilator and python
 #
 # Every package is pinned by version and hash. A set is installed again only when its requirements
 # file or the Python version changes. PYTHON names another interpreter than python3.
@@ -65,11 +66,11 @@ print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), sys.version_in
 
 what=${1:-all}
 case $what in
-verilator | python | all) ;;
-*) fail "unknown set '$what'; expected verilator, python or nothing for both" ;;
+verilator | python | formal | all) ;;
+*) fail "unknown set '$what'; expected verilator, python, formal, or nothing for the first two" ;;
 esac
 
-if [ "$what" != python ]; then
+if [ "$what" = verilator ] || [ "$what" = all ]; then
     if [ -n "${VERILATOR:-}${VERILATOR_ROOT:-}" ]; then
         echo "setup: using the Verilator named by VERILATOR or VERILATOR_ROOT"
     else
@@ -80,4 +81,7 @@ fi
 if [ "$what" != verilator ]; then
     check_python
     install python tools/requirements-python.txt
+fi
+if [ "$what" = formal ]; then
+    install formal tools/requirements-formal.txt --no-deps
 fi
