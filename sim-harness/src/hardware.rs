@@ -9,6 +9,7 @@ use crate::axi::{Address, AxiMemory, WriteBurst};
 use crate::config::MachineConfig;
 use crate::event::Event;
 use crate::ffi;
+use crate::fuzzing::{FuzzPorts, MemoryWrite, RegisterAnswer};
 use crate::hash::Digest;
 use crate::links::Links;
 use crate::observe::{LinkFault, LinkTransfer, NodeInput, NodeOutput};
@@ -71,6 +72,7 @@ pub(crate) struct Ports {
     pub(crate) transfers: Option<Vec<LinkTransfer>>,
     pub(crate) inputs: Option<Vec<NodeInput>>,
     pub(crate) outputs: Option<Vec<NodeOutput>>,
+    pub(crate) fuzz: FuzzPorts,
     scratch: Vec<u64>,
 }
 
@@ -106,6 +108,7 @@ impl HardNode {
                 transfers: None,
                 inputs: None,
                 outputs: None,
+                fuzz: FuzzPorts::default(),
                 scratch: Vec::new(),
             },
         }
@@ -162,8 +165,11 @@ impl Hardware {
         unsafe { ffi::run_nodes(&started) };
         for (guard, &index) in guards.iter_mut().zip(nodes) {
             let HardNode { model, ports } = &mut **guard;
-            match self.take_output(index, window.start, model, ports) {
-                Ok(next) => self.look_at(index, next.min(ports.next_event).max(window.end)),
+            match self.take_output(index, window, model, ports) {
+                Ok(next) => {
+                    let flip = ports.fuzz.next_cycle(window.end);
+                    self.look_at(index, next.min(ports.next_event).min(flip).max(window.end));
+                }
                 Err(fault) => ports.failed = Some(fault),
             }
         }
@@ -194,10 +200,11 @@ impl Hardware {
     fn take_output(
         &self,
         index: usize,
-        start: u64,
+        window: Window,
         model: &mut UniquePtr<ffi::SimNode>,
         ports: &mut Ports,
     ) -> Result<u64, Fault> {
+        let Window { start, end, .. } = window;
         let cycle = model.cycle();
         let words = ffi::output_of(model.pin_mut()).map_err(|error| Fault {
             cycle,
@@ -211,8 +218,13 @@ impl Hardware {
             });
         }
         let mut next = u64::MAX;
+        let mut sent = Vec::new();
         for record in OutReader::new(words, start) {
-            if let Out::End {
+            if let Out::Link { port, word } = record
+                && ports.fuzz.watches()
+            {
+                sent.push((port.into(), word));
+            } else if let Out::End {
                 quiet,
                 next: event,
                 evaluated,
@@ -224,6 +236,12 @@ impl Hardware {
             } else {
                 self.take_record(index, ports, record)
                     .map_err(|(cycle, message)| Fault { cycle, message })?;
+            }
+        }
+        if ports.fuzz.watches() {
+            let count = ports.link_flits.len() + 2 * TREE_PORTS;
+            for (port, word) in ports.fuzz.pass(sent, start..end, count) {
+                self.send(index, ports, port, word);
             }
         }
         Ok(next)
@@ -258,7 +276,7 @@ impl Hardware {
                 let address =
                     Address::decode(master, addr, fields).map_err(|text| (cycle, text))?;
                 let burst = ports.axi.write_address(cycle, address);
-                self.take_write(ports, cycle, burst)?;
+                self.take_write(index, ports, cycle, burst)?;
             }
             Out::WriteData {
                 cycle,
@@ -266,7 +284,23 @@ impl Hardware {
                 beat,
             } => {
                 let burst = ports.axi.write_data(cycle, master, beat);
-                self.take_write(ports, cycle, burst)?;
+                self.take_write(index, ports, cycle, burst)?;
+            }
+            Out::RegisterResp {
+                cycle,
+                port,
+                resp,
+                data,
+            } if ports.fuzz.answers.is_some() => {
+                if let Some(answers) = &mut ports.fuzz.answers {
+                    answers.push(RegisterAnswer {
+                        node: index,
+                        port,
+                        cycle,
+                        refused: resp != 0,
+                        data,
+                    });
+                }
             }
             Out::RegisterResp {
                 cycle,
@@ -324,6 +358,7 @@ impl Hardware {
 
     fn take_write(
         &self,
+        index: usize,
         ports: &mut Ports,
         cycle: u64,
         burst: Result<Option<Box<WriteBurst>>, String>,
@@ -336,6 +371,15 @@ impl Hardware {
             ports
                 .digest
                 .memory_write(cycle, line, &beat.data, beat.strobe);
+            if let Some(writes) = &mut ports.fuzz.writes {
+                writes.push(MemoryWrite {
+                    cycle,
+                    node: index,
+                    line,
+                    data: beat.data,
+                    strobe: beat.strobe,
+                });
+            }
         }
         ports.progress = true;
         ports.plan(self.cycle_ps, burst.due, Event::MemoryWrite(burst));
