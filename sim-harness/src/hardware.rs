@@ -315,6 +315,9 @@ impl Hardware {
             // The debug port is read when the machine has stopped only.
             Out::RegisterResp { .. } => {}
             Out::Levels { cycle, levels } => {
+                if ports.fuzz.watches() {
+                    ports.fuzz.levels.push((cycle, levels));
+                }
                 let seen = cycle + self.wake_latency;
                 ports.plan(self.cycle_ps, seen, Event::Levels(levels));
             }
