@@ -171,18 +171,33 @@ pub fn run(args: &FuzzArgs) -> Result<Fuzzed, CommandError> {
 
 /// The command that repeats a case.
 fn command(args: &FuzzArgs, path: &Path) -> String {
-    let rtl = args.rtl.as_ref().map(|rtl| format!(" --rtl {}", rtl.display()));
-    format!("gyre fuzz --repeat {}{}", path.display(), rtl.unwrap_or_default())
+    let rtl = args
+        .rtl
+        .as_ref()
+        .map(|rtl| format!(" --rtl {}", rtl.display()));
+    format!(
+        "gyre fuzz --repeat {}{}",
+        path.display(),
+        rtl.unwrap_or_default()
+    )
 }
 
 fn found(args: &FuzzArgs, number: usize, kind: &FoundKind) -> Result<Found, UsageError> {
     let name: String = kind
         .signature
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
         .take(60)
         .collect();
-    let file = args.out.join(format!("{number:02}-{}.toml", name.trim_matches('-')));
+    let file = args
+        .out
+        .join(format!("{number:02}-{}.toml", name.trim_matches('-')));
     let words = kind.case.in_words();
     let mut about = vec![
         kind.signature.clone(),
@@ -219,7 +234,9 @@ fn repeat(
     let path = match path {
         Some(path) => path,
         None => {
-            let path = args.out.join(format!("seed-{}-case-{number}.toml", args.seed));
+            let path = args
+                .out
+                .join(format!("seed-{}-case-{number}.toml", args.seed));
             write_case(&path, &case, &case.in_words()).map_err(UsageError::from)?;
             path
         }

@@ -91,7 +91,10 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 fn mix_text(hash: u64, text: &str) -> u64 {
-    text.bytes().fold(mix(hash, text.len() as u64), |hash, byte| mix(hash, byte.into()))
+    text.bytes()
+        .fold(mix(hash, text.len() as u64), |hash, byte| {
+            mix(hash, byte.into())
+        })
 }
 
 impl Campaign {
@@ -120,9 +123,16 @@ impl Campaign {
             return draw_case(self.options.seed, number, self.options.dims.as_deref());
         }
         // What came last has been changed least.
-        let at = random.random_range(0..=last).max(random.random_range(0..=last));
+        let at = random
+            .random_range(0..=last)
+            .max(random.random_range(0..=last));
         let other = random.random_range(0..=last);
-        mutate_case(&self.corpus[at], &self.corpus[other], self.options.seed, number)
+        mutate_case(
+            &self.corpus[at],
+            &self.corpus[other],
+            self.options.seed,
+            number,
+        )
     }
 
     /// Runs all cases; `progress` hears how many are done and how many kinds of failures are known.
@@ -130,7 +140,9 @@ impl Campaign {
     /// # Errors
     /// [`FuzzError`] if a machine cannot be made.
     pub fn run(mut self, progress: impl Fn(u64, usize)) -> Result<CampaignReport, FuzzError> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.options.threads).build();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.options.threads)
+            .build();
         // Without threads of its own the campaign runs on those that there are.
         let pool = pool.ok();
         while self.cases < self.options.cases {
@@ -139,7 +151,10 @@ impl Campaign {
             let cases: Vec<Case> = (first..first + count).map(|n| self.case(n)).collect();
             let rtl = &self.options.rtl;
             let work = || -> Vec<Result<Verdict, FuzzError>> {
-                cases.par_iter().map(|case| run_case(case, rtl.clone())).collect()
+                cases
+                    .par_iter()
+                    .map(|case| run_case(case, rtl.clone()))
+                    .collect()
             };
             let verdicts = match &pool {
                 Some(pool) => pool.install(work),
@@ -188,14 +203,17 @@ impl Campaign {
         }
         for finding in verdict.findings {
             self.hash = mix_text(self.hash, &finding.signature);
-            let kind = self.found.entry(finding.signature.clone()).or_insert_with(|| FoundKind {
-                signature: finding.signature,
-                cases: 0,
-                first: number,
-                detail: finding.detail,
-                stimuli: case.stimulus.len(),
-                case: case.clone(),
-            });
+            let kind = self
+                .found
+                .entry(finding.signature.clone())
+                .or_insert_with(|| FoundKind {
+                    signature: finding.signature,
+                    cases: 0,
+                    first: number,
+                    detail: finding.detail,
+                    stimuli: case.stimulus.len(),
+                    case: case.clone(),
+                });
             kind.cases += 1;
         }
         if new {

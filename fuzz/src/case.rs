@@ -45,7 +45,8 @@ impl Shape {
                 seed: u64::from(self.seed),
                 error_ranges: Vec::new(),
             },
-            noise: Some(self.seed),
+            // Noise on an output that stalls hold would be an offer that the reset withdraws.
+            noise: (self.stall_percent == 0).then_some(self.seed),
             watchdog: 0,
             ..MachineConfig::default()
         }
@@ -158,6 +159,8 @@ pub enum FlipWhen {
     Now,
     /// With the next flit or barrier pulse.
     Flit,
+    /// With the next last flit of a packet.
+    Tail,
     /// With the next credit.
     Credit,
 }
@@ -381,7 +384,10 @@ impl fmt::Display for Action {
             }
             Self::Skip { fifo } => write!(f, "injection FIFO {fifo}: STATUS = 1"),
             Self::Blank { fifo, count } => {
-                write!(f, "injection FIFO {fifo}: TAIL moves over {count} descriptors of zeros")
+                write!(
+                    f,
+                    "injection FIFO {fifo}: TAIL moves over {count} descriptors of zeros"
+                )
             }
             Self::Consume { fifo } => write!(f, "reception FIFO {fifo}: HEAD = TAIL"),
             Self::Grant { slot, base, limit } => {
@@ -412,6 +418,7 @@ impl fmt::Display for Action {
                 match flip.when {
                     FlipWhen::Now => "now",
                     FlipWhen::Flit => "with the next flit",
+                    FlipWhen::Tail => "with the next last flit",
                     FlipWhen::Credit => "with the next credit",
                 }
             ),
@@ -542,10 +549,17 @@ impl Stimulus {
             } => {
                 within("action.reduce.length", (*length).into(), 4, 2048)?;
                 if !length.is_multiple_of(4) {
-                    return Err(format!("action.reduce.length = {length}: expected a multiple of 4"));
+                    return Err(format!(
+                        "action.reduce.length = {length}: expected a multiple of 4"
+                    ));
                 }
                 within("action.reduce.source", *source, 0, map::SOURCE.bytes - 2048)?;
-                within("action.reduce.offset", *offset, 0, map::LANDING.bytes - 2048)
+                within(
+                    "action.reduce.offset",
+                    *offset,
+                    0,
+                    map::LANDING.bytes - 2048,
+                )
             }
             Action::Read { port, addr } => {
                 within("action.read.port", (*port).into(), 0, 1)?;
@@ -586,9 +600,12 @@ impl Stimulus {
                 number("action.flip.data", &flip.data[0])?;
                 number("action.flip.data", &flip.data[1])
             }
-            Action::FailMemory { bytes, .. } => {
-                within("action.fail_memory.bytes", (*bytes).into(), 1, u32::MAX.into())
-            }
+            Action::FailMemory { bytes, .. } => within(
+                "action.fail_memory.bytes",
+                (*bytes).into(),
+                1,
+                u32::MAX.into(),
+            ),
             Action::Barrier {}
             | Action::RepairMemory {}
             | Action::ResetNode {}

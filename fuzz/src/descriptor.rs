@@ -194,7 +194,10 @@ pub enum Arrival {
 /// What the target does with the packets of a good descriptor.
 pub fn arrival(asked: &Asked) -> Arrival {
     match asked.kind {
-        1 => match map::RECEPTION.iter().any(|r| u64::from(r.fifo) == asked.target) {
+        1 => match map::RECEPTION
+            .iter()
+            .any(|r| u64::from(r.fifo) == asked.target)
+        {
             true => Arrival::Taken,
             false => Arrival::Refused,
         },

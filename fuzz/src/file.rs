@@ -142,7 +142,10 @@ mod tests {
         assert!(node.contains("stimulus[0].node = 9"), "{node}");
         assert!(node.contains("expected 0 to "), "{node}");
         let unknown = error(|text| text.replacen("node = ", "nodes = ", 1));
-        assert!(unknown.contains("line ") && unknown.contains("`nodes`"), "{unknown}");
+        assert!(
+            unknown.contains("line ") && unknown.contains("`nodes`"),
+            "{unknown}"
+        );
         let machine = error(|text| text.replacen("link_latency = ", "link_latency = 99", 1));
         assert!(machine.contains("machine.link_latency = 99"), "{machine}");
         let kind = error(|text| text.replacen("cycle = ", "cycle = \"x\" # ", 1));

@@ -88,7 +88,10 @@ fn draw_shape(random: &mut ChaCha8Rng, dims: Option<&[u16]>) -> Shape {
     let dims = dims.map_or_else(
         || {
             let at = random.random_range(0..2 * SHAPES.len());
-            SHAPES.get(at).or(SHAPES.get(at % 3)).map_or(vec![2], |d| d.to_vec())
+            SHAPES
+                .get(at)
+                .or(SHAPES.get(at % 3))
+                .map_or(vec![2], |d| d.to_vec())
         },
         <[u16]>::to_vec,
     );
@@ -99,7 +102,11 @@ fn draw_shape(random: &mut ChaCha8Rng, dims: Option<&[u16]>) -> Shape {
         read_latency: if quick { 2 } else { random.random_range(2..60) },
         write_latency: if quick { 1 } else { random.random_range(1..60) },
         jitter: if quick { 0 } else { random.random_range(0..30) },
-        stall_percent: if random.random_bool(0.7) { 0 } else { random.random_range(1..90) },
+        stall_percent: if random.random_bool(0.7) {
+            0
+        } else {
+            random.random_range(1..90)
+        },
         reorder: random.random_bool(0.3),
         seed: random.random(),
     }
@@ -274,7 +281,17 @@ impl Draw {
                         ..stimulus.clone()
                     });
                 }
+                if !send.spoil.is_empty() && self.one_in(3) {
+                    more.push(Stimulus {
+                        cycle: later(self, 80),
+                        node: self.pick(&[stimulus.node, send.to]),
+                        action: Action::RaiseError { reason: 5 },
+                    });
+                }
             }
+        }
+        if self.one_in(3) {
+            self.add_gets(&mut more);
         }
         if self.one_in(3) {
             more.extend((0..self.nodes).map(|node| Stimulus {
@@ -284,6 +301,35 @@ impl Draw {
             }));
         }
         stimuli.append(&mut more);
+    }
+
+    /// Remote gets of one or two nodes in the same FIFO, some bad, and skips in between, all close together.
+    fn add_gets(&mut self, stimuli: &mut Vec<Stimulus>) {
+        let target = self.below(self.nodes as u64) as usize;
+        let at = self.below(u64::from(SPAN)) as u32;
+        for _ in 0..2 + self.below(3) {
+            let mut send = self.send();
+            send.kind = SendKind::RemoteGet;
+            (send.to, send.class, send.target) = (target, 0, map::REMOTE.fifo);
+            (send.slot, send.length, send.counter) = (map::CARRIED.slot, 0, None);
+            (send.dynamic, send.flow, send.deposit) = (false, false, false);
+            send.carries = (0..1 + self.below(2)).map(|_| self.carried()).collect();
+            send.spoil.clear();
+            stimuli.push(Stimulus {
+                cycle: at + self.below(150) as u32,
+                node: self.below(self.nodes as u64) as usize,
+                action: Action::Send(send),
+            });
+        }
+        for _ in 0..1 + self.below(4) {
+            stimuli.push(Stimulus {
+                cycle: at + 40 + self.below(200) as u32,
+                node: target,
+                action: Action::Skip {
+                    fifo: map::REMOTE.fifo,
+                },
+            });
+        }
     }
 
     fn length(&mut self) -> u32 {
@@ -365,7 +411,11 @@ impl Draw {
         match kind {
             SendKind::Message => {
                 send.class = self.pick(&[0, 0, 0, 2, 3]);
-                send.target = if bad_target { self.pick(&[1, 15, 16, 1023]) } else { self.pick(&[0, 0, 5]) };
+                send.target = if bad_target {
+                    self.pick(&[1, 15, 16, 1023])
+                } else {
+                    self.pick(&[0, 0, 5])
+                };
                 send.dynamic = send.class == 0 && self.one_in(6);
                 send.deposit = send.class == 0 && !send.dynamic && self.one_in(8);
             }
@@ -394,11 +444,19 @@ impl Draw {
             }
             SendKind::RemoteGet => {
                 send.slot = map::CARRIED.slot;
-                send.target = if bad_target { self.pick(&[0, 30, 1023]) } else { 31 };
+                send.target = if bad_target {
+                    self.pick(&[0, 30, 1023])
+                } else {
+                    31
+                };
                 send.carries = (0..1 + self.below(4)).map(|_| self.carried()).collect();
             }
             SendKind::Add => {
-                send.target = if bad_target { self.pick(&[1, 7, 1023]) } else { map::COUNTERS.slot };
+                send.target = if bad_target {
+                    self.pick(&[1, 7, 1023])
+                } else {
+                    map::COUNTERS.slot
+                };
                 let word = u64::from(map::ADDED) + self.below(64);
                 send.offset = 8 * word + if bad && self.one_in(2) { 4 } else { 0 };
                 if self.one_in(2) {
@@ -424,7 +482,11 @@ impl Draw {
             source: self.offset(map::SOURCE.bytes, length.into(), bad_source),
             target: 1,
             offset: self.offset(map::LANDING.bytes, length.into(), bad_offset),
-            spoil: if bad && self.one_in(2) { self.bits() } else { Vec::new() },
+            spoil: if bad && self.one_in(2) {
+                self.bits()
+            } else {
+                Vec::new()
+            },
         }
     }
 
@@ -441,7 +503,9 @@ impl Draw {
             5 => page + group_page::rec(0) + self.below(0x400) & !7,
             6 | 7 => page + group_page::slot(0) + self.below(0x400) & !7,
             8 => reg::FLOW + self.below(0x1000) & !7,
-            9 => self.pick(&[0x88, 0x600, 0x2000, 0xf_fff8, 0x10_1000, 0x11_2000, 0x20_0000, 0xff_fff8]),
+            9 => self.pick(&[
+                0x88, 0x600, 0x2000, 0xf_fff8, 0x10_1000, 0x11_2000, 0x20_0000, 0xff_fff8,
+            ]),
             10 => self.below(1 << 24),
             _ => node::SCRATCH,
         };
@@ -458,7 +522,8 @@ impl Draw {
         // Writes that the map refuses, whatever the state; scratch and wake-up causes.
         let refused = crate::registers::answer(addr.into(), Some(value), self.ports as u64)
             == crate::registers::Answer::Refused;
-        let used = addr >= page as u32 && addr < (page + 0xc00 + 0x20 * 20) as u32 && value >> 48 != 0;
+        let used =
+            addr >= page as u32 && addr < (page + 0xc00 + 0x20 * 20) as u32 && value >> 48 != 0;
         if (refused && !used) || u64::from(addr) == node::SCRATCH {
             return Action::Write {
                 port,
@@ -514,19 +579,20 @@ impl Draw {
         };
         let barrier = port >= self.ports + 3;
         let (mut word, mut data) = (0, [0u64; 2]);
-        match self.below(4) {
+        match self.below(6) {
             _ if barrier => data[0] = 1 << self.pick(&[0, 0, 0, 5]),
-            0 => data[self.below(2) as usize] = self.random.random(),
-            1 => data[self.below(2) as usize] = 1 << self.below(64),
+            0 | 1 => data[self.below(2) as usize] = self.random.random(),
+            2 => data[self.below(2) as usize] = 1 << self.below(64),
             _ => word = 1 << self.below(32),
         }
         if !barrier && self.one_in(3) {
             word = 1 << 25;
             data = [0; 2];
         }
-        let when = match self.below(3) {
+        let when = match self.below(4) {
             0 => FlipWhen::Now,
             1 => FlipWhen::Flit,
+            2 if !barrier && data != [0; 2] => FlipWhen::Tail,
             _ if barrier => FlipWhen::Flit,
             _ if word >> 25 & 1 == 1 => FlipWhen::Credit,
             _ => FlipWhen::Flit,

@@ -133,24 +133,40 @@ pub fn set_up(topology: &Topology, number: usize) -> Vec<(u64, u64)> {
         (node::RING, ring),
         (node::DIM_ORDER, order),
         (node::LINK_ENABLE, network.links().into()),
-        (COLL + coll_network::LINK_ENABLE, network.tree_links().into()),
+        (
+            COLL + coll_network::LINK_ENABLE,
+            network.tree_links().into(),
+        ),
         (node::INT_MASK, node::int_mask::ERROR.put(1)),
         (reg::wake(0) + wake_group::MASK, 0xffff),
         (reg::wake(1) + wake_group::MASK, 1 << 49),
     ];
     if let Some(part) = route {
-        writes.push((COLL + coll_network::route(0), part.class_register(OWNER as u8)));
-        writes.push((COLL + coll_network::barrier_route(0), part.barrier_register()));
+        writes.push((
+            COLL + coll_network::route(0),
+            part.class_register(OWNER as u8),
+        ));
+        writes.push((
+            COLL + coll_network::barrier_route(0),
+            part.barrier_register(),
+        ));
     }
     for (slot_number, base, bytes, rights, owner) in SLOTS {
         writes.push((slot(slot_number, base_slot::BASE), base));
         writes.push((slot(slot_number, base_slot::LIMIT), bytes));
         writes.push((slot(slot_number, base_slot::CTRL), rights | owner << 8));
     }
-    for (ring, remote) in INJECTION.iter().map(|ring| (ring, false)).chain([(&REMOTE, true)]) {
+    for (ring, remote) in INJECTION
+        .iter()
+        .map(|ring| (ring, false))
+        .chain([(&REMOTE, true)])
+    {
         writes.push((injection(ring.fifo, injection_fifo::BASE), ring.base));
         writes.push((injection(ring.fifo, injection_fifo::SIZE), ring.bytes));
-        writes.push((injection(ring.fifo, injection_fifo::CTRL), injection_ctrl(remote)));
+        writes.push((
+            injection(ring.fifo, injection_fifo::CTRL),
+            injection_ctrl(remote),
+        ));
     }
     for ring in RECEPTION {
         writes.push((reception(ring.fifo, reception_fifo::BASE), ring.base));

@@ -7,7 +7,7 @@ use gyre_layout::registers::{
     self as reg, COLL, coll_network, flow_page, injection_fifo, node, reception_fifo,
 };
 use gyre_layout::{
-    Collective, CollOp, CollType, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header,
+    CollOp, CollType, Collective, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header,
     LayoutError, Rmw, RmwOp, Source, VClass,
 };
 use gyre_sim::{FlipTime, Machine, SimError, Topology, Until, WireFlip};
@@ -164,6 +164,8 @@ struct Runner<'a> {
     flips: bool,
     /// Resets, links that were cut.
     broken: bool,
+    /// All that was asked for is done.
+    drained: bool,
     started: u64,
 }
 
@@ -178,7 +180,9 @@ pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError>
     let topology = machine.topology().clone();
     let mut runner = Runner {
         case,
-        nodes: (0..topology.nodes()).map(|_| NodeState::default()).collect(),
+        nodes: (0..topology.nodes())
+            .map(|_| NodeState::default())
+            .collect(),
         machine,
         topology,
         board: Scoreboard::default(),
@@ -188,6 +192,7 @@ pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError>
         reduced: 0,
         flips: false,
         broken: false,
+        drained: false,
         started: 0,
     };
     match runner.all() {
@@ -369,7 +374,11 @@ impl Runner<'_> {
                 Answer::Refused => !got.refused,
                 Answer::Either => false,
             };
-            let how = if pending.write.is_some() { "write" } else { "read" };
+            let how = if pending.write.is_some() {
+                "write"
+            } else {
+                "read"
+            };
             let at = place(pending.addr);
             let verdict = if got.refused { "SLVERR" } else { "OKAY" };
             self.cover(format!("register {how} {at}: {verdict}"));
@@ -403,8 +412,7 @@ impl Runner<'_> {
                 let since = front.issued.max(state.answered);
                 (now > since + REGISTER_BOUND).then(|| (front.addr, since))
             };
-            if let (false, Some((addr, since))) =
-                (state.dead, state.pending.iter().find_map(waits))
+            if let (false, Some((addr, since))) = (state.dead, state.pending.iter().find_map(waits))
             {
                 state.dead = true;
                 let text = format!(
@@ -428,7 +436,8 @@ impl Runner<'_> {
         if (tail.wrapping_sub(head) & 0xffff_ffff) > ring.bytes {
             // The FIFO was opened again since.
             if !self.board.weak {
-                let text = format!("node {node}, reception FIFO {fifo}: head {head:#x}, tail {tail:#x}");
+                let text =
+                    format!("node {node}, reception FIFO {fifo}: head {head:#x}, tail {tail:#x}");
                 self.found("reception FIFO beyond its ring", text);
             }
             return;
@@ -437,7 +446,8 @@ impl Runner<'_> {
             let mut bytes = [0; HEADER_BYTES];
             self.read_ring(node, ring, head, &mut bytes);
             let Ok(header) = Header::decode(&bytes) else {
-                let text = format!("node {node}, reception FIFO {fifo}, head {head:#x}: {bytes:x?}");
+                let text =
+                    format!("node {node}, reception FIFO {fifo}, head {head:#x}: {bytes:x?}");
                 self.found("packet without a header", text);
                 break;
             };
@@ -453,7 +463,12 @@ impl Runner<'_> {
         }
         self.nodes[node].heads.insert(fifo, tail);
         let expect = self.promised(Answer::Okay);
-        self.write(node, map::reception(fifo, reception_fifo::HEAD), tail, expect);
+        self.write(
+            node,
+            map::reception(fifo, reception_fifo::HEAD),
+            tail,
+            expect,
+        );
     }
 
     fn read_ring(&self, node: usize, ring: &map::Ring, at: u64, out: &mut [u8]) {
@@ -579,7 +594,12 @@ impl Runner<'_> {
             }
             Action::SoftReset {} => {
                 self.mark_reset(node);
-                self.write(node, node::CTRL, node::ctrl::SOFT_RESET.put(1), Answer::Okay);
+                self.write(
+                    node,
+                    node::CTRL,
+                    node::ctrl::SOFT_RESET.put(1),
+                    Answer::Okay,
+                );
                 self.nodes[node].restart = Some(self.machine.cycles() + RESET_PAUSE);
             }
             Action::CutLinks { ports, cycles } => {
@@ -599,6 +619,7 @@ impl Runner<'_> {
                     time: match flip.when {
                         FlipWhen::Now => FlipTime::Cycle(now),
                         FlipWhen::Flit => FlipTime::Flit(now),
+                        FlipWhen::Tail => FlipTime::Tail(now),
                         FlipWhen::Credit => FlipTime::Credit(now),
                     },
                     word: flip.word,
@@ -727,13 +748,8 @@ impl Runner<'_> {
             offset: source,
             length,
         };
-        let descriptor = Descriptor::collective_put(
-            collective,
-            None,
-            source_field,
-            map::LANDING.slot,
-            offset,
-        )?;
+        let descriptor =
+            Descriptor::collective_put(collective, None, source_field, map::LANDING.slot, offset)?;
         let bits = Bits(descriptor.encode()?);
         self.reduced += 1;
         self.board.reduced(nodes, length, source, offset);
@@ -774,7 +790,12 @@ impl Runner<'_> {
             Action::WithholdMemory { cycles } => u64::from(*cycles),
             _ => 0,
         };
-        let held = self.case.stimulus.iter().map(|s| u64::from(s.cycle) + held(&s.action)).max();
+        let held = self
+            .case
+            .stimulus
+            .iter()
+            .map(|s| u64::from(s.cycle) + held(&s.action))
+            .max();
         let answers = self.started + held.unwrap_or(0);
         for number in 0..nodes {
             self.machine.withhold_memory(number, 0);
@@ -788,7 +809,11 @@ impl Runner<'_> {
             self.run_to(self.machine.cycles() + pause)?;
             pause = (pause * 2).min(4_096);
             let mut addrs = vec![node::STATUS];
-            addrs.extend(fifos.iter().map(|&f| map::injection(f, injection_fifo::STATUS)));
+            addrs.extend(
+                fifos
+                    .iter()
+                    .map(|&f| map::injection(f, injection_fifo::STATUS)),
+            );
             for ring in map::RECEPTION {
                 addrs.push(map::reception(ring.fifo, reception_fifo::TAIL));
                 addrs.push(map::reception(ring.fifo, reception_fifo::STATUS));
@@ -800,6 +825,7 @@ impl Runner<'_> {
             }
             calm = if stands.is_empty() { calm + 1 } else { 0 };
             if calm == 2 {
+                self.drained = true;
                 return Ok(());
             }
             if calm == 1 {
@@ -847,7 +873,9 @@ impl Runner<'_> {
                 }
             } else if status & 4 == 0 {
                 let kind = if remote { "remote-get" } else { "software" };
-                say(format_args!("injection FIFO {fifo} ({kind}) holds work and does not run"));
+                say(format_args!(
+                    "injection FIFO {fifo} ({kind}) holds work and does not run"
+                ));
             }
         }
         for ring in map::RECEPTION {
@@ -855,7 +883,10 @@ impl Runner<'_> {
             if let Some(&tail) = looks.get(&addr) {
                 let head = self.nodes[number].heads.get(&ring.fifo).copied();
                 if head.unwrap_or(0) != tail && !self.board.wild {
-                    say(format_args!("reception FIFO {} filled again and again", ring.fifo));
+                    say(format_args!(
+                        "reception FIFO {} filled again and again",
+                        ring.fifo
+                    ));
                     self.take(number, ring.fifo, tail);
                 }
             }
@@ -880,13 +911,17 @@ impl Runner<'_> {
 
     /// Links are up, and every credit is back where the link never went down.
     fn check_links(&mut self, baseline: &[Vec<u64>]) {
-        if self.board.wild || self.nodes.iter().any(|state| state.dead) {
+        if self.board.wild || !self.drained {
             return;
         }
+        // A reduction that lost a contribution holds those of others.
+        let machine = &self.machine;
+        let peek = |node, addr, out: &mut [u8]| machine.peek(node, addr, out);
+        let reduced = self.board.reductions_landed(peek);
         let torus = self.case.machine.torus_ports();
         let after = self.state_changes();
         for number in 0..self.nodes.len() {
-            for port in 0..torus + 3 {
+            for port in 0..if reduced { torus + 3 } else { torus } {
                 let peer = match port < torus {
                     true => self.topology.neighbour(number, port),
                     false => self
@@ -917,7 +952,10 @@ impl Runner<'_> {
                     let text = format!(
                         "node {number}, port {port}, virtual channel {channel}: {sent} flits, {back} credits, link up all the time"
                     );
-                    self.found(&format!("credit {how} on a {network} link that stays up"), text);
+                    self.found(
+                        &format!("credit {how} on a {network} link that stays up"),
+                        text,
+                    );
                 }
             }
         }
@@ -933,14 +971,19 @@ impl Runner<'_> {
         let mut addrs = vec![node::ERR_STATUS, node::ERR_TIME, node::LINK_STATUS, done];
         addrs.extend(flows);
         self.read_all(&vec![addrs; nodes])?;
-        let hung = self.findings.iter().any(|f| f.signature.starts_with("hang"));
+        let hung = self
+            .findings
+            .iter()
+            .any(|f| f.signature.starts_with("hang"));
         if self.board.wild {
             return Ok(());
         }
         let all_entered = self.nodes.iter().all(|state| state.entered);
         let looks: Vec<BTreeMap<u64, u64>> =
             self.nodes.iter().map(|state| state.looks.clone()).collect();
-        let reported = looks.iter().any(|l| l.get(&node::ERR_STATUS).is_some_and(|s| s >> 32 != 0));
+        let reported = looks
+            .iter()
+            .any(|l| l.get(&node::ERR_STATUS).is_some_and(|s| s >> 32 != 0));
         for (number, looks) in looks.iter().enumerate() {
             let Some(&status) = looks.get(&node::ERR_STATUS) else {
                 continue;
@@ -971,7 +1014,9 @@ impl Runner<'_> {
         self.close_flows(hung)?;
         if !hung {
             let machine = &self.machine;
-            let missing = self.board.missing(|node, addr, out| machine.peek(node, addr, out));
+            let missing = self
+                .board
+                .missing(|node, addr, out| machine.peek(node, addr, out));
             for finding in missing {
                 self.found(&finding.signature, finding.detail);
             }

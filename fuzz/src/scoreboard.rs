@@ -182,7 +182,7 @@ impl Scoreboard {
             {
                 // The answer moves the counter or its neighbour.
                 self.count(origin, slot, word, 0, false);
-                self.count(origin, slot, word + 1, 0, false);
+                self.count(origin, slot, word ^ 1, 0, false);
             }
             return;
         }
@@ -355,7 +355,6 @@ impl Scoreboard {
                     if Self::content(asked, *origin).fits(at, byte) {
                         return Some(true);
                     }
-                    known = Some(false);
                 }
             }
         }
@@ -409,7 +408,10 @@ impl Scoreboard {
         let arrived = message.arrived.entry(node).or_insert((0, false));
         let sent = message.length;
         if arrived.0 + payload.len() as u64 > sent || (arrived.1 && (header.last || sent == 0)) {
-            return bad("message arrives twice", format!("{} B were here", arrived.0));
+            return bad(
+                "message arrives twice",
+                format!("{} B were here", arrived.0),
+            );
         }
         if !message.dynamic && start != arrived.0 && !self.weak {
             return bad("packets out of order", format!("{} B were here", arrived.0));
@@ -417,14 +419,35 @@ impl Scoreboard {
         arrived.0 += payload.len() as u64;
         arrived.1 |= header.last;
         if !message.dynamic && !self.weak {
-            let stream = (message.from, node, message.fifo, message.class, message.target);
+            let stream = (
+                message.from,
+                node,
+                message.fifo,
+                message.class,
+                message.target,
+            );
             let id = u64::from(header.sw0);
             let last = self.order.insert(stream, id);
             if last.is_some_and(|last| last > id) {
-                return bad("messages out of order", format!("message {last:?} came before"));
+                return bad(
+                    "messages out of order",
+                    format!("message {last:?} came before"),
+                );
             }
         }
         None
+    }
+
+    /// Whether every reduction has its result at every node.
+    pub fn reductions_landed(&self, mut peek: impl FnMut(usize, u64, &mut [u8])) -> bool {
+        let mut reductions = self.landings.iter().filter(|l| l.what == "reduction");
+        reductions.all(|landing| {
+            let mut bytes = vec![0; (landing.end - landing.start) as usize];
+            peek(landing.node, landing.start, &mut bytes);
+            (0..)
+                .zip(&bytes)
+                .all(|(i, &byte)| landing.content.fits(i, byte))
+        })
     }
 
     /// What is missing or wrong at the end of a case in which nothing may be lost. `peek` reads memory.
@@ -540,7 +563,11 @@ mod tests {
             let stray = kind(&write(node, addr, good)).expect("found");
             assert!(stray.contains("outside"), "{stray}");
         }
-        assert_eq!(kind(&write(1, map::COUNTERS.base + 24, 0)), None, "its counter");
+        assert_eq!(
+            kind(&write(1, map::COUNTERS.base + 24, 0)),
+            None,
+            "its counter"
+        );
     }
 
     #[test]
@@ -551,7 +578,9 @@ mod tests {
         assert_eq!(kinds, ["put incomplete", "counter wrong"]);
         let full = board.missing(|_, addr, out| match addr == map::COUNTERS.base + 24 {
             true => out.copy_from_slice(&(map::COUNTER_START - 4).to_le_bytes()),
-            false => (0..).zip(out).for_each(|(i, b)| *b = map::pattern(0, 16 + i)),
+            false => (0..)
+                .zip(out)
+                .for_each(|(i, b)| *b = map::pattern(0, 16 + i)),
         });
         assert!(full.is_empty(), "{full:?}");
     }

@@ -103,7 +103,11 @@ fn simpler(action: &Action) -> Vec<Action> {
         });
         add(&|s| s.carries.truncate(1));
         add(&|s| s.carries.iter_mut().for_each(|put| put.spoil.clear()));
-        add(&|s| s.carries.iter_mut().for_each(|put| put.length = put.length.min(64)));
+        add(&|s| {
+            s.carries
+                .iter_mut()
+                .for_each(|put| put.length = put.length.min(64))
+        });
         add(&|s| s.length = s.length.min(64));
         add(&|s| s.source = 0);
         add(&|s| s.fifo = 0);

@@ -19,6 +19,8 @@ pub enum FlipTime {
     Cycle(u64),
     /// With the first flit (or barrier pulse) of this cycle or later.
     Flit(u64),
+    /// With the first last flit of a packet of this cycle or later.
+    Tail(u64),
     /// With the first credit of this cycle or later.
     Credit(u64),
 }
@@ -27,7 +29,9 @@ impl FlipTime {
     /// The first cycle in which it can be.
     pub fn from_cycle(self) -> u64 {
         match self {
-            Self::Cycle(cycle) | Self::Flit(cycle) | Self::Credit(cycle) => cycle,
+            Self::Cycle(cycle) | Self::Flit(cycle) | Self::Tail(cycle) | Self::Credit(cycle) => {
+                cycle
+            }
         }
     }
 }
@@ -232,6 +236,9 @@ impl FuzzPorts {
                 _ if flip.port != port => None,
                 FlipTime::Cycle(cycle) => Some(cycle).filter(|cycle| window.contains(cycle)),
                 FlipTime::Flit(from) => first(LinkWord::is_flit, from),
+                FlipTime::Tail(from) => {
+                    first(|word| word.is_flit() && word.word & 1 << 7 != 0, from)
+                }
                 FlipTime::Credit(from) => first(|word| word.word & 1 << 25 != 0, from),
             };
             match cycle {
@@ -442,7 +449,12 @@ mod tests {
     fn x5_a_lost_credit_shows_in_the_book() {
         let mut ports = with(&[flip(0, FlipTime::Credit(0), 1 << 25)]);
         let credit = 3 | 1 << 25 | 4 << 26;
-        let sent = vec![(0, word(1, credit)), (0, word(2, 3)), (0, word(6, credit)), (0, word(8, 3))];
+        let sent = vec![
+            (0, word(1, credit)),
+            (0, word(2, 3)),
+            (0, word(6, credit)),
+            (0, word(8, 3)),
+        ];
         ports.pass(sent, 0..9, PORTS);
         let books = ports.books.expect("kept");
         assert_eq!(books[0].credits[4], 2, "of cycle 1 lost, of 6 and 7 not");
