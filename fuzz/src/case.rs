@@ -531,6 +531,12 @@ impl Stimulus {
                 within("action.send.carries", send.carries.len() as u64, 0, 8)?;
                 let mut bits = send.spoil.iter();
                 bits.try_for_each(|&bit| within("action.send.spoil", bit.into(), 0, 511))?;
+                // The scoreboard knows messages by software word 0.
+                if let Some(bit) = send.spoil.iter().find(|bit| (256..288).contains(*bit)) {
+                    return Err(format!(
+                        "action.send.spoil = {bit}: expected no bit of software word 0, 256 to 287"
+                    ));
+                }
                 for put in &send.carries {
                     within("action.send.carries.target", put.target.into(), 0, 1023)?;
                     within("action.send.carries.source", put.source, 0, (1 << 40) - 1)?;

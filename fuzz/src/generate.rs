@@ -293,6 +293,24 @@ impl Draw {
         if self.one_in(3) {
             self.add_gets(&mut more);
         }
+        if self.one_in(4) {
+            let (node, at) = (
+                self.below(self.nodes as u64) as usize,
+                self.below(200) as u32,
+            );
+            let blank = Action::Blank {
+                fifo: self.below(3) as u16,
+                count: 1,
+            };
+            let raise = Action::RaiseError { reason: 5 };
+            for (action, within) in [(blank, 30), (raise, 60)] {
+                more.push(Stimulus {
+                    cycle: at + self.below(within) as u32,
+                    node,
+                    action,
+                });
+            }
+        }
         if self.one_in(3) {
             more.extend((0..self.nodes).map(|node| Stimulus {
                 cycle: self.below(u64::from(SPAN)) as u32,
@@ -307,7 +325,7 @@ impl Draw {
     fn add_gets(&mut self, stimuli: &mut Vec<Stimulus>) {
         let target = self.below(self.nodes as u64) as usize;
         let at = self.below(u64::from(SPAN)) as u32;
-        for _ in 0..2 + self.below(3) {
+        for number in 0..2 + self.below(3) {
             let mut send = self.send();
             send.kind = SendKind::RemoteGet;
             (send.to, send.class, send.target) = (target, 0, map::REMOTE.fifo);
@@ -315,15 +333,21 @@ impl Draw {
             (send.dynamic, send.flow, send.deposit) = (false, false, false);
             send.carries = (0..1 + self.below(2)).map(|_| self.carried()).collect();
             send.spoil.clear();
+            if number == 0 && self.one_in(2) {
+                send.carries.truncate(1);
+                for put in &mut send.carries {
+                    put.spoil = self.bits();
+                }
+            }
             stimuli.push(Stimulus {
-                cycle: at + self.below(150) as u32,
+                cycle: at + self.below(100) as u32,
                 node: self.below(self.nodes as u64) as usize,
                 action: Action::Send(send),
             });
         }
         for _ in 0..1 + self.below(4) {
             stimuli.push(Stimulus {
-                cycle: at + 40 + self.below(200) as u32,
+                cycle: at + 30 + self.below(150) as u32,
                 node: target,
                 action: Action::Skip {
                     fifo: map::REMOTE.fifo,
@@ -370,7 +394,11 @@ impl Draw {
             .map(|_| match self.below(3) {
                 0 => self.below(64) as u16,
                 1 => 104 + self.below(24) as u16,
-                _ => self.below(512) as u16,
+                _ => match self.below(512) as u16 {
+                    // Software word 0 names the message.
+                    bit @ 256..288 => bit + 32,
+                    bit => bit,
+                },
             })
             .collect()
     }
@@ -592,7 +620,7 @@ impl Draw {
         let when = match self.below(4) {
             0 => FlipWhen::Now,
             1 => FlipWhen::Flit,
-            2 if !barrier && data != [0; 2] => FlipWhen::Tail,
+            2 | 3 if !barrier && data != [0; 2] => FlipWhen::Tail,
             _ if barrier => FlipWhen::Flit,
             _ if word >> 25 & 1 == 1 => FlipWhen::Credit,
             _ => FlipWhen::Flit,

@@ -430,7 +430,8 @@ impl Runner<'_> {
             return;
         };
         let mut head = self.nodes[node].heads.get(&fifo).copied().unwrap_or(0);
-        if head == tail || self.board.wild {
+        // What memory withheld before a reset may land in the ring after it.
+        if head == tail || self.board.wild || self.nodes[node].reset {
             return;
         }
         if (tail.wrapping_sub(head) & 0xffff_ffff) > ring.bytes {
@@ -835,6 +836,17 @@ impl Runner<'_> {
         // A reduction that lost a contribution waits for it.
         let excused = self.board.wild || (self.board.weak && self.reduced > 0);
         if !stands.is_empty() && !excused {
+            let status = reg::FLOW + flow_page::source(0) + 8;
+            self.read_all(&vec![vec![status]; nodes])?;
+            let in_use =
+                |state: &NodeState| state.looks.get(&status).is_some_and(|s| s >> 16 & 1 == 1);
+            if self.board.weak && self.nodes.iter().any(in_use) {
+                self.found(
+                    "hang: a flow that lost a packet holds its injection FIFO",
+                    stands,
+                );
+                return Ok(());
+            }
             let kind = stands.split(';').next().unwrap_or_default();
             let kind = kind.split(": ").nth(1).unwrap_or(kind);
             self.found(&format!("hang: {}", nameless(kind)), stands);
@@ -882,7 +894,7 @@ impl Runner<'_> {
             let addr = map::reception(ring.fifo, reception_fifo::TAIL);
             if let Some(&tail) = looks.get(&addr) {
                 let head = self.nodes[number].heads.get(&ring.fifo).copied();
-                if head.unwrap_or(0) != tail && !self.board.wild {
+                if head.unwrap_or(0) != tail && !self.board.wild && !self.nodes[number].reset {
                     say(format_args!(
                         "reception FIFO {} filled again and again",
                         ring.fifo

@@ -150,6 +150,8 @@ impl Scoreboard {
             Fate::Good(asked) => self.asked(&asked, topology, node, fifo, carried, true),
             Fate::Unknown(asked) => {
                 self.weak = true;
+                // A contribution that nobody planned shifts the results of others.
+                self.wild |= asked.kind == 6;
                 self.asked(&asked, topology, node, fifo, carried, false);
             }
         }
@@ -269,6 +271,7 @@ impl Scoreboard {
             }
             Fate::Unknown(asked) => {
                 self.weak = true;
+                self.wild |= asked.kind == 6;
                 self.asked(&asked, topology, at, map::REMOTE.fifo, &[], false);
             }
         }
