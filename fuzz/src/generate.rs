@@ -40,6 +40,8 @@ enum Theme {
     Resets,
     /// And memory errors.
     Memory,
+    /// And puts that keep a slow memory busy.
+    Pressure,
     /// And writes of any register.
     Wild,
 }
@@ -60,13 +62,14 @@ fn generator(seed: u64, number: u64) -> ChaCha8Rng {
 /// Case `number` of a seed, of any shape or of this one.
 pub fn draw_case(seed: u64, number: u64, dims: Option<&[u16]>) -> Case {
     let mut random = generator(seed, number);
-    let machine = draw_shape(&mut random, dims);
+    let mut machine = draw_shape(&mut random, dims);
     let theme = match random.random_range(0..20) {
         0..9 => Theme::Exact,
         9..11 => Theme::Granted,
         11..15 => Theme::Flips,
         15..17 => Theme::Resets,
-        17..19 => Theme::Memory,
+        17 => Theme::Memory,
+        18 => Theme::Pressure,
         _ => Theme::Wild,
     };
     let mut draw = Draw {
@@ -78,6 +81,10 @@ pub fn draw_case(seed: u64, number: u64, dims: Option<&[u16]>) -> Case {
     let count = STIMULI + draw.below(21) as usize;
     let mut stimulus: Vec<Stimulus> = (0..count).map(|_| draw.stimulus()).collect();
     draw.add_companions(&mut stimulus);
+    if theme == Theme::Pressure {
+        machine.stall_percent = 70 + draw.below(21) as u8;
+        draw.add_pressure(&mut stimulus);
+    }
     stimulus.sort_by_key(|s| s.cycle);
     let mut case = Case { machine, stimulus };
     limit_posts(&mut case);
@@ -226,7 +233,7 @@ impl Draw {
                 Theme::Resets => return self.reset(),
                 Theme::Memory => return self.memory_error(),
                 Theme::Wild => return self.any_write(),
-                Theme::Exact => {}
+                Theme::Exact | Theme::Pressure => {}
             }
         }
         match self.below(40) {
@@ -319,6 +326,77 @@ impl Draw {
             }));
         }
         stimuli.append(&mut more);
+    }
+
+    /// Long puts from one node to another, and a short message beside them, alone in its injection FIFO.
+    fn add_pressure(&mut self, stimuli: &mut Vec<Stimulus>) {
+        let from = self.below(self.nodes as u64) as usize;
+        let to = self.below(self.nodes as u64) as usize;
+        // What else is drawn for its FIFO goes elsewhere.
+        let beside = match self.one_in(2) {
+            true => from,
+            false => self.below(self.nodes as u64) as usize,
+        };
+        for stimulus in stimuli.iter_mut() {
+            let other = stimulus.node == beside;
+            match &mut stimulus.action {
+                Action::Send(send) => {
+                    if other && send.fifo == 2 {
+                        send.fifo = 0;
+                    }
+                    // No reception FIFO is to be full.
+                    if send.kind == SendKind::Message {
+                        send.length = send.length.min(200);
+                        if send.target == 5 {
+                            send.target = 0;
+                        }
+                    }
+                }
+                Action::Blank { fifo, .. } if other => *fifo = 0,
+                Action::WithholdMemory { cycles } | Action::StallMemory { cycles, .. } => {
+                    *cycles = (*cycles).min(50);
+                }
+                _ => {}
+            }
+        }
+        let mut send = self.send();
+        (send.to, send.slot, send.counter, send.carries) = (to, 0, None, Vec::new());
+        (send.dynamic, send.flow, send.deposit) = (false, false, false);
+        send.spoil.clear();
+        for fifo in 0..2 {
+            let length = 0xc000 + self.below(0x4000) as u32;
+            let source = self.below(map::SOURCE.bytes - u64::from(length));
+            let offset = self.below(map::LANDING.bytes - u64::from(length));
+            stimuli.push(Stimulus {
+                cycle: self.below(100) as u32,
+                node: from,
+                action: Action::Send(Send {
+                    fifo,
+                    kind: SendKind::Put,
+                    class: 1,
+                    length,
+                    source,
+                    target: map::LANDING.slot,
+                    offset,
+                    ..send.clone()
+                }),
+            });
+        }
+        stimuli.push(Stimulus {
+            cycle: 200 + self.below(800) as u32,
+            node: beside,
+            action: Action::Send(Send {
+                fifo: 2,
+                kind: SendKind::Message,
+                class: self.pick(&[0, 0, 2, 3]),
+                length: self.below(200) as u32,
+                dynamic: false,
+                source: self.below(0x8000),
+                target: 0,
+                offset: 0,
+                ..send
+            }),
+        });
     }
 
     /// Remote gets of one or two nodes in the same FIFO, some bad, and skips in between, all close together.

@@ -10,7 +10,7 @@ use gyre_layout::{
     CollOp, CollType, Collective, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header,
     LayoutError, Rmw, RmwOp, Source, VClass,
 };
-use gyre_sim::{FlipTime, Machine, SimError, Topology, Until, WireFlip};
+use gyre_sim::{FlipTime, Machine, MemoryWrite, SimError, Topology, Until, WireFlip};
 
 use crate::case::{Action, Carried, Case, FlipWhen, Send, SendKind, hex};
 use crate::descriptor::Bits;
@@ -24,6 +24,9 @@ const UP: u64 = 1_000;
 pub(crate) const REGISTER_BOUND: u64 = 4_096;
 /// Cycles within which a machine is idle after the last stimulus, once memory answers.
 pub(crate) const DRAIN_BOUND: u64 = 30_000;
+/// Cycles within which the first packet of a message that is first in its injection FIFO reaches memory, where no
+/// reception FIFO was full and memory answers.
+const LATENCY_BOUND: u64 = 4_096;
 /// Cycles that software waits before it sets up a node that was reset.
 const RESET_PAUSE: u64 = 100;
 /// Cycles from the time of an error to the interrupt.
@@ -166,6 +169,10 @@ struct Runner<'a> {
     broken: bool,
     /// All that was asked for is done.
     drained: bool,
+    /// Cycle in which messages that are first in their FIFO were posted, by software word 0.
+    posted: BTreeMap<u64, u64>,
+    /// Cycle in which the first packet of a message was written.
+    seen: BTreeMap<u64, u64>,
     started: u64,
 }
 
@@ -193,6 +200,8 @@ pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError>
         flips: false,
         broken: false,
         drained: false,
+        posted: BTreeMap::new(),
+        seen: BTreeMap::new(),
         started: 0,
     };
     match runner.all() {
@@ -359,6 +368,7 @@ impl Runner<'_> {
     /// Takes what the machine has done.
     fn look(&mut self) -> Result<(), FuzzError> {
         for write in self.machine.take_writes() {
+            self.see(&write);
             if let Some(finding) = self.board.written(&write) {
                 self.found(&finding.signature, finding.detail);
             }
@@ -424,14 +434,61 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Notes when the first packet of a message reaches a reception FIFO.
+    fn see(&mut self, write: &MemoryWrite) {
+        let within = |ring: &map::Ring| (ring.base..ring.base + ring.bytes).contains(&write.line);
+        if !map::RECEPTION.iter().any(within) {
+            return;
+        }
+        let bytes: Vec<u8> = write
+            .data
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        for (half, part) in bytes.chunks_exact(HEADER_BYTES).enumerate() {
+            let whole = write.strobe >> (32 * half) & 0xffff_ffff == 0xffff_ffff;
+            let header = <[u8; HEADER_BYTES]>::try_from(part).ok();
+            let header = header.and_then(|bytes| Header::decode(&bytes).ok());
+            if let (true, Some(header)) = (whole, header) {
+                self.seen.entry(header.sw0.into()).or_insert(write.cycle);
+            }
+        }
+    }
+
+    /// No message waited too long for its turn.
+    fn check_latency(&mut self) {
+        if self.board.weak || self.board.wild {
+            return;
+        }
+        let waits = |action: &Action| match action {
+            Action::WithholdMemory { cycles } | Action::StallMemory { cycles, .. } => {
+                u64::from(*cycles)
+            }
+            _ => 0,
+        };
+        let slow: u64 = self.case.stimulus.iter().map(|s| waits(&s.action)).sum();
+        for (id, posted) in std::mem::take(&mut self.posted) {
+            let Some(&seen) = self.seen.get(&id) else {
+                continue;
+            };
+            let octave = seen.saturating_sub(posted).max(1).ilog2();
+            self.cover(format!("latency 2^{octave}"));
+            if seen > posted + LATENCY_BOUND + slow {
+                let text = format!(
+                    "message {id}: posted in cycle {posted}, first packet in memory in cycle {seen}"
+                );
+                self.found("message waits longer than the bound", text);
+            }
+        }
+    }
+
     /// Takes packets from a reception FIFO up to `tail`.
     fn take(&mut self, node: usize, fifo: u16, tail: u64) {
         let Some(ring) = map::RECEPTION.iter().find(|ring| ring.fifo == fifo) else {
             return;
         };
         let mut head = self.nodes[node].heads.get(&fifo).copied().unwrap_or(0);
-        // What memory withheld before a reset may land in the ring after it.
-        if head == tail || self.board.wild || self.nodes[node].reset {
+        if head == tail || self.board.wild {
             return;
         }
         if (tail.wrapping_sub(head) & 0xffff_ffff) > ring.bytes {
@@ -443,7 +500,8 @@ impl Runner<'_> {
             }
             return;
         }
-        while head != tail {
+        // What memory withheld before a reset may land in the ring after it: nothing is read there.
+        while head != tail && !self.nodes[node].reset {
             let mut bytes = [0; HEADER_BYTES];
             self.read_ring(node, ring, head, &mut bytes);
             let Ok(header) = Header::decode(&bytes) else {
@@ -711,6 +769,11 @@ impl Runner<'_> {
             descriptor = descriptor.with_software(self.messages, 0);
         }
         let bits = Bits(descriptor.encode()?).spoilt(&send.spoil);
+        let first = self.nodes[node].tails[usize::from(send.fifo)] == 0;
+        if first && send.kind == SendKind::Message && send.spoil.is_empty() {
+            let id = u64::from(self.messages);
+            self.posted.insert(id, self.machine.cycles());
+        }
         if send.kind == SendKind::Add && !send.spoil.is_empty() {
             self.board.weak = true;
         }
@@ -801,7 +864,12 @@ impl Runner<'_> {
         for number in 0..nodes {
             self.machine.withhold_memory(number, 0);
         }
-        let bound = answers.max(self.machine.cycles()) + DRAIN_BOUND;
+        let bytes = |action: &Action| match action {
+            Action::Send(send) => u64::from(send.length.min(0x1_0000)),
+            _ => 0,
+        };
+        let bytes: u64 = self.case.stimulus.iter().map(|s| bytes(&s.action)).sum();
+        let bound = answers.max(self.machine.cycles()) + DRAIN_BOUND + bytes;
         let fifos: Vec<u16> = (0..4).chain([map::REMOTE.fifo]).collect();
         let mut pause = 128;
         let mut calm = 0;
@@ -840,7 +908,12 @@ impl Runner<'_> {
             self.read_all(&vec![vec![status]; nodes])?;
             let in_use =
                 |state: &NodeState| state.looks.get(&status).is_some_and(|s| s >> 16 & 1 == 1);
+            let reset = self.nodes.iter().any(|state| state.reset);
             if self.board.weak && self.nodes.iter().any(in_use) {
+                // The two ends of a flow do not agree after a reset of one, until software opens both anew.
+                if reset {
+                    return Ok(());
+                }
                 self.found(
                     "hang: a flow that lost a packet holds its injection FIFO",
                     stands,
@@ -894,7 +967,7 @@ impl Runner<'_> {
             let addr = map::reception(ring.fifo, reception_fifo::TAIL);
             if let Some(&tail) = looks.get(&addr) {
                 let head = self.nodes[number].heads.get(&ring.fifo).copied();
-                if head.unwrap_or(0) != tail && !self.board.wild && !self.nodes[number].reset {
+                if head.unwrap_or(0) != tail && !self.board.wild {
                     say(format_args!(
                         "reception FIFO {} filled again and again",
                         ring.fifo
@@ -982,6 +1055,7 @@ impl Runner<'_> {
         ];
         let mut addrs = vec![node::ERR_STATUS, node::ERR_TIME, node::LINK_STATUS, done];
         addrs.extend(flows);
+        addrs.extend(map::RECEPTION.map(|ring| map::reception(ring.fifo, reception_fifo::STATUS)));
         self.read_all(&vec![addrs; nodes])?;
         let hung = self
             .findings
@@ -1018,10 +1092,19 @@ impl Runner<'_> {
                 }
             }
             self.check_errors(number, status, reason, count, looks);
-            if self.nodes[number].reset || hung {
+            if self.nodes.iter().any(|state| state.reset) || hung {
                 continue;
             }
             self.check_flows(number, looks, &flows);
+        }
+        let full = |looks: &BTreeMap<u64, u64>| {
+            map::RECEPTION.iter().any(|ring| {
+                let addr = map::reception(ring.fifo, reception_fifo::STATUS);
+                looks.get(&addr).is_none_or(|status| status & 2 != 0)
+            })
+        };
+        if !looks.iter().any(full) {
+            self.check_latency();
         }
         self.close_flows(hung)?;
         if !hung {

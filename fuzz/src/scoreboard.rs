@@ -175,6 +175,13 @@ impl Scoreboard {
         sure: bool,
     ) {
         let fate = arrival(asked);
+        if asked.deposit && fate == Arrival::Refused {
+            // The copies are refused as well.
+            for node in 0..topology.nodes() {
+                let reasons = self.reasons.entry(node).or_default();
+                reasons.insert(ErrorReason::PktRecFifo.into());
+            }
+        }
         if sure && fate == Arrival::Refused {
             let reasons = self.reasons.entry(asked.to).or_default();
             reasons.extend(REFUSALS.map(u8::from));
