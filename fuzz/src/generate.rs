@@ -767,7 +767,7 @@ mod tests {
         let mut classes = BTreeSet::new();
         let mut shapes = BTreeSet::new();
         let mut words = 0;
-        for number in 0..400 {
+        for number in 0..1500 {
             let case = draw_case(1, number, None);
             assert_eq!(case.check(), Ok(()), "case {number}");
             assert!(case.stimulus.len() >= 20, "case {number}");

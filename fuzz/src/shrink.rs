@@ -1,6 +1,6 @@
 //! Makes a failing case small: fewer stimuli, simpler fields, a smaller machine, still the same kind of failure.
 
-use crate::case::{Action, Case};
+use crate::case::{Action, Carried, Case, Send};
 
 /// A case made small.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,14 +41,18 @@ pub fn shrink_case(case: &Case, budget: u64, mut fails: impl FnMut(&Case) -> boo
             }
             chunk = if chunk == 1 { 0 } else { chunk.div_ceil(2) };
         }
-        for candidate in machines(&best) {
+        for change in MACHINES {
+            let mut candidate = best.clone();
+            change(&mut candidate);
             attempt(candidate, &mut best);
         }
         for at in 0..best.stimulus.len() {
-            for action in simpler(&best.stimulus[at].action) {
+            for change in SENDS {
                 let mut candidate = best.clone();
-                candidate.stimulus[at].action = action;
-                attempt(candidate, &mut best);
+                if let Action::Send(send) = &mut candidate.stimulus[at].action {
+                    change(send);
+                    attempt(candidate, &mut best);
+                }
             }
         }
         if best == before {
@@ -58,62 +62,43 @@ pub fn shrink_case(case: &Case, budget: u64, mut fails: impl FnMut(&Case) -> boo
     Shrunk { case: best, runs }
 }
 
-/// Simpler machines for a case, the simplest first.
-fn machines(case: &Case) -> Vec<Case> {
-    let mut all = Vec::new();
-    let change = |change: &dyn Fn(&mut Case)| {
-        let mut candidate = case.clone();
-        change(&mut candidate);
-        candidate
-    };
-    if case.machine.dims != [2] {
-        all.push(change(&|c| {
-            c.machine.dims = vec![2];
-            let nodes = 2;
-            for stimulus in &mut c.stimulus {
-                stimulus.node %= nodes;
-                if let Action::Send(send) = &mut stimulus.action {
-                    send.to %= nodes;
-                }
+/// What makes a machine simpler, the most important first.
+const MACHINES: [fn(&mut Case); 5] = [
+    |case| {
+        let nodes = 2;
+        case.machine.dims = vec![2];
+        for stimulus in &mut case.stimulus {
+            stimulus.node %= nodes;
+            if let Action::Send(send) = &mut stimulus.action {
+                send.to %= nodes;
             }
-        }));
-    }
-    all.push(change(&|c| c.machine.jitter = 0));
-    all.push(change(&|c| c.machine.stall_percent = 0));
-    all.push(change(&|c| c.machine.reorder = false));
-    all.push(change(&|c| c.machine.seed = 1));
-    all
-}
+        }
+    },
+    |case| case.machine.jitter = 0,
+    |case| case.machine.stall_percent = 0,
+    |case| case.machine.reorder = false,
+    |case| case.machine.seed = 1,
+];
 
-/// Simpler actions than this one.
-fn simpler(action: &Action) -> Vec<Action> {
-    let mut all = Vec::new();
-    if let Action::Send(send) = action {
-        let mut add = |change: &dyn Fn(&mut crate::case::Send)| {
-            let mut simple = send.clone();
-            change(&mut simple);
-            all.push(Action::Send(simple));
-        };
-        add(&|s| s.spoil.clear());
-        add(&|s| s.counter = None);
-        add(&|s| s.deposit = false);
-        add(&|s| {
-            s.dynamic = false;
-            s.flow = false;
-        });
-        add(&|s| s.carries.truncate(1));
-        add(&|s| s.carries.iter_mut().for_each(|put| put.spoil.clear()));
-        add(&|s| {
-            s.carries
-                .iter_mut()
-                .for_each(|put| put.length = put.length.min(64))
-        });
-        add(&|s| s.length = s.length.min(64));
-        add(&|s| s.source = 0);
-        add(&|s| s.fifo = 0);
-    }
-    all
-}
+/// What makes a descriptor simpler.
+const SENDS: [fn(&mut Send); 10] = [
+    |send| send.spoil.clear(),
+    |send| send.counter = None,
+    |send| send.deposit = false,
+    |send| {
+        send.dynamic = false;
+        send.flow = false;
+    },
+    |send| send.carries.truncate(1),
+    |send| send.carries.iter_mut().for_each(|put| put.spoil.clear()),
+    |send| {
+        let short = |put: &mut Carried| put.length = put.length.min(64);
+        send.carries.iter_mut().for_each(short);
+    },
+    |send| send.length = send.length.min(64),
+    |send| send.source = 0,
+    |send| send.fifo = 0,
+];
 
 #[cfg(test)]
 mod tests {
