@@ -602,13 +602,13 @@ impl Draw {
         let page = reg::page(0);
         let addr = match self.below(12) {
             0 => self.below(0x100) & !7,
-            1 => COLL + self.below(0x200) & !7,
-            2 => REFUSALS + self.below(0x200) & !7,
-            3 => 0x1000 + self.below(0x1000) & !7,
-            4 => page + group_page::inj(0) + self.below(0x800) & !7,
-            5 => page + group_page::rec(0) + self.below(0x400) & !7,
-            6 | 7 => page + group_page::slot(0) + self.below(0x400) & !7,
-            8 => reg::FLOW + self.below(0x1000) & !7,
+            1 => (COLL + self.below(0x200)) & !7,
+            2 => (REFUSALS + self.below(0x200)) & !7,
+            3 => (0x1000 + self.below(0x1000)) & !7,
+            4 => (page + group_page::inj(0) + self.below(0x800)) & !7,
+            5 => (page + group_page::rec(0) + self.below(0x400)) & !7,
+            6 | 7 => (page + group_page::slot(0) + self.below(0x400)) & !7,
+            8 => (reg::FLOW + self.below(0x1000)) & !7,
             9 => self.pick(&[
                 0x88, 0x600, 0x2000, 0xf_fff8, 0x10_1000, 0x11_2000, 0x20_0000, 0xff_fff8,
             ]),

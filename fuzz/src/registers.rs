@@ -53,7 +53,7 @@ pub fn answer(addr: u64, write: Option<u64>, ports: u64) -> Answer {
             match offset {
                 refusals::REFUSED => unless(writes),
                 _ if !entries.contains(&offset) => Refused,
-                _ if offset % 16 == 0 => unless(writes),
+                _ if offset.is_multiple_of(16) => unless(writes),
                 _ if writes => Either,
                 _ => Okay,
             }
@@ -119,7 +119,7 @@ fn page(offset: u64, write: Option<u64>) -> Answer {
 pub fn place(addr: u64) -> String {
     let offset = addr.wrapping_sub(reg::page(0));
     match addr {
-        _ if addr % 8 != 0 => "unaligned".to_owned(),
+        _ if !addr.is_multiple_of(8) => "unaligned".to_owned(),
         _ if offset < group_page::rec(0) => format!("injection FIFO + {:#x}", offset % 64),
         _ if offset < group_page::slot(0) => format!("reception FIFO + {:#x}", offset % 64),
         _ if offset < 0x1000 => format!("slot + {:#x}", offset % 32),

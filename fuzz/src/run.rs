@@ -420,7 +420,7 @@ impl Runner<'_> {
             let waits = |queue: &VecDeque<Pending>| {
                 let front = queue.front()?;
                 let since = front.issued.max(state.answered);
-                (now > since + REGISTER_BOUND).then(|| (front.addr, since))
+                (now > since + REGISTER_BOUND).then_some((front.addr, since))
             };
             if let (false, Some((addr, since))) = (state.dead, state.pending.iter().find_map(waits))
             {
