@@ -5,7 +5,7 @@
 CARGO ?= cargo
 PROFILE := --release --locked
 
-.PHONY: run test build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
+.PHONY: run test fuzz build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus and leaves the first message's waveform in out/.
 run: setup-verilator
@@ -14,6 +14,10 @@ run: setup-verilator
 
 # Everything that must hold before a change lands; the same as CI.
 test: setup csr-check fmt-check clippy lint syn unit model-check
+
+# Random stimuli against the RTL, less than 5 minutes on two cores; what is found lies in out/fuzz.
+fuzz: setup-verilator
+	$(CARGO) run $(PROFILE) -- fuzz --cases 10000 --threads 2
 
 # The command, target/release/gyre, after a change in Rust; a change in rtl/ needs nothing.
 build: setup-verilator

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::bench;
 use crate::check::{self, CheckCommand};
+use crate::fuzz;
 use crate::goal_run::GoalError;
 use crate::job::JobError;
 use crate::options::{MachineOptions, UsageError};
@@ -34,6 +35,8 @@ enum Command {
     /// Proves a property of the machine without simulating it
     #[command(subcommand)]
     Check(CheckCommand),
+    /// Draws machines and stimuli at random and checks what the RTL makes of them
+    Fuzz(fuzz::FuzzArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -111,6 +114,9 @@ pub fn main() -> ExitCode {
         Command::Check(command) => show(check::run(&command), |checked| {
             let CheckCommand::Deadlock(args) = &command;
             (checked.text(args.json), checked.passed())
+        }),
+        Command::Fuzz(args) => show(fuzz::run(&args), |fuzzed| {
+            (fuzzed.text(args.json), fuzzed.passed())
         }),
     }
 }

@@ -5,6 +5,7 @@ pub mod bring_up;
 pub mod check;
 pub mod cli;
 pub mod clients;
+pub mod fuzz;
 pub mod goal_run;
 pub mod heat_map;
 pub mod job;

@@ -130,6 +130,8 @@ pub(crate) struct AxiMemory {
     pub(crate) writes_open: u32,
     /// Counts resets, so that what was under way before one is not answered after it.
     pub(crate) epoch: u32,
+    /// Nothing that is accepted from now on is answered before.
+    pub(crate) withheld_until: u64,
 }
 
 impl AxiMemory {
@@ -144,6 +146,7 @@ impl AxiMemory {
             reads_open: 0,
             writes_open: 0,
             epoch: 0,
+            withheld_until: 0,
         }
     }
 
@@ -245,7 +248,7 @@ impl AxiMemory {
         self.bursts += 1;
         let id = if self.config.reorder { address.id } else { 0 };
         let last = self.order.entry((write, address.master, id)).or_insert(0);
-        *last = (base + jitter).max(*last);
+        *last = (base + jitter).max(*last).max(self.withheld_until);
         *last
     }
 }

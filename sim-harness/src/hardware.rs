@@ -9,6 +9,7 @@ use crate::axi::{Address, AxiMemory, WriteBurst};
 use crate::config::MachineConfig;
 use crate::event::Event;
 use crate::ffi;
+use crate::fuzzing::{FuzzPorts, MemoryWrite, RegisterAnswer};
 use crate::hash::Digest;
 use crate::links::Links;
 use crate::observe::{LinkFault, LinkTransfer, NodeInput, NodeOutput};
@@ -71,6 +72,7 @@ pub(crate) struct Ports {
     pub(crate) transfers: Option<Vec<LinkTransfer>>,
     pub(crate) inputs: Option<Vec<NodeInput>>,
     pub(crate) outputs: Option<Vec<NodeOutput>>,
+    pub(crate) fuzz: FuzzPorts,
     scratch: Vec<u64>,
 }
 
@@ -106,6 +108,7 @@ impl HardNode {
                 transfers: None,
                 inputs: None,
                 outputs: None,
+                fuzz: FuzzPorts::default(),
                 scratch: Vec::new(),
             },
         }
@@ -155,7 +158,10 @@ impl Hardware {
         let HardNode { model, ports } = &mut *guard;
         let next = self.run_model(index, window, model, ports);
         match next {
-            Ok(next) => self.look_at(index, next.min(ports.next_event).max(window.end)),
+            Ok(next) => {
+                let flip = ports.fuzz.next_cycle(window.end);
+                self.look_at(index, next.min(ports.next_event).min(flip).max(window.end));
+            }
             Err(fault) => ports.failed = Some(fault),
         }
     }
@@ -201,8 +207,13 @@ impl Hardware {
             });
         }
         let mut next = u64::MAX;
+        let mut sent = Vec::new();
         for record in OutReader::new(words, start) {
-            if let Out::End {
+            if let Out::Link { port, word } = record
+                && ports.fuzz.watches()
+            {
+                sent.push((port.into(), word));
+            } else if let Out::End {
                 quiet,
                 next: event,
                 evaluated,
@@ -214,6 +225,12 @@ impl Hardware {
             } else {
                 self.take_record(index, ports, record)
                     .map_err(|(cycle, message)| Fault { cycle, message })?;
+            }
+        }
+        if ports.fuzz.watches() {
+            let count = ports.link_flits.len() + 2 * TREE_PORTS;
+            for (port, word) in ports.fuzz.pass(sent, start..end, count) {
+                self.send(index, ports, port, word);
             }
         }
         Ok(next)
@@ -248,7 +265,7 @@ impl Hardware {
                 let address =
                     Address::decode(master, addr, fields).map_err(|text| (cycle, text))?;
                 let burst = ports.axi.write_address(cycle, address);
-                self.take_write(ports, cycle, burst)?;
+                self.take_write(index, ports, cycle, burst)?;
             }
             Out::WriteData {
                 cycle,
@@ -256,7 +273,23 @@ impl Hardware {
                 beat,
             } => {
                 let burst = ports.axi.write_data(cycle, master, beat);
-                self.take_write(ports, cycle, burst)?;
+                self.take_write(index, ports, cycle, burst)?;
+            }
+            Out::RegisterResp {
+                cycle,
+                port,
+                resp,
+                data,
+            } if ports.fuzz.answers.is_some() => {
+                if let Some(answers) = &mut ports.fuzz.answers {
+                    answers.push(RegisterAnswer {
+                        node: index,
+                        port,
+                        cycle,
+                        refused: resp != 0,
+                        data,
+                    });
+                }
             }
             Out::RegisterResp {
                 cycle,
@@ -271,6 +304,9 @@ impl Hardware {
             // The debug port is read when the machine has stopped only.
             Out::RegisterResp { .. } => {}
             Out::Levels { cycle, levels } => {
+                if ports.fuzz.watches() {
+                    ports.fuzz.levels.push((cycle, levels));
+                }
                 let seen = cycle + self.wake_latency;
                 ports.plan(self.cycle_ps, seen, Event::Levels(levels));
             }
@@ -314,6 +350,7 @@ impl Hardware {
 
     fn take_write(
         &self,
+        index: usize,
         ports: &mut Ports,
         cycle: u64,
         burst: Result<Option<Box<WriteBurst>>, String>,
@@ -326,6 +363,15 @@ impl Hardware {
             ports
                 .digest
                 .memory_write(cycle, line, &beat.data, beat.strobe);
+            if let Some(writes) = &mut ports.fuzz.writes {
+                writes.push(MemoryWrite {
+                    cycle,
+                    node: index,
+                    line,
+                    data: beat.data,
+                    strobe: beat.strobe,
+                });
+            }
         }
         ports.progress = true;
         ports.plan(self.cycle_ps, burst.due, Event::MemoryWrite(burst));

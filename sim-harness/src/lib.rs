@@ -15,6 +15,7 @@ mod crew;
 mod error;
 mod event;
 mod ffi;
+mod fuzzing;
 mod hardware;
 mod hash;
 mod links;
@@ -36,6 +37,7 @@ pub use actor::{ActorError, ActorId, LogEntry};
 pub use config::{ConfigError, MAX_NODES, MachineConfig, MemoryConfig, ModelKind};
 pub use cpu::{Cpu, Lock, Notify, WakeReason};
 pub use error::SimError;
+pub use fuzzing::{FlipTime, LINK_CHANNELS, LinkBook, MemoryWrite, RegisterAnswer, WireFlip};
 pub use gyre_verilate::Progress as BuildProgress;
 pub use machine::Machine;
 pub use models::{

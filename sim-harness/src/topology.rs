@@ -23,7 +23,7 @@ pub struct Topology {
 
 impl Topology {
     /// `dims` and `mesh` as checked by [`crate::MachineConfig::validate`].
-    pub(crate) fn new(dims: &[u16], mesh: &[bool]) -> Self {
+    pub fn new(dims: &[u16], mesh: &[bool]) -> Self {
         let mut sizes = [1; MAX_DIMS];
         let mut rings = [false; MAX_DIMS];
         for (d, &size) in dims.iter().enumerate() {

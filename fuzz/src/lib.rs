@@ -1,0 +1,23 @@
+//! Random stimuli for machines of bare RTL (X-5, HW-1, HW-3), with a scoreboard that says what may happen.
+//!
+//! A [`Case`] is a machine and a list of stimuli. [`run_case`] gives a [`Verdict`]: what was found, what was covered.
+//! [`Campaign`] draws cases by seed, keeps those that reach something new, and shrinks those that fail.
+//! All of it is a function of seed and cases alone.
+
+mod campaign;
+mod case;
+mod descriptor;
+mod file;
+mod generate;
+mod map;
+mod registers;
+mod run;
+mod scoreboard;
+mod shrink;
+
+pub use campaign::{Campaign, CampaignOptions, CampaignReport, FoundKind};
+pub use case::{Action, Carried, Case, Flip, FlipWhen, Send, SendKind, Shape, Stimulus};
+pub use file::{CaseError, read_case, write_case};
+pub use generate::{SHAPES, draw_case, mutate_case};
+pub use run::{Finding, FuzzError, Verdict, run_case};
+pub use shrink::{Shrunk, shrink_case};

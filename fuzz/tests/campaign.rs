@@ -1,0 +1,148 @@
+//! Campaigns on the RTL: the same for any number of threads, and faults planted in a copy of the RTL are found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gyre_fuzz::{
+    Action, Campaign, CampaignOptions, CampaignReport, Case, Send, SendKind, Shape, Stimulus,
+    run_case,
+};
+
+fn campaign(cases: u64, threads: usize, rtl: Option<PathBuf>) -> CampaignReport {
+    let options = CampaignOptions {
+        seed: 5,
+        cases,
+        dims: Some(vec![2]),
+        threads,
+        stop_at_first: false,
+        shrink_runs: 60,
+        rtl,
+    };
+    Campaign::new(options)
+        .run(|_, _| ())
+        .expect("machines can be made")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("readable") {
+        let path = entry.expect("readable").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+fn case(stimuli: &[(u32, usize, Action)]) -> Case {
+    let stimulus = |(cycle, node, action): &(u32, usize, Action)| Stimulus {
+        cycle: *cycle,
+        node: *node,
+        action: action.clone(),
+    };
+    Case {
+        machine: Shape {
+            dims: vec![2],
+            link_latency: 2,
+            read_latency: 10,
+            write_latency: 5,
+            jitter: 0,
+            stall_percent: 0,
+            reorder: false,
+            seed: 1,
+        },
+        stimulus: stimuli.iter().map(stimulus).collect(),
+    }
+}
+
+fn send(kind: SendKind, class: u8, target: u16) -> Action {
+    Action::Send(Send {
+        fifo: 0,
+        kind,
+        to: 1,
+        class,
+        length: 700,
+        slot: 0,
+        source: 33,
+        target,
+        offset: 0x800,
+        counter: None,
+        dynamic: false,
+        flow: false,
+        deposit: false,
+        carries: Vec::new(),
+        spoil: Vec::new(),
+    })
+}
+
+#[test]
+fn x5_hw1_a_case_without_faults_is_good() {
+    let verdict = run_case(
+        &case(&[
+            (0, 0, send(SendKind::Message, 0, 0)),
+            (3, 0, send(SendKind::Put, 1, 1)),
+            (5, 0, send(SendKind::Add, 0, 2)),
+            (20, 0, Action::Barrier {}),
+            (90, 1, Action::Barrier {}),
+            (
+                100,
+                0,
+                Action::Reduce {
+                    length: 128,
+                    source: 7,
+                    offset: 0x4000,
+                },
+            ),
+            // Refused, and skipped at the end.
+            (200, 1, Action::Blank { fifo: 1, count: 2 }),
+        ]),
+        None,
+    );
+    let verdict = verdict.expect("the machine can be made");
+    assert_eq!(verdict.findings, []);
+}
+
+#[test]
+fn x1_x5_campaigns_do_not_depend_on_threads() {
+    let (one, two) = (campaign(128, 1, None), campaign(128, 2, None));
+    assert_eq!(one.hash, two.hash);
+    assert_eq!(one.coverage, two.coverage);
+    let cases = |report: &CampaignReport| -> Vec<(String, u64, u64, Case)> {
+        let found = report.found.iter();
+        found
+            .map(|f| (f.signature.clone(), f.cases, f.first, f.case.clone()))
+            .collect()
+    };
+    assert_eq!(cases(&one), cases(&two));
+    assert!(one.corpus > 10, "cases are kept");
+}
+
+#[test]
+fn x5_hw1_a_planted_fault_is_found_and_made_small() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tree = folder.path().join("rtl");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../rtl"), &tree);
+    let file = tree.join("dma/desc_check.sv");
+    let text = fs::read_to_string(&file).expect("RTL");
+    let check = "else if (reserved) err_o = ErrDescReserved;";
+    assert!(text.contains(check));
+    fs::write(&file, text.replace(check, "")).expect("written");
+    let report = campaign(256, 2, Some(tree.clone()));
+    let planted = report
+        .found
+        .iter()
+        .find(|found| found.signature == "error not recorded")
+        .expect("found");
+    let left = planted.case.stimulus.len();
+    assert!(left <= 2 && planted.stimuli >= 20, "{left} stimuli");
+    // What was made small fails on the faulty RTL alone.
+    let fails = |rtl| {
+        let verdict = run_case(&planted.case, rtl).expect("the machine can be made");
+        let mut findings = verdict.findings.iter();
+        findings.any(|f| f.signature == planted.signature)
+    };
+    assert!(fails(Some(tree)));
+    assert!(!fails(None));
+}

@@ -1,0 +1,343 @@
+//! `gyre fuzz`: random stimuli against the RTL.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use gyre_fuzz::{
+    Campaign, CampaignOptions, Case, CaseError, FoundKind, FuzzError, draw_case, read_case,
+    run_case, write_case,
+};
+use serde::Serialize;
+
+use crate::cli::CommandError;
+use crate::options::{UsageError, parse_shape, rtl_tree};
+use crate::outcome::table;
+use crate::progress;
+
+/// Options of `gyre fuzz`.
+#[derive(Debug, Args)]
+pub struct FuzzArgs {
+    /// Cases to run
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    cases: u64,
+    /// Seed of all cases
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only machines of this shape, such as 2x1; 2 to 32 nodes
+    #[arg(long, value_name = "AxBxC")]
+    shape: Option<String>,
+    /// Cases run at a time; results do not depend on it
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Ends soon after the first finding
+    #[arg(long)]
+    stop: bool,
+    /// Runs that may be spent on making the first case of each kind small; 0 leaves it as it is
+    #[arg(long, default_value_t = 150, value_name = "RUNS")]
+    shrink: u64,
+    /// Repeats the case of a file
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["cases", "seed", "shape", "stop", "case"])]
+    repeat: Option<PathBuf>,
+    /// Runs the one case that the seed draws at this number, not one that coverage has guided to
+    #[arg(long, value_name = "NUMBER", conflicts_with = "cases")]
+    case: Option<u64>,
+    /// Folder for the cases that failed
+    #[arg(long, default_value = "out/fuzz", value_name = "DIR")]
+    out: PathBuf,
+    /// Tree of RTL that takes the place of the checkout's rtl/
+    #[arg(long, value_name = "DIR")]
+    rtl: Option<PathBuf>,
+    /// Prints one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A kind of failure.
+#[derive(Debug, Serialize)]
+struct Found {
+    signature: String,
+    cases: u64,
+    first_case: u64,
+    detail: String,
+    /// Stimuli of the first case, and of what it was made.
+    stimuli: usize,
+    shrunk_to: usize,
+    /// The case in words.
+    case: Vec<String>,
+    file: String,
+    command: String,
+}
+
+/// What was run and found.
+#[derive(Debug, Serialize)]
+pub struct Fuzzed {
+    fuzz: &'static str,
+    seed: u64,
+    cases: u64,
+    good: u64,
+    cycles: u64,
+    /// Things reached, by group.
+    coverage: std::collections::BTreeMap<String, usize>,
+    /// Cases that reached something new.
+    corpus: usize,
+    found: Vec<Found>,
+    hash: String,
+    wall_s: f64,
+    cases_per_minute: f64,
+}
+
+impl From<CaseError> for UsageError {
+    fn from(error: CaseError) -> Self {
+        UsageError::Combination(error.to_string())
+    }
+}
+
+fn broken(error: FuzzError) -> CommandError {
+    match error {
+        FuzzError::Machine {
+            reason,
+            refused: true,
+        } => UsageError::Combination(reason).into(),
+        other => CommandError::Check(other.to_string()),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CommandError`]: what is found is no error, but in the result.
+pub fn run(args: &FuzzArgs) -> Result<Fuzzed, CommandError> {
+    let rtl = rtl_tree(args.rtl.as_deref())?;
+    let dims = args.shape.as_deref().map(parse_shape).transpose()?;
+    if let (Some(dims), Some(text)) = (&dims, &args.shape) {
+        let nodes: usize = dims.iter().map(|&size| usize::from(size)).product();
+        if !(2..=32).contains(&nodes) {
+            return Err(UsageError::Value {
+                option: "--shape".into(),
+                value: text.clone(),
+                expected: "2 to 32 nodes".into(),
+            }
+            .into());
+        }
+    }
+    let started = Instant::now();
+    if let Some(path) = &args.repeat {
+        let case = read_case(path).map_err(UsageError::from)?;
+        return repeat(args, case, 0, Some(path), rtl, started);
+    }
+    if let Some(number) = args.case {
+        let case = draw_case(args.seed, number, dims.as_deref());
+        return repeat(args, case, number, None, rtl, started);
+    }
+    let bar = progress::bar(args.cases, "cases");
+    let options = CampaignOptions {
+        seed: args.seed,
+        cases: args.cases,
+        dims,
+        threads: args.threads.into(),
+        stop_at_first: args.stop,
+        shrink_runs: args.shrink,
+        rtl,
+    };
+    let report = Campaign::new(options)
+        .run(|done, kinds| {
+            bar.set_position(done);
+            bar.set_message(format!("{kinds} kinds"));
+        })
+        .map_err(broken)?;
+    bar.finish_and_clear();
+    let found = report
+        .found
+        .iter()
+        .enumerate()
+        .map(|(number, kind)| found(args, number, kind));
+    let found = found.collect::<Result<Vec<Found>, UsageError>>()?;
+    let wall_s = started.elapsed().as_secs_f64();
+    Ok(Fuzzed {
+        fuzz: "campaign",
+        seed: args.seed,
+        cases: report.cases,
+        good: report.good,
+        cycles: report.cycles,
+        coverage: report.coverage,
+        corpus: report.corpus,
+        found,
+        hash: format!("{:016x}", report.hash),
+        wall_s,
+        cases_per_minute: report.cases as f64 / wall_s.max(1e-9) * 60.0,
+    })
+}
+
+/// The command that repeats a case.
+fn command(args: &FuzzArgs, path: &Path) -> String {
+    let rtl = args
+        .rtl
+        .as_ref()
+        .map(|rtl| format!(" --rtl {}", rtl.display()));
+    format!(
+        "gyre fuzz --repeat {}{}",
+        path.display(),
+        rtl.unwrap_or_default()
+    )
+}
+
+fn found(args: &FuzzArgs, number: usize, kind: &FoundKind) -> Result<Found, UsageError> {
+    let name: String = kind
+        .signature
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
+        .take(60)
+        .collect();
+    let file = args
+        .out
+        .join(format!("{number:02}-{}.toml", name.trim_matches('-')));
+    let words = kind.case.in_words();
+    let mut about = vec![
+        kind.signature.clone(),
+        kind.detail.clone(),
+        format!("seed {}, case {}", args.seed, kind.first),
+        command(args, &file),
+    ];
+    about.extend(words.iter().cloned());
+    write_case(&file, &kind.case, &about)?;
+    Ok(Found {
+        signature: kind.signature.clone(),
+        cases: kind.cases,
+        first_case: kind.first,
+        detail: kind.detail.clone(),
+        stimuli: kind.stimuli,
+        shrunk_to: kind.case.stimulus.len(),
+        case: words,
+        command: command(args, &file),
+        file: file.display().to_string(),
+    })
+}
+
+/// Runs one case.
+fn repeat(
+    args: &FuzzArgs,
+    case: Case,
+    number: u64,
+    path: Option<&Path>,
+    rtl: Option<PathBuf>,
+    started: Instant,
+) -> Result<Fuzzed, CommandError> {
+    let verdict = run_case(&case, rtl).map_err(broken)?;
+    let path = path.map(Path::to_owned);
+    let path = match path {
+        Some(path) => path,
+        None => {
+            let path = args
+                .out
+                .join(format!("seed-{}-case-{number}.toml", args.seed));
+            write_case(&path, &case, &case.in_words()).map_err(UsageError::from)?;
+            path
+        }
+    };
+    let found = verdict.findings.iter().map(|finding| Found {
+        signature: finding.signature.clone(),
+        cases: 1,
+        first_case: number,
+        detail: finding.detail.clone(),
+        stimuli: case.stimulus.len(),
+        shrunk_to: case.stimulus.len(),
+        case: case.in_words(),
+        file: path.display().to_string(),
+        command: command(args, &path),
+    });
+    let mut coverage = std::collections::BTreeMap::new();
+    for name in &verdict.coverage {
+        let group = name.split(' ').next().unwrap_or(name);
+        *coverage.entry(group.to_owned()).or_insert(0) += 1;
+    }
+    let wall_s = started.elapsed().as_secs_f64();
+    Ok(Fuzzed {
+        fuzz: "case",
+        seed: args.seed,
+        cases: 1,
+        good: u64::from(verdict.findings.is_empty()),
+        cycles: verdict.cycles,
+        coverage,
+        corpus: 0,
+        found: found.collect(),
+        hash: format!("{:016x}", verdict.hash),
+        wall_s,
+        cases_per_minute: 60.0 / wall_s.max(1e-9),
+    })
+}
+
+impl Fuzzed {
+    /// Whether nothing was found.
+    pub fn passed(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The result as text for standard output: one JSON object, or tables.
+    ///
+    /// # Errors
+    /// A figure that JSON cannot hold.
+    pub fn text(&self, json: bool) -> Result<String, serde_json::Error> {
+        use std::fmt::Write;
+        if json {
+            return Ok(serde_json::to_string_pretty(self)? + "\n");
+        }
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        for found in &self.found {
+            let _ = writeln!(text, "{}\n  {}", found.signature, found.detail.trim_end());
+            for line in &found.case {
+                let _ = writeln!(text, "    {line}");
+            }
+            let _ = writeln!(text, "  {}\n", found.command);
+        }
+        let rows: Vec<Vec<String>> = self
+            .found
+            .iter()
+            .map(|found| {
+                vec![
+                    found.signature.clone(),
+                    found.cases.to_string(),
+                    found.first_case.to_string(),
+                    format!("{} of {}", found.shrunk_to, found.stimuli),
+                    found.file.clone(),
+                ]
+            })
+            .collect();
+        if !rows.is_empty() {
+            let mut findings = table(&["finding", "cases", "first case", "stimuli", "file"]);
+            findings.add_rows(rows);
+            let _ = writeln!(text, "{findings}");
+        }
+        let reached: Vec<String> = self
+            .coverage
+            .iter()
+            .map(|(group, count)| format!("{group} {count}"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "{} cases of seed {}, {} good, {} kinds of findings; {} cycles in {:.1} s, {:.0} cases a minute",
+            self.cases,
+            self.seed,
+            self.good,
+            self.found.len(),
+            self.cycles,
+            self.wall_s,
+            self.cases_per_minute
+        );
+        let _ = writeln!(
+            text,
+            "coverage: {}; {} cases kept; hash {}",
+            reached.join(", "),
+            self.corpus,
+            self.hash
+        );
+        Ok(text)
+    }
+}
