@@ -118,7 +118,7 @@ CELLS = [
         bound=12,
         cover=12,
         induction=2,
-        faults=(Fault("node/inj_occupancy.sv", "flits -= CountW'(inj_credit_i[b])", "flits -= CountW'(inj_credit_i != '0)"),),
+        faults=(Fault("node/inj_occupancy.sv", "CountW'($countones(inj_credit_i))", "CountW'(inj_credit_i != '0)"),),
     ),
     Cell(
         "slot_table",
