@@ -60,7 +60,7 @@ CELLS = [
         bound=16,
         cover=20,
         induction=2,
-        known_fault="1",
+        faults=(Fault("dma/inj_fifo_table.sv", "<= set_avail[res_fifo] || head_q", "<= head_q"),),
     ),
     Cell(
         "rr_arbiter",
