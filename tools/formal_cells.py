@@ -60,7 +60,7 @@ CELLS = [
         bound=16,
         cover=20,
         induction=2,
-        known_fault="1",
+        faults=(Fault("dma/inj_fifo_table.sv", "<= set_avail[res_fifo] || head_q", "<= head_q"),),
     ),
     Cell(
         "rr_arbiter",
@@ -298,7 +298,8 @@ CELLS = [
             Fault("dma/rx_pending.sv", "assign pop        = write_o || dropped || rmw_take_i;", "assign pop        = write_o || rmw_take_i;"),
         ),
     ),
-    Cell("rec_fifo_table", parameters=("AnySize=1",), only="RingBound", bound=14, cover=14, known_fault="11"),
+    Cell("rec_fifo_table", parameters=("AnySize=1",), only="RingBound", bound=13, cover=14, unbounded=False,
+         faults=(Fault("dma/rec_fifo_table.sv", "assert (!enable_q[ci] || level_d", "assert (level_d"),)),
     Cell(
         "refusal_log",
         bound=6,

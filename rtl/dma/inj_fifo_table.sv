@@ -212,7 +212,8 @@ module inj_fifo_table
           halted_q[res_fifo] <= 1'b0;
           reason_q[res_fifo] <= ErrNone;
         end
-        avail_q[res_fifo] <= head_q[res_fifo] + 1'b1 != tail_q[res_fifo];
+        // A remote get that is committed in this cycle is not in tail_q yet.
+        avail_q[res_fifo] <= set_avail[res_fifo] || head_q[res_fifo] + 1'b1 != tail_q[res_fifo];
       end
       if (wr) begin
         unique case (rq_reg)
