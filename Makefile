@@ -13,7 +13,7 @@ run: setup-verilator
 	$(CARGO) run $(PROFILE) -- run lulesh --trace out/first-message.vcd
 
 # Everything that must hold before a change lands; the same as CI.
-test: setup csr-check fmt-check clippy lint syn unit model-check
+test: setup csr-check fmt-check clippy lint syn formal-bounded unit model-check
 
 # Random stimuli against the RTL, less than 5 minutes on two cores; what is found lies in out/fuzz.
 fuzz: setup-verilator
