@@ -18,18 +18,17 @@ module link_crc #(
   localparam logic [31:0] Polynomial = 32'hEDB8_8320;
 
   localparam int unsigned Nibbles = MsgW / 4;
-  localparam int unsigned IndexW = $clog2(Nibbles) + 4;
 
-  typedef logic [2**IndexW-1:0][31:0] table_t;
+  typedef logic [2**$clog2(Nibbles)-1:0][15:0][31:0] table_t;
 
   // The step is linear: the next CRC is the exclusive or of what each four bits of {ctl, data ^ crc} give by themselves.
   function automatic table_t effects();
     table_t t;
     logic [31:0] column;
-    for (int i = 0; i < 2 ** int'(IndexW); i++) t[i] = '0;
+    for (int i = 0; i < 2 ** $clog2(int'(Nibbles)); i++) t[i] = '0;
     column = Polynomial; // effect of the last message bit, then of the one before it...
     for (int k = int'(MsgW) - 1; k >= 0; k--) begin
-      for (int v = 0; v < 16; v++) if (v[k%4]) t[k/4*16+v] = t[k/4*16+v] ^ column;
+      for (int v = 0; v < 16; v++) if (v[k%4]) t[k/4][v] = t[k/4][v] ^ column;
       column = {1'b0, column[31:1]} ^ (column[0] ? Polynomial : 32'b0);
     end
     return t;
@@ -47,7 +46,7 @@ module link_crc #(
       msg       = {ctl_i, data_i};
       msg[31:0] = data_i[31:0] ^ crc_i;
       crc_o     = '0;
-      for (int unsigned n = 0; n < Nibbles; n++) crc_o = crc_o ^ Effects[IndexW'(16 * n)|IndexW'(msg[4*n+:4])];
+      for (int unsigned n = 0; n < Nibbles; n++) crc_o = crc_o ^ Effects[n][msg[4*n+:4]];
       check_o = crc_o[31:24] ^ crc_o[23:16] ^ crc_o[15:8] ^ crc_o[7:0];
     end
   end
