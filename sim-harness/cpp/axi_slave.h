@@ -60,17 +60,11 @@ public:
             beat_[m] = 0;
             for (Held& held : held_[m]) held.valid = false;
         }
+        next_ = kNever;
     }
 
     // Cycle of the next answer.
-    uint64_t next_cycle() const {
-        uint64_t cycle = kNever;
-        for (int m = 0; m < Masters; m++) {
-            if (!reads_[m].empty()) cycle = std::min(cycle, reads_[m].front().due);
-            if (!writes_[m].empty()) cycle = std::min(cycle, writes_[m].front().due);
-        }
-        return cycle;
-    }
+    uint64_t next_cycle() const { return next_; }
 
     // Whether the node waits to hand something over.
     template <class Pins>
@@ -109,8 +103,11 @@ public:
                 write_data(pins, w >> m & 1, ready[2] >> m & 1, m, cycle, out);
             }
         }
-        read_answers(pins, cycle);
-        write_answers(pins, cycle);
+        if (next_ <= cycle || (inputs_ & kAnswers) != 0) {
+            read_answers(pins, cycle);
+            write_answers(pins, cycle);
+            find_next();
+        }
         uint64_t inputs = 0;
         for (const uint64_t field : {uint64_t(ready[0]), uint64_t(ready[1]), uint64_t(ready[2]),
                                      uint64_t(pins.m_r_last_i()), uint64_t(pins.m_r_valid_i()),
@@ -153,10 +150,19 @@ private:
     }
 
     // By due cycle; those of the same cycle in order of insertion.
-    static void insert(std::deque<Answer>& queue, Answer answer) {
+    void insert(std::deque<Answer>& queue, Answer answer) {
+        next_ = std::min(next_, answer.due);
         auto at = queue.end();
         while (at != queue.begin() && std::prev(at)->due > answer.due) --at;
         queue.insert(at, std::move(answer));
+    }
+
+    void find_next() {
+        next_ = kNever;
+        for (int m = 0; m < Masters; m++) {
+            if (!reads_[m].empty()) next_ = std::min(next_, reads_[m].front().due);
+            if (!writes_[m].empty()) next_ = std::min(next_, writes_[m].front().due);
+        }
     }
 
     // True if the offer is taken in this cycle.
@@ -252,6 +258,7 @@ private:
     unsigned beat_[Masters] = {};
     Held held_[Masters][3];
     bool held_any_ = false;
+    uint64_t next_ = kNever;  // of all answers
     uint64_t inputs_ = 0;
     bool changed_ = false;
 };

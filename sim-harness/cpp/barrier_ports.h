@@ -1,9 +1,7 @@
-// The barrier wires of a node's tree ports: 16 pulses beside each tree link, in records as of a link that follow
-// those of the links.
+// The barrier wires of a node's tree ports: 16 pulses beside each tree link, in records as of a link.
 #pragma once
 
 #include "out_buffer.h"
-#include "port_records.h"
 
 namespace gyre {
 
@@ -16,25 +14,22 @@ public:
         for (int p = 0; p < Ports; p++) pins.bar_i(p) = 0;
     }
 
-    const uint64_t* load(const uint64_t* in) { return records_.load(in); }
-    uint64_t next_cycle() const { return records_.next_cycle(); }
-    void finish() const { records_.finish(); }
-
     // Whether an input holds a pulse: each cycle of it counts.
     bool busy() const { return busy_ != 0; }
 
     // Whether an input changed or held a pulse in the last driven cycle.
     bool arrived() const { return arrived_; }
 
+    // A cycle begins; its records follow by `apply`.
+    void begin() { arrived_ = busy_ != 0; }
+
+    // Drives the inputs of port `p` from a record.
     template <class Pins>
-    void drive(Pins& pins, uint64_t cycle) {
-        arrived_ = busy_ != 0;
-        records_.take(cycle, [&](int p, const uint64_t* record) {
-            arrived_ = true;
-            const uint16_t pulses = static_cast<uint16_t>(record[2]);
-            pins.bar_i(p) = pulses;
-            busy_ = pulses ? busy_ | 1u << p : busy_ & ~(1u << p);
-        });
+    void apply(Pins& pins, int p, const uint64_t* record) {
+        arrived_ = true;
+        const uint16_t pulses = static_cast<uint16_t>(record[2]);
+        pins.bar_i(p) = pulses;
+        busy_ = pulses ? busy_ | 1u << p : busy_ & ~(1u << p);
     }
 
     // `first` is the number of the first of these ports.
@@ -58,7 +53,6 @@ public:
     bool sending() const { return sending_; }
 
 private:
-    PortRecords<Ports, DataWords> records_;
     uint16_t last_[Ports] = {};
     uint32_t busy_ = 0;
     bool arrived_ = false;

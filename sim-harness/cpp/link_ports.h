@@ -3,7 +3,6 @@
 
 #include "bits.h"
 #include "out_buffer.h"
-#include "port_records.h"
 
 #include <string>
 
@@ -26,33 +25,30 @@ public:
         }
     }
 
-    const uint64_t* load(const uint64_t* in) { return records_.load(in); }
-    uint64_t next_cycle() const { return records_.next_cycle(); }
-    void finish() const { records_.finish(); }
-
     // Whether an input holds a flit or a credit: each cycle of it counts.
     bool busy() const { return busy_ != 0; }
 
     // By input: whether it changed or held one of them in the last driven cycle.
     uint32_t arrived() const { return arrived_; }
 
+    // A cycle begins; its records follow by `apply`.
+    void begin() { arrived_ = busy_; }
+
+    // Drives the inputs of port `p` from a record.
     template <class Pins>
-    void drive(Pins& pins, uint64_t cycle) {
-        arrived_ = busy_;
-        records_.take(cycle, [&](int p, const uint64_t* record) {
-            arrived_ |= 1u << p;
-            const uint32_t word = static_cast<uint32_t>(record[1]);
-            pins.link_ctl_i(p) = word;
-            if (word & kValid) {
-                pins.link_dbg_i(p) = static_cast<uint32_t>(record[1] >> 32);
-                put(pins.link_data_i(p), record + 2);
-            }
-            if (word & (kValid | kCredit)) {
-                busy_ |= 1u << p;
-            } else {
-                busy_ &= ~(1u << p);
-            }
-        });
+    void apply(Pins& pins, int p, const uint64_t* record) {
+        arrived_ |= 1u << p;
+        const uint32_t word = static_cast<uint32_t>(record[1]);
+        pins.link_ctl_i(p) = word;
+        if (word & kValid) {
+            pins.link_dbg_i(p) = static_cast<uint32_t>(record[1] >> 32);
+            put(pins.link_data_i(p), record + 2);
+        }
+        if (word & (kValid | kCredit)) {
+            busy_ |= 1u << p;
+        } else {
+            busy_ &= ~(1u << p);
+        }
     }
 
     // Of `ports`, a bit each; the others are as they were, without a flit or a credit.
@@ -79,7 +75,6 @@ public:
     bool sending() const { return sending_; }
 
 private:
-    PortRecords<Ports, DataWords> records_;
     uint32_t last_[Ports] = {};
     uint32_t busy_ = 0;
     uint32_t arrived_ = 0;

@@ -11,7 +11,7 @@
 
 namespace gyre {
 
-// `Wires` has: load(in), drive(model, cycle, out), record(model, cycle, out), clear(), finish(),
+// `Wires` has: load(start, in, end), drive(model, cycle, out), record(model, cycle, out), clear(), finish(),
 // quiet(model) (nothing that the model offers or is offered), next_cycle() (of its own events),
 // kUnitCount units with clocks of their own, clock(model, units), which sets those, clocks(model), which of them are high,
 // units(model): those that need one, clocked(units): those that had one, and
@@ -45,7 +45,7 @@ public:
     Words run(uint64_t start, uint32_t cycles, bool skip, Words input) override {
         out_.clear(start);
         cycle_ = start;
-        wires_.load(input.data, input.data + input.size);
+        wires_.load(start, input.data, input.data + input.size);
         const uint64_t end = start + cycles;
         uint64_t evaluated = 0;
         while (cycle_ < end) {

@@ -4,6 +4,7 @@
 #include "axi_slave.h"
 #include "barrier_ports.h"
 #include "link_ports.h"
+#include "link_records.h"
 #include "pins.h"
 #include "register_master.h"
 
@@ -30,8 +31,8 @@ public:
         barriers_.init(barrier_pins);
     }
 
-    void load(const uint64_t* in, const uint64_t* end) {
-        in = barriers_.load(links_.load(in));
+    void load(uint64_t start, const uint64_t* in, const uint64_t* end) {
+        in = records_.load(in, start);
         while (in != end) {
             const uint64_t head = *in++;
             const unsigned a = head >> 8 & 0xff, b = head >> 16 & 0xffff, c = head >> 32;
@@ -59,10 +60,17 @@ public:
 
     void drive(Model& model, uint64_t cycle, OutBuffer& out) {
         model.time_i = cycle;
-        LinkPins link_pins{model};
-        links_.drive(link_pins, cycle);
-        BarrierPins<Model> barrier_pins{model};
-        barriers_.drive(barrier_pins, cycle);
+        links_.begin();
+        barriers_.begin();
+        records_.take(cycle, [&](int port, const uint64_t* record) {
+            if (port < kPorts) {
+                LinkPins pins{model};
+                links_.apply(pins, port, record);
+            } else {
+                BarrierPins<Model> pins{model};
+                barriers_.apply(pins, port - kPorts, record);
+            }
+        });
         AxiPins<Model> axi_pins{model};
         axi_.drive(axi_pins, cycle, out);
         HostPins<Model> host{model};
@@ -123,10 +131,7 @@ public:
         for (RegisterMaster& master : registers_) master.clear();
     }
 
-    void finish() const {
-        links_.finish();
-        barriers_.finish();
-    }
+    void finish() const { records_.finish(); }
 
     bool quiet(Model& model) {
         AxiPins<Model> axi_pins{model};
@@ -136,8 +141,7 @@ public:
     }
 
     uint64_t next_cycle() const {
-        return std::min({links_.next_cycle(), barriers_.next_cycle(), axi_.next_cycle(), registers_[0].next_cycle(),
-                         registers_[1].next_cycle()});
+        return std::min({records_.next_cycle(), axi_.next_cycle(), registers_[0].next_cycle(), registers_[1].next_cycle()});
     }
 
 private:
@@ -165,6 +169,7 @@ private:
         return Units{id < paths} << std::min(id, unsigned(TorusPorts));
     }
 
+    LinkRecords<FlitWords> records_;
     LinkPorts<kPorts, FlitWords> links_;
     BarrierPorts<kTreePorts, FlitWords> barriers_;
     AxiSlave<Masters> axi_;

@@ -1,8 +1,8 @@
 // Records that go into and out of a run of some cycles, as 64-bit words. `src/record.rs` holds the
 // same layout.
 //
-// In:  first, for each port, the number of link records, then they: {cycle, word | dbg << 32, data...}. Ports: the
-//      torus; of a node then the tree of the collective network (parent, child 0, child 1), then the barrier wires of
+// In:  first the number of link records, then they: {cycle << 8 | port, word | dbg << 32, data...}. Those of
+//      a port are in order. Ports: the torus; of a node then the tree of the collective network (parent, child 0, child 1), then the barrier wires of
 //      these three, whose data are 16 pulses and whose word is kLinkValid with any pulse, else 0.
 //      Then any of (first word: tag | a << 8 | b << 16 | c << 32):
 //        ReadData   a=master b=id c=beats; due cycle; a beat: {resp, data[8]}

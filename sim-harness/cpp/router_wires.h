@@ -5,6 +5,7 @@
 
 #include "bits.h"
 #include "link_ports.h"
+#include "link_records.h"
 #include "pins.h"
 
 #include <algorithm>
@@ -32,8 +33,8 @@ public:
         }
     }
 
-    void load(const uint64_t* in, const uint64_t* end) {
-        in = links_.load(in);
+    void load(uint64_t start, const uint64_t* in, const uint64_t* end) {
+        in = records_.load(in, start);
         while (in != end) {
             const uint64_t head = *in++;
             if (static_cast<In>(head & 0xff) != In::Packet) {
@@ -54,7 +55,8 @@ public:
     void drive(Model& model, uint64_t cycle, OutBuffer& out) {
         model.time_i = cycle;
         LinkPins<Model> pins{model};
-        links_.drive(pins, cycle);
+        links_.begin();
+        records_.take(cycle, [&](int port, const uint64_t* record) { links_.apply(pins, port, record); });
         take_credits(model);
         choose_paths(cycle);
         inject(model);
@@ -78,7 +80,7 @@ public:
 
     void clear() { throw std::logic_error("a router alone cannot be reset"); }
 
-    void finish() const { links_.finish(); }
+    void finish() const { records_.finish(); }
 
     bool quiet(Model& model) {
         uint64_t credit = 0;
@@ -89,7 +91,7 @@ public:
     }
 
     uint64_t next_cycle() const {
-        uint64_t cycle = links_.next_cycle();
+        uint64_t cycle = records_.next_cycle();
         if (!arriving_.empty()) cycle = std::min(cycle, arriving_.front().due);
         for (const auto& source : sources_) {
             if (!source.empty()) cycle = std::min(cycle, source.front().due);
@@ -247,6 +249,7 @@ private:
                                  + std::to_string(vclass) + ": " + what);
     }
 
+    LinkRecords<FlitWords> records_;
     LinkPorts<Ports, FlitWords> links_;
     std::deque<Packet> arriving_;  // in order of their cycles
     std::deque<Packet> sources_[Ports];

@@ -9,30 +9,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::record::{LINK_RECORD, LinkWord};
 use crate::topology::{TREE_PORTS, Topology};
 
-/// One direction of a link. A word driven after the clock edge of cycle `t` is at the receiver's input
-/// for the edge of `t + latency`. Only changes of the control word and flits are kept.
-#[derive(Default)]
-struct Wire {
-    /// Records by cycle of arrival, as the model takes them.
-    words: Vec<u64>,
-    /// First word that has not arrived.
-    start: usize,
-}
-
-/// What is on its way to a node.
+/// What is on its way to a node. A word driven after the clock edge of cycle `t` is at the receiver's input for the edge
+/// of `t + latency`. Only changes of the control word and flits are kept.
 struct Inbox {
-    /// By port of the receiver.
-    wires: Mutex<Vec<Wire>>,
+    /// Words as they were sent; those of a port are in order.
+    pending: Mutex<Vec<Arrival>>,
     /// Cycle in which the next word arrives, [`NEVER`] without one.
     next: AtomicU64,
 }
+
+/// A word as the model takes it: see [`LinkWord::arrival`].
+type Arrival = [u64; LINK_RECORD];
 
 const NEVER: u64 = u64::MAX;
 
 impl Inbox {
     /// No code that holds the lock panics half way through a change.
-    fn wires(&self) -> MutexGuard<'_, Vec<Wire>> {
-        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Vec<Arrival>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -42,7 +36,7 @@ pub(crate) struct Links {
     /// By receiving node.
     inboxes: Vec<Inbox>,
     /// By sending node and port: the receiving node and port.
-    peers: Vec<Option<(usize, usize)>>,
+    peers: Vec<Option<(u32, u32)>>,
     ports: usize,
     latency: u64,
 }
@@ -77,12 +71,14 @@ impl Links {
         let nodes = topology.nodes();
         let ends = || (0..nodes).flat_map(|node| (0..ports).map(move |port| (node, port)));
         let inbox = |_| Inbox {
-            wires: Mutex::new((0..ports).map(|_| Wire::default()).collect()),
+            pending: Mutex::default(),
             next: AtomicU64::new(NEVER),
         };
         Self {
             inboxes: (0..nodes).map(inbox).collect(),
-            peers: ends().map(|(node, port)| peer(node, port)).collect(),
+            peers: ends()
+                .map(|(node, port)| peer(node, port).map(|(to, back)| (to as u32, back as u32)))
+                .collect(),
             ports,
             latency,
         }
@@ -92,45 +88,38 @@ impl Links {
     pub(crate) fn send(&self, node: usize, port: usize, word: LinkWord) -> Option<(usize, u64)> {
         let (to, to_port) = self.peers[node * self.ports + port]?;
         let cycle = word.cycle + self.latency;
-        let arriving = LinkWord { cycle, ..word };
-        let inbox = &self.inboxes[to];
-        let mut wires = inbox.wires();
-        wires[to_port].words.extend_from_slice(&arriving.to_words());
+        let inbox = &self.inboxes[to as usize];
+        let mut pending = inbox.pending();
+        pending.push(LinkWord { cycle, ..word }.arrival(to_port));
         // Under the lock: nobody else writes it.
         if cycle < inbox.next.load(Ordering::Relaxed) {
             inbox.next.store(cycle, Ordering::Relaxed);
         }
-        Some((to, cycle))
+        Some((to as usize, cycle))
     }
 
     /// Appends what arrives at a node before `end`, as its model takes it.
     pub(crate) fn receive(&self, node: usize, end: u64, input: &mut Vec<u64>) {
         let inbox = &self.inboxes[node];
-        let mut wires = inbox.wires();
+        // Who sends at the same time sends what arrives after `end`.
         if inbox.next.load(Ordering::Relaxed) >= end {
-            input.resize(input.len() + self.ports, 0);
+            input.push(0);
             return;
         }
+        let count = input.len();
+        input.push(0);
         let mut next = NEVER;
-        for wire in &mut *wires {
-            let pending = &wire.words[wire.start..];
-            let count = pending
-                .chunks_exact(LINK_RECORD)
-                .take_while(|record| record[0] < end)
-                .count();
-            input.push(count as u64);
-            input.extend_from_slice(&pending[..count * LINK_RECORD]);
-            wire.start += count * LINK_RECORD;
-            if wire.start == wire.words.len() {
-                wire.words.clear();
-                wire.start = 0;
-            } else if wire.start >= 4096 {
-                wire.words.drain(..wire.start);
-                wire.start = 0;
+        inbox.pending().retain(|word| {
+            let cycle = LinkWord::arrival_cycle(word);
+            if cycle < end {
+                input.extend_from_slice(word);
+            } else {
+                next = next.min(cycle);
             }
-            next = next.min(wire.words.get(wire.start).copied().unwrap_or(NEVER));
-        }
+            cycle >= end
+        });
         inbox.next.store(next, Ordering::Relaxed);
+        input[count] = ((input.len() - count) / LINK_RECORD) as u64;
     }
 
     /// Cycle in which the next word arrives at a node.
@@ -164,11 +153,11 @@ mod tests {
             links.receive(1, end, &mut input);
             input
         };
-        assert_eq!(receive(&links, 15), [0, 0]);
+        assert_eq!(receive(&links, 15), [0]);
         let one = receive(&links, 16);
-        assert_eq!(one, [0, 1, 15, 4 | 9 << 32, 10, !10]);
-        assert_eq!(receive(&links, 16), [0, 0]);
-        assert_eq!(receive(&links, 99)[..3], [0, 1, 16]);
+        assert_eq!(one, [1, 15 << 8 | 1, 4 | 9 << 32, 10, !10]);
+        assert_eq!(receive(&links, 16), [0]);
+        assert_eq!(receive(&links, 99)[..2], [1, 16 << 8 | 1]);
         assert_eq!(links.next_arrival(1), None);
     }
 
@@ -181,7 +170,7 @@ mod tests {
             links.send(0, 0, word(cycle + 1));
             let mut input = Vec::new();
             links.receive(1, cycle + 6, &mut input);
-            assert_eq!(input[..3], [0, 1, cycle + 5]);
+            assert_eq!(input[..2], [1, (cycle + 5) << 8 | 1]);
             assert_eq!(links.next_arrival(1), Some(cycle + 6));
         }
     }
@@ -210,16 +199,8 @@ mod tests {
         }
         let mut input = Vec::new();
         links.receive(1, 99, &mut input);
-        let counts: Vec<u64> = (0..12)
-            .map(|port| u64::from(matches!(port, 8 | 11)))
-            .collect();
-        let mut found = Vec::new();
-        let mut at = 0;
-        while at < input.len() {
-            found.push(input[at]);
-            at += 1 + input[at] as usize * LINK_RECORD;
-        }
-        assert_eq!(found, counts);
+        let heads: Vec<u64> = input[1..].chunks(LINK_RECORD).map(|word| word[0]).collect();
+        assert_eq!(heads, [15 << 8 | 8, 15 << 8 | 11]);
     }
 
     #[test]

@@ -122,6 +122,7 @@ const WRAPPER: &[(&str, &str)] = &[
     ("cycle_signal.h", include_str!("../cpp/cycle_signal.h")),
     ("huge_pages.h", include_str!("../cpp/huge_pages.h")),
     ("link_ports.h", include_str!("../cpp/link_ports.h")),
+    ("link_records.h", include_str!("../cpp/link_records.h")),
     ("model.h", include_str!("../cpp/model.h")),
     ("model_entry.cpp", include_str!("../cpp/model_entry.cpp")),
     ("model_parts.h", include_str!("../cpp/model_parts.h")),
@@ -129,7 +130,6 @@ const WRAPPER: &[(&str, &str)] = &[
     ("node_wires.h", include_str!("../cpp/node_wires.h")),
     ("out_buffer.h", include_str!("../cpp/out_buffer.h")),
     ("pins.h", include_str!("../cpp/pins.h")),
-    ("port_records.h", include_str!("../cpp/port_records.h")),
     ("records.h", include_str!("../cpp/records.h")),
     (
         "register_master.h",

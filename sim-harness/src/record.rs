@@ -31,12 +31,18 @@ impl LinkWord {
         self.word & Self::VALID != 0
     }
 
-    pub(crate) fn to_words(self) -> [u64; LINK_RECORD] {
+    /// As the model takes it at `port`.
+    pub(crate) fn arrival(self, port: u32) -> [u64; LINK_RECORD] {
         let mut words = [0; LINK_RECORD];
-        words[0] = self.cycle;
+        words[0] = self.cycle << 8 | u64::from(port);
         words[1] = u64::from(self.word) | u64::from(self.dbg) << 32;
         words[2..].copy_from_slice(&self.data);
         words
+    }
+
+    /// Cycle of what [`LinkWord::arrival`] gives.
+    pub(crate) fn arrival_cycle(words: &[u64; LINK_RECORD]) -> u64 {
+        words[0] >> 8
     }
 }
 
