@@ -14,7 +14,8 @@ module dma_rx
     parameter int unsigned NAxi = 2,
     parameter int unsigned NFlow = 4,           // flows, and packets that a flow may have under way
     parameter int unsigned FlowWindow = 8,
-    localparam int unsigned NPath = 2 * NDim + 2,
+    localparam int unsigned NLink = 2 * NDim,
+    localparam int unsigned NPath = NLink + 2,
     localparam int unsigned NHigh = NetClasses - NumClasses,
     localparam int unsigned NRx = NPath + NHigh,
     localparam int unsigned FW = FlitBytes * 8
@@ -26,8 +27,8 @@ module dma_rx
     // ejection: path NPath-2 is the loop-back, path NPath-1 the collective network, which has requests and responses only
     input  logic [NPath-1:0][NetClasses-1:0] ej_valid_i,
     output logic [NPath-1:0][NetClasses-1:0] ej_ready_o,
-    input  flit_ctl_t                        ej_ctl_i    [NPath-2][NetClasses],   // of links
-    input  logic [FW-1:0]                    ej_data_i   [NPath-2][NetClasses],
+    input  flit_ctl_t                        ej_ctl_i    [NLink][NetClasses],   // of links
+    input  logic [FW-1:0]                    ej_data_i   [NLink][NetClasses],
     input  flit_ctl_t                        loop_ctl_i  [NetClasses],
     input  logic [FW-1:0]                    loop_data_i [NetClasses],
     input  flit_ctl_t                        coll_ctl_i  [NumClasses],
@@ -135,7 +136,6 @@ module dma_rx
   error_t          err [NErr];
   logic [NErr-1:0] err_valid, err_gnt;
 
-  localparam int unsigned NLink = 2 * NDim;   // flows come by links
   localparam int unsigned Loop  = NPath - 2;
   logic [NRx-1:0]     flow_req, flow_only, flow_take, flow_valid, flow_tail, flow_bad, flow_pop;
   header_t            flow_hdr  [NRx];

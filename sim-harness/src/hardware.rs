@@ -11,7 +11,6 @@ use crate::event::Event;
 use crate::ffi;
 use crate::fuzzing::{FuzzPorts, MemoryWrite, RegisterAnswer};
 use crate::hash::Digest;
-use crate::links::Links;
 use crate::observe::{LinkFault, LinkTransfer, NodeInput, NodeOutput};
 use crate::record::{FLIT_WORDS, InBuffer, LinkWord, Out, OutReader};
 use crate::topology::TREE_PORTS;
@@ -50,8 +49,12 @@ pub(crate) struct HardNode {
 pub(crate) struct Ports {
     pub(crate) axi: AxiMemory,
     pub(crate) digest: Digest,
+    /// What arrives on links in the next run of the model, see [`crate::links::Links::receive`].
+    pub(crate) arrivals: Vec<u64>,
     /// Gathered for the next run of the model.
     pub(crate) input: InBuffer,
+    /// Sent in the last window, by port.
+    pub(crate) sent: Vec<(usize, LinkWord)>,
     /// Flits sent by port of the torus.
     pub(crate) link_flits: Vec<u64>,
     /// Flits sent by port of the tree.
@@ -73,15 +76,13 @@ pub(crate) struct Ports {
     pub(crate) inputs: Option<Vec<NodeInput>>,
     pub(crate) outputs: Option<Vec<NodeOutput>>,
     pub(crate) fuzz: FuzzPorts,
-    scratch: Vec<u64>,
 }
 
-/// All nodes with the links between them.
+/// All nodes.
 pub(crate) struct Hardware {
     nodes: Vec<Mutex<HardNode>>,
     /// Cycle in which each node must be looked at again, arrivals on links aside.
     next: Vec<AtomicU64>,
-    pub(crate) links: Links,
     cycle_ps: u64,
     reg_latency: u64,
     wake_latency: u64,
@@ -95,7 +96,9 @@ impl HardNode {
             ports: Ports {
                 axi,
                 digest: Digest::default(),
+                arrivals: Vec::new(),
                 input: InBuffer::default(),
+                sent: Vec::new(),
                 link_flits: vec![0; torus],
                 tree_flits: [0; TREE_PORTS],
                 faults: Vec::new(),
@@ -109,18 +112,16 @@ impl HardNode {
                 inputs: None,
                 outputs: None,
                 fuzz: FuzzPorts::default(),
-                scratch: Vec::new(),
             },
         }
     }
 }
 
 impl Hardware {
-    pub(crate) fn new(config: &MachineConfig, nodes: Vec<HardNode>, links: Links) -> Self {
+    pub(crate) fn new(config: &MachineConfig, nodes: Vec<HardNode>) -> Self {
         Self {
             next: nodes.iter().map(|_| AtomicU64::new(0)).collect(),
             nodes: nodes.into_iter().map(Mutex::new).collect(),
-            links,
             cycle_ps: config.cycle_ps,
             reg_latency: config.reg_latency,
             wake_latency: config.wake_latency,
@@ -141,10 +142,9 @@ impl Hardware {
             .expect("no thread panicked in the node")
     }
 
-    /// Cycle in which a node must be looked at again; `u64::MAX` if nothing is to come.
+    /// Cycle in which a node must be looked at again, arrivals on links aside; `u64::MAX` if nothing is to come.
     pub(crate) fn next_cycle(&self, index: usize) -> u64 {
-        let arrival = self.links.next_arrival(index).unwrap_or(u64::MAX);
-        self.next[index].load(Ordering::Relaxed).min(arrival)
+        self.next[index].load(Ordering::Relaxed)
     }
 
     /// Has a node looked at in a cycle.
@@ -152,7 +152,8 @@ impl Hardware {
         self.next[index].store(cycle, Ordering::Relaxed);
     }
 
-    /// Runs a node's model for a window. What breaks is left in the node.
+    /// Runs a node's model for a window, with what is in `arrivals` and `input`. What it sends, plans and breaks is left
+    /// in the node.
     pub(crate) fn run(&self, index: usize, window: Window) {
         let mut guard = self.node(index);
         let HardNode { model, ports } = &mut *guard;
@@ -175,9 +176,7 @@ impl Hardware {
         ports: &mut Ports,
     ) -> Result<u64, Fault> {
         let Window { start, end, skip } = window;
-        ports.scratch.clear();
-        self.links.receive(index, end, &mut ports.scratch);
-        ports.scratch.extend_from_slice(ports.input.words());
+        ports.arrivals.extend_from_slice(ports.input.words());
         if let Some(inputs) = &mut ports.inputs
             && !ports.input.words().is_empty()
         {
@@ -189,7 +188,8 @@ impl Hardware {
         }
         ports.input.clear();
         let cycles = (end - start) as u32;
-        let result = ffi::run_node(model.pin_mut(), start, cycles, skip, &ports.scratch);
+        let result = ffi::run_node(model.pin_mut(), start, cycles, skip, &ports.arrivals);
+        ports.arrivals.clear();
         let words = match result {
             Ok(words) => words,
             Err(error) => {
@@ -345,7 +345,7 @@ impl Hardware {
                 data: word.data,
             });
         }
-        self.links.send(index, port, word);
+        ports.sent.push((port, word));
     }
 
     fn take_write(

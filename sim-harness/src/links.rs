@@ -3,9 +3,6 @@
 //! Ports of a node: those of the torus, then those of the tree of the collective network (parent, child 0, child 1),
 //! then the barrier wires of these three.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::record::{LINK_RECORD, LinkWord};
 use crate::topology::{TREE_PORTS, Topology};
 
@@ -13,9 +10,9 @@ use crate::topology::{TREE_PORTS, Topology};
 /// of `t + latency`. Only changes of the control word and flits are kept.
 struct Inbox {
     /// Words as they were sent; those of a port are in order.
-    pending: Mutex<Vec<Arrival>>,
+    pending: Vec<Arrival>,
     /// Cycle in which the next word arrives, [`NEVER`] without one.
-    next: AtomicU64,
+    next: u64,
 }
 
 /// A word as the model takes it: see [`LinkWord::arrival`].
@@ -23,15 +20,7 @@ type Arrival = [u64; LINK_RECORD];
 
 const NEVER: u64 = u64::MAX;
 
-impl Inbox {
-    /// No code that holds the lock panics half way through a change.
-    fn pending(&self) -> MutexGuard<'_, Vec<Arrival>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// All links of a machine. Nodes on several threads may send while their neighbours receive: what is sent in a window
-/// arrives after its end, so that a receiver finds the same words whoever was first.
+/// All links of a machine. What is sent in a window arrives after its end.
 pub(crate) struct Links {
     /// By receiving node.
     inboxes: Vec<Inbox>,
@@ -71,8 +60,8 @@ impl Links {
         let nodes = topology.nodes();
         let ends = || (0..nodes).flat_map(|node| (0..ports).map(move |port| (node, port)));
         let inbox = |_| Inbox {
-            pending: Mutex::default(),
-            next: AtomicU64::new(NEVER),
+            pending: Vec::new(),
+            next: NEVER,
         };
         Self {
             inboxes: (0..nodes).map(inbox).collect(),
@@ -85,46 +74,46 @@ impl Links {
     }
 
     /// Sends a word. Returns the receiving node and the cycle of arrival.
-    pub(crate) fn send(&self, node: usize, port: usize, word: LinkWord) -> Option<(usize, u64)> {
+    pub(crate) fn send(
+        &mut self,
+        node: usize,
+        port: usize,
+        word: LinkWord,
+    ) -> Option<(usize, u64)> {
         let (to, to_port) = self.peers[node * self.ports + port]?;
         let cycle = word.cycle + self.latency;
-        let inbox = &self.inboxes[to as usize];
-        let mut pending = inbox.pending();
-        pending.push(LinkWord { cycle, ..word }.arrival(to_port));
-        // Under the lock: nobody else writes it.
-        if cycle < inbox.next.load(Ordering::Relaxed) {
-            inbox.next.store(cycle, Ordering::Relaxed);
-        }
+        let inbox = &mut self.inboxes[to as usize];
+        inbox
+            .pending
+            .push(LinkWord { cycle, ..word }.arrival(to_port));
+        inbox.next = inbox.next.min(cycle);
         Some((to as usize, cycle))
     }
 
     /// Appends what arrives at a node before `end`, as its model takes it.
-    pub(crate) fn receive(&self, node: usize, end: u64, input: &mut Vec<u64>) {
-        let inbox = &self.inboxes[node];
-        // Who sends at the same time sends what arrives after `end`.
-        if inbox.next.load(Ordering::Relaxed) >= end {
-            input.push(0);
-            return;
-        }
+    pub(crate) fn receive(&mut self, node: usize, end: u64, input: &mut Vec<u64>) {
         let count = input.len();
         input.push(0);
-        let mut next = NEVER;
-        inbox.pending().retain(|word| {
+        let Inbox { pending, next } = &mut self.inboxes[node];
+        if *next >= end {
+            return;
+        }
+        *next = NEVER;
+        pending.retain(|word| {
             let cycle = LinkWord::arrival_cycle(word);
             if cycle < end {
                 input.extend_from_slice(word);
             } else {
-                next = next.min(cycle);
+                *next = cycle.min(*next);
             }
             cycle >= end
         });
-        inbox.next.store(next, Ordering::Relaxed);
         input[count] = ((input.len() - count) / LINK_RECORD) as u64;
     }
 
     /// Cycle in which the next word arrives at a node.
     pub(crate) fn next_arrival(&self, node: usize) -> Option<u64> {
-        Some(self.inboxes[node].next.load(Ordering::Relaxed)).filter(|&next| next != NEVER)
+        Some(self.inboxes[node].next).filter(|&next| next != NEVER)
     }
 }
 
@@ -144,27 +133,27 @@ mod tests {
     #[test]
     fn words_arrive_once_after_the_latency_at_the_neighbour() {
         let topology = Topology::new(&[3], &[]);
-        let links = Links::torus(&topology, 2, 5);
+        let mut links = Links::torus(&topology, 2, 5);
         assert_eq!(links.send(0, 0, word(10)), Some((1, 15)));
         assert_eq!(links.send(0, 0, word(11)), Some((1, 16)));
         assert_eq!(links.next_arrival(1), Some(15));
-        let receive = |links: &Links, end| {
+        let receive = |links: &mut Links, end| {
             let mut input = Vec::new();
             links.receive(1, end, &mut input);
             input
         };
-        assert_eq!(receive(&links, 15), [0]);
-        let one = receive(&links, 16);
+        assert_eq!(receive(&mut links, 15), [0]);
+        let one = receive(&mut links, 16);
         assert_eq!(one, [1, 15 << 8 | 1, 4 | 9 << 32, 10, !10]);
-        assert_eq!(receive(&links, 16), [0]);
-        assert_eq!(receive(&links, 99)[..2], [1, 16 << 8 | 1]);
+        assert_eq!(receive(&mut links, 16), [0]);
+        assert_eq!(receive(&mut links, 99)[..2], [1, 16 << 8 | 1]);
         assert_eq!(links.next_arrival(1), None);
     }
 
     #[test]
     fn a_wire_that_is_never_empty_gives_each_word_once() {
         let topology = Topology::new(&[3], &[]);
-        let links = Links::torus(&topology, 2, 5);
+        let mut links = Links::torus(&topology, 2, 5);
         links.send(0, 0, word(0));
         for cycle in 0..5000 {
             links.send(0, 0, word(cycle + 1));
@@ -179,7 +168,7 @@ mod tests {
     fn the_next_arrival_is_that_of_the_earliest_port() {
         let topology = Topology::new(&[3], &[]);
         for (up, down) in [(10, 20), (20, 10)] {
-            let links = Links::torus(&topology, 2, 5);
+            let mut links = Links::torus(&topology, 2, 5);
             links.send(0, 0, word(up));
             links.send(2, 1, word(down));
             assert_eq!(links.next_arrival(1), Some(15));
@@ -189,7 +178,7 @@ mod tests {
     #[test]
     fn hw5_tree_links_and_barrier_wires_join_parent_and_child() {
         let topology = Topology::new(&[5], &[]);
-        let links = Links::whole(&topology, 6, 5);
+        let mut links = Links::whole(&topology, 6, 5);
         // Ports 6 to 8 are links, 9 to 11 barrier wires; each first the parent's.
         for first in [6, 9] {
             assert_eq!(links.send(4, first, word(10)), Some((1, 15)));
@@ -206,7 +195,7 @@ mod tests {
     #[test]
     fn words_to_nowhere_are_dropped() {
         let topology = Topology::new(&[2], &[true]);
-        let links = Links::torus(&topology, 6, 1);
+        let mut links = Links::torus(&topology, 6, 1);
         assert_eq!(links.send(0, 1, word(0)), None);
         assert_eq!(links.send(0, 4, word(0)), None);
         assert_eq!(links.send(1, 1, word(0)), Some((0, 1)));

@@ -49,6 +49,7 @@ pub struct Machine {
     // Before `hardware`, which its threads use.
     crew: Option<Crew>,
     pub(crate) hardware: Arc<Hardware>,
+    pub(crate) links: Links,
     /// Of the waveform, if the models can write one.
     pub(crate) context: SharedPtr<ffi::SimContext>,
     pub(crate) trace: Option<Trace>,
@@ -101,7 +102,7 @@ impl Machine {
             nodes.push(HardNode::new(model, axi));
         }
         let links = Links::whole(&topology, 2 * spec.dims, config.link_latency);
-        let hardware = Arc::new(Hardware::new(&config, nodes, links));
+        let hardware = Arc::new(Hardware::new(&config, nodes));
         let memories = (0..topology.nodes()).map(|_| Memory::new(&config.memory.error_ranges));
         let clock = (config.cycle_ps, config.cpu_ps, config.reg_latency);
         let shared = Rc::new(Shared::new(topology, clock, memories));
@@ -115,6 +116,7 @@ impl Machine {
             config,
             model: loaded,
             hardware,
+            links,
             context: shared_context,
             trace: None,
             cycle: 0,
@@ -246,10 +248,16 @@ impl Machine {
         }
     }
 
+    /// Cycle in which a node must be looked at again; `u64::MAX` if nothing is to come.
+    fn next_of(&self, node: usize) -> u64 {
+        let arrival = self.links.next_arrival(node).unwrap_or(u64::MAX);
+        self.hardware.next_cycle(node).min(arrival)
+    }
+
     /// The first cycle in which something happens anywhere.
     fn next_cycle(&self) -> Option<u64> {
         (0..self.hardware.len())
-            .map(|node| self.hardware.next_cycle(node))
+            .map(|node| self.next_of(node))
             .min()
             .filter(|&next| next != u64::MAX)
     }
@@ -287,7 +295,7 @@ impl Machine {
         active.clear();
         active.extend((0..self.hardware.len()).filter(|&node| {
             let shown = tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node));
-            self.hardware.next_cycle(node) < end || shown || !self.config.skip_idle
+            self.next_of(node) < end || shown || !self.config.skip_idle
         }));
         self.run_nodes(&active, start, end, tracing);
         self.cycle = end;
@@ -329,7 +337,8 @@ impl Machine {
         }
     }
 
-    /// Software and memory of a node in a window that ends at `end`; what they want of hardware waits there.
+    /// Software and memory of a node in a window that ends at `end`; what they want of hardware, and what arrives on its
+    /// links, waits there.
     fn run_software(&mut self, index: usize, end: u64) {
         self.run_events(index, end * self.config.cycle_ps);
         let mut soft = self.shared.nodes[index].borrow_mut();
@@ -338,10 +347,11 @@ impl Machine {
         for request in soft.regs.outbox.drain(..) {
             ports.input.register(0, &request);
         }
+        self.links.receive(index, end, &mut ports.arrivals);
         ports.next_event = next.map_or(u64::MAX, |ps| ps / self.config.cycle_ps);
     }
 
-    /// Takes over what the hardware of nodes that have run leaves for their software and memory.
+    /// Takes over what the hardware of nodes that have run leaves for their software and memory and on their links.
     fn settle(&mut self, active: &[usize]) -> Result<(), SimError> {
         for &index in active {
             let ports = &mut self.hardware.node(index).ports;
@@ -351,6 +361,9 @@ impl Machine {
                 cycle,
                 message,
             };
+            for (port, word) in ports.sent.drain(..) {
+                self.links.send(index, port, word);
+            }
             let soft = &mut *self.shared.nodes[index].borrow_mut();
             for planned in ports.planned.drain(..) {
                 let (ps, event) = match planned {

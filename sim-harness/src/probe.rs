@@ -30,7 +30,7 @@ impl Machine {
         let mut answered = 0;
         let mut input = Vec::new();
         let end = start + u64::from(cycles);
-        self.hardware.links.receive(index, end, &mut input);
+        self.links.receive(index, end, &mut input);
         input.extend_from_slice(control.words());
         let mut node = self.hardware.node(index);
         let Ok(words) = ffi::run_node(node.model.pin_mut(), start, cycles, true, &input) else {
