@@ -73,10 +73,10 @@ public:
         });
         AxiPins<Model> axi_pins{model};
         axi_.drive(axi_pins, cycle, out);
-        HostPins<Model> host{model};
-        registers_[0].drive(host, 0, cycle, out);
-        DebugPins<Model> debug{model};
-        registers_[1].drive(debug, 1, cycle, out);
+        for (int slave = 0; slave < 2; slave++) {
+            RegisterPins<Model> pins{model, slave};
+            registers_[slave].drive(pins, slave, cycle, out);
+        }
     }
 
     void record(Model& model, uint64_t cycle, OutBuffer& out) {
@@ -98,11 +98,10 @@ public:
     static void clock(Model& model, Units units) { model.unit_clk_i = units; }
     static Units clocks(const Model& model) { return model.unit_clk_i; }
 
-    // Whether an input is other than in the last cycle: the reset aside, and those of the torus, the clocks and the time,
-    // which registers alone see.
+    // Whether an input is other than in the last cycle: the reset aside, and those of register accesses, the torus, the
+    // clocks and the time, which registers alone see.
     bool changed() const {
-        return axi_.changed() || registers_[0].changed() || registers_[1].changed()
-               || links_.arrived() >> TorusPorts || barriers_.arrived();
+        return axi_.changed() || links_.arrived() >> TorusPorts || barriers_.arrived();
     }
 
     // Units that are active or have input.

@@ -1,6 +1,8 @@
 // Ports of the Verilated tops by name, so that the wire-side code is written once for all models.
 #pragma once
 
+#include <type_traits>
+
 #define GYRE_PIN(name) \
     auto& name() { return model.name; }
 #define GYRE_PINS(name) \
@@ -46,35 +48,38 @@ struct AxiPins {
     GYRE_PIN(m_b_valid_i) GYRE_PIN(m_b_ready_o) GYRE_PINS(m_b_id_i) GYRE_PINS(m_b_resp_i)
 };
 
-#define GYRE_REGISTER_PINS(prefix) \
-    auto& aw_valid_i() { return model.prefix##_aw_valid_i; } \
-    auto& aw_ready_o() { return model.prefix##_aw_ready_o; } \
-    auto& aw_addr_i() { return model.prefix##_aw_addr_i; } \
-    auto& w_valid_i() { return model.prefix##_w_valid_i; } \
-    auto& w_ready_o() { return model.prefix##_w_ready_o; } \
-    auto& w_data_i() { return model.prefix##_w_data_i; } \
-    auto& w_strb_i() { return model.prefix##_w_strb_i; } \
-    auto& b_valid_o() { return model.prefix##_b_valid_o; } \
-    auto& b_ready_i() { return model.prefix##_b_ready_i; } \
-    auto& b_resp_o() { return model.prefix##_b_resp_o; } \
-    auto& ar_valid_i() { return model.prefix##_ar_valid_i; } \
-    auto& ar_addr_i() { return model.prefix##_ar_addr_i; } \
-    auto& ar_ready_o() { return model.prefix##_ar_ready_o; } \
-    auto& r_valid_o() { return model.prefix##_r_valid_o; } \
-    auto& r_ready_i() { return model.prefix##_r_ready_i; } \
-    auto& r_resp_o() { return model.prefix##_r_resp_o; } \
-    auto& r_data_o() { return model.prefix##_r_data_o; }
+// One wire of a vector.
+template <class Vector>
+struct BitPin {
+    std::remove_reference_t<Vector>& vector;
+    int index;
 
-template <class Model>
-struct HostPins {
-    Model& model;
-    GYRE_REGISTER_PINS(s0)
+    operator bool() const { return vector >> index & 1; }
+    void operator=(bool value) { vector = (vector & ~(1u << index)) | unsigned(value) << index; }
 };
 
+// One AXI4-Lite slave: 0 of the host, 1 of the debugger.
 template <class Model>
-struct DebugPins {
+struct RegisterPins {
     Model& model;
-    GYRE_REGISTER_PINS(s1)
+    int slave;
+    BitPin<decltype(Model::s_aw_valid_i)> aw_valid_i() { return {model.s_aw_valid_i, slave}; }
+    BitPin<decltype(Model::s_aw_ready_o)> aw_ready_o() { return {model.s_aw_ready_o, slave}; }
+    auto& aw_addr_i() { return model.s_aw_addr_i[slave]; }
+    BitPin<decltype(Model::s_w_valid_i)> w_valid_i() { return {model.s_w_valid_i, slave}; }
+    BitPin<decltype(Model::s_w_ready_o)> w_ready_o() { return {model.s_w_ready_o, slave}; }
+    auto& w_data_i() { return model.s_w_data_i[slave]; }
+    auto& w_strb_i() { return model.s_w_strb_i[slave]; }
+    BitPin<decltype(Model::s_b_valid_o)> b_valid_o() { return {model.s_b_valid_o, slave}; }
+    BitPin<decltype(Model::s_b_ready_i)> b_ready_i() { return {model.s_b_ready_i, slave}; }
+    auto& b_resp_o() { return model.s_b_resp_o[slave]; }
+    BitPin<decltype(Model::s_ar_valid_i)> ar_valid_i() { return {model.s_ar_valid_i, slave}; }
+    BitPin<decltype(Model::s_ar_ready_o)> ar_ready_o() { return {model.s_ar_ready_o, slave}; }
+    auto& ar_addr_i() { return model.s_ar_addr_i[slave]; }
+    BitPin<decltype(Model::s_r_valid_o)> r_valid_o() { return {model.s_r_valid_o, slave}; }
+    BitPin<decltype(Model::s_r_ready_i)> r_ready_i() { return {model.s_r_ready_i, slave}; }
+    auto& r_data_o() { return model.s_r_data_o[slave]; }
+    auto& r_resp_o() { return model.s_r_resp_o[slave]; }
 };
 
 }  // namespace gyre

@@ -25,13 +25,10 @@ public:
     bool busy() const { return state_ != State::Idle; }
     // Whether the inputs offer an address or data.
     bool offers() const { return inputs_ & ~kReady; }
-    // Whether the last `drive` changed an input.
-    bool changed() const { return changed_; }
 
     // Drives the inputs of the clock edge in `cycle`, and records what it transfers.
     template <class Pins>
     void drive(Pins& pins, unsigned port, uint64_t cycle, OutBuffer& out) {
-        changed_ = false;
         if (quiet_ && next_cycle() > cycle) return;
         bool answered = false;
         if (state_ == State::Read && pins.r_valid_o()) {
@@ -47,7 +44,6 @@ public:
         const unsigned inputs = kReady | unsigned(data_) << 3 | (addr_ ? (state_ == State::Write ? 1u : 2u) : 0u);
         if (inputs != inputs_) {
             inputs_ = inputs;
-            changed_ = true;
             pins.b_ready_i() = 1;
             pins.r_ready_i() = 1;
             pins.aw_valid_i() = inputs & 1;
@@ -75,7 +71,6 @@ private:
     template <class Pins>
     void start(Pins& pins) {
         const Access& access = queue_.front();
-        changed_ = true;
         state_ = access.write ? State::Write : State::Read;
         addr_ = true;
         data_ = access.write;
@@ -100,7 +95,6 @@ private:
     bool addr_ = false;  // the address was not taken yet
     bool data_ = false;  // the write data was not taken yet
     bool quiet_ = false; // the inputs are those of no access
-    bool changed_ = false;
     unsigned inputs_ = 0;  // as driven last: aw_valid, ar_valid, ready, w_valid
 };
 

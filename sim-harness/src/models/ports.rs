@@ -9,6 +9,9 @@ const BEAT: usize = 512;
 const CLASSES: usize = 4;
 const TREE_PORTS: usize = 3;
 
+/// AXI4-Lite slaves.
+const SLAVES: usize = 2;
+
 fn port(name: &str, bits: usize, elements: usize) -> Port {
     Port {
         name: name.to_owned(),
@@ -87,28 +90,30 @@ pub(super) fn node(dims: usize) -> Vec<Port> {
     ] {
         ports.push(port(&format!("m_{name}"), bits, masters));
     }
-    for slave in ["s0", "s1"] {
-        for (name, bits) in [
-            ("aw_valid_i", 1),
-            ("aw_ready_o", 1),
-            ("aw_addr_i", 24),
-            ("w_valid_i", 1),
-            ("w_ready_o", 1),
-            ("w_data_i", 64),
-            ("w_strb_i", 8),
-            ("b_valid_o", 1),
-            ("b_ready_i", 1),
-            ("b_resp_o", 2),
-            ("ar_valid_i", 1),
-            ("ar_ready_o", 1),
-            ("ar_addr_i", 24),
-            ("r_valid_o", 1),
-            ("r_ready_i", 1),
-            ("r_data_o", 64),
-            ("r_resp_o", 2),
-        ] {
-            ports.push(port(&format!("{slave}_{name}"), bits, 1));
-        }
+    for name in [
+        "aw_valid_i",
+        "aw_ready_o",
+        "w_valid_i",
+        "w_ready_o",
+        "b_valid_o",
+        "b_ready_i",
+        "ar_valid_i",
+        "ar_ready_o",
+        "r_valid_o",
+        "r_ready_i",
+    ] {
+        ports.push(port(&format!("s_{name}"), SLAVES, 1));
+    }
+    for (name, bits) in [
+        ("aw_addr_i", 24),
+        ("w_data_i", 64),
+        ("w_strb_i", 8),
+        ("b_resp_o", 2),
+        ("ar_addr_i", 24),
+        ("r_data_o", 64),
+        ("r_resp_o", 2),
+    ] {
+        ports.push(port(&format!("s_{name}"), bits, SLAVES));
     }
     ports
 }

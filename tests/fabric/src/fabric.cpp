@@ -16,14 +16,10 @@
     PORT(m_aw_addr_o) PORT(m_aw_len_o) PORT(m_aw_size_o) PORT(m_aw_burst_o) PORT(m_aw_id_o) \
     PORT(m_w_valid_o) PORT(m_w_ready_i) PORT(m_w_data_o) PORT(m_w_strb_o) PORT(m_w_last_o) \
     PORT(m_b_valid_i) PORT(m_b_ready_o) PORT(m_b_id_i) PORT(m_b_resp_i) \
-    PORT(s0_aw_valid_i) PORT(s0_aw_ready_o) PORT(s0_aw_addr_i) PORT(s0_w_valid_i) PORT(s0_w_ready_o) \
-    PORT(s0_w_data_i) PORT(s0_w_strb_i) PORT(s0_b_valid_o) PORT(s0_b_ready_i) PORT(s0_b_resp_o) \
-    PORT(s0_ar_valid_i) PORT(s0_ar_ready_o) PORT(s0_ar_addr_i) PORT(s0_r_valid_o) PORT(s0_r_ready_i) \
-    PORT(s0_r_data_o) PORT(s0_r_resp_o) \
-    PORT(s1_aw_valid_i) PORT(s1_aw_ready_o) PORT(s1_aw_addr_i) PORT(s1_w_valid_i) PORT(s1_w_ready_o) \
-    PORT(s1_w_data_i) PORT(s1_w_strb_i) PORT(s1_b_valid_o) PORT(s1_b_ready_i) PORT(s1_b_resp_o) \
-    PORT(s1_ar_valid_i) PORT(s1_ar_ready_o) PORT(s1_ar_addr_i) PORT(s1_r_valid_o) PORT(s1_r_ready_i) \
-    PORT(s1_r_data_o) PORT(s1_r_resp_o) \
+    PORT(s_aw_valid_i) PORT(s_aw_ready_o) PORT(s_aw_addr_i) PORT(s_w_valid_i) PORT(s_w_ready_o) \
+    PORT(s_w_data_i) PORT(s_w_strb_i) PORT(s_b_valid_o) PORT(s_b_ready_i) PORT(s_b_resp_o) \
+    PORT(s_ar_valid_i) PORT(s_ar_ready_o) PORT(s_ar_addr_i) PORT(s_r_valid_o) PORT(s_r_ready_i) \
+    PORT(s_r_data_o) PORT(s_r_resp_o) \
     PORT(irq_o) PORT(wake_o)
 
 namespace gyre {

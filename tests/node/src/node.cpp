@@ -28,24 +28,19 @@ Node::~Node() = default;
 Outputs Node::cycle(const Inputs& in) {
     Vnode1& m = *model_;
     m.time_i = time_++;
-    m.s0_aw_valid_i = in.lite[0].aw_valid;
-    m.s0_aw_addr_i = in.lite[0].aw_addr;
-    m.s0_w_valid_i = in.lite[0].w_valid;
-    m.s0_w_data_i = in.lite[0].w_data;
-    m.s0_w_strb_i = in.lite[0].w_strb;
-    m.s0_b_ready_i = in.lite[0].b_ready;
-    m.s0_ar_valid_i = in.lite[0].ar_valid;
-    m.s0_ar_addr_i = in.lite[0].ar_addr;
-    m.s0_r_ready_i = in.lite[0].r_ready;
-    m.s1_aw_valid_i = in.lite[1].aw_valid;
-    m.s1_aw_addr_i = in.lite[1].aw_addr;
-    m.s1_w_valid_i = in.lite[1].w_valid;
-    m.s1_w_data_i = in.lite[1].w_data;
-    m.s1_w_strb_i = in.lite[1].w_strb;
-    m.s1_b_ready_i = in.lite[1].b_ready;
-    m.s1_ar_valid_i = in.lite[1].ar_valid;
-    m.s1_ar_addr_i = in.lite[1].ar_addr;
-    m.s1_r_ready_i = in.lite[1].r_ready;
+    m.s_aw_valid_i = m.s_w_valid_i = m.s_b_ready_i = m.s_ar_valid_i = m.s_r_ready_i = 0;
+    for (int slave = 0; slave < 2; slave++) {
+        const auto& lite = in.lite[slave];
+        m.s_aw_valid_i |= lite.aw_valid << slave;
+        m.s_aw_addr_i[slave] = lite.aw_addr;
+        m.s_w_valid_i |= lite.w_valid << slave;
+        m.s_w_data_i[slave] = lite.w_data;
+        m.s_w_strb_i[slave] = lite.w_strb;
+        m.s_b_ready_i |= lite.b_ready << slave;
+        m.s_ar_valid_i |= lite.ar_valid << slave;
+        m.s_ar_addr_i[slave] = lite.ar_addr;
+        m.s_r_ready_i |= lite.r_ready << slave;
+    }
     m.m_ar_ready_i = in.memory.ar_ready;
     m.m_r_valid_i = in.memory.r_valid;
     for (size_t word = 0; word < 16; word++) m.m_r_data_i[0][word] = in.memory.r_data[word];
@@ -83,22 +78,17 @@ Outputs Node::cycle(const Inputs& in) {
 
 void Node::sample(Outputs& out) const {
     const Vnode1& m = *model_;
-    out.lite[0].aw_ready = m.s0_aw_ready_o;
-    out.lite[0].w_ready = m.s0_w_ready_o;
-    out.lite[0].b_valid = m.s0_b_valid_o;
-    out.lite[0].b_resp = m.s0_b_resp_o;
-    out.lite[0].ar_ready = m.s0_ar_ready_o;
-    out.lite[0].r_valid = m.s0_r_valid_o;
-    out.lite[0].r_data = m.s0_r_data_o;
-    out.lite[0].r_resp = m.s0_r_resp_o;
-    out.lite[1].aw_ready = m.s1_aw_ready_o;
-    out.lite[1].w_ready = m.s1_w_ready_o;
-    out.lite[1].b_valid = m.s1_b_valid_o;
-    out.lite[1].b_resp = m.s1_b_resp_o;
-    out.lite[1].ar_ready = m.s1_ar_ready_o;
-    out.lite[1].r_valid = m.s1_r_valid_o;
-    out.lite[1].r_data = m.s1_r_data_o;
-    out.lite[1].r_resp = m.s1_r_resp_o;
+    for (int slave = 0; slave < 2; slave++) {
+        auto& lite = out.lite[slave];
+        lite.aw_ready = m.s_aw_ready_o >> slave & 1;
+        lite.w_ready = m.s_w_ready_o >> slave & 1;
+        lite.b_valid = m.s_b_valid_o >> slave & 1;
+        lite.b_resp = m.s_b_resp_o[slave];
+        lite.ar_ready = m.s_ar_ready_o >> slave & 1;
+        lite.r_valid = m.s_r_valid_o >> slave & 1;
+        lite.r_data = m.s_r_data_o[slave];
+        lite.r_resp = m.s_r_resp_o[slave];
+    }
     out.memory.ar_valid = m.m_ar_valid_o;
     out.memory.ar_addr = m.m_ar_addr_o[0];
     out.memory.ar_len = m.m_ar_len_o[0];
