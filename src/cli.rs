@@ -42,10 +42,9 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct BenchArgs {
     /// Which bench; see --list
-    #[arg(required_unless_present = "list", conflicts_with = "list")]
     name: Option<String>,
     /// Names every bench
-    #[arg(long)]
+    #[arg(long, exclusive = true)]
     list: bool,
     /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
     #[arg(long, value_name = "FILE.svg")]
@@ -86,7 +85,11 @@ impl CommandError {
             | Self::Job(JobError::Machine(error))
             | Self::Goal(GoalError::Machine { source: error, .. }) => match error {
                 gyre_sim::SimError::Config(_) => 2,
-                gyre_sim::SimError::Build(error) if error.refuses_rtl() => 2,
+                gyre_sim::SimError::Build(error)
+                    if error.refuses_rtl() || error.refuses_environment() =>
+                {
+                    2
+                }
                 _ => 1,
             },
             Self::Job(JobError::Placement(_)) | Self::Goal(GoalError::Placement(_)) => 2,

@@ -11,7 +11,7 @@ use gyre_fuzz::{
 use serde::Serialize;
 
 use crate::cli::CommandError;
-use crate::options::{UsageError, parse_shape, rtl_tree};
+use crate::options::{UsageError, parse_shape, rtl_tree, whole};
 use crate::outcome::table;
 use crate::progress;
 
@@ -19,10 +19,10 @@ use crate::progress;
 #[derive(Debug, Args)]
 pub struct FuzzArgs {
     /// Cases to run
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = cases)]
     cases: u64,
     /// Seed of all cases
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>)]
     seed: u64,
     /// Only machines of this shape, such as 2x1; 2 to 32 nodes
     #[arg(long, value_name = "AxBxC")]
@@ -34,13 +34,13 @@ pub struct FuzzArgs {
     #[arg(long)]
     stop: bool,
     /// Runs that may be spent on making the first case of each kind small; 0 leaves it as it is
-    #[arg(long, default_value_t = 150, value_name = "RUNS")]
+    #[arg(long, default_value_t = 150, value_name = "RUNS", value_parser = whole::<u64>)]
     shrink: u64,
     /// Repeats the case of a file
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["cases", "seed", "shape", "stop", "case"])]
     repeat: Option<PathBuf>,
     /// Runs the one case that the seed draws at this number, not one that coverage has guided to
-    #[arg(long, value_name = "NUMBER", conflicts_with = "cases")]
+    #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, conflicts_with = "cases")]
     case: Option<u64>,
     /// Folder for the cases that failed
     #[arg(long, default_value = "out/fuzz", value_name = "DIR")]
@@ -51,6 +51,19 @@ pub struct FuzzArgs {
     /// Prints one JSON object instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+fn cases(text: &str) -> Result<u64, &'static str> {
+    let number = text.parse().ok();
+    number
+        .filter(|number| (1..=100_000_000).contains(number))
+        .ok_or("expected a whole number from 1 to 100000000")
+}
+
+/// `1 case`, `2 cases`.
+fn counted(number: u64, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
 }
 
 /// A kind of failure.
@@ -322,20 +335,20 @@ impl Fuzzed {
             .collect();
         let _ = writeln!(
             text,
-            "{} cases of seed {}, {} good, {} kinds of findings; {} cycles in {:.1} s, {:.0} cases a minute",
-            self.cases,
+            "{} of seed {}, {} good, {} of findings; {} cycles in {:.1} s, {:.0} cases a minute",
+            counted(self.cases, "case"),
             self.seed,
             self.good,
-            self.found.len(),
+            counted(self.found.len() as u64, "kind"),
             self.cycles,
             self.wall_s,
             self.cases_per_minute
         );
         let _ = writeln!(
             text,
-            "coverage: {}; {} cases kept; hash {}",
+            "coverage: {}; {} kept; hash {}",
             reached.join(", "),
-            self.corpus,
+            counted(self.corpus as u64, "case"),
             self.hash
         );
         Ok(text)

@@ -100,7 +100,7 @@ pub struct MachineOptions {
 }
 
 /// A whole number, refused in words that say what was expected.
-fn whole<T: FromStr>(text: &str) -> Result<T, &'static str> {
+pub(crate) fn whole<T: FromStr>(text: &str) -> Result<T, &'static str> {
     text.parse()
         .map_err(|_| "expected a whole number, 0 or more")
 }
@@ -121,9 +121,10 @@ pub fn rtl_tree(dir: Option<&Path>) -> Result<Option<PathBuf>, UsageError> {
         value: dir.display().to_string(),
         expected,
     };
-    let list = dir.join("gyre.f");
-    if !list.is_file() {
-        return Err(wrong("a folder like rtl/, with a file gyre.f".into()));
+    for file in ["gyre.f", "csr/gyre.rdl"] {
+        if !dir.join(file).is_file() {
+            return Err(wrong(format!("a folder like rtl/, with a file {file}")));
+        }
     }
     dir.canonicalize()
         .map(Some)

@@ -1,5 +1,7 @@
 //! The decisions of a router, as `rtl/pkg/gyre_pkg.sv` makes them (HW-3).
 
+use std::fmt;
+
 use crate::rules::{Fault, Rules};
 use crate::torus::Torus;
 
@@ -10,6 +12,17 @@ pub enum Hop {
     Eject,
     /// By a port of the deterministic route, in a dateline channel.
     Link(Route),
+}
+
+impl fmt::Display for Hop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Eject => f.write_str("ejected"),
+            Self::Link(Route { port, dateline }) => {
+                write!(f, "port {port}, dateline channel {dateline}")
+            }
+        }
+    }
 }
 
 /// An output and the virtual channel on it.

@@ -225,12 +225,24 @@ impl Campaign {
     }
 
     fn shrunk(&self, kind: &FoundKind) -> FoundKind {
+        // Of the last case that fails: the one that is kept.
+        let mut detail = kind.detail.clone();
         let shrunk = shrink_case(&kind.case, self.options.shrink_runs, |case| {
-            let verdict = run_case(case, self.options.rtl.clone());
-            verdict.is_ok_and(|v| v.findings.iter().any(|f| f.signature == kind.signature))
+            let Ok(verdict) = run_case(case, self.options.rtl.clone()) else {
+                return false;
+            };
+            let mut findings = verdict.findings.into_iter();
+            match findings.find(|finding| finding.signature == kind.signature) {
+                Some(finding) => {
+                    detail = finding.detail;
+                    true
+                }
+                None => false,
+            }
         });
         FoundKind {
             case: shrunk.case,
+            detail,
             ..kind.clone()
         }
     }

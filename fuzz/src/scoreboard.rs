@@ -441,7 +441,7 @@ impl Scoreboard {
             if last.is_some_and(|last| last > id) {
                 return bad(
                     "messages out of order",
-                    format!("message {last:?} came before"),
+                    format!("a later message, {}, came before", last.unwrap_or_default()),
                 );
             }
         }
@@ -469,7 +469,21 @@ impl Scoreboard {
         for (id, message) in &self.messages {
             let arrived = message.arrived.get(&message.to).copied();
             if message.required && arrived != Some((message.length, true)) {
-                let text = format!("message {id}: {arrived:?} of {message:?}");
+                let arrived = match arrived {
+                    None => "nothing".to_owned(),
+                    Some((bytes, true)) => format!("{bytes} B and the last packet"),
+                    Some((bytes, false)) => format!("{bytes} B"),
+                };
+                let Message {
+                    from,
+                    to,
+                    fifo,
+                    length,
+                    ..
+                } = message;
+                let text = format!(
+                    "message {id}, {length} B from node {from} to reception FIFO {fifo} of node {to}: {arrived} arrived"
+                );
                 findings.push(Finding::new("message lost", text));
             }
         }
@@ -484,7 +498,10 @@ impl Scoreboard {
             peek(landing.node, landing.start, &mut bytes);
             let fits = |(i, &byte): (usize, &u8)| landing.content.fits(i as u64, byte);
             if let Some(at) = (0..).zip(&bytes).position(|pair| !fits(pair)) {
-                let text = format!("byte {at} of {landing:?}");
+                let text = format!(
+                    "byte {at} of {:#x} to {:#x} of node {}",
+                    landing.start, landing.end, landing.node
+                );
                 findings.push(Finding::new(&format!("{} incomplete", landing.what), text));
             }
         }

@@ -79,10 +79,10 @@ fn pair(
             })
             .collect();
         format!(
-            "its routing functions are not those that this check follows: on {}, {:?} to {:?}: {what}",
+            "its routing functions are not those that this check follows: on {}, from {} to {}: {what}",
             sizes.join("x"),
-            &at[..torus.dims()],
-            &to[..torus.dims()]
+            joined(&at[..torus.dims()]),
+            joined(&to[..torus.dims()])
         )
     };
     let linked = (0..torus.ports() as u8).flat_map(|port| [0, 1, 7, 8].map(|vc| (port, vc)));
@@ -101,7 +101,7 @@ fn pair(
         let found = hop(decided);
         if found != expected {
             return Err(differs(format!(
-                "come by port {in_port}, virtual channel {in_vc}: {found:?}, expected {expected:?}"
+                "come by port {in_port}, virtual channel {in_vc}: {found}, expected {expected}"
             )));
         }
     }
@@ -115,10 +115,18 @@ fn pair(
     let expected = minimal_ports(torus, here, dst);
     if found != expected {
         return Err(differs(format!(
-            "a dynamic packet may take ports {found:?}, expected {expected:?}"
+            "a dynamic packet may take ports {}, expected {}",
+            joined(&found),
+            joined(&expected)
         )));
     }
     Ok(())
+}
+
+/// Numbers in a row: `1,0,2`.
+fn joined<T: ToString>(numbers: &[T]) -> String {
+    let texts: Vec<String> = numbers.iter().map(T::to_string).collect();
+    texts.join(",")
 }
 
 fn hop(decided: RoutingDecision) -> Hop {

@@ -153,6 +153,18 @@ fn x8_killed_build_leaves_nothing_half_done() {
 }
 
 #[test]
+fn x8_what_a_killed_build_leaves_goes_with_the_next_model() {
+    let cache = folder("cache-with-rest");
+    fs::create_dir(cache.join("node3_quick-0.part")).expect("own folder");
+    for lock in ["node3_quick-0.lock", "node3_quick-1.lock"] {
+        fs::write(cache.join(lock), "").expect("own folder");
+    }
+    hash(&command(&cache, &SMALL).output().expect("started"));
+    assert!(names(&cache, ".part").is_empty());
+    assert_eq!(names(&cache, ".lock").len(), 1);
+}
+
+#[test]
 fn x8_cache_that_others_can_write_is_refused() {
     let cache = folder("cache-of-all");
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).expect("own folder");
@@ -167,25 +179,27 @@ fn x8_cache_that_others_can_write_is_refused() {
 }
 
 #[test]
-fn x8_missing_compiler_and_bad_sizes_are_named_with_status_1() {
+fn x8_missing_compiler_has_status_1_and_a_variable_that_cannot_be_status_2() {
     let cache = folder("cache-without-compiler");
-    for (variable, value, words) in [
-        ("CXX", "/no/such/g++", &["/no/such/g++"] as &[_]),
+    for (variable, value, status, words) in [
+        ("CXX", "/no/such/g++", 1, &["/no/such/g++"] as &[_]),
         (
             "GYRE_CACHE_MB",
             "much",
+            2,
             &["GYRE_CACHE_MB=much", "megabytes"],
         ),
         (
             "VERILATOR",
             "/no/such/verilator",
+            2,
             &["VERILATOR=/no/such/verilator"],
         ),
     ] {
         let output = command(&cache, &SMALL).env(variable, value).output();
         let output = output.expect("started");
         let text = said(&output);
-        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert_eq!(output.status.code(), Some(status), "{text}");
         for word in words {
             assert!(text.contains(word), "no `{word}` in: {text}");
         }
@@ -307,6 +321,9 @@ fn x8_rtl_with_another_packet_layout_is_refused_by_field_and_code() {
     let codes = tree("rtl-codes-swapped", "pkg/gyre_pkg.sv", change);
     refused(&codes, &SMALL, &["LinkInit: is 2: expected 1"]);
     refused(Path::new("/no/such/tree"), &SMALL, &["--rtl", "gyre.f"]);
+    let empty = folder("rtl-without-registers");
+    fs::write(empty.join("gyre.f"), "").expect("own folder");
+    refused(&empty, &SMALL, &["--rtl", "csr/gyre.rdl"]);
 }
 
 #[test]

@@ -186,6 +186,14 @@ impl Error {
         )
     }
 
+    /// Whether a variable of the environment has a value that cannot be.
+    pub fn refuses_environment(&self) -> bool {
+        matches!(
+            self,
+            Self::Environment { .. } | Self::BadProgram { .. } | Self::NoProgram { .. }
+        )
+    }
+
     /// For `map_err`: the I/O error with the path it happened at.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
         move |source| Error::Io {

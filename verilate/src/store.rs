@@ -197,8 +197,30 @@ impl Store {
         Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
     }
 
+    /// Removes what builds that were interrupted or refused have left.
+    fn sweep(&self) -> Result<(), Error> {
+        for found in fs::read_dir(&self.dir).map_err(Error::io(&self.dir))? {
+            let path = found.map_err(Error::io(&self.dir))?.path();
+            let entry = Entry {
+                path: path.with_extension(""),
+            };
+            let left = path.extension().is_some_and(|of| of == PART || of == LOCK);
+            if !left || entry.path.exists() {
+                continue;
+            }
+            let file = entry.open_lock()?;
+            // Else a build is under way.
+            if file.try_lock().is_ok() && !entry.path.exists() {
+                remove(&entry.path.with_extension(PART))?;
+                remove(&entry.lock_path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the entries that were not used for longest, never `keep` nor one in use, until the rest fits.
     fn shrink(&self, keep: &Entry) -> Result<(), Error> {
+        self.sweep()?;
         let mut entries = Vec::new();
         let mut total = 0;
         for entry in self.entries()? {

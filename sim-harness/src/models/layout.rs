@@ -36,7 +36,7 @@ fn codes<T: Debug>(text: &mut String, prefix: &str, codes: impl Iterator<Item = 
     for (name, code) in codes {
         let _ = writeln!(
             text,
-            "  if ({prefix}{name:?} != {code}) $error(\"{prefix}{name:?}: is %0d: expected {code}\", {prefix}{name:?});"
+            "  if ({prefix}{name:?} != {code}) $error(\"gyre_pkg::{prefix}{name:?}: is %0d: expected {code}, both decimal\", {prefix}{name:?});"
         );
     }
 }

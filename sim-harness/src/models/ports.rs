@@ -167,8 +167,16 @@ pub(super) fn compare(top: &str, found: &[Port], expected: &[Port]) -> Result<()
         let wanted = words(port);
         match found.iter().find(|other| other.name == port.name) {
             None => {
+                // Where one of the same kind has an unknown name, it was renamed perhaps.
+                let known = |name: &str| expected.iter().any(|port| port.name == name);
+                let other = found
+                    .iter()
+                    .find(|other| words(other) == wanted && !known(&other.name));
+                let other = other.map_or(String::new(), |other| {
+                    format!("; {} is not expected", other.name)
+                });
                 return Err(format!(
-                    "{top}: port {} is missing: expected {wanted}",
+                    "{top}: port {} is missing: expected {wanted}{other}",
                     port.name
                 ));
             }
@@ -212,6 +220,15 @@ mod tests {
         assert_eq!(
             error,
             "gyre_node: port irq_o is missing: expected output of 1 bits"
+        );
+        let error = changed(&|ports| {
+            let irq = ports.iter_mut().find(|port| port.name == "irq_o");
+            irq.expect("a port").name = "interrupt_o".to_owned();
+        })
+        .expect_err("renamed");
+        assert_eq!(
+            error,
+            "gyre_node: port irq_o is missing: expected output of 1 bits; interrupt_o is not expected"
         );
         let error = changed(&|ports| ports[0].bits = 22).expect_err("wider");
         assert_eq!(
