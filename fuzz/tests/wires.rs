@@ -207,7 +207,7 @@ fn x5_hw3_hw5_any_single_wire_of_a_link_flipped_is_recovered_or_reported() {
                     let mut rng = random(node as u64 ^ (port as u64) << 8 ^ u64::from(wire) << 16);
                     let times = match wire {
                         0..32 => 4,
-                        _ => u32::from(rng() % 4 == 0),
+                        _ => u32::from(rng().is_multiple_of(4)),
                     };
                     cases.extend(
                         (0..times)

@@ -231,10 +231,10 @@ fn flipped(node: usize, port: usize, bit: u16, at: u64) -> (Tree, usize, usize) 
         }
     }));
     (0..6).for_each(|node| tree.enter(node, 1 << 5));
-    tree.run(60).unwrap();
+    tree.run(60).expect("no assertion");
     let early = tree.done.len();
     tree.enter(6, 1 << 5);
-    tree.run(300).unwrap();
+    tree.run(300).expect("no assertion");
     tree.tap = None;
     let late = tree.done.len();
     (tree, early, late)

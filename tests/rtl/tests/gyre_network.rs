@@ -546,7 +546,7 @@ fn hw3_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
                 }
             });
             let reason = match bit {
-                128..131 | 153..158 | 159 => ErrorReason::LinkSideBand,
+                128..=130 | 153..=157 | 159 => ErrorReason::LinkSideBand,
                 _ => ErrorReason::LinkCrc,
             };
             let found = |report: &&Report| report.reason == reason;
