@@ -239,6 +239,7 @@ CELLS = [
         faults=(
             Fault("link/link_rx.sv", "valid_o     = word_q.check == {seq_q, check};", "valid_o     = word_q.check[15:8] == seq_q;"),
             Fault("link/link_tx.sv", "word_q.credit <= credit_i;", "word_q.credit <= credit_i && !send_i;"),
+            Fault("link/link_rx.sv", "&& state_i == LinkUp && !side_fault_o;", "&& state_i == LinkUp;"),
         ),
     ),
     Cell(
@@ -248,6 +249,7 @@ CELLS = [
         faults=(
             Fault("collective/coll_barrier.sv", "complete & (~part[i] | arrived_q[i])", "complete & (~part[i] | arrived_q[i] | arrived_q[0])"),
             Fault("collective/coll_barrier.sv", "& ~complete & valid;", "& valid;"),
+            Fault("collective/coll_barrier.sv", "bad_i[p] ? '0 : in_q[p]", "in_q[p]"),
         ),
     ),
     Cell(

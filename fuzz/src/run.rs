@@ -61,6 +61,23 @@ pub struct Verdict {
     pub cycles: u64,
     /// Digest of the machine.
     pub hash: u64,
+    /// What has not arrived in the end, also where a flip, a reset or a memory error excuses that.
+    pub lost: Vec<Finding>,
+    /// First error that each node has recorded, of those that have one.
+    pub reports: Vec<Report>,
+    /// Cycles in which wires were flipped.
+    pub flips: Vec<u64>,
+}
+
+/// The first error that a node has recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Node.
+    pub node: usize,
+    /// Reason code.
+    pub reason: u8,
+    /// Cycle.
+    pub cycle: u64,
 }
 
 /// Why a case could not be run.
@@ -174,6 +191,8 @@ struct Runner<'a> {
     /// Cycle in which the first packet of a message was written.
     seen: BTreeMap<u64, u64>,
     started: u64,
+    lost: Vec<Finding>,
+    reports: Vec<Report>,
 }
 
 /// Runs a case. `rtl` takes the place of the checkout's RTL.
@@ -203,6 +222,8 @@ pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError>
         posted: BTreeMap::new(),
         seen: BTreeMap::new(),
         started: 0,
+        lost: Vec::new(),
+        reports: Vec::new(),
     };
     match runner.all() {
         Ok(()) => {}
@@ -213,9 +234,12 @@ pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError>
         }) => runner.assertion(node, cycle, &message),
         Err(error) => return Err(error),
     }
-    let findings = runner.findings;
+    let flips = runner.machine.take_flips();
     Ok(Verdict {
-        findings,
+        findings: runner.findings,
+        lost: runner.lost,
+        reports: runner.reports,
+        flips: flips.into_iter().map(|(cycle, _)| cycle).collect(),
         coverage: runner.coverage,
         cycles: runner.machine.cycles(),
         hash: runner.machine.hash(),
@@ -1076,6 +1100,11 @@ impl Runner<'_> {
             };
             let (reason, count) = (status as u8, status >> 32);
             if status >> 31 & 1 == 1 {
+                self.reports.push(Report {
+                    node: number,
+                    reason,
+                    cycle: looks.get(&node::ERR_TIME).copied().unwrap_or(u64::MAX),
+                });
                 self.cover(format!("error {reason:#04x} at node {number}"));
             }
             if let Some(&bits) = looks.get(&done)
@@ -1107,6 +1136,11 @@ impl Runner<'_> {
             self.check_latency();
         }
         self.close_flows(hung)?;
+        let machine = &self.machine;
+        let lost = self
+            .board
+            .lost(|node, addr, out| machine.peek(node, addr, out));
+        self.lost = lost;
         if !hung {
             let machine = &self.machine;
             let missing = self

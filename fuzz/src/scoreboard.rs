@@ -461,11 +461,16 @@ impl Scoreboard {
     }
 
     /// What is missing or wrong at the end of a case in which nothing may be lost. `peek` reads memory.
-    pub fn missing(&self, mut peek: impl FnMut(usize, u64, &mut [u8])) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        if self.weak || self.wild {
-            return findings;
+    pub fn missing(&self, peek: impl FnMut(usize, u64, &mut [u8])) -> Vec<Finding> {
+        match self.weak || self.wild {
+            true => Vec::new(),
+            false => self.lost(peek),
         }
+    }
+
+    /// What is missing or wrong at the end, whatever excuses it. `peek` reads memory.
+    pub fn lost(&self, mut peek: impl FnMut(usize, u64, &mut [u8])) -> Vec<Finding> {
+        let mut findings = Vec::new();
         for (id, message) in &self.messages {
             let arrived = message.arrived.get(&message.to).copied();
             if message.required && arrived != Some((message.length, true)) {

@@ -147,8 +147,9 @@ codes! {
         PktFlow = 0x2f, "flow that is not open for this source and class, or sequence number outside its window or twice";
         LinkCrc = 0x40, "link: running CRC or sequence number differs";
         LinkDown = 0x41, "link down: packet dropped";
-        LinkProtocol = 0x42, "link: flit without credit space, or while the link was not up";
+        LinkProtocol = 0x42, "link: flit without credit space, credit without flit, or flits that make no packet";
         RouteUnreachable = 0x43, "no route: dimension absent or line too short";
+        LinkSideBand = 0x44, "link: parity of valid, credit, state and barrier wires differs";
         CollRoute = 0x50, "collective malformed, on a class route that is not valid here, or from an input not in it";
         CollMismatch = 0x51, "contributors to a collective disagree about it";
         CollBarrier = 0x52, "barrier arrival on a barrier route without this input, or twice, or its link is down";

@@ -16,7 +16,7 @@ bit_fields! {
     CREDIT "credit" 25 +: 1;
     CREDIT_VC "credit_vc" 26 +: 4;
     VC_HIGH "vc_high" 30 +: 1;
-    RSVD "rsvd" 31 +: 1;
+    PARITY "parity" 31 +: 1;
 }
 pub use FIELDS as LINK_FIELDS;
 

@@ -5,7 +5,9 @@
 //
 // Arrivals count only while the link is up. One on a route without this input, or a second one before
 // the release, is not counted; it is reported (ErrCollBarrier, `info` = routes), as is a pulse for a link that
-// is down. A route that is not valid forgets its arrivals.
+// is down. A route that is not valid forgets its arrivals. The parity of the tree's link word covers the pulses beside
+// it: those of a word that fails it are not taken, and the link, which falls, reports it. A route that lacks them does
+// not complete before software has set it up anew.
 module coll_barrier
   import gyre_pkg::*;
 (
@@ -14,6 +16,7 @@ module coll_barrier
     input  coll_route_t [CollRoutes-1:0] route_i,
     input  logic [CollPorts-1:0]         up_i,        // link p: pulses may be sent
     input  logic [CollPorts-1:0]         down_i,      // link p: nothing counts
+    input  logic [CollPorts-1:0]         bad_i,       // link p: the pulses of the last cycle have no meaning
     // Wires of the tree ports: 0 parent, 1 and 2 children.
     input  logic [CollRoutes-1:0]        bar_i [CollPorts],
     output logic [CollRoutes-1:0]        bar_o [CollPorts],
@@ -27,7 +30,7 @@ module coll_barrier
 );
   typedef logic [CollRoutes-1:0] mask_t;
 
-  mask_t in_q      [CollPorts];
+  mask_t in_q      [CollPorts], in [CollPorts];
   mask_t arrived_q [CollPorts];   // inputs in order: this node, children
   mask_t fresh_q;                 // an input arrived in the last cycle
   mask_t free_q;                  // the parent let go in the last cycle
@@ -40,6 +43,9 @@ module coll_barrier
   mask_t arrival [CollPorts], fresh, free, complete, release_all, out [CollPorts], done, bad;
   logic  incoming, moving;
 
+  for (genvar p = 0; p < int'(CollPorts); p++) begin : gen_in
+    assign in[p] = bad_i[p] ? '0 : in_q[p];
+  end
   assign incoming = (in_q[0] | in_q[1] | in_q[2] | enter_i) != '0;
   assign moving   = (fresh_q | free_q) != '0;
   assign kept     = arrived_q[0] | arrived_q[1] | arrived_q[2] | waiting_q;
@@ -70,9 +76,9 @@ module coll_barrier
     free    = '0;
     bad     = '0;
     if (incoming) begin
-      arrival = '{enter_i, in_q[1], in_q[2]};
-      free    = in_q[0] & parent & waiting_q & ~free_q;
-      bad     = in_q[0] & ~free;
+      arrival = '{enter_i, in[1], in[2]};
+      free    = in[0] & parent & waiting_q & ~free_q;
+      bad     = in[0] & ~free;
       for (int unsigned i = 0; i < CollPorts; i++) begin
         bad        = bad | (arrival[i] & ~(part[i] & ~arrived_q[i] & ~waiting_q));
         arrival[i] = arrival[i] & part[i] & ~arrived_q[i] & ~waiting_q;

@@ -3,7 +3,7 @@
 // way; room is taken when a flit leaves its input (`take_i`), cycles before it reaches the link (`valid_i`).
 //
 // A packet that finds the link down is not sent at all, the rest of one that is cut is discarded; each is
-// reported once (ErrLinkDown, `info` = route).
+// reported once (ErrLinkDown, `info` = route). A credit for a route whose buffer is empty is not taken (`fault_o`).
 module coll_output
   import gyre_pkg::*;
 #(
@@ -18,6 +18,7 @@ module coll_output
     input  logic                  open_i,         // all credits are back
     input  logic                  credit_i,
     input  logic [3:0]            credit_route_i,
+    output logic                  fault_o,        // more credits than buffer
     // Selection.
     output logic [CollRoutes-1:0] ok_o,           // a packet may be started
     input  logic                  start_i,        // one is started for this output
@@ -48,8 +49,11 @@ module coll_output
   logic [3:0]                         route_q;    // of the packet on its way to the link
   error_t                             err_q;
   logic                               take, cut;
+  logic                               credit;     // one for a flit that is there
 
   assign take   = take_i && live_q && up_i;
+  assign credit  = credit_i && credits_q[credit_route_i] != CreditW'(Depth);
+  assign fault_o = credit_i && !credit;
   assign cut    = !head_i && cut_q;
   assign send_o = valid_i && up_i && !cut;
   assign err_o  = err_q;
@@ -68,12 +72,12 @@ module coll_output
     end else if (!up_i) begin
       if (open_i) credits_q <= {CollRoutes{CreditW'(Depth)}};
       if (whole_q != '1) whole_q <= '1;
-    end else if (!(take && credit_i && take_route_i == credit_route_i)) begin
+    end else if (!(take && credit && take_route_i == credit_route_i)) begin
       if (take) begin
         credits_q[take_route_i] <= credits_q[take_route_i] - 1'b1;
         whole_q[take_route_i]   <= credits_q[take_route_i] > Longest;
       end
-      if (credit_i) begin
+      if (credit) begin
         credits_q[credit_route_i] <= credits_q[credit_route_i] + 1'b1;
         whole_q[credit_route_i]   <= credits_q[credit_route_i] + 1'b1 >= Longest;
       end
@@ -123,10 +127,6 @@ module coll_output
     if (rst_ni && take) begin
       HasCredit : assert (credits_q[take_route_i] != '0)
       else $fatal(1, "%m: flit without credit");
-    end
-    if (rst_ni && up_i && credit_i) begin
-      CreditBound : assert (credits_q[credit_route_i] != CreditW'(Depth))
-      else $fatal(1, "%m: more credits than buffer");
     end
     if (rst_ni && send_o) begin
       Framed : assert (head_i == !sending_q)

@@ -16,6 +16,8 @@ module coll_port
     input  link_word_t            link_ctl_i,
     input  logic [FlitW-1:0]      link_data_i,
     input  logic [31:0]           link_dbg_i,
+    input  logic                  beside_i,      // parity of the barrier wires that come, and
+    input  logic                  beside_tx_i,   // of those that go
     output link_word_t            link_ctl_o,
     output logic [FlitW-1:0]      link_data_o,
     output logic [31:0]           link_dbg_o,
@@ -23,6 +25,7 @@ module coll_port
     output link_ctl_e             state_o,
     output logic                  up_o,
     output logic                  down_o,
+    output logic                  side_fault_o,  // barrier pulses that came with this cycle's word have no meaning
     // Input, see coll_input.
     output coll_front_t           front_o,
     input  logic                  started_i,
@@ -49,7 +52,7 @@ module coll_port
     input  logic [1:0]            err_take_i,
     output logic                  busy_o
 );
-  logic             open, drained, fault, rx_valid, credit, send, link_busy, rx_busy, in_busy, out_busy;
+  logic             open, drained, fault, credit_fault, rx_valid, credit, send, link_busy, rx_busy, in_busy, out_busy;
   logic [VcW-1:0]   rx_vc, credit_vc;
   flit_ctl_t        rx_ctl;
   logic [FlitW-1:0] rx_data;
@@ -68,6 +71,8 @@ module coll_port
       .link_ctl_i,
       .link_data_i,
       .link_dbg_i,
+      .beside_i,
+      .beside_tx_i,
       .link_ctl_o,
       .link_data_o,
       .link_dbg_o,
@@ -76,7 +81,8 @@ module coll_port
       .down_o,
       .start_o    (open),
       .drained_i  (drained),
-      .fault_i    (fault),
+      .fault_i    (fault || credit_fault),
+      .side_fault_o,
       .send_i     (send),
       .send_vc_i  (route_i),
       .send_ctl_i (ctl_i),
@@ -132,6 +138,7 @@ module coll_port
       .open_i        (open),
       .credit_i      (credit),
       .credit_route_i(credit_vc),
+      .fault_o       (credit_fault),
       .ok_o,
       .start_i,
       .start_route_i,

@@ -69,7 +69,7 @@ module gyre_collective
   flit_ctl_t             in_ctl  [Ins];
   logic [FlitW-1:0]      in_data [Ins];
   // Links.
-  logic [CollPorts-1:0]  up, down;
+  logic [CollPorts-1:0]  up, down, bar_bad;
   logic [CollRoutes-1:0] out_ok [CollPorts];
   // Engines; outputs are the tree links, then ejection. The way down lacks the parent.
   logic [3:0]            up_start_route, up_route, up_out_route, down_start_route, down_route;
@@ -102,12 +102,15 @@ module gyre_collective
         .link_ctl_i    (link_ctl_i[p]),
         .link_data_i   (link_data_i[p]),
         .link_dbg_i    (link_dbg_i[p]),
+        .beside_i      (^bar_i[p]),
+        .beside_tx_i   (^bar_o[p]),
         .link_ctl_o    (link_ctl_o[p]),
         .link_data_o   (link_data_o[p]),
         .link_dbg_o    (link_dbg_o[p]),
         .state_o       (link_state_o[p]),
         .up_o          (up[p]),
         .down_o        (down[p]),
+        .side_fault_o  (bar_bad[p]),
         .front_o       (front[p]),
         .started_i     (started[p]),
         .started_route_i((p == 0) ? down_start_route : up_start_route),
@@ -265,6 +268,7 @@ module gyre_collective
       .route_i   (cfg_i.barrier),
       .up_i      (up),
       .down_i    (down),
+      .bad_i     (bar_bad),
       .bar_i,
       .bar_o,
       .enter_i   (bar_enter_i),

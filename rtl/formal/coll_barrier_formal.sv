@@ -1,5 +1,6 @@
 // coll_barrier: on one route whose links stay up, a barrier is passed on or released only when every input has arrived,
-// once for each round, and never while this node or a child is missing.
+// once for each round, and never while this node or a child is missing; pulses of words that failed their parity count for
+// nothing, whatever wire was turned over.
 module coll_barrier_formal
   import gyre_pkg::*;
 #(
@@ -10,6 +11,7 @@ module coll_barrier_formal
     input logic       member_i,
     input logic [1:0] child_i,
     input logic [2:0] bar_i,
+    input logic [2:0] flip_i,   // a wire is turned over: the link says so in the next cycle
     input logic       enter_i,
     input logic       err_take_i
 );
@@ -24,13 +26,16 @@ module coll_barrier_formal
   logic [CollRoutes-1:0] done;
   error_t err;
   logic   busy;
+  logic [CollPorts-1:0] pulse, bad_q;
+  assign pulse = bar_i & ~flip_i;
+  always_ff @(posedge clk_i) bad_q <= rst_n ? flip_i : '0;
   always_comb begin
     route        = '0;
     route[Route] = '{owner: '0, member: member_q, child1: child_q[1], child0: child_q[0], parent: parent_q, valid: 1'b1};
-    for (int unsigned p = 0; p < CollPorts; p++) bar_in[p] = CollRoutes'(bar_i[p]) << Route;
+    for (int unsigned p = 0; p < CollPorts; p++) bar_in[p] = CollRoutes'(bar_i[p] ^ flip_i[p]) << Route;
   end
   coll_barrier dut (
-      .clk_i, .rst_ni(rst_n), .route_i(route), .up_i('1), .down_i('0), .bar_i(bar_in), .bar_o(bar_out),
+      .clk_i, .rst_ni(rst_n), .route_i(route), .up_i('1), .down_i('0), .bad_i(bad_q), .bar_i(bar_in), .bar_o(bar_out),
       .enter_i(CollRoutes'(enter_i) << Route), .done_o(done), .err_o(err), .err_take_i, .busy_o(busy)
   );
 
@@ -40,14 +45,14 @@ module coll_barrier_formal
   assign part   = {child_q, member_q};
   assign up     = bar_out[0][Route];
   assign down   = bar_out[1][Route] || bar_out[2][Route] || done[Route];
-  assign let_go = bar_i[0];
+  assign let_go = pulse[0];
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
       {parent_q, member_q, child_q} <= {parent_i, member_i, child_i};
       here_q <= '0;
       told_q <= 1'b0;
     end else begin
-      here_q <= (down ? '0 : here_q) | {bar_i[2:1], enter_i};
+      here_q <= (down ? '0 : here_q) | {pulse[2:1], enter_i};
       told_q <= (told_q || up) && !down;
     end
   end
@@ -58,7 +63,7 @@ module coll_barrier_formal
 
   always_ff @(posedge clk_i) if (rst_n) begin
     AssumePart : assume (part != '0);
-    AssumeOnce : assume (({bar_i[2:1], enter_i} & (~part | here_q)) == '0);
+    AssumeOnce : assume (({pulse[2:1], enter_i} & (~part | here_q)) == '0);
     AssumeFreed : assume (!let_go || (parent_q && told_q && !freed_q));
     NoneMissing : assert (!(up || down) || here_q == part);
     ToldOnce : assert (!up || (parent_q && !told_q));

@@ -25,14 +25,14 @@ module link_unit_formal
   flit_ctl_t        rx_ctl [2];
   logic [VcW-1:0]   rx_vc [2], credit_vc [2];
   error_t           err [2];
-  logic [1:0]       up, down, start, rx_valid, credit, busy;
+  logic [1:0]       up, down, start, side, rx_valid, credit, busy;
 
   for (genvar n = 0; n < 2; n++) begin : gen_end
     // The other end's output register is what this end's input register takes.
     link_unit #(.FlitBytes(FlitBytes), .PortId(n), .InitCycles(InitCycles)) dut (
         .clk_i, .rst_ni(rst_n), .enable_i(enable_i[n]), .link_ctl_i(word[1-n]), .link_data_i(data[1-n]),
-        .link_dbg_i(dbg[1-n]), .link_ctl_o(word[n]), .link_data_o(data[n]), .link_dbg_o(dbg[n]), .state_o(state[n]),
-        .up_o(up[n]), .down_o(down[n]), .start_o(start[n]), .drained_i(drained_i[n]), .fault_i(1'b0),
+        .link_dbg_i(dbg[1-n]), .beside_i(1'b0), .beside_tx_i(1'b0), .link_ctl_o(word[n]), .link_data_o(data[n]), .link_dbg_o(dbg[n]), .state_o(state[n]),
+        .up_o(up[n]), .down_o(down[n]), .start_o(start[n]), .drained_i(drained_i[n]), .fault_i(1'b0), .side_fault_o(side[n]),
         .send_i(send_i[n] && up[n]), .send_vc_i('0), .send_ctl_i('{err: 1'b0, tail: 1'b1, head: 1'b1, dbg: '0}),
         .send_data_i(FlitW'(bit_i[n])), .pop_i(pop_i[n]), .pop_vc_i('0), .rx_valid_o(rx_valid[n]), .rx_vc_o(rx_vc[n]),
         .rx_ctl_o(rx_ctl[n]), .rx_data_o(rx_data[n]), .credit_o(credit[n]), .credit_vc_o(credit_vc[n]),
@@ -51,7 +51,7 @@ module link_unit_formal
     always_ff @(posedge clk_i) if (rst_n) begin
       // As long as one end is up, no more than a few flits pass in a session that is looked at.
       AssumeFew : assume (!(send_i[n] && up[n]) || sent_q < 3'd3);
-      NoFault : assert (!err[n].valid || err[n].reason == ErrLinkDown);
+      NoFault : assert (!side[n] && (!err[n].valid || err[n].reason == ErrLinkDown));
       OfThisSession : assert (!rx_valid[n] || got_q < gen_end[1-n].sent_q);
       CoverTraffic : cover (rx_valid[n] && got_q == 3'd2 && credit[n]);
     end

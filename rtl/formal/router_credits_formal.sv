@@ -27,6 +27,7 @@ module router_credits_formal
   logic                  dynamic, head;
   logic [VcW-2:0]        lane;
   logic [DetVcs-1:0]     no_credit;
+  logic                  fault;
   logic [VcPerClass-1:0] whole;
   logic [DynClasses-1:0] lane_free, dyn_room, plenty;
   logic [VcW-1:0]        lane_vc [DynClasses];
@@ -36,7 +37,7 @@ module router_credits_formal
   assign head    = dynamic && !open_q[lane];
 
   router_credits #(.FlitBytes(FlitBytes), .PortFlits(PortFlits)) dut (
-      .clk_i, .rst_ni(rst_n), .up_i(1'b1), .start_i(1'b0), .credit_i, .credit_vc_i, .move_i(send_i), .send_i, .vc_i,
+      .clk_i, .rst_ni(rst_n), .up_i(1'b1), .start_i(1'b0), .credit_i, .credit_vc_i, .fault_o(fault), .move_i(send_i), .send_i, .vc_i,
       .head_i(head), .tail_i, .held_i(open_q), .hold_i, .no_credit_o(no_credit), .whole_o(whole),
       .lane_free_o(lane_free), .lane_vc_o(lane_vc), .dyn_room_o(dyn_room), .plenty_o(plenty), .room_o(room)
   );
@@ -86,6 +87,7 @@ module router_credits_formal
     // Room for one packet is for responses alone.
     ResponsesGo : assert (!send_i || !head || lane[2] || 32'(room) >= 2 * Longest);
     CoverClaims : cover (claimed == Longest + Longest - 2 && used == 32'd2);
+    NoFault : assert (!fault);
     CoverBack : cover (credit_i && send_i && vc_i == credit_vc_i && head);
   end
 

@@ -1,6 +1,7 @@
 // Receiving half of a link: input register, then in the next cycle sequence number and CRC check. A flit
 // counts only when the other end says Up and this end is in Ack or Up; one that fails the check, and
-// one that comes while the link is down here, is not passed on.
+// one that comes while the link is down here, is not passed on. Of a word whose parity is wrong nothing is
+// taken: no flit, no credit, and state and barrier pulses have no meaning (`side_fault_o`).
 module link_rx
   import gyre_pkg::*;
 #(
@@ -12,14 +13,16 @@ module link_rx
     input  link_word_t       link_ctl_i,
     input  logic [FlitW-1:0] link_data_i,
     input  logic [31:0]      link_dbg_i,
+    input  logic             beside_i,    // parity of the wires beside the word
     input  link_ctl_e        state_i,     // state of this end
     input  logic             start_i,     // link enters Ack: sequence number and CRC start anew
-    output link_ctl_e        peer_o,      // state of the other end
+    output link_ctl_e        peer_o,      // state of the other end, unless side_fault_o
     output logic             valid_o,     // good flit
     output logic [VcW-1:0]   vc_o,
     output flit_ctl_t        ctl_o,
     output logic [FlitW-1:0] data_o,
     output logic             crc_fault_o, // sequence number or CRC differs
+    output logic             side_fault_o, // parity of this word differs
     output logic             discard_o,   // flit came while the link was down
     output logic             credit_o,
     output logic [VcW-1:0]   credit_vc_o,
@@ -40,10 +43,12 @@ module link_rx
   assign credit_vc_o = word_q.credit_vc;
   assign busy_o      = word_q.valid || word_q.credit;
 
+  assign side_fault_o = ^{word_q.parity, word_q.credit_vc, word_q.credit, word_q.valid, word_q.ctl};
+
   always_comb begin
     arrived   = 1'b0;
     discard_o = 1'b0;
-    if (word_q.valid) begin
+    if (word_q.valid && !side_fault_o) begin
       arrived   = word_q.ctl == LinkUp && (state_i == LinkAck || state_i == LinkUp);
       discard_o = !arrived;
     end
@@ -59,7 +64,7 @@ module link_rx
   end
 
   // Credits return only for flits sent since both ends are up.
-  assign credit_o = word_q.credit && word_q.ctl == LinkUp && state_i == LinkUp;
+  assign credit_o = word_q.credit && word_q.ctl == LinkUp && state_i == LinkUp && !side_fault_o;
 
   link_crc #(
       .FlitBytes(FlitBytes)
@@ -78,7 +83,8 @@ module link_rx
       seq_q  <= '0;
       crc_q  <= '1;
     end else begin
-      word_q <= link_ctl_i;
+      word_q        <= link_ctl_i;
+      word_q.parity <= link_ctl_i.parity ^ beside_i;
       if (start_i) begin
         seq_q <= '0;
         crc_q <= '1;
@@ -95,7 +101,4 @@ module link_rx
       ctl_q  <= '{err: link_ctl_i.err, tail: link_ctl_i.tail, head: link_ctl_i.head, dbg: link_dbg_i};
     end
   end
-
-  logic unused_word;
-  assign unused_word = word_q.rsvd;
 endmodule

@@ -1,5 +1,5 @@
 // Sending half of a link: adds sequence number and CRC to the flit chosen by the router and holds the
-// link's output register. A quiet link sends its state and zeros; the data wires hold.
+// link's output register. A quiet link sends its state, its parity and zeros; the data wires hold.
 module link_tx
   import gyre_pkg::*;
 #(
@@ -18,6 +18,7 @@ module link_tx
     // Credit to return: one flit of virtual channel `credit_vc_i` left the input buffer.
     input  logic             credit_i,
     input  logic [VcW-1:0]   credit_vc_i,
+    input  logic             beside_i,    // parity of the wires beside the word, of registers
     output link_word_t       link_ctl_o,
     output logic [FlitW-1:0] link_data_o,
     output logic [31:0]      link_dbg_o,
@@ -43,14 +44,15 @@ module link_tx
   );
 
   always_comb begin
-    link_ctl_o     = word_q;
-    link_ctl_o.ctl = state_i;
+    link_ctl_o        = word_q;
+    link_ctl_o.ctl    = state_i;
+    link_ctl_o.parity = word_q.parity ^ (^state_i) ^ beside_i;
   end
   assign link_data_o = data_q;
   assign link_dbg_o  = dbg_q;
   assign busy_o      = word_q.valid || word_q.credit;
 
-  // `word_q.ctl` stays zero: the state register itself is sent.
+  // `word_q.ctl` stays zero: the state register itself is sent, and its parity added.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       word_q <= '0;
@@ -60,6 +62,7 @@ module link_tx
       if (send_i || credit_i) begin
         word_q        <= '0;
         word_q.credit <= credit_i;
+        word_q.parity <= send_i ^ (credit_i && !(^credit_vc_i));
         if (credit_i) word_q.credit_vc <= credit_vc_i;
         if (send_i) begin
           word_q.valid <= 1'b1;

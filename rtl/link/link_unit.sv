@@ -5,8 +5,9 @@
 // in either direction when it goes on; then, once the input buffers of this port are empty and the other
 // end is in Init or Ack, Ack: credits are full, sequence numbers and CRC start anew. Up follows when
 // the other end is in Ack or Up. The link falls back to Init when the other end leaves (Reset seen, or
-// Init seen while up) and on a fault: a flit that fails its check or breaks the protocol. Either node can
-// thus be reset alone. Flits are sent in Up only.
+// Init seen while up) and on a fault: a flit that fails its check or breaks the protocol, or a word whose
+// parity is wrong. Either node can thus be reset alone, and credits that wires have changed are given back with
+// all others. Flits are sent in Up only.
 module link_unit
   import gyre_pkg::*;
 #(
@@ -24,6 +25,8 @@ module link_unit
     input  link_word_t       link_ctl_i,
     input  logic [FlitW-1:0] link_data_i,
     input  logic [31:0]      link_dbg_i,
+    input  logic             beside_i,    // parity of the wires beside the word that comes, and of those beside
+    input  logic             beside_tx_i, // the word that goes: barrier wires
     output link_word_t       link_ctl_o,
     output logic [FlitW-1:0] link_data_o,
     output logic [31:0]      link_dbg_o,
@@ -33,7 +36,8 @@ module link_unit
     output logic             down_o,      // Reset or Init: open packets are to be closed
     output logic             start_o,     // enters Ack: all credits are back
     input  logic             drained_i,   // the input buffers of this port are empty
-    input  logic             fault_i,     // this cycle's flit breaks the protocol
+    input  logic             fault_i,     // this cycle's flit or credit breaks the protocol
+    output logic             side_fault_o, // parity of this cycle's word is wrong: what is beside it has no meaning
     // Router side.
     input  logic             send_i,
     input  logic [VcW-1:0]   send_vc_i,
@@ -65,11 +69,14 @@ module link_unit
   link_ctl_e        state_q, state_d, peer;
   logic             enable_q;
   logic [InitW-1:0] init_q;     // cycles left in Init at least
-  logic             crc_fault, fault, discard, tx_busy, rx_word;
-  logic             discarded_q; // the loss of flits was reported since the link was last up
+  logic             crc_fault, side_fault, fault, discard, report, tx_busy, rx_word;
+  logic             discarded_q; // loss or damage was reported since the link was last up
   error_t           err_q;
 
-  assign fault   = crc_fault || fault_i;
+  assign side_fault = side_fault_o && enable_q;
+  assign fault   = crc_fault || fault_i || side_fault;
+  // One report a fall: the fault that caused it, or else the first that was on the wires.
+  assign report  = (fault && (state_q == LinkAck || state_q == LinkUp)) || ((discard || fault) && !discarded_q);
   assign state_o = state_q;
   assign up_o    = state_q == LinkUp;
   assign down_o  = state_q == LinkReset || state_q == LinkInit;
@@ -112,15 +119,14 @@ module link_unit
         if (state_q != LinkInit) init_q <= InitW'(InitCycles);
         else if (init_q != '0) init_q <= init_q - 1'b1;
       end
-      // One report a fall: the fault that caused it, or else the first flit that was on the wires.
       if (err_take_i) err_q <= '0;
       if (up_o) discarded_q <= 1'b0;
-      if (fault || (discard && !discarded_q)) begin
+      if (report) begin
         err_q <= '{
             valid: 1'b1,
-            reason: crc_fault ? ErrLinkCrc : (fault_i ? ErrLinkProtocol : ErrLinkDown),
+            reason: side_fault ? ErrLinkSideBand : (crc_fault ? ErrLinkCrc : (fault_i ? ErrLinkProtocol : ErrLinkDown)),
             where: 10'(PortId),
-            info: rx_data_o[63:0]
+            info: (crc_fault || rx_valid_o || discard) ? rx_data_o[63:0] : '0
         };
         discarded_q <= 1'b1;
       end
@@ -140,6 +146,7 @@ module link_unit
       .send_data_i,
       .credit_i   (pop_i && up_o),
       .credit_vc_i(pop_vc_i),
+      .beside_i   (beside_tx_i),
       .link_ctl_o,
       .link_data_o,
       .link_dbg_o,
@@ -154,6 +161,7 @@ module link_unit
       .link_ctl_i,
       .link_data_i,
       .link_dbg_i,
+      .beside_i,
       .state_i    (state_q),
       .start_i    (start_o),
       .peer_o     (peer),
@@ -162,6 +170,7 @@ module link_unit
       .ctl_o      (rx_ctl_o),
       .data_o     (rx_data_o),
       .crc_fault_o(crc_fault),
+      .side_fault_o,
       .discard_o  (discard),
       .credit_o,
       .credit_vc_o,

@@ -249,7 +249,7 @@ package gyre_pkg;
 
   // Control word of one direction of a link, one a cycle. All zero = quiet and down.
   typedef struct packed {
-    logic           rsvd;
+    logic           parity;      // even, over itself, credit_vc, credit, valid, ctl and the barrier wires beside the word
     logic           vc_high;     // bit 3 of the flit's virtual channel
     logic [VcW-1:0] credit_vc;   // virtual channel of the returned credit
     logic           credit;      // one flit of buffer space is free again
@@ -318,8 +318,9 @@ package gyre_pkg;
     ErrPktFlow           = 8'h2f, // flow that is not open for this source and class, or sequence number outside its window or twice
     ErrLinkCrc           = 8'h40, // running CRC or sequence number differs
     ErrLinkDown          = 8'h41, // packet dropped: its link is down
-    ErrLinkProtocol      = 8'h42, // flit without credit space, or flit while the link was not up
+    ErrLinkProtocol      = 8'h42, // flit without credit space, credit without flit, flits that make no packet
     ErrRouteUnreachable  = 8'h43, // no route: dimension absent or line too short
+    ErrLinkSideBand      = 8'h44, // parity of valid, credit, state and barrier wires
     ErrCollRoute         = 8'h50, // collective malformed, or on a class route that is not valid here or lacks the input
     ErrCollMismatch      = 8'h51, // contributors to a collective disagree about it
     ErrCollBarrier       = 8'h52  // barrier arrival on a route without this input, or twice, or link down

@@ -126,7 +126,7 @@ module gyre_network
     logic [VcW-1:0]   rx_vc;
     flit_ctl_t        rx_ctl;
     logic [FlitW-1:0] rx_data;
-    logic             credit;
+    logic             credit, credit_fault, unused_side;
     logic [VcW-1:0]   credit_vc;
     logic             send;
     logic [VcW-1:0]   send_vc;
@@ -143,9 +143,9 @@ module gyre_network
         .FlitBytes(FlitBytes), .PortId(p), .InitCycles(InitCycles)
     ) u_link (
         .clk_i(unit_clk_i[OutUnit+p]), .rx_clk_i(unit_clk_i[InUnit+p]), .rst_ni, .enable_i(cfg_i.link_enable[p]), .link_ctl_i(link_ctl_i[p]),
-        .link_data_i(link_data_i[p]), .link_dbg_i(link_dbg_i[p]), .link_ctl_o(link_ctl_o[p]),
+        .link_data_i(link_data_i[p]), .link_dbg_i(link_dbg_i[p]), .beside_i(1'b0), .beside_tx_i(1'b0), .link_ctl_o(link_ctl_o[p]),
         .link_data_o(link_data_o[p]), .link_dbg_o(link_dbg_o[p]), .state_o(link_state_o[p]), .up_o(up),
-        .down_o(down), .start_o(start), .drained_i(drained), .fault_i(fault), .send_i(send),
+        .down_o(down), .start_o(start), .drained_i(drained), .fault_i(fault || credit_fault), .side_fault_o(unused_side), .send_i(send),
         .send_vc_i(send_vc), .send_ctl_i(send_ctl), .send_data_i(send_data), .pop_i(pop[p]),
         .pop_vc_i(in_vc), .rx_valid_o(rx_valid), .rx_vc_o(rx_vc), .rx_ctl_o(rx_ctl), .rx_data_o(rx_data),
         .credit_o(credit), .credit_vc_o(credit_vc), .err_o(err[3*p]), .err_take_i(err_take[3*p]),
@@ -178,7 +178,7 @@ module gyre_network
     router_output #(
         .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits)
     ) u_output (
-        .clk_i(unit_clk_i[OutUnit+p]), .rst_ni, .up_i(up), .start_i(start), .credit_i(credit), .credit_vc_i(credit_vc),
+        .clk_i(unit_clk_i[OutUnit+p]), .rst_ni, .up_i(up), .start_i(start), .credit_i(credit), .credit_vc_i(credit_vc), .credit_fault_o(credit_fault),
         .head_ok_o(head_ok[p]), .whole_ok_o(whole_ok[p]), .body_ok_o(body_ok[p]),
         .no_credit_o(no_credit[p]), .dyn_ok_o(dyn_ok[p]), .dyn_head_ok_o(dyn_head_ok[p]),
         .plenty_o(plenty[p]), .dyn_vc_o(lane_vc[p]), .room_o(room[p]), .gnt_i(gnt[p]), .in_vc_i(out_vc),

@@ -5,6 +5,8 @@
 // for the longest packet with its head and gives back with its tail what it did not need. All outputs are registers.
 //
 // The lane of the next dynamic packet of a class is one without a packet under way, of these the emptiest.
+//
+// A credit for a channel that holds no flit there is not taken (`fault_o`).
 module router_credits
   import gyre_pkg::*;
 #(
@@ -19,6 +21,7 @@ module router_credits
     input  logic                        start_i,    // all credits are back
     input  logic                        credit_i,   // a flit left channel `credit_vc_i` of the next input
     input  logic [VcW-1:0]              credit_vc_i,
+    output logic                        fault_o,    // more credits than flits
     // Flit that leaves by this output.
     input  logic                        move_i,
     input  logic                        send_i,     // on the link; else it is discarded
@@ -64,6 +67,7 @@ module router_credits
   logic [DynClasses-1:0]     none_q;             // no shared flit is free for the class
   logic [DynClasses-1:0]     dyn_room_q, plenty_q, lane_free_q;
   logic [1:0]                lane_q[DynClasses];
+  logic                      credit;             // one for a flit that is there
   logic                      take, give;         // of level, other than one in and one out of a channel
   count_t                    vc_level, credit_level;
 
@@ -78,23 +82,27 @@ module router_credits
   end
 
   always_comb begin
+    fault_o      = 1'b0;
+    credit       = 1'b0;
     take         = 1'b0;
     give         = 1'b0;
     vc_level     = '0;
     credit_level = '0;
     free_d       = free_q;
     if (send_i || credit_i) begin
-      take         = send_i && !(credit_i && vc_i == credit_vc_i);
-      give         = credit_i && !(send_i && vc_i == credit_vc_i);
       vc_level     = level_q[vc_i];
       credit_level = level_q[credit_vc_i];
+      credit       = credit_i && credit_level != '0;
+      fault_o      = credit_i && !credit;
+      take         = send_i && !(credit && vc_i == credit_vc_i);
+      give         = credit && !(send_i && vc_i == credit_vc_i);
       if (send_i && vc_dynamic(vc_i)) begin
         if (head_i) free_d = free_d - MaxFlits;
         if (tail_i) free_d = free_d + MaxFlits - (head_i ? '0 : sent_q[vc_i[VcW-2:0]]) - 1'b1;
       end else if (take && vc_level >= reserve(vc_i)) begin
         free_d = free_d - 1'b1;
       end
-      if (credit_i && (vc_dynamic(credit_vc_i) || (give && credit_level > reserve(credit_vc_i)))) begin
+      if (credit && (vc_dynamic(credit_vc_i) || (give && credit_level > reserve(credit_vc_i)))) begin
         free_d = free_d + 1'b1;
       end
     end
@@ -182,8 +190,6 @@ module router_credits
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && up_i && credit_i) begin
-      CreditBound : assert (level_q[credit_vc_i] != '0)
-      else $fatal(1, "%m: more credits than flits");
       FreeBound : assert (free_d <= Shared)
       else $fatal(1, "%m: more room than buffer");
     end

@@ -22,6 +22,7 @@ module router_output
     input  logic                  start_i,     // all credits are back
     input  logic                  credit_i,
     input  logic [VcW-1:0]        credit_vc_i,
+    output logic                  credit_fault_o, // more credits than flits
     // What can move, by virtual channel.
     output logic [DetVcs-1:0]     head_ok_o,
     output logic [VcPerClass-1:0] whole_ok_o,  // channels of requests: head_ok_o, and own room for the longest packet
@@ -70,6 +71,7 @@ module router_output
       .start_i,
       .credit_i,
       .credit_vc_i,
+      .fault_o    (credit_fault_o),
       .move_i     (gnt_i != '0),
       .send_i     (send_o),
       .vc_i       (vc_o),

@@ -15,10 +15,12 @@ pub(crate) struct Digest {
 const FLUSH: usize = 4096;
 
 impl Digest {
-    /// A flit on a link: `word` is its control word, `data` its data wires.
+    /// A flit on a link: `word` is its control word, `data` its data wires. The parity wire is left out: it is a function
+    /// of the others.
     pub(crate) fn link_flit(&mut self, cycle: u64, port: usize, word: u32, data: &[u64]) {
+        const PARITY: u32 = 1 << 31;
         self.push(cycle << 8 | port as u64);
-        self.push(word.into());
+        self.push((word & !PARITY).into());
         data.iter().for_each(|&word| self.push(word));
         self.flush_if_full();
     }

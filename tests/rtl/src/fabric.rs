@@ -28,6 +28,13 @@ impl Word {
     pub fn valid(&self) -> bool {
         self.ctl >> 2 & 1 != 0
     }
+
+    /// Gives the word the parity that a sender gives it; `beside` are the wires beside it.
+    pub fn seal(&mut self, beside: u16) {
+        const COVERED: u32 = 0x1f << 25 | 7;
+        let ones = (self.ctl & COVERED).count_ones() + beside.count_ones();
+        self.ctl = self.ctl & !(1 << 31) | ones << 31;
+    }
 }
 
 /// A machine and its traffic are in trouble.
@@ -683,7 +690,7 @@ impl Fabric {
 
     /// Whether every node says that it is idle and no word with content is on a wire.
     pub fn idle(&self) -> bool {
-        let silent = |word: &Word| word.ctl & !3 == 0;
+        let silent = |word: &Word| word.ctl & !(1 << 31 | 3) == 0;
         self.nodes
             .iter()
             .all(|node| node.unit.get(self.ports.idle, 0) != 0)

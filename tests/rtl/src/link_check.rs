@@ -13,6 +13,18 @@ pub fn crc_byte(mut crc: u32, byte: u8) -> u32 {
     crc
 }
 
+/// What a flit carries of a CRC: its bytes, folded into one.
+pub fn fold(crc: u32) -> u8 {
+    crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b)
+}
+
+/// How much two CRCs differ after a flit, of those that differed by `before` ahead of it: of its data the bits of `data`
+/// are other ones, of its control byte those of `control`. The CRC is linear, so the flit itself does not matter.
+pub fn difference(before: u32, control: u8, data: &[u32]) -> u32 {
+    let data = data.iter().flat_map(|word| word.to_le_bytes());
+    data.chain([control]).fold(before, crc_byte)
+}
+
 /// Sequence number and running CRC of one direction of a link since it came up.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkCheck {
@@ -35,8 +47,7 @@ impl LinkCheck {
         let control = (ctl >> 3 & 0x3f | ctl >> 24 & 0x40) as u8;
         let data = data.iter().flat_map(|word| word.to_le_bytes());
         self.crc = data.chain([control]).fold(self.crc, crc_byte);
-        let folded = self.crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b);
-        let check = u32::from(self.sequence) << 8 | u32::from(folded);
+        let check = u32::from(self.sequence) << 8 | u32::from(fold(self.crc));
         self.sequence = self.sequence.wrapping_add(1);
         check
     }

@@ -137,8 +137,10 @@ fn bench_notices_a_barrier_that_lets_go_early_or_late() {
         tree.tap = Some(Box::new(move |cycle, node, port, wire: &mut Wire| {
             if early && (node, port, cycle) == (1, 0, from + 1) {
                 wire.bar = 1 << 3;
+                wire.seal();
             } else if !early && (node, port) == (1, 0) {
                 wire.bar = 0;
+                wire.seal();
             }
         }));
         let noticed = pass(&mut tree, &routes, 1, 1, 100).unwrap_err();
@@ -172,6 +174,7 @@ fn hw5_arrivals_without_an_input_and_second_arrivals_are_reported_and_not_counte
     tree.tap = Some(Box::new(move |cycle, node, port, wire: &mut Wire| {
         if (cycle, node, port) == (at, 2, 0) {
             wire.bar = 1 << 6 | 1 << 7;
+            wire.seal();
         }
     }));
     tree.run(20).unwrap();
@@ -208,11 +211,70 @@ fn hw5_release_that_nobody_waits_for_is_reported_and_lets_nobody_go() {
     tree.tap = Some(Box::new(move |cycle, node, port, wire: &mut Wire| {
         if (cycle, node, port) == (at, 0, 2) {
             wire.bar = 1 << 5;
+            wire.seal();
         }
     }));
     tree.run(60).unwrap();
     assert_eq!(reports(&tree), [(2, ErrorReason::CollBarrier, 1 << 5)]);
     assert_eq!(tree.done, []);
+}
+
+/// A barrier of all nodes in which one wire of the barrier wires flips: `at` cycles after the last but one has entered,
+/// of what `node` sends on `port`. Returns who was let go before the last has entered, and who in the end.
+fn flipped(node: usize, port: usize, bit: u16, at: u64) -> (Tree, usize, usize) {
+    let mut tree = Tree::up(Config::reference(7, 1, 2));
+    tree.set_barrier(5, &Route::everybody(7));
+    let start = tree.cycle() + 1;
+    tree.tap = Some(Box::new(move |cycle, sender, of, wire: &mut Wire| {
+        if (cycle, sender, of) == (start + at, node, port) {
+            wire.bar ^= bit;
+        }
+    }));
+    (0..6).for_each(|node| tree.enter(node, 1 << 5));
+    tree.run(60).expect("no assertion");
+    let early = tree.done.len();
+    tree.enter(6, 1 << 5);
+    tree.run(300).expect("no assertion");
+    tree.tap = None;
+    let late = tree.done.len();
+    (tree, early, late)
+}
+
+#[test]
+fn hw5_flipped_barrier_wire_lets_nobody_go_early_and_what_it_takes_away_is_reported() {
+    let everybody = Route::everybody(7);
+    let mut lost = 0;
+    // Pulses to the parent and to children, on the route and on another, in the cycles in which there are some.
+    for (node, port) in [(1, 0), (2, 0), (5, 0), (6, 0), (0, 1), (0, 2), (2, 1)] {
+        for bit in [1 << 5, 1 << 9] {
+            let step = if bit == 1 << 5 { 1 } else { 8 };
+            for at in (0..16).chain(61..77).step_by(step) {
+                let (mut tree, early, late) = flipped(node, port, bit, at);
+                let what = format!("node {node}, port {port}, routes {bit:#x}, cycle {at}");
+                assert_eq!(early, 0, "{what}: let go before node 6 has entered");
+                let told: Vec<ErrorReason> = tree.reports.iter().map(|r| r.reason).collect();
+                assert!(
+                    told.contains(&ErrorReason::LinkSideBand),
+                    "{what}: {told:?}"
+                );
+                lost += usize::from(late < 7);
+                // The barrier is set up anew, and works.
+                let nobody = Route {
+                    parts: BTreeMap::new(),
+                    root: 0,
+                };
+                tree.set_barrier(5, &nobody);
+                tree.run(20).unwrap();
+                tree.set_barrier(5, &everybody);
+                tree.run(20).unwrap();
+                tree.reports.clear();
+                let routes = BTreeMap::from([(5, everybody.clone())]);
+                pass(&mut tree, &routes, 1, 2, 10).unwrap_or_else(|why| panic!("{what}: {why}"));
+                assert_eq!(tree.reports, [], "{what}");
+            }
+        }
+    }
+    assert!(lost > 0, "no pulse was lost");
 }
 
 #[test]

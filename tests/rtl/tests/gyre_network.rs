@@ -8,7 +8,7 @@ use gyre_rtl_tests::cases;
 use gyre_rtl_tests::fabric::{
     CLASSES, Config, Fabric, Report, Trouble, Willingness, WireTap, Word,
 };
-use gyre_rtl_tests::link_check::LinkCheck;
+use gyre_rtl_tests::link_check::{LinkCheck, difference, fold};
 use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
 use gyre_rtl_tests::routes::Shape;
 use gyre_rtl_tests::scoreboard::{Discrepancy, Scoreboard};
@@ -520,7 +520,7 @@ fn flip_once(from: u64, node: usize, bit: usize) -> WireTap {
 
 #[test]
 fn hw3_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
-    // Data, virtual channel, head, tail, err, check, and the valid wire itself.
+    // Data, virtual channel, head, tail, err, check; then state, valid, credit, its channel and the parity.
     for bit in [
         0,
         63,
@@ -531,7 +531,12 @@ fn hw3_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
         128 + 8,
         128 + 12,
         128 + 22,
+        128,
+        128 + 1,
         128 + 2,
+        128 + 25,
+        128 + 27,
+        128 + 31,
     ] {
         for latency in [1, 4] {
             let config = config(&[(3, RING), (2, LINE)], latency, bit as u64);
@@ -540,9 +545,48 @@ fn hw3_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
                     fabric.wire_tap = Some(flip_once(fabric.cycle(), 1, bit));
                 }
             });
-            let crc = |report: &&Report| report.reason == ErrorReason::LinkCrc;
-            assert_eq!(reports.iter().filter(crc).count(), 1, "{reports:?}");
+            let reason = match bit {
+                128..=130 | 153..=157 | 159 => ErrorReason::LinkSideBand,
+                _ => ErrorReason::LinkCrc,
+            };
+            let found = |report: &&Report| report.reason == reason;
+            assert_eq!(reports.iter().filter(found).count(), 1, "{reports:?}");
         }
+    }
+}
+
+/// Damage of a flit that its own 8 bits of the CRC miss, and those of the next flit tell.
+fn missed_damage(rng: &mut fastrand::Rng) -> [u32; 4] {
+    loop {
+        let mask: [u32; 4] = std::array::from_fn(|_| rng.u32(..));
+        let after = difference(0, 0, &mask);
+        if fold(after) == 0 && fold(difference(after, 0, &[0; 4])) != 0 {
+            return mask;
+        }
+    }
+}
+
+#[test]
+fn hw3_x5_damage_that_a_flits_check_misses_never_comes_out_as_whole_where_a_later_flit_tells() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    for number in 0..24 {
+        let mask = missed_damage(&mut rng);
+        let config = config(&[(3, RING), (2, LINE)], 1 + number % 3, number as u64);
+        let reports = survives("damage that one check misses", config, |fabric, cycle| {
+            if cycle == 60 {
+                let mut done = false;
+                fabric.wire_tap = Some(Box::new(move |_, sender, _, word| {
+                    // Behind the first flit, which says whose packet it is, and before the last.
+                    let inside = word.valid() && word.ctl & (1 << 6 | 1 << 7) == 0;
+                    if !done && sender == 1 && inside {
+                        done = true;
+                        (0..4).for_each(|i| word.data[i] ^= mask[i]);
+                    }
+                }));
+            }
+        });
+        let crc = |report: &&Report| report.reason == ErrorReason::LinkCrc;
+        assert_eq!(reports.iter().filter(crc).count(), 1, "{reports:?}");
     }
 }
 
@@ -565,6 +609,7 @@ fn forged(node: usize, mut change: impl FnMut(usize, &mut Word) + 'static) -> Wi
             word.ctl &= !(0xffff << 9);
             word.ctl |= check.next(word.ctl, &word.data[..4]) << 9;
         }
+        word.seal(0);
     })
 }
 

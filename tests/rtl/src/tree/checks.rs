@@ -8,7 +8,7 @@ use crate::packet::Assembler;
 impl Tree {
     /// Whether every node says that it is idle and nothing is on a wire.
     pub fn quiet(&self) -> bool {
-        let silent = |wire: &Wire| wire.word.ctl & !3 == 0 && wire.bar == 0;
+        let silent = |wire: &Wire| wire.word.ctl & !(1 << 31 | 3) == 0 && wire.bar == 0;
         let idle = |node: &Node| node.unit.get(self.ports.idle, 0) != 0;
         self.nodes.iter().all(idle) && self.wires.iter().flatten().flatten().all(silent)
     }

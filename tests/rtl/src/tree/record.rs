@@ -33,6 +33,13 @@ pub struct Wire {
     pub bar: u16,
 }
 
+impl Wire {
+    /// Gives the word the parity that a sender gives it.
+    pub fn seal(&mut self) {
+        self.word.seal(self.bar);
+    }
+}
+
 /// The tree and its traffic are in trouble.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
