@@ -98,4 +98,13 @@ module link_rx
 
   logic unused_word;
   assign unused_word = word_q.rsvd;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && start_i) begin
+      StartsApart : assert (!arrived)
+      else $fatal(1, "%m: flit checked while sequence number and CRC start anew");
+    end
+  end
+`endif
 endmodule
