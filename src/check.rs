@@ -2,12 +2,16 @@
 
 mod routing;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use comfy_table::Table;
-use gyre_deadlock::{Fault, Report, Rules, Torus, decomposed, every_shape, exhaustive};
+use gyre_deadlock::{
+    ClassRoutes, Fault, Report, Rules, Shape, Torus, TreeReport, decomposed, every_shape,
+    exhaustive, tree,
+};
 use gyre_sim::RoutingFunctions;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -21,11 +25,16 @@ use crate::progress;
 const EXHAUSTIVE_ONE: usize = 1024;
 /// The same for the check of every shape.
 const EXHAUSTIVE_ALL: usize = 256;
+/// Nodes up to which the collective network is checked with routes made from their members; above with any that registers
+/// can describe, so many at once.
+const TREE_MEMBERS: usize = 1024;
+const TREE_ROUTES: usize = 2;
 
 /// What to check.
 #[derive(Debug, Subcommand)]
 pub enum CheckCommand {
-    /// Shows that the virtual channels of a shape depend on each other without a cycle, or prints the cycle
+    /// Shows that the virtual channels of torus and collective network depend on each other without a cycle, or prints
+    /// the cycle
     Deadlock(DeadlockArgs),
 }
 
@@ -41,7 +50,8 @@ pub struct DeadlockArgs {
     /// Every shape of up to 5 dimensions of 1, 2, 3, 4, 5 and 8 nodes, with every mixture of rings and lines
     #[arg(long, conflicts_with = "shape")]
     all: bool,
-    /// Breaks a rule on purpose: dateline, order, classes, cut-through, escape or reordering
+    /// Breaks a rule on purpose: dateline, order, classes, cut-through, escape or reordering; of the collective network
+    /// tree-routes, tree-channels, tree-cut-through or tree-fifo
     #[arg(long = "break", value_name = "RULE")]
     fault: Option<Fault>,
     /// Tree of RTL that takes the place of the checkout's rtl/; refused if it routes in another way than this check
@@ -80,6 +90,10 @@ pub struct Checked {
     /// Virtual channels, injection and ejection buffers, remote-get engines.
     resources: usize,
     dependencies: usize,
+    /// Sets of class routes checked; what they have of the above.
+    trees: usize,
+    tree_resources: usize,
+    tree_dependencies: usize,
     /// Who waits for what.
     cycle: Vec<String>,
     wall_s: f64,
@@ -99,6 +113,9 @@ impl Checked {
             stands_for: 0,
             resources: 0,
             dependencies: 0,
+            trees: 0,
+            tree_resources: 0,
+            tree_dependencies: 0,
             cycle: Vec::new(),
             wall_s: 0.0,
         }
@@ -115,6 +132,17 @@ impl Checked {
         if self.free && !report.cycle.is_empty() {
             self.free = false;
             self.cycle = report.cycle.iter().map(|wait| wait.text(torus)).collect();
+        }
+    }
+
+    /// The same for the class routes of a machine.
+    fn add_tree(&mut self, torus: &Torus, report: &TreeReport) {
+        self.trees += 1;
+        self.tree_resources += report.resources;
+        self.tree_dependencies += report.dependencies;
+        if self.free && !report.cycle.is_empty() {
+            self.free = false;
+            self.cycle = report.text(torus);
         }
     }
 
@@ -160,6 +188,9 @@ impl Checked {
             ("machines they stand for", self.stands_for),
             ("resources", self.resources),
             ("dependencies", self.dependencies),
+            ("sets of class routes", self.trees),
+            ("their resources", self.tree_resources),
+            ("their dependencies", self.tree_dependencies),
         ];
         for (name, number) in rows.into_iter().filter(|row| row.1 > 0) {
             table.add_row([name.to_owned(), number.to_string()]);
@@ -217,10 +248,20 @@ fn compare(tree: &Path, shape: Option<&str>, mesh: Option<&str>) -> Result<(), C
     Ok(())
 }
 
+/// Sets of class routes that stand for those of a machine: as software makes them, and any that registers can describe.
+fn class_routes(nodes: usize) -> Vec<ClassRoutes> {
+    let any = ClassRoutes::any(nodes, TREE_ROUTES);
+    let made = (nodes <= TREE_MEMBERS).then(|| ClassRoutes::overlapping(nodes));
+    made.into_iter().chain([any]).collect()
+}
+
 fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, CommandError> {
     let (sizes, torus) = torus_of(shape, mesh)?;
     let mut checked = Checked::new(shape_text(&sizes), rules);
     checked.stands_for = 1;
+    for routes in class_routes(torus.nodes()) {
+        checked.add_tree(&torus, &tree(&routes, rules));
+    }
     if torus.nodes() <= EXHAUSTIVE_ONE {
         checked.add(&torus, Method::Exhaustive, &exhaustive(&torus, rules));
         return Ok(checked);
@@ -273,5 +314,34 @@ fn all(rules: &Rules) -> Result<Checked, CommandError> {
             (None, None) => {}
         }
     }
+    for (torus, reports) in trees(&shapes, rules) {
+        for report in reports {
+            checked.add_tree(&torus, &report);
+        }
+    }
     Ok(checked)
+}
+
+/// The collective network of every number of nodes that is among `shapes`; its wiring knows no more of a shape. Above
+/// [`TREE_MEMBERS`] the largest stands for the others: their trees are the beginning of its.
+fn trees(shapes: &[Shape], rules: &Rules) -> Vec<(Torus, Vec<TreeReport>)> {
+    let machines: BTreeMap<usize, Torus> = shapes
+        .iter()
+        .map(|shape| shape.torus())
+        .map(|torus| (torus.nodes(), torus))
+        .collect();
+    let largest = machines.keys().next_back().copied().unwrap_or(0);
+    let machines: Vec<Torus> = machines
+        .into_iter()
+        .filter(|&(nodes, _)| nodes <= TREE_MEMBERS || nodes == largest)
+        .map(|(_, torus)| torus)
+        .collect();
+    let reports: Vec<_> = machines
+        .par_iter()
+        .map(|torus| {
+            let routes = class_routes(torus.nodes());
+            routes.iter().map(|routes| tree(routes, rules)).collect()
+        })
+        .collect();
+    machines.into_iter().zip(reports).collect()
 }

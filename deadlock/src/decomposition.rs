@@ -12,10 +12,10 @@ use crate::torus::Torus;
 /// would lie in one dimension. Classes are joined at the ejection of requests alone, which leads to
 /// responses, and these lead to no request. Places of flows are waited for at their own node alone.
 pub fn decomposed(torus: &Torus, rules: &Rules) -> Option<Report> {
-    let independent = match rules.fault {
-        None | Some(Fault::Dateline | Fault::Classes | Fault::Reordering) => true,
-        Some(Fault::Order | Fault::CutThrough | Fault::Escape) => false,
-    };
+    let independent = !matches!(
+        rules.fault,
+        Some(Fault::Order | Fault::CutThrough | Fault::Escape)
+    );
     independent.then(|| {
         let mut total = Report::default();
         for d in 0..torus.dims() {

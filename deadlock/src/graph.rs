@@ -71,7 +71,7 @@ pub fn exhaustive(torus: &Torus, rules: &Rules) -> Report {
 }
 
 /// The fewest nodes that lead from `start`, which lies on a cycle, back to it.
-fn shortest_cycle(graph: &DiGraph<(), (), u32>, start: NodeIndex) -> Vec<usize> {
+pub(crate) fn shortest_cycle(graph: &DiGraph<(), (), u32>, start: NodeIndex) -> Vec<usize> {
     let mut parent = vec![None; graph.node_count()];
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {

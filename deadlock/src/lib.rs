@@ -1,4 +1,4 @@
-//! Whether a machine's torus can deadlock (X-3, HW-3, HW-4): who may hold one resource while it waits for
+//! Whether a machine's networks can deadlock (X-3, HW-3, HW-4, HW-5): who may hold one resource while it waits for
 //! another, as a graph over virtual channels, injection and ejection paths, places of flows and the remote-get engine of
 //! every node. A graph without a cycle cannot deadlock (Dally and Seitz).
 //!
@@ -11,7 +11,8 @@
 //! no ejection buffer meanwhile.
 //!
 //! The routing functions are those of `rtl/pkg/gyre_pkg.sv`; `tests/rtl/tests/routing.rs` compares them with
-//! Verilated RTL input by input.
+//! Verilated RTL input by input. The collective network's graph (`tree.rs`) is made from the registers of class routes as
+//! software writes them; `tests/rtl/tests/collective_choice.rs` compares its steps with the RTL's engines.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ mod routing;
 mod rules;
 mod shapes;
 mod torus;
+mod tree;
 
 pub use decomposition::decomposed;
 pub use graph::{Report, Wait, exhaustive};
@@ -30,3 +32,4 @@ pub use routing::{Hop, Route, minimal_ports};
 pub use rules::{Fault, Rules};
 pub use shapes::{Shape, every_shape};
 pub use torus::{MAX_DIMS, Torus};
+pub use tree::{ClassRoutes, Front, TreeReport, TreeResource, TreeRoute, tree};

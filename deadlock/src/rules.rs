@@ -20,17 +20,29 @@ pub enum Fault {
     /// Packets of an ordered-dynamic flow have no places reserved where they are put in order: as many may be under way as
     /// the network holds.
     Reordering,
+    /// All class routes share one virtual channel of the tree's links.
+    TreeRoutes,
+    /// Packets down the tree share the virtual channels of those up.
+    TreeChannels,
+    /// The tree starts a packet without room for all of it.
+    TreeCutThrough,
+    /// All class routes of a node share an injection FIFO, which members fill in orders of their own.
+    TreeFifo,
 }
 
 impl Fault {
     /// All of them, with the names they have on the command line.
-    pub const ALL: [(&'static str, Self); 6] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("dateline", Self::Dateline),
         ("order", Self::Order),
         ("classes", Self::Classes),
         ("cut-through", Self::CutThrough),
         ("escape", Self::Escape),
         ("reordering", Self::Reordering),
+        ("tree-routes", Self::TreeRoutes),
+        ("tree-channels", Self::TreeChannels),
+        ("tree-cut-through", Self::TreeCutThrough),
+        ("tree-fifo", Self::TreeFifo),
     ];
 }
 

@@ -45,8 +45,7 @@ module error_log
       cycle_o  <= '0;
       count_o  <= '0;
     end else if (raised_o) begin
-      logic [CountW:0] count;
-      count = {1'b0, count_o};
+      automatic logic [CountW:0] count = {1'b0, count_o};
       for (int unsigned s = 0; s < NSource; s++) count += (CountW + 1)'(valid[s]);
       count_o <= count[CountW] ? '1 : count[CountW-1:0];
       if (!valid_i || rearm_i) begin

@@ -39,10 +39,8 @@ module wakeup_unit #(
       end
     end else if (event_i != '0 || (req_i && we_i)) begin
       for (int unsigned g = 0; g < NGroup; g++) begin
-        logic        write;
-        logic [63:0] cause;
-        write = req_i && we_i && 4'(g) == group;
-        cause = cause_q[g];
+        automatic logic        write = req_i && we_i && 4'(g) == group;
+        automatic logic [63:0] cause = cause_q[g];
         if (write && addr_i[3]) cause &= ~wdata_i;
         cause |= event_i & mask_q[g];
         cause_q[g] <= cause;

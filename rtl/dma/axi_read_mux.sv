@@ -75,11 +75,13 @@ module axi_read_mux
   assign len[Counter]  = '0;
 
   for (genvar m = 0; m < NAxi; m++) begin : gen_master
+    localparam logic [NClient-1:0] Clients = clients_of(m);
+
     logic [NClient-1:0] req, gnt;
     logic               take;
     axi_addr_t          ar;
 
-    assign req      = valid & clients_of(m);
+    assign req      = valid & Clients;
     assign take     = req != '0 && (!ar_valid_q[m] || m_ar_ready_i[m]);
     assign taken[m] = take ? gnt : '0;
 
@@ -109,7 +111,7 @@ module axi_read_mux
 `ifndef SYNTHESIS
     always_ff @(posedge clk_i) begin
       if (rst_ni && m_r_valid_i[m]) begin
-        KnownId : assert (32'(m_r_i[m].id) < NClient && clients_of(m)[$clog2(NClient)'(m_r_i[m].id)])
+        KnownId : assert (32'(m_r_i[m].id) < NClient && Clients[$clog2(NClient)'(m_r_i[m].id)])
         else $fatal(1, "%m: read data with id %0d, which has no client on this master", m_r_i[m].id);
       end
     end

@@ -107,4 +107,14 @@ module slot_table
 
   logic unused_wdata;
   assign unused_wdata = ^reg_wdata_i[63:AddrW];
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (tx_slot_o.valid || rx_slot_o.valid || ctr_slot_o.valid || rmw_slot_o.valid)) begin
+      ValidExists : assert ((!tx_slot_o.valid || 32'(tx_id_i) < NSlot) && (!rx_slot_o.valid || 32'(rx_id_i) < NSlot) &&
+                            (!ctr_slot_o.valid || 32'(ctr_id_i) < NSlot) && (!rmw_slot_o.valid || 32'(rmw_id_i) < NSlot))
+      else $fatal(1, "%m: a slot that does not exist is valid");
+    end
+  end
+`endif
 endmodule

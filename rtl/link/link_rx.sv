@@ -101,4 +101,13 @@ module link_rx
       ctl_q  <= '{err: link_ctl_i.err, tail: link_ctl_i.tail, head: link_ctl_i.head, dbg: link_dbg_i};
     end
   end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && start_i) begin
+      StartsApart : assert (!arrived)
+      else $fatal(1, "%m: flit checked while sequence number and CRC start anew");
+    end
+  end
+`endif
 endmodule

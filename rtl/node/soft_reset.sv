@@ -65,4 +65,15 @@ module soft_reset #(
   if (HoldCycles < 4) begin : gen_bad_hold
     $error("soft_reset: HoldCycles must be 4 or more");
   end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && state_q != Run) begin
+      RequestStays : assert (request_i)
+      else $fatal(1, "%m: request gone before the reset is over");
+      ResetWhileHeld : assert (core_rst_nq == (state_q != Hold))
+      else $fatal(1, "%m: reset outside its time, or cut short");
+    end
+  end
+`endif
 endmodule

@@ -163,4 +163,15 @@ module router_inject
   // The sender keeps the credits.
   logic unused_full;
   assign unused_full = ^full;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && pop_i) begin
+      Asked : assert ($onehot(read) && (read & req) != '0)
+      else $fatal(1, "%m: flit of a class that cannot move");
+      Follows : assert (ctl_o.head == !body[class_read])
+      else $fatal(1, "%m: packet does not start with its head");
+    end
+  end
+`endif
 endmodule

@@ -251,6 +251,7 @@ module router_input
 
   // ---- the channel picked, and its way --------------------------------------------------------
   logic [P-1:0]     choice;
+  logic [1:0]       req_class;
   logic [RoomW-1:0] most;
 
   always_comb begin
@@ -263,6 +264,7 @@ module router_input
     high_o   = 1'b0;
     birth_o  = '0;
     choice   = '0;
+    req_class = '0;
     most     = '0;
     if (req_o) begin
       if (keep) in_vc_o = last_q;
@@ -271,22 +273,23 @@ module router_input
       end
       copy_o = route[in_vc_o].deposit;
       body_o = body[in_vc_o];
-      high_o = vc_class(in_vc_o) > ClassResponse;
+      req_class = vc_class(in_vc_o);
+      high_o = req_class > ClassResponse;
       birth_o = route[in_vc_o].birth;
       if (body[in_vc_o]) begin
         port_o   = way_q[in_vc_o].port;
         out_vc_o = way_q[in_vc_o].vc;
       end else begin
         port_o   = route[in_vc_o].port;
-        out_vc_o = det_vc(vc_class(in_vc_o), route[in_vc_o].dateline);
+        out_vc_o = det_vc(req_class, route[in_vc_o].dateline);
         if (route[in_vc_o].minimal != '0 && route[in_vc_o].port < NoPort)
-          choice = route[in_vc_o].minimal[P-1:0] & dyn_ok_i[vc_class(in_vc_o)[0]];
+          choice = route[in_vc_o].minimal[P-1:0] & dyn_ok_i[req_class[0]];
         if (choice != '0) begin
           for (int unsigned p = 0; p < P; p++) begin
             if (choice[p] && room_i[p] >= most) begin
               most     = room_i[p];
               port_o   = 4'(p);
-              out_vc_o = dyn_vc_i[p][vc_class(in_vc_o)[0]];
+              out_vc_o = dyn_vc_i[p][req_class[0]];
             end
           end
         end

@@ -15,6 +15,11 @@ fn x3_shapes_are_free_of_deadlock_whole_or_by_dimension() {
         let found = json(&[&["check", "deadlock", "--shape", shape][..], &mesh].concat());
         assert_eq!(found["free"], true, "{found}");
         assert_eq!(found[method], 1, "{found}");
+        assert!(found["trees"].as_u64() > Some(0), "{found}");
+        assert!(
+            found["tree_dependencies"].as_u64() > Some(0) || shape == "1",
+            "{found}"
+        );
     }
 }
 
@@ -27,6 +32,10 @@ fn x3_a_rule_broken_on_purpose_is_refused_with_the_cycle() {
         ("cut-through", "8x3", "request channel"),
         ("escape", "4x4", "dynamic"),
         ("reordering", "2x2", "waits for place of a request flow at"),
+        ("tree-routes", "3", "waits for contribution to route"),
+        ("tree-channels", "2x2", "on the link down to"),
+        ("tree-cut-through", "4x4", "under way up at"),
+        ("tree-fifo", "3x3", "in the injection buffer at"),
     ] {
         let output = gyre(&["check", "deadlock", "--shape", shape, "--break", rule]);
         let text = String::from_utf8_lossy(&output.stdout);

@@ -123,6 +123,23 @@ const fn faulty(name: &'static str, faults: &'static [Fault]) -> Spec {
     }
 }
 
+/// A leaf cell, as it is or with a fault.
+const fn cell(
+    name: &'static str,
+    top: &'static str,
+    parameters: &'static [(&'static str, u32)],
+    folders: &'static [&'static str],
+    faults: &'static [Fault],
+) -> Spec {
+    Spec {
+        name,
+        top,
+        parameters,
+        folders,
+        faults,
+    }
+}
+
 /// Every unit under test.
 pub const MODELS: &[Spec] = &[
     leaf("fifo1", "gyre_fifo", &[("Depth", 1), ("Width", 8)]),
@@ -307,4 +324,185 @@ pub const MODELS: &[Spec] = &[
         folders: &["csr"],
         faults: &[],
     },
+    // Leaf cells, each once with a fault that its bench must find.
+    cell(
+        "tree_choice",
+        "coll_select",
+        &[],
+        &["common", "collective"],
+        &[],
+    ),
+    cell(
+        "fault_tree_choice",
+        "coll_select",
+        &[],
+        &["common", "collective"],
+        &[Fault {
+            file: "collective/coll_select.sv",
+            text: "combine  = combine & (~part[i] | waits[i]);",
+            instead: "if (i != 2) combine = combine & (~part[i] | waits[i]);",
+        }],
+    ),
+    cell(
+        "tree_down",
+        "coll_down",
+        &[],
+        &["common", "collective"],
+        &[],
+    ),
+    cell(
+        "fault_tree_down",
+        "coll_down",
+        &[],
+        &["common", "collective"],
+        &[Fault {
+            file: "collective/coll_down.sv",
+            text: "(front_i.pending & (~child[0] | out_ok_i[0]) & (~child[1] | out_ok_i[1]) & ej_room)",
+            instead: "(front_i.pending & (~child[0] | out_ok_i[0]) & ej_room)",
+        }],
+    ),
+    cell(
+        "axil_arbiter",
+        "axil_arbiter",
+        &[("AddrW", 12)],
+        &["common", "csr"],
+        &[],
+    ),
+    cell(
+        "fault_axil_arbiter",
+        "axil_arbiter",
+        &[("AddrW", 12)],
+        &["common", "csr"],
+        &[Fault {
+            file: "csr/axil_arbiter.sv",
+            text: "r_data_q[s]  <= done_err ? '0 : reg_rdata_i;",
+            instead: "r_data_q[s]  <= reg_rdata_i;",
+        }],
+    ),
+    cell(
+        "slots",
+        "slot_table",
+        &[("NSlot", 4)],
+        &["common", "dma"],
+        &[],
+    ),
+    cell(
+        "fault_slots",
+        "slot_table",
+        &[("NSlot", 4)],
+        &["common", "dma"],
+        &[Fault {
+            file: "dma/slot_table.sv",
+            text: "2'd2:    ctrl_q[sel]  <= {reg_wdata_i[11:8], reg_wdata_i[4:0]};",
+            instead: "2'd2:    ctrl_q[sel]  <= {reg_wdata_i[10:7], reg_wdata_i[4:0]};",
+        }],
+    ),
+    cell(
+        "soft_reset",
+        "soft_reset",
+        &[("HoldCycles", 8)],
+        &["common", "node"],
+        &[],
+    ),
+    cell(
+        "fault_soft_reset",
+        "soft_reset",
+        &[("HoldCycles", 8)],
+        &["common", "node"],
+        &[Fault {
+            file: "node/soft_reset.sv",
+            text: "count_q     <= CountW'(HoldCycles - 1);",
+            instead: "count_q     <= CountW'(HoldCycles - 2);",
+        }],
+    ),
+    cell(
+        "quiesce",
+        "axi_quiesce",
+        &[("MaxBursts", 7)],
+        &["common", "node"],
+        &[],
+    ),
+    cell(
+        "fault_quiesce",
+        "axi_quiesce",
+        &[("MaxBursts", 7)],
+        &["common", "node"],
+        &[Fault {
+            file: "node/axi_quiesce.sv",
+            text: "assign aw_open = !stop_i || aw_offered_q || owed_q < 0;",
+            instead: "assign aw_open = !stop_i || owed_q < 0;",
+        }],
+    ),
+    cell(
+        "reception_order",
+        "rx_order",
+        &[("Max", 5)],
+        &["common", "dma"],
+        &[],
+    ),
+    cell(
+        "fault_reception_order",
+        "rx_order",
+        &[("Max", 5)],
+        &["common", "dma"],
+        &[Fault {
+            file: "dma/rx_order.sv",
+            text: "older_q <= level_q - W'(retire_i)",
+            instead: "older_q <= level_q - W'(retire_i) - W'(level_q > 1)",
+        }],
+    ),
+    cell(
+        "reception_merge",
+        "rx_merge",
+        &[("N", 3)],
+        &["common", "dma"],
+        &[],
+    ),
+    cell(
+        "fault_reception_merge",
+        "rx_merge",
+        &[("N", 3)],
+        &["common", "dma"],
+        &[Fault {
+            file: "dma/rx_merge.sv",
+            text: "open_q <= !tail_i;",
+            instead: "open_q <= !tail_i && !open_q;",
+        }],
+    ),
+    cell(
+        "router_credits",
+        "router_credits",
+        &[("FlitBytes", 16), ("PortFlits", 272)],
+        &["common", "router"],
+        &[],
+    ),
+    cell(
+        "fault_router_credits",
+        "router_credits",
+        &[("FlitBytes", 16), ("PortFlits", 272)],
+        &["common", "router"],
+        &[Fault {
+            file: "router/router_credits.sv",
+            text: "if (send_i && vc_dynamic(vc_i)) sent_q[vc_i[VcW-2:0]] <= head_i",
+            instead: "if (send_i && vc_dynamic(vc_i)) sent_q[vc_i[VcW-2:0]] <= head_i && !credit_i",
+        }],
+    ),
+    cell(
+        "router_buffer",
+        "router_buffer",
+        &[("Flits", 20), ("FlitBytes", 16), ("NDim", 2)],
+        &["common", "router"],
+        &[],
+    ),
+    cell(
+        "fault_router_buffer",
+        "router_buffer",
+        &[("Flits", 20), ("FlitBytes", 16), ("NDim", 2)],
+        &["common", "router"],
+        &[Fault {
+            file: "router/router_buffer.sv",
+            text: "if (!pop_i && freed_q != '0) free_q <= next_mem[free_q];",
+            instead: "if (freed_q != '0) free_q <= next_mem[free_q];",
+        }],
+    ),
 ];
