@@ -5,6 +5,8 @@
 //! core), `GYRE_WIRES=N,M` data wires in M of them.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use gyre_fuzz::{Action, Case, Flip, FlipWhen, Send, SendKind, Shape, Stimulus, Verdict, run_case};
 use rayon::prelude::*;
@@ -241,6 +243,48 @@ fn x5_hw3_hw5_any_single_wire_of_a_link_flipped_is_recovered_or_reported() {
         wrong[..wrong.len().min(20)].join("\n")
     );
     assert!(counts.contains_key(&Fate::Nothing) && counts.contains_key(&Fate::Reported));
+}
+
+/// The RTL in a folder of its own, with a receiving half that does not look at the parity.
+fn without_parity(folder: &Path) {
+    let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rtl");
+    let mut folders = vec![rtl.clone()];
+    while let Some(from) = folders.pop() {
+        let to = folder.join(from.strip_prefix(&rtl).expect("inside"));
+        fs::create_dir_all(&to).expect("made");
+        for entry in fs::read_dir(from).expect("readable") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
+            }
+        }
+    }
+    let file = folder.join("link/link_rx.sv");
+    let text = fs::read_to_string(&file).expect("readable");
+    let blind = text.replace("assign side_fault_o = ^", "assign side_fault_o = 1'b0 & ^");
+    assert_ne!(text, blind, "no such text");
+    fs::write(file, blind).expect("written");
+}
+
+#[test]
+fn x5_hw3_hw5_flipped_wires_of_links_without_parity_are_found() {
+    let folder = tempfile::tempdir().expect("made");
+    without_parity(folder.path());
+    // Credits of torus and tree, and barrier wires, in a cycle in which some wait.
+    let flips = [
+        (1, 1, 25, 200),
+        (0, TORUS + 2, 25, 200),
+        (1, TORUS + 3, 0, 100),
+        (0, TORUS + 5, 0, 350),
+    ];
+    for flip in flips {
+        let verdict = run_case(&case(Some(flip)), Some(folder.path().to_owned())).expect("runs");
+        assert!(judge(&verdict).is_err(), "{flip:?}: {verdict:?}");
+        let verdict = run_case(&case(Some(flip)), None).expect("runs");
+        assert!(judge(&verdict).is_ok(), "{flip:?}: {verdict:?}");
+    }
 }
 
 /// Numbers of a seed.
