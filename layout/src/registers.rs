@@ -509,7 +509,7 @@ pub mod injection_fifo {
         /// Bytes of descriptors written, modulo 2^32; a write starts work. Bits 31:0, read and write.
         pub const BYTES: Field = Field::new(0, 32);
     }
-    /// Control: Writing enable 0 to 1 clears HEAD, TAIL, COUNT and STATUS.
+    /// Control: Writing enable 0 to 1 clears HEAD, TAIL, COUNT and STATUS. It answers SLVERR where the ring passes the end of the 48-bit address space.
     pub const CTRL: u64 = 0x20;
     /// Fields of ctrl.
     pub mod ctrl {
@@ -570,7 +570,7 @@ pub mod reception_fifo {
         /// Bytes committed to memory, modulo 2^32. Bits 31:0, read only.
         pub const BYTES: Field = Field::new(0, 32);
     }
-    /// Control: Writing enable 0 to 1 clears HEAD, TAIL and STATUS.
+    /// Control: Writing enable 0 to 1 clears HEAD, TAIL and STATUS. It answers SLVERR where the ring passes the end of the 48-bit address space.
     pub const CTRL: u64 = 0x20;
     /// Fields of ctrl.
     pub mod ctrl {
@@ -612,7 +612,7 @@ pub mod base_slot {
     /// Fields of base.
     pub mod base {
         use crate::Field;
-        /// Byte address of the region. Bits 47:0, read and write.
+        /// Byte address of the region; a write with bit 48 or above set answers SLVERR. Bits 47:0, read and write.
         pub const ADDR: Field = Field::new(0, 48);
     }
     /// Slot limit
@@ -620,7 +620,7 @@ pub mod base_slot {
     /// Fields of limit.
     pub mod limit {
         use crate::Field;
-        /// Bytes in the region. Bits 39:0, read and write.
+        /// Bytes in the region; a write with bit 40 or above set answers SLVERR. What lies beyond the end of the 48-bit address space is out of bounds. Bits 39:0, read and write.
         pub const BYTES: Field = Field::new(0, 40);
     }
     /// Slot control
@@ -705,7 +705,7 @@ pub mod flow_target {
 /// Fields of ring_base.
 pub mod ring_base {
     use crate::Field;
-    /// Byte address of the ring in node memory, a multiple of 4096. Bits 47:0, read and write.
+    /// Byte address of the ring in node memory, a multiple of 4096; a write with bit 48 or above set answers SLVERR. Bits 47:0, read and write.
     pub const ADDR: Field = Field::new(0, 48);
 }
 /// Fields of ring_size.

@@ -3,7 +3,8 @@
 // grant to answer; messages of the classes above response first, then responses, so they never wait for requests: of the
 // former there are two paths, which ask once in several cycles.
 //   put of a flow (HW-4), window of a flow: ErrPktFlow; else the put has its place in the flow, refused or not
-//   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
+//   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order);
+//     what passes the end of the 48-bit address space is out of bounds, whatever the slot's limit says
 //   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
 //   remote get: ErrPktInjFifo, or blocked while the ring is full
 module rx_resolve
@@ -106,6 +107,7 @@ module rx_resolve
   rx_res_t res_d;
   logic    active, fits;
   logic [OffsetW:0]  end_off, ctr_end;
+  logic [AddrW:0]    addr_end, ctr_addr_end;
   logic [AddrW-1:0]  put_addr, ctr_addr;
   logic [AddrW-13:0] rget_page;
   logic [20:12]      rget_mask;
@@ -121,6 +123,8 @@ module rx_resolve
     fits      = 1'b0;
     end_off   = '0;
     ctr_end   = '0;
+    addr_end  = '0;
+    ctr_addr_end = '0;
     put_addr  = '0;
     ctr_addr  = '0;
     rget_page = rget_base_i[AddrW-1:12];
@@ -133,6 +137,8 @@ module rx_resolve
         ctr_end         = {16'd0, r_q.ctr_offset, 3'd0} + (OffsetW + 1)'(8);
         put_addr        = slot_i.base + {8'd0, r_q.offset};
         ctr_addr        = ctr_slot_i.base + {23'd0, r_q.ctr_offset, 3'd0};
+        addr_end        = {1'b0, slot_i.base} + (AddrW + 1)'(end_off);
+        ctr_addr_end    = {1'b0, ctr_slot_i.base} + (AddrW + 1)'(ctr_end);
         res_d.silent    = r_q.silent;
         // The write that keeps a put without payload in order touches no byte, beside its counter.
         res_d.addr      = (r_q.silent || r_q.len == '0) ? ctr_addr : put_addr;
@@ -144,9 +150,9 @@ module rx_resolve
         if (r_q.err != ErrNone) res_d.err = r_q.err;
         else if ((r_q.flow.valid && !flow_ok_i) || (r_q.control && !window_ok_i)) res_d.err = ErrPktFlow;
         else if (!r_q.silent && (!slot_i.valid || !slot_i.write)) res_d.err = ErrPktSlot;
-        else if (!r_q.silent && end_off > {1'b0, slot_i.limit}) res_d.err = ErrPktBounds;
+        else if (!r_q.silent && (end_off > {1'b0, slot_i.limit} || addr_end > {1'b1, AddrW'(0)})) res_d.err = ErrPktBounds;
         else if (r_q.ctr_valid && (!ctr_slot_i.valid || !ctr_slot_i.atomic ||
-                 ctr_end > {1'b0, ctr_slot_i.limit} || ctr_addr[2:0] != '0))
+                 ctr_end > {1'b0, ctr_slot_i.limit} || ctr_addr_end > {1'b1, AddrW'(0)} || ctr_addr[2:0] != '0))
                                                            res_d.err = ErrPktCounter;
         fits = 1'b1;
       end else if (r_q.mem_fifo) begin

@@ -630,6 +630,56 @@ fn hw1_refused_packets_are_reported_and_change_nothing() {
 }
 
 #[test]
+fn x5_packets_write_nothing_past_the_end_of_the_48_bit_address_space() {
+    use ErrorReason as E;
+    let base = (1 << 48) - 0x1000;
+    for (bad, reason) in [
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0x1000),
+            E::PktBounds,
+        ),
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0xfc1),
+            E::PktBounds,
+        ),
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0xff_ffff_0000),
+            E::PktBounds,
+        ),
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::TARGET, 0).with_counter(
+                CounterRef {
+                    slot: slot::SMALL,
+                    index: 512,
+                },
+            ),
+            E::PktCounter,
+        ),
+    ] {
+        for to in [0, 1] {
+            let mut bench = bench(2, 32);
+            ok(bench
+                .machine
+                .write(to, reg::slot(usize::from(slot::SMALL), reg::BASE), base));
+            ok(bench.machine.write(
+                to,
+                reg::slot(usize::from(slot::SMALL), reg::SIZE),
+                0xff_ffff_ffff,
+            ));
+            let mut bad = bad;
+            bad.dst = coord(to);
+            bench.put((0, 1), to, 600, Some(2));
+            bench.post(0, 0, &bad);
+            bench.put((0, 1), to, 600, Some(2));
+            ok(bench.finish(50_000));
+            let reports = &bench.machine.engines[to].reports;
+            assert_eq!(reports.len(), 1, "{bad:?} to {to}: {reports:?}");
+            assert_eq!(reports[0].reason, reason, "{bad:?} to {to}");
+        }
+    }
+}
+
+#[test]
 fn hw1_counter_below_zero_is_reported_and_puts_its_bytes_all_the_same() {
     let mut bench = bench(1, 31);
     let counter = CounterRef {
@@ -989,6 +1039,11 @@ fn hw1_registers_refuse_what_would_break_a_fifo() {
 /// lowers the other counter of the pair and leaves the result alone.
 fn refused_rmw(to: usize, bad: (u16, u64, RmwOp), wide: bool, fetch: bool, reason: ErrorReason) {
     let mut bench = bench(2, 60);
+    // A slot that reaches over the end of the address space.
+    let top = usize::from(slot::DESCRIPTORS);
+    for (offset, value) in [(0x00, (1 << 48) - 0x1000), (0x08, 0x2000), (0x10, 0x1f)] {
+        ok(bench.machine.write(to, reg::slot(top, offset), value));
+    }
     let width = if wide { 8 } else { 4 };
     let result = |number: u64| fetch.then_some((slot::SMALL, number * 8));
     let counter = |number: u32| CounterRef {
@@ -1070,6 +1125,7 @@ fn hw1_x5_a_refused_read_modify_write_is_answered_and_lowers_the_other_counter_o
                 ((slot::INVALID, 0, add), E::PktSlot),
                 ((1023, 0, add), E::PktSlot),
                 ((slot::SMALL, 100, add), E::PktBounds),
+                ((slot::DESCRIPTORS, 0x1000, add), E::PktBounds),
                 ((slot::COUNTERS, 0x802, add), E::PktRmw),
             ] {
                 refused_rmw(to, bad, wide, fetch, reason);
