@@ -109,7 +109,8 @@ CELLS = [
         bound=20,
         cover=20,
         faults=(
-            Fault("node/soft_reset.sv", "Quiesce: if (quiet_i) begin", "Quiesce: if (1'b1) begin"),
+            Fault("node/soft_reset.sv", "(over && (&settled_i))", "over"),
+            Fault("node/soft_reset.sv", "late_q      <= ~quiet_i;", "late_q      <= '0;"),
             Fault("node/soft_reset.sv", "CountW'(HoldCycles - 1)", "CountW'(HoldCycles - 2)"),
         ),
     ),

@@ -523,6 +523,53 @@ fn hw1_remote_get_reads_granted_slots_and_sends_to_its_requester_only() {
     refused_there("bounds", &put(0, beyond), ErrorReason::DescBounds);
 }
 
+/// Halts the remote-get FIFO of engine 1 by a bad descriptor, posts a second get and lets the FIFO go on `delay` cycles later:
+/// the cycles from there until the put of the second get has landed, if it does.
+fn cycles_of_a_second_get(delay: u64) -> Option<u64> {
+    let timing = Timing {
+        read: 4..5,
+        write: 12..13,
+        willing: 1.0,
+    };
+    let mut bench = ok(Bench::new(&Setup::ring(2, timing, 24)));
+    let granted = at(slot::GRANTED, 64);
+    let bad = Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0);
+    bench.request(0, 1, 1, &[bad]);
+    while bench.machine.engines[1].reports.is_empty() {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 20_000, "is not refused");
+    }
+    ok(bench.machine.settle(2_000));
+    let good = Descriptor::put(coord(0), granted, slot::SMALL, 0);
+    bench.request(0, 1, 1, &[good]);
+    while ok(bench.machine.read(0, reg::injection(1, reg::TAIL))) < 128 {
+        ok(bench.turn());
+    }
+    ok(bench.machine.run(delay));
+    let status = reg::injection(REMOTE_FIFO, reg::STATUS);
+    ok(bench.machine.write(1, status, 1));
+    let sent = bench.machine.engines[1]
+        .memory
+        .peek(SLOT_BASE[4], 64)
+        .to_vec();
+    (0..1_000).find(|_| {
+        ok(bench.machine.step());
+        bench.machine.engines[0].memory.peek(SLOT_BASE[5], 64) == sent
+    })
+}
+
+#[test]
+fn hw1_a_remote_get_that_comes_as_its_fifo_goes_on_is_served_whatever_the_cycle() {
+    let waits: Vec<_> = (0..160).map(cycles_of_a_second_get).collect();
+    let late: Vec<_> = (0..160).filter(|&at| waits[at].is_none()).collect();
+    assert!(
+        late.is_empty(),
+        "lost with STATUS written {late:?} cycles after the get"
+    );
+    // From before its commit, when the FIFO waits for the get, to after it.
+    assert!(waits[0] > waits[159], "{waits:?}");
+}
+
 #[test]
 fn hw1_requester_is_stamped_by_the_engine_whatever_the_descriptor_says() {
     let mut bench = bench(3, 23);
