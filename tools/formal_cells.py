@@ -109,7 +109,8 @@ CELLS = [
         bound=20,
         cover=20,
         faults=(
-            Fault("node/soft_reset.sv", "Quiesce: if (quiet_i) begin", "Quiesce: if (1'b1) begin"),
+            Fault("node/soft_reset.sv", "(over && (&settled_i))", "over"),
+            Fault("node/soft_reset.sv", "late_q      <= ~quiet_i;", "late_q      <= '0;"),
             Fault("node/soft_reset.sv", "CountW'(HoldCycles - 1)", "CountW'(HoldCycles - 2)"),
         ),
     ),
@@ -125,6 +126,8 @@ CELLS = [
         bound=5,
         cover=10,
         faults=(
+            Fault("dma/slot_table.sv", "reg_addr_i[2:0] != '0 || word == 2'd3 ||", "reg_addr_i[2:0] != '0 ||"),
+            Fault("dma/slot_table.sv", "(reg_we_i && ((word == 2'd0 && reg_wdata_i[63:AddrW] != '0) ||", "(reg_we_i && ("),
             Fault("dma/slot_table.sv", "make_slot(rx_id_i < MaxFifoId'(NSlot), base_q[rx_id_i[IdW-1:0]]", "make_slot(rx_id_i < MaxFifoId'(NSlot), base_q[tx_id_i[IdW-1:0]]"),
         ),
     ),

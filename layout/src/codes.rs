@@ -153,6 +153,7 @@ codes! {
         CollRoute = 0x50, "collective malformed, on a class route that is not valid here, or from an input not in it";
         CollMismatch = 0x51, "contributors to a collective disagree about it";
         CollBarrier = 0x52, "barrier arrival on a barrier route without this input, or twice, or its link is down";
+        ResetMemory = 0x60, "soft reset: memory has not ended its transactions 2,048 cycles later";
     }
 }
 

@@ -101,7 +101,7 @@ pub mod node {
         pub const DMA_ENABLE: Field = Field::new(0, 1);
         /// No new descriptor starts; see STATUS.drained. Bit 1, read and write.
         pub const DRAIN: Field = Field::new(1, 1);
-        /// Write 1: resets DMA engine and network once their memory transactions have ended; the registers of this block keep their values, those of the group pages do not. Reads 1 until the reset is over; until then an access to a group page waits. Writing 0 changes nothing. Bit 2, write 1 to set.
+        /// Write 1: resets DMA engine and network once their memory transactions have ended; the registers of this block keep their values, those of the group pages do not. Reads 1 until the reset is over; until then an access to a group page waits. After 2,048 cycles answers that memory still owes are given up: the error ResetMemory is raised, the reset goes on, and see STATUS.memory_owes. Where memory has not even taken what it was offered, the reset cannot go on until it does: an access to a group page then answers SLVERR. Writing 0 changes nothing. Bit 2, write 1 to set.
         pub const SOFT_RESET: Field = Field::new(2, 1);
     }
     /// Status
@@ -115,6 +115,10 @@ pub mod node {
         pub const DMA_IDLE: Field = Field::new(1, 1);
         /// CTRL.drain is set, the DMA engine is idle and no flit is left in an injection buffer of either network. Bit 2, read only.
         pub const DRAINED: Field = Field::new(2, 1);
+        /// Memory owes answers from before the last soft reset: they are dropped when they come, what they write may still be written, and until the last has come the DMA engine starts no memory transaction on their master. Bit 3, read only.
+        pub const MEMORY_OWES: Field = Field::new(3, 1);
+        /// A soft reset waits for longer than 2,048 cycles for memory to take what it was offered. Bit 4, read only.
+        pub const RESET_STUCK: Field = Field::new(4, 1);
     }
     /// Coordinates: Position of this node; 6 bits a dimension.
     pub const COORD: u64 = 0x20;
@@ -509,7 +513,7 @@ pub mod injection_fifo {
         /// Bytes of descriptors written, modulo 2^32; a write starts work. Bits 31:0, read and write.
         pub const BYTES: Field = Field::new(0, 32);
     }
-    /// Control: Writing enable 0 to 1 clears HEAD, TAIL, COUNT and STATUS.
+    /// Control: Writing enable 0 to 1 clears HEAD, TAIL, COUNT and STATUS. It answers SLVERR where the ring passes the end of the 48-bit address space.
     pub const CTRL: u64 = 0x20;
     /// Fields of ctrl.
     pub mod ctrl {
@@ -570,7 +574,7 @@ pub mod reception_fifo {
         /// Bytes committed to memory, modulo 2^32. Bits 31:0, read only.
         pub const BYTES: Field = Field::new(0, 32);
     }
-    /// Control: Writing enable 0 to 1 clears HEAD, TAIL and STATUS.
+    /// Control: Writing enable 0 to 1 clears HEAD, TAIL and STATUS. It answers SLVERR where the ring passes the end of the 48-bit address space.
     pub const CTRL: u64 = 0x20;
     /// Fields of ctrl.
     pub mod ctrl {
@@ -612,7 +616,7 @@ pub mod base_slot {
     /// Fields of base.
     pub mod base {
         use crate::Field;
-        /// Byte address of the region. Bits 47:0, read and write.
+        /// Byte address of the region; a write with bit 48 or above set answers SLVERR. Bits 47:0, read and write.
         pub const ADDR: Field = Field::new(0, 48);
     }
     /// Slot limit
@@ -620,7 +624,7 @@ pub mod base_slot {
     /// Fields of limit.
     pub mod limit {
         use crate::Field;
-        /// Bytes in the region. Bits 39:0, read and write.
+        /// Bytes in the region; a write with bit 40 or above set answers SLVERR. What lies beyond the end of the 48-bit address space is out of bounds. Bits 39:0, read and write.
         pub const BYTES: Field = Field::new(0, 40);
     }
     /// Slot control
@@ -644,7 +648,7 @@ pub mod base_slot {
 }
 /// Flow from here: An ordered-dynamic flow to another node: its packets take any shortest way and are put in order there.
 pub mod flow_source {
-    /// Flow control: Opening an open flow, or to a node without a way there, and closing one in use answer SLVERR.
+    /// Flow control: Opening an open flow, or to a node without a way there, and closing one in use without force answer SLVERR.
     pub const CTRL: u64 = 0x0;
     /// Fields of ctrl.
     pub mod ctrl {
@@ -657,6 +661,10 @@ pub mod flow_source {
         pub const VCLASS: Field = Field::new(36, 1);
         /// Owner of the injection FIFOs that may use it. Bits 43:40, read and write.
         pub const OWNER: Field = Field::new(40, 4);
+        /// Number of the opening, the same at both ends: packets and news of another one are not the flow's. After a close by force the next opening takes another number. Bits 54:48, read and write.
+        pub const EPOCH: Field = Field::new(48, 7);
+        /// Write 1 with open 0: close the flow although it is in use. Reads 1 until that is done. Injection FIFOs at a descriptor that names it halt with ErrDescFlow, without a report. Bit 62, read and write.
+        pub const FORCE: Field = Field::new(62, 1);
         /// The flow is open. Opening starts it from sequence number 0. Bit 63, read and write.
         pub const OPEN: Field = Field::new(63, 1);
     }
@@ -675,7 +683,7 @@ pub mod flow_source {
 }
 /// Flow to here: An ordered-dynamic flow from another node, with a place for each packet that may be under way.
 pub mod flow_target {
-    /// Flow control: Opening an open flow, or from a node without a way there, and closing one in use answer SLVERR.
+    /// Flow control: Opening an open flow, or from a node without a way there, and closing one in use without force answer SLVERR.
     pub const CTRL: u64 = 0x0;
     /// Fields of ctrl.
     pub mod ctrl {
@@ -686,6 +694,10 @@ pub mod flow_target {
         pub const PEER_FLOW: Field = Field::new(32, 3);
         /// Class of its packets: 0 request, 1 response. Bit 36, read and write.
         pub const VCLASS: Field = Field::new(36, 1);
+        /// Number of the opening, the same at both ends: packets and news of another one are not the flow's. After a close by force the next opening takes another number. Bits 54:48, read and write.
+        pub const EPOCH: Field = Field::new(48, 7);
+        /// Write 1 with open 0: close the flow although it is in use. Reads 1 until that is done. What is in its places is discarded, and counters of puts that were not completed stay; what comes later is refused with ErrPktFlow. Bit 62, read and write.
+        pub const FORCE: Field = Field::new(62, 1);
         /// The flow is open. Opening starts it from sequence number 0. Bit 63, read and write.
         pub const OPEN: Field = Field::new(63, 1);
     }
@@ -705,7 +717,7 @@ pub mod flow_target {
 /// Fields of ring_base.
 pub mod ring_base {
     use crate::Field;
-    /// Byte address of the ring in node memory, a multiple of 4096. Bits 47:0, read and write.
+    /// Byte address of the ring in node memory, a multiple of 4096; a write with bit 48 or above set answers SLVERR. Bits 47:0, read and write.
     pub const ADDR: Field = Field::new(0, 48);
 }
 /// Fields of ring_size.

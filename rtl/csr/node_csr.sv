@@ -1,6 +1,6 @@
 // Registers of a node: decodes the register bus into the generated block (gyre_csr), wake-up unit, collective
 // network, refused packets, performance counters and the group pages of the DMA engine; error log and interrupts.
-// An access to a group page waits while the DMA engine is being reset.
+// An access to a group page waits while the DMA engine is being reset, and is refused where that reset is stuck.
 module node_csr
   import gyre_pkg::*;
 #(
@@ -42,6 +42,9 @@ module node_csr
     output coll_cfg_t             coll_cfg_o,
     output logic                  soft_reset_o,      // reset of DMA engine and network wanted, until ...
     input  logic                  soft_reset_done_i, // ... this pulse
+    input  logic                  memory_owes_i,
+    input  logic                  reset_stuck_i,
+    input  logic                  reset_gave_up_i,   // one-cycle pulse
     input  logic                  idle_i,            // DMA engine and network are idle
     input  logic                  dma_idle_i,
     input  logic                  drained_i,
@@ -122,12 +125,13 @@ module node_csr
   assign hw_in.params.axi_bytes.next  = 8'(AxiBytes);
   assign hw_in.ctrl.soft_reset.hwclr  = soft_reset_done_i;
   // In registers, since they depend on all of the node and are read seldom: the first cycle of an access takes them.
-  logic [2:0] status_q;
+  logic [4:0] status_q;
   always_ff @(posedge access_clk_i or negedge rst_ni) begin
     if (!rst_ni) status_q <= '0;
-    else status_q <= {idle_i, dma_idle_i, drained_i};
+    else status_q <= {idle_i, dma_idle_i, drained_i, memory_owes_i, reset_stuck_i};
   end
-  assign {hw_in.status.idle.next, hw_in.status.dma_idle.next, hw_in.status.drained.next} = status_q;
+  assign {hw_in.status.idle.next, hw_in.status.dma_idle.next, hw_in.status.drained.next,
+          hw_in.status.memory_owes.next, hw_in.status.reset_stuck.next} = status_q;
 
   assign soft_reset_o      = hw_out.ctrl.soft_reset.value;
   assign cfg_o.dma_enable  = hw_out.ctrl.dma_enable.value;
@@ -170,7 +174,7 @@ module node_csr
   end
 
   // ---- errors -----------------------------------------------------------------------------------
-  error_t errors [4];
+  error_t errors [5];
   logic   err_set_q, err_raised;
 
   // What the generated block is told, a cycle later: none of its logic waits for other units.
@@ -203,7 +207,9 @@ module node_csr
       valid: err_set_q, reason: err_e'(hw_out.err_set.reason.value),
       where: hw_out.err_set.where.value, info: '0};
 
-  error_log #(.NSource(4)) u_error_log (
+  assign errors[4] = '{valid: reset_gave_up_i, reason: ErrResetMemory, where: '0, info: '0};
+
+  error_log #(.NSource(5)) u_error_log (
       .clk_i, .rst_ni,
       .err_i(errors), .time_i,
       .valid_i(hw_out.err_status.valid.value || pulse_q.raised), .rearm_i(rearm),
@@ -255,16 +261,17 @@ module node_csr
   );
 
   // ---- group pages ------------------------------------------------------------------------------
-  logic page_waits_q, page_now;
+  logic page_waits_q, page_now, page_refused;
   assign page_now     = reg_req_i && sel_page;
   assign page_req_o   = (page_now || page_waits_q) && !soft_reset_o;
+  assign page_refused = (page_now || page_waits_q) && soft_reset_o && reset_stuck_i;
   assign page_we_o    = reg_we_i;
   assign page_addr_o  = reg_addr_i[19:0];
   assign page_wdata_o = reg_wdata_i;
 
   always_ff @(posedge access_clk_i or negedge rst_ni) begin
     if (!rst_ni) page_waits_q <= 1'b0;
-    else if (page_now || page_waits_q) page_waits_q <= soft_reset_o;
+    else if (page_now || page_waits_q) page_waits_q <= soft_reset_o && !page_refused;
   end
 
   // ---- answer -----------------------------------------------------------------------------------
@@ -280,10 +287,13 @@ module node_csr
       err_q   <= 1'b0;
       rdata_q <= '0;
     end else begin
-      if (local_req || page_ack_i || ack_q) ack_q <= local_req || page_ack_i;
+      if (local_req || page_ack_i || page_refused || ack_q) ack_q <= local_req || page_ack_i || page_refused;
       if (page_ack_i) begin
         err_q   <= page_err_i;
         rdata_q <= page_rdata_i;
+      end else if (page_refused) begin
+        err_q   <= 1'b1;
+        rdata_q <= '0;
       end else if (local_req) begin
         unique case (1'b1)
           sel_regs: begin

@@ -147,7 +147,7 @@ module desc_check
   logic unused_check;
   assign unused_check = ^{cfg_i.link_enable, cfg_i.dma_enable, cfg_i.drain, slot_i.atomic,
                           desc_i.target, desc_i.msg_id, desc_i.sw0, desc_i.sw1, desc_i.ctr_valid,
-                          desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot, route_i, flow_i.peer_flow};
+                          desc_i.ctr_offset, desc_i.ctr_slot, desc_i.src_slot, route_i, flow_i.peer_flow, flow_i.epoch};
 
 `ifndef SYNTHESIS
   always_comb begin

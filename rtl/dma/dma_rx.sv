@@ -286,6 +286,7 @@ module dma_rx
 
   flow_ref_t            put_ref;
   coord_t               put_src;
+  logic [9:0]           put_epoch;
   logic                 put_ok, put_claim;
   flow_counter_t        put_counter;
 
@@ -297,7 +298,7 @@ module dma_rx
       .rec_addr_i(rec_addr), .rec_next_page_i(rec_next_page), .rec_alloc_o(rec_alloc), .rec_wait_o(rec_wait),
       .rget_id_o, .rget_ok_i, .rget_base_i, .rget_size_i, .rget_alloc_i, .rget_free_i, .rget_alloc_o,
       .commit_room_i(commit_room), .commit_index_i(commit_index), .commit_push_o(commit_push),
-      .commit_rget_o(commit_rget), .flow_o(put_ref), .flow_src_o(put_src), .flow_ok_i(put_ok),
+      .commit_rget_o(commit_rget), .flow_o(put_ref), .flow_src_o(put_src), .flow_epoch_o(put_epoch), .flow_ok_i(put_ok),
       .flow_claim_o(put_claim), .flow_counter_o(put_counter), .window_o, .window_ok_i, .pkt_o(pkt_resolved), .idle_o(resolve_idle)
   );
   rec_fifo_table #(.NRec(NRec)) u_rec (
@@ -377,7 +378,7 @@ module dma_rx
       .err_i(flow_err[0:NLink-1]), .dbg_i(flow_dbg[0:NLink-1]), .take_o(flow_take[NLink-1:0]),
       .valid_i(flow_valid[NLink-1:0]), .data_i(flow_data[0:NLink-1]), .tail_i(flow_tail[NLink-1:0]),
       .bad_i(flow_bad[NLink-1:0]), .pop_o(flow_pop[NLink-1:0]),
-      .put_i(put_ref), .put_src_i(put_src), .put_ok_o(put_ok), .put_claim_i(put_claim), .put_counter_i(put_counter),
+      .put_i(put_ref), .put_src_i(put_src), .put_epoch_i(put_epoch), .put_ok_o(put_ok), .put_claim_i(put_claim), .put_counter_i(put_counter),
       .put_done_i(put_done[0:2*NLink-1]), .put_failed_i(put_failed[2*NLink-1:0]),
       .out_valid_o(released_valid), .out_ready_i(merge_ready[1]), .out_ctl_o(released_ctl),
       .out_data_o(released_data), .ctr_valid_o(lower[NPath]), .ctr_addr_o(lower_addr[NPath]),

@@ -104,7 +104,7 @@ module dma_tx
   end
 
   // ---- table ------------------------------------------------------------------------------------
-  logic [NInj-1:0]      enable, remote, halted, avail, fifo_busy, path_halt, kill;
+  logic [NInj-1:0]      enable, remote, halted, avail, fifo_busy, path_halt, flow_halt, kill;
   logic [NInj-1:0]      fetching, staged, active, inflight, raw_valid, raw_err;
   logic [NInj-1:0][3:0] owner, last_path;
   logic                 take, act_err_valid, retire_valid, fifo_retire, table_idle;
@@ -120,7 +120,7 @@ module dma_tx
       .clk_i, .rst_ni, .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o, .reg_err_o, .reg_rdata_o,
       .enable_o(enable), .remote_o(remote), .halted_o(halted), .avail_o(avail), .owner_o(owner),
       .busy_i(fifo_busy), .fetch_take_i(take), .fetch_fifo_i(take_fifo), .fetch_addr_o(take_addr),
-      .path_halt_i(path_halt), .act_err_valid_i(act_err_valid), .act_err_fifo_i(act_err_fifo),
+      .path_halt_i(path_halt), .flow_halt_i(flow_halt), .act_err_valid_i(act_err_valid), .act_err_fifo_i(act_err_fifo),
       .act_err_i(act_err), .retire_valid_i(fifo_retire), .retire_i(retire),
       .rget_id_i, .rget_ok_o, .rget_base_o, .rget_size_o, .rget_alloc_o, .rget_free_o, .rget_alloc_i,
       .rget_commit_i, .rget_moved_o, .desc_done_o, .err_o, .idle_o(table_idle)
@@ -151,13 +151,14 @@ module dma_tx
   flow_end_t        check_flow;
   flow_seq_t        issue_seq;
   logic             flow_issue, flow_idle;
-  logic [NFlow-1:0] flow_full, flow_started, flow_active;
+  flow_epoch_t      issue_epoch;
+  logic [NFlow-1:0] flow_full, flow_closing, flow_started, flow_active;
 
   flow_source #(.NDim(NDim), .NFlow(NFlow), .Window(FlowWindow)) u_flows (
       .clk_i, .rst_ni, .cfg_i, .reg_req_i(flow_req_i), .reg_we_i, .reg_addr_i(flow_addr_i), .reg_wdata_i,
       .reg_ack_o(flow_ack_o), .reg_err_o(flow_err_o), .reg_rdata_o(flow_rdata_o),
       .look_id_i(check_flow_id), .look_o(check_flow), .issue_i(flow_issue), .issue_id_i(issue_flow_id),
-      .issue_flow_o(issue_flow), .issue_seq_o(issue_seq), .full_o(flow_full), .used_i(flow_started | flow_active),
+      .issue_flow_o(issue_flow), .issue_seq_o(issue_seq), .issue_epoch_o(issue_epoch), .full_o(flow_full), .closing_o(flow_closing), .used_i(flow_started | flow_active),
       .window_i, .window_ok_o, .idle_o(flow_idle)
   );
 
@@ -184,8 +185,9 @@ module dma_tx
       .clk_i, .rst_ni, .halted_i(halted), .load_i(load), .load_fifo_i(load_fifo), .load_header_i(load_header),
       .load_length_i(load_length), .load_src_i(load_src), .load_path_i(load_path), .load_dbg_i(load_dbg),
       .active_o(active), .inflight_o(inflight), .path_o(last_path), .cmd_valid_o(cmd_valid), .cmd_o(cmd),
-      .room_i(room), .coll_room_i(coll_room), .flow_full_i(flow_full), .flow_active_o(flow_active),
-      .flow_issue_o(flow_issue), .flow_id_o(issue_flow_id), .flow_i(issue_flow), .flow_seq_i(issue_seq), .answer_valid_i, .answer_path_i, .answer_i, .answer_ready_o,
+      .room_i(room), .coll_room_i(coll_room), .flow_full_i(flow_full), .flow_closing_i(flow_closing),
+      .flow_halt_o(flow_halt), .flow_active_o(flow_active),
+      .flow_issue_o(flow_issue), .flow_id_o(issue_flow_id), .flow_i(issue_flow), .flow_seq_i(issue_seq), .flow_epoch_i(issue_epoch), .answer_valid_i, .answer_path_i, .answer_i, .answer_ready_o,
       .retire_valid_i(fifo_retire), .retire_fifo_i(FidW'(retire.fifo)), .idle_o(packet_idle)
   );
 

@@ -17,6 +17,7 @@ module flow_complete
     input  logic [NFlow-1:0] head_i,
     input  flow_seq_t        seq_i [NFlow],
     output logic [NFlow-1:0] release_o,
+    output logic [NFlow-1:0] going_o,           // the flow's next is being completed
     // counter unit
     output logic             ctr_valid_o,
     output logic [AddrW-1:0] ctr_addr_o,
@@ -70,7 +71,9 @@ module flow_complete
 
   always_comb begin
     release_o = '0;
+    going_o   = '0;
     release_o[flow_q] = done;
+    going_o[flow_q]   = work_q;
   end
   assign ctr_valid_o = work_q && counter_q.ctr_valid && may;
   assign ctr_addr_o  = counter_q.ctr_addr;

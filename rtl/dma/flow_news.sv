@@ -14,6 +14,7 @@ module flow_news
     input  flow_end_t        end_i  [NFlow],
     input  logic [3:0]       path_i [NFlow],
     output logic [NFlow-1:0] told_o,
+    output logic [NFlow-1:0] telling_o,        // a packet waits to leave
     // packets
     output logic             answer_valid_o,
     output logic [3:0]       answer_path_o,
@@ -53,7 +54,9 @@ module flow_news
   always_comb begin
     answer_o = '0;
     told_o   = '0;
+    telling_o = '0;
     if (work_q) begin
+      telling_o[flow_q]      = 1'b1;
       answer_o.answer        = 1'b1;
       answer_o.header.dst    = end_i[flow_q].peer;
       answer_o.header.vclass = ClassResponse;
@@ -61,7 +64,7 @@ module flow_news
       answer_o.header.kind   = KindControl;
       answer_o.header.first  = 1'b1;
       answer_o.header.last   = 1'b1;
-      answer_o.header.target = MaxFifoId'(end_i[flow_q].peer_flow);
+      answer_o.header.target = {end_i[flow_q].epoch, end_i[flow_q].peer_flow};
       answer_o.header.seq    = 10'(seq_i[flow_q]);
       told_o[flow_q]         = answer_ready_i;
     end

@@ -2,7 +2,8 @@
 // their sequence numbers. Requests are kept whole in their reserved places (flow_store) and go on to the reception
 // FIFOs as if they had come by one path; of puts only the completion is kept (flow_complete). The source is told
 // what was released (flow_news) and so never has more under way than there are places: storage cannot run out,
-// and taking a packet never waits for another.
+// and taking a packet never waits for another. A flow that is closed by force discards what is in its places; what comes for
+// it later is refused.
 module flow_reorder
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -39,6 +40,7 @@ module flow_reorder
     // puts of flows: look-up and claim by the resolver, end of their way to memory by path
     input  flow_ref_t        put_i,
     input  coord_t           put_src_i,
+    input  logic [9:0]       put_epoch_i,
     output logic             put_ok_o,
     input  logic             put_claim_i,
     input  flow_counter_t    put_counter_i,
@@ -71,13 +73,15 @@ module flow_reorder
 
   flow_ref_t        look     [NumClasses];
   coord_t           look_src [NumClasses];
+  logic [9:0]       look_epoch [NumClasses];
   logic             look_ok  [NumClasses];
   logic             claim    [NumClasses];
   flow_ref_t        fill     [NFill];
   logic [NFill-1:0] fill_void;
   logic [NFlow-1:0] head     [NumClasses];
   logic [NFlow-1:0] released [NumClasses];
-  logic [NFlow-1:0] news, told;
+  logic [NFlow-1:0] going    [NumClasses];
+  logic [NFlow-1:0] news, told, telling;
   flow_seq_t        seq      [NFlow];
   flow_end_t        flow_end [NFlow];
   logic [3:0]       path     [NFlow];
@@ -85,6 +89,7 @@ module flow_reorder
 
   assign look[1]     = put_i;
   assign look_src[1] = put_src_i;
+  assign look_epoch[1] = put_epoch_i;
   assign put_ok_o    = look_ok[1];
   assign claim[1]    = put_claim_i;
   for (genvar i = 0; i < 2 * NIn; i++) begin : gen_put
@@ -94,28 +99,28 @@ module flow_reorder
 
   flow_table #(.NDim(NDim), .NFlow(NFlow), .Window(Window), .NFill(NFill)) u_table (
       .clk_i, .rst_ni, .cfg_i, .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o, .reg_err_o, .reg_rdata_o,
-      .look_i(look), .look_src_i(look_src), .look_ok_o(look_ok), .claim_i(claim), .fill_i(fill), .void_i(fill_void),
-      .head_o(head), .seq_o(seq), .release_i(released), .news_o(news), .told_i(told), .end_o(flow_end),
+      .look_i(look), .look_src_i(look_src), .look_epoch_i(look_epoch), .look_ok_o(look_ok), .claim_i(claim), .fill_i(fill), .void_i(fill_void),
+      .head_o(head), .seq_o(seq), .release_i(released), .going_i(going), .telling_i(telling), .news_o(news), .told_i(told), .end_o(flow_end),
       .path_o(path), .holds_o(table_holds), .idle_o(table_idle)
   );
 
   flow_store #(.NIn(NIn), .FlitBytes(FlitBytes), .NFlow(NFlow), .Window(Window)) u_store (
       .clk_i, .rst_ni, .req_i, .hdr_i, .only_i, .err_i, .dbg_i, .take_o, .valid_i, .data_i, .tail_i, .bad_i, .pop_o,
-      .look_o(look[0]), .look_src_o(look_src[0]), .look_ok_i(look_ok[0]), .claim_o(claim[0]),
-      .fill_o(fill[NFill-1]), .void_o(fill_void[NFill-1]), .head_i(head[0]), .seq_i(seq), .release_o(released[0]),
+      .look_o(look[0]), .look_src_o(look_src[0]), .look_epoch_o(look_epoch[0]), .look_ok_i(look_ok[0]), .claim_o(claim[0]),
+      .fill_o(fill[NFill-1]), .void_o(fill_void[NFill-1]), .head_i(head[0]), .seq_i(seq), .release_o(released[0]), .going_o(going[0]),
       .out_valid_o, .out_ready_i, .out_ctl_o, .out_data_o, .err_o, .err_ack_i, .holds_o(store_holds),
       .idle_o(store_idle)
   );
 
   flow_complete #(.NFlow(NFlow), .Window(Window)) u_complete (
       .clk_i, .rst_ni, .claim_i(put_claim_i), .claim_ref_i(put_i), .claim_counter_i(put_counter_i),
-      .head_i(head[1]), .seq_i(seq), .release_o(released[1]), .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i, .ctr_busy_i,
+      .head_i(head[1]), .seq_i(seq), .release_o(released[1]), .going_o(going[1]), .ctr_valid_o, .ctr_addr_o, .ctr_bytes_o, .ctr_ack_i, .ctr_busy_i,
       .busy_o(complete_busy), .idle_o(complete_idle)
   );
 
   flow_news #(.NFlow(NFlow)) u_news (
       .clk_i, .rst_ni, .coord_i(cfg_i.coord), .news_i(news), .seq_i(seq), .end_i(flow_end), .path_i(path),
-      .told_o(told), .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .idle_o(news_idle)
+      .told_o(told), .telling_o(telling), .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .idle_o(news_idle)
   );
 
   logic put_quiet;

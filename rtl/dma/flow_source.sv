@@ -1,10 +1,14 @@
 // Source side of ordered-dynamic flows (HW-4): registers, and the window of each flow. A flow leads to one other node
 // for packets of one class; each gets the next sequence number when it is issued, and at most `Window` are between
 // issue and release at the target, which says by control packets how far it has come.
-// Flow f at f*0x10: CTRL {[63] open, [43:40] owner, [36] class, [34:32] number at the target, [29:0] target},
+// Closing one in use by force: no descriptor may name it any more, FIFOs that are at one that does halt with ErrDescFlow when
+// what they have issued has left, and then the flow is closed. Until then CTRL reads as open, with [62] set. Packets carry
+// the flow's epoch, and news of another one are refused.
+// Flow f at f*0x10: CTRL {[63] open, [62] close by force, [54:48] epoch, [43:40] owner, [36] class, [34:32] number at the
+// target, [29:0] target},
 // STATUS {[16] in use, [12:8] first sequence number not released, [4:0] next to be issued}. Answers with an error: opening
 // one that is open, or to a node without a way there; closing one with packets under way or named by a descriptor that
-// has started; writes to STATUS; an absent flow.
+// has started, unless by force; writes to STATUS; an absent flow.
 module flow_source
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -31,7 +35,9 @@ module flow_source
     input  flow_id_t              issue_id_i,
     output flow_id_t              issue_flow_o,   // number at the target
     output flow_seq_t             issue_seq_o,
+    output flow_epoch_t           issue_epoch_o,
     output logic [NFlow-1:0]      full_o,         // no packet may be issued
+    output logic [NFlow-1:0]      closing_o,      // by force: contexts that name the flow end
     input  logic [NFlow-1:0]      used_i,         // a descriptor that has started names the flow
     // windows from targets; the answer is combinational
     input  flow_window_t          window_i,
@@ -50,16 +56,18 @@ module flow_source
   flow_end_t        end_q   [NFlow];
   flow_seq_t        next_q  [NFlow];   // to be issued
   flow_seq_t        first_q [NFlow];   // not released
-  logic [NFlow-1:0] full_q;
+  logic [NFlow-1:0] full_q, closing_q;
 
   function automatic logic present(flow_id_t id);
     return 32'(id) < NFlow;
   endfunction
 
-  assign look_o       = present(look_id_i) ? end_q[look_id_i[IdW-1:0]] : '0;
+  assign look_o       = (present(look_id_i) && !closing_q[look_id_i[IdW-1:0]]) ? end_q[look_id_i[IdW-1:0]] : '0;
   assign issue_flow_o = end_q[issue_id_i[IdW-1:0]].peer_flow;
   assign issue_seq_o  = next_q[issue_id_i[IdW-1:0]];
-  assign full_o       = full_q;
+  assign issue_epoch_o = end_q[issue_id_i[IdW-1:0]].epoch;
+  assign full_o       = full_q | closing_q;
+  assign closing_o    = closing_q;
 
   // ---- windows ------------------------------------------------------------------------------------
   logic [IdW-1:0] wi;
@@ -72,37 +80,40 @@ module flow_source
     if (window_i.valid) begin
       released    = window_i.seq - first_q[wi];
       under_way   = next_q[wi] - first_q[wi];
-      window_ok_o = 32'(window_i.id) < NFlow && end_q[wi].open && end_q[wi].peer == window_i.src &&
+      window_ok_o = 32'(window_i.id) < NFlow && end_q[wi].open && end_q[wi].peer == window_i.src && end_q[wi].epoch == window_i.epoch &&
                     released != '0 && released <= under_way;
     end
   end
 
   // ---- registers ----------------------------------------------------------------------------------
   logic [IdW-1:0] ri;
-  logic           bad, write;
+  logic           bad, in_use, write, forced;
   flow_end_t      wanted;
   logic [63:0]    rdata;
   assign ri = reg_addr_i[4+:IdW];
   always_comb begin
     wanted = '0;
     bad    = 1'b0;
+    in_use = 1'b0;
     rdata  = '0;
     if (reg_req_i) begin
+      in_use = used_i[ri] || next_q[ri] != first_q[ri] || closing_q[ri];
       wanted = flow_end_of(reg_wdata_i);
       if (32'(reg_addr_i[10:4]) >= NFlow || reg_addr_i[2:0] != '0) bad = 1'b1;
       else if (reg_addr_i[3]) begin
         bad   = reg_we_i;
-        rdata = {47'd0, used_i[ri] || next_q[ri] != first_q[ri], 3'd0, first_q[ri], 3'd0, next_q[ri]};
+        rdata = {47'd0, in_use, 3'd0, first_q[ri], 3'd0, next_q[ri]};
       end else begin
-        rdata = flow_end_bits(end_q[ri]);
+        rdata = flow_end_bits(end_q[ri]) | 64'(closing_q[ri]) << 62;
         if (reg_we_i) begin
           if (wanted.open) bad = end_q[ri].open || !flow_peer_ok(cfg_i, wanted.peer, NDim);
-          else bad = used_i[ri] || next_q[ri] != first_q[ri];
+          else bad = in_use && !flow_forced(reg_wdata_i);
         end
       end
     end
   end
-  assign write = reg_req_i && reg_we_i && !bad;
+  assign forced = reg_req_i && reg_we_i && !bad && in_use;
+  assign write  = reg_req_i && reg_we_i && !bad && !in_use;
 
   logic answer_idle;
   reg_answer u_answer (
@@ -112,11 +123,12 @@ module flow_source
 
   // ---- flows --------------------------------------------------------------------------------------
   for (genvar f = 0; f < NFlow; f++) begin : gen_flow
-    logic      issued, moved, written;
+    logic      issued, moved, written, over;
     flow_seq_t next_d, first_d;
     assign issued  = issue_i && issue_id_i[IdW-1:0] == IdW'(f);
     assign moved   = window_ok_o && wi == IdW'(f);
     assign written = write && ri == IdW'(f);
+    assign over    = closing_q[f] && !used_i[f];
     assign next_d  = next_q[f] + flow_seq_t'(issued);
     assign first_d = moved ? window_i.seq : first_q[f];
     always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -125,12 +137,15 @@ module flow_source
         next_q[f]  <= '0;
         first_q[f] <= '0;
         full_q[f]  <= 1'b0;
-      end else if (written) begin
-        end_q[f]   <= wanted.open ? wanted : '0;
+        closing_q[f] <= 1'b0;
+      end else if (written || over) begin
+        end_q[f]   <= (written && wanted.open) ? wanted : '0;
+        closing_q[f] <= 1'b0;
         next_q[f]  <= '0;
         first_q[f] <= '0;
         full_q[f]  <= 1'b0;
-      end else if (issued || moved) begin
+      end else if (issued || moved || (forced && ri == IdW'(f))) begin
+        if (forced && ri == IdW'(f)) closing_q[f] <= 1'b1;
         next_q[f]  <= next_d;
         first_q[f] <= first_d;
         full_q[f]  <= (next_d - first_d) == flow_seq_t'(Window);
@@ -145,7 +160,7 @@ module flow_source
     end
 `endif
   end
-  assign idle_o = answer_idle;
+  assign idle_o = answer_idle && closing_q == '0;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -1,6 +1,7 @@
 // Request packets of ordered-dynamic flows (HW-4): takes them from the reception paths of links, each into its place, and
 // lets those whose turn has come go on as whole packets, one flit a cycle each way for all paths and flows together.
-// Taking a packet waits for nothing but other packets' flits. Released packets no longer name their flow.
+// Taking a packet waits for nothing but other packets' flits. Released packets no longer name their flow, nor
+// its epoch: the number in their message follows from their offset in it.
 // Refused: ErrPktFlow, or what the path found wrong with the header; damaged: ErrPktTruncated.
 //
 // Two stages: choose a path with a header or a flit; look up, claim and store.
@@ -31,6 +32,7 @@ module flow_store
     // places
     output flow_ref_t        look_o,
     output coord_t           look_src_o,
+    output logic [9:0]       look_epoch_o,
     input  logic             look_ok_i,
     output logic             claim_o,
     output flow_ref_t        fill_o,
@@ -38,6 +40,7 @@ module flow_store
     input  logic [NFlow-1:0] head_i,
     input  flow_seq_t        seq_i  [NFlow],
     output logic [NFlow-1:0] release_o,
+    output logic [NFlow-1:0] going_o,           // the flow's next is on its way out
     // packets in their order
     output logic             out_valid_o,
     input  logic             out_ready_i,
@@ -140,6 +143,7 @@ module flow_store
   always_comb begin
     look_o     = '0;
     look_src_o = '0;
+    look_epoch_o = '0;
     claim_o    = 1'b0;
     fill_o     = '0;
     void_o     = 1'b0;
@@ -152,6 +156,7 @@ module flow_store
     if (first) begin
       look_o     = '{valid: 1'b1, id: hdr_q.flow, seq: hdr_q.flow_seq};
       look_src_o = hdr_q.src;
+      look_epoch_o = hdr_q.seq;
       claim_o    = look_ok_i;
       over       = only_q;
       reason     = hdr_err_q != ErrNone ? hdr_err_q : !look_ok_i ? ErrPktFlow
@@ -236,6 +241,7 @@ module flow_store
       out_hdr.flow       = '0;
       out_hdr.flow_seq   = '0;
       out_hdr.flow_valid = 1'b0;
+      out_hdr.seq        = out_hdr.kind == KindMemFifo ? out_hdr.offset[18:9] : '0;
     end
   end
 
@@ -268,7 +274,9 @@ module flow_store
     out_data_o = '0;
     out_ctl_o  = '0;
     release_o  = '0;
+    going_o    = '0;
     if (out_q) begin
+      going_o[out_flow_q] = 1'b1;
       out_ctl_o  = '{err: 1'b0, tail: out_tail, head: cnt_q == '0, dbg: out_dbg_q};
       if (cnt_q < 7'(HeaderFlits)) begin
         for (int unsigned h = 0; h < HeaderFlits; h++) if (cnt_q == 7'(h)) out_data_o = header_flits[h];

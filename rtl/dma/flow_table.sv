@@ -3,10 +3,14 @@
 // packet never waits for one. A place is claimed by a packet's header and full when the packet may go on; it is released
 // when its turn has come and it has gone on. Places of packets that were refused or damaged are void: they are
 // released without more.
-// Flow f at f*0x10: CTRL {[63] open, [36] class, [34:32] number at the source, [29:0] source}, STATUS {[16] in use,
+// Closing one in use by force: nothing more is taken, what is in places is discarded unless it is going on already, and the
+// flow is closed when its last place is free. Until then CTRL reads as open, with [62] set. Packets of another epoch than
+// the flow's are not its own.
+// Flow f at f*0x10: CTRL {[63] open, [62] close by force, [54:48] epoch, [36] class, [34:32] number at the source,
+// [29:0] source}, STATUS {[16] in use,
 // [12:8] first sequence number that the source does not know to be released, [4:0] next to be released}; at 0x7F8 PARAMS
 // {[12:8] window, [3:0] flows}. Answers with an error: opening one that is open, or from a node without a way there;
-// closing one with places in use or news for its source; writes to STATUS and PARAMS; an absent flow.
+// closing one with places in use or news for its source, unless by force; writes to STATUS and PARAMS; an absent flow.
 module flow_table
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -29,6 +33,7 @@ module flow_table
     // look-ups, one a class; claim_i takes the place that was found
     input  flow_ref_t        look_i     [NumClasses],
     input  coord_t           look_src_i [NumClasses],
+    input  logic [9:0]       look_epoch_i [NumClasses],
     output logic             look_ok_o  [NumClasses],
     input  logic             claim_i    [NumClasses],
     // claimed places get full
@@ -38,6 +43,8 @@ module flow_table
     output logic [NFlow-1:0] head_o     [NumClasses],
     output flow_seq_t        seq_o      [NFlow],        // next to be released
     input  logic [NFlow-1:0] release_i  [NumClasses],
+    input  logic [NFlow-1:0] going_i    [NumClasses],   // the next is going on, and will be released
+    input  logic [NFlow-1:0] telling_i,                 // news are about to leave
     // news for sources
     output logic [NFlow-1:0] news_o,
     input  logic [NFlow-1:0] told_i,                    // the source is told seq_o
@@ -62,6 +69,7 @@ module flow_table
   flow_seq_t                    next_q    [NFlow];   // to be released
   flow_seq_t                    told_q    [NFlow];   // the source knows of what was released before
   logic [NFlow-1:0][Window-1:0] claimed_q, full_q, void_q;
+  logic [NFlow-1:0]             closing_q;           // by force
 
   function automatic logic [PlaceW-1:0] place(flow_seq_t seq);
     return PlaceW'(seq & flow_seq_t'(Window - 1));
@@ -78,7 +86,8 @@ module flow_table
       if (look_i[c].valid) begin
         ahead        = look_i[c].seq - next_q[id];
         look_ok_o[c] = 32'(look_i[c].id) < NFlow && end_q[id].open && end_q[id].vclass == 1'(c) &&
-                       end_q[id].peer == look_src_i[c] && 32'(ahead) < Window &&
+                       end_q[id].peer == look_src_i[c] && look_epoch_i[c] == 10'(end_q[id].epoch) &&
+                       !closing_q[id] && 32'(ahead) < Window &&
                        !claimed_q[id][place(look_i[c].seq)];
       end
     end
@@ -109,17 +118,21 @@ module flow_table
     if (full_q != '0) begin
       for (int unsigned f = 0; f < NFlow; f++) begin
         turn[f]      = full_q[f][place(next_q[f])];
-        skip[f]      = turn[f] && void_q[f][place(next_q[f])];
-        head_o[0][f] = turn[f] && !skip[f] && !end_q[f].vclass;
-        head_o[1][f] = turn[f] && !skip[f] && end_q[f].vclass;
+        skip[f]      = turn[f] && void_q[f][place(next_q[f])] && !closing_q[f];
+        head_o[0][f] = turn[f] && !skip[f] && !closing_q[f] && !end_q[f].vclass;
+        head_o[1][f] = turn[f] && !skip[f] && !closing_q[f] && end_q[f].vclass;
       end
     end
   end
   assign released = skip | release_i[0] | release_i[1];
   always_comb begin
     freed = '0;
-    if (released != '0) begin
-      for (int unsigned f = 0; f < NFlow; f++) freed[f][place(next_q[f])] = released[f];
+    if ((released | closing_q) != '0) begin
+      for (int unsigned f = 0; f < NFlow; f++) begin
+        if (closing_q[f]) freed[f] = full_q[f];
+        if (closing_q[f] && (going_i[0][f] || going_i[1][f])) freed[f][place(next_q[f])] = 1'b0;
+        if (released[f]) freed[f][place(next_q[f])] = 1'b1;
+      end
     end
   end
 
@@ -140,21 +153,23 @@ module flow_table
   always_comb begin
     for (int unsigned f = 0; f < NFlow; f++) begin
       unknown[f] = next_q[f] != told_q[f];
-      news_o[f]  = unknown[f] && (claimed_q[f] == '0 || 32'(flow_seq_t'(next_q[f] - told_q[f])) >= Half);
+      news_o[f]  = unknown[f] && !closing_q[f] && (claimed_q[f] == '0 || 32'(flow_seq_t'(next_q[f] - told_q[f])) >= Half);
     end
   end
 
   // ---- registers ----------------------------------------------------------------------------------------
   logic [IdW-1:0] ri;
-  logic           bad, write;
+  logic           bad, in_use, write, forced;
   flow_end_t      wanted;
   logic [63:0]    rdata;
   assign ri = reg_addr_i[4+:IdW];
   always_comb begin
     wanted = '0;
     bad    = 1'b0;
+    in_use = 1'b0;
     rdata  = '0;
     if (reg_req_i) begin
+      in_use       = claimed_q[ri] != '0 || unknown[ri] || closing_q[ri];
       wanted       = flow_end_of(reg_wdata_i);
       wanted.owner = '0;
       if (reg_addr_i == 11'h7f8) begin
@@ -164,17 +179,18 @@ module flow_table
         bad = 1'b1;
       end else if (reg_addr_i[3]) begin
         bad   = reg_we_i;
-        rdata = {47'd0, claimed_q[ri] != '0 || unknown[ri], 3'd0, told_q[ri], 3'd0, next_q[ri]};
+        rdata = {47'd0, in_use, 3'd0, told_q[ri], 3'd0, next_q[ri]};
       end else begin
-        rdata = flow_end_bits(end_q[ri]);
+        rdata = flow_end_bits(end_q[ri]) | 64'(closing_q[ri]) << 62;
         if (reg_we_i) begin
           if (wanted.open) bad = end_q[ri].open || !flow_peer_ok(cfg_i, wanted.peer, NDim);
-          else bad = claimed_q[ri] != '0 || unknown[ri];
+          else bad = in_use && !flow_forced(reg_wdata_i);
         end
       end
     end
   end
-  assign write = reg_req_i && reg_we_i && !bad;
+  assign forced = reg_req_i && reg_we_i && !bad && in_use;
+  assign write  = reg_req_i && reg_we_i && !bad && !in_use;
 
   logic answer_idle;
   reg_answer u_answer (
@@ -183,19 +199,26 @@ module flow_table
   );
 
   for (genvar f = 0; f < NFlow; f++) begin : gen_flow
-    logic written;
+    logic written, over;
     assign written = write && ri == IdW'(f);
+    assign over    = closing_q[f] && claimed_q[f] == '0 && !telling_i[f];
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) begin
         end_q[f]  <= '0;
         path_q[f] <= '0;
         next_q[f] <= '0;
         told_q[f] <= '0;
-      end else if (written) begin
-        end_q[f]  <= wanted.open ? wanted : '0;
-        path_q[f] <= wanted.open ? route_port(cfg_i, wanted.peer, LocalPort) : '0;
+        closing_q[f] <= 1'b0;
+      end else if (written || over) begin
+        end_q[f]  <= (written && wanted.open) ? wanted : '0;
+        path_q[f] <= (written && wanted.open) ? route_port(cfg_i, wanted.peer, LocalPort) : '0;
         next_q[f] <= '0;
         told_q[f] <= '0;
+        closing_q[f] <= 1'b0;
+      end else if (forced && ri == IdW'(f)) begin
+        closing_q[f] <= 1'b1;
+        if (released[f]) next_q[f] <= next_q[f] + 1'b1;
+        if (told_i[f]) told_q[f] <= next_q[f];
       end else if (released[f] || told_i[f]) begin
         if (released[f]) next_q[f] <= next_q[f] + 1'b1;
         if (told_i[f]) told_q[f] <= next_q[f];
@@ -223,5 +246,5 @@ module flow_table
   end
 
   assign holds_o = claimed_q != '0;
-  assign idle_o  = answer_idle && skip == '0;
+  assign idle_o  = answer_idle && skip == '0 && closing_q == '0;
 endmodule

@@ -9,7 +9,7 @@
 //                    old TAIL, not past HEAD+SIZE, and neither disabled nor remote-get FIFO
 //   +0x20 CTRL       [0] enable, [1] remote-get FIFO, [7:4] owner, [8] completion event. [1] and [7:4]
 //                    change while disabled only. Setting enable clears HEAD, TAIL, COUNT and STATUS; it
-//                    needs a SIZE and nothing of the FIFO in flight
+//                    needs a SIZE, a ring that ends within the 48-bit address space, and nothing of the FIFO in flight
 //   +0x28 STATUS     [0] halted by an error (write 1: skip the bad descriptor and resume, once what is in
 //                    flight has left), [1] busy: work left or in flight, [2] empty, [15:8] err_e of the halt
 //   +0x30 COUNT      RO, descriptors completed, modulo 2^32
@@ -54,6 +54,7 @@ module inj_fifo_access
   logic               ok, no_fifo;
   logic [63:0]        rdata;
   logic [InjPtrW-1:0] level, new_level;
+  logic [AddrW-12:0]  ring_end;   // page behind the ring
 
   if (NInj < 32) begin : gen_absent
     assign no_fifo = reg_addr_i[10:6] >= 5'(NInj);
@@ -66,6 +67,7 @@ module inj_fifo_access
     rdata     = '0;
     level     = '0;
     new_level = '0;
+    ring_end  = '0;
     if (rq_valid_q) begin
       level     = state_i.tail - state_i.head;
       new_level = rq_wdata_q[31:6] - state_i.head;
@@ -87,11 +89,12 @@ module inj_fifo_access
         end
         InjRegCtrl: begin
           rdata = 64'({state_i.event_on, state_i.owner, 2'b0, state_i.remote, state_i.enable});
+          ring_end = {1'b0, state_i.base} + (AddrW - 11)'(state_i.size[InjLevelW-1:6]);
           if (!rq_wdata_q[0]) ok = 1'b1;
           else if (state_i.enable)
             ok = rq_wdata_q[1] == state_i.remote && rq_wdata_q[7:4] == state_i.owner;
           else
-            ok = state_i.size != '0 && !state_i.busy && state_i.landed;
+            ok = state_i.size != '0 && ring_end <= {1'b1, (AddrW - 12)'(0)} && !state_i.busy && state_i.landed;
         end
         InjRegStatus: begin
           rdata = 64'({state_i.reason, 5'b0, level == '0,

@@ -35,6 +35,7 @@ module inj_fifo_table
     output logic [AddrW-1:0]     fetch_addr_o,
     // Halt: at once and without reason by a path (the reason follows with retire_i), or by activation.
     input  logic [NInj-1:0]      path_halt_i,
+    input  logic [NInj-1:0]      flow_halt_i,   // with ErrDescFlow: software closed the flow of the descriptor at HEAD
     input  logic                 act_err_valid_i, // not in a cycle of retire_valid_i with retire_i.err
     input  logic [FidW-1:0]      act_err_fifo_i,
     input  err_e                 act_err_i,
@@ -176,7 +177,7 @@ module inj_fifo_table
 
   always_comb begin
     set_avail = '0;
-    set_halt  = path_halt_i;
+    set_halt  = path_halt_i | flow_halt_i;
     if (act_err_valid_i) set_halt[act_err_fifo_i] = 1'b1;
     if (rget_commit_i.valid && rget_commit_i.failed) set_halt[rgc_fifo] = 1'b1;
     if (wr && rq_reg == InjRegTail && new_level != level) set_avail[rq_fifo] = 1'b1;
@@ -196,6 +197,9 @@ module inj_fifo_table
       end
     end else begin
       if (set_halt != '0) halted_q <= halted_q | set_halt;
+      if (flow_halt_i != '0) begin
+        for (int unsigned f = 0; f < NInj; f++) if (flow_halt_i[f] && !broken_q[f]) reason_q[f] <= ErrDescFlow;
+      end
       if (fetch_take_i && fetch_last) avail_q[fetch_fifo_i] <= 1'b0;
       if (set_avail != '0) avail_q <= (avail_q & ~(fetch_take_i && fetch_last ?
                                        NInj'(1) << fetch_fifo_i : '0)) | set_avail;

@@ -7,7 +7,8 @@
 //
 // Every packet of a message but the last carries 512 bytes. Answers to read-modify-writes come whole from the
 // receive side and go before the packets of FIFOs. Packets of a flow (HW-4) get its number at the target and their
-// sequence number when they are issued; FIFOs whose flow has its window full lose no turn either.
+// sequence number when they are issued; FIFOs whose flow has its window full lose no turn either. Where a flow is closed by
+// force, FIFOs that are at a descriptor of it are to halt.
 module packetizer
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -38,11 +39,14 @@ module packetizer
     input  logic [CollRoutes-1:0]             coll_room_i,// and of the class route
     // Flows
     input  logic [NFlow-1:0]                  flow_full_i,
+    input  logic [NFlow-1:0]                  flow_closing_i,  // full as well
+    output logic [NInj-1:0]                   flow_halt_o,     // the FIFO's context cannot go on, and nothing is in flight
     output logic [NFlow-1:0]                  flow_active_o, // named by a context
     output logic                              flow_issue_o,
     output flow_id_t                          flow_id_o,     // number here
     input  flow_id_t                          flow_i,        // and at the target
     input  flow_seq_t                         flow_seq_i,
+    input  flow_epoch_t                       flow_epoch_i,
     // Answers
     input  logic                              answer_valid_i,
     input  logic [3:0]                        answer_path_i,
@@ -86,6 +90,13 @@ module packetizer
   end
   for (genvar k = 0; k < NFlow; k++) begin : gen_flow
     assign flow_active_o[k] = (active_q & flow_member_q[k]) != '0;
+  end
+  always_comb begin
+    flow_halt_o = '0;
+    if (flow_closing_i != '0) begin
+      for (int unsigned k = 0; k < NFlow; k++)
+        if (flow_closing_i[k]) flow_halt_o = flow_halt_o | (flow_member_q[k] & active_q & ~inflight_q);
+    end
   end
 
   always_comb begin
@@ -176,6 +187,7 @@ module packetizer
       if (flow_issue_o) begin
         cmd_d.header.flow     = flow_i;
         cmd_d.header.flow_seq = flow_seq_i;
+        cmd_d.header.seq      = 10'(flow_epoch_i);
       end
     end
   end
@@ -245,7 +257,7 @@ module packetizer
   assign active_o    = active_q;
   assign inflight_o  = inflight_q;
   assign path_o      = path_q;
-  assign idle_o      = !issue && !answer && busy_q == '0 && (active_q & halted_i) == '0;
+  assign idle_o      = !issue && !answer && busy_q == '0 && (active_q & halted_i) == '0 && flow_halt_o == '0;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

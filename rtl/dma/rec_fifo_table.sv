@@ -3,9 +3,9 @@
 // bytes), TAIL (committed bytes), CTRL {[0] enable, [7:4] owner}, STATUS {[0] not empty, [1] a packet waited
 // (W1C), [2] halted by a failed write, [3] packets between allocation and commit}, THRESHOLD, HIGHWATER
 // (a write clears). Writing CTRL.enable = 1 to a FIFO that is disabled or halted clears HEAD, TAIL, STATUS and
-// HIGHWATER. Answers with an error: BASE or SIZE while enabled or not aligned, HEAD beyond TAIL, enabling
-// without SIZE or while STATUS[3], an absent FIFO, an address that is not a multiple of 8. Other bits, and
-// writes to TAIL, are ignored.
+// HIGHWATER. Answers with an error: BASE or SIZE while enabled or not aligned, BASE above 48 bits, HEAD beyond TAIL, a
+// write of TAIL, enabling without SIZE or while STATUS[3] or a ring that passes the end of the 48-bit address space, an
+// absent FIFO, an address that is not a multiple of 8. Other bits are ignored.
 // After a failed write the FIFO halts: later commits do not move TAIL and requests wait until it is enabled again.
 module rec_fifo_table
   import gyre_pkg::*;
@@ -89,6 +89,7 @@ module rec_fifo_table
   logic           exists, bad, err, write, restart;
   logic [63:0]    rdata;
   logic [31:0]    level;
+  logic [AddrW-12:0] ring_end;   // page behind the ring
   assign ri     = reg_addr_i[6+:IdW];
   assign exists = {28'd0, reg_addr_i[9:6]} < NRec && reg_addr_i[2:0] == '0;
   assign level  = tail_q[ri] - head_q[ri];
@@ -96,11 +97,12 @@ module rec_fifo_table
   always_comb begin
     rdata = '0;
     bad   = 1'b0;   // this write is refused
+    ring_end = '0;
     if (reg_req_i) begin
       unique case (reg_addr_i[5:3])
         3'd0: begin
           rdata = {16'd0, page_q[ri], 12'd0};
-          bad   = enable_q[ri] || reg_wdata_i[11:0] != '0;
+          bad   = enable_q[ri] || reg_wdata_i[11:0] != '0 || reg_wdata_i[63:AddrW] != '0;
         end
         3'd1: begin
           rdata = {43'd0, size_q[ri]};
@@ -112,10 +114,14 @@ module rec_fifo_table
           rdata = {32'd0, head_q[ri]};
           bad   = (reg_wdata_i[31:0] - head_q[ri]) > level;
         end
-        3'd3: rdata = {32'd0, tail_q[ri]};
+        3'd3: begin
+          rdata = {32'd0, tail_q[ri]};
+          bad   = 1'b1;
+        end
         3'd4: begin
           rdata = {56'd0, owner_q[ri], 3'd0, enable_q[ri]};
-          bad   = reg_wdata_i[0] && (size_q[ri] == '0 ||
+          ring_end = {1'b0, page_q[ri]} + (AddrW - 11)'(size_q[ri][SizeW-1:12]);
+          bad   = reg_wdata_i[0] && (size_q[ri] == '0 || ring_end > {1'b1, (AddrW - 12)'(0)} ||
                   ((!enable_q[ri] || halted_q[ri]) && flight_q[ri] != '0));
         end
         3'd5: rdata = {60'd0, flight_q[ri] != '0, halted_q[ri], waited_q[ri], level != '0};

@@ -4,7 +4,7 @@
 //   ErrPktRmw            unknown operation, or address not aligned to the operand
 //   ErrPktSlot           slot invalid or without atomic right
 //   ErrPktOwner          slot of another owner than that of the requesting injection FIFO
-//   ErrPktBounds         operand leaves the slot
+//   ErrPktBounds         operand leaves the slot, or the 48-bit address space
 //   ErrRouteUnreachable  no way back to the requester
 // A request that is refused, or whose memory access fails, is answered without a value: the other counter of
 // the requester's pair moves (rmw_aux_t). Only one without a way back is not answered.
@@ -91,6 +91,7 @@ module rmw_unit
   logic [OffsetW-1:0] offset;
   logic [OffsetW:0]   end_off;
   logic [AddrW-1:0]   addr;
+  logic [AddrW:0]     addr_end;
   logic [3:0]         port;
   err_e               err;
   logic               way_back, origin_full;
@@ -104,6 +105,7 @@ module rmw_unit
     offset   = '0;
     end_off  = '0;
     addr     = '0;
+    addr_end = '0;
     port     = '0;
     err      = ErrNone;
     way_back = 1'b0;
@@ -111,12 +113,14 @@ module rmw_unit
       offset   = {aux.offset_hi, hdr.offset};
       end_off  = {1'b0, offset} + (aux.wide ? (OffsetW + 1)'(8) : (OffsetW + 1)'(4));
       addr     = slot_i.base + AddrW'(offset);
+      addr_end = {1'b0, slot_i.base} + (AddrW + 1)'(end_off);
       port     = route_port(cfg_i, hdr.src, LocalPort);
       way_back = port == LocalPort || port < PathLocal;
       if (desc.rmw_op > RmwXor || desc.rsvd2 != '0)         err = ErrPktRmw;
       else if (!slot_i.valid || !slot_i.atomic)             err = ErrPktSlot;
       else if (slot_i.owner != aux.owner)                   err = ErrPktOwner;
-      else if (end_off > {1'b0, slot_i.limit})              err = ErrPktBounds;
+      else if (end_off > {1'b0, slot_i.limit} || addr_end > {1'b1, AddrW'(0)})
+                                                            err = ErrPktBounds;
       else if (addr[1:0] != '0 || (aux.wide && addr[2]))    err = ErrPktRmw;
       else if (!way_back)                                   err = ErrRouteUnreachable;
     end

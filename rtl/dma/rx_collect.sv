@@ -1,10 +1,15 @@
 // Stores packets of one path, one at a time, in packet buffers: responses first, placed for their address, then
 // requests from the start of a row. A damaged or refused packet is drained to its tail, reported and dropped.
+//
+// Bounded: after MaxPassed responses have started while a request waited, the next packet to start is that request, if it
+// has a buffer and a place among those that wait for the resolver. While it has none (rings are full) responses go on: they
+// never wait for requests, but for the payload of one that has started.
 module rx_collect
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
 #(
     parameter int unsigned FlitBytes = 16,
+    parameter int unsigned MaxPassed = 8,
     localparam int unsigned FW = FlitBytes * 8,
     localparam int unsigned NBank = AxiBytes / FlitBytes,
     localparam int unsigned RowW = $clog2(RxBuffers * RxRows)
@@ -58,6 +63,7 @@ module rx_collect
   localparam int unsigned PosW   = $clog2(RxRows * NBank);
   localparam int unsigned BankW  = $clog2(NBank);
   localparam int unsigned CountW = $clog2(MaxPayloadBytes / FlitBytes + 1);
+  localparam int unsigned PassedW = $clog2(MaxPassed + 1);
 
   typedef enum logic [1:0] {StIdle, StRun, StDone} state_e;
   state_e            st_q;
@@ -72,7 +78,8 @@ module rx_collect
   logic              flush_q;          // bytes are left over after the last flit
 
   // ---- start of a packet ------------------------------------------------------------------------
-  logic     complete, flushing, can_start, start_req, start_resp, start, s_drop, s_only, s_kept;
+  logic     complete, flushing, can_start, may_req, turn, start_req, start_resp, start, s_drop, s_only, s_kept;
+  logic [PassedW-1:0] passed_q;        // responses that started while the request waited
   rx_head_t s_head;
   err_e     s_err;
   logic [CountW-1:0]    s_flits;
@@ -82,9 +89,10 @@ module rx_collect
   assign first_free = free_i & (~free_i + 1'b1);
   assign s_buf      = first_free[0] ? 2'd0 : first_free[1] ? 2'd1 : 2'd2;
   assign can_start  = st_q == StIdle || complete;
-  assign start_resp = can_start && resp_valid_i && (!resp_res_i.ok || free_i != '0);
-  assign start_req  = can_start && !resp_valid_i && req_valid_i && !flushing &&
-                      (req_err_i != ErrNone || (free_i != '0 && req_room_i));
+  assign may_req    = req_valid_i && (req_err_i != ErrNone || (free_i != '0 && req_room_i));
+  assign turn       = may_req && passed_q == PassedW'(MaxPassed);
+  assign start_resp = can_start && resp_valid_i && !turn && (!resp_res_i.ok || free_i != '0);
+  assign start_req  = can_start && (!resp_valid_i || turn) && !flushing && may_req;
   assign start      = start_resp || start_req;
   assign s_head     = start_resp ? resp_head_i : req_head_i;
   assign s_err      = start_resp ? (resp_res_i.ok ? ErrNone : resp_res_i.err) : req_err_i;
@@ -161,6 +169,12 @@ module rx_collect
         flush_q <= !drop_q && shift_q != '0;
       end
     end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) passed_q <= '0;
+    else if (start_req) passed_q <= '0;
+    else if (start_resp && req_valid_i && passed_q != PassedW'(MaxPassed)) passed_q <= passed_q + 1'b1;
   end
 
   always_ff @(posedge clk_i) begin

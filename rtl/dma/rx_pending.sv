@@ -49,7 +49,7 @@ module rx_pending
   assign room_o     = {1'b0, level} + 3'(push_i) < 3'(Depth);
   assign req_o      = !empty && !head.rmw && st_q == StAsk;
   assign rmw_o      = !empty && head.rmw;
-  assign req_data_o = '{mem_fifo: head.mem_fifo, rmw: 1'b0, silent: 1'b0, err: ErrNone, control: 1'b0, flow: '0, src: '0, target: head.target, len: head.len,
+  assign req_data_o = '{mem_fifo: head.mem_fifo, rmw: 1'b0, silent: 1'b0, err: ErrNone, control: 1'b0, flow: '0, epoch: '0, src: '0, target: head.target, len: head.len,
                         offset: '0,
                         ctr_valid: 1'b0, ctr_slot: '0, ctr_offset: '0};
   assign write_o    = res_valid_i && res_i.ok;

@@ -1,9 +1,12 @@
 // Finds the place in memory of every received packet: slot look-up with rights and bounds for puts, ring
 // allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
 // grant to answer; messages of the classes above response first, then responses, so they never wait for requests: of the
-// former there are two paths, which ask once in several cycles.
+// former there are two paths, which ask once in several cycles. Bounded: after MaxPassed responses while a request waited
+// the next look-up is a request's, so one waits for at most NPath times as many. A request without a place is told so and
+// asks again when rings have moved: it holds responses up for that one look-up.
 //   put of a flow (HW-4), window of a flow: ErrPktFlow; else the put has its place in the flow, refused or not
-//   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order)
+//   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order);
+//     what passes the end of the 48-bit address space is out of bounds, whatever the slot's limit says
 //   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
 //   remote get: ErrPktInjFifo, or blocked while the ring is full
 module rx_resolve
@@ -11,6 +14,7 @@ module rx_resolve
   import gyre_dma_pkg::*;
 #(
     parameter int unsigned NPath = 8,
+    parameter int unsigned MaxPassed = 8,
     parameter int unsigned Coll = NPath - 1   // path of the collective network; those after it are of higher classes
 ) (
     input  logic                 clk_i,
@@ -54,6 +58,7 @@ module rx_resolve
     // flows: place of a put, window of a flow from its target
     output flow_ref_t            flow_o,
     output coord_t               flow_src_o,
+    output logic [9:0]           flow_epoch_o,
     input  logic                 flow_ok_i,
     output logic                 flow_claim_o,
     output flow_counter_t        flow_counter_o,
@@ -67,9 +72,13 @@ module rx_resolve
   // One arbiter a class: a pointer shared by both could pass over the same path for ever.
   localparam logic [NPath-1:0] HighPaths = ~((NPath'(2) << Coll) - NPath'(1));
   logic [NPath-1:0] want_high, want_request, gnt_request, gnt_response, gnt;
-  logic             response;
+  logic             response, waits, turn;
+  localparam int unsigned PassedW = $clog2(MaxPassed + 1);
+  logic [PassedW-1:0] passed_q;   // responses granted while a request waited
   assign want_high    = commit_room_i ? req_i[0] & HighPaths : '0;
-  assign response     = req_i[1] != '0 && want_high == '0;
+  assign waits        = commit_room_i && req_i[0] != '0;
+  assign turn         = waits && passed_q == PassedW'(MaxPassed);
+  assign response     = req_i[1] != '0 && want_high == '0 && !turn;
   assign want_request = (want_high != '0) ? want_high : (!response && commit_room_i) ? req_i[0] : '0;
 
   rr_arbiter #(.N(NPath)) u_request (
@@ -81,6 +90,12 @@ module rx_resolve
   assign gnt_o[0] = gnt_request;
   assign gnt_o[1] = gnt_response;
   assign gnt      = gnt_request | gnt_response;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) passed_q <= '0;
+    else if (gnt_request != '0) passed_q <= '0;
+    else if (response && waits && passed_q != PassedW'(MaxPassed)) passed_q <= passed_q + 1'b1;
+  end
 
   logic [NPath-1:0] path_q;    // zero: nothing in this stage
   logic             response_q;
@@ -106,6 +121,7 @@ module rx_resolve
   rx_res_t res_d;
   logic    active, fits;
   logic [OffsetW:0]  end_off, ctr_end;
+  logic [AddrW:0]    addr_end, ctr_addr_end;
   logic [AddrW-1:0]  put_addr, ctr_addr;
   logic [AddrW-13:0] rget_page;
   logic [20:12]      rget_mask;
@@ -121,6 +137,8 @@ module rx_resolve
     fits      = 1'b0;
     end_off   = '0;
     ctr_end   = '0;
+    addr_end  = '0;
+    ctr_addr_end = '0;
     put_addr  = '0;
     ctr_addr  = '0;
     rget_page = rget_base_i[AddrW-1:12];
@@ -133,6 +151,8 @@ module rx_resolve
         ctr_end         = {16'd0, r_q.ctr_offset, 3'd0} + (OffsetW + 1)'(8);
         put_addr        = slot_i.base + {8'd0, r_q.offset};
         ctr_addr        = ctr_slot_i.base + {23'd0, r_q.ctr_offset, 3'd0};
+        addr_end        = {1'b0, slot_i.base} + (AddrW + 1)'(end_off);
+        ctr_addr_end    = {1'b0, ctr_slot_i.base} + (AddrW + 1)'(ctr_end);
         res_d.silent    = r_q.silent;
         // The write that keeps a put without payload in order touches no byte, beside its counter.
         res_d.addr      = (r_q.silent || r_q.len == '0) ? ctr_addr : put_addr;
@@ -144,9 +164,9 @@ module rx_resolve
         if (r_q.err != ErrNone) res_d.err = r_q.err;
         else if ((r_q.flow.valid && !flow_ok_i) || (r_q.control && !window_ok_i)) res_d.err = ErrPktFlow;
         else if (!r_q.silent && (!slot_i.valid || !slot_i.write)) res_d.err = ErrPktSlot;
-        else if (!r_q.silent && end_off > {1'b0, slot_i.limit}) res_d.err = ErrPktBounds;
+        else if (!r_q.silent && (end_off > {1'b0, slot_i.limit} || addr_end > {1'b1, AddrW'(0)})) res_d.err = ErrPktBounds;
         else if (r_q.ctr_valid && (!ctr_slot_i.valid || !ctr_slot_i.atomic ||
-                 ctr_end > {1'b0, ctr_slot_i.limit} || ctr_addr[2:0] != '0))
+                 ctr_end > {1'b0, ctr_slot_i.limit} || ctr_addr_end > {1'b1, AddrW'(0)} || ctr_addr[2:0] != '0))
                                                            res_d.err = ErrPktCounter;
         fits = 1'b1;
       end else if (r_q.mem_fifo) begin
@@ -173,10 +193,11 @@ module rx_resolve
   // Neither look-up depends on the answers above.
   assign flow_o         = '{valid: active && response_q && r_q.flow.valid, id: r_q.flow.id, seq: r_q.flow.seq};
   assign flow_src_o     = r_q.src;
+  assign flow_epoch_o   = r_q.epoch;
   assign flow_claim_o   = res_d.flow.valid;
   assign flow_counter_o = '{ctr_valid: res_d.err == ErrNone && r_q.ctr_valid, ctr_addr: res_d.ctr_addr,
                             ctr_bytes: r_q.len == '0 ? 10'd1 : r_q.len};
-  assign window_o       = '{valid: active && response_q && r_q.control && r_q.err == ErrNone, id: r_q.target,
+  assign window_o       = '{valid: active && response_q && r_q.control && r_q.err == ErrNone, id: flow_id_t'(r_q.target), epoch: flow_epoch_t'(r_q.epoch),
                             src: r_q.src, seq: r_q.flow.seq};
 
   assign commit_push_o = res_d.ok && !response_q;

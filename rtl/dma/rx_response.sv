@@ -44,6 +44,7 @@ module rx_response
                         err: err_i, control: hdr_i.kind == KindControl,
                         flow: '{valid: flow_i, id: hdr_i.flow,
                                 seq: hdr_i.kind == KindControl ? hdr_i.seq[$clog2(FlowSeqs)-1:0] : hdr_i.flow_seq},
+                        epoch: hdr_i.kind == KindControl ? {3'd0, hdr_i.target[9:3]} : hdr_i.seq,
                         src: hdr_i.src, target: hdr_i.target, len: hdr_i.len,
                         offset: {hdr_i.aux[7:0], hdr_i.offset}, ctr_valid: hdr_i.aux[8] && hdr_i.kind != KindControl,
                         ctr_slot: hdr_i.sw0[9:0], ctr_offset: hdr_i.sw0[31:10]};

@@ -1,8 +1,10 @@
 // Base slots of a group page (HW-1): registers, and three combinational look-ups by number: source slots
 // of the transmit side, target and counter slots of the receive side. A number that does not exist reads
 // as an invalid slot. Slot s at s*0x20: +0x00 BASE (byte address), +0x08 LIMIT (bytes), +0x10 CTRL {[0] valid,
-// [1] read, [2] write, [3] atomic, [4] remote read granted, [11:8] owner}. Other bits are ignored when written
-// and read as zero; +0x18 reads zero. An absent slot or an address that is not a multiple of 8 answers an error.
+// [1] read, [2] write, [3] atomic, [4] remote read granted, [11:8] owner}. Other bits of CTRL are ignored when written
+// and read as zero. Answers with an error, and changes nothing: BASE above 48 bits, LIMIT above 40, +0x18, an absent slot,
+// an address that is not a multiple of 8. Where BASE + LIMIT passes the end of the address space, the look-ups' users refuse
+// what lies there: software writes one after the other.
 module slot_table
   import gyre_pkg::*;
   import gyre_dma_pkg::*;
@@ -69,10 +71,15 @@ module slot_table
   logic [63:0]    rdata;
   assign sel  = reg_addr_i[5+:IdW];
   assign word = reg_addr_i[4:3];
-  assign err  = {27'd0, reg_addr_i[9:5]} >= NSlot || reg_addr_i[2:0] != '0;
 
   always_comb begin
     rdata = '0;
+    err   = 1'b0;
+    if (reg_req_i) begin
+      err = {27'd0, reg_addr_i[9:5]} >= NSlot || reg_addr_i[2:0] != '0 || word == 2'd3 ||
+            (reg_we_i && ((word == 2'd0 && reg_wdata_i[63:AddrW] != '0) ||
+                          (word == 2'd1 && reg_wdata_i[63:OffsetW] != '0)));
+    end
     if (reg_req_i && !err) begin
       unique case (word)
         2'd0:    rdata = {16'd0, base_q[sel]};
@@ -104,9 +111,6 @@ module slot_table
       .clk_i, .rst_ni, .req_i(reg_req_i), .err_i(err), .rdata_i(rdata),
       .ack_o(reg_ack_o), .err_o(reg_err_o), .rdata_o(reg_rdata_o), .idle_o
   );
-
-  logic unused_wdata;
-  assign unused_wdata = ^reg_wdata_i[63:AddrW];
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -19,9 +19,9 @@ module axi_quiesce_formal #(
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
-  logic quiet, ar_ready, aw_ready, w_ready, ar_valid, aw_valid, w_valid;
+  logic quiet, settled, ar_ready, aw_ready, w_ready, ar_valid, aw_valid, w_valid;
   axi_quiesce #(.MaxBursts(MaxBursts)) dut (
-      .read_clk_i(clk_i), .write_clk_i(clk_i), .rst_ni(rst_n), .stop_i, .quiet_o(quiet), .ar_valid_i,
+      .read_clk_i(clk_i), .write_clk_i(clk_i), .rst_ni(rst_n), .stop_i, .quiet_o(quiet), .settled_o(settled), .ar_valid_i,
       .ar_ready_o(ar_ready), .aw_valid_i, .aw_ready_o(aw_ready), .w_valid_i, .w_last_i, .w_ready_o(w_ready),
       .ar_valid_o(ar_valid), .ar_ready_i, .aw_valid_o(aw_valid), .aw_ready_i, .w_valid_o(w_valid), .w_ready_i, .r_done_i,
       .b_done_i
@@ -79,6 +79,8 @@ module axi_quiesce_formal #(
                                         (!aw_valid || aw_waits_q || aw_ahead >= 3'd4)));
     QuietIsQuiet : assert (quiet == (reads_q == '0 && aws_q == ws_q && aws_q == bs_q && !ar_waits_q && !aw_waits_q &&
                                      !w_open_q));
+    SettledIsTaken : assert (settled == (aws_q == ws_q && !ar_waits_q && !aw_waits_q && !w_open_q));
+    CoverSettled : cover (stop_i && settled && !quiet && reads_q != '0 && aws_q != bs_q);
     CoverCloseMid : cover (stop_i && w_open_q && aw_waits_q && w_valid);
     CoverQuiet : cover (stop_i && quiet && aws_q == 3'd2 && bs_q == 3'd2);
     CoverDataFirst : cover (aw_ahead >= 3'd4 && stop_i);

@@ -41,7 +41,7 @@ module inj_fifo_table_formal
       .clk_i, .rst_ni(rst_n), .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o(reg_ack),
       .reg_err_o(reg_err), .reg_rdata_o(reg_rdata), .enable_o(enable), .remote_o(remote), .halted_o(halted),
       .avail_o(avail), .owner_o(owner), .busy_i(busy), .fetch_take_i, .fetch_fifo_i, .fetch_addr_o(fetch_addr),
-      .path_halt_i, .act_err_valid_i, .act_err_fifo_i, .act_err_i(ErrDescKind), .retire_valid_i, .retire_i, .rget_id_i,
+      .flow_halt_i('0), .path_halt_i, .act_err_valid_i, .act_err_fifo_i, .act_err_i(ErrDescKind), .retire_valid_i, .retire_i, .rget_id_i,
       .rget_ok_o(rget_ok), .rget_base_o(rget_base), .rget_size_o(rget_size), .rget_alloc_o(rget_alloc),
       .rget_free_o(rget_free), .rget_alloc_i, .rget_commit_i, .rget_moved_o(rget_moved), .desc_done_o(desc_done),
       .err_o(err), .idle_o(idle)

@@ -1,5 +1,6 @@
 // slot_table: a slot is at every look-up what software wrote last; a slot that does not exist is not
-// valid, and an access to it changes nothing and answers an error.
+// valid; an access to it, to the word that a slot lacks, or with bits that a register lacks changes nothing and answers an
+// error.
 module slot_table_formal
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -35,8 +36,10 @@ module slot_table_formal
   logic                 asked_q, bad_q, hit_q;
   logic [1:0]           word_q;
   slot_t                read_q;
-  logic                 here;
+  logic                 here, too_large;
   assign here = reg_addr_i[2:0] == '0 && MaxFifoId'(reg_addr_i[9:5]) == Slot;
+  assign too_large = reg_we_i && ((reg_addr_i[4:3] == 2'd0 && (reg_wdata_i >> AddrW) != '0) ||
+                                  (reg_addr_i[4:3] == 2'd1 && (reg_wdata_i >> OffsetW) != '0));
 
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
@@ -44,11 +47,11 @@ module slot_table_formal
       asked_q <= 1'b0;
     end else begin
       asked_q <= reg_req_i;
-      bad_q   <= reg_addr_i[2:0] != '0 || 32'(reg_addr_i[9:5]) >= NSlot;
+      bad_q   <= reg_addr_i[2:0] != '0 || 32'(reg_addr_i[9:5]) >= NSlot || reg_addr_i[4:3] == 2'd3 || too_large;
       hit_q   <= here;
       word_q  <= reg_addr_i[4:3];
       read_q  <= slot_q;
-      if (reg_req_i && reg_we_i && here && Who < NSlot) begin
+      if (reg_req_i && reg_we_i && here && Who < NSlot && !too_large) begin
         if (reg_addr_i[4:3] == 2'd0) slot_q.base <= reg_wdata_i[AddrW-1:0];
         if (reg_addr_i[4:3] == 2'd1) slot_q.limit <= reg_wdata_i[OffsetW-1:0];
         if (reg_addr_i[4:3] == 2'd2) begin

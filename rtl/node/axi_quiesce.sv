@@ -1,5 +1,6 @@
 // Gate on the handshakes of one AXI4 master. With stop_i no new burst starts, while what has started,
-// or was offered, goes on to its end; quiet_o tells when nothing is left under way.
+// or was offered, goes on to its end; quiet_o tells when nothing is left under way, settled_o when of what is only answers
+// are missing: memory has taken all that it was offered, so the master may be reset if what comes is kept from it.
 module axi_quiesce #(
     parameter int unsigned MaxBursts = 255 // outstanding bursts of one direction
 ) (
@@ -8,6 +9,7 @@ module axi_quiesce #(
     input  logic rst_ni,
     input  logic stop_i,
     output logic quiet_o,
+    output logic settled_o,
     // from the master
     input  logic ar_valid_i,
     output logic ar_ready_o,
@@ -48,8 +50,8 @@ module axi_quiesce #(
   assign aw_go = aw_valid_o && aw_ready_i;
   assign w_go  = w_valid_o && w_ready_i;
 
-  assign quiet_o = reads_q == '0 && writes_q == '0 && owed_q == '0 && !ar_offered_q && !aw_offered_q &&
-                   !w_open_q;
+  assign settled_o = owed_q == '0 && !ar_offered_q && !aw_offered_q && !w_open_q;
+  assign quiet_o   = reads_q == '0 && writes_q == '0 && settled_o;
 
   always_ff @(posedge read_clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -175,6 +175,7 @@ module gyre_node
   logic              irq_threshold, irq_descriptor;
   logic [7:0]        pkt_tx, pkt_rx;
   logic [NAxi-1:0]   ar_valid, ar_ready, aw_valid, aw_ready, w_valid, w_ready;
+  logic [NAxi-1:0]   axi_late;   // answers are to transactions from before a reset by software
 
   gyre_dma #(
       .NDim(NDim), .FlitBytes(FlitBytes), .NInj(NInj), .NRec(NRec), .NSlot(NSlot),
@@ -191,13 +192,13 @@ module gyre_node
       .coll_ej_data_i(coll_ej_data),
       .ar_valid_o(ar_valid), .ar_ready_i(ar_ready), .ar_addr_o(m_ar_addr_o), .ar_len_o(m_ar_len_o),
       .ar_size_o(m_ar_size_o), .ar_burst_o(m_ar_burst_o), .ar_id_o(m_ar_id_o),
-      .r_valid_i(m_r_valid_i), .r_ready_o(m_r_ready_o), .r_data_i(m_r_data_i), .r_id_i(m_r_id_i),
+      .r_valid_i(m_r_valid_i & ~axi_late), .r_ready_o(m_r_ready_o), .r_data_i(m_r_data_i), .r_id_i(m_r_id_i),
       .r_resp_i(m_r_resp_i), .r_last_i(m_r_last_i),
       .aw_valid_o(aw_valid), .aw_ready_i(aw_ready), .aw_addr_o(m_aw_addr_o), .aw_len_o(m_aw_len_o),
       .aw_size_o(m_aw_size_o), .aw_burst_o(m_aw_burst_o), .aw_id_o(m_aw_id_o),
       .w_valid_o(w_valid), .w_ready_i(w_ready), .w_data_o(m_w_data_o), .w_strb_o(m_w_strb_o),
       .w_last_o(m_w_last_o),
-      .b_valid_i(m_b_valid_i), .b_ready_o(m_b_ready_o), .b_id_i(m_b_id_i), .b_resp_i(m_b_resp_i),
+      .b_valid_i(m_b_valid_i & ~axi_late), .b_ready_o(m_b_ready_o), .b_id_i(m_b_id_i), .b_resp_i(m_b_resp_i),
       .reg_req_i(page_req), .reg_we_i(page_we), .reg_addr_i(page_addr), .reg_wdata_i(page_wdata),
       .reg_ack_o(page_ack), .reg_err_o(page_err), .reg_rdata_o(page_rdata),
       .event_o(events), .irq_threshold_o(irq_threshold), .irq_descriptor_o(irq_descriptor),
@@ -206,13 +207,13 @@ module gyre_node
   );
 
   // ---- reset by software --------------------------------------------------------------------------
-  logic [NAxi-1:0] axi_quiet;
-  logic            axi_stop;
+  logic [NAxi-1:0] axi_quiet, axi_settled, axi_stop;
+  logic            reset_stuck, reset_gave_up;
 
   for (genvar m = 0; m < NAxi; m++) begin : gen_master
     axi_quiesce u_quiesce (
-        .read_clk_i(unit_clk_i[TxUnit]), .write_clk_i(unit_clk_i[RxUnit]), .rst_ni, .stop_i(axi_stop),
-        .quiet_o(axi_quiet[m]),
+        .read_clk_i(unit_clk_i[TxUnit]), .write_clk_i(unit_clk_i[RxUnit]), .rst_ni, .stop_i(axi_stop[m]),
+        .quiet_o(axi_quiet[m]), .settled_o(axi_settled[m]),
         .ar_valid_i(ar_valid[m]), .ar_ready_o(ar_ready[m]),
         .aw_valid_i(aw_valid[m]), .aw_ready_o(aw_ready[m]),
         .w_valid_i(w_valid[m]), .w_last_i(m_w_last_o[m]), .w_ready_o(w_ready[m]),
@@ -224,9 +225,10 @@ module gyre_node
     );
   end
 
-  soft_reset u_soft_reset (
+  soft_reset #(.NMaster(NAxi)) u_soft_reset (
       .clk_i(unit_clk_i[CsrUnit]), .rst_ni,
-      .request_i(soft_reset), .quiet_i(&axi_quiet), .stop_o(axi_stop), .done_o(soft_reset_done),
+      .request_i(soft_reset), .quiet_i(axi_quiet), .settled_i(axi_settled), .stop_o(axi_stop),
+      .late_o(axi_late), .gave_up_o(reset_gave_up), .stuck_o(reset_stuck), .done_o(soft_reset_done),
       .core_rst_no(core_rst_n), .idle_o(reset_idle)
   );
 
@@ -259,7 +261,9 @@ module gyre_node
       .page_req_o(page_req), .page_we_o(page_we), .page_addr_o(page_addr), .page_wdata_o(page_wdata),
       .page_ack_i(page_ack), .page_err_i(page_err), .page_rdata_i(page_rdata),
       .cfg_o(cfg), .coll_cfg_o(coll_cfg), .soft_reset_o(soft_reset), .soft_reset_done_i(soft_reset_done),
-      .idle_i(net_idle && coll_idle && coll_inj_empty && dma_empty && !soft_reset), .dma_idle_i(!dma_busy && !soft_reset),
+      .memory_owes_i(axi_late != '0), .reset_stuck_i(reset_stuck), .reset_gave_up_i(reset_gave_up),
+      .idle_i(net_idle && coll_idle && coll_inj_empty && dma_empty && !soft_reset && axi_late == '0),
+      .dma_idle_i(!dma_busy && !soft_reset && axi_late == '0),
       .drained_i(cfg.drain && !dma_busy && inj_empty && coll_inj_empty && !soft_reset),
       .link_state_i(link_state), .coll_link_state_i(coll_link_state),
       .dma_err_i(dma_err), .net_err_i(net_err), .coll_err_i(coll_err), .event_i(events),

@@ -82,7 +82,8 @@ package gyre_dma_pkg;
   // What a control packet says, of a flow by its number at the source.
   typedef struct packed {
     logic                 valid;
-    logic [MaxFifoId-1:0] id;
+    flow_id_t             id;
+    flow_epoch_t          epoch;
     coord_t               src;  // node of the target
     flow_seq_t            seq;  // the next to be released
   } flow_window_t;
@@ -90,6 +91,7 @@ package gyre_dma_pkg;
   // The end of a flow as its control register has it.
   typedef struct packed {
     logic       open;
+    flow_epoch_t epoch;
     logic [3:0] owner;     // source: of the injection FIFOs that may use it
     logic       vclass;    // 0 request, 1 response
     flow_id_t   peer_flow; // number of the flow there
@@ -97,11 +99,16 @@ package gyre_dma_pkg;
   } flow_end_t;
 
   function automatic logic [63:0] flow_end_bits(flow_end_t e);
-    return {e.open, 19'd0, e.owner, 3'd0, e.vclass, 1'b0, e.peer_flow, 2'd0, e.peer};
+    return {e.open, 8'd0, e.epoch, 4'd0, e.owner, 3'd0, e.vclass, 1'b0, e.peer_flow, 2'd0, e.peer};
   endfunction
 
   function automatic flow_end_t flow_end_of(logic [63:0] bits);
-    return '{open: bits[63], owner: bits[43:40], vclass: bits[36], peer_flow: bits[34:32], peer: bits[29:0]};
+    return '{open: bits[63], epoch: bits[54:48], owner: bits[43:40], vclass: bits[36], peer_flow: bits[34:32], peer: bits[29:0]};
+  endfunction
+
+  // A write of a flow's control register that closes it although it is in use.
+  function automatic logic flow_forced(logic [63:0] bits);
+    return bits[63:62] == 2'b01;
   endfunction
 
   // A flow may lead to `peer`: another node of the machine, on a link of `ndim` dimensions.
@@ -118,8 +125,9 @@ package gyre_dma_pkg;
     logic                 rmw;        // response: of an rmw
     logic                 silent;     // response: writes nothing
     err_e                 err;        // response: refused already, asks for its place in the flow
-    logic                 control;    // response: window of a flow, from `src`; its number `target`, `flow.seq`
+    logic                 control;    // response: window of a flow, from `src`; its number in `target`, `flow.seq`
     flow_ref_t            flow;       // response: put of a flow
+    logic [9:0]           epoch;      // response: put of a flow, or control
     coord_t               src;
     logic [MaxFifoId-1:0] target;     // reception FIFO, slot, injection FIFO
     logic [9:0]           len;        // payload bytes

@@ -55,6 +55,8 @@ package gyre_pkg;
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
   typedef logic [$clog2(MaxFlows)-1:0] flow_id_t;
   typedef logic [$clog2(FlowSeqs)-1:0] flow_seq_t;
+  // Which opening of a flow's number: packets of one that was closed by force are none of the next.
+  typedef logic [6:0] flow_epoch_t;
 
   // Virtual-channel class (header bits 31:30). Those above response carry memory-FIFO packets alone, which go before all
   // others on every link, system before priority, by fixed routes, and share no buffer with other classes.
@@ -95,9 +97,9 @@ package gyre_pkg;
     logic [31:0] offset;       // w4: memory FIFO: byte offset in the message; put, rmw: offset[31:0] in the slot
     flow_seq_t   flow_seq;     // w3[31:27]: number of the packet in its flow, modulo FlowSeqs
     logic        flow_valid;   // w3[26]: packet of an ordered-dynamic flow (HW-4), with dynamic_route
-    logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, injection FIFO (remote get), or flow (control)
+    logic [9:0]  target;       // w3[25:16]: reception FIFO, base slot, injection FIFO (remote get), or epoch and flow (control)
     logic [BirthW-1:0] birth;  // w3[15:10]: cycle of entering the network, in units, modulo 64; zero outside the network
-    logic [9:0]  seq;          // w3[9:0]: packet number in its message, modulo 2^10; control: next to be released
+    logic [9:0]  seq;          // w3[9:0]: packet number in its message, modulo 2^10, and of a flow its epoch; control: next to be released
     flow_id_t    flow;         // w2[31:29]: the flow, by its number at the target
     logic [2:0]  order;        // w2[28:26]: dynamic_route: dimension to start with, from 1; 0 = no wish
     logic        last;         // w2[25]: last packet of the message
@@ -323,7 +325,8 @@ package gyre_pkg;
     ErrLinkSideBand      = 8'h44, // parity of valid, credit, state and barrier wires
     ErrCollRoute         = 8'h50, // collective malformed, or on a class route that is not valid here or lacks the input
     ErrCollMismatch      = 8'h51, // contributors to a collective disagree about it
-    ErrCollBarrier       = 8'h52  // barrier arrival on a route without this input, or twice, or link down
+    ErrCollBarrier       = 8'h52, // barrier arrival on a route without this input, or twice, or link down
+    ErrResetMemory       = 8'h60  // memory has not ended its transactions 2048 cycles after a soft reset was asked for
   } err_e;
 
   typedef struct packed {

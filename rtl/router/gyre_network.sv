@@ -107,7 +107,7 @@ module gyre_network
 
   always_comb begin
     for (int unsigned c = 0; c < DynClasses; c++) begin
-      for (int unsigned p = 0; p < P; p++) dyn_ok_class[c][p] = dyn_ok[p][c] && !inj_urgent[p][c];
+      for (int unsigned p = 0; p < P; p++) dyn_ok_class[c][p] = dyn_ok[p][c] && !inj_urgent[p][c] && !inj_hold[p];
     end
   end
 

@@ -60,6 +60,13 @@ module router_buffer
     route_t r;
     r = route_transit(here, 4'(PortId), vc, w01, hint, order);
     if (r.port != LocalPort && r.port >= Ports) r.port = NoPort;
+    // No shortest way leads back. One that does comes of a node whose place or shape software has changed under traffic: the
+    // packet is discarded, for outputs take what asks for the port of its arrival for injected.
+    if (r.port == 4'(PortId) || r.minimal[PortId]) begin
+      r.port    = NoPort;
+      r.minimal = '0;
+      r.deposit = 1'b0;
+    end
     return r;
   endfunction
 

@@ -2,8 +2,11 @@
 // first, then priority. A request or response starts only while the next input has plenty of room, so that sources
 // leave room to packets in transit and the network does not clog. When it has waited for `Patience` cycles it takes
 // what there is, and dynamic packets of its class in transit leave it this output; a dynamic one that has waited for
-// `HoldAfter` cycles also gets what the deterministic channels share (`hold_o`), else those in transit could keep the
-// room for a whole packet from it forever. The sender keeps the credits, one for each flit of buffer, and
+// `HoldAfter` cycles also gets what the deterministic channels and dynamic packets of the other class in transit share
+// (`hold_o`), else those could keep the room for a whole packet from it forever: for a request twice as much must be free as
+// one of them takes. They have their own deterministic channels left, so they do not wait for it. Bounded: from then on
+// nobody else gets shared room at this output, so it starts when the next input has passed on what it holds.
+// The sender keeps the credits, one for each flit of buffer, and
 // `inj_credit_o` returns them.
 module router_inject
   import gyre_pkg::*;

@@ -1293,6 +1293,8 @@ module gyre_csr (
             readback_data_var[0] = hwif_in.status.idle.next;
             readback_data_var[1] = hwif_in.status.dma_idle.next;
             readback_data_var[2] = hwif_in.status.drained.next;
+            readback_data_var[3] = hwif_in.status.memory_owes.next;
+            readback_data_var[4] = hwif_in.status.reset_stuck.next;
         end
         if(rd_mux_addr == 8'h20) begin
             readback_data_var[5:0] = field_storage.coord.c0.value;

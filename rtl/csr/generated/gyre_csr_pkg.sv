@@ -71,9 +71,19 @@ package gyre_csr_pkg;
     } node_regs__status__drained__in_t;
 
     typedef struct {
+        logic next;
+    } node_regs__status__memory_owes__in_t;
+
+    typedef struct {
+        logic next;
+    } node_regs__status__reset_stuck__in_t;
+
+    typedef struct {
         node_regs__status__idle__in_t idle;
         node_regs__status__dma_idle__in_t dma_idle;
         node_regs__status__drained__in_t drained;
+        node_regs__status__memory_owes__in_t memory_owes;
+        node_regs__status__reset_stuck__in_t reset_stuck;
     } node_regs__status__in_t;
 
     typedef struct {

@@ -129,6 +129,10 @@ pub struct Bench {
     pub memory: BTreeMap<u64, [u8; 64]>,
     /// While set, memory accepts requests and answers none.
     pub hold_answers: bool,
+    /// While set, memory answers no write.
+    pub hold_writes: bool,
+    /// While set, memory takes nothing that it is offered.
+    pub refuse: bool,
     /// Cycles from the data of a write to its answer.
     pub write_latency: u64,
     /// Number (address / 64) of a line whose reads and writes fail.
@@ -157,6 +161,8 @@ impl Bench {
             outputs: Outputs::default(),
             memory: BTreeMap::new(),
             hold_answers: false,
+            hold_writes: false,
+            refuse: false,
             write_latency: 0,
             bad_line: None,
             cycles: 0,
@@ -177,9 +183,9 @@ impl Bench {
     pub fn cycle(&mut self) {
         let memory = &mut self.inputs.memory;
         *memory = MemoryIn {
-            ar_ready: true,
-            aw_ready: true,
-            w_ready: !self.writes.is_empty(),
+            ar_ready: !self.refuse,
+            aw_ready: !self.refuse,
+            w_ready: !self.refuse && !self.writes.is_empty(),
             ..MemoryIn::default()
         };
         if !self.hold_answers {
@@ -195,7 +201,8 @@ impl Bench {
                     memory.r_resp = FAILED;
                 }
             }
-            if let Some(answer) = self.answers.front().filter(|a| a.due <= self.cycles) {
+            let answer = self.answers.front().filter(|a| a.due <= self.cycles);
+            if let Some(answer) = answer.filter(|_| !self.hold_writes) {
                 memory.b_valid = true;
                 memory.b_id = answer.id;
                 if answer.lines.iter().any(|l| self.bad_line == Some(l.0)) {
@@ -257,6 +264,11 @@ impl Bench {
                 lines: Vec::new(),
             });
         }
+    }
+
+    /// Whether memory has taken a whole write that it has not answered.
+    pub fn owes_write(&self) -> bool {
+        !self.answers.is_empty()
     }
 
     /// The 8 bytes at `addr`, a multiple of 8, little-endian.

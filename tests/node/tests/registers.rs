@@ -2,7 +2,7 @@
 
 use gyre_layout::registers::{
     self as reg, COLL, REFUSALS, base_slot, coll_network, group_page, injection_fifo, node,
-    refusals, wake_group,
+    reception_fifo, refusals, wake_group,
 };
 use gyre_layout::{ErrorReason, ID_MAGIC, ID_VERSION, LinkState, event};
 use gyre_node_tests::{Bench, Slverr};
@@ -82,6 +82,37 @@ fn x5_forbidden_accesses_answer_slverr_and_change_nothing() {
     for write_only in [node::ERR_SET, COLL + coll_network::BARRIER_ENTER] {
         assert_eq!(bench.read(write_only), Err(Slverr), "{write_only:#x}");
     }
+    for slot in [0, 1, 31] {
+        let absent = reg::page(0) + group_page::slot(slot) + 0x18;
+        assert_eq!(bench.read(absent), Err(Slverr), "read of {absent:#x}");
+        assert_eq!(bench.write(absent, 1), Err(Slverr), "write of {absent:#x}");
+    }
+    for fifo in [0, 1, 15] {
+        let tail = reg::page(0) + group_page::rec(fifo) + reception_fifo::TAIL;
+        assert_eq!(bench.write(tail, 0), Err(Slverr), "write of {tail:#x}");
+        assert_eq!(bench.read(tail), Ok(0), "read of {tail:#x}");
+    }
+    for base in [
+        group_page::inj(1) + injection_fifo::BASE,
+        group_page::rec(1) + reception_fifo::BASE,
+        group_page::slot(1) + base_slot::BASE,
+    ] {
+        let base = reg::page(0) + base;
+        bench.write(base, 0xabcd_1234_5000).expect("writable");
+        for bit in 48..64 {
+            let value = 0x1000 | 1 << bit;
+            assert_eq!(
+                bench.write(base, value),
+                Err(Slverr),
+                "{value:#x} at {base:#x}"
+            );
+        }
+        assert_eq!(bench.read(base), Ok(0xabcd_1234_5000));
+    }
+    let limit = reg::page(0) + group_page::slot(1) + base_slot::LIMIT;
+    bench.write(limit, 0xff_ffff_ffff).expect("writable");
+    assert_eq!(bench.write(limit, 1 << 40), Err(Slverr), "40 bits");
+    assert_eq!(bench.read(limit), Ok(0xff_ffff_ffff));
     assert_eq!(bench.read(node::SCRATCH + 4), Err(Slverr), "unaligned");
     assert_eq!(
         bench.write_over(0, node::SCRATCH, 0, 0x0f),
@@ -124,6 +155,38 @@ fn hw1_configuration_keeps_what_is_written() {
     ] {
         bench.write(addr, value).expect("writable");
         assert_eq!(bench.read(addr), Ok(value), "{addr:#x}");
+    }
+}
+
+#[test]
+fn x5_rings_end_within_the_48_bit_address_space() {
+    let mut bench = Bench::new(1);
+    for (base, size, ctrl) in [
+        (
+            group_page::inj(2) + injection_fifo::BASE,
+            injection_fifo::SIZE - injection_fifo::BASE,
+            injection_fifo::CTRL - injection_fifo::BASE,
+        ),
+        (
+            group_page::rec(2) + reception_fifo::BASE,
+            reception_fifo::SIZE - reception_fifo::BASE,
+            reception_fifo::CTRL - reception_fifo::BASE,
+        ),
+    ] {
+        let base = reg::page(0) + base;
+        for (addr, bytes, fits) in [
+            (0xffff_ffff_f000, 0x1000, true),
+            (0xffff_ffff_f000, 0x2000, false),
+            (0xffff_fff0_0000, 0x10_0000, true),
+            (0xffff_fff0_1000, 0x10_0000, false),
+        ] {
+            bench.write(base, addr).expect("writable");
+            bench.write(base + size, bytes).expect("writable");
+            let enabled = bench.write(base + ctrl, 1);
+            assert_eq!(enabled.is_ok(), fits, "{bytes:#x} bytes at {addr:#x}");
+            assert_eq!(bench.read(base + ctrl), Ok(u64::from(fits)));
+            bench.write(base + ctrl, 0).expect("writable");
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reset, drain and idleness of one node, in the middle of its work.
+//! Reset, drain, idleness and errors of one node, in the middle of its work.
 
 use gyre_layout::registers::{
     self as reg, COLL, base_slot, coll_network, coll_route, group_page, injection_fifo, node,
@@ -8,7 +8,7 @@ use gyre_layout::{
     CollOp, CollType, Collective, Coord, Descriptor, ErrorReason, Header, Kind, LinkState, Source,
     event,
 };
-use gyre_node_tests::Bench;
+use gyre_node_tests::{Bench, Slverr};
 
 const RING: u64 = 0x1_0000;
 const RECEPTION: u64 = 0x2_0000;
@@ -197,6 +197,157 @@ fn hw1_soft_reset_waits_for_memory_then_clears_the_dma_engine_alone() {
     prepare(&mut bench);
     start(&mut bench);
     assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+}
+
+/// Cycles after which a soft reset gives up what memory owes, and those of the reset itself.
+const GIVES_UP: u64 = 2_048;
+const RESET: u64 = 40;
+
+/// Starts a soft reset and an access to a group page; the cycles until that is answered, and the answer.
+fn reset_and_read(bench: &mut Bench) -> (u64, Result<u64, Slverr>) {
+    let ctrl = node::ctrl::DMA_ENABLE.mask() | node::ctrl::SOFT_RESET.mask();
+    bench.write(node::CTRL, ctrl).expect("writable");
+    let start = bench.cycles;
+    let inj_ctrl = reg::page(0) + group_page::inj(0) + injection_fifo::CTRL;
+    bench.start_read(0, inj_ctrl);
+    let answered = bench.run_until(2 * GIVES_UP, |b| b.outputs.lite[0].r_valid);
+    assert!(answered, "the host's bus hangs");
+    let cycles = bench.cycles - start;
+    (cycles, bench.finish_read(0).0)
+}
+
+#[test]
+fn x5_soft_reset_gives_up_answers_that_memory_owes_and_drops_them_when_they_come() {
+    for writes in [false, true] {
+        let mut bench = Bench::new(1);
+        prepare(&mut bench);
+        (bench.hold_answers, bench.hold_writes) = (!writes, writes);
+        start(&mut bench);
+        assert!(bench.run_until(500, |b| match writes {
+            false => b.reads_accepted > 0,
+            true => b.owes_write(),
+        }));
+        let (cycles, answer) = reset_and_read(&mut bench);
+        assert_eq!(answer, Ok(0), "FIFO disabled by the reset");
+        assert!(cycles >= GIVES_UP && cycles < GIVES_UP + RESET, "{cycles}");
+        let ctrl = bench.read(node::CTRL).expect("readable");
+        assert!(!node::ctrl::SOFT_RESET.is_set(ctrl), "the reset is over");
+        let owes = |bench: &mut Bench| {
+            let status = bench.read(node::STATUS).expect("readable");
+            assert!(!node::status::RESET_STUCK.is_set(status));
+            node::status::MEMORY_OWES.is_set(status)
+        };
+        assert!(owes(&mut bench));
+        let error = bench.read(node::ERR_STATUS).expect("readable");
+        let reason = node::err_status::REASON.get(error) as u8;
+        assert_eq!(ErrorReason::try_from(reason), Ok(ErrorReason::ResetMemory));
+        assert_eq!(node::err_status::COUNT.get(error), 1);
+
+        // Set up again, the engine waits until it cannot take an old answer for a new one.
+        let reads = bench.reads_accepted;
+        bench.memory.remove(&(RECEPTION / 64));
+        prepare(&mut bench);
+        start(&mut bench);
+        for _ in 0..300 {
+            bench.cycle();
+        }
+        assert_eq!((bench.reads_accepted, bench.outputs.wake), (reads, 0));
+        assert!(owes(&mut bench));
+        (bench.hold_answers, bench.hold_writes) = (false, false);
+        assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+        assert!(!owes(&mut bench));
+        let payload = bench.memory[&(RECEPTION / 64)];
+        assert!(
+            payload[32..]
+                .iter()
+                .enumerate()
+                .all(|(at, &byte)| usize::from(byte) == at)
+        );
+        let error = bench.read(node::ERR_STATUS).expect("readable");
+        assert_eq!(node::err_status::COUNT.get(error), 1);
+        assert!(bench.run_until(300, |b| b.outputs.idle), "idle afterwards");
+    }
+}
+
+#[test]
+fn x5_soft_reset_that_memory_does_not_let_go_on_is_reported_and_hangs_no_bus() {
+    let mut bench = Bench::new(1);
+    prepare(&mut bench);
+    bench.refuse = true;
+    start(&mut bench);
+    for _ in 0..50 {
+        bench.cycle();
+    }
+    assert!(bench.outputs.memory.ar_valid, "a read is offered");
+    let (cycles, answer) = reset_and_read(&mut bench);
+    assert_eq!(answer, Err(Slverr));
+    assert!(cycles >= GIVES_UP && cycles < GIVES_UP + RESET, "{cycles}");
+    let status = bench.read(node::STATUS).expect("readable");
+    assert!(node::status::RESET_STUCK.is_set(status));
+    assert!(
+        bench.outputs.memory.ar_valid,
+        "what is offered stays offered"
+    );
+    let error = bench.read(node::ERR_STATUS).expect("readable");
+    let reason = node::err_status::REASON.get(error) as u8;
+    assert_eq!(ErrorReason::try_from(reason), Ok(ErrorReason::ResetMemory));
+    bench.refuse = false;
+    for _ in 0..100 {
+        bench.cycle();
+    }
+    let ctrl = bench.read(node::CTRL).expect("readable");
+    assert!(!node::ctrl::SOFT_RESET.is_set(ctrl), "the reset is over");
+    let status = bench.read(node::STATUS).expect("readable");
+    assert!(!node::status::RESET_STUCK.is_set(status));
+    prepare(&mut bench);
+    start(&mut bench);
+    assert!(bench.run_until(500, |b| b.outputs.wake == 1), "no wake-up");
+}
+
+/// Posts a descriptor, bad if `refused`, and writes ERR_SET `delay` cycles later: errors counted, reason and time of the one
+/// recorded.
+fn errors_of(refused: bool, set: bool, delay: u64) -> (u64, u8, u64) {
+    let mut bench = Bench::new(1);
+    prepare(&mut bench);
+    if refused {
+        // No such kind.
+        bench.memory.get_mut(&(RING / 64)).expect("a descriptor")[0] |= 0xf;
+    }
+    start(&mut bench);
+    for _ in 0..delay {
+        bench.cycle();
+    }
+    let value = u8::from(ErrorReason::LinkCrc).into();
+    bench
+        .write(if set { node::ERR_SET } else { node::SCRATCH }, value)
+        .expect("writable");
+    for _ in 0..100 {
+        bench.cycle();
+    }
+    let status = bench.read(node::ERR_STATUS).expect("readable");
+    let time = bench.read(node::ERR_TIME).expect("readable");
+    let reason = node::err_status::REASON.get(status) as u8;
+    (node::err_status::COUNT.get(status), reason, time)
+}
+
+#[test]
+fn x5_of_errors_in_adjacent_cycles_the_first_is_recorded_and_both_are_counted() {
+    let mut distances = Vec::new();
+    for delay in 0..40 {
+        let (count, refused, first) = errors_of(true, false, delay);
+        assert_eq!((count, refused), (1, ErrorReason::DescKind.into()));
+        let (count, set, second) = errors_of(false, true, delay);
+        assert_eq!((count, set), (1, ErrorReason::LinkCrc.into()));
+        let expected = match first <= second {
+            true => (2, refused, first),
+            false => (2, set, second),
+        };
+        assert_eq!(errors_of(true, true, delay), expected, "{first} {second}");
+        distances.push(second.abs_diff(first) as i64 * if second < first { -1 } else { 1 });
+    }
+    for adjacent in -2..=2 {
+        assert!(distances.contains(&adjacent), "{distances:?}");
+    }
 }
 
 #[test]

@@ -220,6 +220,8 @@ pub struct Fabric {
     hops: BTreeMap<u32, (usize, usize, usize)>,
     /// Heads of dynamic packets seen on dynamic and on deterministic channels.
     pub dynamic_heads: [u64; 2],
+    /// A node was misplaced: packets go astray.
+    misplaced: bool,
     router: RtlRouter,
     rng: fastrand::Rng,
     cycle: u64,
@@ -286,6 +288,7 @@ impl Fabric {
             channels: BTreeMap::new(),
             hops: BTreeMap::new(),
             dynamic_heads: [0; 2],
+            misplaced: false,
             router: RtlRouter::default(),
             rng,
             cycle: 0,
@@ -347,6 +350,13 @@ impl Fabric {
             &alone,
             &Default::default(),
         );
+    }
+
+    /// Lets a node believe that it is in the place of another one, with its links as they are.
+    pub fn misplace(&mut self, node: usize, other: usize) {
+        self.misplaced = true;
+        let (shape, place) = (self.config.shape.clone(), self.config.shape.places()[other]);
+        self.configure(node, self.nodes[node].link_enable, &shape, &place);
     }
 
     fn configure(&mut self, node: usize, enable: u64, shape: &Shape, place: &Place) {
@@ -647,7 +657,7 @@ impl Fabric {
                             None => (queue, true),
                         },
                     };
-                    if class != queue || !allowed {
+                    if class != queue || !(allowed || self.misplaced) {
                         return Err(Trouble::Channel(word.dbg, class, index, port as u8, vc));
                     }
                 }

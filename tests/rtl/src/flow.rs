@@ -313,7 +313,7 @@ impl Bench {
             }),
             first: true,
             last: true,
-            seq: self.rng.u16(..1 << 10),
+            seq: 0,
             target: self.rng.u16(0..16),
             offset: self.rng.u32(..),
             aux: self.rng.u32(..),
@@ -324,6 +324,7 @@ impl Bench {
         self.rng.fill(&mut body);
         let without = Header {
             flow: None,
+            seq: (header.offset >> 9 & 0x3ff) as u16,
             ..header
         };
         let mut outcome = without.encode().expect("every value fits").to_vec();

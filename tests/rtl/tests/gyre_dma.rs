@@ -427,6 +427,101 @@ fn hw1_responses_of_all_links_do_not_hold_up_system_messages() {
     );
 }
 
+/// A packet of `len` bytes from engine 1 to engine 0 of a machine, as flits.
+fn packet_of(shape: &Shape, class: VClass, target: u16, len: u16) -> Vec<Flit> {
+    let mut rng = fastrand::Rng::with_seed(u64::from(len));
+    let mut packet = Packet::random(shape, 1, (1, 0), class as usize, len, false, &mut rng);
+    let header = packet.bytes[..HEADER_BYTES].try_into();
+    let mut header = Header::decode(header.expect("a header")).expect("is one");
+    (header.target, header.offset, header.aux) = (target, 0, 0);
+    let header = header.encode().expect("every value fits");
+    packet.bytes[..HEADER_BYTES].copy_from_slice(&header);
+    packet.flits(DMA3.flit_bytes)
+}
+
+/// Cycles until a message of 512 B is in memory that comes by a link behind which `puts` puts of 512 B have come, to memory that
+/// takes one beat of 64 B in `beat` cycles; whether puts are left then.
+fn cycles_beside_puts(puts: usize, beat: u64) -> (u64, bool) {
+    let shape = Shape::new(&[(2, true), (2, true), (2, true)]);
+    let timing = Timing {
+        willing: 1.0 / beat as f64,
+        ..prompt()
+    };
+    let setup = Setup {
+        model: DMA3,
+        shape: shape.clone(),
+        ring: RING,
+        timing,
+        seed: 10,
+    };
+    let machine = &mut ok(Bench::new(&setup)).machine;
+    let put = packet_of(&shape, VClass::Response, slot::TARGET, 512);
+    for _ in 0..puts {
+        machine.deliver(0, 0, VClass::Response as usize, &put);
+    }
+    // Puts have filled the buffers.
+    ok(machine.run(1_000));
+    let message = packet_of(&shape, VClass::Request, 0, 512);
+    machine.deliver(0, 0, VClass::Request as usize, &message);
+    let start = machine.cycle();
+    let tail = reg::reception(0, reg::TAIL);
+    while machine.cycle() < start + 60_000 && ok(machine.read(0, tail)) == 0 {}
+    (machine.cycle() - start, !machine.quiet())
+}
+
+#[test]
+fn x5_puts_that_never_end_hold_a_message_up_for_a_bounded_time() {
+    for beat in [1, 4, 10] {
+        let (cycles, left) = cycles_beside_puts(400, beat);
+        assert!(left, "every {beat} cycles: no put was left after {cycles}");
+        // 8 puts go first, and the three that are in the buffers, each of 9 or 10 bursts' beats; as much again for chance.
+        let bound = 2 * 11 * 10 * beat + 200;
+        assert!(cycles <= bound, "every {beat} cycles: {cycles}");
+    }
+}
+
+/// Cycles until 40 messages without payload that come by one link have found their places, while `puts` puts without payload
+/// come by every link; whether puts are left then.
+fn cycles_of_messages(puts: usize) -> (u64, bool) {
+    let shape = Shape::new(&[(2, true), (2, true), (2, true)]);
+    let setup = Setup {
+        model: DMA3,
+        shape: shape.clone(),
+        ring: RING,
+        timing: prompt(),
+        seed: 9,
+    };
+    let machine = &mut ok(Bench::new(&setup)).machine;
+    let put = packet_of(&shape, VClass::Response, slot::SMALL, 0);
+    for path in 0..6 {
+        for _ in 0..puts {
+            machine.deliver(0, path, VClass::Response as usize, &put);
+        }
+    }
+    let message = packet_of(&shape, VClass::Request, 0, 0);
+    for _ in 0..40 {
+        machine.deliver(0, 0, VClass::Request as usize, &message);
+    }
+    let start = machine.cycle();
+    while ok(machine.read(0, reg::reception(0, reg::TAIL))) < 40 * HEADER_BYTES as u64 {
+        assert!(machine.cycle() < start + 20_000, "no place for messages");
+    }
+    (machine.cycle() - start, !machine.quiet())
+}
+
+#[test]
+fn x5_puts_of_all_links_hold_messages_up_for_a_bounded_time() {
+    let (alone, left) = cycles_of_messages(0);
+    assert!(!left);
+    let (together, left) = cycles_of_messages(1_000);
+    assert!(left, "puts are too few to be in the way: {together}");
+    // Of each message 8 puts of its link are collected first, and 8 look-ups of the others go before its own.
+    assert!(
+        together <= alone + 40 * (8 * 4 + 9),
+        "{alone} alone, {together} together"
+    );
+}
+
 #[test]
 fn hw1_short_messages_are_not_held_up_by_long_ones() {
     let mut bench = bench(2, 6);

@@ -523,6 +523,53 @@ fn hw1_remote_get_reads_granted_slots_and_sends_to_its_requester_only() {
     refused_there("bounds", &put(0, beyond), ErrorReason::DescBounds);
 }
 
+/// Halts the remote-get FIFO of engine 1 by a bad descriptor, posts a second get and lets the FIFO go on `delay` cycles later:
+/// the cycles from there until the put of the second get has landed, if it does.
+fn cycles_of_a_second_get(delay: u64) -> Option<u64> {
+    let timing = Timing {
+        read: 4..5,
+        write: 12..13,
+        willing: 1.0,
+    };
+    let mut bench = ok(Bench::new(&Setup::ring(2, timing, 24)));
+    let granted = at(slot::GRANTED, 64);
+    let bad = Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0);
+    bench.request(0, 1, 1, &[bad]);
+    while bench.machine.engines[1].reports.is_empty() {
+        ok(bench.turn());
+        assert!(bench.machine.cycle() < 20_000, "is not refused");
+    }
+    ok(bench.machine.settle(2_000));
+    let good = Descriptor::put(coord(0), granted, slot::SMALL, 0);
+    bench.request(0, 1, 1, &[good]);
+    while ok(bench.machine.read(0, reg::injection(1, reg::TAIL))) < 128 {
+        ok(bench.turn());
+    }
+    ok(bench.machine.run(delay));
+    let status = reg::injection(REMOTE_FIFO, reg::STATUS);
+    ok(bench.machine.write(1, status, 1));
+    let sent = bench.machine.engines[1]
+        .memory
+        .peek(SLOT_BASE[4], 64)
+        .to_vec();
+    (0..1_000).find(|_| {
+        ok(bench.machine.step());
+        bench.machine.engines[0].memory.peek(SLOT_BASE[5], 64) == sent
+    })
+}
+
+#[test]
+fn hw1_a_remote_get_that_comes_as_its_fifo_goes_on_is_served_whatever_the_cycle() {
+    let waits: Vec<_> = (0..160).map(cycles_of_a_second_get).collect();
+    let late: Vec<_> = (0..160).filter(|&at| waits[at].is_none()).collect();
+    assert!(
+        late.is_empty(),
+        "lost with STATUS written {late:?} cycles after the get"
+    );
+    // From before its commit, when the FIFO waits for the get, to after it.
+    assert!(waits[0] > waits[159], "{waits:?}");
+}
+
 #[test]
 fn hw1_requester_is_stamped_by_the_engine_whatever_the_descriptor_says() {
     let mut bench = bench(3, 23);
@@ -626,6 +673,56 @@ fn hw1_refused_packets_are_reported_and_change_nothing() {
     ] {
         let bad = put(slot::TARGET, 0).with_counter(CounterRef { slot, index });
         dropped("counter", &bad, E::PktCounter);
+    }
+}
+
+#[test]
+fn x5_packets_write_nothing_past_the_end_of_the_48_bit_address_space() {
+    use ErrorReason as E;
+    let base = (1 << 48) - 0x1000;
+    for (bad, reason) in [
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0x1000),
+            E::PktBounds,
+        ),
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0xfc1),
+            E::PktBounds,
+        ),
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0xff_ffff_0000),
+            E::PktBounds,
+        ),
+        (
+            Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::TARGET, 0).with_counter(
+                CounterRef {
+                    slot: slot::SMALL,
+                    index: 512,
+                },
+            ),
+            E::PktCounter,
+        ),
+    ] {
+        for to in [0, 1] {
+            let mut bench = bench(2, 32);
+            ok(bench
+                .machine
+                .write(to, reg::slot(usize::from(slot::SMALL), reg::BASE), base));
+            ok(bench.machine.write(
+                to,
+                reg::slot(usize::from(slot::SMALL), reg::SIZE),
+                0xff_ffff_ffff,
+            ));
+            let mut bad = bad;
+            bad.dst = coord(to);
+            bench.put((0, 1), to, 600, Some(2));
+            bench.post(0, 0, &bad);
+            bench.put((0, 1), to, 600, Some(2));
+            ok(bench.finish(50_000));
+            let reports = &bench.machine.engines[to].reports;
+            assert_eq!(reports.len(), 1, "{bad:?} to {to}: {reports:?}");
+            assert_eq!(reports[0].reason, reason, "{bad:?} to {to}");
+        }
     }
 }
 
@@ -989,6 +1086,11 @@ fn hw1_registers_refuse_what_would_break_a_fifo() {
 /// lowers the other counter of the pair and leaves the result alone.
 fn refused_rmw(to: usize, bad: (u16, u64, RmwOp), wide: bool, fetch: bool, reason: ErrorReason) {
     let mut bench = bench(2, 60);
+    // A slot that reaches over the end of the address space.
+    let top = usize::from(slot::DESCRIPTORS);
+    for (offset, value) in [(0x00, (1 << 48) - 0x1000), (0x08, 0x2000), (0x10, 0x1f)] {
+        ok(bench.machine.write(to, reg::slot(top, offset), value));
+    }
     let width = if wide { 8 } else { 4 };
     let result = |number: u64| fetch.then_some((slot::SMALL, number * 8));
     let counter = |number: u32| CounterRef {
@@ -1070,6 +1172,7 @@ fn hw1_x5_a_refused_read_modify_write_is_answered_and_lowers_the_other_counter_o
                 ((slot::INVALID, 0, add), E::PktSlot),
                 ((1023, 0, add), E::PktSlot),
                 ((slot::SMALL, 100, add), E::PktBounds),
+                ((slot::DESCRIPTORS, 0x1000, add), E::PktBounds),
                 ((slot::COUNTERS, 0x802, add), E::PktRmw),
             ] {
                 refused_rmw(to, bad, wide, fetch, reason);

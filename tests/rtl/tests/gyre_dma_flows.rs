@@ -1,14 +1,19 @@
 //! DMA engines with ordered-dynamic flows over a network that keeps no order (HW-4).
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use gyre_layout::registers::{self, flow_page, flow_source, flow_target};
 use gyre_layout::{
-    Coord, Descriptor, ErrorReason, FlowPlace, HEADER_BYTES, Header, Kind, Source, VClass,
+    Coord, CounterRef, Descriptor, ErrorReason, FlowPlace, HEADER_BYTES, Header, Kind, Source,
+    VClass,
 };
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::cases;
 use gyre_rtl_tests::dma::{DMA1, DMA1_FLIT8, DMA2_FLIT32, DMA3, Model, coord};
 use gyre_rtl_tests::dma_bench::{
-    Bench, INJECTION, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, bench, ok, random_length, reg, slot,
+    Bench, COUNTERS, INJECTION, RING, SLOT_BASE, SOFTWARE_FIFOS, Setup, bench, ok, random_length,
+    reg, slot,
 };
 use gyre_rtl_tests::packet::{Flit, words};
 use gyre_rtl_tests::routes::Shape;
@@ -465,5 +470,132 @@ fn hw4_flows_are_opened_to_other_nodes_of_the_machine_alone() {
             ok(bench.machine.refuses(0, base + register + 0x40, 0)),
             "absent"
         );
+    }
+}
+
+/// A flow from engine 0 to engine 1 loses a packet in the middle of a descriptor that is longer than its window; both ends are
+/// closed by force and opened again with another epoch, and what was lost turns up after all.
+fn closes_by_force(class: VClass, seed: u64) {
+    let mut bench = bench(2, seed);
+    assert_eq!(ok(bench.open_flow(0, 1, class)), Some((0, 0)));
+    let kept = Rc::new(RefCell::new(Vec::new()));
+    let (lost, mut heads) = (Rc::clone(&kept), 0);
+    bench.machine.tap = Some(Box::new(move |engine, _, pool, flit| {
+        if engine != 0 || pool != usize::from(u8::from(class)) {
+            return vec![*flit];
+        }
+        heads += usize::from(flit.head);
+        if heads != 3 {
+            return vec![*flit];
+        }
+        lost.borrow_mut().push(*flit);
+        Vec::new()
+    }));
+    // Of the messages two packets get into a reception FIFO that nobody empties.
+    bench.ignore_reception(1, 0);
+    let source = Source {
+        slot: slot::SOURCE,
+        offset: 0,
+        length: 20 * 512,
+    };
+    let counter = CounterRef {
+        slot: slot::COUNTERS,
+        index: 200,
+    };
+    let long = match class {
+        VClass::Request => Descriptor::memory_fifo(coord(1), source, 0),
+        _ => Descriptor::put(coord(1), source, slot::TARGET, 0xc_0000).with_counter(counter),
+    };
+    let cell = COUNTERS + 8 * u64::from(counter.index);
+    let bytes = u64::from(source.length).to_le_bytes();
+    bench.machine.engines[1].memory.poke(cell, &bytes);
+    bench.post(0, 0, &long.with_flow(0));
+    for _ in 0..800 {
+        ok(bench.turn());
+    }
+    bench.machine.tap = None;
+    let base = registers::FLOW - registers::page(0);
+    let ends = [
+        (0, base + flow_page::source(0)),
+        (1, base + flow_page::target(0)),
+    ];
+    for (engine, ctrl) in ends {
+        let status = ok(bench.machine.read(engine, ctrl + flow_source::STATUS));
+        assert_eq!(flow_source::status::IN_USE.get(status), 1, "{status:#x}");
+        assert!(ok(bench.machine.refuses(engine, ctrl, 0)), "closed in use");
+    }
+    for (engine, ctrl) in ends {
+        let force = flow_source::ctrl::FORCE.put(1);
+        assert!(
+            !ok(bench.machine.refuses(engine, ctrl, force)),
+            "the end at engine {engine} cannot be closed"
+        );
+    }
+    for _ in 0..100 {
+        ok(bench.turn());
+    }
+    for (engine, ctrl) in ends {
+        assert_eq!(ok(bench.machine.read(engine, ctrl)), 0, "closed");
+        let status = ok(bench.machine.read(engine, ctrl + flow_source::STATUS));
+        assert_eq!(status, 0, "of engine {engine}");
+    }
+    // The descriptor that was cut short halts its FIFO, and software skips it.
+    let status = reg::injection(0, reg::STATUS);
+    let halt = ok(bench.machine.read(0, status));
+    assert_eq!(halt & 1, 1, "halted");
+    assert_eq!(halt >> 8 & 0xff, u8::from(ErrorReason::DescFlow).into());
+    ok(bench.machine.write(0, status, 1));
+    bench.skipped(0, 0);
+    ok(bench.machine.settle(2_000));
+    for engine in 0..2 {
+        let reports = &bench.machine.engines[engine].reports;
+        assert_eq!(reports.len(), 0, "engine {engine}: {reports:?}");
+    }
+
+    if class == VClass::Response {
+        let left = bench.machine.engines[1].memory.word(cell);
+        assert_eq!(left, 18 * 512, "of what was behind the gap none counts");
+    }
+    bench.machine.engines[1].memory.poke(cell, &[0; 8]);
+
+    let [here, there] = [1, 0].map(|peer: usize| {
+        flow_source::ctrl::PEER.put(coord(peer).pack().expect("a node").into())
+            | flow_source::ctrl::VCLASS.put(u8::from(class).into())
+            | flow_source::ctrl::EPOCH.put(5)
+            | flow_source::ctrl::OPEN.put(1)
+    });
+    ok(bench.machine.write(1, ends[1].1, there));
+    ok(bench.machine.write(0, ends[0].1, here));
+    // Nothing of the old flow is taken for one of the new: neither the packet nor news of what was released.
+    let stale = std::mem::take(&mut *kept.borrow_mut());
+    assert_eq!(stale.len(), 34, "a packet");
+    bench
+        .machine
+        .deliver(1, 1, usize::from(u8::from(class)), &stale);
+    let news = packet(Kind::Control, 0, None, 0, 1);
+    bench.send((0, 1), (1, 1), 64);
+    bench.put((0, 1), 1, 64, None);
+    bench.machine.deliver(0, 1, 1, &news);
+    ok(bench.machine.settle(2_000));
+    for engine in 0..2 {
+        let reports = std::mem::take(&mut bench.machine.engines[engine].reports);
+        let reasons: Vec<_> = reports.iter().map(|r| r.reason).collect();
+        assert_eq!(reasons, [ErrorReason::PktFlow], "engine {engine}");
+    }
+    for index in 0..40 {
+        bench.send((0, index % 3), (1, 1 + index % 2), 700);
+        bench.put((0, index % 3), 1, 700, Some(index as u32));
+    }
+    ok(bench.finish(100_000));
+    ok(bench.check_flow_order());
+    assert_at_rest(&mut bench);
+}
+
+#[test]
+fn x5_a_flow_that_lost_a_packet_is_closed_by_force_at_both_ends() {
+    for class in CLASSES {
+        for seed in 70..76 {
+            closes_by_force(class, seed);
+        }
     }
 }

@@ -492,6 +492,30 @@ fn hw3_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
 }
 
 #[test]
+fn x5_a_node_that_changes_its_place_under_traffic_breaks_no_assertion() {
+    let mut refused = 0;
+    for seed in 0..24 {
+        let mut fabric = machine(config(&[(4, RING), (3, RING)], 2, seed));
+        // Where packets come out is of no interest here.
+        fabric.eject_tap = Some(Box::new(|_| Vec::new()));
+        random_packets(&mut fabric, 600);
+        for cycle in 0..3_000 {
+            if cycle % 40 == 39 {
+                let nodes = fabric.len();
+                let (node, other) = (fabric.rng().usize(0..nodes), fabric.rng().usize(0..nodes));
+                fabric.misplace(node, other);
+            }
+            fabric
+                .step()
+                .unwrap_or_else(|trouble| panic!("seed {seed}: {trouble}"));
+        }
+        let unreachable = |report: &&Report| report.reason == ErrorReason::RouteUnreachable;
+        refused += fabric.reports.iter().filter(unreachable).count();
+    }
+    assert!(refused > 0, "no packet was to go back");
+}
+
+#[test]
 fn hw3_node_reset_alone_in_mid_flight_does_not_disturb_the_rest() {
     for latency in [1, 2, 5] {
         let config = config(&[(3, RING), (2, RING)], latency, 77);

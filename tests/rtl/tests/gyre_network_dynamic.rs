@@ -234,6 +234,51 @@ fn hw3_every_source_of_a_hot_spot_gets_through() {
     }
 }
 
+/// The longest that a dynamic request of 512 B takes from node `at` to node 0 of a hot spot, one at a time, while all other nodes
+/// send it dynamic responses without end.
+fn longest_beside_responses(shape: &Shape, at: usize, seed: u64) -> u64 {
+    let mut fabric = machine(shape.clone(), 2, seed);
+    // The hot spot takes responses at half the rate of a link: buffers on the way are full of them.
+    fabric.willing.eject = [1.0, 0.5, 1.0, 1.0];
+    let nodes = fabric.len();
+    let step = |fabric: &mut Fabric| fabric.step().unwrap_or_else(|trouble| panic!("{trouble}"));
+    let feed = |fabric: &mut Fabric| {
+        for _ in 0..10 {
+            for src in (1..nodes).filter(|&src| src != at) {
+                fabric.send_dynamic((src, 0), 1, 512, 0, 0);
+            }
+        }
+    };
+    feed(&mut fabric);
+    (0..2_000).for_each(|_| step(&mut fabric));
+    let mut longest = 0;
+    for _ in 0..12 {
+        feed(&mut fabric);
+        let id = fabric.send_dynamic((at, 0), 0, 512, 0, 0);
+        let start = fabric.cycle();
+        while fabric.scoreboard.outstanding().contains(&id) && fabric.cycle() < start + 20_000 {
+            step(&mut fabric);
+        }
+        longest = longest.max(fabric.cycle() - start);
+    }
+    longest
+}
+
+#[test]
+fn x5_a_dynamic_request_gets_through_beside_responses_in_transit_within_a_bound() {
+    for (shape, at) in [
+        (Shape::new(&[(5, LINE)]), 1),
+        (Shape::new(&[(5, LINE)]), 2),
+        (Shape::new(&[(4, RING), (4, RING)]), 1),
+        (Shape::new(&[(4, RING), (4, RING)]), 5),
+    ] {
+        let longest = longest_beside_responses(&shape, at, 21);
+        // After 256 cycles nobody else gets shared room at the output: what the next input holds, 272 flits of at most four
+        // inputs that share the way on, goes out first; and once more at each node on the way.
+        assert!(longest <= 4_000, "from {at} of {shape:?}: {longest} cycles");
+    }
+}
+
 /// Cycles from the first packet until `late` = (source, destination, class) has arrived. Node n sends its `streams` of
 /// packets of 512 B from cycle n * `phase` on; `late` stands behind 12 of each.
 fn beside_streams(shape: &Shape, streams: &[[usize; 3]], phase: usize, late: [usize; 3]) -> u64 {
