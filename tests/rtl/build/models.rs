@@ -400,14 +400,14 @@ pub const MODELS: &[Spec] = &[
     cell(
         "soft_reset",
         "soft_reset",
-        &[("HoldCycles", 8)],
+        &[("HoldCycles", 8), ("Limit", 40)],
         &["common", "node"],
         &[],
     ),
     cell(
         "fault_soft_reset",
         "soft_reset",
-        &[("HoldCycles", 8)],
+        &[("HoldCycles", 8), ("Limit", 40)],
         &["common", "node"],
         &[Fault {
             file: "node/soft_reset.sv",
