@@ -599,11 +599,6 @@ impl Runner<'_> {
                     self.board.weak = true;
                     self.board.wild = true;
                 }
-                // A base that is cut off in silence grants something else.
-                if addr >= reg::page(0) && value >> 48 != 0 {
-                    self.board.weak = true;
-                    self.board.wild = true;
-                }
                 self.access(node, *port, addr, Some(value), expect, Purpose::Nothing);
             }
             Action::Skip { fifo } => {
@@ -639,8 +634,7 @@ impl Runner<'_> {
                 // Valid, write, atomic.
                 let ctrl = 0b01101 | map::OWNER << 8;
                 self.write(node, register(base_slot::CTRL), ctrl, Answer::Okay);
-                self.board
-                    .granted(node, *slot, base & ((1 << 48) - 1), limit & ((1 << 40) - 1));
+                self.board.granted(node, *slot, base, limit);
                 // Landing areas of others and rings may be granted as well.
                 self.board.weak = true;
             }

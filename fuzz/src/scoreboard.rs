@@ -102,8 +102,13 @@ impl Scoreboard {
         self.reasons.entry(node).or_default().insert(reason);
     }
 
-    /// A slot is granted at a node.
+    /// A slot is granted at a node. A register that refuses its value keeps what it held.
     pub fn granted(&mut self, node: usize, slot: u16, base: u64, limit: u64) {
+        let of_slot = |grant: &&Grant| grant.node == node && grant.slot == slot;
+        let last = self.grants.iter().rev().find(of_slot);
+        let (last_base, last_limit) = last.map_or((0, 0), |last| (last.base, last.limit));
+        let base = if base >> 48 == 0 { base } else { last_base };
+        let limit = if limit >> 40 == 0 { limit } else { last_limit };
         self.grants.push(Grant {
             node,
             slot,
@@ -248,6 +253,8 @@ impl Scoreboard {
             4 => {
                 if let Some((slot, word)) = asked.counter {
                     self.count(origin, slot, word, asked.length, required);
+                    // The other one of the pair moves where the addition is refused or fails.
+                    self.count(origin, slot, word ^ 1, 0, required);
                 }
                 if asked.target == u64::from(map::COUNTERS.slot) {
                     let at = map::COUNTERS.base + asked.offset;

@@ -59,7 +59,14 @@ module router_buffer_formal
   route_t                 expected;
   assign mine     = here_q && read_i && read_second_i == which_q && ahead_q == '0;
   assign leaves   = here_q && pop && read_second_i == which_q;
-  assign expected = route_transit(cfg, 4'd1, which_q ? Second : First, 64'(data_q), '0, '0);
+  always_comb begin
+    expected = route_transit(cfg, 4'd1, which_q ? Second : First, 64'(data_q), '0, '0);
+    if (expected.port == 4'd1 || expected.minimal[1]) begin   // back where it came from: discarded
+      expected.port    = NoPort;
+      expected.minimal = '0;
+      expected.deposit = 1'b0;
+    end
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
       level_q  <= '0;

@@ -11,7 +11,7 @@
 
 namespace gyre {
 
-// `Wires` has: load(start, in, end), drive(model, cycle, out), record(model, cycle, out), clear(), finish(),
+// `Wires` has: load(start, in, end), drive(model, cycle, out), record(model, cycle, out), clear(end of the reset), finish(),
 // quiet(model) (nothing that the model offers or is offered), next_cycle() (of its own events),
 // kUnitCount units with clocks of their own, clock(model, units), which sets those, clocks(model), which of them are high,
 // units(model): those that need one, clocked(units): those that had one, and
@@ -80,8 +80,8 @@ public:
     }
 
     void reset(uint64_t cycle) override {
-        wires_.clear();
         reset_end_ = cycle + kResetCycles;
+        wires_.clear(reset_end_);
         model_.rst_ni = 0;
         // What was offered is withdrawn at once: reset is asynchronous.
         model_.eval();

@@ -125,9 +125,10 @@ public:
     // The units that had a clock; all of them where a reset changed.
     void clocked(Units units) { clocked_ = units; }
 
-    void clear() {
+    // The node is in reset until cycle `end`.
+    void clear(uint64_t end) {
         axi_.clear();
-        for (RegisterMaster& master : registers_) master.clear();
+        for (RegisterMaster& master : registers_) master.clear(end);
     }
 
     void finish() const { records_.finish(); }

@@ -3,6 +3,7 @@
 
 #include "out_buffer.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace gyre {
@@ -13,15 +14,16 @@ public:
         queue_.push_back({due, addr, data, write});
     }
 
-    // Drops all accesses: the node is reset.
-    void clear() {
+    // Drops all accesses: the node is in reset until cycle `end`, and is offered nothing.
+    void clear(uint64_t end) {
         queue_.clear();
+        open_ = end;
         state_ = State::Idle;
         addr_ = data_ = quiet_ = false;
     }
 
     // Cycle in which something is to be done.
-    uint64_t next_cycle() const { return queue_.empty() ? kNever : queue_.front().due; }
+    uint64_t next_cycle() const { return queue_.empty() ? kNever : std::max(queue_.front().due, open_); }
     bool busy() const { return state_ != State::Idle; }
     // Whether the inputs offer an address or data.
     bool offers() const { return inputs_ & ~kReady; }
@@ -38,7 +40,7 @@ public:
             answer(port, cycle, pins.b_resp_o(), 0, out);
             answered = true;
         }
-        if (!answered && state_ == State::Idle && !queue_.empty() && queue_.front().due <= cycle) {
+        if (!answered && state_ == State::Idle && next_cycle() <= cycle) {
             start(pins);
         }
         const unsigned inputs = kReady | unsigned(data_) << 3 | (addr_ ? (state_ == State::Write ? 1u : 2u) : 0u);
@@ -91,6 +93,7 @@ private:
     }
 
     std::deque<Access> queue_;
+    uint64_t open_ = 0;  // first cycle after the last reset
     State state_ = State::Idle;
     bool addr_ = false;  // the address was not taken yet
     bool data_ = false;  // the write data was not taken yet

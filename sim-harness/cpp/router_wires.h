@@ -78,7 +78,7 @@ public:
     void clocked(Units) {}
     bool changed() const { return true; }
 
-    void clear() { throw std::logic_error("a router alone cannot be reset"); }
+    void clear(uint64_t) { throw std::logic_error("a router alone cannot be reset"); }
 
     void finish() const { records_.finish(); }
 
