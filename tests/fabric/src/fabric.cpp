@@ -29,7 +29,6 @@ namespace {
 constexpr int kNodes = 4;
 constexpr int kTorusPorts = 6;
 constexpr int kTreePorts = 3;
-constexpr int kPorts = kTorusPorts + kTreePorts;  // with a link
 constexpr int kMasters = 2;
 constexpr int kFlitWords = 2;
 
@@ -94,9 +93,9 @@ public:
 
     void load(uint32_t node, rust::Slice<const uint64_t> words) override {
         Node& to = *nodes_.at(node);
-        to.input.assign(kPorts + kTreePorts, 0);  // no link records
+        to.input.assign(1, 0);  // no link records
         to.input.insert(to.input.end(), words.begin(), words.end());
-        to.wires.load(to.input.data(), to.input.data() + to.input.size());
+        to.wires.load(cycle_, to.input.data(), to.input.data() + to.input.size());
     }
 
     void run(uint64_t end) override {
