@@ -687,7 +687,14 @@ impl Draw {
         let (mut word, mut data) = (0, [0u64; 2]);
         match self.below(6) {
             _ if barrier => data[0] = 1 << self.pick(&[0, 0, 0, 5]),
-            0 | 1 => data[self.below(2) as usize] = self.random.random(),
+            0 | 1 => {
+                // Of what the check of a flit cannot see nobody can say what comes of it; `tests/rtl/tests/link_unit.rs` measures
+                // how much it is.
+                let place = self.below(2) as usize;
+                while check_byte(data) == 0 {
+                    data[place] = self.random.random();
+                }
+            }
             2 => data[self.below(2) as usize] = 1 << self.below(64),
             _ => word = 1 << self.below(32),
         }
@@ -748,6 +755,19 @@ impl Draw {
     }
 }
 
+/// How much the check byte of a flit differs if these bits of its data do (`rtl/link/link_crc.sv`: the bytes of a CRC-32,
+/// folded into one). The CRC is linear, so the flit itself does not matter.
+fn check_byte(data: [u64; 2]) -> u8 {
+    let step = |crc: u32, byte: u8| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            crc >> 1 ^ (crc & 1) * 0xedb8_8320
+        })
+    };
+    let bytes = data.into_iter().flat_map(u64::to_le_bytes);
+    let crc = bytes.chain([0]).fold(0, step);
+    crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -782,6 +802,16 @@ mod tests {
         assert_eq!(shapes.len(), SHAPES.len());
         assert_eq!(classes.len(), 23, "{classes:?}");
         assert_eq!(words, u32::MAX, "every wire of the control word flips");
+    }
+
+    #[test]
+    fn hw3_x5_the_check_byte_of_a_flit_misses_what_the_links_do() {
+        assert_eq!(check_byte([0, 0x2e3d_2bf3_14c4_ef2c]), 0);
+        assert_eq!(check_byte([0x2e3d_2bf3_14c4_ef2c, 0]), 175);
+        for bit in 0..64 {
+            assert_ne!(check_byte([1 << bit, 0]), 0);
+            assert_ne!(check_byte([0, 1 << bit]), 0);
+        }
     }
 
     #[test]

@@ -796,8 +796,9 @@ impl Runner<'_> {
             self.board.weak = true;
         }
         if !send.spoil.is_empty() && send.kind == SendKind::RemoteGet {
-            // It may carry what nobody prepared.
+            // It may carry what nobody prepared, or what was prepared for another.
             self.board.weak = true;
+            self.board.strayed = Some(self.nodes.len());
         }
         self.board
             .posted(&bits, &self.topology, node, send.fifo, &carried);

@@ -21,9 +21,13 @@ enum Content {
 }
 
 impl Content {
-    fn fits(&self, at: u64, byte: u8) -> bool {
+    /// Whether it has this byte at `at`. With `nodes` it may come from the same offset of any of so many nodes.
+    fn fits(&self, at: u64, byte: u8, nodes: Option<usize>) -> bool {
         match self {
-            Self::Source(node, offset) => map::pattern(*node, offset + at) == byte,
+            Self::Source(node, offset) => match nodes {
+                Some(nodes) => (0..nodes).any(|node| map::pattern(node, offset + at) == byte),
+                None => map::pattern(*node, offset + at) == byte,
+            },
             Self::Bytes(bytes) => bytes.get(at as usize) == Some(&byte),
             Self::Any => true,
         }
@@ -84,6 +88,8 @@ pub struct Scoreboard {
     pub errors: BTreeMap<usize, u64>,
     /// Arrival and order are no longer promised: something was reset, cut, flipped, or is not known to the oracle.
     pub weak: bool,
+    /// A remote get may have brought a put of its requester to another node than the one that was meant: to any of so many.
+    pub strayed: Option<usize>,
     /// Registers were written that may have granted anything.
     pub wild: bool,
     /// Messages that were last seen in each stream of packets that keeps its order.
@@ -351,7 +357,10 @@ impl Scoreboard {
         let mut known = None;
         for landing in &self.landings {
             if landing.node == node && (landing.start..landing.end).contains(&addr) {
-                if landing.content.fits(addr - landing.start, byte) {
+                if landing
+                    .content
+                    .fits(addr - landing.start, byte, self.strayed)
+                {
                     return Some(true);
                 }
                 known = Some(false);
@@ -369,7 +378,7 @@ impl Scoreboard {
                     .min(1 << 48);
                 if (start..end).contains(&u128::from(addr)) {
                     let at = addr - start as u64;
-                    if Self::content(asked, *origin).fits(at, byte) {
+                    if Self::content(asked, *origin).fits(at, byte, self.strayed) {
                         return Some(true);
                     }
                 }
@@ -418,7 +427,7 @@ impl Scoreboard {
             return bad("message at the wrong place", "not sent here".into());
         }
         let start = u64::from(header.offset);
-        let fits = |(i, &byte): (usize, &u8)| message.content.fits(start + i as u64, byte);
+        let fits = |(i, &byte): (usize, &u8)| message.content.fits(start + i as u64, byte, None);
         if start + payload.len() as u64 > message.length || !payload.iter().enumerate().all(fits) {
             return bad("wrong data in a message", "payload differs".into());
         }
@@ -455,15 +464,23 @@ impl Scoreboard {
         None
     }
 
-    /// Whether every reduction has its result at every node.
+    /// Whether every reduction is seen to have its result at every node. Where something may be lost and two share a place,
+    /// nobody can tell.
     pub fn reductions_landed(&self, mut peek: impl FnMut(usize, u64, &mut [u8])) -> bool {
-        let mut reductions = self.landings.iter().filter(|l| l.what == "reduction");
-        reductions.all(|landing| {
+        let reductions = || self.landings.iter().filter(|l| l.what == "reduction");
+        let shared = |(i, a): (usize, &Landing)| {
+            let mut others = reductions().skip(i + 1);
+            others.any(|b| a.node == b.node && a.start < b.end && b.start < a.end)
+        };
+        if self.weak && reductions().enumerate().any(shared) {
+            return false;
+        }
+        reductions().all(|landing| {
             let mut bytes = vec![0; (landing.end - landing.start) as usize];
             peek(landing.node, landing.start, &mut bytes);
             (0..)
                 .zip(&bytes)
-                .all(|(i, &byte)| landing.content.fits(i, byte))
+                .all(|(i, &byte)| landing.content.fits(i, byte, None))
         })
     }
 
@@ -508,7 +525,7 @@ impl Scoreboard {
         for landing in self.landings.iter().filter(alone) {
             let mut bytes = vec![0; (landing.end - landing.start) as usize];
             peek(landing.node, landing.start, &mut bytes);
-            let fits = |(i, &byte): (usize, &u8)| landing.content.fits(i as u64, byte);
+            let fits = |(i, &byte): (usize, &u8)| landing.content.fits(i as u64, byte, None);
             if let Some(at) = (0..).zip(&bytes).position(|pair| !fits(pair)) {
                 let text = format!(
                     "byte {at} of {:#x} to {:#x} of node {}",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gyre_fuzz::{
     Action, Campaign, CampaignOptions, CampaignReport, Case, Send, SendKind, Shape, Stimulus,
-    run_case,
+    read_case, run_case,
 };
 
 fn campaign(cases: u64, threads: usize, rtl: Option<PathBuf>) -> CampaignReport {
@@ -102,6 +102,22 @@ fn x5_hw1_a_case_without_faults_is_good() {
     );
     let verdict = verdict.expect("the machine can be made");
     assert_eq!(verdict.findings, []);
+}
+
+#[test]
+fn x5_cases_that_had_findings_once_are_good() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("readable")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let case = read_case(&path).unwrap_or_else(|error| panic!("{error}"));
+        let verdict = run_case(&case, None).expect("the machine can be made");
+        assert_eq!(verdict.findings, [], "{}", path.display());
+    }
 }
 
 #[test]

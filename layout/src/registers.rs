@@ -120,7 +120,7 @@ pub mod node {
         /// A soft reset waits for longer than 2,048 cycles for memory to take what it was offered. Bit 4, read only.
         pub const RESET_STUCK: Field = Field::new(4, 1);
     }
-    /// Coordinates: Position of this node; 6 bits a dimension.
+    /// Coordinates: Position of this node; 6 bits a dimension. Those of absent dimensions have no function.
     pub const COORD: u64 = 0x20;
     /// Fields of coord.
     pub mod coord {
@@ -136,7 +136,7 @@ pub mod node {
         /// Coordinate in dimension 4. Bits 29:24, read and write.
         pub const C4: Field = Field::new(24, 6);
     }
-    /// Machine size: Nodes in each dimension, 1..64; 7 bits a dimension. Absent dimensions hold 1.
+    /// Machine size: Nodes in each dimension, 1..64; 7 bits a dimension. Those of absent dimensions have no function: there is one node.
     pub const SIZE: u64 = 0x28;
     /// Fields of size.
     pub mod size {

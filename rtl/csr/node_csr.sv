@@ -140,10 +140,15 @@ module node_csr
   assign cfg_o.link_enable = hw_out.link_enable.enable.value;
   assign cfg_o.dim_order = {hw_out.dim_order.d4.value, hw_out.dim_order.d3.value, hw_out.dim_order.d2.value,
                             hw_out.dim_order.d1.value, hw_out.dim_order.d0.value};
+  // A dimension that the node lacks has one coordinate, whatever the registers hold: no route leads there.
+  localparam int unsigned SizeW = CoordW + 1;
+  localparam logic [MaxDim*CoordW-1:0] CoordPresent = (MaxDim * CoordW)'((64'd1 << (NDim * CoordW)) - 64'd1);
+  localparam logic [MaxDim*SizeW-1:0]  SizePresent  = (MaxDim * SizeW)'((64'd1 << (NDim * SizeW)) - 64'd1);
+  localparam logic [MaxDim*SizeW-1:0]  SizeAbsent   = {MaxDim{SizeW'(1)}} & ~SizePresent;
   assign cfg_o.coord = {hw_out.coord.c4.value, hw_out.coord.c3.value, hw_out.coord.c2.value,
-                        hw_out.coord.c1.value, hw_out.coord.c0.value};
-  assign cfg_o.size  = {hw_out.size.s4.value, hw_out.size.s3.value, hw_out.size.s2.value,
-                        hw_out.size.s1.value, hw_out.size.s0.value};
+                        hw_out.coord.c1.value, hw_out.coord.c0.value} & CoordPresent;
+  assign cfg_o.size  = ({hw_out.size.s4.value, hw_out.size.s3.value, hw_out.size.s2.value,
+                         hw_out.size.s1.value, hw_out.size.s0.value} & SizePresent) | SizeAbsent;
 
   // ---- collective network -----------------------------------------------------------------------
   logic [63:0] coll_rdata;
