@@ -760,7 +760,7 @@ impl Draw {
 fn check_byte(data: [u64; 2]) -> u8 {
     let step = |crc: u32, byte: u8| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
-            crc >> 1 ^ (crc & 1) * 0xedb8_8320
+            (crc >> 1) ^ ((crc & 1) * 0xedb8_8320)
         })
     };
     let bytes = data.into_iter().flat_map(u64::to_le_bytes);
