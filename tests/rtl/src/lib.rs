@@ -1,6 +1,7 @@
 //! Verilator testbenches of single RTL units, with scoreboards in Rust.
 //!
 //! - [`Unit`] is any unit of `build/models.rs`.
+//! - [`cell`] is a leaf cell beside a model of it.
 //! - [`collective`] is what collectives must give, [`tree`] a tree of collective networks under them.
 //! - [`collective_alu`] is the arithmetic of collectives as the host does it.
 //! - [`dma`] is a few DMA engines over a network in Rust, with [`axi`] memories.
@@ -10,6 +11,7 @@
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
 
 pub mod axi;
+pub mod cell;
 pub mod collective;
 pub mod collective_alu;
 pub mod dma;

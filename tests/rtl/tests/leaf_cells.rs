@@ -4,65 +4,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use gyre_rtl_tests::Unit;
-
-type Verdict = Result<(), String>;
-
-/// A unit by the names of its ports.
-struct Cell(Unit);
-
-impl Cell {
-    fn new(name: &str) -> Self {
-        Self(Unit::new(name, 7))
-    }
-
-    fn set(&mut self, port: &str, value: u64) {
-        self.0.set(self.0.port(port), 0, value);
-    }
-
-    fn set_at(&mut self, port: &str, element: usize, value: u64) {
-        self.0.set(self.0.port(port), element, value);
-    }
-
-    fn get(&self, port: &str) -> u64 {
-        self.0.get(self.0.port(port), 0)
-    }
-
-    fn is(&self, port: &str) -> bool {
-        self.get(port) != 0
-    }
-
-    /// Outputs follow the inputs of this cycle.
-    fn settle(&mut self) -> Verdict {
-        self.0.settle().map_err(|failure| failure.to_string())
-    }
-
-    fn edge(&mut self) -> Verdict {
-        self.0.edge().map_err(|failure| failure.to_string())
-    }
-
-    fn expect<T: PartialEq + std::fmt::Debug>(&self, what: &str, found: T, wanted: T) -> Verdict {
-        if found == wanted {
-            return Ok(());
-        }
-        Err(format!(
-            "{:?}: {what} {found:?}, expected {wanted:?}",
-            self.0
-        ))
-    }
-}
-
-/// The bench passes with the cell, and fails with the fault that `build/models.rs` plants.
-fn with_and_without_fault(name: &str, bench: fn(&mut Cell, &mut Rng) -> Verdict) {
-    let run = |name: &str| bench(&mut Cell::new(name), &mut Rng::with_seed(1));
-    run(name).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let found = run(&format!("fault_{name}"));
-    assert!(found.is_err(), "{name}: the planted fault is not found");
-}
-
-fn chance(random: &mut Rng, percent: u8) -> bool {
-    random.u8(0..100) < percent
-}
+use gyre_rtl_tests::cell::{Cell, Verdict, chance, with_and_without_fault};
 
 /// What a slave of the arbiter took and has not answered, and the register bus's answer.
 #[derive(Default)]
