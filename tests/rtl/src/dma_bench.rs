@@ -34,7 +34,7 @@ pub const RECEPTION: u64 = 0x1_0000;
 /// Byte counters.
 pub const COUNTERS: u64 = 0x2_0000;
 /// Random bytes that messages are made of.
-const SOURCE: u64 = 0x4_0000;
+pub const SOURCE: u64 = 0x4_0000;
 /// Bytes of [`SOURCE`].
 pub const SOURCE_BYTES: u64 = 0x4_0000;
 /// Where puts go.
