@@ -182,8 +182,25 @@ pub struct Flip {
 impl Flip {
     /// The data bits; none where they are no hexadecimal numbers of 64 bits.
     pub fn mask(&self) -> Option<[u64; 2]> {
-        let parse = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
-        Some([parse(&self.data[0])?, parse(&self.data[1])?])
+        Some([hex(&self.data[0])?, hex(&self.data[1])?])
+    }
+}
+
+/// A packet on a link gets another header, and check bits to go with it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forge {
+    /// Sending port: torus, tree (parent, child 0, child 1).
+    pub port: usize,
+    /// Bits of the header that are other ones, as four hexadecimal numbers, the lowest bits first.
+    pub header: [String; 4],
+}
+
+impl Forge {
+    /// The bits; none where they are no hexadecimal numbers of 64 bits.
+    pub fn mask(&self) -> Option<[u64; 4]> {
+        let [a, b, c, d] = &self.header;
+        Some([hex(a)?, hex(b)?, hex(c)?, hex(d)?])
     }
 }
 
@@ -280,6 +297,8 @@ pub enum Action {
     },
     /// Wires flip.
     Flip(Flip),
+    /// The next packet that starts on a link is another one.
+    Forge(Forge),
     /// An error is raised by software.
     RaiseError {
         /// Reason code.
@@ -315,6 +334,7 @@ impl Action {
             Self::SoftReset {} => "soft-reset",
             Self::CutLinks { .. } => "cut",
             Self::Flip(_) => "flip",
+            Self::Forge(_) => "packet",
             Self::RaiseError { .. } => "error",
         }
     }
@@ -422,6 +442,14 @@ impl fmt::Display for Action {
                     FlipWhen::Credit => "with the next credit",
                 }
             ),
+            Self::Forge(forge) => {
+                let [a, b, c, d] = &forge.header;
+                write!(
+                    f,
+                    "port {}: header of the next packet is another one in bits {d} {c} {b} {a}",
+                    forge.port
+                )
+            }
             Self::RaiseError { reason } => match ErrorReason::try_from(*reason) {
                 Ok(name) => write!(f, "error {reason:#04x} is raised ({name})"),
                 Err(_) => write!(f, "error {reason:#04x} is raised"),
@@ -605,6 +633,12 @@ impl Stimulus {
                 within("action.flip.port", flip.port as u64, 0, ports - 1)?;
                 number("action.flip.data", &flip.data[0])?;
                 number("action.flip.data", &flip.data[1])
+            }
+            Action::Forge(forge) => {
+                let ports = shape.torus_ports() as u64 + 3;
+                within("action.forge.port", forge.port as u64, 0, ports - 1)?;
+                let mut header = forge.header.iter();
+                header.try_for_each(|text| number("action.forge.header", text))
             }
             Action::FailMemory { bytes, .. } => within(
                 "action.fail_memory.bytes",

@@ -1,10 +1,11 @@
 //! Cases by seed, and mutations of cases.
 
 use gyre_layout::registers::{self as reg, COLL, REFUSALS, group_page, node};
+use gyre_sim::{crc_difference, crc_fold};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::case::{Action, Carried, Case, Flip, FlipWhen, Send, SendKind, Shape, Stimulus};
+use crate::case::{Action, Carried, Case, Flip, FlipWhen, Forge, Send, SendKind, Shape, Stimulus};
 use crate::map;
 
 /// Shapes that are drawn: small, of 1 to 5 dimensions, with dimensions of 1 and 2. The first ones more often.
@@ -36,6 +37,8 @@ enum Theme {
     Granted,
     /// And flips of wires.
     Flips,
+    /// And packets on links that no descriptor gives.
+    Packets,
     /// And resets and links that are cut.
     Resets,
     /// And memory errors.
@@ -63,13 +66,14 @@ fn generator(seed: u64, number: u64) -> ChaCha8Rng {
 pub fn draw_case(seed: u64, number: u64, dims: Option<&[u16]>) -> Case {
     let mut random = generator(seed, number);
     let mut machine = draw_shape(&mut random, dims);
-    let theme = match random.random_range(0..20) {
+    let theme = match random.random_range(0..22) {
         0..9 => Theme::Exact,
         9..11 => Theme::Granted,
         11..15 => Theme::Flips,
-        15..17 => Theme::Resets,
-        17 => Theme::Memory,
-        18 => Theme::Pressure,
+        15..17 => Theme::Packets,
+        17..19 => Theme::Resets,
+        19 => Theme::Memory,
+        20 => Theme::Pressure,
         _ => Theme::Wild,
     };
     let mut draw = Draw {
@@ -123,15 +127,20 @@ fn draw_shape(random: &mut ChaCha8Rng, dims: Option<&[u16]>) -> Shape {
 pub fn mutate_case(case: &Case, other: &Case, seed: u64, number: u64) -> Case {
     let mut random = generator(seed ^ 0x6d75_7461_7465, number);
     let mut case = case.clone();
-    let theme = match random.random_range(0..3) {
+    let theme = match random.random_range(0..4) {
         0 => Theme::Exact,
         1 => Theme::Flips,
+        2 => Theme::Packets,
         _ => Theme::Granted,
     };
     let weak = case.stimulus.iter().any(|s| {
         matches!(
             s.action,
-            Action::Flip(_) | Action::ResetNode {} | Action::SoftReset {} | Action::Grant { .. }
+            Action::Flip(_)
+                | Action::Forge(_)
+                | Action::ResetNode {}
+                | Action::SoftReset {}
+                | Action::Grant { .. }
         )
     });
     let mut draw = Draw {
@@ -230,6 +239,7 @@ impl Draw {
             match self.theme {
                 Theme::Granted => return self.grant(),
                 Theme::Flips => return self.flip(),
+                Theme::Packets => return self.forge(),
                 Theme::Resets => return self.reset(),
                 Theme::Memory => return self.memory_error(),
                 Theme::Wild => return self.any_write(),
@@ -691,7 +701,7 @@ impl Draw {
                 // Of what the check of a flit cannot see nobody can say what comes of it; `tests/rtl/tests/link_unit.rs` measures
                 // how much it is.
                 let place = self.below(2) as usize;
-                while check_byte(data) == 0 {
+                while crc_fold(crc_difference(0, data)) == 0 {
                     data[place] = self.random.random();
                 }
             }
@@ -715,6 +725,27 @@ impl Draw {
             when,
             word,
             data: data.map(|mask| format!("{mask:#x}")),
+        })
+    }
+
+    fn forge(&mut self) -> Action {
+        let tree = 3;
+        let port = match self.below(8) {
+            0..5 => self.below(2) as usize,
+            5 | 6 => self.below(self.ports as u64) as usize,
+            _ => self.ports + self.below(tree) as usize,
+        };
+        let mut header = [0_u64; 4];
+        if self.one_in(4) {
+            header[self.below(4) as usize] = self.random.random();
+        } else {
+            for _ in 0..1 + self.below(3) {
+                header[self.below(4) as usize] ^= 1 << self.below(64);
+            }
+        }
+        Action::Forge(Forge {
+            port,
+            header: header.map(|bits| format!("{bits:#x}")),
         })
     }
 
@@ -755,19 +786,6 @@ impl Draw {
     }
 }
 
-/// How much the check byte of a flit differs if these bits of its data do (`rtl/link/link_crc.sv`: the bytes of a CRC-32,
-/// folded into one). The CRC is linear, so the flit itself does not matter.
-fn check_byte(data: [u64; 2]) -> u8 {
-    let step = |crc: u32, byte: u8| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
-            (crc >> 1) ^ ((crc & 1) * 0xedb8_8320)
-        })
-    };
-    let bytes = data.into_iter().flat_map(u64::to_le_bytes);
-    let crc = bytes.chain([0]).fold(0, step);
-    crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -800,18 +818,8 @@ mod tests {
             }
         }
         assert_eq!(shapes.len(), SHAPES.len());
-        assert_eq!(classes.len(), 23, "{classes:?}");
+        assert_eq!(classes.len(), 24, "{classes:?}");
         assert_eq!(words, u32::MAX, "every wire of the control word flips");
-    }
-
-    #[test]
-    fn hw3_x5_the_check_byte_of_a_flit_misses_what_the_links_do() {
-        assert_eq!(check_byte([0, 0x2e3d_2bf3_14c4_ef2c]), 0);
-        assert_eq!(check_byte([0x2e3d_2bf3_14c4_ef2c, 0]), 175);
-        for bit in 0..64 {
-            assert_ne!(check_byte([1 << bit, 0]), 0);
-            assert_ne!(check_byte([0, 1 << bit]), 0);
-        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use gyre_layout::{
     CollOp, CollType, Collective, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header,
     LayoutError, Rmw, RmwOp, Source, VClass,
 };
-use gyre_sim::{FlipTime, Machine, MemoryWrite, SimError, Topology, Until, WireFlip};
+use gyre_sim::{FlipTime, Forgery, Machine, MemoryWrite, SimError, Topology, Until, WireFlip};
 
 use crate::case::{Action, Carried, Case, FlipWhen, Send, SendKind, hex};
 use crate::descriptor::Bits;
@@ -701,6 +701,16 @@ impl Runner<'_> {
                     },
                     word: flip.word,
                     data: flip.mask().unwrap_or([0; 2]),
+                });
+            }
+            Action::Forge(forge) => {
+                self.board.weak = true;
+                self.board.forged = true;
+                self.machine.forge(Forgery {
+                    node,
+                    port: forge.port,
+                    from: self.machine.cycles(),
+                    header: forge.mask().unwrap_or([0; 4]),
                 });
             }
             Action::RaiseError { reason } => {

@@ -88,6 +88,8 @@ pub struct Scoreboard {
     pub errors: BTreeMap<usize, u64>,
     /// Arrival and order are no longer promised: something was reset, cut, flipped, or is not known to the oracle.
     pub weak: bool,
+    /// Packets were on links that nobody sent: they may do what a granted slot or an open FIFO lets them.
+    pub forged: bool,
     /// A remote get may have brought a put of its requester to another node than the one that was meant: to any of so many.
     pub strayed: Option<usize>,
     /// Registers were written that may have granted anything.
@@ -354,6 +356,9 @@ impl Scoreboard {
         {
             return Some(true);
         }
+        if self.forged && self.grants_write(node, addr) {
+            return Some(true);
+        }
         let mut known = None;
         for landing in &self.landings {
             if landing.node == node && (landing.start..landing.end).contains(&addr) {
@@ -399,6 +404,16 @@ impl Scoreboard {
         known
     }
 
+    /// Whether a slot lets packets write an address.
+    fn grants_write(&self, node: usize, addr: u64) -> bool {
+        let fixed = map::SLOTS.iter().filter(|slot| slot.3 & 4 != 0);
+        let of_case = self.grants.iter().filter(|grant| grant.node == node);
+        let mut all = fixed
+            .map(|&(_, base, bytes, ..)| (base, bytes))
+            .chain(of_case.map(|grant| (grant.base, grant.limit)));
+        all.any(|(base, bytes)| addr.wrapping_sub(base) < bytes)
+    }
+
     /// A packet that software took from a reception FIFO.
     pub fn received(
         &mut self,
@@ -408,7 +423,7 @@ impl Scoreboard {
         payload: &[u8],
         topology: &Topology,
     ) -> Option<Finding> {
-        if self.wild {
+        if self.wild || self.forged {
             return None;
         }
         let bad = |kind: &str, text: String| {

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gyre_fuzz::{
-    Action, Campaign, CampaignOptions, CampaignReport, Case, Send, SendKind, Shape, Stimulus,
-    read_case, run_case,
+    Action, Campaign, CampaignOptions, CampaignReport, Case, Forge, Send, SendKind, Shape,
+    Stimulus, read_case, run_case,
 };
+use gyre_layout::{Coord, ErrorReason, FlowPlace, HEADER_BYTES, Header, Kind, VClass};
 
 fn campaign(cases: u64, threads: usize, rtl: Option<PathBuf>) -> CampaignReport {
     let options = CampaignOptions {
@@ -102,6 +103,75 @@ fn x5_hw1_a_case_without_faults_is_good() {
     );
     let verdict = verdict.expect("the machine can be made");
     assert_eq!(verdict.findings, []);
+}
+
+/// Bits in which the headers differ.
+fn differing(a: &Header, b: &Header) -> [String; 4] {
+    let [a, b] = [a, b].map(|header| header.encode().expect("in range"));
+    let word = |bytes: &[u8; HEADER_BYTES], n: usize| {
+        let bytes = bytes[8 * n..8 * n + 8].try_into().expect("8 bytes");
+        u64::from_le_bytes(bytes)
+    };
+    [0, 1, 2, 3].map(|n| format!("{:#x}", word(&a, n) ^ word(&b, n)))
+}
+
+#[test]
+fn hw1_hw3_x5_packets_with_other_headers_are_refused_each_for_its_reason() {
+    use ErrorReason::{PktBounds, PktFlow, PktKind, PktReserved, PktSlot, PktTruncated};
+    let coord = |at| Coord([at, 0, 0, 0, 0]);
+    // The first packet of the put that `send` asks for.
+    let sent = Header {
+        dst: coord(1),
+        vclass: VClass::Response,
+        src: coord(0),
+        deposit: false,
+        dynamic_route: false,
+        kind: Kind::Put,
+        len: 512,
+        hint: 0,
+        order: 0,
+        flow: None,
+        first: true,
+        last: false,
+        seq: 0,
+        target: 1,
+        offset: 0x800,
+        aux: 0,
+        sw0: 0,
+        sw1: 0,
+    };
+    let other = |change: fn(&mut Header)| {
+        let mut header = sent;
+        change(&mut header);
+        header
+    };
+    for (header, reason) in [
+        (other(|h| h.kind = Kind::Collective), Some(PktKind)),
+        (other(|h| h.len = 480), Some(PktTruncated)),
+        (other(|h| h.target = 40), Some(PktSlot)),
+        (other(|h| h.offset = 0x7fff_ffff), Some(PktBounds)),
+        (other(|h| h.aux = 1 << 20), Some(PktReserved)),
+        (
+            other(|h| {
+                h.dynamic_route = true;
+                h.flow = Some(FlowPlace { flow: 3, seq: 0 });
+            }),
+            Some(PktFlow),
+        ),
+        // Nobody can tell: it is a good put to another place.
+        (other(|h| h.offset = 0x900), None),
+    ] {
+        let forge = Action::Forge(Forge {
+            port: 0,
+            header: differing(&sent, &header),
+        });
+        let case = case(&[(0, 0, forge), (3, 0, send(SendKind::Put, 1, 1))]);
+        let verdict = run_case(&case, None).expect("the machine can be made");
+        assert_eq!(verdict.findings, [], "{header:?}");
+        let reports: Vec<_> = verdict.reports.iter().map(|r| (r.node, r.reason)).collect();
+        let wanted: Vec<_> = reason.iter().map(|r| (1, u8::from(*r))).collect();
+        assert_eq!(reports, wanted, "{header:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Back doors of a machine for tests that drive it without software: register accesses over both ports, flips of
-//! single wires, memory that withholds its answers, and lists of what the hardware did.
+//! single wires, packets with any header on a link, memory that withholds its answers, and lists of what the hardware did.
 
 use std::collections::BTreeMap;
 
@@ -49,6 +49,46 @@ pub struct WireFlip {
     pub word: u32,
     /// Bits of the data that flip; of barrier wires one bit a barrier route.
     pub data: [u64; 2],
+}
+
+/// A packet on a link that has another header than its sender gave it. Its check bits, and those of the flits behind it, are
+/// those of the packet that arrives: only what looks at headers can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forgery {
+    /// Sending node.
+    pub node: usize,
+    /// Sending port of the torus or tree, as in [`crate::LinkTransfer`].
+    pub port: usize,
+    /// The packet is the first whose head is sent in this cycle or later.
+    pub from: u64,
+    /// Bits of the header that are other ones, in 64-bit words, the lowest first.
+    pub header: [u64; 2 * FLIT_WORDS],
+}
+
+/// How much the CRC of a link's two ends differs after a flit, if it did by `before` and the flit's data differs in the bits
+/// of `data` (`rtl/link/link_crc.sv`). The CRC is linear, so the flit itself does not matter.
+pub fn crc_difference(before: u32, data: [u64; FLIT_WORDS]) -> u32 {
+    let step = |crc: u32, byte: u8| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            (crc >> 1) ^ ((crc & 1) * 0xedb8_8320)
+        })
+    };
+    let bytes = data.into_iter().flat_map(u64::to_le_bytes);
+    bytes.chain([0]).fold(before, step)
+}
+
+/// What the check byte of a flit shows of a CRC: its bytes, folded into one.
+pub fn crc_fold(crc: u32) -> u8 {
+    crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b)
+}
+
+/// What forgeries have changed on the links from a port.
+#[derive(Clone, Copy, Debug, Default)]
+struct Forged {
+    /// How much the CRCs of both ends would differ without it.
+    difference: u32,
+    /// Virtual channel of a changed head, and the bits that change in the flit behind it.
+    behind: Option<(u32, [u64; FLIT_WORDS])>,
 }
 
 /// An answer to an access of [`Machine::access_register`].
@@ -103,8 +143,7 @@ impl LinkBook {
     fn count(&mut self, sent: &LinkWord, arriving: &LinkWord) {
         const CREDIT: u32 = 1 << 25;
         if sent.is_flit() {
-            let channel = (sent.word >> 3 & 7 | sent.word >> 27 & 8) as usize;
-            self.flits[channel] += 1;
+            self.flits[sent.channel() as usize] += 1;
         }
         // A word without a flit holds until the next: each cycle of it is a credit.
         let (since, held) = self.last;
@@ -132,6 +171,9 @@ pub(crate) struct FuzzPorts {
     flips: Vec<WireFlip>,
     /// Flips that happened: cycle, and whether the word was another one because of it.
     done: Vec<(u64, WireFlip)>,
+    forgeries: Vec<Forgery>,
+    /// By port.
+    forged: Vec<Forged>,
     /// Words that end a flip in a later window.
     restores: Vec<(usize, LinkWord)>,
     /// Last word of each port.
@@ -164,11 +206,15 @@ impl FuzzPorts {
     /// The words that arrive in the place of those `sent` in a window, of each port in order of cycles.
     pub(crate) fn pass(
         &mut self,
-        sent: Vec<(usize, LinkWord)>,
+        mut sent: Vec<(usize, LinkWord)>,
         window: std::ops::Range<u64>,
         ports: usize,
     ) -> Vec<(usize, LinkWord)> {
         self.last.resize(ports, QUIET);
+        self.forged.resize(ports, Forged::default());
+        for (port, word) in &mut sent {
+            self.forge(*port, word);
+        }
         let mut arriving = Vec::with_capacity(sent.len());
         let touched = |port: usize, flips: &[WireFlip], restores: &[(usize, LinkWord)]| {
             flips.iter().any(|flip| flip.port == port) || restores.iter().any(|r| r.0 == port)
@@ -190,6 +236,43 @@ impl FuzzPorts {
             }
         }
         arriving
+    }
+
+    /// Changes a word that a port sends as forgeries want it.
+    fn forge(&mut self, port: usize, word: &mut LinkWord) {
+        const UP: u32 = 3;
+        let forged = &mut self.forged[port];
+        if word.word & 3 != UP {
+            // Both ends start anew.
+            *forged = Forged::default();
+        }
+        if !word.is_flit() {
+            return;
+        }
+        let (channel, head) = (word.channel(), word.word & 1 << 6 != 0);
+        let mut mask = [0; FLIT_WORDS];
+        if let Some((of, behind)) = forged.behind
+            && of == channel
+        {
+            forged.behind = None;
+            if !head {
+                mask = behind;
+            }
+        }
+        let fits = |f: &Forgery| head && f.port == port && f.from <= word.cycle;
+        if let Some(at) = self.forgeries.iter().position(fits) {
+            let [a, b, c, d] = self.forgeries.remove(at).header;
+            mask = [a, b];
+            forged.behind = Some((channel, [c, d]));
+        }
+        if mask == [0; FLIT_WORDS] && forged.difference == 0 {
+            return;
+        }
+        forged.difference = crc_difference(forged.difference, mask);
+        word.word ^= u32::from(crc_fold(forged.difference)) << 9;
+        for (data, mask) in word.data.iter_mut().zip(mask) {
+            *data ^= mask;
+        }
     }
 
     fn arrive(
@@ -366,6 +449,12 @@ impl Machine {
         }
     }
 
+    /// Changes the header of a packet on a link. Needs [`Machine::watch`].
+    pub fn forge(&mut self, forgery: Forgery) {
+        let mut node = self.hardware.node(forgery.node);
+        node.ports.fuzz.forgeries.push(forgery);
+    }
+
     /// The flips that have happened since the last call, with their cycles.
     pub fn take_flips(&mut self) -> Vec<(u64, WireFlip)> {
         let mut all = Vec::new();
@@ -458,6 +547,55 @@ mod tests {
         ports.pass(sent, 0..9, PORTS);
         let books = ports.books.expect("kept");
         assert_eq!(books[0].credits[4], 2, "of cycle 1 lost, of 6 and 7 not");
+    }
+
+    #[test]
+    fn hw3_x5_the_check_byte_of_a_flit_misses_what_the_links_do() {
+        let byte = |data| crc_fold(crc_difference(0, data));
+        assert_eq!(byte([0, 0x2e3d_2bf3_14c4_ef2c]), 0);
+        assert_eq!(byte([0x2e3d_2bf3_14c4_ef2c, 0]), 175);
+        for bit in 0..64 {
+            assert_ne!(byte([1 << bit, 0]), 0);
+            assert_ne!(byte([0, 1 << bit]), 0);
+        }
+    }
+
+    #[test]
+    fn x5_a_forged_packet_has_its_own_check_bits_and_so_has_what_comes_behind() {
+        let (vc, head, up) = (2 << 3, 1 << 6, 3 | LinkWord::VALID);
+        let header = [1 << 60, 0, 7, 0];
+        let mut ports = with(&[]);
+        ports.forgeries = vec![Forgery {
+            node: 0,
+            port: 1,
+            from: 2,
+            header,
+        }];
+        let sent = |cycle, bits| (1, word(cycle, up | bits));
+        // A head before its time, the packet with another one's flit in between, and one that is left alone.
+        let flits = vec![
+            sent(1, vc | head),
+            sent(2, vc | head),
+            sent(3, 5 << 3),
+            sent(4, vc),
+            sent(5, vc | head),
+        ];
+        let found = ports.pass(flits.clone(), 0..6, PORTS);
+        let masks = [
+            [0; 2],
+            [header[0], header[1]],
+            [0; 2],
+            [header[2], header[3]],
+            [0; 2],
+        ];
+        let mut difference = 0;
+        for (((_, found), (_, sent)), mask) in found.iter().zip(&flits).zip(masks) {
+            assert_eq!(found.data, mask, "cycle {}", sent.cycle);
+            difference = crc_difference(difference, mask);
+            assert_eq!(found.word ^ sent.word, u32::from(crc_fold(difference)) << 9);
+        }
+        let restart = ports.pass(vec![(1, word(7, 1)), sent(9, vc | head)], 6..12, PORTS);
+        assert_eq!(restart[1], sent(9, vc | head), "both ends start anew");
     }
 
     #[test]

@@ -37,7 +37,10 @@ pub use actor::{ActorError, ActorId, LogEntry};
 pub use config::{ConfigError, MAX_NODES, MachineConfig, MemoryConfig, ModelKind};
 pub use cpu::{Cpu, Lock, Notify, WakeReason};
 pub use error::SimError;
-pub use fuzzing::{FlipTime, LINK_CHANNELS, LinkBook, MemoryWrite, RegisterAnswer, WireFlip};
+pub use fuzzing::{
+    FlipTime, Forgery, LINK_CHANNELS, LinkBook, MemoryWrite, RegisterAnswer, WireFlip,
+    crc_difference, crc_fold,
+};
 pub use gyre_verilate::Progress as BuildProgress;
 pub use machine::Machine;
 pub use models::{

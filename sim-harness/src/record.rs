@@ -31,6 +31,11 @@ impl LinkWord {
         self.word & Self::VALID != 0
     }
 
+    /// Virtual channel of the flit.
+    pub(crate) fn channel(&self) -> u32 {
+        self.word >> 3 & 7 | self.word >> 27 & 8
+    }
+
     /// As the model takes it at `port`.
     pub(crate) fn arrival(self, port: u32) -> [u64; LINK_RECORD] {
         let mut words = [0; LINK_RECORD];
