@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use clap::Args;
 use gyre_fuzz::{
-    Campaign, CampaignOptions, Case, CaseError, FoundKind, FuzzError, draw_case, read_case,
-    run_case, write_case,
+    Campaign, CampaignOptions, Case, CaseError, FoundKind, FuzzError, Rtl, RtlCoverage, draw_case,
+    read_case, run_case, write_case,
 };
 use serde::Serialize;
 
@@ -48,6 +48,9 @@ pub struct FuzzArgs {
     /// Tree of RTL that takes the place of the checkout's rtl/
     #[arg(long, value_name = "DIR")]
     rtl: Option<PathBuf>,
+    /// Counts the lines and branches of the RTL that are run, keeps cases that run new ones, and takes some ten times as long
+    #[arg(long)]
+    coverage: bool,
     /// Prints one JSON object instead of tables
     #[arg(long)]
     pub json: bool,
@@ -82,6 +85,26 @@ struct Found {
     command: String,
 }
 
+/// Lines and branches of the RTL of a model.
+#[derive(Debug, Serialize)]
+struct LinesRun {
+    /// Dimensions of the model.
+    dims: usize,
+    run: usize,
+    of: usize,
+}
+
+fn lines_run(coverage: &[RtlCoverage]) -> Vec<LinesRun> {
+    let counted = coverage.iter().filter(|model| model.points > 0);
+    counted
+        .map(|model| LinesRun {
+            dims: model.dims,
+            run: model.run.len(),
+            of: model.points,
+        })
+        .collect()
+}
+
 /// What was run and found.
 #[derive(Debug, Serialize)]
 pub struct Fuzzed {
@@ -92,6 +115,8 @@ pub struct Fuzzed {
     cycles: u64,
     /// Things reached, by group.
     coverage: std::collections::BTreeMap<String, usize>,
+    /// Lines and branches of the RTL that were run, by model; empty without `--coverage`.
+    rtl: Vec<LinesRun>,
     /// Cases that reached something new.
     corpus: usize,
     found: Vec<Found>,
@@ -121,7 +146,10 @@ fn broken(error: FuzzError) -> CommandError {
 /// # Errors
 /// [`CommandError`]: what is found is no error, but in the result.
 pub fn run(args: &FuzzArgs) -> Result<Fuzzed, CommandError> {
-    let rtl = rtl_tree(args.rtl.as_deref())?;
+    let rtl = Rtl {
+        tree: rtl_tree(args.rtl.as_deref())?,
+        coverage: args.coverage,
+    };
     let dims = args.shape.as_deref().map(parse_shape).transpose()?;
     if let (Some(dims), Some(text)) = (&dims, &args.shape) {
         let nodes: usize = dims.iter().map(|&size| usize::from(size)).product();
@@ -137,11 +165,11 @@ pub fn run(args: &FuzzArgs) -> Result<Fuzzed, CommandError> {
     let started = Instant::now();
     if let Some(path) = &args.repeat {
         let case = read_case(path).map_err(UsageError::from)?;
-        return repeat(args, case, 0, Some(path), rtl, started);
+        return repeat(args, case, 0, Some(path), &rtl, started);
     }
     if let Some(number) = args.case {
         let case = draw_case(args.seed, number, dims.as_deref());
-        return repeat(args, case, number, None, rtl, started);
+        return repeat(args, case, number, None, &rtl, started);
     }
     let bar = progress::bar(args.cases, "cases");
     let options = CampaignOptions {
@@ -174,6 +202,7 @@ pub fn run(args: &FuzzArgs) -> Result<Fuzzed, CommandError> {
         good: report.good,
         cycles: report.cycles,
         coverage: report.coverage,
+        rtl: lines_run(&report.rtl),
         corpus: report.corpus,
         found,
         hash: format!("{:016x}", report.hash),
@@ -239,7 +268,7 @@ fn repeat(
     case: Case,
     number: u64,
     path: Option<&Path>,
-    rtl: Option<PathBuf>,
+    rtl: &Rtl,
     started: Instant,
 ) -> Result<Fuzzed, CommandError> {
     let verdict = run_case(&case, rtl).map_err(broken)?;
@@ -278,6 +307,7 @@ fn repeat(
         good: u64::from(verdict.findings.is_empty()),
         cycles: verdict.cycles,
         coverage,
+        rtl: lines_run(std::slice::from_ref(&verdict.rtl)),
         corpus: 0,
         found: found.collect(),
         hash: format!("{:016x}", verdict.hash),
@@ -351,6 +381,16 @@ impl Fuzzed {
             counted(self.corpus as u64, "case"),
             self.hash
         );
+        for model in &self.rtl {
+            let _ = writeln!(
+                text,
+                "RTL, model of {} dimensions: {} of {} lines and branches run ({:.1} %)",
+                model.dims,
+                model.run,
+                model.of,
+                100.0 * model.run as f64 / model.of.max(1) as f64
+            );
+        }
         Ok(text)
     }
 }

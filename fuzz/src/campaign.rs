@@ -1,7 +1,6 @@
 //! Many cases: drawn by seed, guided by what they reach, in parallel; what is found does not depend on the threads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::case::Case;
 use crate::generate::{draw_case, mutate_case};
-use crate::run::{FuzzError, Verdict, run_case};
+use crate::run::{FuzzError, Rtl, RtlCoverage, Verdict, run_case};
 use crate::shrink::shrink_case;
 
 /// Cases that are drawn from the same corpus.
@@ -32,8 +31,8 @@ pub struct CampaignOptions {
     pub stop_at_first: bool,
     /// Runs to shrink the first case of each kind of finding; 0 leaves it as it is.
     pub shrink_runs: u64,
-    /// RTL in the place of the checkout's.
-    pub rtl: Option<PathBuf>,
+    /// What they run on. Where coverage is counted, cases that run something new are kept as well.
+    pub rtl: Rtl,
 }
 
 /// A kind of failure.
@@ -66,6 +65,8 @@ pub struct CampaignReport {
     pub found: Vec<FoundKind>,
     /// Things reached, by group: the first word of their names.
     pub coverage: BTreeMap<String, usize>,
+    /// Lines and branches of the RTL that were run, one entry a model; none where they were not counted.
+    pub rtl: Vec<RtlCoverage>,
     /// Cases that reached something new.
     pub corpus: usize,
     /// Digest of all cases' machines, verdicts and coverage, in order.
@@ -78,6 +79,8 @@ pub struct Campaign {
     options: CampaignOptions,
     corpus: Vec<Case>,
     coverage: BTreeSet<String>,
+    /// By dimensions of the model: whether each line and branch was run.
+    rtl: BTreeMap<usize, Vec<bool>>,
     found: BTreeMap<String, FoundKind>,
     cases: u64,
     good: u64,
@@ -97,6 +100,15 @@ fn mix_text(hash: u64, text: &str) -> u64 {
         })
 }
 
+fn covered((dims, points): (usize, Vec<bool>)) -> RtlCoverage {
+    let run = (0..).zip(&points).filter(|(_, run)| **run);
+    RtlCoverage {
+        dims,
+        points: points.len(),
+        run: run.map(|(point, _)| point).collect(),
+    }
+}
+
 impl Campaign {
     /// A campaign that has run nothing.
     pub fn new(options: CampaignOptions) -> Self {
@@ -104,6 +116,7 @@ impl Campaign {
             options,
             corpus: Vec::new(),
             coverage: BTreeSet::new(),
+            rtl: BTreeMap::new(),
             found: BTreeMap::new(),
             cases: 0,
             good: 0,
@@ -151,10 +164,7 @@ impl Campaign {
             let cases: Vec<Case> = (first..first + count).map(|n| self.case(n)).collect();
             let rtl = &self.options.rtl;
             let work = || -> Vec<Result<Verdict, FuzzError>> {
-                cases
-                    .par_iter()
-                    .map(|case| run_case(case, rtl.clone()))
-                    .collect()
+                cases.par_iter().map(|case| run_case(case, rtl)).collect()
             };
             let verdicts = match &pool {
                 Some(pool) => pool.install(work),
@@ -186,6 +196,7 @@ impl Campaign {
             cycles: self.cycles,
             found,
             coverage,
+            rtl: self.rtl.into_iter().map(covered).collect(),
             corpus: self.corpus.len(),
             hash: self.hash,
         })
@@ -200,6 +211,21 @@ impl Campaign {
         for name in verdict.coverage {
             self.hash = mix_text(self.hash, &name);
             new |= self.coverage.insert(name);
+        }
+        let points = match verdict.rtl.points {
+            0 => &mut Vec::new(),
+            count => {
+                let points = self.rtl.entry(verdict.rtl.dims).or_default();
+                points.resize(count, false);
+                points
+            }
+        };
+        for point in verdict.rtl.run {
+            let before = std::mem::replace(&mut points[point as usize], true);
+            if !before {
+                self.hash = mix(self.hash, point.into());
+                new = true;
+            }
         }
         for finding in verdict.findings {
             self.hash = mix_text(self.hash, &finding.signature);
@@ -228,7 +254,7 @@ impl Campaign {
         // Of the last case that fails: the one that is kept.
         let mut detail = kind.detail.clone();
         let shrunk = shrink_case(&kind.case, self.options.shrink_runs, |case| {
-            let Ok(verdict) = run_case(case, self.options.rtl.clone()) else {
+            let Ok(verdict) = run_case(case, &self.options.rtl) else {
                 return false;
             };
             let mut findings = verdict.findings.into_iter();

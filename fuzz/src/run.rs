@@ -10,7 +10,9 @@ use gyre_layout::{
     CollOp, CollType, Collective, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header,
     LayoutError, Rmw, RmwOp, Source, VClass,
 };
-use gyre_sim::{FlipTime, Forgery, Machine, MemoryWrite, SimError, Topology, Until, WireFlip};
+use gyre_sim::{
+    FlipTime, Forgery, Machine, MemoryWrite, ModelKind, SimError, Topology, Until, WireFlip,
+};
 
 use crate::case::{Action, Carried, Case, FlipWhen, Send, SendKind, hex};
 use crate::descriptor::Bits;
@@ -57,6 +59,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// What was reached.
     pub coverage: BTreeSet<String>,
+    /// Lines and branches of the RTL that were run; none unless [`Rtl::coverage`] asked for them.
+    pub rtl: RtlCoverage,
     /// Cycles of the machine.
     pub cycles: u64,
     /// Digest of the machine.
@@ -67,6 +71,26 @@ pub struct Verdict {
     pub reports: Vec<Report>,
     /// Cycles in which wires were flipped.
     pub flips: Vec<u64>,
+}
+
+/// The RTL that a case is run on.
+#[derive(Clone, Debug, Default)]
+pub struct Rtl {
+    /// A tree in the place of the checkout's `rtl/`.
+    pub tree: Option<PathBuf>,
+    /// Lines and branches are counted, which takes some ten times as long.
+    pub coverage: bool,
+}
+
+/// Lines and branches of the RTL that were run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtlCoverage {
+    /// Dimensions of the model: lines of different models do not compare.
+    pub dims: usize,
+    /// Lines and branches of the model.
+    pub points: usize,
+    /// Numbers of those that were run, in order.
+    pub run: Vec<u32>,
 }
 
 /// The first error that a node has recorded.
@@ -195,13 +219,16 @@ struct Runner<'a> {
     reports: Vec<Report>,
 }
 
-/// Runs a case. `rtl` takes the place of the checkout's RTL.
+/// Runs a case.
 ///
 /// # Errors
 /// [`FuzzError`]: what is wrong with the hardware is in the verdict.
-pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError> {
+pub fn run_case(case: &Case, rtl: &Rtl) -> Result<Verdict, FuzzError> {
     let mut config = case.machine.config();
-    config.rtl = rtl;
+    config.rtl.clone_from(&rtl.tree);
+    if rtl.coverage {
+        config.model = ModelKind::Covered;
+    }
     let machine = Machine::new(config)?;
     let topology = machine.topology().clone();
     let mut runner = Runner {
@@ -234,6 +261,13 @@ pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError>
         }) => runner.assertion(node, cycle, &message),
         Err(error) => return Err(error),
     }
+    let counts = runner.machine.rtl_coverage();
+    let run = (0..).zip(&counts).filter(|(_, count)| **count > 0);
+    let rtl = RtlCoverage {
+        dims: runner.machine.model_dims(),
+        points: counts.len(),
+        run: run.map(|(point, _)| point).collect(),
+    };
     let flips = runner.machine.take_flips();
     Ok(Verdict {
         findings: runner.findings,
@@ -241,6 +275,7 @@ pub fn run_case(case: &Case, rtl: Option<PathBuf>) -> Result<Verdict, FuzzError>
         reports: runner.reports,
         flips: flips.into_iter().map(|(cycle, _)| cycle).collect(),
         coverage: runner.coverage,
+        rtl,
         cycles: runner.machine.cycles(),
         hash: runner.machine.hash(),
     })

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gyre_fuzz::{
-    Action, Campaign, CampaignOptions, CampaignReport, Case, Forge, Send, SendKind, Shape,
-    Stimulus, read_case, run_case,
+    Action, Campaign, CampaignOptions, CampaignReport, Case, Forge, Rtl, Send, SendKind, Shape,
+    Stimulus, draw_case, read_case, run_case,
 };
 use gyre_layout::{Coord, ErrorReason, FlowPlace, HEADER_BYTES, Header, Kind, VClass};
 
-fn campaign(cases: u64, threads: usize, rtl: Option<PathBuf>) -> CampaignReport {
+fn campaign(cases: u64, threads: usize, rtl: Rtl) -> CampaignReport {
     let options = CampaignOptions {
         seed: 5,
         cases,
@@ -99,7 +99,7 @@ fn x5_hw1_a_case_without_faults_is_good() {
             // Refused, and skipped at the end.
             (200, 1, Action::Blank { fifo: 1, count: 2 }),
         ]),
-        None,
+        &Rtl::default(),
     );
     let verdict = verdict.expect("the machine can be made");
     assert_eq!(verdict.findings, []);
@@ -166,7 +166,7 @@ fn hw1_hw3_x5_packets_with_other_headers_are_refused_each_for_its_reason() {
             header: differing(&sent, &header),
         });
         let case = case(&[(0, 0, forge), (3, 0, send(SendKind::Put, 1, 1))]);
-        let verdict = run_case(&case, None).expect("the machine can be made");
+        let verdict = run_case(&case, &Rtl::default()).expect("the machine can be made");
         assert_eq!(verdict.findings, [], "{header:?}");
         let reports: Vec<_> = verdict.reports.iter().map(|r| (r.node, r.reason)).collect();
         let wanted: Vec<_> = reason.iter().map(|r| (1, u8::from(*r))).collect();
@@ -185,14 +185,17 @@ fn x5_cases_that_had_findings_once_are_good() {
     assert!(!paths.is_empty());
     for path in paths {
         let case = read_case(&path).unwrap_or_else(|error| panic!("{error}"));
-        let verdict = run_case(&case, None).expect("the machine can be made");
+        let verdict = run_case(&case, &Rtl::default()).expect("the machine can be made");
         assert_eq!(verdict.findings, [], "{}", path.display());
     }
 }
 
 #[test]
 fn x1_x5_campaigns_do_not_depend_on_threads() {
-    let (one, two) = (campaign(128, 1, None), campaign(128, 2, None));
+    let (one, two) = (
+        campaign(128, 1, Rtl::default()),
+        campaign(128, 2, Rtl::default()),
+    );
     assert_eq!(one.hash, two.hash);
     assert_eq!(one.coverage, two.coverage);
     let cases = |report: &CampaignReport| -> Vec<(String, u64, u64, Case)> {
@@ -206,6 +209,27 @@ fn x1_x5_campaigns_do_not_depend_on_threads() {
 }
 
 #[test]
+fn x1_x5_cases_on_rtl_that_counts_its_lines_do_the_same() {
+    let counting = Rtl {
+        tree: None,
+        coverage: true,
+    };
+    let mut run = Vec::new();
+    for number in 0..8 {
+        let case = draw_case(5, number, Some(&[2]));
+        let verdict = run_case(&case, &Rtl::default()).expect("the machine can be made");
+        assert_eq!(verdict.rtl.points, 0);
+        let counted = run_case(&case, &counting).expect("the machine can be made");
+        assert_eq!(counted.hash, verdict.hash);
+        assert_eq!(counted.findings, verdict.findings);
+        assert!(counted.rtl.run.len() < counted.rtl.points);
+        run.push(counted.rtl.run);
+    }
+    assert!(run.iter().all(|lines| lines.len() > 5_000));
+    assert_ne!(run[0], run[1], "not all run the same lines");
+}
+
+#[test]
 fn x5_hw1_a_planted_fault_is_found_and_made_small() {
     let folder = tempfile::tempdir().expect("a folder");
     let tree = folder.path().join("rtl");
@@ -215,7 +239,11 @@ fn x5_hw1_a_planted_fault_is_found_and_made_small() {
     let check = "else if (reserved) err_o = ErrDescReserved;";
     assert!(text.contains(check));
     fs::write(&file, text.replace(check, "")).expect("written");
-    let report = campaign(256, 2, Some(tree.clone()));
+    let faulty = Rtl {
+        tree: Some(tree),
+        coverage: false,
+    };
+    let report = campaign(256, 2, faulty.clone());
     let planted = report
         .found
         .iter()
@@ -224,11 +252,11 @@ fn x5_hw1_a_planted_fault_is_found_and_made_small() {
     let left = planted.case.stimulus.len();
     assert!(left <= 2 && planted.stimuli >= 20, "{left} stimuli");
     // What was made small fails on the faulty RTL alone.
-    let fails = |rtl| {
+    let fails = |rtl: &Rtl| {
         let verdict = run_case(&planted.case, rtl).expect("the machine can be made");
         let mut findings = verdict.findings.iter();
         findings.any(|f| f.signature == planted.signature)
     };
-    assert!(fails(Some(tree)));
-    assert!(!fails(None));
+    assert!(fails(&faulty));
+    assert!(!fails(&Rtl::default()));
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use gyre_fuzz::{Action, Case, Flip, FlipWhen, Send, SendKind, Shape, Stimulus, Verdict, run_case};
+use gyre_fuzz::{
+    Action, Case, Flip, FlipWhen, Rtl, Send, SendKind, Shape, Stimulus, Verdict, run_case,
+};
 use rayon::prelude::*;
 
 /// Cycles from the flip to the time of the error: link latency, input register, check, arbitration of reports.
@@ -176,7 +178,7 @@ fn judge(verdict: &Verdict) -> Result<Fate, String> {
 
 #[test]
 fn x5_hw3_the_traffic_of_the_sweep_arrives_without_a_flip() {
-    let verdict = run_case(&case(None), None).expect("runs");
+    let verdict = run_case(&case(None), &Rtl::default()).expect("runs");
     assert_eq!(verdict.findings, []);
     assert_eq!(verdict.lost, []);
     assert_eq!(verdict.reports, []);
@@ -222,7 +224,7 @@ fn x5_hw3_hw5_any_single_wire_of_a_link_flipped_is_recovered_or_reported() {
     let fates: Vec<_> = cases
         .par_iter()
         .map(|&flip| {
-            let verdict = run_case(&case(Some(flip)), None).expect("runs");
+            let verdict = run_case(&case(Some(flip)), &Rtl::default()).expect("runs");
             (flip, judge(&verdict))
         })
         .collect();
@@ -272,6 +274,10 @@ fn without_parity(folder: &Path) {
 fn x5_hw3_hw5_flipped_wires_of_links_without_parity_are_found() {
     let folder = tempfile::tempdir().expect("made");
     without_parity(folder.path());
+    let faulty = Rtl {
+        tree: Some(folder.path().to_owned()),
+        coverage: false,
+    };
     // Credits of torus and tree, and barrier wires, in a cycle in which some wait.
     let flips = [
         (1, 1, 25, 200),
@@ -280,9 +286,9 @@ fn x5_hw3_hw5_flipped_wires_of_links_without_parity_are_found() {
         (0, TORUS + 5, 0, 350),
     ];
     for flip in flips {
-        let verdict = run_case(&case(Some(flip)), Some(folder.path().to_owned())).expect("runs");
+        let verdict = run_case(&case(Some(flip)), &faulty).expect("runs");
         assert!(judge(&verdict).is_err(), "{flip:?}: {verdict:?}");
-        let verdict = run_case(&case(Some(flip)), None).expect("runs");
+        let verdict = run_case(&case(Some(flip)), &Rtl::default()).expect("runs");
         assert!(judge(&verdict).is_ok(), "{flip:?}: {verdict:?}");
     }
 }

@@ -61,6 +61,11 @@ rust::Slice<const uint64_t> run_node(SimNode& node, uint64_t start, uint32_t cyc
     return {words.data, words.size};
 }
 
+rust::Slice<const uint32_t> node_coverage(const SimNode& node) {
+    const Counts counts = node.coverage();
+    return {counts.data, counts.size};
+}
+
 rust::Vec<uint32_t> decide(const Routing& routing, rust::Slice<const uint64_t> cfg, uint64_t head, uint32_t in_port,
                            uint32_t in_vc) {
     RoutingDecision decision;

@@ -30,6 +30,9 @@ std::unique_ptr<SimNode> new_router(const SimModel& model, const std::shared_ptr
 rust::Slice<const uint64_t> run_node(SimNode& node, uint64_t start, uint32_t cycles, bool skip,
                                      rust::Slice<const uint64_t> input);
 
+// See SimNode::coverage.
+rust::Slice<const uint32_t> node_coverage(const SimNode& node);
+
 // The decision of the packet's router, as {port, dateline, minimal ports}; see route_probe.
 rust::Vec<uint32_t> decide(const Routing& routing, rust::Slice<const uint64_t> cfg, uint64_t head, uint32_t in_port,
                            uint32_t in_vc);

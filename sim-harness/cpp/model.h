@@ -14,6 +14,12 @@ struct Words {
     size_t size;
 };
 
+// Counters that stay where they are until the next call.
+struct Counts {
+    const uint32_t* data;
+    size_t size;
+};
+
 // What the models of a machine share: initial values, and the waveform of all of them.
 class SimContext {
 public:
@@ -38,6 +44,8 @@ public:
     virtual uint64_t cycle() const = 0;
     virtual uint32_t ports() const = 0;  // those with a link
     virtual uint32_t masters() const = 0;
+    // How often each line and branch of the RTL was run, in the order of the model; nothing unless it counts that.
+    virtual Counts coverage() const = 0;
 };
 
 // What a node or router is made with.

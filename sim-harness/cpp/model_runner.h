@@ -57,7 +57,7 @@ public:
             if (was_idle_ && wires_.next_cycle() <= cycle_) was_idle_ = false;
             model_.rst_ni = cycle_ >= reset_end_;
             wires_.drive(model_, cycle_, out_);
-            rise(skip);
+            rise(skip && Parts<Model>::kPartial);
             wires_.record(model_, cycle_, out_);
             // Twice in a row, in case idle_o is a register itself.
             const bool idle = model_.rst_ni && model_.idle_o && wires_.quiet(model_);
@@ -92,6 +92,7 @@ public:
     uint64_t cycle() const override { return cycle_; }
     uint32_t ports() const override { return Wires::kPorts; }
     uint32_t masters() const override { return Wires::kMasters; }
+    Counts coverage() const override { return Parts<Model>::coverage(model_.rootp); }
 
 private:
     static constexpr int kResetCycles = 4;

@@ -16,7 +16,7 @@ pub(crate) const EPOCH: u64 = 64;
 pub const MAX_NODES: usize = 4096;
 
 /// Which Verilated models a machine is built from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelKind {
     /// Without waveforms.
@@ -24,6 +24,10 @@ pub enum ModelKind {
     Fast,
     /// Able to write waveforms; same behaviour, slower.
     Traced,
+    /// Counts which lines and branches of the RTL are run, see [`crate::Machine::rtl_coverage`]; same behaviour, slower. No
+    /// machine file asks for it.
+    #[serde(skip)]
+    Covered,
 }
 
 /// What the memory behind a node's AXI masters does.

@@ -45,6 +45,7 @@ mod bridge {
         fn cycle(self: &SimNode) -> u64;
         fn ports(self: &SimNode) -> u32;
         fn masters(self: &SimNode) -> u32;
+        fn node_coverage(node: &SimNode) -> &[u32];
 
         fn decide(routing: &Routing, cfg: &[u64], head: u64, in_port: u32, in_vc: u32) -> Vec<u32>;
     }
@@ -52,7 +53,7 @@ mod bridge {
 
 pub(crate) use bridge::{
     Routing, SimContext, SimModel, SimNode, close_trace, decide, dump_trace, load_model,
-    load_routing, new_context, new_node, new_router, open_trace, run_node,
+    load_routing, new_context, new_node, new_router, node_coverage, open_trace, run_node,
 };
 
 // SAFETY: the entry of a library is a table of functions that nobody changes; they make new objects and keep nothing.

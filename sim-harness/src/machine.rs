@@ -74,7 +74,7 @@ impl Machine {
     pub fn new(config: MachineConfig) -> Result<Self, SimError> {
         let topology = config.topology()?;
         let traced = config.model == ModelKind::Traced;
-        let spec = config.model_spec(Top::Node { traced });
+        let spec = config.model_spec(Top::Node(config.model));
         let loaded = spec.load()?;
         let seed = |node: usize| config.noise.unwrap_or(0).wrapping_add(node as u32);
         let new_context =

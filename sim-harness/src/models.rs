@@ -13,6 +13,7 @@ use cxx::UniquePtr;
 use gyre_verilate::{Held, Library, Model, Progress, checkout};
 use serde::{Deserialize, Serialize};
 
+use crate::config::ModelKind;
 use crate::error::SimError;
 use crate::ffi;
 
@@ -47,8 +48,8 @@ impl Optimisation {
 /// What a model is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Top {
-    /// A whole node, able to write waveforms or not.
-    Node { traced: bool },
+    /// A whole node.
+    Node(ModelKind),
     /// Router and links alone.
     Network,
 }
@@ -174,9 +175,10 @@ impl ModelSpec {
 
     fn library(&self, optimisation: Optimisation) -> Library {
         let dims = self.dims;
-        let traced = matches!(self.top, Top::Node { traced: true });
+        let traced = self.top == Top::Node(ModelKind::Traced);
+        let covered = self.top == Top::Node(ModelKind::Covered);
         let (name, top, reset, expected) = match self.top {
-            Top::Node { .. } => (
+            Top::Node(_) => (
                 "node",
                 "gyre_node",
                 format!("root->{NODE_RESET}"),
@@ -191,17 +193,23 @@ impl ModelSpec {
         };
         let made_of = format!(
             "#pragma once\n#define GYRE_DIMS {dims}\n#define GYRE_TRACED {traced}\n#define GYRE_ROUTER {}\n\
-             #define GYRE_RESET {reset}\n",
-            u32::from(self.top == Top::Network)
+             #define GYRE_COVERED {}\n#define GYRE_RESET {reset}\n",
+            u32::from(self.top == Top::Network),
+            u32::from(covered)
         );
-        let kind = if traced { "_traced" } else { "" };
+        let kind = match self.top {
+            Top::Node(ModelKind::Traced) => "_traced",
+            Top::Node(ModelKind::Covered) => "_covered",
+            Top::Node(ModelKind::Fast) | Top::Network => "",
+        };
         let name = format!("{name}{dims}{kind}_{}", optimisation.name());
         let is_node = self.top != Top::Network;
         Library::new(
             &name,
             model(top, self.tree())
                 .parameter("NDim", dims)
-                .trace(traced),
+                .trace(traced)
+                .coverage(covered),
             "gyre_model",
         )
         .wrapper(WRAPPER)

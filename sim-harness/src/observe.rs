@@ -7,8 +7,10 @@ use crate::actor::LogEntry;
 use crate::config::{ConfigError, ModelKind};
 use crate::error::SimError;
 use crate::event::Event;
+use crate::ffi;
 use crate::hardware::Ports;
 use crate::machine::{Machine, hardware_error};
+use crate::models::ModelSpec;
 use crate::trace::{Trace, TraceConfig};
 
 /// A flit or a change of the control word on a link.
@@ -90,6 +92,26 @@ impl AxiChannels {
 }
 
 impl Machine {
+    /// How often each line and branch of the RTL was run, of all nodes together, in an order that is the model's own; nothing
+    /// unless the machine is made of [`ModelKind::Covered`]. A machine of 1 to 3 dimensions has one model, of more another.
+    pub fn rtl_coverage(&self) -> Vec<u64> {
+        let mut sum = Vec::new();
+        for node in 0..self.hardware.len() {
+            let node = self.hardware.node(node);
+            let counts = ffi::node_coverage(&node.model);
+            sum.resize(counts.len(), 0);
+            for (sum, &count) in sum.iter_mut().zip(counts) {
+                *sum += u64::from(count);
+            }
+        }
+        sum
+    }
+
+    /// Dimensions of the model that it is made of: one of 3 serves machines of fewer.
+    pub fn model_dims(&self) -> usize {
+        ModelSpec::model_dims(self.config.dims.len())
+    }
+
     /// Reads a node's memory, at no time.
     pub fn peek(&self, node: usize, addr: u64, out: &mut [u8]) {
         self.shared.nodes[node].borrow().memory.read(addr, out);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cxx::SharedPtr;
 
-use crate::config::{ConfigError, MachineConfig};
+use crate::config::{ConfigError, MachineConfig, ModelKind};
 use crate::error::SimError;
 use crate::ffi;
 use crate::models::{ModelSpec, Top};
@@ -66,7 +66,7 @@ impl TraceConfig {
     /// # Errors
     /// [`SimError::Config`] with the scopes that there are; a file that cannot be written.
     pub fn check_scopes(&self, config: &MachineConfig) -> Result<(), SimError> {
-        let spec = config.model_spec(Top::Node { traced: true });
+        let spec = config.model_spec(Top::Node(ModelKind::Traced));
         let mut known = None;
         for scope in &self.scopes {
             let Some((node, wanted)) = scope.split_once('.') else {

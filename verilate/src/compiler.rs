@@ -21,6 +21,8 @@ const RUNTIME: [&str; 3] = [
     "verilated_threads.cpp",
     "verilated_vcd_c.cpp",
 ];
+/// What models that count coverage need besides.
+const COVERAGE_RUNTIME: &str = "verilated_cov.cpp";
 
 /// Optimisation of the code that runs each cycle, unless a model says otherwise.
 pub(crate) const FAST: u32 = 2;
@@ -152,8 +154,10 @@ impl Compiler {
     }
 
     /// The runtime of Verilator and of this crate, whose own sources are written to `dir`.
-    pub(crate) fn runtime(&self, dir: &Path) -> Result<Unit, Error> {
-        let mut files: Vec<PathBuf> = RUNTIME.iter().map(|file| self.include.join(file)).collect();
+    pub(crate) fn runtime(&self, dir: &Path, coverage: bool) -> Result<Unit, Error> {
+        let more = coverage.then_some(&COVERAGE_RUNTIME);
+        let files = RUNTIME.iter().chain(more);
+        let mut files: Vec<PathBuf> = files.map(|file| self.include.join(file)).collect();
         for (name, text) in [GYRE_RTL_H, GYRE_RTL_CPP] {
             let file = dir.join(name);
             fs::write(&file, text).map_err(Error::io(&file))?;

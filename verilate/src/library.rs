@@ -209,7 +209,7 @@ impl Library {
         let units = [
             Unit::of_model(&generated, class, self.opt_level)?,
             wrapper,
-            compiler.runtime(&own)?,
+            compiler.runtime(&own, self.model.counts_coverage())?,
         ];
         let compiled = |done, total| progress(Progress::Compiled { done, total });
         let compiled = compiler.compile(&units, &objects, &compiled)?;

@@ -132,7 +132,7 @@ fn compile_all(
         let unit = Unit::of_model(&generated.dir, &generated.name, generated.opt_level)?;
         units.push((generated.name.as_str(), unit));
     }
-    units.push(("runtime", compiler.runtime(out_dir)?));
+    units.push(("runtime", compiler.runtime(out_dir, false)?));
 
     let mut done = Vec::new();
     let mut missing = Vec::new();
