@@ -970,6 +970,8 @@ impl Runner<'_> {
                 forced = true;
                 self.force_flows()?;
                 bound = self.machine.cycles() + DRAIN_BOUND / 2;
+                // What waited behind the flow comes now, and software looks at it as often as before.
+                pause = 128;
             }
         }
         // A reduction that lost a contribution waits for it.
