@@ -842,8 +842,7 @@ impl Runner<'_> {
         }
         if !send.spoil.is_empty() && send.kind == SendKind::RemoteGet {
             // It may carry what nobody prepared, or what was prepared for another.
-            self.board.weak = true;
-            self.board.strayed = Some(self.nodes.len());
+            self.board.stray(&self.topology);
         }
         self.board
             .posted(&bits, &self.topology, node, send.fifo, &carried);

@@ -91,11 +91,22 @@ pub struct Scoreboard {
     /// Packets were on links that nobody sent: they may do what a granted slot or an open FIFO lets them.
     pub forged: bool,
     /// A remote get may have brought a put of its requester to another node than the one that was meant: to any of so many.
-    pub strayed: Option<usize>,
+    strayed: Option<usize>,
+    /// Puts that lie in memory for a remote get that is refused, and the node that they lie in.
+    left: Vec<(Bits, usize)>,
     /// Registers were written that may have granted anything.
     pub wild: bool,
     /// Messages that were last seen in each stream of packets that keeps its order.
     order: BTreeMap<(usize, usize, u16, u64, u64), u64>,
+}
+
+/// A descriptor as the engine stamps it that a remote get of `requester` brings.
+fn stamped(bits: &Bits, topology: &Topology, requester: usize) -> Bits {
+    let mut stamped = *bits;
+    stamped.0[3] |= 0x80;
+    let packed = topology.packed_coord(requester).to_le_bytes();
+    stamped.0[48..52].copy_from_slice(&packed);
+    stamped
 }
 
 impl Scoreboard {
@@ -123,6 +134,37 @@ impl Scoreboard {
             base,
             limit,
         });
+    }
+
+    /// A remote get is posted whose source may be another one than that which was prepared for it.
+    pub fn stray(&mut self, topology: &Topology) {
+        self.weak = true;
+        self.strayed = Some(topology.nodes());
+        for (bits, requester) in std::mem::take(&mut self.left) {
+            self.may_be_fetched(&bits, topology, requester);
+        }
+    }
+
+    /// Puts that no remote get brings anywhere, unless one strays.
+    fn leave(&mut self, carried: &[Bits], topology: &Topology, requester: usize) {
+        match self.strayed {
+            Some(_) => {
+                for bits in carried {
+                    self.may_be_fetched(bits, topology, requester);
+                }
+            }
+            None => self
+                .left
+                .extend(carried.iter().map(|bits| (*bits, requester))),
+        }
+    }
+
+    fn may_be_fetched(&mut self, bits: &Bits, topology: &Topology, requester: usize) {
+        let stamped = stamped(bits, topology, requester);
+        if let Fate::Good(asked) | Fate::Unknown(asked) = fate(&stamped, topology, requester, true)
+        {
+            self.asked(&asked, topology, requester, map::REMOTE.fifo, &[], false);
+        }
     }
 
     /// All nodes add what lies at `source`; the result lands at `offset`.
@@ -159,7 +201,10 @@ impl Scoreboard {
         carried: &[Bits],
     ) {
         match fate(bits, topology, node, false) {
-            Fate::Refused(reason) => self.expect_error(node, reason),
+            Fate::Refused(reason) => {
+                self.expect_error(node, reason);
+                self.leave(carried, topology, node);
+            }
             Fate::Good(asked) => self.asked(&asked, topology, node, fifo, carried, true),
             Fate::Unknown(asked) => {
                 self.weak = true;
@@ -196,6 +241,7 @@ impl Scoreboard {
             }
         }
         if sure && fate == Arrival::Refused {
+            self.leave(carried, topology, origin);
             let reasons = self.reasons.entry(asked.to).or_default();
             reasons.extend(REFUSALS.map(u8::from));
             *self.errors.entry(asked.to).or_default() += 1;
@@ -258,6 +304,7 @@ impl Scoreboard {
                     self.fetched(bits, topology, origin, asked.to);
                 }
             }
+            3 => self.leave(carried, topology, origin),
             4 => {
                 if let Some((slot, word)) = asked.counter {
                     self.count(origin, slot, word, asked.length, required);
@@ -277,10 +324,7 @@ impl Scoreboard {
 
     /// A descriptor that a remote get brings to `at`.
     fn fetched(&mut self, bits: &Bits, topology: &Topology, requester: usize, at: usize) {
-        let mut stamped = *bits;
-        stamped.0[3] |= 0x80;
-        let packed = topology.packed_coord(requester).to_le_bytes();
-        stamped.0[48..52].copy_from_slice(&packed);
+        let stamped = stamped(bits, topology, requester);
         let to_requester = bits.get(32, 30) == u64::from(topology.packed_coord(requester));
         match fate(&stamped, topology, at, true) {
             Fate::Good(_) if !to_requester => self.expect_error(at, ErrorReason::DescRemote),
