@@ -105,4 +105,11 @@ module perf_counters
 
   logic unused_addr;
   assign unused_addr = ^addr_i[2:0];
+
+`ifndef SYNTHESIS
+  always_comb begin
+    Mapped : assert (mapped_o || rdata_o == '0)
+    else $fatal(1, "%m: a counter is read where there is none");
+  end
+`endif
 endmodule

@@ -169,7 +169,7 @@ module rec_fifo_table
             enable_q[ri] <= reg_wdata_i[0];
             owner_q[ri]  <= reg_wdata_i[7:4];
           end
-          3'd5: if (reg_wdata_i[1]) waited_q[ri] <= 1'b0;
+          3'd5: if (reg_wdata_i[1]) waited_q[ri] <= wait_i && li == ri;
           3'd6: threshold_q[ri] <= reg_wdata_i[31:0];
           3'd7: high_q[ri] <= '0;
           default: ;

@@ -6,6 +6,7 @@ module rx_align #(
     localparam int unsigned ShiftW = $clog2(FlitBytes)
 ) (
     input  logic              clk_i,
+    input  logic              rst_ni,    // of assertions; start_i clears the rest
     input  logic              start_i,   // a packet starts: nothing is left over
     input  logic              valid_i,   // a flit, or the left-over bytes at the end (flush_i)
     input  logic              flush_i,
@@ -32,4 +33,24 @@ module rx_align #(
     if (start_i) carry_q <= '0;
     else if (valid_i) carry_q <= shifted[2*FW-1:FW];
   end
+
+  logic unused_rst;
+  assign unused_rst = rst_ni;
+
+`ifndef SYNTHESIS
+  logic              first_q;   // the next flit is the first
+  logic [ShiftW-1:0] shift_q;
+  always_ff @(posedge clk_i) begin
+    if (start_i || valid_i) first_q <= start_i;
+    if (valid_i) shift_q <= shift_i;
+    if (rst_ni && valid_i && !first_q) begin
+      ShiftHeld : assert (shift_i == shift_q)
+      else $fatal(1, "%m: the shift changes inside a packet");
+    end
+    if (rst_ni && valid_i && flush_i) begin
+      LeftOver : assert (shift_i != '0)
+      else $fatal(1, "%m: nothing is left over without a shift");
+    end
+  end
+`endif
 endmodule

@@ -55,4 +55,18 @@ module rx_check
   end
   logic unused_hdr;
   assign unused_hdr = ^hdr_i;
+
+`ifndef SYNTHESIS
+  // What the parts behind rely on.
+  always_comb begin
+    if (valid_i && err_o == ErrNone) begin
+      FitsBuffer : assert (hdr_i.len <= 10'(MaxPayloadBytes))
+      else $fatal(1, "%m: a packet longer than its buffer is accepted");
+      ForThisNode : assert (Collective || hdr_i.dst == coord_i || hdr_i.deposit)
+      else $fatal(1, "%m: a packet for another node is accepted");
+      OneFlow : assert (!hdr_i.flow_valid || (Flows && !hdr_i.deposit))
+      else $fatal(1, "%m: a packet is accepted of a flow that there cannot be");
+    end
+  end
+`endif
 endmodule

@@ -116,7 +116,7 @@ module rx_collect
   assign flushing = st_q == StDone && flush_q;
 
   rx_align #(.FlitBytes(FlitBytes)) u_align (
-      .clk_i, .start_i(start), .valid_i(store || flushing), .flush_i(flushing),
+      .clk_i, .rst_ni, .start_i(start), .valid_i(store || flushing), .flush_i(flushing),
       .shift_i(shift_q), .data_i(data), .data_o(aligned)
   );
 

@@ -2,8 +2,8 @@
 // allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
 // grant to answer; messages of the classes above response first, then responses, so they never wait for requests: of the
 // former there are two paths, which ask once in several cycles. Bounded: after MaxPassed responses while a request waited
-// the next look-up is a request's, so one waits for at most NPath times as many. A request without a place is told so and
-// asks again when rings have moved: it holds responses up for that one look-up.
+// the next look-up but for those classes above is a request's, so one waits for at most NPath times as many. A request
+// without a place is told so and asks again when rings have moved: it holds responses up for that one look-up.
 //   put of a flow (HW-4), window of a flow: ErrPktFlow; else the put has its place in the flow, refused or not
 //   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order);
 //     what passes the end of the 48-bit address space is out of bounds, whatever the slot's limit says
@@ -69,27 +69,30 @@ module rx_resolve
     output logic                 idle_o
 );
   // ---- stage 1: choose ------------------------------------------------------------------------
-  // One arbiter a class: a pointer shared by both could pass over the same path for ever.
+  // One arbiter a class: a pointer shared by two could pass over the same path for ever.
   localparam logic [NPath-1:0] HighPaths = ~((NPath'(2) << Coll) - NPath'(1));
-  logic [NPath-1:0] want_high, want_request, gnt_request, gnt_response, gnt;
+  logic [NPath-1:0] want_high, want_request, gnt_high, gnt_request, gnt_response, gnt;
   logic             response, waits, turn;
   localparam int unsigned PassedW = $clog2(MaxPassed + 1);
   logic [PassedW-1:0] passed_q;   // responses granted while a request waited
   assign want_high    = commit_room_i ? req_i[0] & HighPaths : '0;
-  assign waits        = commit_room_i && req_i[0] != '0;
+  assign waits        = commit_room_i && (req_i[0] & ~HighPaths) != '0;
   assign turn         = waits && passed_q == PassedW'(MaxPassed);
   assign response     = req_i[1] != '0 && want_high == '0 && !turn;
-  assign want_request = (want_high != '0) ? want_high : (!response && commit_room_i) ? req_i[0] : '0;
+  assign want_request = (want_high == '0 && !response && commit_room_i) ? req_i[0] : '0;
 
+  rr_arbiter #(.N(NPath)) u_high (
+      .clk_i, .rst_ni, .req_i(want_high), .advance_i(want_high != '0), .gnt_o(gnt_high)
+  );
   rr_arbiter #(.N(NPath)) u_request (
       .clk_i, .rst_ni, .req_i(want_request), .advance_i(want_request != '0), .gnt_o(gnt_request)
   );
   rr_arbiter #(.N(NPath)) u_response (
       .clk_i, .rst_ni, .req_i(response ? req_i[1] : '0), .advance_i(response), .gnt_o(gnt_response)
   );
-  assign gnt_o[0] = gnt_request;
+  assign gnt_o[0] = gnt_high | gnt_request;
   assign gnt_o[1] = gnt_response;
-  assign gnt      = gnt_request | gnt_response;
+  assign gnt      = gnt_high | gnt_request | gnt_response;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) passed_q <= '0;

@@ -1,6 +1,6 @@
 //! Verilator testbenches of single RTL units, with scoreboards in Rust.
 //!
-//! - [`Unit`] is any unit of `build/models.rs`.
+//! - [`Unit`] is any unit of `build/`.
 //! - [`cell`] is a leaf cell beside a model of it.
 //! - [`collective`] is what collectives must give, [`tree`] a tree of collective networks under them.
 //! - [`collective_alu`] is the arithmetic of collectives as the host does it.
@@ -9,6 +9,7 @@
 //! - [`flow`] is what an ordered-dynamic flow must give.
 //! - [`link_check`] computes the check bits of links.
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
+//! - [`structs`] are the packed structs of leaf cells.
 
 pub mod axi;
 pub mod cell;
@@ -23,6 +24,7 @@ pub mod link_check;
 pub mod packet;
 pub mod routes;
 pub mod scoreboard;
+pub mod structs;
 pub mod tree;
 mod unit;
 

@@ -70,7 +70,7 @@ impl fmt::Debug for Unit {
 }
 
 impl Unit {
-    /// The unit `name` of `build/models.rs`, in reset for two cycles, all inputs zero. Registers and
+    /// The unit `name` of `build/`, in reset for two cycles, all inputs zero. Registers and
     /// memories without reset hold noise of `seed`.
     ///
     /// # Panics
