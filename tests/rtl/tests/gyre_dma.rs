@@ -480,9 +480,9 @@ fn x5_puts_that_never_end_hold_a_message_up_for_a_bounded_time() {
     }
 }
 
-/// Cycles until 40 messages without payload that come by one link have found their places, while `puts` puts without payload
-/// come by every link; whether puts are left then.
-fn cycles_of_messages(puts: usize) -> (u64, bool) {
+/// Cycles until 40 messages without payload that come by one link have found their places, while `puts` puts and as many
+/// messages of each of the classes in `above`, all without payload, come by every link; whether something is left then.
+fn cycles_of_messages(puts: usize, above: &[VClass]) -> (u64, bool) {
     let shape = Shape::new(&[(2, true), (2, true), (2, true)]);
     let setup = Setup {
         model: DMA3,
@@ -497,6 +497,12 @@ fn cycles_of_messages(puts: usize) -> (u64, bool) {
         for _ in 0..puts {
             machine.deliver(0, path, VClass::Response as usize, &put);
         }
+        for &class in above {
+            let message = packet_of(&shape, class, 1, 0);
+            for _ in 0..puts {
+                machine.deliver(0, path, class as usize, &message);
+            }
+        }
     }
     let message = packet_of(&shape, VClass::Request, 0, 0);
     for _ in 0..40 {
@@ -505,19 +511,36 @@ fn cycles_of_messages(puts: usize) -> (u64, bool) {
     let start = machine.cycle();
     while ok(machine.read(0, reg::reception(0, reg::TAIL))) < 40 * HEADER_BYTES as u64 {
         assert!(machine.cycle() < start + 20_000, "no place for messages");
+        let read = ok(machine.read(0, reg::reception(1, reg::TAIL)));
+        ok(machine.write(0, reg::reception(1, reg::HEAD), read));
     }
     (machine.cycle() - start, !machine.quiet())
 }
 
 #[test]
 fn x5_puts_of_all_links_hold_messages_up_for_a_bounded_time() {
-    let (alone, left) = cycles_of_messages(0);
+    let (alone, left) = cycles_of_messages(0, &[]);
     assert!(!left);
-    let (together, left) = cycles_of_messages(1_000);
+    let (together, left) = cycles_of_messages(1_000, &[]);
     assert!(left, "puts are too few to be in the way: {together}");
     // Of each message 8 puts of its link are collected first, and 8 look-ups of the others go before its own.
     assert!(
         together <= alone + 40 * (8 * 4 + 9),
+        "{alone} alone, {together} together"
+    );
+}
+
+#[test]
+fn hw1_x5_puts_and_messages_of_higher_classes_hold_others_up_for_a_bounded_time() {
+    let (alone, _) = cycles_of_messages(0, &[]);
+    let (together, left) = cycles_of_messages(2_000, &[VClass::Priority, VClass::System]);
+    assert!(
+        left,
+        "what comes is too little to be in the way: {together}"
+    );
+    // As above; and two look-ups of higher classes in every three cycles at most.
+    assert!(
+        together <= alone + 3 * 40 * (8 * 4 + 9),
         "{alone} alone, {together} together"
     );
 }
