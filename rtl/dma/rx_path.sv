@@ -177,8 +177,8 @@ module rx_path
 
   rx_buffer #(.FlitBytes(FlitBytes)) u_buffer (
       .clk_i, .we_i(buf_we), .wrow_i(buf_wrow), .wdata_i(buf_wdata), .whdr_i(buf_whdr),
-      .whdr_data_i(hdr[0]), .re_i(w_sel_i || rmw_gnt_i), .swap_i(w_sel_i && buf_swap),
-      .rrow_i(w_sel_i ? buf_rrow : RowW'(pend_buf) * RowW'(RxRows)), .rdata_o(buf_rdata)
+      .whdr_data_i(hdr[0]), .re_i(w_pop_i || rmw_gnt_i), .swap_i(w_pop_i && buf_swap),
+      .rrow_i(w_pop_i ? buf_rrow : RowW'(pend_buf) * RowW'(RxRows)), .rdata_o(buf_rdata)
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -197,13 +197,13 @@ module rx_path
       .holds_o(pend_holds), .idle_o(pend_idle)
   );
 
-  // ---- read-modify-writes: the buffers are read when no write reads them --------------------------
+  // ---- read-modify-writes: the buffers are read in a cycle in which no row leaves for memory --------------------------
   logic rmw_clear, retired, order_idle;
   rx_order u_order (
       .clk_i, .rst_ni, .push_i(pend_write || done_resp), .retire_i(retired), .ask_i(pend_rmw),
       .take_i(rmw_gnt_i), .clear_o(rmw_clear), .idle_o(order_idle)
   );
-  assign rmw_req_o = pend_rmw && rmw_clear && !w_sel_i;
+  assign rmw_req_o = pend_rmw && rmw_clear && !w_pop_i;
   assign rmw_row_o = rmw_gnt_i ? buf_rdata : '0;
   assign rmw_dbg_o = pend_head.dbg;
 

@@ -28,8 +28,8 @@ module rx_write
     output logic                 aw_req_o,
     output axi_addr_t            aw_o,
     input  logic                 aw_gnt_i,
-    input  logic                 w_sel_i,     // data lines are read in this cycle
-    input  logic                 w_pop_i,     // and the row is taken
+    input  logic                 w_sel_i,     // its turn on the data lines
+    input  logic                 w_pop_i,     // and its row is taken in this cycle
     output logic [AxiW-1:0]      w_data_o,
     output logic [AxiBytes-1:0]  w_strb_o,
     output logic                 w_last_o,

@@ -79,6 +79,12 @@ cells! {
     "reception_check": "rx_check" [("Class", 0), ("Flows", 1)], "dma", "dma/rx_check.sv"
         "hdr_i.len[5:0] != '0"
         => "hdr_i.len[4:0] != '0";
+    "reception_check_response": "rx_check" [("Class", 1), ("Flows", 1)], "dma", "dma/rx_check.sv"
+        "(hdr_i.aux[9] && !hdr_i.aux[8] &&"
+        => "(hdr_i.aux[9] &&";
+    "reception_check_collective": "rx_check" [("Class", 1), ("Collective", 1)], "dma", "dma/rx_check.sv"
+        "delivers_put(hdr_i.kind, Class) &&"
+        => "hdr_i.kind == KindPut &&";
     "reception_collect": "rx_collect" [("FlitBytes", 16)], "dma", "dma/rx_collect.sv"
         "(bad || left_q != CountW'(1))"
         => "bad";

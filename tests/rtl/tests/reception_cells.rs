@@ -158,7 +158,7 @@ fn refusal(class: VClass, collective: bool, links: bool, hdr: &Record, here: u64
     }
 }
 
-fn rx_check_of(
+fn rx_check(
     cell: &mut Cell,
     random: &mut Rng,
     (class, collective, links): (VClass, bool, bool),
@@ -225,10 +225,6 @@ fn rx_check_of(
         cell.expect("a reason comes up", seen[code(reason) as usize] > 100, true)?;
     }
     Ok(())
-}
-
-fn rx_check(cell: &mut Cell, random: &mut Rng) -> Verdict {
-    rx_check_of(cell, random, (VClass::Request, false, true))
 }
 
 /// A packet before the collector, and what must come of it.
@@ -664,7 +660,15 @@ fn hw1_x5_packet_buffers_read_as_written_in_either_half() {
 
 #[test]
 fn hw1_x5_a_header_is_refused_for_the_first_rule_it_breaks() {
-    with_and_without_fault("reception_check", rx_check);
+    with_and_without_fault("reception_check", |cell, random| {
+        rx_check(cell, random, (VClass::Request, false, true))
+    });
+    with_and_without_fault("reception_check_response", |cell, random| {
+        rx_check(cell, random, (VClass::Response, false, true))
+    });
+    with_and_without_fault("reception_check_collective", |cell, random| {
+        rx_check(cell, random, (VClass::Response, true, false))
+    });
 }
 
 #[test]
