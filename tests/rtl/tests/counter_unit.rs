@@ -115,7 +115,9 @@ fn counter_unit(cell: &mut Cell, random: &mut Rng) -> Verdict {
                 let bytes = if chance(random, 20) {
                     1
                 } else {
-                    random.u64(1..513)
+                    // At times just what is left, if nothing else comes.
+                    let left = model.memory[&addr].clamp(1, 512);
+                    [left, random.u64(1..513)][random.usize(0..2)]
                 };
                 *offer = Some((addr, bytes));
             }
@@ -241,6 +243,7 @@ fn counter_unit(cell: &mut Cell, random: &mut Rng) -> Verdict {
                 *seen.entry("read-modify-write").or_default() += 1;
             } else {
                 zero = !bad && work.value == 0;
+                *seen.entry("zero").or_default() += u32::from(zero);
                 if bad {
                     error = ErrorReason::CounterAccess;
                 }
@@ -401,7 +404,7 @@ fn counter_unit(cell: &mut Cell, random: &mut Rng) -> Verdict {
                 && data.as_ref().is_none_or(|work| work.addr != addr);
             if idle {
                 let due = if random.bool() {
-                    512
+                    random.u64(1..513)
                 } else {
                     random.u64(0..5000)
                 };
@@ -416,7 +419,13 @@ fn counter_unit(cell: &mut Cell, random: &mut Rng) -> Verdict {
         false,
     )?;
     cell.expect("idle at the end", cell.is("idle_o"), true)?;
-    for what in ["lowered", "underflow", "read-modify-write", "errors"] {
+    for what in [
+        "lowered",
+        "zero",
+        "underflow",
+        "read-modify-write",
+        "errors",
+    ] {
         cell.expect(what, seen.get(what).is_some_and(|&count| count > 50), true)?;
     }
     Ok(())

@@ -64,13 +64,12 @@ fn rx_pending(cell: &mut Cell, random: &mut Rng) -> Verdict {
         let mut wanted = ERROR.zero();
         if let Some((head, buffer)) = &front {
             if asks {
-                let ask = cell.record("req_data_o", &RX_REQ);
-                let found = [ask["mem_fifo"], ask["target"], ask["len"], ask["ctr_valid"]];
-                cell.expect(
-                    "question",
-                    found,
-                    [head["mem_fifo"], head["target"], head["len"], 0],
-                )?;
+                let wanted = RX_REQ.zero().with(&[
+                    ("mem_fifo", head["mem_fifo"]),
+                    ("target", head["target"]),
+                    ("len", head["len"]),
+                ]);
+                cell.expect("request", cell.record("req_data_o", &RX_REQ), wanted)?;
             }
             if ok || rmw {
                 cell.expect("head", cell.record("head_o", &RX_HEAD), head.clone())?;
@@ -213,7 +212,7 @@ fn rx_response(cell: &mut Cell, random: &mut Rng) -> Verdict {
                 ("ctr_slot", hdr["sw0"] & 1023),
                 ("ctr_offset", hdr["sw0"] >> 10),
             ]);
-            cell.expect("question", cell.record("req_data_o", &RX_REQ), wanted)?;
+            cell.expect("request", cell.record("req_data_o", &RX_REQ), wanted)?;
         }
         if let State::Ready(head, only, res) = &state {
             cell.expect("head", cell.record("head_o", &RX_HEAD), head.clone())?;
