@@ -10,7 +10,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use gyre::cli::CommandError;
+use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
@@ -81,7 +81,7 @@ fn greet(
     Ok(greetings.take())
 }
 
-fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {
     let per_node = settings.get(&TASKS_PER_NODE);
     let placement = Placement::filled(per_node, &spec.config.dims)?;
     let mut job = Job::of(spec, &placement)?;

@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use gyre::cli::CommandError;
+use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
@@ -173,7 +173,7 @@ impl Player {
     }
 }
 
-fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {
     let per_node = settings.get(&TASKS_PER_NODE);
     let tasks = spec.nodes() * per_node;
     if tasks < 2 {

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use gyre::cli::CommandError;
+use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
@@ -333,7 +333,7 @@ fn toil(
     })
 }
 
-fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {
     let per_node = settings.get(&TASKS_PER_NODE);
     let work = Work {
         numbers: settings.get(&NUMBERS),

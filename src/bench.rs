@@ -32,12 +32,12 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-use crate::cli::CommandError;
-use crate::machine_file::{self, MachineSpec};
-use crate::options::{MachineOptions, UsageError};
-use crate::outcome::{Outcome, SimFigures, Stopwatch};
-use crate::progress;
-use crate::settings::{self, Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::machine_file::{self, MachineSpec};
+use gyre::options::{MachineOptions, UsageError};
+use gyre::outcome::{Outcome, SimFigures, Stopwatch};
+use gyre::progress;
+use gyre::settings::{self, Setting, Settings, Table};
 
 pub use heap::COUNTING;
 
@@ -54,7 +54,7 @@ struct Bench {
     long: bool,
     /// Its settings beside those of the machine.
     settings: &'static Table,
-    run: fn(&MachineSpec, &Settings) -> Result<Measured, CommandError>,
+    run: fn(&MachineSpec, &Settings) -> Result<Measured, RunError>,
 }
 
 /// What a bench has measured.
@@ -277,11 +277,7 @@ pub fn settings_help() -> String {
 ///
 /// # Errors
 /// An unknown name, wrong options, or a machine that stopped.
-pub fn run(
-    name: &str,
-    options: &MachineOptions,
-    plot: Option<&Path>,
-) -> Result<Outcome, CommandError> {
+pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<Outcome, RunError> {
     let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
         let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
         return Err(UsageError::Value {

@@ -16,10 +16,10 @@ use gyre_sim::RoutingFunctions;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::CommandError;
-use crate::options::{UsageError, parse_mesh, parse_shape, rtl_tree, shape_text};
-use crate::outcome::table;
-use crate::progress;
+use gyre::error::RunError;
+use gyre::options::{UsageError, parse_mesh, parse_shape, rtl_tree, shape_text};
+use gyre::outcome::table;
+use gyre::progress;
 
 /// Nodes up to which the routes of all pairs are followed when one shape is asked for.
 const EXHAUSTIVE_ONE: usize = 1024;
@@ -203,7 +203,7 @@ impl Checked {
 ///
 /// # Errors
 /// Wrong options; two methods that disagree.
-pub fn run(command: &CheckCommand) -> Result<Checked, CommandError> {
+pub fn run(command: &CheckCommand) -> Result<Checked, RunError> {
     let CheckCommand::Deadlock(args) = command;
     let started = Instant::now();
     let rules = Rules {
@@ -235,7 +235,7 @@ fn torus_of(shape: &str, mesh: Option<&str>) -> Result<(Vec<u16>, Torus), UsageE
 }
 
 /// Refuses a tree whose routing functions are not those that the check follows.
-fn compare(tree: &Path, shape: Option<&str>, mesh: Option<&str>) -> Result<(), CommandError> {
+fn compare(tree: &Path, shape: Option<&str>, mesh: Option<&str>) -> Result<(), RunError> {
     let functions = RoutingFunctions::new(Some(tree))?;
     let mut machines = routing::samples();
     if let Some(shape) = shape {
@@ -255,7 +255,7 @@ fn class_routes(nodes: usize) -> Vec<ClassRoutes> {
     made.into_iter().chain([any]).collect()
 }
 
-fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, CommandError> {
+fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, RunError> {
     let (sizes, torus) = torus_of(shape, mesh)?;
     let mut checked = Checked::new(shape_text(&sizes), rules);
     checked.stands_for = 1;
@@ -277,7 +277,7 @@ fn one(shape: &str, mesh: Option<&str>, rules: &Rules) -> Result<Checked, Comman
     Ok(checked)
 }
 
-fn all(rules: &Rules) -> Result<Checked, CommandError> {
+fn all(rules: &Rules) -> Result<Checked, RunError> {
     let shapes = every_shape();
     let bar = progress::bar(shapes.len() as u64, "machines");
     let reports: Vec<_> = shapes
@@ -302,7 +302,7 @@ fn all(rules: &Rules) -> Result<Checked, CommandError> {
             (Some(whole), by_dimension) => {
                 if let Some(by_dimension) = by_dimension {
                     if by_dimension.cycle.is_empty() != whole.cycle.is_empty() {
-                        return Err(CommandError::Check(format!(
+                        return Err(RunError::Check(format!(
                             "{shape:?}: the check by dimension and that of the whole machine disagree"
                         )));
                     }

@@ -1,20 +1,20 @@
 //! The command line.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use gyre::console::{complain, print};
+use gyre::error::{RunError, status_of};
 use thiserror::Error;
 
 use crate::bench;
 use crate::check::{self, CheckCommand};
 use crate::fuzz;
 use crate::goal_run::GoalError;
-use crate::job::JobError;
-use crate::options::{MachineOptions, UsageError};
-use crate::progress;
 use crate::run;
+use gyre::options::{MachineOptions, UsageError};
+use gyre::progress;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
 #[derive(Debug, Parser)]
@@ -56,44 +56,36 @@ struct BenchArgs {
 /// Why a command did not succeed.
 #[derive(Debug, Error)]
 pub enum CommandError {
-    /// Wrong options or configuration: status 2.
+    /// The run did not succeed.
     #[error(transparent)]
-    Usage(#[from] UsageError),
+    Run(#[from] RunError),
     /// A program that cannot be understood: status 2.
     #[error("{0:?}")]
     Program(miette::Report),
-    /// The machine was refused (status 2) or stopped (status 1).
-    #[error(transparent)]
-    Sim(#[from] gyre_sim::SimError),
-    /// The tasks of a job cannot be placed (status 2), or its machine stopped.
-    #[error(transparent)]
-    Job(#[from] JobError),
     /// The program did not run to its end.
     #[error(transparent)]
     Goal(#[from] GoalError),
-    /// A bench found the machine at fault.
-    #[error("{0}")]
-    Check(String),
+}
+
+impl From<UsageError> for CommandError {
+    fn from(error: UsageError) -> Self {
+        RunError::from(error).into()
+    }
+}
+
+impl From<gyre_sim::SimError> for CommandError {
+    fn from(error: gyre_sim::SimError) -> Self {
+        RunError::from(error).into()
+    }
 }
 
 impl CommandError {
     /// Exit status of a command that ended with it.
     pub fn status(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Program(_) => 2,
-            Self::Sim(error)
-            | Self::Job(JobError::Machine(error))
-            | Self::Goal(GoalError::Machine { source: error, .. }) => match error {
-                gyre_sim::SimError::Config(_) => 2,
-                gyre_sim::SimError::Build(error)
-                    if error.refuses_rtl() || error.refuses_environment() =>
-                {
-                    2
-                }
-                _ => 1,
-            },
-            Self::Job(JobError::Placement(_)) | Self::Goal(GoalError::Placement(_)) => 2,
-            Self::Check(_) => 1,
+            Self::Run(error) => error.status(),
+            Self::Goal(GoalError::Machine { source, .. }) => status_of(source),
+            Self::Program(_) | Self::Goal(GoalError::Placement(_)) => 2,
         }
     }
 }
@@ -126,7 +118,7 @@ pub fn main() -> ExitCode {
 
 /// Prints what a command found, as `text` writes it; status 1 if that did not pass.
 fn show<T>(
-    result: Result<T, CommandError>,
+    result: Result<T, impl Into<CommandError>>,
     text: impl FnOnce(&T) -> (Result<String, serde_json::Error>, bool),
 ) -> ExitCode {
     match result.map(|found| text(&found)) {
@@ -138,29 +130,9 @@ fn show<T>(
             ExitCode::from(1)
         }
         Err(error) => {
+            let error = error.into();
             complain(format_args!("{error}"));
             ExitCode::from(error.status())
         }
-    }
-}
-
-/// Says on standard error what is wrong. Where that cannot be written, the exit status alone says it.
-fn complain(what: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "gyre: {what}");
-}
-
-/// Writes `text` to standard output and gives `status`. A reader that has gone is none of our business;
-/// any other failure to write is status 1.
-pub(crate) fn print(text: &str, status: ExitCode) -> ExitCode {
-    let mut output = io::stdout().lock();
-    match output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush())
-    {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("standard output: {error}"));
-            ExitCode::from(1)
-        }
-        _ => status,
     }
 }

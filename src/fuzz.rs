@@ -10,10 +10,10 @@ use gyre_fuzz::{
 };
 use serde::Serialize;
 
-use crate::cli::CommandError;
-use crate::options::{UsageError, parse_shape, rtl_tree, whole};
-use crate::outcome::table;
-use crate::progress;
+use gyre::error::RunError;
+use gyre::options::{UsageError, parse_shape, rtl_tree, whole};
+use gyre::outcome::table;
+use gyre::progress;
 
 /// Options of `gyre fuzz`.
 #[derive(Debug, Args)]
@@ -125,27 +125,25 @@ pub struct Fuzzed {
     cases_per_minute: f64,
 }
 
-impl From<CaseError> for UsageError {
-    fn from(error: CaseError) -> Self {
-        UsageError::Combination(error.to_string())
-    }
+fn misused(error: CaseError) -> UsageError {
+    UsageError::Combination(error.to_string())
 }
 
-fn broken(error: FuzzError) -> CommandError {
+fn broken(error: FuzzError) -> RunError {
     match error {
         FuzzError::Machine {
             reason,
             refused: true,
         } => UsageError::Combination(reason).into(),
-        other => CommandError::Check(other.to_string()),
+        other => RunError::Check(other.to_string()),
     }
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// [`CommandError`]: what is found is no error, but in the result.
-pub fn run(args: &FuzzArgs) -> Result<Fuzzed, CommandError> {
+/// [`RunError`]: what is found is no error, but in the result.
+pub fn run(args: &FuzzArgs) -> Result<Fuzzed, RunError> {
     let rtl = Rtl {
         tree: rtl_tree(args.rtl.as_deref())?,
         coverage: args.coverage,
@@ -164,7 +162,7 @@ pub fn run(args: &FuzzArgs) -> Result<Fuzzed, CommandError> {
     }
     let started = Instant::now();
     if let Some(path) = &args.repeat {
-        let case = read_case(path).map_err(UsageError::from)?;
+        let case = read_case(path).map_err(misused)?;
         return repeat(args, case, 0, Some(path), &rtl, started);
     }
     if let Some(number) = args.case {
@@ -248,7 +246,7 @@ fn found(args: &FuzzArgs, number: usize, kind: &FoundKind) -> Result<Found, Usag
         command(args, &file),
     ];
     about.extend(words.iter().cloned());
-    write_case(&file, &kind.case, &about)?;
+    write_case(&file, &kind.case, &about).map_err(misused)?;
     Ok(Found {
         signature: kind.signature.clone(),
         cases: kind.cases,
@@ -270,7 +268,7 @@ fn repeat(
     path: Option<&Path>,
     rtl: &Rtl,
     started: Instant,
-) -> Result<Fuzzed, CommandError> {
+) -> Result<Fuzzed, RunError> {
     let verdict = run_case(&case, rtl).map_err(broken)?;
     let path = path.map(Path::to_owned);
     let path = match path {
@@ -279,7 +277,7 @@ fn repeat(
             let path = args
                 .out
                 .join(format!("seed-{}-case-{number}.toml", args.seed));
-            write_case(&path, &case, &case.in_words()).map_err(UsageError::from)?;
+            write_case(&path, &case, &case.in_words()).map_err(misused)?;
             path
         }
     };

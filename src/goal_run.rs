@@ -17,8 +17,8 @@ use gyre_sim::{Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
 use indicatif::ProgressBar;
 use thiserror::Error;
 
-use crate::job::{Job, JobError};
-use crate::placement::Placement;
+use gyre::job::{Job, JobError};
+use gyre::placement::Placement;
 pub use rank::MAX_MESSAGE_BYTES;
 use rank::{Rank, RankCounts};
 

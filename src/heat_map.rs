@@ -3,7 +3,7 @@
 use gyre_sim::MachineConfig;
 use serde_json::{Value, json};
 
-use crate::options::dimension_letter;
+use gyre::options::dimension_letter;
 
 /// Shades from idle to busy.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];

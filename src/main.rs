@@ -3,7 +3,7 @@
 use std::alloc::System;
 use std::process::ExitCode;
 
-use gyre::bench::COUNTING;
+use gyre_cli::bench::COUNTING;
 use stats_alloc::StatsAlloc;
 
 /// Counts what is allocated, for the benches that measure memory.
@@ -11,5 +11,5 @@ use stats_alloc::StatsAlloc;
 static HEAP: &StatsAlloc<System> = COUNTING;
 
 fn main() -> ExitCode {
-    gyre::cli::main()
+    gyre_cli::cli::main()
 }

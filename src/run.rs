@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use crate::cli::CommandError;
 use crate::goal_run::{GoalReport, GoalRun, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
-use crate::machine_file::{self, MachineSpec, check_trace, trace_config};
-use crate::options::{MachineOptions, UsageError, cubic_shape};
-use crate::outcome::{Outcome, SimFigures, Stopwatch, object};
-use crate::placement::Placement;
-use crate::progress;
-use crate::settings::{self, Default as Unless, Setting, Settings, Table, Values};
+use gyre::machine_file::{self, MachineSpec, check_trace, trace_config};
+use gyre::options::{MachineOptions, UsageError, cubic_shape};
+use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
+use gyre::placement::Placement;
+use gyre::progress;
+use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
 const BUNDLED: [(&str, &str); 5] = [

@@ -15,7 +15,7 @@ mod task;
 
 use std::process::ExitCode;
 
-use gyre::cli::CommandError;
+use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     PROGRAM.main()
 }
 
-fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, CommandError> {
+fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {
     let per_node = settings.get(&TASKS_PER_NODE);
     let problem = problem(spec, settings, per_node)?;
     let placement = Placement::filled(per_node, &spec.config.dims)?;

@@ -18,14 +18,14 @@ use std::rc::Rc;
 use super::dispatch;
 use super::packets::sent;
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::job::{Job, Process};
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::{Stopwatch, object};
-use crate::placement::Placement;
-use crate::platform::{NodeBuffer, SimPlatform};
-use crate::settings::{Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::job::{Job, Process};
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::{Stopwatch, object};
+use gyre::placement::Placement;
+use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre::settings::{Setting, Settings, Table};
 
 /// Tasks that send to task 0.
 const SENDERS: usize = 16;
@@ -47,7 +47,7 @@ const MESSAGES: Setting<usize> = Setting::number(
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&MESSAGES];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let messages = settings.get(&MESSAGES);
     if spec.nodes() < 2 {
         return Err(UsageError::Combination("ack needs at least 2 nodes".into()).into());
@@ -230,7 +230,7 @@ impl Row {
         work: Work,
         method: &'static str,
         ack: &AckConfig,
-    ) -> Result<(Self, u64, u64), CommandError> {
+    ) -> Result<(Self, u64, u64), RunError> {
         // The receiver has a node of its own.
         let others = spec.nodes() - 1;
         let nodes = (0..SENDERS).map(|sender| 1 + sender % others);
@@ -250,7 +250,7 @@ impl Row {
             .collect();
         latencies.sort_by(f64::total_cmp);
         if latencies.len() != SENDERS * work.messages {
-            return Err(CommandError::Check(format!(
+            return Err(RunError::Check(format!(
                 "{} of {} messages were acknowledged",
                 latencies.len(),
                 SENDERS * work.messages

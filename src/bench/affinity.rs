@@ -18,14 +18,14 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::job::Job;
-use crate::machine_file::MachineSpec;
-use crate::outcome::Stopwatch;
-use crate::placement::Placement;
-use crate::platform::{SimPlatform, Transfers};
-use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
-use crate::thread_team::{ThreadLayout, ThreadTeam};
+use gyre::error::RunError;
+use gyre::job::Job;
+use gyre::machine_file::MachineSpec;
+use gyre::outcome::Stopwatch;
+use gyre::placement::Placement;
+use gyre::platform::{SimPlatform, Transfers};
+use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
+use gyre::thread_team::{ThreadLayout, ThreadTeam};
 
 /// What is measured.
 #[derive(Clone, Copy)]
@@ -126,7 +126,7 @@ struct Parameters {
     repeat: u32,
 }
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let parameters = Parameters {
         arity: settings.get(&ARITY),
         bytes: settings.get(&BYTES),
@@ -154,7 +154,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
 
 fn describe(spec: &MachineSpec, parameters: Parameters) -> Map<String, Value> {
     let processor = &spec.processor;
-    crate::outcome::object(json!({
+    gyre::outcome::object(json!({
         "modules": processor.modules,
         "cores": processor.cores,
         "threads": processor.threads,
@@ -195,7 +195,7 @@ fn measure(
     order: Order,
     aware: bool,
     total: &mut Total,
-) -> Result<Vec<Ran>, CommandError> {
+) -> Result<Vec<Ran>, RunError> {
     let processor = &spec.processor;
     let mut random = ChaCha8Rng::seed_from_u64(spec.seed);
     let hardware = (0..spec.nodes()).map(|_| order.hardware(processor, &mut random));
@@ -208,7 +208,7 @@ fn measure(
             false => Tree::by_number(places.len(), arity),
         },
     );
-    let layout = layout.map_err(|error| CommandError::Check(error.to_string()))?;
+    let layout = layout.map_err(|error| RunError::Check(error.to_string()))?;
     let processes = usize::from(processor.modules) * usize::from(processor.cores);
     let placement = Placement::filled(processes, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
@@ -223,7 +223,7 @@ fn measure(
         };
         let (times, report) = team.run(kind.name(), body)?;
         if let Some(thread) = times.iter().position(|t| !t.2) {
-            return Err(CommandError::Check(format!(
+            return Err(RunError::Check(format!(
                 "thread {thread} has a wrong result after {}",
                 kind.name()
             )));

@@ -26,15 +26,15 @@ use std::str::FromStr;
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, check, named, query};
 use super::{Measured, TASKS, Total, figures};
-use crate::cli::CommandError;
-use crate::job::Job;
-use crate::machine_file::MachineSpec;
-use crate::outcome::Stopwatch;
-use crate::placement::Placement;
-use crate::platform::SimPlatform;
 use crate::run::SAME_NODE;
-use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
-use crate::team::{Seat, Team};
+use gyre::error::RunError;
+use gyre::job::Job;
+use gyre::machine_file::MachineSpec;
+use gyre::outcome::Stopwatch;
+use gyre::placement::Placement;
+use gyre::platform::SimPlatform;
+use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
+use gyre::team::{Seat, Team};
 
 /// Longest sum, bytes.
 const MOST: usize = 1 << 20;
@@ -111,7 +111,7 @@ const ALGORITHM: Setting<Named> = Setting {
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&SIZES, &ALGORITHM, &TASKS, &SAME_NODE];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let sizes = settings.given(&SIZES).unwrap_or_default();
     let only = settings.given(&ALGORITHM);
     let clock = Stopwatch::start();
@@ -124,7 +124,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     };
     let mut team = Team::open(job, |_| 1, config)?;
     if !team.take_routes()?.class {
-        return Err(CommandError::Check("no class route is free".into()));
+        return Err(RunError::Check("no class route is free".into()));
     }
     let mut rows = Vec::new();
     let mut total = Total::default();
@@ -196,7 +196,7 @@ fn algorithms(
     team: &Team,
     bytes: usize,
     only: Option<Named>,
-) -> Result<(Vec<Algorithm>, Algorithm), CommandError> {
+) -> Result<(Vec<Algorithm>, Algorithm), RunError> {
     let member = &team.seats()[0][0].member;
     let query = |routes| query(member, Collective::Allreduce, bytes, SUM, routes);
     let asked = query(member.routes());
@@ -237,7 +237,7 @@ fn measure(
     spec: &MachineSpec,
     algorithm: Algorithm,
     bytes: usize,
-) -> Result<(u64, RunReport), CommandError> {
+) -> Result<(u64, RunReport), RunError> {
     let expected = sums(team.seats().len(), bytes);
     let exchange = Exchange {
         give: move |me| doubles(bytes, &|i| value(me, i)),
@@ -248,7 +248,7 @@ fn measure(
 }
 
 /// Flits that the root of the tree sends to its first child in the steady state, and the cycles of that.
-fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), CommandError> {
+fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), RunError> {
     let expected = sums(team.seats().len(), STEADY_BYTES);
     let body = move |seat: &Seat| {
         let me = seat.member.position();
@@ -305,6 +305,6 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), 
             let cycles = (to - from) / spec.config.cycle_ps;
             Ok((after - before, cycles, report))
         }
-        _ => Err(CommandError::Check("the steady state was not seen".into())),
+        _ => Err(RunError::Check("the steady state was not seen".into())),
     }
 }

@@ -13,13 +13,13 @@ use super::link_load::{FLIT_BYTES, LinkLoad};
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, named, query};
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::job::Job;
-use crate::machine_file::MachineSpec;
-use crate::outcome::Stopwatch;
-use crate::placement::Placement;
-use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
-use crate::team::Team;
+use gyre::error::RunError;
+use gyre::job::Job;
+use gyre::machine_file::MachineSpec;
+use gyre::outcome::Stopwatch;
+use gyre::placement::Placement;
+use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
+use gyre::team::Team;
 
 const BYTES: Setting<usize> =
     Setting::number("bytes", "bytes", 512, (0, 64 << 10), "length of each block");
@@ -33,7 +33,7 @@ const ALGORITHM: Setting<Named> = Setting {
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&BYTES, &ALGORITHM];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let bytes = settings.get(&BYTES);
     let only = settings.given(&ALGORITHM);
     let clock = Stopwatch::start();
@@ -70,11 +70,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
 }
 
 /// The algorithms to run.
-fn algorithms(
-    team: &Team,
-    bytes: usize,
-    only: Option<Named>,
-) -> Result<Vec<Algorithm>, CommandError> {
+fn algorithms(team: &Team, bytes: usize, only: Option<Named>) -> Result<Vec<Algorithm>, RunError> {
     let member = &team.seats()[0][0].member;
     let of = (DataType::U8, ReduceOp::Copy);
     let query = query(
@@ -117,7 +113,7 @@ fn measure(
     spec: &MachineSpec,
     algorithm: Algorithm,
     bytes: usize,
-) -> Result<(u64, RunReport), CommandError> {
+) -> Result<(u64, RunReport), RunError> {
     let tasks = team.seats().len();
     let blocks = move || Blocks::Equal(bytes);
     let exchange = Exchange {

@@ -15,14 +15,14 @@ use std::error::Error;
 use std::rc::Rc;
 
 use super::{Measured, figures};
-use crate::cli::CommandError;
-use crate::job::{Job, Process};
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::Stopwatch;
-use crate::placement::Placement;
-use crate::platform::{NodeBuffer, SimPlatform};
-use crate::settings::{Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::job::{Job, Process};
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::Stopwatch;
+use gyre::placement::Placement;
+use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre::settings::{Setting, Settings, Table};
 
 /// Data wires of a link, bytes.
 const FLIT_BYTES: u64 = 16;
@@ -90,7 +90,7 @@ const MESSAGES: Setting<usize> =
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&MESSAGE_BYTES, &IN_FLIGHT, &WARMUP_MESSAGES, &MESSAGES];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let bytes = settings.get(&MESSAGE_BYTES);
     let window = settings.get(&IN_FLIGHT);
     let warm_up = settings.get(&WARMUP_MESSAGES);
@@ -160,13 +160,13 @@ fn transfer(
     tasks: &[Rc<Task>],
     way: Way,
     load: Load,
-) -> Result<(Vec<u64>, Vec<u64>), CommandError> {
+) -> Result<(Vec<u64>, Vec<u64>), RunError> {
     let (origin, target) = (&tasks[0], &tasks[1]);
     let (from, to) = match way {
         Way::Rendezvous | Way::Rput => (origin, target),
         Way::Rget => (target, origin),
     };
-    let failed = |error| CommandError::Check(format!("{}: {error}", way.name()));
+    let failed = |error| RunError::Check(format!("{}: {error}", way.name()));
     from.fill(way as u8 + 1).map_err(failed)?;
     let all = tasks.to_vec();
     let run = move |process: Process| {

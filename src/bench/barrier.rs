@@ -15,14 +15,14 @@ use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
 
 use super::{Measured, TASKS, figures};
-use crate::cli::CommandError;
-use crate::job::Job;
-use crate::machine_file::MachineSpec;
-use crate::outcome::Stopwatch;
-use crate::placement::Placement;
 use crate::run::SAME_NODE;
-use crate::settings::{Settings, Table};
-use crate::team::{Seat, Team};
+use gyre::error::RunError;
+use gyre::job::Job;
+use gyre::machine_file::MachineSpec;
+use gyre::outcome::Stopwatch;
+use gyre::placement::Placement;
+use gyre::settings::{Settings, Table};
+use gyre::team::{Seat, Team};
 
 /// Cycles of a node that a pulse passes.
 const HOP: u64 = 2;
@@ -32,7 +32,7 @@ const WAKE: u32 = 1;
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&TASKS, &SAME_NODE];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let clock = Stopwatch::start();
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
     let placement = Placement::filled(tasks, &spec.config.dims)?;
@@ -43,7 +43,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     };
     let mut team = Team::open(job, |_| 1, config)?;
     if !team.take_routes()?.barrier {
-        return Err(CommandError::Check("no barrier route is free".into()));
+        return Err(RunError::Check("no barrier route is free".into()));
     }
     let mut metrics = Map::new();
     let mut software = vec![Algorithm::Dissemination];
@@ -61,7 +61,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, C
     team.job().machine().record_outputs();
     let (tree, report) = measure(&mut team, spec, Algorithm::Tree)?;
     let hardware = hardware(&mut team)
-        .ok_or_else(|| CommandError::Check("no barrier was seen at the ports".into()))?;
+        .ok_or_else(|| RunError::Check("no barrier was seen at the ports".into()))?;
     // The root is node 0; node n has parent (n - 1) / 2.
     let depth = u64::from((spec.nodes() as u64).ilog2());
     metrics.insert("hardware_cycles".into(), json!(hardware));

@@ -8,10 +8,10 @@ use super::raw_dma::{self, Stream};
 use super::router_traffic::Offer;
 use super::traffic::{self, Routing};
 use super::{Measured, figures};
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::outcome::Stopwatch;
-use crate::settings::{Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::outcome::Stopwatch;
+use gyre::settings::{Setting, Settings, Table};
 
 const LOAD: Setting<f64> = Setting::number(
     "load",
@@ -47,7 +47,7 @@ pub(super) const SETTINGS: &Table = &[
     &traffic::CYCLES,
 ];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let long = traffic::offer(spec, settings, settings.get(&LOAD), &ROUTING)?;
     let mut streams = vec![Stream {
         offer: long.clone(),

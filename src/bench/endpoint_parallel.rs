@@ -12,17 +12,17 @@
 
 mod run;
 
-use gyre_collectives::{Algorithm, Collective, Error};
+use gyre_collectives::{Algorithm, Collective};
 use serde_json::{Map, Value, json};
 
 use super::link_load::FLIT_BYTES;
 use super::{Measured, TASKS, Total, figures};
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::Stopwatch;
 use crate::run::SAME_NODE;
-use crate::settings::{Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::Stopwatch;
+use gyre::settings::{Setting, Settings, Table};
 
 use run::{Case, Endpoints, Ran};
 
@@ -60,15 +60,15 @@ const BYTES: Setting<usize> = Setting::number(
 /// Their settings.
 pub(super) const SETTINGS: &Table = &[&ENDPOINTS, &HELPERS, &BUSY, &BYTES, &TASKS, &SAME_NODE];
 
-pub(super) fn broadcast(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn broadcast(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     run(spec, settings, Collective::Broadcast)
 }
 
-pub(super) fn scatter(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn scatter(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     run(spec, settings, Collective::Scatter)
 }
 
-pub(super) fn gather(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn gather(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     run(spec, settings, Collective::Gather)
 }
 
@@ -76,7 +76,7 @@ fn run(
     spec: &MachineSpec,
     settings: &Settings,
     collective: Collective,
-) -> Result<Measured, CommandError> {
+) -> Result<Measured, RunError> {
     let endpoints = settings.get(&ENDPOINTS);
     let helpers = settings.get(&HELPERS);
     let busy = settings.get(&BUSY);
@@ -118,7 +118,7 @@ fn run(
     };
     let alone = endpoints == 1 && helpers == 0;
     let mut total = Total::of(1 + usize::from(!alone) + usize::from(helpers > 0) + others.len());
-    let mut measure = |case| -> Result<Ran, CommandError> {
+    let mut measure = |case| -> Result<Ran, RunError> {
         let ran = run::measure(spec, case)?;
         total.add(ran.machine_cycles, ran.hash);
         Ok(ran)
@@ -173,12 +173,6 @@ fn ratio(slow: Ran, fast: Ran) -> Value {
     json!(slow.cycles as f64 / fast.cycles.max(1) as f64)
 }
 
-fn check(error: impl std::fmt::Display) -> CommandError {
-    CommandError::Check(error.to_string())
-}
-
-impl From<Error> for CommandError {
-    fn from(error: Error) -> Self {
-        check(error)
-    }
+fn check(error: impl std::fmt::Display) -> RunError {
+    RunError::Check(error.to_string())
 }

@@ -19,14 +19,14 @@ use super::dispatch;
 use super::heap::{self, Heap, Taken};
 use super::packets::{Sent, sent};
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::job::{Job, JobError, Process};
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::{Stopwatch, object};
-use crate::placement::Placement;
-use crate::platform::{NodeBuffer, SimPlatform};
-use crate::settings::Settings;
+use gyre::error::RunError;
+use gyre::job::{Job, JobError, Process};
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::{Stopwatch, object};
+use gyre::placement::Placement;
+use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre::settings::Settings;
 
 /// Messages before a fence.
 const SENDS: [usize; 4] = [0, 1, 10, 1000];
@@ -48,7 +48,7 @@ const END: u8 = 2;
 /// Nodes of the tasks: the third is beside the first.
 const NODES: [usize; 3] = [0, 1, 0];
 
-pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, RunError> {
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
             "fence needs a neighbour in the first dimension".into(),
@@ -170,7 +170,7 @@ impl Row {
         tasks: &[Rc<Task>],
         work: Work,
         place: &'static str,
-    ) -> Result<Self, CommandError> {
+    ) -> Result<Self, RunError> {
         let (without, _) = Self::once(job, tasks, work, false)?;
         let (with, ps) = Self::once(job, tasks, work, true)?;
         Ok(Self {
@@ -187,7 +187,7 @@ impl Row {
         tasks: &[Rc<Task>],
         work: Work,
         fenced: bool,
-    ) -> Result<(Sent, u64), CommandError> {
+    ) -> Result<(Sent, u64), RunError> {
         let before = sent(job)?;
         let tasks = tasks.to_vec();
         let run = move |process: Process| tasks[process.task.0 as usize].run(work, fenced);
@@ -305,9 +305,9 @@ impl Task {
 
 /// Memory that the driver takes for one fence, of a client with `endpoints` endpoints and a handle of each;
 /// cycles and hash. One thread advances both ends of the fence, two contexts of one task.
-fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(Taken, u64, u64), CommandError> {
+fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(Taken, u64, u64), RunError> {
     if !heap::counts() {
-        return Err(CommandError::Check(
+        return Err(RunError::Check(
             "the counting allocator is not the program's".into(),
         ));
     }

@@ -11,7 +11,7 @@ use gyre_driver::{
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
-use crate::platform::{NodeBuffer, NodeLock, NodeSegment, SimPlatform};
+use gyre::platform::{NodeBuffer, NodeLock, NodeSegment, SimPlatform};
 
 /// The allocator that counts: the command's global one.
 pub static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

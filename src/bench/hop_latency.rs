@@ -4,11 +4,11 @@ use gyre_sim::{Delivery, MachineConfig, RawPacket, RouterMachine, SimError, Traf
 use serde_json::{Map, json};
 
 use super::{Measured, figures};
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::Stopwatch;
-use crate::settings::Settings;
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::Stopwatch;
+use gyre::settings::Settings;
 
 /// Cycles between the packets: nobody meets anybody.
 const GAP: u64 = 2000;
@@ -61,7 +61,7 @@ fn measure(config: &MachineConfig, hops: u16) -> Result<(Vec<u64>, u64, u64), Si
     ))
 }
 
-pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, RunError> {
     let ring = !spec.config.mesh.first().copied().unwrap_or(false);
     let size = spec.config.dims[0];
     let hops = if ring { (size - 1) / 2 } else { size - 1 };

@@ -11,13 +11,13 @@ use std::str::FromStr;
 
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
 use super::{Measured, Total, figures};
-use crate::bring_up::bring_up;
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::Stopwatch;
-use crate::platform::process_base;
-use crate::settings::{Setting, Settings, Table};
+use gyre::bring_up::bring_up;
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::Stopwatch;
+use gyre::platform::process_base;
+use gyre::settings::{Setting, Settings, Table};
 
 /// Message sizes in bytes.
 const SIZES: [u32; 3] = [64 << 10, 256 << 10, 1 << 20];
@@ -99,7 +99,7 @@ const LINKS: Setting<Links> = Setting::choice(
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&LINKS];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let links = settings.get(&LINKS);
     let topology = spec.config.topology().map_err(SimError::from)?;
     let ports = match links {
@@ -167,7 +167,7 @@ fn measure(
     spec: &MachineSpec,
     size: u32,
     flows: &[Flow],
-) -> Result<(Vec<f64>, u64, u64), CommandError> {
+) -> Result<(Vec<f64>, u64, u64), RunError> {
     let mut machine = Machine::new(spec.config.clone())?;
     bring_up(&mut machine, 1)?;
     let messages = TOTAL.div_ceil(size).max(4);
@@ -207,7 +207,7 @@ fn measure(
         .iter()
         .map(|seen| steady_share(&seen.borrow(), total));
     let shares = shares.collect::<Option<Vec<f64>>>().ok_or_else(|| {
-        CommandError::Check(format!(
+        RunError::Check(format!(
             "messages of {size} B leave no steady state to measure"
         ))
     })?;

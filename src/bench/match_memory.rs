@@ -16,14 +16,14 @@ use std::rc::Rc;
 use thiserror::Error as ThisError;
 
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::job::{Job, Process};
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::Stopwatch;
-use crate::placement::Placement;
-use crate::platform::{NodeBuffer, SimPlatform};
-use crate::settings::{Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::job::{Job, Process};
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::Stopwatch;
+use gyre::placement::Placement;
+use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre::settings::{Setting, Settings, Table};
 
 /// Dispatch identifiers of the module start here.
 const MATCHED: u8 = 1;
@@ -40,7 +40,7 @@ const BYTES: Setting<usize> = Setting::number(
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&MESSAGES, &BYTES];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let messages = settings.get(&MESSAGES);
     let bytes = settings.get(&BYTES);
     if spec.nodes() < 2 {
@@ -126,11 +126,7 @@ enum Failure {
 }
 
 impl Run {
-    fn measure(
-        spec: &MachineSpec,
-        work: Work,
-        config: MessagingConfig,
-    ) -> Result<Self, CommandError> {
+    fn measure(spec: &MachineSpec, work: Work, config: MessagingConfig) -> Result<Self, RunError> {
         let placement = Placement::new(spec.nodes(), &spec.config.dims, None)?;
         let mut job = Job::of(spec, &placement)?;
         let open = move |process: Process| Task::open(&process, config).map(Rc::new);

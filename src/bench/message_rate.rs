@@ -18,14 +18,14 @@ use std::rc::Rc;
 
 use super::traffic::{CYCLES, WARMUP};
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::job::{Job, Process};
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::Stopwatch;
-use crate::placement::Placement;
-use crate::platform::SimPlatform;
-use crate::settings::{Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::job::{Job, Process};
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::Stopwatch;
+use gyre::placement::Placement;
+use gyre::platform::SimPlatform;
+use gyre::settings::{Setting, Settings, Table};
 
 /// Numbers of contexts.
 const CONTEXTS: [u8; 4] = [1, 2, 4, 8];
@@ -53,7 +53,7 @@ const PAYLOAD: Setting<usize> = Setting::number(
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&PAYLOAD, &WARMUP, &CYCLES];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let load = Load {
         payload: settings.get(&PAYLOAD),
         warm_up: settings.get(&WARMUP),
@@ -111,7 +111,7 @@ fn measure(
     placement: &Placement,
     contexts: u8,
     load: Load,
-) -> Result<(usize, u64, u64), CommandError> {
+) -> Result<(usize, u64, u64), RunError> {
     let mut job = Job::of(spec, placement)?;
     let open = move |process: Process| open(&process, contexts);
     let (tasks, _) = job.each("opens", Until::Done, open)?;

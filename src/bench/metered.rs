@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gyre_driver::{BusError, Platform};
 use gyre_firmware::Register;
 
-use crate::platform::{Layer, Layered, SimPlatform};
+use gyre::platform::{Layer, Layered, SimPlatform};
 
 /// A [`SimPlatform`] with a [`Meter`].
 pub(super) type Metered = Layered<Meter>;

@@ -7,7 +7,7 @@ use gyre_layout::Kind;
 use gyre_layout::registers::perf_sent;
 use gyre_sim::{SimError, Until};
 
-use crate::job::Job;
+use gyre::job::Job;
 
 /// Packets that the DMA engine of one node has sent since reset, by kind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,7 +33,7 @@ impl Sent {
 /// # Errors
 /// A machine that stopped.
 pub(super) fn sent(job: &mut Job) -> Result<BTreeMap<usize, Sent>, SimError> {
-    let read = |process: crate::job::Process| {
+    let read = |process: gyre::job::Process| {
         let read = |kind: Kind| process.platform.read_reg(perf_sent(u8::from(kind).into()));
         Ok::<_, BusError>((
             process.node,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use rand::RngExt;
 
-use crate::options::UsageError;
+use gyre::options::UsageError;
 
 /// A synthetic traffic pattern; destinations as in the interconnection literature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -67,7 +67,7 @@ impl Pattern {
         let refuse = |why: &str| {
             Err(UsageError::Combination(format!(
                 "pattern {self} on shape {}: {why}",
-                crate::options::shape_text(shape)
+                gyre::options::shape_text(shape)
             )))
         };
         if shape.iter().all(|&s| s == 1) {

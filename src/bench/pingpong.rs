@@ -20,14 +20,14 @@ use std::rc::Rc;
 
 use super::metered::{Meter, Metered};
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::job::{Job, Process};
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::{Stopwatch, object};
-use crate::placement::Placement;
-use crate::platform::{Layered, NodeBuffer};
-use crate::settings::{Setting, Settings, Table};
+use gyre::error::RunError;
+use gyre::job::{Job, Process};
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::{Stopwatch, object};
+use gyre::placement::Placement;
+use gyre::platform::{Layered, NodeBuffer};
+use gyre::settings::{Setting, Settings, Table};
 
 /// Message sizes in bytes.
 const SIZES: [usize; 7] = [0, 8, 64, 512, 4 << 10, 64 << 10, 512 << 10];
@@ -46,7 +46,7 @@ const ROUNDS: Setting<usize> = Setting::number(
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&ROUNDS];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let rounds = settings.get(&ROUNDS);
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
@@ -122,7 +122,7 @@ struct Game {
 
 impl Game {
     /// Opens the contexts of two tasks on `nodes`.
-    fn open(spec: &MachineSpec, nodes: [usize; 2]) -> Result<Self, CommandError> {
+    fn open(spec: &MachineSpec, nodes: [usize; 2]) -> Result<Self, RunError> {
         let placement = Placement::of_nodes(nodes.to_vec(), spec.nodes())?;
         let mut job = Job::of(spec, &placement)?;
         let open = |process: Process| {
@@ -151,7 +151,7 @@ impl Game {
 
     /// Sends messages of `bytes` bytes to and fro: means of all half round trips that count, the shortest
     /// and the longest.
-    fn play(&mut self, bytes: usize, rounds: usize) -> Result<Map<String, Value>, CommandError> {
+    fn play(&mut self, bytes: usize, rounds: usize) -> Result<Map<String, Value>, RunError> {
         let players = Rc::clone(&self.players);
         let play =
             move |process: Process| players[process.task.0 as usize].play(bytes, WARM_UP + rounds);

@@ -15,11 +15,11 @@ use gyre_layout::{
 use gyre_sim::{BusError, Cpu, Machine, Until};
 
 use super::router_traffic::{Offer, Tally};
-use crate::bring_up::{OWNER, bring_up};
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::platform::process_base;
-use crate::progress;
+use gyre::bring_up::{OWNER, bring_up};
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::platform::process_base;
+use gyre::progress;
 
 /// Base slot of process 0, which has all memory used here.
 pub(super) const SLOT: u16 = 0;
@@ -117,7 +117,7 @@ pub(super) struct TrafficRun {
 /// Random traffic through the DMA engines of the first nodes, as many as the offer's shape has: memory-FIFO packets of
 /// class request, injected by the first link of their way and taken by a sink at each node. Latency ends when the sink's
 /// software has read the packet's header.
-pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRun, CommandError> {
+pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRun, RunError> {
     let stream = Stream {
         offer: offer.clone(),
         class: VClass::Request,
@@ -127,10 +127,7 @@ pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRu
 
 /// The same of several streams at once, which begin and end together. Each has a sink with a reception FIFO of its own at
 /// each node; the first is injected by a FIFO a link, the others by one each.
-pub(super) fn run_streams(
-    spec: &MachineSpec,
-    streams: &[Stream],
-) -> Result<TrafficRun, CommandError> {
+pub(super) fn run_streams(spec: &MachineSpec, streams: &[Stream]) -> Result<TrafficRun, RunError> {
     let mut machine = Machine::new(spec.config.clone())?;
     bring_up(&mut machine, 1)?;
     let mut tallies = Vec::with_capacity(streams.len());

@@ -11,11 +11,11 @@ use super::raw_dma::{self, TrafficRun};
 use super::router_traffic::{Offer, RouterTraffic};
 use super::traffic::Routing;
 use super::{Measured, figures, traffic};
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::outcome::Stopwatch;
-use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::outcome::Stopwatch;
+use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 const LOAD: Setting<f64> = Setting::number(
     "load",
@@ -51,7 +51,7 @@ pub(super) const SETTINGS: &Table = &[
     &ROUNDS,
 ];
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let everybody = traffic::offer(spec, settings, settings.get(&LOAD), &ROUTING)?;
     let nodes = spec.nodes();
     let active = settings.given(&ACTIVE).unwrap_or(nodes);
@@ -139,7 +139,7 @@ impl Other {
         spec: &MachineSpec,
         offer: &Offer,
         everybody: &Offer,
-    ) -> Result<(f64, Option<u64>), CommandError> {
+    ) -> Result<(f64, Option<u64>), RunError> {
         Ok(match self {
             Self::AllActive => (speed_of(&raw_dma::run_traffic(spec, everybody)?), None),
             Self::OneThread => {
@@ -181,7 +181,7 @@ fn among_first(offer: &Offer, active: usize) -> Result<Offer, UsageError> {
 }
 
 /// Cycles a second of the routers alone under the same traffic; they run on one thread.
-fn routers_speed(spec: &MachineSpec, offer: &Offer) -> Result<f64, CommandError> {
+fn routers_speed(spec: &MachineSpec, offer: &Offer) -> Result<f64, RunError> {
     let traffic = RouterTraffic::new(offer.clone(), offer.nodes());
     let mut routers = RouterMachine::new(&spec.config, traffic)?;
     routers.run_to(offer.start)?;

@@ -7,12 +7,12 @@ use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
 use gyre_sim::RunReport;
 
 use super::named_algorithm::Named;
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::options::UsageError;
-use crate::platform::{NodeBuffer, SimPlatform};
-use crate::settings::Setting;
-use crate::team::{Seat, Team};
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
+use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre::settings::Setting;
+use gyre::team::{Seat, Team};
 
 /// What is asked of the list of algorithms for a collective of `bytes` bytes of `of`, without or with class routes.
 pub(super) fn query(
@@ -74,7 +74,7 @@ where
         algorithm: Algorithm,
         wrong: &str,
         bytes: usize,
-    ) -> Result<(u64, RunReport), CommandError> {
+    ) -> Result<(u64, RunReport), RunError> {
         let Self { give, get, ask } = self;
         let body = move |seat: &Seat| {
             let me = seat.member.position();
@@ -105,10 +105,10 @@ pub(super) fn check(
     wrong: &str,
     name: &str,
     bytes: usize,
-) -> Result<(), CommandError> {
+) -> Result<(), RunError> {
     match right.position(|right| !right) {
         None => Ok(()),
-        Some(task) => Err(CommandError::Check(format!(
+        Some(task) => Err(RunError::Check(format!(
             "task {task} has {wrong} after {name} of {bytes} bytes"
         ))),
     }

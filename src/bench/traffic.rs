@@ -9,10 +9,10 @@ use super::pattern::{EXPECTED, Pattern};
 use super::raw_dma;
 use super::router_traffic::{Offer, RouterTraffic, Tally};
 use super::{Measured, Total, figures};
-use crate::cli::CommandError;
-use crate::machine_file::MachineSpec;
-use crate::outcome::Stopwatch;
-use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
+use gyre::error::RunError;
+use gyre::machine_file::MachineSpec;
+use gyre::outcome::Stopwatch;
+use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 /// Cycles for links to come up before traffic starts.
 const START: u64 = 256;
@@ -169,7 +169,7 @@ pub(super) fn offer(
     settings: &Settings,
     load: f64,
     routing: &Setting<Routing>,
-) -> Result<Offer, CommandError> {
+) -> Result<Offer, RunError> {
     let offer = Offer {
         pattern: settings.get(&PATTERN),
         shape: spec.config.dims.clone(),
@@ -215,7 +215,7 @@ pub(super) fn params(offer: &Offer, via: Via) -> Map<String, Value> {
 }
 
 /// Runs the traffic once, by routers alone or through DMA engines.
-fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome, CommandError> {
+fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome, RunError> {
     match via {
         Via::Router => {
             let traffic = RouterTraffic::new(offer.clone(), spec.nodes());
@@ -235,7 +235,7 @@ fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome
 /// What arrived, cycles, hash.
 type TrafficOutcome = (Tally, u64, u64);
 
-pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, CommandError> {
+pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let load = settings.get(&LOAD);
     let first = match load {
         Load::At(load) => load,
@@ -276,7 +276,7 @@ fn sweep(
     first: &Offer,
     via: Via,
     total: &mut Total,
-) -> Result<Map<String, Value>, CommandError> {
+) -> Result<Map<String, Value>, RunError> {
     let mut curve = Vec::new();
     let mut accepted = Vec::new();
     let mut offer = first.clone();

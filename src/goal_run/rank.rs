@@ -17,7 +17,7 @@ use gyre_sim::{Cpu, Notify};
 use indicatif::ProgressBar;
 use thiserror::Error as ThisError;
 
-use crate::platform::SimPlatform;
+use gyre::platform::SimPlatform;
 
 /// Context of the client that all messages use, and their dispatch identifier.
 const CONTEXT: u8 = 0;

@@ -15,12 +15,12 @@ use gyre_sim::{SimError, Topology};
 use super::check;
 use crate::bench::link_load::LinkLoad;
 use crate::bench::timed_collective::query;
-use crate::cli::CommandError;
-use crate::job::Job;
-use crate::machine_file::MachineSpec;
-use crate::placement::Placement;
-use crate::platform::{NodeBuffer, SimPlatform};
-use crate::team::{Seat, Team};
+use gyre::error::RunError;
+use gyre::job::Job;
+use gyre::machine_file::MachineSpec;
+use gyre::placement::Placement;
+use gyre::platform::{NodeBuffer, SimPlatform};
+use gyre::team::{Seat, Team};
 
 /// Bytes of a put that keeps a link busy.
 const STREAM_BYTES: usize = 64 << 10;
@@ -74,7 +74,7 @@ fn pattern(task: usize, bytes: usize) -> Vec<u8> {
 
 /// The neighbour of the root where helpers live: by a link that is not kept busy, if there is one, in the
 /// dimension in which the order of routes leaves the root's links with least to do.
-fn neighbour(topology: &Topology, collective: Collective) -> Result<usize, CommandError> {
+fn neighbour(topology: &Topology, collective: Collective) -> Result<usize, RunError> {
     let mut dimensions: Vec<usize> = (0..gyre_sim::MAX_DIMS).collect();
     // What goes out takes the first dimension first; what comes in, last.
     if collective != Collective::Gather {
@@ -87,7 +87,7 @@ fn neighbour(topology: &Topology, collective: Collective) -> Result<usize, Comma
 }
 
 /// Tasks and endpoints as the case says.
-fn team(spec: &MachineSpec, case: Case) -> Result<Team, CommandError> {
+fn team(spec: &MachineSpec, case: Case) -> Result<Team, RunError> {
     let mut placement = Placement::filled(case.tasks, &spec.config.dims)?;
     let (root, others) = match case.endpoints {
         Endpoints::Root(count) => (count, 1),
@@ -109,7 +109,7 @@ fn team(spec: &MachineSpec, case: Case) -> Result<Team, CommandError> {
 }
 
 /// Algorithms of a broadcast, but the endpoint-parallel one, that are valid in `case`.
-pub(super) fn others(spec: &MachineSpec, case: Case) -> Result<Vec<Algorithm>, CommandError> {
+pub(super) fn others(spec: &MachineSpec, case: Case) -> Result<Vec<Algorithm>, RunError> {
     let mut team = team(spec, case)?;
     let routes = team.take_routes()?;
     let member = &team.seats()[0][0].member;
@@ -176,7 +176,7 @@ fn bound(
 }
 
 /// Runs the collective and checks what came out.
-pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, CommandError> {
+pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, RunError> {
     let (collective, bytes) = (case.collective, case.bytes);
     let mut team = team(spec, case)?;
     if case.algorithm == Algorithm::Tree {
@@ -276,7 +276,7 @@ struct Streams {
 }
 
 impl Streams {
-    fn open(team: &mut Team, topology: &Topology) -> Result<Self, CommandError> {
+    fn open(team: &mut Team, topology: &Topology) -> Result<Self, RunError> {
         let ports = (0..gyre_sim::MAX_DIMS).map(|d| 2 * d);
         let neighbours: Vec<usize> = ports
             .filter_map(|port| topology.neighbour(0, port))
@@ -301,7 +301,7 @@ impl Streams {
         let count = neighbours.len() as u8;
         let opened = Rc::new(RefCell::new(Vec::new()));
         let into = Rc::clone(&opened);
-        let open = move |process: crate::job::Process| {
+        let open = move |process: gyre::job::Process| {
             if process.number > 0 {
                 return Ok(());
             }

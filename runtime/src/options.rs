@@ -100,7 +100,10 @@ pub struct MachineOptions {
 }
 
 /// A whole number, refused in words that say what was expected.
-pub(crate) fn whole<T: FromStr>(text: &str) -> Result<T, &'static str> {
+///
+/// # Errors
+/// What was expected.
+pub fn whole<T: FromStr>(text: &str) -> Result<T, &'static str> {
     text.parse()
         .map_err(|_| "expected a whole number, 0 or more")
 }

@@ -9,8 +9,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::cli::{CommandError, print};
 use crate::clients::ClientFile;
+use crate::console::print;
+use crate::error::RunError;
 use crate::machine_file::{self, MachineSpec};
 use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
@@ -42,7 +43,7 @@ pub struct Program {
     /// Its settings beside those of the machine.
     pub settings: &'static Table,
     /// Runs on the machine, with its waveform if there is one, and checks what came out.
-    pub run: fn(&MachineSpec, &Settings) -> Result<Report, CommandError>,
+    pub run: fn(&MachineSpec, &Settings) -> Result<Report, RunError>,
 }
 
 /// What a program has found, in simulated cycles, bytes and ratios.
@@ -176,7 +177,7 @@ impl Program {
         }
     }
 
-    fn outcome(&self, options: &Options) -> Result<Outcome, CommandError> {
+    fn outcome(&self, options: &Options) -> Result<Outcome, RunError> {
         let clients = options.clients.as_deref();
         let options = &options.machine;
         let settings = Settings::parse(&options.set, &[self.settings, machine_file::SETTINGS])?;

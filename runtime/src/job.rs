@@ -18,7 +18,7 @@ use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceCon
 use thiserror::Error;
 
 use crate::bring_up::{OWNER, bring_up};
-use crate::cli::CommandError;
+use crate::error::RunError;
 use crate::machine_file::MachineSpec;
 use crate::placement::Placement;
 use crate::platform::{NodeSegments, SimPlatform, Transfers};
@@ -166,7 +166,7 @@ impl Job {
     /// # Errors
     /// As [`Job::new`]; clients that the program or the nodes have no use or no room for, before anything is
     /// simulated.
-    pub fn of(spec: &MachineSpec, placement: &Placement) -> Result<Self, CommandError> {
+    pub fn of(spec: &MachineSpec, placement: &Placement) -> Result<Self, RunError> {
         let topology = spec.config.topology().map_err(SimError::from)?;
         let nodes: Vec<_> = placement
             .node

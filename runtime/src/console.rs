@@ -1,0 +1,25 @@
+//! What a command writes to the process's standard output and standard error.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Writes `gyre: ` and `what` to standard error. Where that cannot be written, the exit status alone says it.
+pub fn complain(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "gyre: {what}");
+}
+
+/// Writes `text` to standard output and returns `status`. A reader that has gone is no error; any other failure to
+/// write is status 1.
+pub fn print(text: &str, status: ExitCode) -> ExitCode {
+    let mut output = io::stdout().lock();
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("standard output: {error}"));
+            ExitCode::from(1)
+        }
+        _ => status,
+    }
+}

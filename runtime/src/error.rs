@@ -1,0 +1,49 @@
+//! Why a run on the machine did not succeed.
+
+use thiserror::Error;
+
+use crate::job::JobError;
+use crate::options::UsageError;
+
+/// Why a run did not succeed.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Wrong options or configuration: status 2.
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    /// The machine was refused (status 2) or stopped (status 1).
+    #[error(transparent)]
+    Sim(#[from] gyre_sim::SimError),
+    /// The tasks of a job cannot be placed (status 2), or its machine stopped.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// A collective or geometry that the driver refuses: status 1.
+    #[error(transparent)]
+    Collectives(#[from] gyre_collectives::Error),
+    /// What came out of the machine is not what had to: status 1.
+    #[error("{0}")]
+    Check(String),
+}
+
+impl RunError {
+    /// Exit status of a command that ended with it.
+    #[must_use]
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Job(JobError::Placement(_)) => 2,
+            Self::Sim(error) | Self::Job(JobError::Machine(error)) => status_of(error),
+            Self::Collectives(_) | Self::Check(_) => 1,
+        }
+    }
+}
+
+/// Exit status of a command that the machine ended: 2 where it refused its configuration or the RTL it was to be made
+/// of, 1 where it stopped.
+#[must_use]
+pub fn status_of(error: &gyre_sim::SimError) -> u8 {
+    match error {
+        gyre_sim::SimError::Config(_) => 2,
+        gyre_sim::SimError::Build(error) if error.refuses_rtl() || error.refuses_environment() => 2,
+        _ => 1,
+    }
+}

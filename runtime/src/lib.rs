@@ -1,0 +1,24 @@
+//! Runs parallel programs on the simulated machine: the only crate that knows both the driver and the machine.
+//!
+//! - [`program`] is a program with a command line of its own; [`options`], [`settings`] and [`machine_file`] are what a user
+//!   can say there, [`clients`] the file of its clients, [`error`] why a run did not succeed.
+//! - [`job`] is a machine that is brought up ([`bring_up`]), with tasks on its nodes ([`placement`]).
+//! - [`platform`] is a node as the driver of a task sees it.
+//! - [`team`] and [`thread_team`] are tasks and threads as members of geometries.
+//! - [`outcome`] is what a command shows at its end, [`progress`] what it shows before, [`console`] where.
+
+pub mod bring_up;
+pub mod clients;
+pub mod console;
+pub mod error;
+pub mod job;
+pub mod machine_file;
+pub mod options;
+pub mod outcome;
+pub mod placement;
+pub mod platform;
+pub mod program;
+pub mod progress;
+pub mod settings;
+pub mod team;
+pub mod thread_team;
