@@ -25,6 +25,8 @@ use gyre::progress;
 const EXHAUSTIVE_ONE: usize = 1024;
 /// The same for the check of every shape.
 const EXHAUSTIVE_ALL: usize = 256;
+/// Most nodes of one shape: their channels and dependencies are kept in memory.
+const MAX_NODES: usize = 64 * 64 * 64;
 /// Nodes up to which the collective network is checked with routes made from their members; above with any that registers
 /// can describe, so many at once.
 const TREE_MEMBERS: usize = 1024;
@@ -224,6 +226,14 @@ pub fn run(command: &CheckCommand) -> Result<Checked, RunError> {
 /// The machine that `--shape` and `--mesh` ask for.
 fn torus_of(shape: &str, mesh: Option<&str>) -> Result<(Vec<u16>, Torus), UsageError> {
     let sizes = parse_shape(shape)?;
+    let nodes: usize = sizes.iter().map(|&size| usize::from(size)).product();
+    if nodes > MAX_NODES {
+        return Err(UsageError::Value {
+            option: "--shape".into(),
+            value: shape.into(),
+            expected: format!("at most {MAX_NODES} nodes"),
+        });
+    }
     let lines = parse_mesh(mesh, sizes.len())?;
     let dims: Vec<(u8, bool)> = sizes
         .iter()

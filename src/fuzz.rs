@@ -1,7 +1,6 @@
 //! `gyre fuzz`: random stimuli against the RTL.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use clap::Args;
 use gyre_fuzz::{
@@ -12,6 +11,7 @@ use serde::Serialize;
 
 use gyre::error::RunError;
 use gyre::options::{UsageError, parse_shape, rtl_tree, whole};
+use gyre::outcome::Stopwatch;
 use gyre::outcome::table;
 use gyre::progress;
 
@@ -160,11 +160,17 @@ pub fn run(args: &FuzzArgs) -> Result<Fuzzed, RunError> {
             .into());
         }
     }
-    let started = Instant::now();
+    let started = Stopwatch::start();
     if let Some(path) = &args.repeat {
         let case = read_case(path).map_err(misused)?;
         return repeat(args, case, 0, Some(path), &rtl, started);
     }
+    // Before anything is simulated: what is found could not be kept.
+    std::fs::create_dir_all(&args.out).map_err(|error| UsageError::Value {
+        option: "--out".into(),
+        value: args.out.display().to_string(),
+        expected: format!("a folder that can be written ({error})"),
+    })?;
     if let Some(number) = args.case {
         let case = draw_case(args.seed, number, dims.as_deref());
         return repeat(args, case, number, None, &rtl, started);
@@ -192,7 +198,7 @@ pub fn run(args: &FuzzArgs) -> Result<Fuzzed, RunError> {
         .enumerate()
         .map(|(number, kind)| found(args, number, kind));
     let found = found.collect::<Result<Vec<Found>, UsageError>>()?;
-    let wall_s = started.elapsed().as_secs_f64();
+    let wall_s = started.seconds();
     Ok(Fuzzed {
         fuzz: "campaign",
         seed: args.seed,
@@ -267,7 +273,7 @@ fn repeat(
     number: u64,
     path: Option<&Path>,
     rtl: &Rtl,
-    started: Instant,
+    started: Stopwatch,
 ) -> Result<Fuzzed, RunError> {
     let verdict = run_case(&case, rtl).map_err(broken)?;
     let path = path.map(Path::to_owned);
@@ -297,7 +303,7 @@ fn repeat(
         let group = name.split(' ').next().unwrap_or(name);
         *coverage.entry(group.to_owned()).or_insert(0) += 1;
     }
-    let wall_s = started.elapsed().as_secs_f64();
+    let wall_s = started.seconds();
     Ok(Fuzzed {
         fuzz: "case",
         seed: args.seed,

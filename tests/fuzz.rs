@@ -78,4 +78,12 @@ fn x5_bad_cases_end_with_status_2_and_name_file_line_field_and_value() {
     assert_eq!(missing.status.code(), Some(2));
     let shape = gyre(&["--shape", "64x64", "--cases", "1"]);
     assert_eq!(shape.status.code(), Some(2));
+    // What cannot be kept is not looked for.
+    let nowhere = gyre(&["--cases", "1", "--out", "/dev/null/out"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&nowhere.stderr).into_owned();
+    assert!(
+        said.contains("--out: expected a folder that can be written"),
+        "{said}"
+    );
 }

@@ -56,7 +56,12 @@ impl Stopwatch {
         }
     }
 
-    /// Seconds since the start, and how much the models used are optimised.
+    /// Host seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.read().0
+    }
+
+    /// Host seconds since the start, and how much the models used are optimised.
     fn read(&self) -> (f64, String) {
         let used = model_use();
         let simulating = self.started.elapsed() + self.loading;

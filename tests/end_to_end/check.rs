@@ -57,6 +57,10 @@ fn x3_x5_wrong_options_of_the_check_are_refused() {
             &["--shape", "64x64x64", "--break", "order"],
             "at most 1024 nodes, found 262144",
         ),
+        (
+            &["--shape", "64x64x64x2"],
+            "--shape: expected at most 262144 nodes, found `64x64x64x2`",
+        ),
         (&["--all", "--mesh", "a"], "--mesh"),
         (&[], "--shape"),
     ] {
