@@ -18,6 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::injection::InjectionFifo;
+use crate::instruction::CallFn;
 use crate::platform::{Platform, PlatformLock};
 use crate::shared_memory::EndpointTable;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, hold, short};
@@ -105,6 +106,8 @@ pub(crate) struct Shared<P: Platform> {
     progress: Mutex<Vec<ProgressFn<P>>>,
     /// There are some.
     more_progress: AtomicBool,
+    /// Functions that the end of the context is to call.
+    at_destroy: Mutex<Vec<CallFn<P>>>,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
     /// Taken by the thread that uses `engine`, and held across platform calls and callbacks.
@@ -150,6 +153,7 @@ impl<P: Platform> Context<P> {
                 dispatch: Mutex::new(NewDispatches::new()),
                 progress: Mutex::new(Vec::new()),
                 more_progress: AtomicBool::new(false),
+                at_destroy: Mutex::new(Vec::new()),
                 cookies: Mutex::new(CookieTable::new()),
                 engine: Mutex::new(engine),
                 advancing: AtomicBool::new(false),
@@ -383,6 +387,17 @@ impl<P: Platform> Context<P> {
         let result = engine.close(self, posted.into_iter());
         self.shared.closed.store(true, Ordering::Release);
         Ok(result?)
+    }
+
+    /// Has [`destroy`](Self::destroy) call a function when all else that has not finished is given up: for protocols over
+    /// the context that have callbacks of their own to call.
+    pub(crate) fn at_destroy(&self, function: CallFn<P>) {
+        short(&self.shared.at_destroy).push(function);
+    }
+
+    /// The functions that the end of the context is to call.
+    pub(crate) fn take_at_destroy(&self) -> Vec<CallFn<P>> {
+        core::mem::take(&mut *short(&self.shared.at_destroy))
     }
 
     /// Whether the context has been destroyed and its resources are free.

@@ -34,7 +34,7 @@ use crate::route::{Hop, Network, Routing};
 use crate::shared_memory::{EndpointTable, SharedPath};
 use crate::sync::{Arc, Ordering, short};
 use crate::task::{TaskLocation, TaskMap};
-use crate::wire::{GetFailed, System};
+use crate::wire::{GetFailed, Refused, System};
 
 use close::open_fifos;
 use fence::Fences;
@@ -512,9 +512,13 @@ impl<P: Platform> Engine<P> {
         match get.purpose {
             Purpose::User(done) => deliver(context, done, get.result, progress),
             Purpose::Receive { done, cookie } => {
+                let fetched = get.result.is_ok();
                 let delivered = deliver(context, done, get.result, progress);
-                self.owe(context, get.peer, cookie);
-                delivered
+                if fetched {
+                    self.owe(context, get.peer, cookie);
+                    return delivered;
+                }
+                delivered.and(self.refuse(context, get.peer, (cookie, Refused::DATA)))
             }
             Purpose::PutSync { cookie, number } => {
                 let told = self.put_landed(context, get.peer, cookie, number);

@@ -371,6 +371,12 @@ pub enum Error {
         /// The peer.
         peer: TaskId,
     },
+    /// A peer has not got the data of a message.
+    #[error("{peer} could not fetch the data of a message: it has not been received")]
+    NotFetched {
+        /// The peer.
+        peer: TaskId,
+    },
     /// The node of the peer refused puts: this one, or some before this fence. Or so many packets of anybody that
     /// it does not know whose they were.
     #[error("the node of {peer} refused puts: they have not been carried out")]

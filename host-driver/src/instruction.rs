@@ -42,6 +42,13 @@ pub enum Instruction<P: Platform> {
         /// The cookie, see [`Context::expect_ack`].
         cookie: u32,
     },
+    /// Tell `peer` that the data that it sent with `cookie` has not been received.
+    Refuse {
+        /// Who gave the cookie.
+        peer: Endpoint,
+        /// The cookie, see [`Context::expect_ack`].
+        cookie: u32,
+    },
     /// Call a function from `advance`, in order with the other instructions.
     Call(CallFn<P>),
     /// Enter a barrier on the barrier route of `routes`; `done` is called when all members have entered

@@ -25,7 +25,7 @@ pub mod primitives;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
@@ -42,7 +42,7 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, short};
 use crate::task::TaskId;
 
 use arrive::ArriveFn;
-use deliver::{deliver, fail_send, finish};
+use deliver::{deliver, fail_send, finish, give_up};
 use held::{HeldBuffer, HeldMemory};
 pub use matching::ANY_TAG;
 use matching::{MatchTable, Pair, Pattern};
@@ -165,6 +165,13 @@ enum Message<P: Platform> {
 
 type Matched<P> = Pair<Receiver<P>, Message<P>>;
 
+/// A receive that `advance` is to end.
+enum Ending<P: Platform> {
+    /// Its message is here or at its origin.
+    Matched(Matched<P>),
+    Cancelled(Receiver<P>),
+}
+
 /// State of a module, shared with its dispatch callbacks.
 struct Inner<P: Platform> {
     config: MessagingConfig,
@@ -173,6 +180,8 @@ struct Inner<P: Platform> {
     memory: HeldMemory,
     /// Data for which a CTS has not come yet, by cookie.
     awaiting_cts: Mutex<BTreeMap<u32, BufferRange<P::Buffer>>>,
+    /// For each one a call is posted.
+    endings: Mutex<VecDeque<Ending<P>>>,
     requests: AtomicU64,
     #[cfg(test)]
     trace: tests::Trace,
@@ -209,6 +218,7 @@ impl<P: Platform> Messaging<P> {
             table: Mutex::new(MatchTable::new()),
             memory: HeldMemory::default(),
             awaiting_cts: Mutex::new(BTreeMap::new()),
+            endings: Mutex::new(VecDeque::new()),
             requests: AtomicU64::new(0),
             #[cfg(test)]
             trace: tests::Trace::default(),
@@ -226,6 +236,8 @@ impl<P: Platform> Messaging<P> {
             };
             context.set_dispatch(primitives.id(handler), Box::new(callback))?;
         }
+        let module = Arc::clone(&inner);
+        context.at_destroy(Box::new(move |context| give_up(context, &module)));
         Ok(Self {
             context: context.clone(),
             inner,
@@ -364,10 +376,7 @@ impl<P: Platform> Messaging<P> {
         match matched {
             None => platform.charge(Op::Enqueue, 1),
             Some(matched) => {
-                // Callbacks run in `advance` alone.
-                let inner = Arc::clone(&self.inner);
-                let deliver = move |context: &Context<P>| deliver(context, &inner, matched);
-                self.context.post(Instruction::Call(Box::new(deliver)))?;
+                self.end(Ending::Matched(matched))?;
             }
         }
         Ok(request)
@@ -403,9 +412,25 @@ impl<P: Platform> Messaging<P> {
         let Some(receiver) = receiver else {
             return Ok(false);
         };
-        let finish = move |context: &Context<P>| finish(context, receiver, Err(Error::Cancelled));
-        self.context.post(Instruction::Call(Box::new(finish)))?;
+        self.end(Ending::Cancelled(receiver))?;
         Ok(true)
+    }
+
+    /// Has `advance` end a receive: callbacks run there alone.
+    fn end(&self, ending: Ending<P>) -> Result<(), Error> {
+        let inner = Arc::clone(&self.inner);
+        short(&inner.endings).push_back(ending);
+        let end = move |context: &Context<P>| {
+            let ending = short(&inner.endings).pop_front();
+            match ending {
+                Some(Ending::Matched(matched)) => deliver(context, &inner, matched),
+                Some(Ending::Cancelled(receiver)) => {
+                    finish(context, receiver, Err(Error::Cancelled));
+                }
+                None => {}
+            }
+        };
+        self.context.post(Instruction::Call(Box::new(end)))
     }
 
     fn pattern(&self, from: Option<TaskId>, tag: Option<u32>, comm: u8) -> Result<Pattern, Error> {

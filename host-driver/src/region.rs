@@ -68,12 +68,16 @@ impl SlotShare {
     }
 }
 
-/// A region of this process's memory. It keeps its buffer alive; [`destroy`](Self::destroy) ends it.
+/// A region of this process's memory. It keeps its buffer alive until it is dropped, or ended by
+/// [`destroy`](Self::destroy), which says whether the node took its slot back. Where the node refuses, slot and buffer
+/// are given to nobody else: peers may still reach them.
 pub struct MemoryRegion<P: Platform> {
     platform: P,
     range: BufferRange<P::Buffer>,
     remote: RemoteRegion,
     share: Arc<SlotShare>,
+    /// The slot is granted.
+    granted: bool,
 }
 
 impl<P: Platform> MemoryRegion<P> {
@@ -131,6 +135,7 @@ impl<P: Platform> MemoryRegion<P> {
                 len: range.len() as u64,
             },
             share: Arc::clone(share),
+            granted: true,
         })
     }
 
@@ -150,16 +155,36 @@ impl<P: Platform> MemoryRegion<P> {
     /// so that nothing is under way.
     ///
     /// # Errors
-    /// [`Error::SetUp`] when the node refuses.
-    pub fn destroy(self) -> Result<(), Error> {
-        registers::node(&self.platform)?
-            .revoke_slot(self.remote.slot)
-            .map_err(|cause| Error::SetUp {
-                what: "a base slot",
-                cause,
-            })?;
-        self.share.give_back(self.remote.slot);
-        Ok(())
+    /// [`Error::SetUp`] when the node refuses: the region's memory is leaked.
+    pub fn destroy(mut self) -> Result<(), Error> {
+        self.revoke()
+    }
+
+    fn revoke(&mut self) -> Result<(), Error> {
+        if !core::mem::take(&mut self.granted) {
+            return Ok(());
+        }
+        let slot = self.remote.slot;
+        let revoked = registers::node(&self.platform)
+            .map_err(|error| *error)
+            .and_then(|mut node| {
+                node.revoke_slot(slot).map_err(|cause| Error::SetUp {
+                    what: "a base slot",
+                    cause,
+                })
+            });
+        match &revoked {
+            Ok(()) => self.share.give_back(slot),
+            Err(_) => core::mem::forget(core::mem::replace(&mut self.range, BufferRange::empty())),
+        }
+        revoked
+    }
+}
+
+impl<P: Platform> Drop for MemoryRegion<P> {
+    fn drop(&mut self) {
+        // Nobody is left to be told: memory that the node still grants is leaked.
+        let _ = self.revoke();
     }
 }
 

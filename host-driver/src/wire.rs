@@ -33,8 +33,8 @@ pub(crate) enum System {
     /// Acknowledgements for recipients on one network path: for each its task, how many, and the cookies, 4
     /// bytes each (AK-4). It comes between any two packets of its origin.
     PathAck = 232,
-    /// [`PutRefused`]: instead of an acknowledgement.
-    PutRefused = 233,
+    /// [`Refused`]: instead of an acknowledgement.
+    Refused = 233,
     /// [`MessagesRefused`]: of messages that will never be answered.
     MessagesRefused = 234,
     /// [`FlowAsk`]. It may come between any two packets of its origin.
@@ -58,7 +58,7 @@ impl System {
         Self::FenceAck,
         Self::GetFailed,
         Self::PathAck,
-        Self::PutRefused,
+        Self::Refused,
         Self::MessagesRefused,
         Self::FlowAsk,
         Self::FlowGrant,
@@ -196,11 +196,20 @@ impl FenceAck {
 }
 
 message! {
-    /// A put was refused where it should have landed.
-    PutRefused, "refused put" {
-        /// Cookie of the put.
+    /// A put was refused where it should have landed, or the data of a message could not be fetched.
+    Refused, "refusal" {
+        /// Cookie of the put or message.
         cookie: u32,
+        /// [`Refused::PUT`] or [`Refused::DATA`].
+        what: u8,
     }
+}
+
+impl Refused {
+    /// A put.
+    pub const PUT: u8 = 0;
+    /// The data of a message.
+    pub const DATA: u8 = 1;
 }
 
 message! {

@@ -1010,3 +1010,98 @@ proptest! {
         prop_assert!(refused || handler == 1, "only an RTS can come unasked");
     }
 }
+
+#[test]
+fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
+    let (machine, modules) = modules(2, ALWAYS);
+    let log = Log::default();
+    receive(&modules[1], &log, 0, Some(0), Some(5), 2, 1300);
+    let context = modules[0].context();
+    let primitives = Primitives::new(DISPATCH).expect("a user's identifiers");
+    let to = context.endpoint(TaskId(1), 0).expect("exists");
+    let ends = Rc::new(RefCell::new(Vec::new()));
+    let told = Rc::clone(&ends);
+    let data = context.platform().buffer(&pattern(1300, 1));
+    let cookie = primitives
+        .await_acknowledge(
+            context,
+            to,
+            data,
+            Box::new(move |_, result| told.borrow_mut().push(result)),
+        )
+        .expect("exists");
+    let rts = RequestToSend {
+        cookie,
+        length: 1300,
+        // Granted to nobody.
+        place: RemoteAddress {
+            slot: 99,
+            offset: 0,
+        },
+        answer: false,
+    };
+    primitives
+        .request_to_send(context, to, (2, 5), rts, Box::new(|_, _| ()))
+        .expect("valid");
+    let mut errors = Vec::new();
+    for _ in 0..100 {
+        machine.step();
+        for module in &modules {
+            module.context().wait(Some(1)).expect("not destroyed");
+            errors.extend(module.context().advance(1).err());
+        }
+    }
+    assert!(
+        matches!(errors[..], [Error::RemoteDescriptor { .. }]),
+        "the node of the data says why: {errors:?}"
+    );
+    let refused = matches!(results(&log)[..], [(0, Err(Error::RemoteRefused { .. }))]);
+    assert!(refused, "{:?}", log.borrow());
+    let not_fetched = Err(Error::NotFetched { peer: TaskId(1) });
+    assert_eq!(*ends.borrow(), [not_fetched]);
+    assert!(modules.iter().all(|module| module.context().is_at_rest()));
+}
+
+#[test]
+fn ct1_ep3_receives_of_a_context_that_is_destroyed_end_once() {
+    // From nothing there to the data on its way; messages that wait, that travel at once, and those of the prior art.
+    for config in [ALWAYS, NEVER, PRIOR_ART] {
+        for steps in 0..12 {
+            let (machine, modules) = modules(2, config);
+            let log = Log::default();
+            let module = &modules[1];
+            // Two messages that come, one without receive, one after that is cancelled, and a receive without message.
+            send(&modules[0], 1, 7, 2, &pattern(1300, 3));
+            receive(module, &log, 0, Some(0), Some(5), 2, 1300);
+            receive(module, &log, 1, Some(0), Some(6), 2, 1300);
+            receive(module, &log, 2, None, None, 3, 1300);
+            for tag in [5, 6] {
+                send(&modules[0], 1, tag, 2, &pattern(1300, 3));
+            }
+            for _ in 0..steps {
+                advance(&modules[0]);
+                machine.step();
+                advance(module);
+            }
+            let cancelled = receive(module, &log, 3, None, None, 3, 1300);
+            assert!(module.cancel(&cancelled).expect("not destroyed"));
+            // It has its message already, if that has come.
+            let late = receive(module, &log, 4, Some(0), Some(7), 2, 1300);
+            let _ = module.context().destroy();
+            let mut ended = results(&log);
+            ended.sort_by_key(|end| end.0);
+            let numbers: Vec<_> = ended.iter().map(|end| end.0).collect();
+            assert_eq!(numbers, [0, 1, 2, 3, 4], "{config:?} after {steps} steps");
+            assert_eq!(ended[2].1, Err(Error::Destroyed));
+            assert_eq!(ended[3].1, Err(Error::Cancelled));
+            assert!(late.is_complete() && cancelled.is_complete());
+            for (number, result, bytes) in log.borrow().iter() {
+                match result {
+                    Ok(_) => assert_eq!(*bytes, pattern(1300, 3)),
+                    Err(Error::Destroyed | Error::Cancelled) => {}
+                    Err(error) => panic!("receive {number}: {error}"),
+                }
+            }
+        }
+    }
+}

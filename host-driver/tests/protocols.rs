@@ -8,8 +8,8 @@ use std::rc::Rc;
 use double::{Double, Process, config};
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Get, MAX_HEADER,
-    Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth,
-    Rput, SendImmediate, SendMessage, TaskId, advancev,
+    MemoryRegion, Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rget, Rmw,
+    RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
 
@@ -501,8 +501,9 @@ fn ep4_regions_travel_in_messages_and_are_checked_when_posted() {
         rmw: false,
     };
     let create = |rights| pair.clients[1].create_region(&part, rights);
-    let read = create(only(true, false)).expect("a slot is free").remote();
-    let write = create(only(false, true)).expect("a slot is free").remote();
+    let kept = [only(true, false), only(false, true)]
+        .map(|rights| create(rights).expect("a slot is free"));
+    let [read, write] = kept.each_ref().map(MemoryRegion::remote);
     let denied = |what| {
         Err(Error::RegionRights {
             task: TaskId(1),
@@ -511,9 +512,7 @@ fn ep4_regions_travel_in_messages_and_are_checked_when_posted() {
     };
     assert_eq!(rput(read, peer, 0, &[1]), denied("puts"));
     assert_eq!(rget(write, peer, 0), denied("gets"));
-    for _ in 0..2 {
-        create(RegionRights::ALL).expect("four slots a process");
-    }
+    let _others = [(); 2].map(|()| create(RegionRights::ALL).expect("four slots a process"));
     assert!(matches!(
         create(RegionRights::ALL),
         Err(Error::RegionSlots { slots: 4, .. })
@@ -576,6 +575,37 @@ fn x5_a_get_that_the_peers_hardware_refuses_ends_with_an_error_and_the_next_goes
     assert!(done.borrow().contains(&Ok(())));
     assert_eq!(contents(&copy), pattern(3000, 4)[..100]);
     assert_eq!(*fenced.borrow(), [Ok(())]);
+}
+
+#[test]
+fn ep16_x5_a_region_that_is_dropped_is_reached_by_nobody() {
+    let pair = Pair::new(1, |_| ());
+    let memory = pair.buffer(1, &pattern(3000, 4));
+    let create = || pair.clients[1].create_region(&memory, RegionRights::ALL);
+    // As many as there are slots, again and again: each gives its slot back.
+    for _ in 0..3 {
+        let mut regions = Vec::new();
+        while let Ok(region) = create() {
+            regions.push(region);
+        }
+        assert!(regions.len() > 1);
+    }
+    let region = create().expect("a slot is free").remote();
+    let context = &pair.contexts[0];
+    let done = Results::default();
+    let get = Rget {
+        source: context.endpoint(TaskId(1), 0).expect("exists"),
+        region,
+        offset: 0,
+        into: pair.buffer(0, &[0; 100]),
+        done: into(&done),
+    };
+    context.rget(get).expect("valid");
+    assert_eq!(pair.errors().len(), 1);
+    assert!(matches!(
+        done.borrow()[..],
+        [Err(Error::RemoteRefused { .. })]
+    ));
 }
 
 #[test]
@@ -735,10 +765,9 @@ fn reference(op: RmwOp, width: RmwWidth, word: u64, value: u64, test: Option<u64
 fn ep4_every_read_modify_write_does_what_it_says_without_software_at_the_target() {
     let pair = Pair::new(3, |_| ());
     let memory = pair.buffer(1, &[0; 64]);
-    let region = pair.clients[1]
-        .create_region(&memory, RegionRights::ALL)
-        .expect("a slot is free")
-        .remote();
+    let kept = pair.clients[1].create_region(&memory, RegionRights::ALL);
+    let kept = kept.expect("a slot is free");
+    let region = kept.remote();
     let context = &pair.contexts[0];
     let destination = context.endpoint(TaskId(1), 0).expect("exists");
     let before = 0x0123_4567_89ab_cdef_u64;
@@ -803,10 +832,9 @@ fn fn1_read_modify_writes_of_many_are_counted_once_each_and_fenced() {
         let pair = Pair::new(seed, |config| config.resources.counters = 3);
         pair.machine.reorder();
         let memory = pair.buffer(1, &[0; 64]);
-        let region = pair.clients[1]
-            .create_region(&memory, RegionRights::ALL)
-            .expect("a slot is free")
-            .remote();
+        let kept = pair.clients[1].create_region(&memory, RegionRights::ALL);
+        let kept = kept.expect("a slot is free");
+        let region = kept.remote();
         let fenced = Rc::new(Cell::new(0));
         for context in &pair.contexts {
             let destination = context.endpoint(TaskId(1), 0).expect("exists");

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use double::{Double, Fault, Process, config};
 use gyre_driver::{
-    BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, Put, RegionRights,
-    RemoteAddress, RemoteRegion, Resources, Rmw, RmwOp, RmwWidth, Rput, TaskId, advancev,
+    Arrival, BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, Put, Receive,
+    RegionRights, RemoteAddress, RemoteRegion, Resources, Rmw, RmwOp, RmwWidth, Rput,
+    SendImmediate, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
 
@@ -272,6 +273,52 @@ fn ep15_x5_refused_puts_between_endpoints_away_from_their_tasks_are_told() {
         ];
         assert_eq!(noted, expected, "seed {seed}");
     }
+}
+
+/// An immediate message to a context that lives off its task's node, at the call, and posted while another is under way.
+#[test]
+fn ep15_immediate_messages_go_to_the_node_of_their_context() {
+    let machine = Double::new(3, 1);
+    let list = (*machine.tasks(&[0, 1])).clone();
+    let node = machine
+        .tasks(&[2])
+        .location(TaskId(0))
+        .expect("exists")
+        .node;
+    let list = Arc::new(list.with_away(TaskId(1), 1..2, node).expect("free"));
+    let context = |task: u32, at: usize, offset| {
+        let mut config = config(&list, task, Resources::default());
+        config.contexts = 2;
+        let client = Client::create(&machine.process(at), config).expect("there are resources");
+        client.create_context(offset).expect("free")
+    };
+    let (from, home, away) = (context(0, 0, 0), context(1, 1, 0), context(1, 2, 1));
+    let got = Rc::new(RefCell::new(Vec::new()));
+    for (name, context) in [("home", &home), ("away", &away)] {
+        let got = Rc::clone(&got);
+        let note = move |_: &Context<Process>, arrival: &Arrival<'_>| {
+            let text = arrival.immediate.unwrap_or_default().to_vec();
+            got.borrow_mut().push((name, text));
+            Receive::Consumed
+        };
+        context.set_dispatch(1, Box::new(note)).expect("first use");
+    }
+    for (offset, data) in [(0, b"to 0"), (1, b"to 1")] {
+        let destination = from.endpoint(TaskId(1), offset).expect("exists");
+        let message = SendImmediate {
+            data,
+            ..SendImmediate::new(destination, 1)
+        };
+        from.send_immediate(&message).expect("valid");
+    }
+    for _ in 0..20 {
+        machine.step();
+        for context in [&from, &home, &away] {
+            context.advance(1).expect("no error");
+        }
+    }
+    let expected = [("home", b"to 0".to_vec()), ("away", b"to 1".to_vec())];
+    assert_eq!(*got.borrow(), expected);
 }
 
 #[test]

@@ -41,7 +41,9 @@ impl<P: Platform> Context<P> {
                 check_rmw(rmw)
             }
             Instruction::Fence(fence) => self.check_endpoint(fence.destination).map(drop),
-            Instruction::Acknowledge { peer, .. } => self.check_endpoint(*peer).map(drop),
+            Instruction::Acknowledge { peer, .. } | Instruction::Refuse { peer, .. } => {
+                self.check_endpoint(*peer).map(drop)
+            }
             Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
             Instruction::FenceAll(_)
             | Instruction::Call(_)
@@ -59,7 +61,7 @@ impl<P: Platform> Context<P> {
             });
         }
         self.endpoint(endpoint.task, endpoint.context)?;
-        self.tasks().location(endpoint.task)
+        self.tasks().place(endpoint.task, endpoint.context)
     }
 }
 

@@ -237,4 +237,13 @@ impl<P: Platform> Context<P> {
     pub fn acknowledge(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
         self.post(Instruction::Acknowledge { peer, cookie })
     }
+
+    /// Tells `peer` that the data that it sent with `cookie` has not been received: its callbacks get
+    /// [`Error::NotFetched`].
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn refuse(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
+        self.post(Instruction::Refuse { peer, cookie })
+    }
 }

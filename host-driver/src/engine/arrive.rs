@@ -20,7 +20,7 @@ use crate::sync::short;
 use crate::task::{TaskId, TaskLocation};
 use crate::wire::{
     self, FIRST_SYSTEM, Fence, FenceAck, FlowAsk, FlowGrant, GetFailed, Headed, MessagesRefused,
-    PutRefused, PutSync, Rts, System, WireError,
+    PutSync, Refused, Rts, System, WireError,
 };
 
 /// A message as its dispatch callback gets it.
@@ -410,9 +410,9 @@ impl<P: Platform> Engine<P> {
                 let fields = fields.map_err(wrong)?;
                 self.get_failed(context, origin.0.node, fields, progress)
             }
-            Some(System::PutRefused) => {
-                let fields = wire::end("refused put", PutRefused::decode(payload).map_err(wrong)?);
-                self.put_refused(context, peer, fields.map_err(wrong)?.cookie, progress)
+            Some(System::Refused) => {
+                let fields = wire::end("refusal", Refused::decode(payload).map_err(wrong)?);
+                self.refused_by_peer(context, peer, fields.map_err(wrong)?, progress)
             }
             Some(System::MessagesRefused) => {
                 let fields = wire::end("refused messages", {

@@ -108,6 +108,10 @@ impl<P: Platform> Engine<P> {
                 done(context, Err(Error::Destroyed))
             });
         }
+        // After what was given up: that may have been in the hands of who asked for this.
+        for function in context.take_at_destroy() {
+            super::guarded(context, || function(context));
+        }
         outcome
     }
 
@@ -189,9 +193,10 @@ fn callbacks<P: Platform>(instruction: Instruction<P>) -> impl Iterator<Item = D
             [done, None]
         }
         Instruction::TreeTransfer(transfer) => [transfer.done, None],
-        Instruction::SendImmediate(_) | Instruction::Acknowledge { .. } | Instruction::Call(_) => {
-            [None, None]
-        }
+        Instruction::SendImmediate(_)
+        | Instruction::Acknowledge { .. }
+        | Instruction::Refuse { .. }
+        | Instruction::Call(_) => [None, None],
     };
     done.into_iter().flatten()
 }

@@ -36,7 +36,7 @@ use crate::platform::Platform;
 use crate::registers;
 use crate::sync::short;
 use crate::task::{TaskId, TaskLocation};
-use crate::wire::{FIRST_SYSTEM, GetFailed, MessagesRefused, PutRefused, System};
+use crate::wire::{FIRST_SYSTEM, GetFailed, MessagesRefused, Refused, System};
 
 pub(crate) use word::GetWord;
 use word::{PutNumber, PutWord};
@@ -438,30 +438,59 @@ impl<P: Platform> Engine<P> {
         let origin = place(&context.shared().plan, peer)?;
         let unknown = self.refusals.unknown && !self.refusals.told.contains(&peer);
         if self.refusals.is_refused(origin, number) || unknown {
-            let message = PutRefused { cookie };
-            return self.send_control(context, peer, System::PutRefused, message.encode());
+            return self.refuse(context, peer, (cookie, Refused::PUT));
         }
         self.owe(context, peer, cookie);
         Ok(())
     }
 
-    /// PUT_REFUSED has come.
-    pub(super) fn put_refused(
+    /// Tells `peer` that its put or message with this cookie has not arrived.
+    pub(super) fn refuse(
         &mut self,
         context: &Context<P>,
         peer: Endpoint,
-        cookie: u32,
+        (cookie, what): (u32, u8),
+    ) -> Result<(), Fault> {
+        let message = Refused { cookie, what };
+        self.send_control(context, peer, System::Refused, message.encode())
+    }
+
+    /// A refusal has come.
+    pub(super) fn refused_by_peer(
+        &mut self,
+        context: &Context<P>,
+        peer: Endpoint,
+        refused: Refused,
         progress: &mut Progress,
     ) -> Result<(), Fault> {
-        let pending = short(&context.shared().cookies).acknowledged(peer, cookie)?;
-        progress.completed += 1;
-        match pending.and_then(|pending| pending.remote_done) {
-            Some(done) => {
-                let error = Error::PutsRefused { peer: peer.task };
-                deliver(context, Some(done), Err(error.into()), progress)
+        let error = match refused.what {
+            Refused::PUT => Error::PutsRefused { peer: peer.task },
+            Refused::DATA => Error::NotFetched { peer: peer.task },
+            what => {
+                return Err(Error::SystemMessage {
+                    origin: peer.task,
+                    message: "refusal",
+                    field: "what",
+                    value: what.into(),
+                    expected: "0 or 1",
+                }
+                .into());
             }
+        };
+        let pending = short(&context.shared().cookies).acknowledged(peer, refused.cookie)?;
+        progress.completed += 1;
+        let Some(pending) = pending else {
             // It failed here already.
-            None => Ok(()),
+            return Ok(());
+        };
+        let mut result = Ok(());
+        for done in [pending.local_done, pending.remote_done]
+            .into_iter()
+            .flatten()
+        {
+            let told = deliver(context, Some(done), Err(error.clone().into()), progress);
+            result = result.and(told);
         }
+        result
     }
 }

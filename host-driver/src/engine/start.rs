@@ -20,7 +20,7 @@ use crate::platform::Platform;
 use crate::route::Routing;
 use crate::shared_memory::Message;
 use crate::task::TaskLocation;
-use crate::wire::{Fence, Headed, PutSync, Rts, System};
+use crate::wire::{Fence, Headed, PutSync, Refused, Rts, System};
 
 /// What the packets of a message say about it.
 #[derive(Clone, Copy)]
@@ -57,6 +57,9 @@ impl<P: Platform> Engine<P> {
                 }
                 Instruction::FenceAll(done) => self.start_fence_all(context, done, progress)?,
                 Instruction::Acknowledge { peer, cookie } => self.owe(context, peer, cookie),
+                Instruction::Refuse { peer, cookie } => {
+                    self.refuse(context, peer, (cookie, Refused::DATA))?;
+                }
                 Instruction::Call(function) => {
                     progress.callbacks += 1;
                     callback(context, Op::Callback, || function(context));

@@ -1,6 +1,6 @@
 //! The module's dispatch callbacks: what messages of each kind do when they come.
 
-use super::deliver::{acknowledge, deliver, fail_send, finish};
+use super::deliver::{answer, deliver, fail_send, finish, has_arrived};
 use super::matching::{MatchData, Pair};
 use super::primitives::{self, ClearToSend, RequestToSend};
 use super::{Inner, Message};
@@ -165,13 +165,14 @@ pub(super) fn transfer<P: Platform>(
     Ok(Receive::Into {
         into: receiver.into.clone(),
         done: Some(Box::new(move |context, result| {
+            let arrived = has_arrived(&result);
             finish(context, receiver, result.map(|()| data.received(length)));
-            acknowledge(context, &module, origin, cookie);
+            answer(context, &module, (origin, cookie), arrived);
         })),
     })
 }
 
-/// Holds message `id`, whose data comes now and has no receive. `owed` is acknowledged when it is there.
+/// Holds message `id`, whose data comes now and has no receive. `owed` is answered when it is there.
 fn hold<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
@@ -181,12 +182,13 @@ fn hold<P: Platform>(
 ) -> Receive<P> {
     let module = Arc::clone(inner);
     let ready = move |context: &Context<P>, message: Message<P>| {
+        let arrived = !matches!(message, Message::Failed(_));
         let matched = short(&module.table).ready(id, message);
         if let Some(matched) = matched {
             deliver(context, &module, matched);
         }
-        if let Some((origin, cookie)) = owed {
-            acknowledge(context, &module, origin, cookie);
+        if let Some(owed) = owed {
+            answer(context, &module, owed, arrived);
         }
     };
     match inner.memory.alloc(context.platform(), length) {

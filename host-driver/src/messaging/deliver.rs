@@ -1,7 +1,7 @@
 //! From a match to the end of its message: data goes where it belongs, and both sides are told.
 
 use super::matching::{MatchData, Pair};
-use super::{Inner, Matched, Message, Received, Receiver};
+use super::{Ending, Inner, Matched, Message, Received, Receiver};
 use crate::buffer::BufferRange;
 use crate::context::Context;
 use crate::cost::{COPY_CHUNK, Op};
@@ -11,9 +11,8 @@ use crate::instruction::{DoneFn, RemoteAddress};
 use crate::platform::Platform;
 use crate::sync::{Arc, Ordering, short};
 
-/// Why a post from `advance` cannot fail.
-const POSTS: &str =
-    "advance keeps the context alive, and the origin's message has shown that it exists";
+/// Why a post cannot fail but for a context that is being destroyed.
+const POSTS: &str = "the origin's message has shown that it exists";
 
 /// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
 pub(super) fn deliver<P: Platform>(
@@ -75,13 +74,22 @@ fn fetch<P: Platform>(
     let length = into.len();
     let module = Arc::clone(inner);
     let done: DoneFn<P> = Box::new(move |context, result| {
+        let arrived = has_arrived(&result);
         finish(context, receiver, result.map(|()| data.received(length)));
-        acknowledge(context, &module, origin, cookie);
+        answer(context, &module, (origin, cookie), arrived);
     });
-    inner
+    let got = inner
         .primitives
-        .remote_get(context, origin, place, into, done)
-        .expect(POSTS);
+        .remote_get(context, origin, place, into, done);
+    // Runs in `advance`: nobody destroys the context meanwhile.
+    got.expect(POSTS);
+}
+
+/// A post from a callback has ended: a context that is being destroyed sends nothing any more, and its peers are not told.
+fn posted(result: Result<(), Error>) {
+    if result != Err(Error::Destroyed) {
+        result.expect(POSTS);
+    }
 }
 
 /// Refuses a message longer than its receive.
@@ -128,23 +136,49 @@ pub(super) fn finish<P: Platform>(
     }
 }
 
-/// Tells the origin of a message that its data is free. Runs in `advance`.
-pub(super) fn acknowledge<P: Platform>(
+/// Whether the data of a message has come to its receive; one that is too long for it is used up (CT-1).
+pub(super) fn has_arrived(result: &Result<(), Error>) -> bool {
+    matches!(result, Ok(()) | Err(Error::MessageTooLong { .. }))
+}
+
+/// Tells the origin of a message whether its data has arrived. Runs in `advance`.
+pub(super) fn answer<P: Platform>(
     context: &Context<P>,
     inner: &Inner<P>,
-    origin: Endpoint,
-    cookie: u32,
+    (origin, cookie): (Endpoint, u32),
+    arrived: bool,
 ) {
+    if arrived {
+        acknowledge(context, inner, origin, cookie);
+    } else {
+        posted(context.refuse(origin, cookie));
+    }
+}
+
+/// Tells the origin of a message that its data is free. Runs in `advance`.
+fn acknowledge<P: Platform>(context: &Context<P>, inner: &Inner<P>, origin: Endpoint, cookie: u32) {
     #[cfg(test)]
     match inner.trace.acknowledgements() {
         0 => return,
         1 => {}
-        _ => context.acknowledge(origin, cookie).expect(POSTS),
+        _ => posted(context.acknowledge(origin, cookie)),
     }
-    inner
-        .primitives
-        .acknowledge(context, origin, cookie)
-        .expect(POSTS);
+    posted(inner.primitives.acknowledge(context, origin, cookie));
+}
+
+/// The context is destroyed: receives that have not ended are given up.
+pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) {
+    let endings = core::mem::take(&mut *short(&inner.endings));
+    for ending in endings {
+        match ending {
+            Ending::Matched(matched) => finish(context, matched.receiver, Err(Error::Destroyed)),
+            Ending::Cancelled(receiver) => finish(context, receiver, Err(Error::Cancelled)),
+        }
+    }
+    let receivers = short(&inner.table).close();
+    for receiver in receivers {
+        finish(context, receiver, Err(Error::Destroyed));
+    }
 }
 
 /// A message has not left its origin, not all of it: its send fails.

@@ -218,6 +218,17 @@ impl<R, M> MatchTable<R, M> {
         (attempts, posted.map(|posted| posted.receiver))
     }
 
+    /// Takes all receives, whether a message has matched them or not, in the order posted within either; and forgets all
+    /// messages.
+    pub fn close(&mut self) -> Vec<R> {
+        let matched = core::mem::take(&mut self.pending).into_values();
+        let posted = core::mem::take(&mut self.posted).into_iter();
+        let matched = matched.filter_map(|pending| pending.receiver);
+        matched
+            .chain(posted.map(|posted| posted.receiver))
+            .collect()
+    }
+
     /// The oldest message without receive that matches.
     fn find(&self, pattern: &Pattern) -> (u64, Option<u64>) {
         let mut attempts = 0;
