@@ -74,7 +74,7 @@ fn greet(
         data: greeting(process.task, tasks).as_bytes(),
         ..SendImmediate::new(destination, GREETING)
     })?;
-    // Nothing has been sent yet: that happens in `advance`, which calls the callbacks too.
+    // An immediate message leaves at the call where nothing waits before it; all else happens in `advance`.
     let expected = if process.task == TaskId(0) { tasks } else { 0 };
     context.advance_until(|| greetings.borrow().len() == expected && context.is_at_rest())?;
     context.destroy()?;

@@ -273,7 +273,8 @@ impl<P: Platform> Messaging<P> {
     }
 
     /// Sends `data` to task `to`. `done` is called when `data` may be changed again: for a message that
-    /// waits for its receive that is when the target has acknowledged it.
+    /// waits for its receive that is when the target has acknowledged it; [`Error::NotFetched`] says that the target has
+    /// not got it.
     ///
     /// # Errors
     /// As [`Context::post`].
@@ -350,7 +351,8 @@ impl<P: Platform> Messaging<P> {
 
     /// Receives a message into the start of `into`: from task `from` or any, with tag `tag` or any, in
     /// communication context `comm`. `done` is called when it is there. A message longer than `into` is
-    /// used up, `into` stays as it is, and `done` gets [`Error::MessageTooLong`].
+    /// used up, `into` stays as it is, and `done` gets [`Error::MessageTooLong`]. Where the context is destroyed first, it
+    /// gets [`Error::Destroyed`].
     ///
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::Destroyed`].
