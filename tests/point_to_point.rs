@@ -10,9 +10,9 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, MemoryRegion, Ordered,
-    Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput,
-    SameNode, SendImmediate, SendMessage, TaskId,
+    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, Instruction,
+    MemoryRegion, Ordered, Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw,
+    RmwOp, RmwWidth, RoutePart, Rput, SameNode, SendImmediate, SendMessage, TaskId, TreeChoice,
 };
 use gyre_sim::{MachineConfig, RunReport, Until};
 
@@ -323,4 +323,63 @@ fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_through_shared_m
         (report.hash, report.cycles),
         "the same run again"
     );
+}
+
+/// Task 0 posts a barrier on routes that have none, and a message behind it; then it sends one that leaves at the call.
+#[test]
+fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() -> Result<(), Failure>
+{
+    let config = MachineConfig {
+        dims: vec![2],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::filled(1, &config.dims)?;
+    let mut job = Job::new(&config, &CostTable::default(), &placement, None)?;
+    type Tags = Rc<RefCell<Vec<u32>>>;
+    let open = |process: Process| -> Result<(Context<SimPlatform>, Tags), Failure> {
+        let client = Client::create(&process.platform, process.client("order"))?;
+        let context = client.create_context(0)?;
+        let tags = Tags::default();
+        let note = Rc::clone(&tags);
+        let dispatch = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| {
+            note.borrow_mut().push(arrival.tag);
+            Receive::Consumed
+        };
+        context.set_dispatch(DATA, Box::new(dispatch))?;
+        Ok((context, tags))
+    };
+    let (contexts, _) = job.each("opens", Until::Done, open)?;
+    let run = |process: Process, (context, tags): (Context<SimPlatform>, Tags)| {
+        if process.task == TaskId(0) {
+            let part = RoutePart {
+                member: true,
+                parent: false,
+                children: [false; 2],
+            };
+            let routes = context.take_tree_routes(&TreeChoice::default(), &part)?;
+            let routes = routes.ok_or("nothing of these routes is in use")?;
+            context.post(Instruction::TreeBarrier { routes, done: None })?;
+            let destination = context.endpoint(TaskId(1), 0)?;
+            context.send(SendMessage {
+                tag: 1,
+                ..SendMessage::new(destination, DATA, BufferRange::empty())
+            })?;
+            let refused = context.advance(1);
+            assert_eq!(
+                refused,
+                Err(gyre_driver::Error::NoTreeRoute { kind: "barrier" })
+            );
+            context.send_immediate(&SendImmediate {
+                tag: 2,
+                ..SendImmediate::new(destination, DATA)
+            })?;
+            context.advance_until(|| context.is_at_rest())?;
+        } else {
+            context.advance_until(|| tags.borrow().len() == 2)?;
+        }
+        Ok::<_, Failure>(tags.take())
+    };
+    let (tags, _) = job.each_with("sends", Until::Quiet, contexts, run)?;
+    assert_eq!(tags, [vec![], vec![1, 2]]);
+    Ok(())
 }

@@ -43,60 +43,89 @@ impl<P: Platform> Engine<P> {
         // Before what has been posted leaves the queue: in between it would look like nothing.
         context.leave_rest();
         context.take_work(&mut self.work)?;
+        // What cannot be started does not hold up what was posted behind it: the first error is returned.
+        let mut result = Ok(());
         while let Some(instruction) = self.work.pop_front() {
             platform.charge(Op::Start, 1);
             progress.instructions += 1;
-            match instruction {
-                Instruction::Send(send) => self.start_send(context, send)?,
-                Instruction::SendImmediate(message) => self.start_immediate(context, message)?,
-                Instruction::Put(put) => self.start_put(context, put)?,
-                Instruction::Get(get) => self.start_get(get),
-                Instruction::Rmw(rmw) => self.start_rmw(rmw),
-                Instruction::Fence(fence) => {
-                    self.start_fence(context, fence.destination, fence.done)?;
-                }
-                Instruction::FenceAll(done) => self.start_fence_all(context, done, progress)?,
-                Instruction::Acknowledge { peer, cookie } => self.owe(context, peer, cookie),
-                Instruction::Refuse { peer, cookie } => {
-                    self.refuse(context, peer, (cookie, Refused::DATA))?;
-                }
-                Instruction::Call(function) => {
-                    progress.callbacks += 1;
-                    callback(context, Op::Callback, || function(context));
-                }
-                Instruction::TreeBarrier { routes, done } => {
-                    self.start_barrier(context, &routes, done, progress)?;
-                }
-                Instruction::TreeTransfer(transfer) => {
-                    self.start_transfer(context, transfer, progress)?;
-                }
-                Instruction::TreeRelease { routes, done } => {
-                    self.release_tree(context, &routes, done, progress)?;
-                }
-            }
+            result = result.and(self.start(context, instruction, progress));
         }
         while self.gets.waiting() > 0 {
-            let Some(get) = self.gets.start(platform)? else {
-                break;
+            let started = match self.gets.start(platform) {
+                Ok(Some(get)) => self.send_get(context, get),
+                Ok(None) => break,
+                Err(error) => {
+                    result = result.and(Err(error));
+                    break;
+                }
             };
-            self.send_get(context, get)?;
+            result = result.and(started);
         }
         while let Some(get) = self.gets.starved() {
-            self.end_get(context, get, progress)?;
+            result = result.and(self.end_get(context, get, progress));
         }
         for lane in &mut self.lanes {
             if lane.waiting() > 0 {
-                progress.started += lane.start(platform, &mut self.completed)?;
+                match lane.start(platform, &mut self.completed) {
+                    Ok(started) => progress.started += started,
+                    Err(error) => result = result.and(Err(error)),
+                }
             }
         }
-        progress.started += self.trees.start(platform, &mut self.completed)?;
+        match self.trees.start(platform, &mut self.completed) {
+            Ok(started) => progress.started += started,
+            Err(error) => result = result.and(Err(error)),
+        }
         if let Some(shared) = &mut self.shared {
             progress.started += shared.lane.start(platform, &mut self.completed);
         }
         if self.completed.is_empty() {
-            return Ok(());
+            return result;
         }
-        self.run_completions(context, progress)
+        result.and(self.run_completions(context, progress))
+    }
+
+    /// Carries out one instruction, or has it wait for its turn.
+    fn start(
+        &mut self,
+        context: &Context<P>,
+        instruction: Instruction<P>,
+        progress: &mut Progress,
+    ) -> Result<(), Fault> {
+        match instruction {
+            Instruction::Send(send) => self.start_send(context, send),
+            Instruction::SendImmediate(message) => self.start_immediate(context, message),
+            Instruction::Put(put) => self.start_put(context, put),
+            Instruction::Get(get) => {
+                self.start_get(get);
+                Ok(())
+            }
+            Instruction::Rmw(rmw) => {
+                self.start_rmw(rmw);
+                Ok(())
+            }
+            Instruction::Fence(fence) => self.start_fence(context, fence.destination, fence.done),
+            Instruction::FenceAll(done) => self.start_fence_all(context, done, progress),
+            Instruction::Acknowledge { peer, cookie } => {
+                self.owe(context, peer, cookie);
+                Ok(())
+            }
+            Instruction::Refuse { peer, cookie } => {
+                self.refuse(context, peer, (cookie, Refused::DATA))
+            }
+            Instruction::Call(function) => {
+                progress.callbacks += 1;
+                callback(context, Op::Callback, || function(context));
+                Ok(())
+            }
+            Instruction::TreeBarrier { routes, done } => {
+                self.start_barrier(context, &routes, done, progress)
+            }
+            Instruction::TreeTransfer(transfer) => self.start_transfer(context, transfer, progress),
+            Instruction::TreeRelease { routes, done } => {
+                self.release_tree(context, &routes, done, progress)
+            }
+        }
     }
 
     /// SEND: chooses the protocol by the length of the data.
