@@ -271,21 +271,21 @@ impl<P: Platform> Context<P> {
         nothing
     }
 
-    /// Starts new work, takes packets and completions, and runs callbacks; at most `turns` times (0 counts
-    /// as 1), ending early when a turn finds nothing to do.
+    /// Starts new work, takes packets and completions, and runs callbacks: looks for something to do up to `maximum`
+    /// times (0 counts as 1), and returns when a look has found something, as PAMI_Context_advance does.
     ///
     /// # Errors
     /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]; errors of the hardware, and
     /// errors of messages that no done callback takes. After those the context can be advanced further.
-    pub fn advance(&self, turns: usize) -> Result<Progress, Error> {
+    pub fn advance(&self, maximum: usize) -> Result<Progress, Error> {
         let mut progress = Progress::default();
         let mut engine = self.enter()?;
         let mut result = Ok(());
-        for _ in 0..turns.max(1) {
+        for _ in 0..maximum.max(1) {
             let mut turn = Progress::default();
             result = engine.turn(self, &mut turn);
             progress.add(turn);
-            if result.is_err() || turn.is_idle() {
+            if result.is_err() || !turn.is_idle() {
                 break;
             }
         }
@@ -473,15 +473,15 @@ impl<P: Platform> Drop for Hold<'_, P> {
     }
 }
 
-/// Advances several contexts, each at most `turns` times.
+/// Advances several contexts, each with up to `maximum` looks for something to do.
 ///
 /// # Errors
 /// The first error of any of them; the others have been advanced nevertheless.
-pub fn advancev<P: Platform>(contexts: &[Context<P>], turns: usize) -> Result<Progress, Error> {
+pub fn advancev<P: Platform>(contexts: &[Context<P>], maximum: usize) -> Result<Progress, Error> {
     let mut progress = Progress::default();
     let mut first = Ok(());
     for context in contexts {
-        match context.advance(turns) {
+        match context.advance(maximum) {
             Ok(one) => progress.add(one),
             Err(error) => first = first.and(Err(error)),
         }

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use double::{Double, Process};
-use gyre_driver::{Context, Error, Instruction, Platform, Resources, SharedSegment};
+use gyre_driver::{Context, Error, Instruction, Op, Platform, Resources, SharedSegment};
 
 /// A number of a segment that is no client's.
 const SEGMENT: u32 = 1 << 30;
@@ -78,4 +78,33 @@ fn ep3_what_a_function_of_every_turn_finds_counts_as_progress_and_it_may_post() 
     // Those of another context are its own.
     assert!(contexts[1].advance(1).expect("no error").is_idle());
     assert_eq!(turns.get(), 3);
+}
+
+#[test]
+fn ep2_advance_looks_again_until_something_has_happened() {
+    let machine = Double::new(1, 1);
+    let contexts = pair(&machine);
+    let looks = |maximum: usize| {
+        let before = machine.charged(Op::Advance);
+        let progress = contexts[0].advance(maximum).expect("no error");
+        (machine.charged(Op::Advance) - before, progress.is_idle())
+    };
+    let one = looks(1).0;
+    assert_eq!(looks(0), (one, true));
+    assert_eq!(looks(5), (5 * one, true));
+    // Two calls, the second posted by the first: each is something.
+    let call = |context: &Context<Process>| {
+        let posted = context.post(Instruction::Call(Box::new(|_| ())));
+        posted.expect("not destroyed");
+    };
+    let posted = contexts[0].post(Instruction::Call(Box::new(call)));
+    posted.expect("not destroyed");
+    assert_eq!(looks(5), (one, false));
+    // What is found at the third look is found.
+    let turns = Rc::new(Cell::new(0));
+    contexts[0].add_progress(Box::new(move |_| {
+        turns.set(turns.get() + 1);
+        turns.get() == 3
+    }));
+    assert_eq!(looks(5), (3 * one, false));
 }
