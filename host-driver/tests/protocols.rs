@@ -578,7 +578,7 @@ fn x5_a_get_that_the_peers_hardware_refuses_ends_with_an_error_and_the_next_goes
 }
 
 #[test]
-fn ep16_x5_a_region_that_is_dropped_is_reached_by_nobody() {
+fn ep4_x5_a_region_that_is_dropped_is_reached_by_nobody() {
     let pair = Pair::new(1, |_| ());
     let memory = pair.buffer(1, &pattern(3000, 4));
     let create = || pair.clients[1].create_region(&memory, RegionRights::ALL);
