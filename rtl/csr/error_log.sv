@@ -59,13 +59,4 @@ module error_log
 
   logic unused_first;
   assign unused_first = first.valid;
-
-`ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && raised_o) begin
-      HasReason : assert (first.reason != ErrNone)
-      else $fatal(1, "%m: an error without a reason");
-    end
-  end
-`endif
 endmodule

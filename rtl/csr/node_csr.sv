@@ -225,6 +225,18 @@ module node_csr
   );
   assign hw_in.err_status.valid.hwset = pulse_q.raised;
 
+`ifndef SYNTHESIS
+  // Software may set any error.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (dma_err_i.valid || net_err_i.valid || coll_err_i.valid)) begin
+      HasReason : assert ((!dma_err_i.valid || dma_err_i.reason != ErrNone) &&
+                          (!net_err_i.valid || net_err_i.reason != ErrNone) &&
+                          (!coll_err_i.valid || coll_err_i.reason != ErrNone))
+      else $fatal(1, "%m: an error of the hardware without a reason");
+    end
+  end
+`endif
+
   logic [63:0] refused_rdata;
   logic        refused_err;
   refusal_log u_refused (
