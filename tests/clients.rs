@@ -197,7 +197,7 @@ impl Program {
             let into = buffer(&self.platform, &vec![0; MATCHED[what]])?;
             let (copy, part) = (into.clone(), Rc::clone(part));
             let done = move |_: &Context<_>, result: Result<_, _>| {
-                let received: gyre_driver::messaging::Received = result.expect("received");
+                let received: gyre_driver::matching::Received = result.expect("received");
                 assert_eq!(received.length, MATCHED[what]);
                 assert_eq!(contents(&copy), bytes_of(peer, me, what, MATCHED[what]));
                 part.received.set(part.received.get() + 1);

@@ -9,7 +9,8 @@ use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::team::{Seat, Team};
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Done, Error, Follow, Query, ReduceOp, Request, Way,
+    Algorithm, Blocks, Collective, DataType, Done, Error, Follow, Initiator, Query, ReduceOp,
+    Request,
 };
 use gyre_driver::{
     BufferRange, ClientConfig, Context, CostTable, Endpoint, Put, RemoteAddress, TaskId,
@@ -304,7 +305,7 @@ fn ep9_only_the_root_or_only_the_others_post_on_the_machine() {
             Some(Follow { request, done })
         }));
         let mut followed = 0;
-        for (round, way) in [(1, Way::Root), (2, Way::Others)] {
+        for (round, initiator) in [(1, Initiator::Root), (2, Initiator::NonRoot)] {
             for (collective, root) in [
                 (Collective::Broadcast, 1),
                 (Collective::Scatter, 4),
@@ -315,14 +316,16 @@ fn ep9_only_the_root_or_only_the_others_post_on_the_machine() {
                 send.write(0, &doubles(me, round, COUNT * tasks))
                     .expect("it fits");
                 seat.carry_out(None, Request::barrier())?;
-                if (me == root) == (way == Way::Root) {
+                if (me == root) == (initiator == Initiator::Root) {
                     let request = request(collective, at, COUNT * 8, &send, &receive);
-                    seat.until_done(|done| seat.member.post_as(way, None, request, Some(done)))?;
+                    seat.until_done(|done| {
+                        seat.member.post_as(initiator, None, request, Some(done))
+                    })?;
                 } else {
                     followed += 1;
                     seat.context.advance_until(|| *ended.borrow() == followed)?;
                 }
-                let what = format!("by {way:?}");
+                let what = format!("by {initiator:?}");
                 check(collective, at, round, COUNT, &receive, &what);
                 seat.carry_out(None, Request::barrier())?;
             }
@@ -427,7 +430,7 @@ fn after_every_other(mut team: Team) {
                 end.set(end.get() + 1);
             });
             seat.member
-                .post_as(Way::All, Some(algorithm), request, Some(done))?;
+                .post_as(Initiator::All, Some(algorithm), request, Some(done))?;
         }
         seat.context.advance_until(|| ended.get() == calls.len())?;
         rest(seat)

@@ -8,7 +8,9 @@ use gyre::job::Job;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::team::{Seat, Team};
-use gyre_collectives::{Algorithm, Collective, DataType, Done, Error, ReduceOp, Request, Way};
+use gyre_collectives::{
+    Algorithm, Collective, DataType, Done, Error, Initiator, ReduceOp, Request,
+};
 use gyre_driver::{BufferRange, ClientConfig, CostTable, Platform as _, TaskId};
 use gyre_sim::MachineConfig;
 
@@ -232,7 +234,7 @@ fn hw7_ep4_who_waits_for_room_in_the_memory_of_its_node_is_woken_when_the_last_r
                         count.set(count.get() + 1);
                     });
                     seat.member
-                        .post_as(Way::All, Some(algorithm), request, Some(done))
+                        .post_as(Initiator::All, Some(algorithm), request, Some(done))
                 };
                 post(match barrier {
                     true => Request::barrier(),

@@ -10,8 +10,8 @@ use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::team::{Seat, Team};
 use gyre_collectives::{
-    Algorithm, Collective, DataType, Done, Error, Geometry, Member, ReduceOp, Request, RoutesTaken,
-    Way, tree_operation,
+    Algorithm, Collective, DataType, Done, Error, Geometry, Initiator, Member, ReduceOp, Request,
+    RoutesTaken, tree_operation,
 };
 use gyre_driver::{
     BufferRange, ClientConfig, CostTable, Instruction, Platform as _, Receive, RoutePart,
@@ -49,7 +49,7 @@ fn on(
     algorithm: Option<Algorithm>,
     request: Request<NodeBuffer>,
 ) -> Result<(), Error> {
-    seat.until_done(|done| member.post_as(Way::All, algorithm, request, Some(done)))?;
+    seat.until_done(|done| member.post_as(Initiator::All, algorithm, request, Some(done)))?;
     Ok(())
 }
 
@@ -288,7 +288,8 @@ fn hw5_hw9_a_barrier_behind_more_broadcasts_than_there_are_windows_lets_nobody_l
                 });
                 let request = Request::broadcast(root, range.clone());
                 let tree = Some(Algorithm::Tree);
-                seat.member.post_as(Way::All, tree, request, Some(done))?;
+                seat.member
+                    .post_as(Initiator::All, tree, request, Some(done))?;
                 ranges.push(range);
             }
             if me == round {
@@ -509,7 +510,7 @@ fn hw9_class_routes_run_out_software_serves_and_what_is_given_back_is_taken_agai
             check(member, None, round, 300)?;
         }
         let named = members[17].post_as(
-            Way::All,
+            Initiator::All,
             Some(Algorithm::Tree),
             Request::barrier(),
             Some(Box::new(|_, result| {
@@ -679,7 +680,7 @@ fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_besi
                 result.expect("all members agree");
                 count.set(count.get() + 1);
             });
-            member.post_as(Way::All, algorithm, request, Some(done))?;
+            member.post_as(Initiator::All, algorithm, request, Some(done))?;
             posted += 1;
             results.push((
                 format!("{round}: {collective:?} {algorithm:?}"),

@@ -1,21 +1,23 @@
 //! Geometries: the endpoints that take part in collectives (EP-7).
 
-mod places;
+mod affinity;
+mod make;
+mod transfers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gyre_affinity::Place;
-use gyre_driver::{
-    Client, Coord, Endpoint, GeometryConfig, GeometryMembers, Platform, Routing, TaskId,
-};
+use gyre_driver::{Client, Coord, Endpoint, Platform, TaskId};
 
-use crate::algorithm::{Algorithm, Algorithms};
+use crate::collective::Collective;
 use crate::error::Error;
-use crate::plan::{Plan, Served, Transit};
-use crate::request::Collective;
-use crate::torus::{Places, Torus};
+use crate::network_places::NetworkPlaces;
+use crate::selection::lists::Algorithms;
+use crate::torus::Torus;
+use crate::transfer_schedule::TransferSchedule;
+
+pub use transfers::Transfer;
 
 /// A set of tasks and the endpoints of each that take part in collectives, with the algorithms valid for
 /// them. Made alike in all tasks without communication; clones are handles to the same geometry.
@@ -28,8 +30,8 @@ use crate::torus::{Places, Torus};
 #[derive(Debug, Clone)]
 pub struct Geometry(Arc<Inner>);
 
-/// Plans made so far, by root and collective.
-type Plans = Arc<Mutex<BTreeMap<(usize, Collective), Arc<Plan>>>>;
+/// Schedules made so far, by root and collective.
+type Schedules = Arc<Mutex<BTreeMap<(usize, Collective), Arc<TransferSchedule>>>>;
 
 #[derive(Debug, Clone)]
 struct Inner {
@@ -43,8 +45,8 @@ struct Inner {
     positions: Vec<u32>,
     algorithms: Algorithms,
     /// Where the endpoints are in the network, if known.
-    places: Option<Places>,
-    plans: Plans,
+    places: Option<NetworkPlaces>,
+    schedules: Schedules,
     /// Node and hardware thread of each position; empty when unknown.
     threads: Vec<(usize, Place)>,
     /// Arity of the trees along affinity domains.
@@ -52,60 +54,6 @@ struct Inner {
 }
 
 impl Geometry {
-    /// Contexts `0..contexts` of all tasks of the client.
-    ///
-    /// # Errors
-    /// As [`Geometry::endpoint_list`]; [`Error::Driver`] when the client has fewer contexts.
-    pub fn world<P: Platform>(
-        client: &Client<P>,
-        name: &str,
-        number: u16,
-        contexts: u8,
-    ) -> Result<Self, Error> {
-        // A task list is at most 2^32 - 1 long.
-        Self::task_range(
-            client,
-            name,
-            number,
-            0..client.tasks().len() as u32,
-            contexts,
-        )
-    }
-
-    /// Contexts `0..contexts` of the tasks in a range.
-    ///
-    /// # Errors
-    /// As [`Geometry::world`].
-    pub fn task_range<P: Platform>(
-        client: &Client<P>,
-        name: &str,
-        number: u16,
-        tasks: Range<u32>,
-        contexts: u8,
-    ) -> Result<Self, Error> {
-        Self::task_list(client, name, number, tasks.map(TaskId), contexts)
-    }
-
-    /// Contexts `0..contexts` of the tasks listed, in that order.
-    ///
-    /// # Errors
-    /// As [`Geometry::world`].
-    pub fn task_list<P: Platform>(
-        client: &Client<P>,
-        name: &str,
-        number: u16,
-        tasks: impl IntoIterator<Item = TaskId>,
-        contexts: u8,
-    ) -> Result<Self, Error> {
-        let mut endpoints = Vec::new();
-        for task in tasks {
-            for context in 0..contexts {
-                endpoints.push(client.endpoint(task, context)?);
-            }
-        }
-        Self::endpoint_list(name, number, endpoints)
-    }
-
     /// The endpoints listed, in that order. `number` tells the geometries of a client apart in all tasks.
     ///
     /// # Errors
@@ -149,61 +97,10 @@ impl Geometry {
             positions,
             algorithms: Algorithms::default(),
             places: None,
-            plans: Arc::default(),
+            schedules: Arc::default(),
             threads: Vec::new(),
             arity: 1,
         })))
-    }
-
-    /// The geometry that a configuration file gives, with its lists of algorithms (EP-5, EP-7, EP-8).
-    ///
-    /// # Errors
-    /// [`Error::Configured`].
-    pub fn from_config<P: Platform>(
-        client: &Client<P>,
-        config: &GeometryConfig,
-    ) -> Result<Self, Error> {
-        let made = Self::configured(client, config);
-        made.map_err(|source| Error::Configured {
-            place: config.place.clone(),
-            source: Box::new(source),
-        })
-    }
-
-    fn configured<P: Platform>(client: &Client<P>, config: &GeometryConfig) -> Result<Self, Error> {
-        let (name, number) = (config.name.as_str(), config.number);
-        let geometry = match &config.members {
-            GeometryMembers::World { contexts } => Self::world(client, name, number, *contexts),
-            GeometryMembers::Range {
-                first,
-                last,
-                contexts,
-            } => Self::task_range(
-                client,
-                name,
-                number,
-                *first..last.saturating_add(1),
-                *contexts,
-            ),
-            GeometryMembers::Tasks { tasks, contexts } => {
-                let tasks = tasks.iter().copied().map(TaskId);
-                Self::task_list(client, name, number, tasks, *contexts)
-            }
-            GeometryMembers::Endpoints(list) => {
-                let list = list.iter().map(|&(t, c)| client.endpoint(TaskId(t), c));
-                Self::endpoint_list(name, number, list.collect::<Result<Vec<_>, _>>()?)
-            }
-        }?;
-        let mut algorithms = geometry.algorithms().clone();
-        for (collective, list) in &config.algorithms {
-            let all = Collective::ALL.map(|c| (c.name(), c));
-            let collective = find(name, "collective", collective, &all)?;
-            let all = Algorithm::ALL.map(|a| (a.name(), a));
-            let list = list.iter().map(|a| find(name, "algorithm", a, &all));
-            let list = list.collect::<Result<Vec<_>, _>>()?;
-            algorithms = algorithms.with_only(collective, &list)?;
-        }
-        geometry.with_algorithms(algorithms).on_network(client)
     }
 
     /// The same geometry with other lists of algorithms.
@@ -221,10 +118,21 @@ impl Geometry {
     /// # Errors
     /// [`Error::LeaderAway`]; [`Error::Driver`] when the node cannot be asked.
     pub fn on_network<P: Platform>(self, client: &Client<P>) -> Result<Self, Error> {
-        let places = Some(Places::new(&self, client)?);
+        let Inner {
+            name,
+            endpoints,
+            tasks,
+            ranks,
+            ..
+        } = &*self.0;
+        let leaders = tasks
+            .iter()
+            .zip(ranks)
+            .map(|(&task, ranks)| (task, ranks[0]));
+        let places = Some(NetworkPlaces::new(client, name, endpoints, leaders)?);
         Ok(Self(Arc::new(Inner {
             places,
-            plans: Arc::default(),
+            schedules: Arc::default(),
             ..self.into_inner()
         })))
     }
@@ -282,72 +190,6 @@ impl Geometry {
         &self.0.ranks[position]
     }
 
-    /// What the endpoints of the task at `root` do in an endpoint-parallel broadcast, scatter or gather. Who gets
-    /// data is the leaders of the other tasks.
-    pub(crate) fn plan(&self, root: usize, collective: Collective) -> Arc<Plan> {
-        let mut plans = self.0.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(self.new_plan(root, collective));
-        Arc::clone(plans.entry((root, collective)).or_insert_with(new))
-    }
-
-    fn new_plan(&self, root: usize, collective: Collective) -> Plan {
-        let places = self.0.places.as_ref();
-        let node = |rank: u32| places.map(|places| places.node(rank));
-        let nodes: Vec<_> = self.ranks_of(root).iter().map(|&rank| node(rank)).collect();
-        let leaders = (0..self.tasks().len()).map(|position| self.ranks_of(position)[0]);
-        let network = places.map(|places| &places.network);
-        let served = |rank: u32| Served {
-            rank,
-            node: node(rank),
-            data: self.ranks_of(self.position(rank))[0] == rank,
-        };
-        if collective == Collective::Gather {
-            let root = self.ranks_of(root)[0];
-            let mut plan = Plan::into(network, &nodes, &leaders.map(served).collect::<Vec<_>>());
-            // The root's own block stays where it is.
-            let parts = plan.parts.iter_mut();
-            parts.for_each(|part| part.retain(|share| share.rank != root));
-            plan.feeds.retain(|feed| feed.rank != Some(root));
-            return plan;
-        }
-        let all = 0..self.endpoints().len() as u32;
-        let (members, transit): (Vec<u32>, _) = match collective {
-            Collective::Broadcast => (all.collect(), Transit::Once),
-            _ => (leaders.collect(), Transit::Each),
-        };
-        let members = members.into_iter().filter(|&r| self.position(r) != root);
-        Plan::out(
-            network,
-            &nodes,
-            &members.map(served).collect::<Vec<_>>(),
-            transit,
-        )
-    }
-
-    /// Between which endpoints the endpoint-parallel broadcast, scatter or gather with the task at `root` as root
-    /// moves the data of a task, or a broadcast's data: what a checker of the load of links asks.
-    #[must_use]
-    pub fn transfers(&self, root: usize, collective: Collective) -> Vec<Transfer> {
-        let plan = self.plan(root, collective);
-        let endpoint = |rank: u32| self.endpoints()[rank as usize];
-        let own = |number: usize| endpoint(self.ranks_of(root)[number]);
-        let leads = |rank: u32| self.ranks_of(self.position(rank))[0] == rank;
-        let served = plan.parts.iter().enumerate().flat_map(|(number, part)| {
-            let leaders = part.iter().filter(|share| leads(share.rank));
-            leaders.map(move |share| (own(number), endpoint(share.rank), share.routing))
-        });
-        let feeds = plan.feeds.iter();
-        let fed = feeds.map(|feed| (own(feed.home), own(feed.away), Routing::Fixed));
-        let out = |(home, other, routing)| {
-            let (from, to) = match collective {
-                Collective::Gather => (other, home),
-                _ => (home, other),
-            };
-            Transfer { from, to, routing }
-        };
-        served.chain(fed).map(out).collect()
-    }
-
     /// Whether the geometry knows where its endpoints are.
     pub(crate) fn knows_network(&self) -> bool {
         self.0.places.is_some()
@@ -388,33 +230,4 @@ impl Geometry {
     pub fn algorithms(&self) -> &Algorithms {
         &self.0.algorithms
     }
-}
-
-/// Data that moves between two endpoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transfer {
-    /// Where it is.
-    pub from: Endpoint,
-    /// Where it goes.
-    pub to: Endpoint,
-    /// How its packets find their way.
-    pub routing: Routing,
-}
-
-/// What a name means.
-fn find<T: Copy>(
-    geometry: &str,
-    what: &'static str,
-    name: &str,
-    known: &[(&'static str, T)],
-) -> Result<T, Error> {
-    let found = known.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, value)| *value)
-        .ok_or_else(|| Error::UnknownName {
-            geometry: geometry.into(),
-            what,
-            name: name.into(),
-            known: known.iter().map(|(name, _)| *name).collect(),
-        })
 }

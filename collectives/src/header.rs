@@ -3,100 +3,10 @@
 use gyre_driver::{Error as DriverError, RemoteAddress, TaskId};
 
 use crate::algorithm::Algorithm;
-use crate::member::Way;
+use crate::collective::Collective;
+use crate::initiator::Initiator;
 use crate::reduction::{DataType, ReduceOp};
-use crate::request::Collective;
-
-/// What a collective is: the same at all members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Signature {
-    pub collective: Collective,
-    pub algorithm: Algorithm,
-    pub way: Way,
-    pub data: DataType,
-    pub op: ReduceOp,
-    /// Position.
-    pub root: u32,
-    /// Bytes of a block or of the combined vector; `u64::MAX` when not every member knows them.
-    pub bytes: u64,
-}
-
-impl Signature {
-    /// Whether it is a collective of the tree.
-    pub fn is_on_tree(&self) -> bool {
-        self.algorithm == Algorithm::Tree
-    }
-
-    /// Whether members wait for each other by other means than messages, which would tell them what the others
-    /// are doing.
-    pub fn is_silent(&self) -> bool {
-        self.is_on_tree() || self.algorithm == Algorithm::SharedMemory
-    }
-
-    const FIELDS: [&str; 7] = [
-        "collective",
-        "algorithm",
-        "way",
-        "type",
-        "operation",
-        "root",
-        "bytes",
-    ];
-
-    fn fields(&self) -> [u64; 7] {
-        [
-            self.collective as u64,
-            self.algorithm as u64,
-            self.way as u64,
-            self.data as u64,
-            self.op as u64,
-            u64::from(self.root),
-            self.bytes,
-        ]
-    }
-
-    /// The fields, as members of a node write them into its memory.
-    pub fn words(&self) -> [u32; 5] {
-        let kinds = [self.collective as u8, self.algorithm as u8, self.way as u8];
-        [
-            u32::from_le_bytes([kinds[0], kinds[1], kinds[2], 0]),
-            u32::from(self.data as u8) | u32::from(self.op as u8) << 8,
-            self.root,
-            self.bytes as u32,
-            (self.bytes >> 32) as u32,
-        ]
-    }
-
-    /// The first field in which two differ, with both values.
-    pub fn difference(&self, other: &Self) -> Option<(&'static str, u64, u64)> {
-        self.first_difference(other.fields())
-    }
-
-    /// The same against the words of another.
-    pub fn difference_to_words(
-        &self,
-        [kinds, data, root, low, high]: [u32; 5],
-    ) -> Option<(&'static str, u64, u64)> {
-        let [collective, algorithm, way, _] = kinds.to_le_bytes();
-        let [data, op, ..] = data.to_le_bytes();
-        self.first_difference([
-            collective.into(),
-            algorithm.into(),
-            way.into(),
-            data.into(),
-            op.into(),
-            root.into(),
-            u64::from(low) | u64::from(high) << 32,
-        ])
-    }
-
-    fn first_difference(&self, theirs: [u64; 7]) -> Option<(&'static str, u64, u64)> {
-        let fields = Self::FIELDS.into_iter().zip(self.fields()).zip(theirs);
-        fields
-            .map(|((name, ours), theirs)| (name, ours, theirs))
-            .find(|(_, ours, theirs)| ours != theirs)
-    }
-}
+use crate::signature::Signature;
 
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +50,25 @@ impl Header {
     /// Bytes of a header; an announcement has 14 more.
     pub const BYTES: usize = 36;
 
+    /// The header of a message without data.
+    pub fn control(
+        geometry: u16,
+        sequence: u32,
+        from: u32,
+        signature: Signature,
+        form: Form,
+    ) -> Self {
+        Self {
+            geometry,
+            sequence,
+            from,
+            tag: 0,
+            signature,
+            length: 0,
+            form,
+        }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let s = &self.signature;
         let mut number = 0;
@@ -156,7 +85,7 @@ impl Header {
         let mut bytes = Vec::with_capacity(Self::BYTES + 14);
         bytes.extend_from_slice(&self.geometry.to_le_bytes());
         bytes.extend_from_slice(&[
-            form | (s.way as u8) << 4,
+            form | (s.initiator as u8) << 4,
             s.collective as u8 | (s.algorithm as u8) << 4,
             s.data as u8,
             s.op as u8,
@@ -216,7 +145,11 @@ impl Header {
         let collective = pick(index(kinds & 15) < collectives, "collective", kinds & 15)?;
         let algorithms = Algorithm::ALL.len();
         let algorithm = pick(index(kinds >> 4) < algorithms, "algorithm", kinds >> 4)?;
-        let way = pick(index(form >> 4) < Way::ALL.len(), "way", form >> 4)?;
+        let initiator = pick(
+            index(form >> 4) < Initiator::ALL.len(),
+            "initiator",
+            form >> 4,
+        )?;
         let data = pick(index(data) < DataType::ALL.len(), "type", data)?;
         let op = pick(index(op) < ReduceOp::ALL.len(), "operation", op)?;
         let form = match form & 15 {
@@ -241,7 +174,7 @@ impl Header {
             signature: Signature {
                 collective: Collective::ALL[collective],
                 algorithm: Algorithm::ALL[algorithm],
-                way: Way::ALL[way],
+                initiator: Initiator::ALL[initiator],
                 data: DataType::ALL[data],
                 op: ReduceOp::ALL[op],
                 root,

@@ -1,186 +1,56 @@
 //! Members of geometries: where collectives are posted, and what carries them out (EP-4, EP-8, EP-9).
 
-mod agreement;
 mod arrive;
-mod enter;
+mod begin;
+mod data;
+mod early;
+mod executor;
+mod follow;
+mod history;
 mod memory;
-mod run;
+mod messenger;
+mod network;
+mod operation;
+mod state;
+pub(crate) mod stats;
+mod step;
+mod transfer;
 mod watch;
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
-use gyre_driver::{Context, Endpoint, Error as DriverError, Instruction, Platform};
+use gyre_driver::{Context, Endpoint, Instruction, Platform};
 
-use crate::algorithm::{Algorithm, Query};
+use arrive::arrive;
+use begin::{begin, query, signature};
+use executor::Executor;
+use follow::follow;
+use stats::Stats;
+
+use crate::algorithm::Algorithm;
+use crate::callback::{Done, FollowFn, Start};
+use crate::collnet::routes::RoutesTaken;
+use crate::collnet::table::end;
 use crate::error::Error;
 use crate::geometry::Geometry;
-use crate::hardware::{Agreement, Hardware, RoutesTaken, Start, State};
-use crate::header::{Header, Signature};
-use crate::node::{Neighbours, NodeMemory, Sharing};
-use crate::operation::Operation;
-use crate::reduction::{DataType, ReduceOp};
-use crate::request::{Collective, Request};
-
-/// Called once when a collective has ended at a member, by the thread that advances its context.
-pub type Done<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
-
-/// Who posts a collective (EP-9). The others follow by their [`Member::on_call`] callback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Way {
-    /// Every endpoint of the geometry.
-    All,
-    /// The endpoints of the root task.
-    Root,
-    /// All endpoints but those of the root task.
-    Others,
-}
-
-impl Way {
-    pub(crate) const ALL: [Self; 3] = [Self::All, Self::Root, Self::Others];
-}
-
-/// A collective that others have posted and this member is to follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
-    /// The collective.
-    pub collective: Collective,
-    /// Position of the root.
-    pub root: usize,
-    /// Bytes of a block or of the combined vector, if all members know them.
-    pub bytes: Option<usize>,
-    /// Type of the data.
-    pub data: DataType,
-    /// How it is combined.
-    pub op: ReduceOp,
-}
-
-/// What a member that follows brings along.
-pub struct Follow<P: Platform> {
-    /// The collective of the call, with the member's buffers.
-    pub request: Request<P::Buffer>,
-    /// Called when it has ended at this member.
-    pub done: Option<Done<P>>,
-}
-
-/// Dispatch callback of collectives (EP-9): called by `advance` when the first message of a collective
-/// arrives that this member has to follow. `None` refuses: the collective ends with an error at all members.
-pub type FollowFn<P> = Box<dyn FnMut(&Context<P>, &Call) -> Option<Follow<P>>>;
-
-/// Counts of a context's collectives so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Collectives that have ended.
-    pub ended: u64,
-    /// Messages sent, announcements included.
-    pub messages: u64,
-    /// Bytes of data sent or fetched from here.
-    pub sent_bytes: u64,
-    /// Messages whose data was dropped because another endpoint of the task has it.
-    pub discarded: u64,
-    /// Messages that arrived before their receive's turn.
-    pub early: u64,
-    /// Most bytes of data held in such messages at once.
-    pub held_bytes: usize,
-}
+use crate::initiator::Initiator;
+use crate::node::neighbours::Neighbours;
+use crate::node::sharing::Sharing;
+use crate::request::Request;
 
 /// Collectives in one context. Clones are handles to the same.
 pub struct Collectives<P: Platform> {
     context: Context<P>,
-    shared: Rc<Shared<P>>,
+    executor: Arc<Executor<P>>,
 }
 
 impl<P: Platform> Clone for Collectives<P> {
     fn clone(&self) -> Self {
         Self {
             context: self.context.clone(),
-            shared: Rc::clone(&self.shared),
+            executor: Arc::clone(&self.executor),
         }
     }
-}
-
-/// The context's state of collectives. Only callbacks of `advance` change geometries and operations, and
-/// callbacks of a context do not overlap; the borrow is never held across one of the user's.
-struct Shared<P: Platform> {
-    dispatch: u8,
-    teams: RefCell<BTreeMap<u16, Team<P>>>,
-    /// Agreements about routes in which this context acts for its node, by geometry and number.
-    trees: RefCell<BTreeMap<(u16, u32), Agreement<P>>>,
-    stats: Cell<Stats>,
-    held: Cell<usize>,
-    /// There is an alarm to look what waits on the tree.
-    watching: Cell<bool>,
-}
-
-/// A geometry as one context knows it.
-struct Team<P: Platform> {
-    /// The geometry and this context's rank, once joined.
-    joined: Option<(Geometry, u32)>,
-    /// Number of the next collective.
-    next: u32,
-    running: BTreeMap<u32, Operation<P>>,
-    /// Messages that nothing waits for yet, by collective.
-    early: BTreeMap<u32, Vec<Early>>,
-    /// Collectives that were given up, and by which rank: what still comes for them is dropped.
-    failed: BTreeMap<u32, (u32, Signature)>,
-    /// The last that have ended.
-    ended: BTreeMap<u32, Signature>,
-    follow: Option<FollowFn<P>>,
-    /// Who shares nodes.
-    neighbours: Rc<Neighbours>,
-    /// The memory of the member's node, once a collective has used it.
-    memory: Option<Rc<NodeMemory<P>>>,
-    hardware: Hardware<P>,
-}
-
-impl<P: Platform> Default for Team<P> {
-    fn default() -> Self {
-        Self {
-            joined: None,
-            next: 0,
-            running: BTreeMap::new(),
-            early: BTreeMap::new(),
-            failed: BTreeMap::new(),
-            ended: BTreeMap::new(),
-            follow: None,
-            neighbours: Rc::default(),
-            memory: None,
-            hardware: Hardware::default(),
-        }
-    }
-}
-
-impl<P: Platform> Team<P> {
-    /// Whether this member follows in a collective that others post.
-    fn follows(&self, signature: &Signature) -> bool {
-        let Some((geometry, rank)) = &self.joined else {
-            return false;
-        };
-        let root = geometry.position(*rank) == signature.root as usize;
-        match signature.way {
-            Way::All => false,
-            Way::Root => !root,
-            Way::Others => root,
-        }
-    }
-
-    /// Leaves out collectives that this member was to follow in, and that were given up before it could.
-    fn skip_failed(&mut self) {
-        while let Some((_, signature)) = self.failed.get(&self.next)
-            && self.follows(signature)
-        {
-            self.next = self.next.wrapping_add(1);
-        }
-    }
-}
-
-/// A message before its time.
-struct Early {
-    header: Header,
-    origin: Endpoint,
-    data: Vec<u8>,
 }
 
 impl<P: Platform> Collectives<P> {
@@ -190,24 +60,17 @@ impl<P: Platform> Collectives<P> {
     /// # Errors
     /// [`Error::Driver`] when the identifier is in use.
     pub fn attach(context: &Context<P>, dispatch: u8) -> Result<Self, Error> {
-        let shared = Rc::new(Shared {
-            dispatch,
-            teams: RefCell::default(),
-            trees: RefCell::default(),
-            stats: Cell::default(),
-            held: Cell::default(),
-            watching: Cell::default(),
-        });
-        let this = Rc::clone(&shared);
+        let executor = Arc::new(Executor::new(dispatch));
+        let this = Arc::clone(&executor);
         context.set_dispatch(
             dispatch,
-            Box::new(move |context, arrival| this.arrive(context, arrival)),
+            Box::new(move |context, arrival| arrive(&this, context, arrival)),
         )?;
-        let this = Rc::clone(&shared);
+        let this = Arc::clone(&executor);
         context.add_progress(Box::new(move |context| this.look_in_memory(context)));
         Ok(Self {
             context: context.clone(),
-            shared,
+            executor,
         })
     }
 
@@ -234,15 +97,17 @@ impl<P: Platform> Collectives<P> {
             });
         }
         let neighbours = Neighbours::of(&self.context, geometry)?;
-        let mut teams = self.shared.teams.borrow_mut();
-        let team = teams.entry(geometry.number()).or_default();
-        if team.joined.is_some() {
-            return Err(Error::NumberInUse {
-                number: geometry.number(),
-            });
-        }
-        team.joined = Some((geometry.clone(), rank));
-        team.neighbours = Rc::new(neighbours);
+        let neighbours = Arc::new(neighbours);
+        self.executor.states.entry(geometry.number(), |state| {
+            if state.joined.is_some() {
+                return Err(Error::NumberInUse {
+                    number: geometry.number(),
+                });
+            }
+            state.joined = Some((geometry.clone(), rank));
+            state.neighbours = neighbours;
+            Ok(())
+        })?;
         Ok(Member {
             collectives: self.clone(),
             geometry: geometry.clone(),
@@ -253,7 +118,7 @@ impl<P: Platform> Collectives<P> {
     /// Counts so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shared.stats.get()
+        self.executor.messenger.counts.stats()
     }
 }
 
@@ -298,20 +163,20 @@ impl<P: Platform> Member<P> {
     /// Sets the callback by which this member follows collectives that others post (EP-9). It replaces the
     /// one before.
     pub fn on_call(&self, follow: FollowFn<P>) {
-        let mut teams = self.collectives.shared.teams.borrow_mut();
-        teams.entry(self.geometry.number()).or_default().follow = Some(follow);
+        let states = &self.executor().states;
+        states.entry(self.geometry.number(), |state| state.follow = Some(follow));
     }
 
     /// What the geometry has of the collective network at present.
     #[must_use]
     pub fn routes(&self) -> RoutesTaken {
-        self.collectives.shared.taken(self.geometry.number())
+        self.executor().network(self.geometry.number()).0
     }
 
     /// How the endpoints of the geometry share nodes.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
-        self.collectives.shared.sharing(self.geometry.number())
+        self.executor().network(self.geometry.number()).1
     }
 
     /// Takes a class route and a barrier route of the collective network for the geometry, as far as all
@@ -325,12 +190,16 @@ impl<P: Platform> Member<P> {
     /// # Errors
     /// [`Error::Driver`]; to `done` also [`Error::Routes`] when the geometry has routes.
     pub fn take_routes(&self, done: Option<Done<P>>) -> Result<(), Error> {
-        let shared = Rc::clone(&self.collectives.shared);
-        let number = self.geometry.number();
-        self.call(move |context| {
-            let later = Rc::clone(&shared);
-            let take: Start<P> = Box::new(move |context| later.take_routes(context, number, done));
-            shared.start(context, number, take);
+        let executor = Arc::clone(self.executor());
+        let member = (self.geometry.clone(), self.rank);
+        self.start(move |context| {
+            let number = member.0.number();
+            let negotiation = &executor.negotiation;
+            let settled: Start<P> = {
+                let executor = Arc::clone(&executor);
+                Box::new(move |context| follow(&executor, context, number))
+            };
+            negotiation.take(context, (&member.0, member.1), done, settled);
         })
     }
 
@@ -340,19 +209,32 @@ impl<P: Platform> Member<P> {
     /// # Errors
     /// [`Error::Driver`].
     pub fn release_routes(&self, done: Option<Done<P>>) -> Result<(), Error> {
-        let shared = Rc::clone(&self.collectives.shared);
+        let executor = Arc::clone(self.executor());
         let number = self.geometry.number();
-        self.call(move |context| {
-            let later = Rc::clone(&shared);
-            let release: Start<P> =
-                Box::new(move |context| later.release_routes(context, number, done));
-            shared.start(context, number, release);
+        self.start(move |context| {
+            let next = executor.states.entry(number, |state| state.history.next());
+            let table = &executor.negotiation.table;
+            match table.release(number, next, done) {
+                Ok(()) => executor.leave(context, number),
+                Err(done) => end(context, done, Ok(())),
+            }
         })
     }
 
-    /// Has `advance` call a function.
-    fn call(&self, function: impl FnOnce(&Context<P>) + 'static) -> Result<(), Error> {
-        let call = Instruction::Call(Box::new(function));
+    fn executor(&self) -> &Arc<Executor<P>> {
+        &self.collectives.executor
+    }
+
+    /// Has `advance` start something, when no agreement about the routes of the geometry is under way.
+    fn start(&self, start: impl FnOnce(&Context<P>) + 'static) -> Result<(), Error> {
+        let executor = Arc::clone(self.executor());
+        let number = self.geometry.number();
+        let call = Instruction::Call(Box::new(move |context| {
+            let table = &executor.negotiation.table;
+            if let Some(start) = table.hold(number, Box::new(start)) {
+                start(context);
+            }
+        }));
         Ok(self.collectives.context.post(call)?)
     }
 
@@ -362,27 +244,27 @@ impl<P: Platform> Member<P> {
     /// # Errors
     /// As [`Member::post_as`].
     pub fn post(&self, request: Request<P::Buffer>, done: Option<Done<P>>) -> Result<(), Error> {
-        self.post_as(Way::All, None, request, done)
+        self.post_as(Initiator::All, None, request, done)
     }
 
-    /// Posts a collective. `way` says who else does; `algorithm` names one of the geometry's list, or leaves
+    /// Posts a collective. `initiator` says who else does; `algorithm` names one of the geometry's list, or leaves
     /// the choice to `advance`. Both are the same at all members that post.
     ///
     /// # Errors
     /// [`Error::Request`], [`Error::Operation`], [`Error::Algorithm`], [`Error::Driver`].
     pub fn post_as(
         &self,
-        way: Way,
+        initiator: Initiator,
         algorithm: Option<Algorithm>,
         request: Request<P::Buffer>,
         done: Option<Done<P>>,
     ) -> Result<(), Error> {
         let position = self.position();
         request.check(&self.geometry, position)?;
-        let posts = match way {
-            Way::All => true,
-            Way::Root => position == request.root,
-            Way::Others => position != request.root,
+        let posts = match initiator {
+            Initiator::All => true,
+            Initiator::Root => position == request.root,
+            Initiator::NonRoot => position != request.root,
         };
         if !posts {
             return Err(Error::Request {
@@ -391,7 +273,7 @@ impl<P: Platform> Member<P> {
                 field: "position of a caller",
                 value: position as u64,
                 expected: format!(
-                    "the positions that {way:?} allows with root {}",
+                    "the positions that {initiator:?} allows with root {}",
                     request.root
                 ),
             });
@@ -401,18 +283,17 @@ impl<P: Platform> Member<P> {
             let query = query(&self.geometry, &request, (RoutesTaken::ALL, self.sharing()));
             self.geometry.algorithms().choose(&query, Some(named))?;
         }
-        let shared = Rc::clone(&self.collectives.shared);
+        let executor = Arc::clone(self.executor());
         let geometry = self.geometry.clone();
-        let number = geometry.number();
-        let later = Rc::clone(&shared);
-        let start: Start<P> = Box::new(move |context: &Context<P>| {
+        self.start(move |context| {
+            let number = geometry.number();
             // `advance` consults the list.
-            let query = query(&geometry, &request, shared.network(number));
+            let query = query(&geometry, &request, executor.network(number));
             match geometry.algorithms().choose(&query, algorithm) {
                 Ok(algorithm) => {
-                    let signature = signature(&request, algorithm, way);
-                    shared.begin(context, number, signature, request, done);
-                    shared.follow(context, number);
+                    let signature = signature(&request, algorithm, initiator);
+                    begin(&executor, context, number, signature, request, done);
+                    follow(&executor, context, number);
                 }
                 Err(error) => {
                     if let Some(done) = done {
@@ -420,100 +301,6 @@ impl<P: Platform> Member<P> {
                     }
                 }
             }
-        });
-        self.call(move |context| later.start(context, number, start))
-    }
-}
-
-impl<P: Platform> Shared<P> {
-    /// Begins something on a geometry, or has it wait for the end of an agreement about routes.
-    fn start(&self, context: &Context<P>, number: u16, start: Start<P>) {
-        let start = {
-            let mut teams = self.teams.borrow_mut();
-            let hardware = &mut teams.entry(number).or_default().hardware;
-            match hardware.state {
-                State::Taking(_) => {
-                    hardware.held.push(start);
-                    None
-                }
-                _ => Some(start),
-            }
-        };
-        if let Some(start) = start {
-            start(context);
-        }
-    }
-
-    /// What a geometry has of the collective network.
-    fn taken(&self, number: u16) -> RoutesTaken {
-        let teams = self.teams.borrow();
-        teams
-            .get(&number)
-            .filter(|team| !team.hardware.broken)
-            .map(|team| team.hardware.taken)
-            .unwrap_or_default()
-    }
-
-    /// How the endpoints of a geometry share nodes.
-    fn sharing(&self, number: u16) -> Sharing {
-        let teams = self.teams.borrow();
-        let team = teams.get(&number);
-        team.map(|team| team.neighbours.sharing())
-            .unwrap_or_default()
-    }
-
-    /// What queries say of the machine.
-    fn network(&self, number: u16) -> (RoutesTaken, Sharing) {
-        (self.taken(number), self.sharing(number))
-    }
-
-    /// A geometry that has been joined, and this context's rank.
-    fn joined(&self, number: u16) -> Option<(Geometry, u32)> {
-        self.teams.borrow().get(&number)?.joined.clone()
-    }
-}
-
-fn query<'a, B: gyre_driver::DmaBuffer>(
-    geometry: &'a Geometry,
-    request: &Request<B>,
-    (routes, sharing): (RoutesTaken, Sharing),
-) -> Query<'a> {
-    Query {
-        geometry,
-        collective: request.collective,
-        root: request.root,
-        bytes: request.bytes(),
-        data: request.data,
-        op: request.op,
-        routes,
-        sharing,
-    }
-}
-
-fn signature<B: gyre_driver::DmaBuffer>(
-    request: &Request<B>,
-    algorithm: Algorithm,
-    way: Way,
-) -> Signature {
-    Signature {
-        collective: request.collective,
-        algorithm,
-        way,
-        data: request.data,
-        op: request.op,
-        // A position, checked to be one.
-        root: request.root as u32,
-        bytes: request.bytes().map_or(u64::MAX, |bytes| bytes as u64),
-    }
-}
-
-/// An error of the driver as `advance` reports it, where no done callback takes it.
-fn wrong(origin: Endpoint, field: &'static str, value: u64, expected: &'static str) -> DriverError {
-    DriverError::SystemMessage {
-        origin: origin.task(),
-        message: "message of a collective",
-        field,
-        value,
-        expected,
+        })
     }
 }

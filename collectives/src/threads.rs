@@ -24,10 +24,11 @@ use std::sync::Arc;
 use gyre_affinity::Tree;
 use gyre_driver::{BufferRange, Op, Platform};
 
+use crate::collective::Collective;
 use crate::error::Error;
 use crate::member::Member;
 use crate::reduction::{DataType, ReduceOp};
-use crate::request::{Collective, Request};
+use crate::request::Request;
 
 use lanes::{CHUNK, Kind, Lanes, Way};
 

@@ -1,61 +1,8 @@
-//! Where the members of a geometry are in the network, and the torus that they make up.
+//! The torus that the tasks of a geometry make up.
 
 use std::collections::BTreeMap;
 
-use gyre_driver::{Client, Coord, Network, Platform};
-
-use crate::error::Error;
-use crate::geometry::Geometry;
-
-/// The network under a geometry.
-#[derive(Debug, Clone)]
-pub(crate) struct Places {
-    pub network: Network,
-    /// Node of each rank.
-    nodes: Vec<Coord>,
-    torus: Option<Torus>,
-}
-
-impl Places {
-    /// The places of the endpoints of `geometry`.
-    pub fn new<P: Platform>(geometry: &Geometry, client: &Client<P>) -> Result<Self, Error> {
-        let network = client.network()?;
-        let tasks = client.tasks();
-        let mut nodes = Vec::new();
-        for endpoint in geometry.endpoints() {
-            nodes.push(
-                tasks
-                    .place(endpoint.task(), endpoint.context_offset())?
-                    .node,
-            );
-        }
-        let mut homes = Vec::new();
-        for (position, &task) in geometry.tasks().iter().enumerate() {
-            let home = tasks.location(task)?.node;
-            if nodes[geometry.ranks_of(position)[0] as usize] != home {
-                let name = geometry.name().into();
-                return Err(Error::LeaderAway { name, task });
-            }
-            homes.push(home);
-        }
-        let torus = Torus::new(&network, &homes);
-        Ok(Self {
-            network,
-            nodes,
-            torus,
-        })
-    }
-
-    /// Node of the endpoint with rank `rank`.
-    pub fn node(&self, rank: u32) -> Coord {
-        self.nodes[rank as usize]
-    }
-
-    /// The torus, if there is one task on every node of the machine and each dimension is a ring.
-    pub fn torus(&self) -> Option<&Torus> {
-        self.torus.as_ref()
-    }
-}
+use gyre_driver::{Coord, Network};
 
 /// A torus of tasks, one on each node of the machine.
 #[derive(Debug, Clone)]
@@ -75,7 +22,8 @@ pub(crate) struct Colour {
 }
 
 impl Torus {
-    fn new(network: &Network, nodes: &[Coord]) -> Option<Self> {
+    /// The torus of tasks on `nodes`, by position; `None` if they leave a node out or a dimension is no ring.
+    pub fn new(network: &Network, nodes: &[Coord]) -> Option<Self> {
         let sizes = network.sizes().map(usize::from);
         let sides: Vec<_> = sizes
             .into_iter()

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Call, Collective, DataType, Error, Follow, Geometry, Member, ReduceOp,
-    Request, Way,
+    Algorithm, Blocks, Call, Collective, DataType, Error, Follow, Geometry, Initiator, Member,
+    ReduceOp, Request,
 };
 use world::{Case, Place, World, check, contents, ends, note, pattern, reduced};
 
@@ -31,7 +31,7 @@ fn post(
     let ends = ends(members.len());
     for (rank, member) in members.iter().enumerate() {
         let (algorithm, request) = request(rank);
-        let posted = member.post_as(Way::All, algorithm, request, note(&ends, rank));
+        let posted = member.post_as(Initiator::All, algorithm, request, note(&ends, rank));
         posted.expect("valid in itself");
     }
     world.run(&ends);
@@ -108,7 +108,7 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
     let (world, members) = small();
     let geometry = members[0].geometry().clone();
     let tasks = geometry.tasks().len();
-    for way in [Way::Root, Way::Others] {
+    for initiator in [Initiator::Root, Initiator::NonRoot] {
         for (number, bytes) in [3, 48, 2000].into_iter().enumerate() {
             for collective in Collective::ALL {
                 let root = (number + collective as usize) % tasks;
@@ -167,10 +167,10 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
                 let calls = Rc::default();
                 for (rank, member) in members.iter().enumerate() {
                     let position = member.position();
-                    let posts = (position == root) == (way == Way::Root);
+                    let posts = (position == root) == (initiator == Initiator::Root);
                     if posts {
                         let request = request(position, &buffers);
-                        let posted = member.post_as(way, None, request, note(&ends, rank));
+                        let posted = member.post_as(initiator, None, request, note(&ends, rank));
                         posted.expect("valid");
                     } else {
                         let buffers = buffers.clone();
@@ -180,13 +180,13 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
                     }
                 }
                 world.run(&ends);
-                let what = format!("{collective:?} {bytes} B by {way:?}");
+                let what = format!("{collective:?} {bytes} B by {initiator:?}");
                 for end in ends.borrow().iter() {
                     assert_eq!(end, &Some(Ok(())), "{what}");
                 }
                 let own = geometry.ranks_of(root).len();
-                let followers = match way {
-                    Way::Root => members.len() - own,
+                let followers = match initiator {
+                    Initiator::Root => members.len() - own,
                     _ => own,
                 };
                 assert_eq!(calls.borrow().len(), followers, "{what}");
@@ -236,7 +236,7 @@ fn ep9_a_member_that_does_not_want_to_follow_ends_the_collective_for_all() {
         if member.position() == 0 {
             let request = Request::broadcast(0, buffer);
             let posted = member.post_as(
-                Way::Root,
+                Initiator::Root,
                 Some(Algorithm::Binomial),
                 request,
                 note(&ends, rank),

@@ -3,7 +3,7 @@
 mod world;
 
 use gyre_collectives::{
-    Algorithm, Blocks, DataType, Error, Geometry, Member, ReduceOp, Request, Way,
+    Algorithm, Blocks, DataType, Error, Geometry, Initiator, Member, ReduceOp, Request,
 };
 use world::{Call, Place, World, ends, note};
 
@@ -20,14 +20,14 @@ fn five() -> (World, Vec<Member<Place>>) {
 fn post(
     world: &World,
     members: &[Member<Place>],
-    request: impl Fn(usize) -> (Way, Option<Algorithm>, Call),
+    request: impl Fn(usize) -> (Initiator, Option<Algorithm>, Call),
 ) -> Vec<Result<(), Error>> {
     let ended = ends(members.len());
     // A member that has ended its part already hears of a disagreement from `advance`.
     world.tolerant.set(true);
     for (rank, member) in members.iter().enumerate() {
-        let (way, algorithm, request) = request(rank);
-        let posted = member.post_as(way, algorithm, request, note(&ended, rank));
+        let (initiator, algorithm, request) = request(rank);
+        let posted = member.post_as(initiator, algorithm, request, note(&ended, rank));
         posted.expect("valid in itself");
     }
     world.run(&ended);
@@ -65,7 +65,7 @@ fn ep8_another_type_operation_or_way_is_found_by_its_name() {
                 let results = post(&world, &members, |rank| {
                     let kind = if rank == odd { kind } else { SUM };
                     (
-                        Way::All,
+                        Initiator::All,
                         doubling,
                         Request::allreduce(kind, None, buffer(rank)),
                     )
@@ -74,11 +74,15 @@ fn ep8_another_type_operation_or_way_is_found_by_its_name() {
             }
         }
         let results = post(&world, &members, |rank| {
-            let way = if rank == 2 { Way::Root } else { Way::All };
+            let initiator = if rank == 2 {
+                Initiator::Root
+            } else {
+                Initiator::All
+            };
             let binomial = Some(Algorithm::Binomial);
-            (way, binomial, Request::broadcast(2, buffer(rank)))
+            (initiator, binomial, Request::broadcast(2, buffer(rank)))
         });
-        assert!(blames(&results, "way"), "{results:?}");
+        assert!(blames(&results, "initiator"), "{results:?}");
     }
 }
 
@@ -100,7 +104,7 @@ fn ep8_a_block_of_a_vector_form_that_is_not_as_long_as_the_root_says_is_an_error
                 let own = if rank == odd { wrong } else { bytes };
                 let (send, receive) = (buffer(rank, own), buffer(rank, all));
                 (
-                    Way::All,
+                    Initiator::All,
                     None,
                     Request::gather(0, Some(send), receive, known),
                 )

@@ -129,8 +129,8 @@ fn ep13_allreduce_and_scan_of_every_operation_on_every_type() {
                         let request = Request::allreduce(kind, Some(send), receive.clone());
                         let number = member.position();
                         let done = world::note(&ends, number);
-                        let way = gyre_collectives::Way::All;
-                        let posted = member.post_as(way, Some(algorithm), request, done);
+                        let initiator = gyre_collectives::Initiator::All;
+                        let posted = member.post_as(initiator, Some(algorithm), request, done);
                         posted.expect("valid");
                         receive
                     })

@@ -2,7 +2,7 @@
 
 mod world;
 
-use gyre_collectives::{Blocks, DataType, Error, Geometry, ReduceOp, Request, Way};
+use gyre_collectives::{Blocks, DataType, Error, Geometry, Initiator, ReduceOp, Request};
 use gyre_driver::TaskId;
 use world::{Call, World};
 
@@ -96,12 +96,12 @@ fn ep13_x5_requests_that_do_not_fit_are_refused_by_field_up_to_the_edge() {
         ("position of a caller", 0, Request::broadcast(1, buffer(4))),
     ];
     for (name, wrong, request) in refused {
-        let way = match name {
-            "position of a caller" => Way::Root,
-            _ => Way::All,
+        let initiator = match name {
+            "position of a caller" => Initiator::Root,
+            _ => Initiator::All,
         };
         let what = format!("{name} of {:?}", request.collective);
-        match members[0].post_as(way, None, request, None) {
+        match members[0].post_as(initiator, None, request, None) {
             Err(Error::Request { field, value, .. }) => {
                 assert_eq!((field, value), (name, wrong), "{what}");
             }

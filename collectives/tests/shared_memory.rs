@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Collective, Collectives, Condition, DataType, Error, Geometry, Member, Query,
-    ReduceOp, Request, RoutesTaken, Sharing, Way,
+    Algorithm, Collective, Collectives, Condition, DataType, Error, Geometry, Initiator, Member,
+    Query, ReduceOp, Request, RoutesTaken, Sharing,
 };
 use gyre_driver::{Context, TaskId};
 use world::{Case, Double, Place, World, check, contents, ends, note, pattern, reduced};
@@ -236,7 +236,7 @@ fn hw7_ep4_collectives_under_way_at_once_take_turns_in_the_memory_of_nodes() {
                     };
                     let request = (case.request)(position, send, receive);
                     let done = note(&ended, number * members.len() + rank);
-                    let posted = member.post_as(Way::All, algorithm(number), request, done);
+                    let posted = member.post_as(Initiator::All, algorithm(number), request, done);
                     posted.expect("valid");
                 }
                 member.context().advance(3).expect("no message is wrong");
@@ -297,7 +297,7 @@ fn hw7_ep8_members_that_disagree_in_memory_all_get_an_error_and_the_next_collect
                                 false => (SHARED, Request::broadcast(root, buffer(rank, bytes))),
                             };
                             let done = note(&ended, rank);
-                            let posted = member.post_as(Way::All, algorithm, request, done);
+                            let posted = member.post_as(Initiator::All, algorithm, request, done);
                             posted.expect("valid in itself");
                         }
                         world.run(&ended);
@@ -345,7 +345,12 @@ fn hw7_members_that_join_anew_are_not_misled_by_what_memory_says_of_before() {
         let late = (round + 1) % tasks;
         let ended = ends(tasks);
         let enter = |member: &Member<Place>, rank: usize| {
-            let posted = member.post_as(Way::All, SHARED, Request::barrier(), note(&ended, rank));
+            let posted = member.post_as(
+                Initiator::All,
+                SHARED,
+                Request::barrier(),
+                note(&ended, rank),
+            );
             posted.expect("valid");
         };
         // One after the other has begun to work in the segment before the next gives it up, so that it stays.
@@ -388,7 +393,12 @@ fn hw7_two_geometries_of_one_number_on_a_node_are_an_error() {
         let second = world.join(&pairs[1]);
         let ended = ends(2);
         for (rank, member) in second.iter().enumerate() {
-            let posted = member.post_as(Way::All, SHARED, Request::barrier(), note(&ended, rank));
+            let posted = member.post_as(
+                Initiator::All,
+                SHARED,
+                Request::barrier(),
+                note(&ended, rank),
+            );
             posted.expect("valid");
         }
         world.run(&ended);
@@ -465,7 +475,7 @@ fn hw7_ep4_who_waits_in_the_memory_of_a_node_sleeps_until_its_neighbours_wake_it
                 0 => Request::barrier(),
                 _ => Request::broadcast(0, buffer),
             };
-            let posted = member.post_as(Way::All, SHARED, request, note(&ended, rank));
+            let posted = member.post_as(Initiator::All, SHARED, request, note(&ended, rank));
             posted.expect("valid");
         }
         // One sleeps whenever it finds nothing to do; each time the others have a turn.
@@ -522,7 +532,7 @@ fn hw7_a_slot_is_not_written_again_before_the_last_has_read_it() {
                     results.push((receive.clone(), case.after[rank].clone()));
                     let request = (case.request)(rank, send, receive);
                     let done = note(&ended, number * tasks + rank);
-                    let posted = member.post_as(Way::All, SHARED, request, done);
+                    let posted = member.post_as(Initiator::All, SHARED, request, done);
                     posted.expect("valid");
                 }
             }

@@ -128,7 +128,7 @@ impl<A: RegisterAccess> Node<A> {
             | inj::ctrl::REMOTE_GET.put(config.remote_get.into())
             | inj::ctrl::OWNER.put(config.owner.into())
             | inj::ctrl::IRQ_COMPLETE.put(config.interrupt.into());
-        self.write_checked(ctrl, enable, u64::MAX)
+        self.hand_over(ctrl, enable)
     }
 
     /// Disables injection FIFO `id`.
@@ -170,7 +170,7 @@ impl<A: RegisterAccess> Node<A> {
             rec::threshold::BYTES.mask(),
         )?;
         let enable = rec::ctrl::ENABLE.put(1) | rec::ctrl::OWNER.put(config.owner.into());
-        self.write_checked(ctrl, enable, u64::MAX)
+        self.hand_over(ctrl, enable)
     }
 
     /// Disables reception FIFO `id`: packets that arrive for it are errors.

@@ -118,6 +118,21 @@ impl<A: RegisterAccess> Node<A> {
         self.expect(register, value, mask)
     }
 
+    /// Writes the control register by which something is handed to its user. What the node may have taken although
+    /// it has not said so is withdrawn.
+    pub(crate) fn hand_over(
+        &mut self,
+        ctrl: Register,
+        value: u64,
+    ) -> Result<(), NodeError<A::Error>> {
+        let handed = self.write_checked(ctrl, value, u64::MAX);
+        if handed.is_err() {
+            // The first error is the one to tell.
+            let _ = self.write(ctrl, 0);
+        }
+        handed
+    }
+
     /// Reads a register and compares the bits `mask`.
     pub(crate) fn expect(
         &mut self,

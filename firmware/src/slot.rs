@@ -89,7 +89,7 @@ impl<A: RegisterAccess> Node<A> {
             | base_slot::ctrl::ATOMIC.put(rights.atomic.into())
             | base_slot::ctrl::REMOTE_READ.put(rights.remote_read.into())
             | base_slot::ctrl::OWNER.put(config.owner.into());
-        self.write_checked(ctrl, value, u64::MAX)
+        self.hand_over(ctrl, value)
     }
 
     /// Takes slot `id` back: descriptors and packets that name it are errors from now on.

@@ -29,7 +29,7 @@ pub struct Ring {
     pub bytes: u64,
 }
 
-/// Injection FIFOs 0 to 3, the last for collectives; their rings.
+/// Injection FIFOs 0 to 3, the last for collectives; their rings until the node is reset.
 pub const INJECTION: [Ring; 4] = [
     ring(0, 0x1000, 0x1000),
     ring(1, 0x2000, 0x1000),
@@ -81,6 +81,14 @@ pub fn pattern(node: usize, offset: u64) -> u8 {
     (x ^ x >> 13 ^ x >> 21) as u8
 }
 
+/// Ring of an injection FIFO of a node for which so many resets were asked. Each gives the FIFO another ring: doorbells from
+/// before may still wait for an earlier reset, and descriptors that they have posted stay as they are until this one is over.
+pub fn injection_ring(fifo: usize, resets: u64) -> Ring {
+    let ring = INJECTION[fifo];
+    let base = ring.base + resets * 0x1000_0000;
+    Ring { base, ..ring }
+}
+
 /// Address of a register of an injection FIFO.
 pub fn injection(fifo: u16, register: u64) -> u64 {
     reg::page(0) + group_page::inj(fifo.into()) + register
@@ -114,8 +122,8 @@ pub fn flow_peers(nodes: usize, node: usize) -> (usize, usize) {
     ((node + 1) % nodes, (node + nodes - 1) % nodes)
 }
 
-/// The writes that bring a node up, with its FIFOs, slots, routes and flows.
-pub fn set_up(topology: &Topology, number: usize) -> Vec<(u64, u64)> {
+/// The writes that bring up a node for which so many resets were asked, with its FIFOs, slots, routes and flows.
+pub fn set_up(topology: &Topology, number: usize, resets: u64) -> Vec<(u64, u64)> {
     let nodes = topology.nodes();
     let network = topology.network_config(number);
     let (mut coord, mut size, mut ring, mut order) = (0, 0, 0, 0);
@@ -156,11 +164,8 @@ pub fn set_up(topology: &Topology, number: usize) -> Vec<(u64, u64)> {
         writes.push((slot(slot_number, base_slot::LIMIT), bytes));
         writes.push((slot(slot_number, base_slot::CTRL), rights | owner << 8));
     }
-    for (ring, remote) in INJECTION
-        .iter()
-        .map(|ring| (ring, false))
-        .chain([(&REMOTE, true)])
-    {
+    let rings = (0..INJECTION.len()).map(|fifo| (injection_ring(fifo, resets), false));
+    for (ring, remote) in rings.chain([(REMOTE, true)]) {
         writes.push((injection(ring.fifo, injection_fifo::BASE), ring.base));
         writes.push((injection(ring.fifo, injection_fifo::SIZE), ring.bytes));
         writes.push((

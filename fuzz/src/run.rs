@@ -190,7 +190,8 @@ struct NodeState {
     irq: Option<u64>,
     /// Set up again in this cycle.
     restart: Option<u64>,
-    reset: bool,
+    /// Resets that were asked for.
+    resets: u64,
     /// Links to be switched on again: cycle, mask.
     rejoin: Option<u64>,
 }
@@ -360,8 +361,9 @@ impl Runner<'_> {
     }
 
     fn set_up(&mut self, node: usize) {
-        for (addr, value) in map::set_up(&self.topology, node) {
-            let expect = match self.nodes[node].reset {
+        let resets = self.nodes[node].resets;
+        for (addr, value) in map::set_up(&self.topology, node, resets) {
+            let expect = match resets > 0 {
                 true => Answer::Either,
                 false => Answer::Okay,
             };
@@ -560,7 +562,7 @@ impl Runner<'_> {
             return;
         }
         // What memory withheld before a reset may land in the ring after it: nothing is read there.
-        while head != tail && !self.nodes[node].reset {
+        while head != tail && self.nodes[node].resets == 0 {
             let mut bytes = [0; HEADER_BYTES];
             self.read_ring(node, ring, head, &mut bytes);
             let Ok(header) = Header::decode(&bytes) else {
@@ -759,11 +761,11 @@ impl Runner<'_> {
     fn mark_reset(&mut self, node: usize) {
         self.board.weak = true;
         self.broken = true;
-        self.nodes[node].reset = true;
+        self.nodes[node].resets += 1;
     }
 
     fn put_descriptor(&mut self, node: usize, fifo: usize, bits: &Bits) {
-        let ring = map::INJECTION[fifo];
+        let ring = map::injection_ring(fifo, self.nodes[node].resets);
         let tail = &mut self.nodes[node].tails[fifo];
         let at = ring.base + *tail % ring.bytes;
         *tail += 64;
@@ -980,7 +982,7 @@ impl Runner<'_> {
             self.read_all(&vec![vec![status]; nodes])?;
             let in_use =
                 |state: &NodeState| state.looks.get(&status).is_some_and(|s| s >> 16 & 1 == 1);
-            let reset = self.nodes.iter().any(|state| state.reset);
+            let reset = self.nodes.iter().any(|state| state.resets > 0);
             if self.board.weak && self.nodes.iter().any(in_use) {
                 // The two ends of a flow do not agree after a reset of one, until software opens both anew.
                 if reset {
@@ -1172,7 +1174,7 @@ impl Runner<'_> {
                 }
             }
             self.check_errors(number, status, reason, count, looks);
-            if self.nodes.iter().any(|state| state.reset) || hung {
+            if self.nodes.iter().any(|state| state.resets > 0) || hung {
                 continue;
             }
             self.check_flows(number, looks, &flows);
@@ -1230,7 +1232,7 @@ impl Runner<'_> {
         let state = &self.nodes[number];
         if let (Some(&time), Some(irq), true) = (looks.get(&node::ERR_TIME), state.irq, count > 1)
             && status >> 31 & 1 == 1
-            && !state.reset
+            && state.resets == 0
             && time + ERROR_TO_INTERRUPT > irq
         {
             let text = format!(
@@ -1255,7 +1257,7 @@ impl Runner<'_> {
     /// Closes every flow, in use or not.
     fn force_flows(&mut self) -> Result<(), FuzzError> {
         for number in 0..self.nodes.len() {
-            let expect = match self.nodes[number].reset || self.board.wild {
+            let expect = match self.nodes[number].resets > 0 || self.board.wild {
                 true => Answer::Either,
                 false => Answer::Okay,
             };

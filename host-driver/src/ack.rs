@@ -19,14 +19,16 @@
 //! no order with other packets to the recipient; who needs the order flushes, which sends a packet to each
 //! recipient itself.
 
-mod config;
+pub(crate) mod config;
+pub(crate) mod cookie;
+pub(crate) mod sender;
 
 use std::collections::BTreeMap;
 
 pub use config::{AckConfig, AckConfigError, AckMethod, CoalescingRule, Together};
 
 use crate::endpoint::Endpoint;
-use crate::wire::{PATH_ACK_ENTRY_WORDS, PATH_ACK_WORDS};
+use crate::transport::wire::{PATH_ACK_ENTRY_WORDS, PATH_ACK_WORDS};
 
 /// Most messages that one acknowledgement packet names: with its fields it fits the payload of a packet.
 pub const MAX_COOKIES: usize = 120;
@@ -58,7 +60,7 @@ impl AckPacket {
 
 /// The endpoints that packets to an endpoint pass, one a node, nearest first and the endpoint last. `None` if
 /// there is a node without such an endpoint, or no way.
-pub type Ways = Box<dyn Fn(Endpoint) -> Option<Vec<Endpoint>>>;
+pub type Recipients = Box<dyn Fn(Endpoint) -> Option<Vec<Endpoint>> + Send>;
 
 /// Counts of a dispatcher.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -153,7 +155,7 @@ enum Cause {
 pub struct AckDispatcher {
     config: AckConfig,
     /// For the path rule.
-    ways: Option<Ways>,
+    recipients: Option<Recipients>,
     slab: Vec<Message>,
     active: Queue,
     processed: Queue,
@@ -168,13 +170,11 @@ pub struct AckDispatcher {
     /// Packets made on arrival, for the next iteration or flush to hand out.
     ready: Vec<AckPacket>,
     stats: AckStats,
-    #[cfg(test)]
-    planted: Option<tests::Planted>,
 }
 
 impl AckDispatcher {
     /// A dispatcher without messages. By the path rule it joins messages of one recipient only, until it
-    /// [knows ways](Self::with_ways).
+    /// [knows paths](Self::with_recipients).
     ///
     /// # Errors
     /// [`AckConfigError`] for a number that must not be 0.
@@ -182,7 +182,7 @@ impl AckDispatcher {
         config.check()?;
         Ok(Self {
             config,
-            ways: None,
+            recipients: None,
             slab: Vec::new(),
             active: Queue::default(),
             processed: Queue::default(),
@@ -193,15 +193,13 @@ impl AckDispatcher {
             counter: 0,
             ready: Vec::new(),
             stats: AckStats::default(),
-            #[cfg(test)]
-            planted: None,
         })
     }
 
-    /// The dispatcher, which learns of recipients on one network path by `ways`.
+    /// The dispatcher, which learns of recipients on one network path by `recipients`.
     #[must_use]
-    pub fn with_ways(mut self, ways: Ways) -> Self {
-        self.ways = Some(ways);
+    pub fn with_recipients(mut self, recipients: Recipients) -> Self {
+        self.recipients = Some(recipients);
         self
     }
 
@@ -400,7 +398,7 @@ impl AckDispatcher {
     /// every node on the way to the last has one of them, and one packet has room for all.
     fn path(&mut self, peer: Endpoint) -> Vec<Endpoint> {
         let alone = vec![peer];
-        let Some(ways) = &self.ways else {
+        let Some(recipients) = &self.recipients else {
             return alone;
         };
         let owed = |way: &Vec<Endpoint>| {
@@ -408,7 +406,7 @@ impl AckDispatcher {
                 && way.iter().all(|other| self.groups.contains_key(other))
         };
         let mut looked_at = 1;
-        let mut best = match ways(peer).filter(owed) {
+        let mut best = match recipients(peer).filter(owed) {
             Some(way) => (self.messages_of(&way), way),
             None => (0, alone),
         };
@@ -417,7 +415,7 @@ impl AckDispatcher {
             for &other in self.groups.keys().filter(|&&other| other != peer) {
                 looked_at += 1;
                 let farther = |way: &Vec<Endpoint>| way.contains(&peer) && owed(way);
-                if let Some(way) = ways(other).filter(farther) {
+                if let Some(way) = recipients(other).filter(farther) {
                     let messages = self.messages_of(&way);
                     if (messages, way.len()) > (best.0, best.1.len()) {
                         best = (messages, way);
@@ -488,8 +486,6 @@ impl AckDispatcher {
         for _ in 0..count {
             let message = group.head;
             cookies.push(self.slab[message].cookie);
-            #[cfg(test)]
-            tests::plant(&self.planted, self.slab[message].serial, &mut cookies);
             self.stats.oldest = self.stats.oldest.max(self.age(message));
             self.active.unlink(&mut self.slab, message);
             self.processed.push_back(&mut self.slab, message);

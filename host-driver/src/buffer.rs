@@ -1,9 +1,17 @@
 //! Parts of DMA buffers, as sends and receives name them.
 
 use crate::error::Error;
-use crate::instruction::RemoteAddress;
 use crate::platform::{AllocError, DmaBuffer, Platform, RangeError};
 use crate::sync::Arc;
+
+/// A place in a peer's memory, as its hardware names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteAddress {
+    /// Base slot of the peer's node.
+    pub slot: u16,
+    /// Byte offset in the slot, less than 2^40.
+    pub offset: u64,
+}
 
 /// A part of a [`DmaBuffer`], which it keeps alive. Cheap to clone.
 #[derive(Debug)]

@@ -41,12 +41,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::ack::AckConfig;
-use crate::client::{ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
 use crate::error::Error;
-use crate::flow::Ordered;
+use crate::flow::ordered::Ordered;
+use crate::layout::{ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
 use crate::resources::Resources;
 use crate::sync::Arc;
-use crate::task::{TaskId, TaskMap};
+use crate::task::TaskId;
+use crate::task_map::TaskMap;
 
 /// A configuration that cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use gyre_firmware::NodeError;
 use gyre_layout::{Coord, ErrorReason, LayoutError};
 
-use crate::ack::AckConfigError;
+use crate::ack::config::AckConfigError;
 use crate::platform::{AllocError, BusError, RangeError, SegmentError};
 use crate::task::TaskId;
 

@@ -22,68 +22,71 @@
 
 #![forbid(unsafe_code)]
 
-// The test double of the machine names the driver as its users do.
-#[cfg(test)]
-extern crate self as gyre_driver;
-
 mod ack;
+mod am;
+mod api;
 mod buffer;
-mod client;
+mod collnet;
 mod config;
-mod context;
-mod cookie;
+mod core;
 mod cost;
-mod counter;
-mod dispatch;
+mod done;
 mod endpoint;
 mod engine;
-mod envelope;
 mod error;
 mod flow;
-mod gets;
-mod injection;
-mod instruction;
-pub mod messaging;
+mod io;
+mod layout;
+pub mod matching;
+pub mod operation;
 mod platform;
-mod reception;
+mod progress;
+mod refusal;
 mod region;
-mod registers;
-mod remote_get;
 mod resources;
+mod rma;
+mod rndv;
 mod route;
-mod shared_memory;
 mod sync;
 mod task;
-mod tree;
-mod wire;
+mod task_map;
+mod transport;
+mod upcalls;
 
-pub use ack::{
-    AckConfig, AckConfigError, AckDispatcher, AckMethod, AckPacket, AckStats, CoalescingRule,
-    MAX_COOKIES, Together, Ways,
+/// Entries for which lists have memory from the start, so that what is under way in small numbers allocates
+/// nothing.
+const PREPARED: usize = 16;
+
+pub use ack::config::{AckConfig, AckConfigError, AckMethod, CoalescingRule, Together};
+pub use ack::{AckDispatcher, AckPacket, AckStats, MAX_COOKIES, Recipients};
+pub use am::dispatch::Arrival;
+pub use api::advance::advancev;
+pub use api::client::Client;
+pub use api::completion::{Completion, CompletionFn};
+pub use api::context::{CallFn, Context, DispatchFn, DoneFn, ProgressFn, Receive};
+pub use api::operation::{
+    Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage, TreeTransfer,
 };
-pub use buffer::BufferRange;
-pub use client::{Client, ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
+pub use buffer::{BufferRange, RemoteAddress};
+pub use collnet::routes::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
 pub use config::{ConfigError, Configuration, GeometryConfig, GeometryMembers};
-pub use context::{Context, ContextInfo, Progress, advancev};
 pub use cost::{CostTable, CostTableError, Op};
-pub use dispatch::{Arrival, DispatchFn, ProgressFn, Receive};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use flow::Ordered;
+pub use flow::ordered::Ordered;
 pub use gyre_firmware::{RoutePart, parent as tree_parent};
 pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
-pub use instruction::{
-    CallFn, DoneFn, Fence, Get, ImmediateMessage, Instruction, Put, RemoteAddress, Rget, Rmw,
-    RmwWidth, Rput, SendImmediate, SendMessage, TreeTransfer,
-};
-pub use messaging::{Messaging, MessagingConfig};
+pub use layout::{ClientConfig, ContextInfo, DEFAULT_EAGER_LIMIT, SameNode};
+pub use matching::{Messaging, MessagingConfig};
+pub use operation::{ImmediateMessage, RmwWidth, SendImmediate};
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError,
     SegmentError, SharedSegment, WakeReason,
 };
+pub use progress::Progress;
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use resources::Resources;
 pub use route::{Hop, Network, Routing};
-pub use task::{TaskId, TaskLocation, TaskMap};
-pub use tree::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
-pub use wire::MAX_HEADER;
+pub use task::{TaskId, TaskLocation};
+pub use task_map::TaskMap;
+pub use transport::wire::MAX_HEADER;

@@ -6,9 +6,9 @@ use gyre_firmware::{Rights, SlotConfig};
 use crate::buffer::BufferRange;
 use crate::error::Error;
 use crate::platform::Platform;
-use crate::registers;
-use crate::sync::{Arc, Mutex, short};
+use crate::sync::{Arc, Mutex, lock};
 use crate::task::TaskId;
+use crate::transport::registers;
 
 /// What peers may do with a memory region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl SlotShare {
     }
 
     fn take(&self) -> Option<u16> {
-        let mut used = short(&self.used);
+        let mut used = lock(&self.used);
         let free = used.iter().position(|used| !used)?;
         used[free] = true;
         // At most as many as the node has slots.
@@ -58,13 +58,13 @@ impl SlotShare {
     }
 
     fn give_back(&self, slot: u16) {
-        if let Some(used) = short(&self.used).get_mut(usize::from(slot - self.first)) {
+        if let Some(used) = lock(&self.used).get_mut(usize::from(slot - self.first)) {
             *used = false;
         }
     }
 
     fn len(&self) -> usize {
-        short(&self.used).len()
+        lock(&self.used).len()
     }
 }
 

@@ -5,7 +5,9 @@ use core::ops::Range;
 use gyre_firmware::Parameters;
 
 use crate::error::Error;
-use crate::injection::RING_ALIGN;
+
+/// Alignment of a ring of descriptors or packets, bytes.
+pub(crate) const RING_ALIGN: usize = 4096;
 
 /// Wake groups of a node.
 const WAKE_GROUPS: u32 = 16;

@@ -10,7 +10,7 @@ use gyre_layout::{Coord, MAX_DIM};
 
 use crate::error::Error;
 use crate::platform::Platform;
-use crate::registers;
+use crate::transport::registers;
 
 /// Bits of a size in SIZE.
 const SIZE_BITS: usize = 7;

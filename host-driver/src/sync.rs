@@ -1,7 +1,7 @@
 //! The one place that names the synchronisation primitives, so that a model checker can stand in for
 //! them. A [`Mutex`] here guards a few moves of data only: no platform call, callback or other lock
 //! happens under it, so it never blocks a thread that hosts many simulated ones. State that must stay
-//! put across platform calls is only ever taken with [`hold`].
+//! put across platform calls is only ever taken with [`try_lock`].
 
 #[cfg(feature = "loom")]
 pub(crate) use loom::sync::{
@@ -20,25 +20,25 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Locks for a short move of data.
 #[cfg(not(feature = "loom"))]
 #[inline]
-pub(crate) fn short<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
 /// Locks for longer, unless another thread has locked it.
 #[cfg(not(feature = "loom"))]
 #[inline]
-pub(crate) fn hold<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     mutex.try_lock()
 }
 
 /// Locks for a short move of data.
 #[cfg(feature = "loom")]
-pub(crate) fn short<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("a panic ends the check")
 }
 
 /// Locks for longer, unless another thread has locked it.
 #[cfg(feature = "loom")]
-pub(crate) fn hold<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     mutex.try_lock().ok()
 }

@@ -1,18 +1,16 @@
 //! What is sent to contexts that are not open, and data of gets that is refused where it was asked for, on the
 //! test double: whoever waits gets an error, and operations beside them do not notice.
 
-mod double;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use double::{Double, Process, config};
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, Put, Receive,
     Resources, Routing, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::refusals;
+use gyre_testkit::{Double, Process, config};
 
 const SINK: u8 = 7;
 /// Long enough for a rendezvous.
@@ -102,7 +100,13 @@ impl World {
         core::mem::forget(remote);
     }
 
-    fn get(&self, by: u32, from: Endpoint, into: BufferRange<double::Memory>, what: &'static str) {
+    fn get(
+        &self,
+        by: u32,
+        from: Endpoint,
+        into: BufferRange<gyre_testkit::Memory>,
+        what: &'static str,
+    ) {
         let remote = self.machine.process(from.task().0 as usize);
         let remote = remote.buffer(&vec![9; into.len()]);
         let get = Get {
@@ -122,7 +126,7 @@ impl World {
         self.context(from).fence(fence).expect("valid");
     }
 
-    fn zeros(&self, task: usize, length: usize) -> BufferRange<double::Memory> {
+    fn zeros(&self, task: usize, length: usize) -> BufferRange<gyre_testkit::Memory> {
         self.machine.process(task).buffer(&vec![0; length])
     }
 

@@ -4,20 +4,18 @@
 //! Run with `make model-check`: the checker's primitives stand in for the standard library's throughout
 //! the driver, and work inside a model only.
 
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use double::{Double, Process, config};
 use gyre_driver::{
     AllocError, BufferRange, BusError, Client, ClientConfig, Context, Error, Instruction,
     Messaging, MessagingConfig, Op, Platform, PlatformLock, RangeError, Resources, SameNode,
     SegmentError, SendImmediate, SharedSegment, TaskId, WakeReason,
 };
+use gyre_testkit::{Double, Process, config};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
@@ -65,7 +63,7 @@ struct CheckedLock {
 struct CheckedSegment(Rc<SegmentState>);
 
 struct SegmentState {
-    segment: double::Segment,
+    segment: gyre_testkit::Segment,
     access: Mutex<()>,
     lock: CheckedLock,
 }
@@ -97,7 +95,7 @@ impl PlatformLock for CheckedSegment {
 }
 
 impl Platform for Checked {
-    type Buffer = double::Memory;
+    type Buffer = gyre_testkit::Memory;
     type Lock = CheckedLock;
     type Segment = CheckedSegment;
 
@@ -115,7 +113,7 @@ impl Platform for Checked {
         result
     }
 
-    fn alloc(&self, bytes: usize, align: usize) -> Result<double::Memory, AllocError> {
+    fn alloc(&self, bytes: usize, align: usize) -> Result<gyre_testkit::Memory, AllocError> {
         self.process.alloc(bytes, align)
     }
 
@@ -584,7 +582,7 @@ fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
                 for number in 0..2 {
                     let received = Rc::clone(&received);
                     let done = move |_: &Context<Checked>, result: Result<_, Error>| {
-                        let result: gyre_driver::messaging::Received = result.expect("received");
+                        let result: gyre_driver::matching::Received = result.expect("received");
                         received.borrow_mut().push((number, result.tag));
                     };
                     module
@@ -630,7 +628,7 @@ fn ct3_a_receive_against_its_rts_gets_the_message_once() {
             let (module, received, into) = (module.clone(), Rc::clone(&received), into.clone());
             thread::spawn(move || {
                 let done = move |_: &Context<Checked>, result: Result<_, Error>| {
-                    let result: gyre_driver::messaging::Received = result.expect("received");
+                    let result: gyre_driver::matching::Received = result.expect("received");
                     received.borrow_mut().push((0, result.tag));
                 };
                 module

@@ -1,13 +1,11 @@
 //! Configuration files: what they give, and what is refused with file, line, field and value (EP-5, X-5).
 
-mod double;
-
-use double::Double;
 use gyre_driver::{
     AckMethod, Client, ClientConfig, ConfigError, Configuration, Error, Resources, TaskId,
 };
 use gyre_firmware::Parameters;
 use gyre_layout::Coord;
+use gyre_testkit::{Double, config};
 
 const TWO: &str = r#"
 [[application.hello.client]]
@@ -251,7 +249,7 @@ fn ep2_a_resource_of_which_a_node_has_one_too_few_is_named() {
         let create = |first| {
             let mut resources = Resources::default();
             set(&mut resources, first);
-            let config = double::config(&tasks, 0, resources);
+            let config = gyre_testkit::config(&tasks, 0, resources);
             Client::create(&machine.process(0), config).map(drop)
         };
         assert_eq!(create(last), Ok(()), "{said}");
@@ -264,7 +262,7 @@ fn ep2_a_resource_of_which_a_node_has_one_too_few_is_named() {
             remote_get_first: first,
             ..Resources::default()
         };
-        let config = double::config(&tasks, 0, resources);
+        let config = gyre_testkit::config(&tasks, 0, resources);
         let refused = Client::create(&machine.process(0), config).map(drop);
         let field = matches!(
             refused,
@@ -331,7 +329,7 @@ fn ep2_a_context_that_cannot_be_created_leaves_nothing_behind() {
         };
         let config = ClientConfig {
             id,
-            ..double::config(&tasks, 0, resources)
+            ..config(&tasks, 0, resources)
         };
         Client::create(&machine.process(0), config).expect("the node has the resources")
     };

@@ -1,16 +1,14 @@
 //! Contexts on the test double: post, advance, dispatch, done, back-pressure, locks, misuse.
 
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use double::{Double, Process, config};
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, Error, Instruction, Op, Platform, Receive,
     Resources, SendImmediate, SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_layout::ErrorReason;
+use gyre_testkit::{Double, Process, config};
 
 const HELLO: u8 = 7;
 
@@ -561,7 +559,7 @@ fn ep3_callbacks_run_by_one_thread_wake_the_others_that_wait() {
     contexts[0].send(send).expect("valid");
     contexts[0].advance(1).expect("no error");
     // Silence the wake line: only the other thread can wake this one.
-    machine.plant(double::Fault::NoWake);
+    machine.plant(gyre_testkit::Fault::NoWake);
     let other = contexts[1].clone();
     machine.when_asleep(move || {
         assert_eq!(other.advance(1).map(|p| p.packets), Ok(1));

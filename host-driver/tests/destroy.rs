@@ -1,16 +1,14 @@
 //! The end of contexts and clients on the test double: what has not finished is given up with an error, and
 //! everything can be made again on the same resources (EP-2, EP-3).
 
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use double::{Double, Process, config};
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Fence, Get, Instruction,
     Put, Receive, Resources, SameNode, SendMessage, TaskId, advancev,
 };
+use gyre_testkit::{Double, Process, config};
 
 const SINK: u8 = 5;
 

@@ -1,16 +1,14 @@
 //! Planted faults of the hardware: none may pass in silence.
 
-mod double;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use double::{Double, Fault, Process};
 use gyre_driver::{
     Arrival, BufferRange, Context, DoneFn, Error, Fence, Get, Messaging, MessagingConfig, Receive,
     RemoteAddress, Resources, SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_layout::ErrorReason;
+use gyre_testkit::{Double, Fault, Process};
 
 type Results = Rc<RefCell<Vec<Result<Vec<u8>, Error>>>>;
 

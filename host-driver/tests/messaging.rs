@@ -1,18 +1,16 @@
 //! The messaging module on the test double: the steps of the protocol, both arrival orders, wildcards,
 //! probe, cancel, errors, and the memory that the prior art takes.
 
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use double::{Double, Memory, Process};
-use gyre_driver::messaging::primitives::{ClearToSend, Primitives, RequestToSend};
-use gyre_driver::messaging::{ANY_TAG, Messaging, MessagingConfig, Protocol, Received, Request};
+use gyre_driver::matching::primitives::{ClearToSend, Primitives, RequestToSend};
+use gyre_driver::matching::{ANY_TAG, Messaging, MessagingConfig, Protocol, Received, Request};
 use gyre_driver::{
     AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Receive, RemoteAddress,
     Resources, SendImmediate, TaskId, advancev,
 };
+use gyre_testkit::{Double, Memory, Process};
 use proptest::prelude::*;
 
 const DISPATCH: u8 = 1;
@@ -70,7 +68,7 @@ fn modules_by(ordered: Ordered, nodes: usize, config: MessagingConfig) -> (Doubl
         let config_of_client = gyre_driver::ClientConfig {
             ack: AckConfig::immediate(),
             ordered,
-            ..double::config(&tasks, task as u32, small())
+            ..gyre_testkit::config(&tasks, task as u32, small())
         };
         let context = Client::create(&machine.process(task), config_of_client)
             .and_then(|client| client.create_context(0))

@@ -2,17 +2,16 @@
 //! copy at every node on the way (AK-4).
 
 mod checked;
-mod double;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use checked::into_checked;
-use double::{Double, Process, config};
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Ordered, Resources, SendMessage, TaskId,
     advancev,
 };
+use gyre_testkit::{Double, Process, config};
 
 const SINK: u8 = 9;
 const EAGER_LIMIT: usize = 2000;

@@ -1,12 +1,10 @@
 //! Functions that every turn of `advance` calls, for what no event of the node announces (EP-3, HW-7).
 
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use double::{Double, Process};
 use gyre_driver::{Context, Error, Instruction, Op, Platform, Resources, SharedSegment};
+use gyre_testkit::{Double, Process};
 
 /// A number of a segment that is no client's.
 const SEGMENT: u32 = 1 << 30;

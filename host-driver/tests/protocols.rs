@@ -1,17 +1,15 @@
 //! The protocols of sends, and one-sided transfers, on the test double.
 
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use double::{Double, Process, config};
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Get, MAX_HEADER,
     MemoryRegion, Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rget, Rmw,
     RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
+use gyre_testkit::{Double, Process, config};
 
 const SINK: u8 = 3;
 
@@ -90,7 +88,7 @@ impl Pair {
         errors
     }
 
-    fn buffer(&self, task: usize, data: &[u8]) -> BufferRange<double::Memory> {
+    fn buffer(&self, task: usize, data: &[u8]) -> BufferRange<gyre_testkit::Memory> {
         self.machine.process(task).buffer(data)
     }
 
@@ -100,7 +98,7 @@ impl Pair {
     }
 }
 
-fn contents(range: &BufferRange<double::Memory>) -> Vec<u8> {
+fn contents(range: &BufferRange<gyre_testkit::Memory>) -> Vec<u8> {
     let mut bytes = vec![0; range.len()];
     range.read(0, &mut bytes).expect("inside");
     bytes
@@ -880,7 +878,7 @@ fn fn1_read_modify_writes_of_many_are_counted_once_each_and_fenced() {
 fn x5_read_modify_writes_that_the_hardware_would_not_answer_are_refused_when_posted() {
     let pair = Pair::new(1, |_| ());
     let memory = pair.buffer(1, &[0; 100]);
-    let create = |range: &BufferRange<double::Memory>, rmw| {
+    let create = |range: &BufferRange<gyre_testkit::Memory>, rmw| {
         pair.clients[1].create_region(
             range,
             RegionRights {

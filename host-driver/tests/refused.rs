@@ -1,19 +1,17 @@
 //! Puts and read-modify-writes that the node of their target refuses, on the test double: each ends with an
 //! error, nothing that was refused passes for done, and nobody else is told.
 
-mod double;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use double::{Double, Fault, Process, config};
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, Put, Receive,
     RegionRights, RemoteAddress, RemoteRegion, Resources, Rmw, RmwOp, RmwWidth, Rput,
     SendImmediate, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
+use gyre_testkit::{Double, Fault, Process, config};
 
 type Noted = Vec<(&'static str, Result<(), Error>)>;
 
@@ -48,7 +46,7 @@ impl World {
             .iter()
             .map(|client| client.create_context(0).expect("free"));
         let contexts = contexts.collect();
-        let region = |range: &BufferRange<double::Memory>| {
+        let region = |range: &BufferRange<gyre_testkit::Memory>| {
             clients[0]
                 .create_region(range, RegionRights::ALL)
                 .expect("a slot is free")
@@ -94,7 +92,7 @@ impl World {
         region: RemoteRegion,
         fetch: bool,
         done: Option<DoneFn<Process>>,
-    ) -> Option<BufferRange<double::Memory>> {
+    ) -> Option<BufferRange<gyre_testkit::Memory>> {
         let context = &self.contexts[from];
         let buffer = || self.machine.process(self.nodes[from]).buffer(&[9; 8]);
         let result = fetch.then(buffer);

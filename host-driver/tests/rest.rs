@@ -1,15 +1,13 @@
 //! Contexts at rest: a thread that stops advancing one holds nobody up (EP-3).
 
-mod double;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
-use double::{Double, Process, config};
 use gyre_driver::{
     AckConfig, Arrival, Client, ClientConfig, CoalescingRule, Context, Error, Receive, Resources,
     SendImmediate, TaskId,
 };
+use gyre_testkit::{Double, Process, config};
 
 const ASK: u8 = 3;
 

@@ -1,17 +1,15 @@
 //! Shared memory of a node on the test double: the endpoint table, and messages between contexts of the node
 //! through rings instead of the DMA engine (HW-7).
 
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use double::{Double, Process, config};
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Fence, Op, Receive,
     Resources, SameNode, SendImmediate, SendMessage, TaskId, WakeReason, advancev,
 };
+use gyre_testkit::{Double, Process, config};
 
 const SINK: u8 = 5;
 

@@ -101,7 +101,7 @@ pub mod node {
         pub const DMA_ENABLE: Field = Field::new(0, 1);
         /// No new descriptor starts; see STATUS.drained. Bit 1, read and write.
         pub const DRAIN: Field = Field::new(1, 1);
-        /// Write 1: resets DMA engine and network once their memory transactions have ended; the registers of this block keep their values, those of the group pages do not. Reads 1 until the reset is over; until then an access to a group page waits. After 2,048 cycles answers that memory still owes are given up: the error ResetMemory is raised, the reset goes on, and see STATUS.memory_owes. Where memory has not even taken what it was offered, the reset cannot go on until it does: an access to a group page then answers SLVERR. Writing 0 changes nothing. Bit 2, write 1 to set.
+        /// Write 1: resets DMA engine and network once their memory transactions have ended; the registers of this block keep their values, those of the group pages do not. Reads 1 until the reset is over; until then an access to a group page waits. After 2,048 cycles answers that memory still owes are given up: the error ResetMemory is raised, the reset goes on, and see STATUS.memory_owes. Where memory has not even taken what it was offered, the reset cannot go on until it does: an access to a group page then answers SLVERR. An access that waited is executed when the reset is over. So descriptors that a doorbell has posted stay as they are in their ring until HEAD has passed them, or a reset that was asked for after the doorbell is over. Writing 0 changes nothing. Bit 2, write 1 to set.
         pub const SOFT_RESET: Field = Field::new(2, 1);
     }
     /// Status

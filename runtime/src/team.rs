@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre_collectives::{
-    Algorithm, Collectives, Done, Error, Geometry, Member, Request, RoutesTaken, Way,
+    Algorithm, Collectives, Done, Error, Geometry, Initiator, Member, Request, RoutesTaken,
 };
 use gyre_driver::{Client, ClientConfig, Context, Endpoint, Platform as _, TaskId};
 use gyre_sim::{ActorError, RunReport, SimError, Until};
@@ -37,7 +37,7 @@ impl Seat {
     ) -> Result<u64, Error> {
         self.until_done(|done| {
             self.member
-                .post_as(Way::All, algorithm, request, Some(done))
+                .post_as(Initiator::All, algorithm, request, Some(done))
         })
     }
 

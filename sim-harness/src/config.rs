@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::{ModelSpec, Optimisation, Top};
+use crate::error::ConfigError;
+use crate::model_kind::{ModelKind, Optimisation};
 use crate::topology::{MAX_DIMS, Topology};
 
 /// Cycles that no window and no single `run` step crosses a multiple of; runs that end "when done"
@@ -14,21 +15,6 @@ pub(crate) const EPOCH: u64 = 64;
 
 /// Nodes of the largest machine.
 pub const MAX_NODES: usize = 4096;
-
-/// Which Verilated models a machine is built from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ModelKind {
-    /// Without waveforms.
-    #[default]
-    Fast,
-    /// Able to write waveforms; same behaviour, slower.
-    Traced,
-    /// Counts which lines and branches of the RTL are run, see [`crate::Machine::rtl_coverage`]; same behaviour, slower. No
-    /// machine file asks for it.
-    #[serde(skip)]
-    Covered,
-}
 
 /// What the memory behind a node's AXI masters does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,28 +122,6 @@ impl Default for MachineConfig {
     }
 }
 
-/// A field of a configuration that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {value}: expected {expected}")]
-pub struct ConfigError {
-    /// Field, such as `memory.read_latency`.
-    pub field: String,
-    /// Value found.
-    pub value: String,
-    /// What would have been accepted.
-    pub expected: String,
-}
-
-impl ConfigError {
-    pub(crate) fn new(field: &str, value: impl ToString, expected: impl ToString) -> Self {
-        Self {
-            field: field.to_owned(),
-            value: value.to_string(),
-            expected: expected.to_string(),
-        }
-    }
-}
-
 fn check_range(
     field: &str,
     value: u64,
@@ -253,16 +217,6 @@ impl MachineConfig {
         ]
         .into_iter()
         .fold(EPOCH, u64::min)
-    }
-
-    /// The model that its nodes, or routers, are instances of.
-    pub(crate) fn model_spec(&self, top: Top) -> ModelSpec {
-        ModelSpec {
-            top,
-            dims: ModelSpec::model_dims(self.dims.len()),
-            optimisation: self.optimisation,
-            rtl: self.rtl.clone(),
-        }
     }
 
     /// Cycles that a node runs at a time.

@@ -1,11 +1,76 @@
-//! What can stop a machine.
+//! What can be wrong with a configuration or a register access, and what can stop a machine.
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::actor::ActorError;
-use crate::config::ConfigError;
-use crate::watchdog::StallReport;
+use crate::stall::StallReport;
+
+/// A field of a configuration that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} = {value}: expected {expected}")]
+pub struct ConfigError {
+    /// Field, such as `memory.read_latency`.
+    pub field: String,
+    /// Value found.
+    pub value: String,
+    /// What would have been accepted.
+    pub expected: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(field: &str, value: impl ToString, expected: impl ToString) -> Self {
+        Self {
+            field: field.to_owned(),
+            value: value.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+}
+
+/// A register access that the node refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BusError {
+    /// The register block answered a read with a slave error: no such register.
+    #[error("read of register {addr:#x}: slave error")]
+    Read {
+        /// Byte address.
+        addr: u64,
+    },
+    /// The register block answered a posted write with a slave error: no such register, or one that
+    /// cannot be written.
+    #[error("write of register {addr:#x}: slave error")]
+    Write {
+        /// Byte address.
+        addr: u64,
+    },
+    /// The address is not a multiple of 8, or beyond the 24-bit register space.
+    #[error("register address {addr:#x}: expected a multiple of 8 below 0x1000000")]
+    Address {
+        /// Byte address.
+        addr: u64,
+    },
+    /// The node was reset, or the machine is gone, before the access was answered.
+    #[error("register access to {addr:#x} was cut off by a reset")]
+    Reset {
+        /// Byte address.
+        addr: u64,
+    },
+}
+
+impl BusError {
+    /// Byte address of the refused access.
+    pub fn address(&self) -> u64 {
+        match *self {
+            BusError::Read { addr }
+            | BusError::Write { addr }
+            | BusError::Address { addr }
+            | BusError::Reset { addr } => addr,
+        }
+    }
+}
+
+/// Any error that an actor ends with.
+pub type ActorError = Box<dyn std::error::Error + 'static>;
 
 /// Why a machine could not be made or could not go on.
 #[derive(Debug, thiserror::Error)]

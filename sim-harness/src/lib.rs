@@ -7,51 +7,49 @@
 //!
 //! [`RouterMachine`] holds `rtl/router/gyre_network.sv` alone, for raw traffic.
 
-mod actor;
 mod axi;
+mod axi_memory;
 mod config;
-mod cpu;
 mod crew;
+mod disturbances;
 mod error;
-mod event;
 mod ffi;
-mod fuzzing;
 mod hardware;
 mod hash;
+mod link_crc;
 mod links;
 mod machine;
 mod memory;
+mod model_kind;
 mod models;
-mod observe;
 mod probe;
 mod record;
 mod recorded;
-mod regbus;
 mod report;
 mod router_machine;
+mod software;
+mod stall;
 mod topology;
 mod trace;
-mod watchdog;
 
-pub use actor::{ActorError, ActorId, LogEntry};
-pub use config::{ConfigError, MAX_NODES, MachineConfig, MemoryConfig, ModelKind};
-pub use cpu::{Cpu, Lock, Notify, WakeReason};
-pub use error::SimError;
-pub use fuzzing::{
-    FlipTime, Forgery, LINK_CHANNELS, LinkBook, MemoryWrite, RegisterAnswer, WireFlip,
-    crc_difference, crc_fold,
-};
+pub use config::{MAX_NODES, MachineConfig, MemoryConfig};
+pub use disturbances::{AxiChannels, FlipTime, Forgery, LinkFault, WireFlip};
+pub use error::{ActorError, BusError, ConfigError, SimError};
 pub use gyre_verilate::Progress as BuildProgress;
+pub use hardware::{LINK_CHANNELS, LinkBook};
+pub use link_crc::{crc_difference, crc_fold};
 pub use machine::Machine;
+pub use model_kind::{ModelKind, Optimisation};
 pub use models::{
-    BuildReporter, ModelUse, Optimisation, RoutingDecision, RoutingFunctions, RoutingQuery,
-    model_use, report_builds,
+    BuildReporter, ModelUse, RoutingDecision, RoutingFunctions, RoutingQuery, model_use,
+    report_builds,
 };
-pub use observe::{AxiChannels, LinkFault, LinkTransfer, NodeInput, NodeOutput};
-pub use recorded::RegisterWrite;
-pub use regbus::BusError;
+pub use recorded::{
+    LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer, RegisterWrite,
+};
 pub use report::{RunReport, Until};
 pub use router_machine::{Delivery, RawPacket, RouterMachine, RouterReport, Traffic};
+pub use software::{ActorId, Cpu, Lock, LogEntry, Notify, WakeReason};
+pub use stall::{StallReport, StalledActor, StalledNode};
 pub use topology::{MAX_DIMS, TREE_PORTS, Topology};
 pub use trace::TraceConfig;
-pub use watchdog::{StallReport, StalledActor, StalledNode};

@@ -11,39 +11,11 @@ use std::time::{Duration, Instant};
 
 use cxx::UniquePtr;
 use gyre_verilate::{Held, Library, Model, Progress, checkout};
-use serde::{Deserialize, Serialize};
 
-use crate::config::ModelKind;
+use crate::config::MachineConfig;
 use crate::error::SimError;
 use crate::ffi;
-
-/// How much a model is optimised. Behaviour is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Optimisation {
-    /// Compiled soon.
-    Quick,
-    /// Runs fast.
-    Full,
-}
-
-impl Optimisation {
-    /// Its name: `quick` or `full`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Full => "full",
-        }
-    }
-
-    /// The C++ compiler's level.
-    fn level(self) -> u32 {
-        match self {
-            Self::Quick => 1,
-            Self::Full => 2,
-        }
-    }
-}
+use crate::model_kind::{ModelKind, Optimisation};
 
 /// What a model is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,6 +136,16 @@ fn model(top: &str, tree: Option<&Path>) -> Model {
 }
 
 impl ModelSpec {
+    /// The model that a machine's nodes, or routers, are instances of.
+    pub(crate) fn of(config: &MachineConfig, top: Top) -> Self {
+        Self {
+            top,
+            dims: Self::model_dims(config.dims.len()),
+            optimisation: config.optimisation,
+            rtl: config.rtl.clone(),
+        }
+    }
+
     /// Dimensions of the model for a machine of `dims`: one of three serves those of fewer.
     pub(crate) fn model_dims(dims: usize) -> usize {
         if dims <= 3 { 3 } else { 5 }

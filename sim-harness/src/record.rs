@@ -2,7 +2,6 @@
 //! layout and describes it.
 
 use crate::axi::{ReadBurst, WriteBeat};
-use crate::regbus::Request;
 
 /// What a link carries in a cycle: words as they change, and every flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +26,25 @@ impl LinkWord {
     /// A flit is on the data wires.
     pub(crate) const VALID: u32 = 1 << 2;
 
+    /// A credit is given back.
+    pub(crate) const CREDIT: u32 = 1 << 25;
+
     pub(crate) fn is_flit(&self) -> bool {
         self.word & Self::VALID != 0
+    }
+
+    pub(crate) fn is_credit(&self) -> bool {
+        self.word & Self::CREDIT != 0
+    }
+
+    /// Whether the flit is the first of its packet.
+    pub(crate) fn is_head(&self) -> bool {
+        self.is_flit() && self.word & 1 << 6 != 0
+    }
+
+    /// Whether the flit is the last of its packet.
+    pub(crate) fn is_tail(&self) -> bool {
+        self.is_flit() && self.word & 1 << 7 != 0
     }
 
     /// Virtual channel of the flit.
@@ -49,6 +65,16 @@ impl LinkWord {
     pub(crate) fn arrival_cycle(words: &[u64; LINK_RECORD]) -> u64 {
         words[0] >> 8
     }
+}
+
+/// A register access as it goes to the model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    /// Cycle in which it reaches the register port.
+    pub(crate) cycle: u64,
+    pub(crate) write: bool,
+    pub(crate) addr: u64,
+    pub(crate) data: u64,
 }
 
 const IN_READ_DATA: u64 = 1;

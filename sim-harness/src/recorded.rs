@@ -1,7 +1,45 @@
-//! What recorded inputs and outputs of nodes say, for measurements at a node's ports.
+//! What a machine keeps lists of for those who look at it: link transfers, what goes into and comes out of its nodes.
 
-use crate::observe::{NodeInput, NodeOutput};
 use crate::record::{InReader, Out, OutReader};
+
+/// A flit or a change of the control word on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkTransfer {
+    /// Cycle of the sender's output register.
+    pub cycle: u64,
+    /// Sending node.
+    pub node: usize,
+    /// Sending port: torus, tree (parent, child 0, child 1), barrier wires of these three.
+    pub port: usize,
+    /// Control word, `link_word_t` of the RTL package. Of barrier wires its `valid` alone: with any pulse.
+    pub word: u32,
+    /// Debug side-band: message id.
+    pub dbg: u32,
+    /// Data, zero without a flit. Of barrier wires one bit a barrier route.
+    pub data: [u64; 2],
+}
+
+/// What the memory and the register ports of a node were fed with before a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeInput {
+    /// Cycle.
+    pub cycle: u64,
+    /// Node.
+    pub node: usize,
+    /// Records as in `cpp/records.h`, without those of the links.
+    pub words: Vec<u64>,
+}
+
+/// What a node put out in a window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeOutput {
+    /// First cycle of the window.
+    pub cycle: u64,
+    /// Node.
+    pub node: usize,
+    /// Records as in `cpp/records.h`.
+    pub words: Vec<u64>,
+}
 
 /// A register write at a node's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,4 +74,34 @@ impl NodeOutput {
             _ => None,
         })
     }
+}
+
+/// An answer to an access of [`crate::Machine::access_register`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterAnswer {
+    /// Node.
+    pub node: usize,
+    /// Register port: 0 the host's, 1 the debugger's. Accesses of a port are answered in order.
+    pub port: u8,
+    /// Cycle of the answer at the port.
+    pub cycle: u64,
+    /// The answer was a slave error.
+    pub refused: bool,
+    /// Data of a read.
+    pub data: u64,
+}
+
+/// A beat that the hardware has written, 64 B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryWrite {
+    /// Cycle in which the burst was complete.
+    pub cycle: u64,
+    /// Node.
+    pub node: usize,
+    /// Byte address of the 64 B line.
+    pub line: u64,
+    /// Data.
+    pub data: [u64; 8],
+    /// Bit `i`: byte `i` is written.
+    pub strobe: u64,
 }

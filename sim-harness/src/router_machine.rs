@@ -2,13 +2,15 @@
 
 use cxx::UniquePtr;
 
-use crate::config::{ConfigError, EPOCH, MachineConfig};
-use crate::error::SimError;
+use crate::config::{EPOCH, MachineConfig};
+use crate::error::{ConfigError, SimError};
 use crate::ffi;
 use crate::hash::{self, Digest};
 use crate::links::Links;
-use crate::models::{Optimisation, Top};
+use crate::model_kind::Optimisation;
+use crate::models::{ModelSpec, Top};
 use crate::record::{InBuffer, Out, OutReader};
+use crate::stall::StallReport;
 use crate::topology::{MAX_DIMS, Topology};
 
 /// Most payload bytes of a packet.
@@ -130,7 +132,7 @@ impl<T: Traffic> RouterMachine<T> {
             let dims = format!("{:?}", config.dims);
             return Err(ConfigError::new("dims", dims, "at least 2 nodes").into());
         }
-        let spec = config.model_spec(Top::Network);
+        let spec = ModelSpec::of(config, Top::Network);
         let loaded = spec.load()?;
         let context = ffi::new_context(
             &loaded.entry,
@@ -282,7 +284,7 @@ impl<T: Traffic> RouterMachine<T> {
         {
             return Err(SimError::Watchdog {
                 cycles: self.since_progress,
-                report: Box::new(crate::StallReport {
+                report: Box::new(StallReport {
                     cycle: self.cycle,
                     ..Default::default()
                 }),

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use cxx::SharedPtr;
 
-use crate::config::{ConfigError, MachineConfig, ModelKind};
-use crate::error::SimError;
+use crate::config::MachineConfig;
+use crate::error::{ConfigError, SimError};
 use crate::ffi;
+use crate::model_kind::ModelKind;
 use crate::models::{ModelSpec, Top};
 
 /// What to write into a waveform file.
@@ -66,7 +67,7 @@ impl TraceConfig {
     /// # Errors
     /// [`SimError::Config`] with the scopes that there are; a file that cannot be written.
     pub fn check_scopes(&self, config: &MachineConfig) -> Result<(), SimError> {
-        let spec = config.model_spec(Top::Node(ModelKind::Traced));
+        let spec = ModelSpec::of(config, Top::Node(ModelKind::Traced));
         let mut known = None;
         for scope in &self.scopes {
             let Some((node, wanted)) = scope.split_once('.') else {

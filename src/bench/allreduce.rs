@@ -11,7 +11,7 @@
 //! ends that software sees come in bursts.
 
 use gyre_collectives::{
-    Algorithm, Collective, DataType, Done, Error, ReduceOp, Request, RoutesTaken, Way,
+    Algorithm, Collective, DataType, Done, Error, Initiator, ReduceOp, Request, RoutesTaken,
 };
 use gyre_driver::{BufferRange, ClientConfig, Error as DriverError, Platform as _};
 use gyre_layout::registers::perf_coll;
@@ -278,7 +278,8 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), 
             });
             let request = Request::allreduce(SUM, Some(send.clone()), into.clone());
             let tree = Some(Algorithm::Tree);
-            seat.member.post_as(Way::All, tree, request, Some(done))?;
+            seat.member
+                .post_as(Initiator::All, tree, request, Some(done))?;
         }
         seat.context.advance_until(|| ends.get() == STEADY)?;
         seat.context.advance_until(|| seat.context.is_at_rest())?;

@@ -5,7 +5,7 @@
 //! comes; then it receives them all and compares every byte. Bytes held are those of the messaging module's own
 //! allocator.
 
-use gyre_driver::messaging::{MessagingStats, Protocol, Request};
+use gyre_driver::matching::{MessagingStats, Protocol, Request};
 use gyre_driver::{
     BufferRange, Client, Error, Messaging, MessagingConfig, Platform, RangeError, TaskId,
     WakeReason,

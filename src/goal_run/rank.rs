@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, MessagingConfig,
     Platform, RangeError, TaskId,
-    messaging::{ANY_TAG, Received},
+    matching::{ANY_TAG, Received},
 };
 use gyre_goal::exec::RankState;
 use gyre_goal::payload::{self, Key, MessageNumbers, Mismatch};

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use gyre_driver::messaging::{Messaging, MessagingConfig, Received};
+use gyre_driver::matching::{Messaging, MessagingConfig, Received};
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, MemoryRegion,
     Platform, Put, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput, SendImmediate,

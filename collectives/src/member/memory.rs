@@ -1,116 +1,84 @@
-//! Steps of schedules in the memory of the member's node.
+//! The memory of a member's node: opened by the first collective that works there, and told which collectives end.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_driver::{Context, Platform};
 
-use super::{Shared, Team};
+use super::state::{Key, States};
 use crate::error::Error;
 use crate::geometry::Geometry;
-use crate::node::{MemoryPlan, Neighbours, NodeMemory};
+use crate::node::memory::NodeMemory;
+use crate::node::neighbours::Neighbours;
+use crate::node::steps::MemoryPeers;
+use crate::node::turns::Turn;
 
-/// A collective whose turn it is in memory, and those of its steps that have waited for that.
-pub(super) type Turn = Option<(u32, Vec<usize>)>;
-
-impl<P: Platform> Shared<P> {
-    /// The memory of the member's node, opened if the collective is the first that uses it.
-    pub(super) fn open_memory(
-        &self,
-        context: &Context<P>,
-        (geometry, rank): (&Geometry, u32),
-        neighbours: &Neighbours,
-        sequence: u32,
-    ) -> Result<Option<Rc<NodeMemory<P>>>, Error> {
-        let number = geometry.number();
-        let known = self.memory(number);
-        if known.is_some() {
-            return Ok(known);
-        }
-        let (ranks, own) = (neighbours.here(rank), neighbours.number(rank));
-        let memory = Rc::new(NodeMemory::open(context, geometry, ranks, own, sequence)?);
-        if let Some(team) = self.teams.borrow_mut().get_mut(&number) {
-            team.memory = Some(Rc::clone(&memory));
-        }
-        Ok(Some(memory))
+/// Opens the memory of the member's node, if the collective is the first that uses it.
+///
+/// # Errors
+/// As [`NodeMemory::open`].
+pub(super) fn open<P: Platform>(
+    states: &States<P>,
+    context: &Context<P>,
+    (geometry, rank): (&Geometry, u32),
+    neighbours: &Neighbours,
+    sequence: u32,
+) -> Result<Arc<NodeMemory<P>>, Error> {
+    let number = geometry.number();
+    if let Some(known) = states.memory(number) {
+        return Ok(known);
     }
+    let (ranks, own) = (neighbours.here(rank), neighbours.number(rank));
+    let memory = Arc::new(NodeMemory::open(context, geometry, ranks, own, sequence)?);
+    states.with(number, |state| state.memory = Some(Arc::clone(&memory)));
+    Ok(memory)
+}
 
-    fn memory(&self, number: u16) -> Option<Rc<NodeMemory<P>>> {
-        self.teams.borrow().get(&number)?.memory.clone()
-    }
+/// The geometries with steps that wait for other members in memory, and that memory.
+pub(super) fn waiting<P: Platform>(states: &States<P>) -> Vec<(u16, Arc<NodeMemory<P>>)> {
+    let mut waiting = Vec::new();
+    states.each(|number, state| {
+        let memory = state.memory.clone().filter(|memory| memory.waits());
+        waiting.extend(memory.map(|memory| (number, memory)));
+    });
+    waiting
+}
 
-    /// Looks whether the steps that wait for others can be carried out; says whether some could.
-    pub(super) fn look_in_memory(self: &Rc<Self>, context: &Context<P>) -> bool {
-        let numbers: Vec<u16> = {
-            let teams = self.teams.borrow();
-            let waits = |team: &Team<P>| team.memory.as_ref().is_some_and(|m| m.waits());
-            let teams = teams.iter().filter(|(_, team)| waits(team));
-            teams.map(|(&number, _)| number).collect()
-        };
-        let mut found = false;
-        for number in numbers {
-            let taken = self.memory(number).and_then(|memory| memory.take_waiting());
-            let Some((sequence, steps)) = taken else {
-                continue;
-            };
-            let key = (number, sequence);
-            for step in steps {
-                let ended = self.step(context, key, step);
-                let waits = matches!(ended, Ok(false));
-                found |= !waits;
-                let ended = ended.map(|ended| ended.then_some(step));
-                self.conclude(context, key, ended);
-            }
-        }
-        found
-    }
+/// Ends a collective. Returns the one whose turn it is in memory.
+///
+/// # Errors
+/// [`Error::Driver`].
+pub(super) fn end<P: Platform>(
+    states: &States<P>,
+    context: &Context<P>,
+    (number, sequence): Key,
+    peers: &MemoryPeers,
+) -> Result<Turn, Error> {
+    let Some(memory) = states.memory(number).filter(|_| peers.used) else {
+        return Ok(None);
+    };
+    let turn = memory.end(context.platform(), sequence, peers)?;
+    pass_left(states, context, number);
+    Ok(turn)
+}
 
-    /// A collective has ended: gives the one whose turn it is in memory.
-    pub(super) fn end_in_memory(
-        self: &Rc<Self>,
-        context: &Context<P>,
-        (number, sequence): (u16, u32),
-        plan: &MemoryPlan,
-    ) -> Result<Turn, Error> {
-        let Some(memory) = self.memory(number).filter(|_| plan.used) else {
-            return Ok(None);
-        };
-        let turn = memory.end(context.platform(), sequence, plan)?;
-        self.pass_left(context, number);
-        Ok(turn)
-    }
+/// Takes out a collective that was given up, here or by others. Returns the one whose turn it is in memory. What fails
+/// here besides changes nothing: the collective has ended with an error.
+pub(super) fn give_up<P: Platform>(
+    states: &States<P>,
+    context: &Context<P>,
+    (number, sequence): Key,
+) -> Turn {
+    let memory = states.memory(number)?;
+    let turn = memory.give_up(context.platform(), sequence);
+    pass_left(states, context, number);
+    turn.unwrap_or_default()
+}
 
-    /// A collective has been given up, here or by others: gives the one whose turn it is in memory. What fails here
-    /// besides changes nothing: the collective has ended with an error.
-    pub(super) fn give_up_in_memory(
-        &self,
-        context: &Context<P>,
-        (number, sequence): (u16, u32),
-    ) -> Turn {
-        let memory = self.memory(number)?;
-        let left = memory.give_up(context.platform(), sequence);
-        self.pass_left(context, number);
-        left.unwrap_or_default()
-    }
-
-    /// Tells neighbours of collectives that were given up, as far as those before them have ended. One that cannot
-    /// be told finds out when it waits.
-    pub(super) fn pass_left(&self, context: &Context<P>, number: u16) {
-        let (memory, next) = {
-            let teams = self.teams.borrow();
-            let Some(team) = teams.get(&number) else {
-                return;
-            };
-            (team.memory.clone(), team.next)
-        };
-        if let Some(memory) = memory {
-            let _ = memory.pass_left(context.platform(), next);
-        }
-    }
-
-    /// Carries out the steps of a collective whose turn has come in memory.
-    pub(super) fn take_turn(self: &Rc<Self>, context: &Context<P>, number: u16, turn: Turn) {
-        if let Some((sequence, steps)) = turn {
-            self.run(context, (number, sequence), steps);
-        }
+/// Tells neighbours of collectives that were given up, as far as those before them have ended. One that cannot
+/// be told finds out when it waits.
+pub(super) fn pass_left<P: Platform>(states: &States<P>, context: &Context<P>, number: u16) {
+    let known = states.with(number, |state| (state.memory.clone(), state.history.next()));
+    if let Some((Some(memory), next)) = known {
+        let _ = memory.pass_left(context.platform(), next);
     }
 }

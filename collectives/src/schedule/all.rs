@@ -1,6 +1,7 @@
 //! Alltoall.
 
-use super::{Builder, Slice, Space};
+use super::builder::Builder;
+use super::steps::{Slice, Space};
 
 impl Builder<'_> {
     /// In step `i` every task sends to the one `i` positions on; `paced`: one step after the other, else all

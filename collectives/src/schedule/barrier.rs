@@ -1,6 +1,7 @@
 //! Barrier.
 
-use super::{Builder, Slice};
+use super::builder::Builder;
+use super::steps::Slice;
 
 impl Builder<'_> {
     /// In round `k` every endpoint tells the one 2^k ranks on what it has heard.

@@ -1,7 +1,8 @@
 //! Broadcast.
 
+use super::builder::Builder;
+use super::steps::Slice;
 use super::tree::Links;
-use super::{Builder, Slice};
 
 impl Builder<'_> {
     pub(super) fn broadcast(&mut self, links: &Links) {

@@ -1,7 +1,8 @@
 //! Gather and allgather.
 
+use super::builder::{BACK, Builder};
 use super::scatter::bytes_of;
-use super::{BACK, Builder, Slice, Space};
+use super::steps::{Slice, Space};
 
 impl Builder<'_> {
     /// Up a binomial tree: every task sends the blocks of its subtree. They end in the receive buffer of the

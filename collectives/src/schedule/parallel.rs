@@ -3,10 +3,11 @@
 
 use gyre_driver::Routing;
 
+use super::builder::Builder;
+use super::steps::{Action, Slice, Space};
 use super::torus::pieces;
-use super::{Action, Builder, Slice, Space};
-use crate::plan::Plan;
-use crate::request::Collective;
+use crate::collective::Collective;
+use crate::transfer_schedule::TransferSchedule;
 
 /// Most bytes that come as one message to a node where endpoints pass data on: they begin while more comes.
 const PIECE: usize = 16 << 10;
@@ -22,7 +23,9 @@ impl Builder<'_> {
     /// goes on from there.
     pub(super) fn endpoint_parallel_broadcast(&mut self) {
         let data = self.output(0);
-        let plan = self.geometry.plan(self.root, Collective::Broadcast);
+        let transfers = self
+            .geometry
+            .transfer_schedule(self.root, Collective::Broadcast);
         let parts: Vec<Slice> = pieces(0..data.len, PIECE)
             .into_iter()
             .map(|range| data.part(range))
@@ -30,7 +33,7 @@ impl Builder<'_> {
         if self.me == self.root {
             let mine = self.endpoint();
             let mut fed = Vec::new();
-            let feeds = plan.feeds.iter().filter(|feed| feed.home == mine);
+            let feeds = transfers.feeds.iter().filter(|feed| feed.home == mine);
             for feed in feeds.filter(|_| data.len > 0) {
                 let there = self.root_neighbours(self.root_endpoint(feed.away));
                 for ((tag, &from), &to) in (0..).zip(&parts).zip(there.iter().cycle()) {
@@ -41,14 +44,14 @@ impl Builder<'_> {
             }
             if !self.geometry.is_away(self.rank) {
                 // What others wait for must not be fetched behind all the rest.
-                for share in &plan.parts[mine] {
+                for share in &transfers.parts[mine] {
                     let (to, from) = (share.rank, data);
                     self.add(Action::Send { to, tag: 0, from }, &fed);
                 }
                 return self.meet();
             }
-            let there = self.pieces_here(&plan, &parts);
-            for share in &plan.parts[mine] {
+            let there = self.pieces_here(&transfers, &parts);
+            for share in &transfers.parts[mine] {
                 let to = share.rank;
                 for ((tag, &from), there) in (0..).zip(&parts).zip(&there) {
                     self.add(Action::Send { to, tag, from }, &[*there]);
@@ -56,7 +59,7 @@ impl Builder<'_> {
             }
             return self.meet();
         }
-        let (from, routing) = self.peer(&plan);
+        let (from, routing) = self.peer(&transfers);
         let whole = [data];
         let parts = match self.geometry.is_away(from) {
             true => &parts[..],
@@ -74,9 +77,9 @@ impl Builder<'_> {
     /// The steps after which each piece of the data is on this node, which is not that of the root task. The
     /// endpoint that receives a piece tells the others, of the first one also the endpoint that it comes from. None if
     /// nothing comes here.
-    fn pieces_here(&mut self, plan: &Plan, parts: &[Slice]) -> Vec<usize> {
+    fn pieces_here(&mut self, transfers: &TransferSchedule, parts: &[Slice]) -> Vec<usize> {
         let neighbours = self.root_neighbours(self.rank);
-        let mut feeds = plan.feeds.iter();
+        let mut feeds = transfers.feeds.iter();
         let Some(feed) = feeds.find(|feed| self.root_endpoint(feed.away) == neighbours[0]) else {
             return Vec::new();
         };
@@ -112,10 +115,12 @@ impl Builder<'_> {
     /// EP-11: the root task's endpoints each take the blocks of a part of the tasks; one endpoint a task
     /// receives. Endpoints on other nodes get the blocks of their part from one at home.
     pub(super) fn endpoint_parallel_scatter(&mut self) {
-        let plan = self.geometry.plan(self.root, Collective::Scatter);
+        let transfers = self
+            .geometry
+            .transfer_schedule(self.root, Collective::Scatter);
         if self.me == self.root {
             let mine = self.endpoint();
-            for feed in plan.feeds.iter().filter(|feed| feed.home == mine) {
+            for feed in transfers.feeds.iter().filter(|feed| feed.home == mine) {
                 let (to, tag, from) = (
                     self.root_endpoint(feed.away),
                     tag_of(feed.rank),
@@ -123,10 +128,10 @@ impl Builder<'_> {
                 );
                 self.add(Action::Send { to, tag, from }, &[]);
             }
-            for share in &plan.parts[mine] {
+            for share in &transfers.parts[mine] {
                 let to = share.rank;
                 let from = self.block_for(Some(to));
-                let fed = plan.feeds.iter().find(|feed| feed.rank == Some(to));
+                let fed = transfers.feeds.iter().find(|feed| feed.rank == Some(to));
                 let there = fed.map(|feed| {
                     let (from, tag) = (self.root_endpoint(feed.home), tag_of(feed.rank));
                     let into = self.block_for(feed.rank);
@@ -142,7 +147,7 @@ impl Builder<'_> {
         }
         if self.is_leader() {
             let into = self.received();
-            self.receive_from(self.peer(&plan), 0, into, &[]);
+            self.receive_from(self.peer(&transfers), 0, into, &[]);
         }
         self.tell_endpoints();
     }
@@ -150,11 +155,13 @@ impl Builder<'_> {
     /// EP-12: the leader of each task sends; the range of positions that its own falls into says which of the
     /// root task's endpoints receives. Those on other nodes pass on to one at home.
     pub(super) fn endpoint_parallel_gather(&mut self) {
-        let plan = self.geometry.plan(self.root, Collective::Gather);
+        let transfers = self
+            .geometry
+            .transfer_schedule(self.root, Collective::Gather);
         if self.me == self.root {
             let mine = self.endpoint();
             let mut row: Vec<(usize, usize)> = Vec::new();
-            for share in &plan.parts[mine] {
+            for share in &transfers.parts[mine] {
                 let from = share.rank;
                 let into = self.output(self.geometry.position(from));
                 let mut bytes = into.len;
@@ -165,12 +172,12 @@ impl Builder<'_> {
                 let after: Vec<usize> = full.iter().map(|(step, _)| *step).collect();
                 let step = self.receive_from((from, share.routing), 0, into, &after);
                 row.push((step, into.len));
-                if let Some(feed) = plan.feeds.iter().find(|feed| feed.rank == Some(from)) {
+                if let Some(feed) = transfers.feeds.iter().find(|feed| feed.rank == Some(from)) {
                     let (to, tag, from) = (self.root_endpoint(feed.home), tag_of(feed.rank), into);
                     self.add(Action::Send { to, tag, from }, &[step]);
                 }
             }
-            for feed in plan.feeds.iter().filter(|feed| feed.home == mine) {
+            for feed in transfers.feeds.iter().filter(|feed| feed.home == mine) {
                 let (from, tag) = (self.root_endpoint(feed.away), tag_of(feed.rank));
                 let into = self.output(feed.rank.map_or(0, |rank| self.geometry.position(rank)));
                 self.receive_from((from, Routing::Fixed), tag, into, &[]);
@@ -182,7 +189,7 @@ impl Builder<'_> {
         }
         if self.is_leader() {
             let action = Action::Send {
-                to: self.peer(&plan).0,
+                to: self.peer(&transfers).0,
                 tag: 0,
                 from: self.input(0),
             };
@@ -192,9 +199,9 @@ impl Builder<'_> {
     }
 
     /// Rank of the endpoint of the root's task that serves this member, and how data goes between them.
-    fn peer(&self, plan: &Plan) -> (u32, Routing) {
-        // Everybody is in the plan.
-        let (endpoint, routing) = plan.of(self.rank).unwrap_or_default();
+    fn peer(&self, transfers: &TransferSchedule) -> (u32, Routing) {
+        // Every member is in the transfer schedule.
+        let (endpoint, routing) = transfers.of(self.rank).unwrap_or_default();
         (self.root_endpoint(endpoint), routing)
     }
 

@@ -1,8 +1,9 @@
 //! Reduce, allreduce, scan and reduce-scatter. Operands are combined in an order fixed by the schedule, so that
 //! results repeat bit for bit.
 
+use super::builder::{BACK, Builder};
+use super::steps::{Slice, Space};
 use super::tree::Links;
-use super::{BACK, Builder, Slice, Space};
 
 impl Builder<'_> {
     /// Up a tree of the tasks: each combines its own data and then that of its children, in their order. The result

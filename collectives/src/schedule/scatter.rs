@@ -2,7 +2,8 @@
 
 use core::ops::Range;
 
-use super::{Builder, Slice, Space};
+use super::builder::Builder;
+use super::steps::{Slice, Space};
 
 impl Builder<'_> {
     /// Down a binomial tree: every task receives the blocks of its subtree.

@@ -9,9 +9,11 @@
 
 use core::ops::Range;
 
+use super::builder::{Builder, LOCAL};
+use super::steps::{Action, Slice, Space};
 use super::torus::pieces;
-use super::{Action, Builder, LOCAL, Slice, Space};
-use crate::node::{MemoryStep, SLOT, SLOTS, slot};
+use crate::node::segment::{SLOT, SLOTS, slot};
+use crate::node::steps::MemoryStep;
 
 /// Tags of one part among nodes: more than there are rounds.
 const TAGS: u32 = 64;

@@ -4,7 +4,8 @@ use core::ops::Range;
 
 use gyre_driver::Routing;
 
-use super::{Action, Builder};
+use super::builder::Builder;
+use super::steps::Action;
 
 /// Most bytes that travel as one message: a node passes one on while the next is on its way.
 const PIECE: usize = 16 << 10;

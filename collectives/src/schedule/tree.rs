@@ -2,7 +2,8 @@
 
 use gyre_driver::Routing;
 
-use super::{Action, BACK, Builder, SHARE, Slice, reach};
+use super::builder::{BACK, Builder, SHARE, reach};
+use super::steps::{Action, Slice};
 
 /// A task's neighbours in a tree, by position.
 pub(super) struct Links {

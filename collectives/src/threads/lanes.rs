@@ -9,9 +9,9 @@
 use gyre_affinity::Tree;
 use gyre_driver::{Op, Platform, SharedSegment};
 
+use crate::collective::Collective;
 use crate::error::Error;
 use crate::reduction::{DataType, ReduceOp};
-use crate::request::Collective;
 
 /// Bytes of a message's header, which begins a slot; data follows.
 const HEADER: usize = 32;

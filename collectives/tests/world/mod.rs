@@ -2,22 +2,19 @@
 
 #![allow(dead_code)] // each test uses its part
 
-#[path = "../../../host-driver/tests/double/mod.rs"]
-mod double;
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub use double::Double;
-use double::{Memory, Process};
 use gyre_collectives::{
-    Algorithm, Collectives, DataType, Done, Error, Geometry, Member, ReduceOp, Request, Way,
+    Algorithm, Collectives, DataType, Done, Error, Geometry, Initiator, Member, ReduceOp, Request,
 };
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Coord, Resources, TaskId, TaskMap, advancev,
 };
+pub use gyre_testkit::Double;
+use gyre_testkit::{Memory, Process, config};
 
 pub type Range = BufferRange<Memory>;
 pub type Call = Request<Memory>;
@@ -80,7 +77,7 @@ impl World {
                 };
                 let config = ClientConfig {
                     contexts,
-                    ..double::config(&tasks, task, resources)
+                    ..config(&tasks, task, resources)
                 };
                 let client = Client::create(&double.process(node), config);
                 (task, node, client.expect("the double has the resources"))
@@ -251,7 +248,7 @@ pub fn check(
         };
         let request = (case.request)(position, send, receive);
         let done = find(note(&ends, number), &found, position, &buffers[position]);
-        let posted = member.post_as(Way::All, algorithm, request, done);
+        let posted = member.post_as(Initiator::All, algorithm, request, done);
         posted.unwrap_or_else(|error| panic!("{what}: {error}"));
     }
     world.run(&ends);

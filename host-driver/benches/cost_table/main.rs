@@ -8,8 +8,6 @@
 //! The counts repeat exactly with the same compiler and C library. They are those of this computer's
 //! instruction set, and stand for the node processor's.
 
-#[path = "../../tests/double/mod.rs"]
-mod double;
 mod platform;
 mod scenarios;
 mod solve;

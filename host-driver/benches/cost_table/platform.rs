@@ -13,7 +13,7 @@ use gyre_driver::{
     SharedSegment, WakeReason,
 };
 
-use crate::double::{Memory, Process, Segment};
+use gyre_testkit::{Memory, Process, Segment};
 
 // Three functions that the compiler must neither inline nor take for one: each names itself.
 

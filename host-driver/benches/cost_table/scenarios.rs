@@ -6,7 +6,7 @@ mod combine;
 use core::hint::black_box;
 use std::rc::Rc;
 
-use gyre_driver::messaging::{Messaging, MessagingConfig};
+use gyre_driver::matching::{Messaging, MessagingConfig};
 use gyre_driver::{
     AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, DoneFn,
     Endpoint, Fence, Instruction, MemoryRegion, Op, Platform, Receive, RegionRights, Resources,
@@ -15,8 +15,8 @@ use gyre_driver::{
 
 use gyre_firmware::Register;
 
-use crate::double::{Double, config};
 use crate::platform::{Access, Account, Counted, CountedMemory};
+use gyre_testkit::{Double, config};
 
 /// One use of the driver, over and over.
 type Body = Box<dyn FnMut()>;

@@ -117,7 +117,11 @@ impl AckConfig {
         self.method == AckMethod::OnArrival && self.rules.iter().any(path)
     }
 
-    pub(super) fn check(&self) -> Result<(), AckConfigError> {
+    /// Refuses numbers that must not be 0.
+    ///
+    /// # Errors
+    /// [`AckConfigError`].
+    pub(crate) fn check(&self) -> Result<(), AckConfigError> {
         let at_least_1 = |field, value| match value {
             0 => Err(AckConfigError::Value { field }),
             _ => Ok(()),

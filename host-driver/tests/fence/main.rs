@@ -3,18 +3,16 @@
 
 #[path = "../checked/mod.rs"]
 mod checked;
-#[path = "../double/mod.rs"]
-mod double;
 mod world;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use double::{Double, Fault, Process, config};
 use gyre_driver::{
     Client, ClientConfig, Context, Receive, Resources, SendMessage, TaskId, advancev,
 };
+use gyre_testkit::{Double, Fault, Process, config};
 use world::{Operation, Random, SINK, STRIDE, World, small, transport};
 
 /// A random program between `tasks` tasks, with fences in between. Gives the violations.

@@ -10,7 +10,7 @@ use gyre_driver::{
 };
 
 use crate::checked::into_checked;
-use crate::double::{self, Double, Process, config};
+use gyre_testkit::{Double, Process, config};
 
 pub const SINK: u8 = 9;
 /// Bytes that operation `id` may write or read in a target's window.
@@ -79,7 +79,7 @@ pub struct World {
     pub contexts: Vec<Context<Process>>,
     nodes: Vec<usize>,
     /// Window of every (target, origin) pair.
-    windows: Vec<Vec<BufferRange<double::Memory>>>,
+    windows: Vec<Vec<BufferRange<gyre_testkit::Memory>>>,
     seen: Rc<RefCell<Seen>>,
     /// Violations of a fence.
     pub early: Rc<RefCell<Vec<String>>>,

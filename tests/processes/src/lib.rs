@@ -10,7 +10,7 @@ use std::sync::Arc;
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, DmaBuffer, Error,
     Messaging, MessagingConfig, Ordered, Platform, RangeError, Resources, SameNode, TaskId,
-    TaskMap, WakeReason, messaging::Received,
+    TaskMap, WakeReason, matching::Received,
 };
 use gyre_goal::payload::{self, Key, Mismatch};
 use gyre_layout::Coord;

@@ -6,8 +6,8 @@ use gyre_collectives::{DataType, ReduceOp};
 use gyre_driver::{Op, Platform};
 
 use super::List;
-use crate::double::Double;
 use crate::platform::Counted;
+use gyre_testkit::Double;
 
 /// Bytes of an operand.
 const BYTES: usize = 512;

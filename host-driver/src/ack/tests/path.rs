@@ -20,7 +20,7 @@ fn path_rule(threshold: u32, minimum_group: u32, maximum_age: u32) -> AckConfig 
 }
 
 fn on_lines(config: AckConfig) -> AckDispatcher {
-    dispatcher(config).with_ways(Box::new(line))
+    dispatcher(config).with_recipients(Box::new(line))
 }
 
 /// Packets as their recipients, nearest first, with cookies.

@@ -1,0 +1,13 @@
+//! Collectives on the collective network (HW-5, HW-9): what a geometry has of it, how its nodes agree on routes, and
+//! the order in which collectives enter.
+
+mod agreement;
+mod member;
+pub(crate) mod message;
+pub(crate) mod negotiation;
+pub(crate) mod operation;
+pub(crate) mod order;
+mod path;
+pub(crate) mod routes;
+mod state;
+pub(crate) mod table;

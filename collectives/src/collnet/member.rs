@@ -1,0 +1,70 @@
+//! What a member asks of the agreements about routes.
+
+use std::sync::Arc;
+
+use gyre_driver::{Context, Endpoint, Platform, TreeChoice, TreeShare};
+
+use super::message::{Below, Says};
+use super::negotiation::Negotiation;
+use super::path::path_up;
+use super::table::end;
+use crate::callback::{Done, Start};
+use crate::error::Error;
+use crate::geometry::Geometry;
+
+impl<P: Platform> Negotiation<P> {
+    /// Asks for routes for the member with rank `rank` of a geometry. `done` tells the end; `settled` is called then,
+    /// after what has waited for it.
+    pub fn take(
+        self: &Arc<Self>,
+        context: &Context<P>,
+        (geometry, rank): (&Geometry, u32),
+        done: Option<Done<P>>,
+        settled: Start<P>,
+    ) {
+        let number = geometry.number();
+        let Some(round) = self.table.begin(number, settled) else {
+            let name = geometry.name().into();
+            return end(context, done, Err(Error::Routes { geometry: name }));
+        };
+        let nothing = TreeChoice::default();
+        let path = match path_up(context, geometry, rank) {
+            Ok(path) => path,
+            Err(error) => {
+                self.table.settle(context, number, nothing, None);
+                return end(context, done, Err(error));
+            }
+        };
+        self.table.call_at_end(number, done);
+        let Some(above) = path else {
+            return self.table.settle(context, number, nothing, None);
+        };
+        let agent = above[0].endpoint;
+        let says = Says::Join {
+            from: Below::Local,
+            share: TreeShare::ALL,
+            above,
+        };
+        if let Err(error) = self.tell(context, agent, (number, round), says) {
+            self.table.fail(context, number, error);
+        }
+    }
+
+    /// Gives the routes of a geometry back, if that was asked for and no collective before that is under way; `oldest`
+    /// is the oldest that is. `agent` acts for the member's node.
+    pub fn leave(
+        self: &Arc<Self>,
+        context: &Context<P>,
+        number: u16,
+        oldest: Option<u32>,
+        agent: Endpoint,
+    ) {
+        let Some(round) = self.table.leave(number, oldest) else {
+            return;
+        };
+        let says = Says::Leave(Below::Local);
+        if let Err(error) = self.tell(context, agent, (number, round), says) {
+            self.table.fail(context, number, error);
+        }
+    }
+}

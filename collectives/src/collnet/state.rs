@@ -1,0 +1,98 @@
+//! The routes of a geometry at one of its members.
+
+use std::sync::Arc;
+
+use gyre_driver::{Platform, TreeChoice, TreeRoutes};
+
+use super::routes::RoutesTaken;
+use crate::callback::{Done, Start};
+
+/// The routes of a geometry at one member.
+pub(crate) struct GeometryRoutes<P: Platform> {
+    /// Number of the present or next agreement.
+    pub round: u32,
+    pub taken: RoutesTaken,
+    /// The node's part, at the endpoint that enters the tree for its node.
+    pub routes: Option<Arc<TreeRoutes<P>>>,
+    /// A collective has failed on the routes: they are of no use before all give them back.
+    pub broken: bool,
+    pub state: State<P>,
+    /// Collectives that wait for the end of the agreement.
+    pub held: Vec<Start<P>>,
+    /// Called at the end of the agreement, after these.
+    pub settled: Option<Start<P>>,
+}
+
+/// What becomes of the routes at a member.
+pub(crate) enum State<P: Platform> {
+    /// It has none, or has them.
+    Settled,
+    /// An agreement is under way.
+    Taking(Option<Done<P>>),
+    /// The routes are to be given back when the collectives before this number have ended.
+    Ending(u32, Option<Done<P>>),
+    /// The others are not ready to give them back, or the hardware is doing so.
+    Leaving(Option<Done<P>>),
+}
+
+impl<P: Platform> State<P> {
+    /// Takes out the done callback of this state.
+    pub fn take_done(&mut self) -> Option<Done<P>> {
+        match self {
+            Self::Settled => None,
+            Self::Taking(done) | Self::Ending(_, done) | Self::Leaving(done) => done.take(),
+        }
+    }
+}
+
+impl<P: Platform> GeometryRoutes<P> {
+    /// Whether routes can be taken: there are none, and none are being taken or given back.
+    pub fn is_free(&self) -> bool {
+        matches!(self.state, State::Settled) && self.taken == RoutesTaken::default()
+    }
+
+    /// Ends an agreement. Returns its done callback and what has waited for the end, in order.
+    pub fn settle(
+        &mut self,
+        choice: TreeChoice,
+        routes: Option<Arc<TreeRoutes<P>>>,
+    ) -> (Option<Done<P>>, Vec<Start<P>>) {
+        if choice.is_empty() {
+            self.round += 1;
+        }
+        self.taken = RoutesTaken {
+            class: choice.class.is_some(),
+            barrier: choice.barrier.is_some(),
+            window: choice.windows != 0,
+        };
+        self.routes = routes;
+        self.broken = false;
+        let done = self.state.take_done();
+        self.state = State::Settled;
+        let mut starts = core::mem::take(&mut self.held);
+        starts.extend(self.settled.take());
+        (done, starts)
+    }
+
+    /// Notes that the routes have been given back. Returns the done callback of that.
+    pub fn freed(&mut self) -> Option<Done<P>> {
+        self.round += 1;
+        let done = self.state.take_done();
+        self.state = State::Settled;
+        done
+    }
+}
+
+impl<P: Platform> Default for GeometryRoutes<P> {
+    fn default() -> Self {
+        Self {
+            round: 0,
+            taken: RoutesTaken::default(),
+            routes: None,
+            broken: false,
+            state: State::Settled,
+            held: Vec::new(),
+            settled: None,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Geometries of the tasks of a client, and from configurations.
+
+use std::ops::Range;
+
+use gyre_driver::{Client, GeometryConfig, GeometryMembers, Platform, TaskId};
+
+use super::Geometry;
+use crate::algorithm::Algorithm;
+use crate::collective::Collective;
+use crate::error::Error;
+
+impl Geometry {
+    /// Contexts `0..contexts` of all tasks of the client.
+    ///
+    /// # Errors
+    /// As [`Geometry::endpoint_list`]; [`Error::Driver`] when the client has fewer contexts.
+    pub fn world<P: Platform>(
+        client: &Client<P>,
+        name: &str,
+        number: u16,
+        contexts: u8,
+    ) -> Result<Self, Error> {
+        // A task list is at most 2^32 - 1 long.
+        Self::task_range(
+            client,
+            name,
+            number,
+            0..client.tasks().len() as u32,
+            contexts,
+        )
+    }
+
+    /// Contexts `0..contexts` of the tasks in a range.
+    ///
+    /// # Errors
+    /// As [`Geometry::world`].
+    pub fn task_range<P: Platform>(
+        client: &Client<P>,
+        name: &str,
+        number: u16,
+        tasks: Range<u32>,
+        contexts: u8,
+    ) -> Result<Self, Error> {
+        Self::task_list(client, name, number, tasks.map(TaskId), contexts)
+    }
+
+    /// Contexts `0..contexts` of the tasks listed, in that order.
+    ///
+    /// # Errors
+    /// As [`Geometry::world`].
+    pub fn task_list<P: Platform>(
+        client: &Client<P>,
+        name: &str,
+        number: u16,
+        tasks: impl IntoIterator<Item = TaskId>,
+        contexts: u8,
+    ) -> Result<Self, Error> {
+        let mut endpoints = Vec::new();
+        for task in tasks {
+            for context in 0..contexts {
+                endpoints.push(client.endpoint(task, context)?);
+            }
+        }
+        Self::endpoint_list(name, number, endpoints)
+    }
+
+    /// The geometry that a configuration file gives, with its lists of algorithms (EP-5, EP-7, EP-8).
+    ///
+    /// # Errors
+    /// [`Error::Configured`].
+    pub fn from_config<P: Platform>(
+        client: &Client<P>,
+        config: &GeometryConfig,
+    ) -> Result<Self, Error> {
+        let made = Self::configured(client, config);
+        made.map_err(|source| Error::Configured {
+            place: config.place.clone(),
+            source: Box::new(source),
+        })
+    }
+
+    fn configured<P: Platform>(client: &Client<P>, config: &GeometryConfig) -> Result<Self, Error> {
+        let (name, number) = (config.name.as_str(), config.number);
+        let geometry = match &config.members {
+            GeometryMembers::World { contexts } => Self::world(client, name, number, *contexts),
+            GeometryMembers::Range {
+                first,
+                last,
+                contexts,
+            } => Self::task_range(
+                client,
+                name,
+                number,
+                *first..last.saturating_add(1),
+                *contexts,
+            ),
+            GeometryMembers::Tasks { tasks, contexts } => {
+                let tasks = tasks.iter().copied().map(TaskId);
+                Self::task_list(client, name, number, tasks, *contexts)
+            }
+            GeometryMembers::Endpoints(list) => {
+                let list = list.iter().map(|&(t, c)| client.endpoint(TaskId(t), c));
+                Self::endpoint_list(name, number, list.collect::<Result<Vec<_>, _>>()?)
+            }
+        }?;
+        let mut algorithms = geometry.algorithms().clone();
+        for (collective, list) in &config.algorithms {
+            let all = Collective::ALL.map(|c| (c.name(), c));
+            let collective = find(name, "collective", collective, &all)?;
+            let all = Algorithm::ALL.map(|a| (a.name(), a));
+            let list = list.iter().map(|a| find(name, "algorithm", a, &all));
+            let list = list.collect::<Result<Vec<_>, _>>()?;
+            algorithms = algorithms.with_only(collective, &list)?;
+        }
+        geometry.with_algorithms(algorithms).on_network(client)
+    }
+}
+
+/// What a name means.
+fn find<T: Copy>(
+    geometry: &str,
+    what: &'static str,
+    name: &str,
+    known: &[(&'static str, T)],
+) -> Result<T, Error> {
+    let found = known.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, value)| *value)
+        .ok_or_else(|| Error::UnknownName {
+            geometry: geometry.into(),
+            what,
+            name: name.into(),
+            known: known.iter().map(|(name, _)| *name).collect(),
+        })
+}

@@ -1,0 +1,17 @@
+//! Who posts a collective.
+
+/// Who posts a collective (EP-9). The others follow by their [`Member::on_call`](crate::Member::on_call) callback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Initiator {
+    /// Every endpoint of the geometry.
+    All,
+    /// The endpoints of the root task.
+    Root,
+    /// All endpoints but those of the root task.
+    NonRoot,
+}
+
+impl Initiator {
+    pub(crate) const ALL: [Self; 3] = [Self::All, Self::Root, Self::NonRoot];
+}

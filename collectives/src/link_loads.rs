@@ -1,0 +1,67 @@
+//! Links between nodes and the messages that they carry.
+
+use std::collections::BTreeMap;
+
+use gyre_driver::{Coord, Network, Routing};
+
+/// Links, by the node that they leave and its port, with the messages that they carry.
+#[derive(Default)]
+pub(crate) struct LinkLoads {
+    links: BTreeMap<(Coord, usize), usize>,
+}
+
+impl LinkLoads {
+    pub fn add(&mut self, way: &[(Coord, usize)]) {
+        for &link in way {
+            *self.links.entry(link).or_default() += 1;
+        }
+    }
+
+    pub fn remove(&mut self, way: &[(Coord, usize)]) {
+        for link in way {
+            if let Some(load) = self.links.get_mut(link) {
+                *load -= 1;
+            }
+        }
+    }
+
+    /// Load of the busiest link of a way, and of all its links together.
+    pub fn of(&self, way: &[(Coord, usize)]) -> (usize, usize) {
+        let loads = way
+            .iter()
+            .map(|link| self.links.get(link).copied().unwrap_or(0));
+        loads.fold((0, 0), |(most, sum), load| (most.max(load), sum + load))
+    }
+}
+
+/// Links of the way between two nodes; none when the network is not known.
+pub(crate) fn links(
+    network: Option<&Network>,
+    from: Option<Coord>,
+    to: Option<Coord>,
+    routing: Routing,
+) -> Vec<(Coord, usize)> {
+    let (Some(network), Some(from), Some(to)) = (network, from, to) else {
+        return Vec::new();
+    };
+    let mut at = from;
+    let hops = network.way(from, to, routing).into_iter();
+    hops.map(|hop| (std::mem::replace(&mut at, hop.to), hop.port))
+        .collect()
+}
+
+/// What may be chosen for data between two nodes.
+pub(crate) fn choices(
+    network: Option<&Network>,
+    from: Option<Coord>,
+    to: Option<Coord>,
+) -> Vec<Routing> {
+    let choices = match (network, from, to) {
+        (Some(network), Some(from), Some(to)) => network.choices(from, to),
+        _ => Vec::new(),
+    };
+    match choices.is_empty() {
+        true => vec![Routing::Fixed],
+        false => choices,
+    }
+}

@@ -1,0 +1,43 @@
+//! Bytes that copies and combinations read and write.
+
+use std::sync::Arc;
+
+use gyre_driver::{BufferRange, Platform};
+
+use crate::error::Error;
+use crate::node::memory::NodeMemory;
+use crate::schedule::steps::Slice;
+
+/// Bytes of a buffer or of the node's segment. Copies are charged by the caller.
+pub(super) enum Data<P: Platform> {
+    Buffer(BufferRange<P::Buffer>),
+    Memory(Arc<NodeMemory<P>>, Slice),
+}
+
+impl<P: Platform> Data<P> {
+    /// All the bytes.
+    pub fn read(&self) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Buffer(range) => {
+                let mut bytes = vec![0; range.len()];
+                range
+                    .read(0, &mut bytes)
+                    .map_err(gyre_driver::Error::from)?;
+                Ok(bytes)
+            }
+            Self::Memory(memory, slice) => {
+                let mut bytes = vec![0; slice.len];
+                memory.read(slice.offset, &mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Writes all the bytes.
+    pub fn write(&self, data: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Buffer(range) => Ok(range.write(0, data).map_err(gyre_driver::Error::from)?),
+            Self::Memory(memory, slice) => memory.write(slice.offset, data),
+        }
+    }
+}

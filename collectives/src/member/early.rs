@@ -1,0 +1,55 @@
+//! Messages that have come before their time.
+
+use std::collections::BTreeMap;
+
+use gyre_driver::Endpoint;
+
+use crate::header::Header;
+use crate::signature::Signature;
+
+/// A message that nothing waits for yet.
+pub(super) struct Early {
+    pub header: Header,
+    pub origin: Endpoint,
+    pub data: Vec<u8>,
+}
+
+/// Messages that nothing waits for yet, by the number of their collective.
+#[derive(Default)]
+pub(super) struct EarlyMessages(BTreeMap<u32, Vec<Early>>);
+
+impl EarlyMessages {
+    /// Keeps a message until its time has come.
+    pub fn keep(&mut self, early: Early) {
+        self.0.entry(early.header.sequence).or_default().push(early);
+    }
+
+    /// Takes out the messages of a collective.
+    pub fn take_all(&mut self, sequence: u32) -> Vec<Early> {
+        self.0.remove(&sequence).unwrap_or_default()
+    }
+
+    /// Takes out a message with data of a collective by its rank and tag.
+    pub fn take(&mut self, sequence: u32, key: (u32, u32)) -> Option<Early> {
+        let list = self.0.get_mut(&sequence)?;
+        let at = list.iter().position(|early| {
+            let header = &early.header;
+            (header.from, header.tag) == key && header.form.is_data()
+        })?;
+        Some(list.remove(at))
+    }
+
+    /// What a collective is, as its first message says.
+    pub fn signature(&self, sequence: u32) -> Option<Signature> {
+        Some(self.0.get(&sequence)?.first()?.header.signature)
+    }
+
+    /// The first fault that `fault` finds in the messages of a collective that begins. Those without data have said
+    /// what they had to say.
+    pub fn begin<E>(&mut self, sequence: u32, fault: impl Fn(&Header) -> Option<E>) -> Option<E> {
+        let list = self.0.get_mut(&sequence)?;
+        let fault = list.iter().find_map(|early| fault(&early.header));
+        list.retain(|early| early.header.form.is_data());
+        fault
+    }
+}

@@ -1,0 +1,72 @@
+//! Messages of collectives, as they are sent.
+
+use gyre_driver::{Context, Endpoint, Op, Platform, SendImmediate};
+
+use super::stats::Counts;
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::header::{Form, Header};
+use crate::signature::Signature;
+
+/// Sends messages of a context's collectives.
+pub(super) struct Messenger {
+    /// Dispatch identifier of the messages, in all contexts.
+    dispatch: u8,
+    pub counts: Counts,
+}
+
+impl Messenger {
+    /// A sender of messages with dispatch identifier `dispatch`.
+    pub fn new(dispatch: u8) -> Self {
+        Self {
+            dispatch,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Sends one message.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn send<P: Platform>(
+        &self,
+        context: &Context<P>,
+        to: Endpoint,
+        header: &Header,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        context.platform().charge(Op::Control, 1);
+        self.counts.count(|stats| stats.messages += 1);
+        let mut bytes = header.encode();
+        bytes.extend_from_slice(data);
+        Ok(context.send_immediate(&SendImmediate {
+            data: &bytes,
+            ..SendImmediate::new(to, self.dispatch)
+        })?)
+    }
+
+    /// Sends all members but the one with rank `rank` the message that it has given a collective up. A member that
+    /// cannot be told that cannot be told the collective either: its own error will say so.
+    pub fn give_up<P: Platform>(
+        &self,
+        context: &Context<P>,
+        (geometry, rank): (&Geometry, u32),
+        sequence: u32,
+        signature: Signature,
+    ) {
+        let header = Header::control(geometry.number(), sequence, rank, signature, Form::GivenUp);
+        for (other, &to) in (0..).zip(geometry.endpoints()) {
+            if other != rank {
+                let _ = self.send(context, to, &header, &[]);
+            }
+        }
+    }
+}
+
+/// Does without the data of a message from `origin`.
+pub(super) fn discard<P: Platform>(context: &Context<P>, header: &Header, origin: Endpoint) {
+    if let Form::Announced { cookie, .. } = header.form {
+        // The origin is one of the client's endpoints; a context that is being destroyed owes nothing.
+        let _ = context.acknowledge(origin, cookie);
+    }
+}

@@ -1,0 +1,51 @@
+//! Counts of a context's collectives.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// Counts of a context's collectives so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Collectives that have ended.
+    pub ended: u64,
+    /// Messages sent, announcements included.
+    pub messages: u64,
+    /// Bytes of data sent or fetched from here.
+    pub sent_bytes: u64,
+    /// Messages whose data was dropped because another endpoint of the task has it.
+    pub discarded: u64,
+    /// Messages that arrived before their receive's turn.
+    pub early: u64,
+    /// Most bytes of data held in such messages at once.
+    pub held_bytes: usize,
+}
+
+/// The counts, and the bytes held at present. Clones are handles to the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counts(Arc<Mutex<(Stats, usize)>>);
+
+impl Counts {
+    /// The counts so far.
+    pub fn stats(&self) -> Stats {
+        self.0.lock().0
+    }
+
+    /// Changes counts.
+    pub fn count(&self, count: impl FnOnce(&mut Stats)) {
+        count(&mut self.0.lock().0);
+    }
+
+    /// Counts an early message with `bytes` bytes of data.
+    pub fn hold(&self, bytes: usize) {
+        let (stats, held) = &mut *self.0.lock();
+        *held += bytes;
+        stats.early += 1;
+        stats.held_bytes = stats.held_bytes.max(*held);
+    }
+
+    /// Counts `bytes` bytes of early messages as held no longer.
+    pub fn release(&self, bytes: usize) {
+        self.0.lock().1 -= bytes;
+    }
+}

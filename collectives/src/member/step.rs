@@ -1,0 +1,222 @@
+//! Steps of schedules, as a member carries them out.
+
+use std::sync::Arc;
+
+use gyre_driver::{Context, Endpoint, Op, Platform};
+
+use super::early::Early;
+use super::messenger::{Messenger, discard};
+use super::operation::{Destination, Operation};
+use super::state::{Key, State, States};
+use super::transfer::{self, charge_copies};
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::header::{Form, Header};
+use crate::node::steps::MemoryStep;
+use crate::schedule::steps::{Action, Slice};
+use crate::signature::Signature;
+
+/// Is told the ends of steps that end after they were carried out.
+pub(super) trait StepEnd<P: Platform>: Sized + 'static {
+    /// The collective `key` goes on: a step has ended, or a part of one (`None`), or it failed.
+    fn step_ended(
+        self: &Arc<Self>,
+        context: &Context<P>,
+        key: Key,
+        ended: Result<Option<usize>, Error>,
+    );
+}
+
+/// How far a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It has ended.
+    Ended,
+    /// It ends later.
+    Waits,
+    /// It enters the collective network when those before it have.
+    Enters,
+}
+
+impl Progress {
+    fn of(ended: bool) -> Self {
+        match ended {
+            true => Self::Ended,
+            false => Self::Waits,
+        }
+    }
+}
+
+/// The steps of one collective.
+pub(super) struct Steps<'a, P: Platform, O: StepEnd<P>> {
+    pub states: &'a States<P>,
+    pub messenger: &'a Messenger,
+    pub owner: &'a Arc<O>,
+    pub context: &'a Context<P>,
+    pub key: Key,
+}
+
+impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
+    /// Carries out a step.
+    ///
+    /// # Errors
+    /// Why the collective cannot go on.
+    pub fn carry_out(&self, step: usize) -> Result<Progress, Error> {
+        let (number, sequence) = self.key;
+        let action = self.states.with(number, |state| {
+            Some(state.running.get(&sequence)?.action(step))
+        });
+        match action.flatten() {
+            None => Ok(Progress::Waits),
+            Some(Action::Send { to, tag, from }) => self.send(step, (to, tag), from),
+            Some(Action::Receive { from, tag, .. } | Action::Discard { from, tag }) => {
+                self.receive((from, tag))
+            }
+            Some(Action::TreeBarrier | Action::TreeTransfer { .. }) => {
+                self.states
+                    .with(number, |state| state.order.ready((sequence, step)));
+                Ok(Progress::Enters)
+            }
+            Some(Action::Memory(memory_step)) => self.work_in_memory((step, memory_step)),
+            Some(Action::Copy { from, to }) => self.copy(from, to),
+            Some(Action::Combine {
+                other,
+                into,
+                earlier,
+            }) => self.combine(other, into, earlier),
+        }
+    }
+
+    /// Works with the collective, which is under way.
+    fn with<R>(
+        &self,
+        work: impl FnOnce((&Geometry, u32), &mut Operation<P>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let (number, sequence) = self.key;
+        let result = self.states.with(number, |state| {
+            let (geometry, rank) = state.joined.as_ref()?;
+            Some(work((geometry, *rank), state.running.get_mut(&sequence)?))
+        });
+        // `carry_out` has seen it.
+        result
+            .flatten()
+            .unwrap_or(Err(gyre_driver::Error::Destroyed.into()))
+    }
+
+    fn send(&self, step: usize, (to, tag): (u32, u32), from: Slice) -> Result<Progress, Error> {
+        let (number, sequence) = self.key;
+        let (data, to, header) = self.with(|(geometry, rank), operation| {
+            let data = operation.range(from)?;
+            let header = Header {
+                geometry: number,
+                sequence,
+                from: rank,
+                tag,
+                signature: operation.signature,
+                // Checked where the data is sent.
+                length: data.len() as u32,
+                form: Form::Data { part: 0 },
+            };
+            Ok((data, geometry.endpoints()[to as usize], header))
+        })?;
+        let (owner, key) = (Arc::clone(self.owner), self.key);
+        let sent = move |context: &Context<P>, result: Result<(), gyre_driver::Error>| {
+            let ended = result.map(|()| Some(step)).map_err(Error::from);
+            owner.step_ended(context, key, ended);
+        };
+        transfer::send(self.messenger, self.context, (to, header), data, sent).map(Progress::of)
+    }
+
+    /// Stores what has come already for a receive.
+    fn receive(&self, from: (u32, u32)) -> Result<Progress, Error> {
+        let (number, sequence) = self.key;
+        self.with(|_, operation| {
+            operation.expect(from);
+            Ok(())
+        })?;
+        let take = || {
+            let take = |state: &mut State<P>| state.early.take(sequence, from);
+            self.states.with(number, take).flatten()
+        };
+        let mut ended = false;
+        while let Some(Early {
+            header,
+            origin,
+            data,
+        }) = take()
+        {
+            self.messenger.counts.release(data.len());
+            let taken =
+                self.with(|(geometry, _), operation| operation.take(geometry, &header, data.len()));
+            if taken.is_err() {
+                discard(self.context, &header, origin);
+            }
+            if let Some(destination) = taken? {
+                ended |= self.store((&header, origin, &data), destination)?.is_some();
+            }
+        }
+        Ok(Progress::of(ended))
+    }
+
+    /// Stores a message, or has its data fetched. Returns the step that has ended by it.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn store(
+        &self,
+        message: (&Header, Endpoint, &[u8]),
+        destination: Destination<P>,
+    ) -> Result<Option<usize>, Error> {
+        let (owner, key) = (Arc::clone(self.owner), self.key);
+        let stored = move |context: &Context<P>, ended: Result<Option<usize>, Error>| {
+            owner.step_ended(context, key, ended);
+        };
+        transfer::store(self.messenger, self.context, message, destination, stored)
+    }
+
+    fn work_in_memory(&self, step: (usize, MemoryStep)) -> Result<Progress, Error> {
+        let (number, sequence) = self.key;
+        let (signature, peers) =
+            self.with(|_, operation| Ok((operation.signature, operation.memory_peers())))?;
+        // Opened when the collective began.
+        let memory = self.states.memory(number);
+        let memory = memory.ok_or(gyre_driver::Error::Destroyed)?;
+        let platform = self.context.platform();
+        let ended = memory.step(platform, (sequence, &signature), &peers, step)?;
+        Ok(Progress::of(ended))
+    }
+
+    fn copy(&self, from: Slice, to: Slice) -> Result<Progress, Error> {
+        let memory = self.states.memory(self.key.0);
+        let (data, to) = self.with(|_, operation| {
+            let memory = memory.as_ref();
+            Ok((operation.place(from, memory)?, operation.place(to, memory)?))
+        })?;
+        charge_copies(self.context, 1, from.len);
+        to.write(&data.read()?)?;
+        Ok(Progress::Ended)
+    }
+
+    fn combine(&self, other: Slice, into: Slice, earlier: bool) -> Result<Progress, Error> {
+        let memory = self.states.memory(self.key.0);
+        let length = into.len;
+        let (other, into, signature) = self.with(|_, operation| {
+            let memory = memory.as_ref();
+            let (other, into) = (
+                operation.place(other, memory)?,
+                operation.place(into, memory)?,
+            );
+            Ok((other, into, operation.signature))
+        })?;
+        let Signature { data, op, .. } = signature;
+        // Two operands are read, the result is written.
+        charge_copies(self.context, 3, length);
+        let elements = length / data.bytes();
+        let platform = self.context.platform();
+        platform.charge(Op::Combine, elements as u64);
+        let mut result = into.read()?;
+        op.combine(data, &other.read()?, &mut result, earlier);
+        into.write(&result)?;
+        Ok(Progress::Ended)
+    }
+}

@@ -1,0 +1,251 @@
+//! The layout of the segment that members on a node share, and typed access to it.
+
+use gyre_driver::{Op, Platform, PlatformLock, SharedSegment};
+
+use crate::error::Error;
+use crate::signature::Signature;
+
+/// Bytes of a cache line, and of a member's words.
+const LINE: usize = 64;
+/// Bytes of a slot: a multiple of every element's size.
+pub(crate) const SLOT: usize = 8 << 10;
+/// Slots of a member.
+pub(crate) const SLOTS: usize = 2;
+/// Bytes of a member's piece.
+const PIECE: usize = LINE + SLOTS * SLOT;
+/// Segments of geometries have numbers with this bit: those of clients and thread groups have not.
+const SEGMENTS: u32 = 1 << 31;
+
+/// Words of the segment's first line: how often members have begun anew to use it, then whose it is: task and
+/// context of the first of the members on the node, and how many they are.
+const HEADER: usize = 4;
+
+/// Behind it stands what the last collectives are, each in the entry of its number modulo the entries. Members get
+/// ahead of each other by no more collectives than they are, at most the wake groups of a node.
+const ENTRIES: usize = 16;
+/// Words of an entry: generation, number of the collective, who wrote it, then what the collective is.
+const ENTRY: usize = 8;
+/// Bytes of both.
+const COMMON: usize = LINE + ENTRIES * ENTRY * 4;
+
+/// Words of a member's line.
+const WORDS: usize = 7;
+/// The segment's generation in which it has joined, and its wake group.
+const JOINED: usize = 0;
+const GROUP: usize = 1;
+/// What it has published: number of the collective, number of parts.
+const PUBLISHED: usize = 2;
+/// How far it is through with what others have published: number of the collective, number of parts.
+const TAKEN: usize = 4;
+/// Not 0: it waits for others to be through.
+const WANTED: usize = 6;
+
+/// Byte of the segment at which a slot of member number `member` begins.
+pub(crate) fn slot(member: usize, part: u32) -> usize {
+    piece(member) + LINE + part as usize % SLOTS * SLOT
+}
+
+fn piece(member: usize) -> usize {
+    COMMON + member * PIECE
+}
+
+/// A field in which collectives differ: its name, its value here and at the other member.
+type Difference = (&'static str, u64, u64);
+
+/// How far a member has got: number of a collective, number of its parts.
+pub(super) type Stamp = (u32, u32);
+
+/// The words of a member.
+pub(super) struct Line {
+    /// The segment's generation in which the member has joined.
+    pub joined: u32,
+    /// Its wake group.
+    pub group: u32,
+    /// What it has published.
+    pub published: Stamp,
+    /// What it needs no longer of what others have published.
+    pub taken: Stamp,
+    /// Whether it waits for others to need no longer what it has published.
+    pub wanted: bool,
+}
+
+/// A member's handle of the segment. Copies of data and accesses to lines are charged by the caller.
+pub(super) struct NodeSegment<P: Platform> {
+    segment: P::Segment,
+    /// Number of the member on its node.
+    own: usize,
+}
+
+impl<P: Platform> NodeSegment<P> {
+    /// Opens the segment of geometry `geometry` of client `client`, for `members` members of which this is number
+    /// `own`.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn open(
+        platform: &P,
+        (client, geometry): (u8, u16),
+        members: usize,
+        own: usize,
+    ) -> Result<Self, Error> {
+        let number = SEGMENTS | u32::from(client) << 16 | u32::from(geometry);
+        platform.charge(Op::Allocate, 1);
+        let segment = platform.share(number, COMMON + members * PIECE);
+        let segment = segment.map_err(gyre_driver::Error::from)?;
+        Ok(Self { segment, own })
+    }
+
+    /// Writes the member's line, as one that has published nothing, for the members that `owner` describes: task and
+    /// context of the first, and how many they are. Returns the segment's generation, if it is theirs. A member that
+    /// has been in this generation begins another one: what the others have said is of before, and they join anew too.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn join(&self, platform: &P, owner: [u32; 3], group: u8) -> Result<Option<u32>, Error> {
+        platform.charge(Op::Lock, 2);
+        platform.charge(Op::CopyChunk, 2);
+        self.segment.lock();
+        let joined = self.join_locked(owner, group);
+        self.segment.unlock();
+        joined
+    }
+
+    fn join_locked(&self, owner: [u32; 3], group: u8) -> Result<Option<u32>, Error> {
+        let [mut generation, found @ ..]: [u32; HEADER] = self.read_words(0)?;
+        if found == [0; 3] {
+            generation = 1;
+        } else if found != owner {
+            return Ok(None);
+        }
+        let [joined]: [u32; 1] = self.read_words(piece(self.own) + 4 * JOINED)?;
+        if joined == generation {
+            generation += 1;
+        }
+        let [task, context, count] = owner;
+        self.write_words(0, [generation, task, context, count])?;
+        let mut line = [0; WORDS];
+        line[JOINED] = generation;
+        line[GROUP] = group.into();
+        self.write_words(piece(self.own), line)?;
+        Ok(Some(generation))
+    }
+
+    /// Compares a collective with what the other members have begun under its number, or writes it down for them.
+    /// Returns who has begun another one, and how that differs.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn compare(
+        &self,
+        platform: &P,
+        generation: u32,
+        sequence: u32,
+        signature: &Signature,
+    ) -> Result<Option<(usize, Difference)>, Error> {
+        platform.charge(Op::Lock, 1);
+        self.segment.lock();
+        let difference = self.compare_locked(platform, generation, sequence, signature);
+        platform.charge(Op::Lock, 1);
+        self.segment.unlock();
+        difference
+    }
+
+    fn compare_locked(
+        &self,
+        platform: &P,
+        generation: u32,
+        sequence: u32,
+        signature: &Signature,
+    ) -> Result<Option<(usize, Difference)>, Error> {
+        let place = LINE + sequence as usize % ENTRIES * ENTRY * 4;
+        platform.charge(Op::Counter, 1);
+        let [found, number, by, theirs @ ..]: [u32; ENTRY] = self.read_words(place)?;
+        let current = found == generation;
+        if current && number == sequence {
+            let difference = signature.difference_to_words(theirs);
+            return Ok(difference.map(|difference| (by as usize, difference)));
+        }
+        if !current || !reached((number, 0), (sequence, 0)) {
+            platform.charge(Op::CopyChunk, 1);
+            let mut entry = [generation, sequence, self.own as u32, 0, 0, 0, 0, 0];
+            entry[ENTRY - 5..].copy_from_slice(&signature.words());
+            self.write_words(place, entry)?;
+        }
+        Ok(None)
+    }
+
+    /// The words of a member.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn line(&self, member: usize) -> Result<Line, Error> {
+        let words: [u32; WORDS] = self.read_words(piece(member))?;
+        Ok(Line {
+            joined: words[JOINED],
+            group: words[GROUP],
+            published: (words[PUBLISHED], words[PUBLISHED + 1]),
+            taken: (words[TAKEN], words[TAKEN + 1]),
+            wanted: words[WANTED] != 0,
+        })
+    }
+
+    /// Writes how far this member has published.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn write_published(&self, (sequence, parts): Stamp) -> Result<(), Error> {
+        self.write_words(piece(self.own) + 4 * PUBLISHED, [sequence, parts])
+    }
+
+    /// Writes what this member needs no longer.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn write_taken(&self, (sequence, parts): Stamp) -> Result<(), Error> {
+        self.write_words(piece(self.own) + 4 * TAKEN, [sequence, parts])
+    }
+
+    /// Writes whether this member waits for others.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn write_wanted(&self, wanted: bool) -> Result<(), Error> {
+        self.write_words(piece(self.own) + 4 * WANTED, [u32::from(wanted)])
+    }
+
+    /// Copies bytes of the segment.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), Error> {
+        let read = self.segment.read(offset, out);
+        Ok(read.map_err(gyre_driver::Error::from)?)
+    }
+
+    /// Copies bytes into the segment.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), Error> {
+        let written = self.segment.write(offset, data);
+        Ok(written.map_err(gyre_driver::Error::from)?)
+    }
+
+    fn read_words<const N: usize>(&self, offset: usize) -> Result<[u32; N], Error> {
+        let words = self.segment.read_words(offset);
+        Ok(words.map_err(gyre_driver::Error::from)?)
+    }
+
+    fn write_words<const N: usize>(&self, offset: usize, words: [u32; N]) -> Result<(), Error> {
+        let written = self.segment.write_words(offset, words);
+        Ok(written.map_err(gyre_driver::Error::from)?)
+    }
+}
+
+/// Whether a member has got as far as `wanted`, or farther.
+pub(super) fn reached(stamp: Stamp, wanted: Stamp) -> bool {
+    match stamp.0.wrapping_sub(wanted.0) {
+        0 => stamp.1 >= wanted.1,
+        later => later < 1 << 31,
+    }
+}

@@ -1,0 +1,7 @@
+//! Which algorithm carries out a collective (EP-8): lists, conditions and the choice.
+
+pub(crate) mod choose;
+pub(crate) mod condition;
+mod defaults;
+pub(crate) mod entry;
+pub(crate) mod lists;

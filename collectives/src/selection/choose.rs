@@ -1,0 +1,109 @@
+//! The choice of an algorithm.
+
+use super::condition::Condition;
+use super::entry::Entry;
+use super::lists::Algorithms;
+use crate::algorithm::Algorithm;
+use crate::collective::Collective;
+use crate::collnet::operation::tree_operation;
+use crate::collnet::routes::RoutesTaken;
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::node::sharing::Sharing;
+use crate::reduction::{DataType, ReduceOp};
+
+/// What the validity of an algorithm may depend on: the same for all members of a geometry.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// The geometry.
+    pub geometry: &'a Geometry,
+    /// The collective.
+    pub collective: Collective,
+    /// Position of the root.
+    pub root: usize,
+    /// Bytes of a block or of the combined vector; `None` when not every member knows them.
+    pub bytes: Option<usize>,
+    /// Type of the data that is combined.
+    pub data: DataType,
+    /// How it is combined.
+    pub op: ReduceOp,
+    /// What the geometry has of the collective network: [`Member::routes`](crate::Member::routes).
+    pub routes: RoutesTaken,
+    /// How its endpoints share nodes: [`Member::sharing`](crate::Member::sharing).
+    pub sharing: Sharing,
+}
+impl Condition {
+    /// Whether the condition holds.
+    #[must_use]
+    pub fn holds(self, query: &Query<'_>) -> bool {
+        let endpoints = query.geometry.endpoints().len();
+        match self {
+            Self::TasksPowerOfTwo => query.geometry.tasks().len().is_power_of_two(),
+            Self::EndpointsPowerOfTwo => endpoints.is_power_of_two(),
+            Self::EndpointsEven => endpoints.is_multiple_of(2),
+            Self::EndpointsOdd => !endpoints.is_multiple_of(2),
+            Self::WholeTorus => query.geometry.torus().is_some(),
+            Self::RootEndpoints(least) => query.geometry.ranks_of(query.root).len() >= least,
+            Self::NodesShared => query.geometry.shares_nodes(),
+            Self::SharedMemory => query.sharing.some,
+            Self::OneNode => query.sharing.all,
+            Self::SeveralNodes => !query.sharing.all,
+            Self::LittleForNodes { bytes, each } => {
+                let most = bytes.max(each * query.geometry.tasks().len());
+                !query.sharing.some || Self::AtMost(most).holds(query)
+            }
+            Self::EqualBlocks => query.bytes.is_some(),
+            Self::Commutative => query.op != ReduceOp::Copy,
+            Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
+            Self::AtMost(most) => query.bytes.is_some_and(|bytes| bytes <= most),
+            Self::MultipleOf(unit) => query.bytes.is_some_and(|b| b.is_multiple_of(unit)),
+            Self::ClassRoute => query.routes.class,
+            Self::BarrierRoute => query.routes.barrier,
+            Self::Window(most) => query.routes.window || Self::AtMost(most).holds(query),
+            Self::TreeOperation => tree_operation(query.op, query.data).is_some(),
+            Self::TreeNan => {
+                query.data != DataType::F64 || !matches!(query.op, ReduceOp::Min | ReduceOp::Max)
+            }
+        }
+    }
+}
+impl Entry {
+    /// Whether the algorithm works.
+    #[must_use]
+    pub fn is_valid(&self, query: &Query<'_>) -> bool {
+        self.requires.iter().all(|c| c.holds(query))
+    }
+
+    /// Whether the algorithm works and is wanted.
+    #[must_use]
+    pub fn check(&self, query: &Query<'_>) -> bool {
+        self.is_valid(query) && self.when.iter().all(|c| c.holds(query))
+    }
+}
+impl Algorithms {
+    /// The algorithm to use: the one named, if it is valid, or else the first that is valid and wanted.
+    ///
+    /// # Errors
+    /// [`Error::Algorithm`].
+    pub fn choose(&self, query: &Query<'_>, named: Option<Algorithm>) -> Result<Algorithm, Error> {
+        let list = self.list(query.collective);
+        let refuse = |algorithm: &str, reason: String| Error::Algorithm {
+            collective: query.collective.name(),
+            algorithm: algorithm.into(),
+            reason,
+        };
+        let Some(named) = named else {
+            let chosen = list.iter().find(|entry| entry.check(query));
+            return chosen
+                .map(|entry| entry.algorithm)
+                .ok_or_else(|| refuse("of the list", "none is valid".into()));
+        };
+        let Some(entry) = list.iter().find(|entry| entry.algorithm == named) else {
+            return Err(refuse(named.name(), "it is not in the list".into()));
+        };
+        match entry.requires.iter().find(|c| !c.holds(query)) {
+            Some(condition) => Err(refuse(named.name(), format!("{condition} is needed"))),
+            None => Ok(named),
+        }
+    }
+}

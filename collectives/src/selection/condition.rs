@@ -1,0 +1,95 @@
+//! Conditions of algorithms.
+
+use std::fmt;
+
+/// A condition of an algorithm, all of which must hold. A condition on bytes does not hold while they are
+/// unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// The number of tasks is a power of two.
+    TasksPowerOfTwo,
+    /// The number of endpoints is a power of two.
+    EndpointsPowerOfTwo,
+    /// The number of endpoints is even.
+    EndpointsEven,
+    /// The number of endpoints is odd.
+    EndpointsOdd,
+    /// There is one task on every node of the machine, and each of its dimensions is a ring.
+    WholeTorus,
+    /// The root's task has at least so many endpoints.
+    RootEndpoints(usize),
+    /// The places of the tasks are known, and some node has several.
+    NodesShared,
+    /// Some node has several of the endpoints, which share a segment of its memory.
+    SharedMemory,
+    /// All endpoints live on one node.
+    OneNode,
+    /// The endpoints live on several nodes.
+    SeveralNodes,
+    /// No node has several of the endpoints, or there are at most `bytes` bytes, or at most `each` for each task: one
+    /// processor may combine the data of its node.
+    LittleForNodes {
+        /// Bytes.
+        bytes: usize,
+        /// Bytes for each task.
+        each: usize,
+    },
+    /// All blocks have the same number of bytes.
+    EqualBlocks,
+    /// The order in which data is combined does not matter: any operation but [`ReduceOp::Copy`].
+    Commutative,
+    /// At least so many bytes.
+    AtLeast(usize),
+    /// At most so many bytes.
+    AtMost(usize),
+    /// A multiple of so many bytes.
+    MultipleOf(usize),
+    /// The geometry has a class route of the collective network (HW-9).
+    ClassRoute,
+    /// The geometry has a barrier route of the collective network (HW-9).
+    BarrierRoute,
+    /// The result arrives on the class route without a copy, or is no longer than the bytes given.
+    Window(usize),
+    /// The ALU of the collective network has the operation on the type.
+    TreeOperation,
+    /// The ALU of the collective network has it as software does: minimum and maximum of doubles differ in
+    /// what they make of NaN, which the hardware leaves out.
+    TreeNan,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TasksPowerOfTwo => "a number of tasks that is a power of two",
+            Self::EndpointsPowerOfTwo => "a number of endpoints that is a power of two",
+            Self::EndpointsEven => "an even number of endpoints",
+            Self::EndpointsOdd => "an odd number of endpoints",
+            Self::WholeTorus => "one task on every node of a torus",
+            Self::RootEndpoints(least) => {
+                return write!(f, "a root with at least {least} endpoints");
+            }
+            Self::NodesShared => "a node with several tasks",
+            Self::SharedMemory => "a node with several endpoints that share memory",
+            Self::OneNode => "that all endpoints live on one node",
+            Self::SeveralNodes => "that the endpoints live on several nodes",
+            Self::LittleForNodes { bytes, each } => {
+                return write!(
+                    f,
+                    "at most {bytes} bytes, or {each} for each task, where nodes have several endpoints"
+                );
+            }
+            Self::EqualBlocks => "that all blocks have the same length",
+            Self::Commutative => "an operation whose order does not matter",
+            Self::AtLeast(bytes) => return write!(f, "at least {bytes} bytes"),
+            Self::AtMost(bytes) => return write!(f, "at most {bytes} bytes"),
+            Self::MultipleOf(bytes) => return write!(f, "a multiple of {bytes} bytes"),
+            Self::ClassRoute => "a class route of the collective network",
+            Self::BarrierRoute => "a barrier route of the collective network",
+            Self::Window(bytes) => {
+                return write!(f, "a result that arrives without a copy, or has at most {bytes} bytes");
+            }
+            Self::TreeOperation => "an operation that the collective network has on the type",
+            Self::TreeNan => "an operation that treats NaN as the collective network does",
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! The lists of geometries that name no algorithms.
+
+use super::condition::Condition;
+use super::entry::Entry;
+use crate::algorithm::Algorithm;
+use crate::collective::Collective;
+
+/// From how many bytes on bandwidth matters more than the number of rounds.
+const LONG: usize = 16 << 10;
+/// Up to how many bytes it hardly matters how often a block is sent on.
+const SHORT: usize = 256;
+
+/// Up to how many bytes a transfer on the tree is worth its copies.
+const COPIED: usize = 4 << 10;
+
+/// Up to how many bytes the first of a node combines the data of those there faster than all of them together; the same
+/// for each task: `gyre bench allreduce --shape 2x2x1 --set tasks=8`, and other shapes and numbers of tasks.
+const LITTLE: Condition = Condition::LittleForNodes {
+    bytes: 20 << 10,
+    each: 2 << 10,
+};
+
+/// Every algorithm of a collective, the one that suits best first.
+pub(super) fn defaults(collective: Collective) -> Vec<Entry> {
+    use Algorithm as A;
+    use Condition as C;
+    let entry = |algorithm, requires: &[Condition], when: &[Condition]| Entry {
+        algorithm,
+        requires: requires.to_vec(),
+        when: when.to_vec(),
+    };
+    match collective {
+        Collective::Barrier => vec![
+            entry(A::Tree, &[C::BarrierRoute], &[C::SeveralNodes]),
+            entry(A::SharedMemory, &[C::SharedMemory], &[]),
+            entry(A::Affinity, &[C::NodesShared], &[]),
+            entry(A::Dissemination, &[], &[]),
+        ],
+        Collective::Broadcast => vec![
+            entry(A::DimensionPipelined, &[C::WholeTorus], &[C::AtLeast(LONG)]),
+            entry(
+                A::Tree,
+                &[C::ClassRoute, C::BarrierRoute],
+                &[C::SeveralNodes, C::Window(COPIED)],
+            ),
+            entry(
+                A::EndpointParallel,
+                &[],
+                &[C::SeveralNodes, C::RootEndpoints(2), C::AtLeast(LONG)],
+            ),
+            entry(A::SharedMemory, &[C::SharedMemory], &[]),
+            entry(A::Affinity, &[C::NodesShared], &[C::AtMost(SHORT)]),
+            entry(A::Binomial, &[], &[]),
+        ],
+        Collective::Scatter | Collective::Gather => vec![
+            entry(A::Binomial, &[C::EqualBlocks], &[C::AtMost(SHORT)]),
+            entry(A::EndpointParallel, &[], &[]),
+        ],
+        Collective::Allgather => vec![
+            entry(
+                A::RecursiveDoubling,
+                &[C::TasksPowerOfTwo, C::EqualBlocks],
+                &[C::AtMost(LONG)],
+            ),
+            entry(A::ThereAndBack, &[C::EqualBlocks], &[C::AtMost(SHORT)]),
+            entry(A::Ring, &[], &[]),
+        ],
+        Collective::Reduce => vec![
+            entry(
+                A::Tree,
+                &[C::ClassRoute, C::TreeOperation],
+                &[C::SeveralNodes, C::Window(COPIED), C::TreeNan],
+            ),
+            entry(A::SharedMemory, &[C::SharedMemory, C::Commutative], &[]),
+            entry(
+                A::Affinity,
+                &[C::NodesShared, C::Commutative],
+                &[C::AtMost(SHORT)],
+            ),
+            entry(A::Binomial, &[C::Commutative], &[]),
+            entry(A::Linear, &[], &[]),
+        ],
+        Collective::Allreduce => vec![
+            entry(
+                A::Tree,
+                &[C::ClassRoute, C::TreeOperation],
+                &[C::SeveralNodes, LITTLE, C::Window(COPIED), C::TreeNan],
+            ),
+            entry(
+                A::SharedMemory,
+                &[C::SharedMemory, C::Commutative],
+                &[LITTLE],
+            ),
+            entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),
+            entry(
+                A::Affinity,
+                &[C::NodesShared, C::Commutative],
+                &[C::AtMost(SHORT)],
+            ),
+            entry(A::RecursiveDoubling, &[], &[]),
+            entry(A::ThereAndBack, &[], &[]),
+        ],
+        Collective::Alltoall => vec![
+            entry(A::Linear, &[], &[C::AtMost(SHORT)]),
+            entry(A::Pairwise, &[], &[]),
+        ],
+        Collective::Scan => vec![
+            entry(A::RecursiveDoubling, &[], &[C::AtMost(LONG)]),
+            entry(A::Linear, &[], &[]),
+        ],
+        Collective::ReduceScatter => vec![
+            entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),
+            entry(A::Pairwise, &[], &[]),
+        ],
+    }
+}

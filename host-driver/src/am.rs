@@ -1,0 +1,16 @@
+//! Active messages (EP-4): dispatch, and the messages that packets make up.
+
+pub(crate) mod assembly;
+pub(crate) mod dispatch;
+pub(crate) mod send;
+
+use crate::ack::sender::AckSender;
+use crate::io::Io;
+use crate::platform::Platform;
+
+/// What active messages use of the context.
+pub(crate) struct AmIo<'a, P: Platform, U> {
+    pub io: &'a mut Io<P>,
+    pub acks: &'a mut AckSender,
+    pub up: &'a mut U,
+}

@@ -1,0 +1,455 @@
+//! Messages that are arriving: packets become messages, and messages go where their dispatch callbacks say.
+
+use std::collections::BTreeMap;
+
+use gyre_layout::MAX_PAYLOAD_BYTES;
+
+use crate::am::AmIo;
+use crate::am::dispatch::{Arrival, Receive};
+use crate::buffer::BufferRange;
+use crate::cost::{COPY_CHUNK, Op};
+use crate::done::DoneId;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Fault};
+use crate::platform::Platform;
+use crate::task::{TaskId, TaskLocation};
+use crate::transport::envelope::Envelope;
+use crate::transport::reception::Packet;
+use crate::transport::wire::{System, WireError};
+use crate::upcalls::{Upcalls, deliver};
+
+/// How packets arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Path {
+    Network,
+    SharedMemory,
+}
+
+/// Who sends, and how: messages of one origin arrive one after the other.
+pub(crate) type Origin = (TaskLocation, u8, Path);
+
+/// A message as its dispatch callback gets it.
+pub(crate) struct Incoming<'a> {
+    pub origin: Endpoint,
+    pub dispatch: u8,
+    pub comm: u8,
+    pub tag: u32,
+    pub header: &'a [u8],
+    pub length: usize,
+    pub immediate: Option<&'a [u8]>,
+}
+
+/// A message of which the first packet has arrived and the last has not.
+pub(crate) struct Assembly<P: Platform> {
+    length: usize,
+    received: usize,
+    target: Target<P>,
+    /// To be acknowledged when the message has arrived.
+    cookie: Option<(Endpoint, u32)>,
+}
+
+/// Where a message goes.
+pub(crate) enum Target<P: Platform> {
+    Nowhere,
+    Buffer {
+        into: BufferRange<P::Buffer>,
+        done: Option<DoneId>,
+    },
+    /// Longer than its receive.
+    TooLong {
+        receive: usize,
+        done: Option<DoneId>,
+    },
+}
+
+/// A headed message whose data comes in the next message of its origin.
+struct Announced<P: Platform> {
+    length: usize,
+    target: Target<P>,
+    cookie: Option<(Endpoint, u32)>,
+}
+
+/// The messages that are arriving at a context.
+pub(crate) struct Assemblies<P: Platform> {
+    arriving: BTreeMap<Origin, Assembly<P>>,
+    announced: BTreeMap<Origin, Announced<P>>,
+}
+
+impl<P: Platform> Assembly<P> {
+    /// A message of `length` bytes of which nothing is stored.
+    pub fn nowhere(length: usize) -> Self {
+        Self {
+            length,
+            received: 0,
+            target: Target::Nowhere,
+            cookie: None,
+        }
+    }
+}
+
+impl<P: Platform> Assemblies<P> {
+    /// None.
+    pub fn new() -> Self {
+        Self {
+            arriving: BTreeMap::new(),
+            announced: BTreeMap::new(),
+        }
+    }
+
+    /// Messages that are arriving.
+    pub fn len(&self) -> usize {
+        self.arriving.len() + self.announced.len()
+    }
+
+    /// Whether no message is half here.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.arriving.is_empty() && self.announced.is_empty()
+    }
+
+    /// Gives all messages up.
+    pub fn clear(&mut self) {
+        self.arriving.clear();
+        self.announced.clear();
+    }
+
+    /// Takes the message of `origin` that is arriving.
+    pub fn take(&mut self, origin: &Origin) -> Option<Assembly<P>> {
+        self.arriving.remove(origin)
+    }
+
+    /// The first packet of a message of `origin` has come where another one had not ended: that fails.
+    ///
+    /// # Errors
+    /// [`Error::PacketOrder`] when no done callback takes it.
+    pub fn cut(
+        &mut self,
+        up: &mut impl Upcalls<P>,
+        origin: &Origin,
+        task: TaskId,
+    ) -> Result<(), Fault> {
+        match self.arriving.remove(origin) {
+            Some(cut) => fail(up, cut.target, out_of_order(task, "first", 1, 0)),
+            None => Ok(()),
+        }
+    }
+
+    /// A message of `origin` that is not the data of a headed one has begun: where those were to come, the headed
+    /// message fails.
+    ///
+    /// # Errors
+    /// [`Error::PacketOrder`] when no done callback takes it.
+    pub fn cut_announced(
+        &mut self,
+        up: &mut impl Upcalls<P>,
+        origin: &Origin,
+        task: TaskId,
+        dispatch: u8,
+    ) -> Result<(), Fault> {
+        match self.announced.remove(origin) {
+            Some(announced) => {
+                let (found, expected) = (u64::from(dispatch), System::Data as u64);
+                let error = out_of_order(task, "dispatch", found, expected);
+                fail(up, announced.target, error)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The data of a headed message begins.
+    ///
+    /// # Errors
+    /// [`Error::PacketOrder`] when they are not those that were announced, and no done callback takes it.
+    pub fn data(
+        &mut self,
+        up: &mut impl Upcalls<P>,
+        origin: &Origin,
+        task: TaskId,
+        length: usize,
+    ) -> (Assembly<P>, Result<(), Fault>) {
+        match self.announced.remove(origin) {
+            Some(announced) if announced.length == length => {
+                let assembly = Assembly {
+                    length,
+                    received: 0,
+                    target: announced.target,
+                    cookie: announced.cookie,
+                };
+                (assembly, Ok(()))
+            }
+            other => {
+                let expected = other.as_ref().map_or(0, |a| a.length as u64);
+                let error = out_of_order(task, "length", length as u64, expected);
+                let failed = match other {
+                    Some(other) => fail(up, other.target, error),
+                    None => Err(error),
+                };
+                (Assembly::nowhere(length), failed)
+            }
+        }
+    }
+
+    /// A user's message begins.
+    ///
+    /// # Errors
+    /// As [`dispatch`].
+    pub fn user<U: Upcalls<P>>(
+        &mut self,
+        am: &mut AmIo<'_, P, U>,
+        incoming: &Incoming<'_>,
+    ) -> (Assembly<P>, Result<(), Fault>) {
+        let length = incoming.length;
+        match dispatch(am, incoming) {
+            Ok(target) => {
+                let assembly = Assembly {
+                    length,
+                    received: 0,
+                    target,
+                    cookie: None,
+                };
+                (assembly, Ok(()))
+            }
+            Err(error) => (Assembly::nowhere(length), Err(error)),
+        }
+    }
+
+    /// An eager message with a header, or with an acknowledgement asked for.
+    ///
+    /// # Errors
+    /// [`Error::SystemMessage`]; as [`dispatch`].
+    pub fn headed<'a, U: Upcalls<P>>(
+        &mut self,
+        am: &mut AmIo<'_, P, U>,
+        origin: Origin,
+        mut incoming: Incoming<'a>,
+        cookie: u32,
+        data: &'a [u8],
+    ) -> Result<(), Fault> {
+        let peer = incoming.origin;
+        let length = incoming.length;
+        let inside = data.len() == length;
+        if !inside && !data.is_empty() {
+            return Err(malformed(
+                peer.task,
+                WireError {
+                    message: "headed message",
+                    field: "length",
+                    value: length as u64,
+                    expected: "the bytes after the header, or none of them",
+                },
+            ));
+        }
+        incoming.immediate = inside.then_some(data);
+        let (target, known) = match dispatch(am, &incoming) {
+            Ok(target) => (target, Ok(())),
+            Err(error) => (Target::Nowhere, Err(error)),
+        };
+        let cookie = (cookie != 0).then_some((peer, cookie));
+        if !inside {
+            let announced = Announced {
+                length,
+                target,
+                cookie,
+            };
+            self.announced.insert(origin, announced);
+            return known;
+        }
+        if let Target::Buffer { into, .. } = &target {
+            store(am, into, 0, data)?;
+        }
+        let ended = end(am, target, length, cookie);
+        known.and(ended)
+    }
+
+    /// Adds a packet to its message, and ends the message with its last byte.
+    ///
+    /// # Errors
+    /// [`Error::PacketOrder`], [`Error::MessageTooLong`] when no done callback takes them.
+    pub fn add<U: Upcalls<P>>(
+        &mut self,
+        am: &mut AmIo<'_, P, U>,
+        packet: &Packet<'_>,
+        origin: Origin,
+        task: TaskId,
+        mut assembly: Assembly<P>,
+    ) -> Result<(), Fault> {
+        am.io.platform().charge(Op::Assemble, 1);
+        let bytes = packet.payload.len();
+        // Packets of a message are full but for the last, and come in order.
+        let expected_bytes = (assembly.length - assembly.received).min(MAX_PAYLOAD_BYTES);
+        let ends = assembly.received + expected_bytes == assembly.length;
+        for (field, value, expected) in [
+            ("offset", u64::from(packet.offset), assembly.received as u64),
+            ("length", u64::from(packet.length), assembly.length as u64),
+            ("len", bytes as u64, expected_bytes as u64),
+            ("last", u64::from(packet.last), u64::from(ends)),
+        ] {
+            if value != expected {
+                let error = out_of_order(task, field, value, expected);
+                return fail(am.up, assembly.target, error);
+            }
+        }
+        if let Target::Buffer { into, .. } = &assembly.target {
+            store(am, into, assembly.received, packet.payload)?;
+        }
+        assembly.received += bytes;
+        if !ends {
+            self.arriving.insert(origin, assembly);
+            return Ok(());
+        }
+        let Assembly {
+            length,
+            target,
+            cookie,
+            ..
+        } = assembly;
+        end(am, target, length, cookie)
+    }
+}
+
+/// A user's message of one packet, where no other is half here.
+///
+/// # Errors
+/// As [`dispatch`] and [`end`].
+#[inline]
+pub(crate) fn plain<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    packet: &Packet<'_>,
+    origin: Endpoint,
+    envelope: Envelope,
+) -> Result<(), Fault> {
+    let length = packet.payload.len();
+    let incoming = Incoming {
+        origin,
+        dispatch: envelope.dispatch,
+        comm: envelope.comm,
+        tag: packet.sw1,
+        header: &[],
+        length,
+        immediate: Some(packet.payload),
+    };
+    match dispatch(am, &incoming)? {
+        Target::Nowhere => Ok(()),
+        Target::Buffer { into, done } => {
+            store(am, &into, 0, packet.payload)?;
+            deliver(am.up, done, Ok(()))
+        }
+        too_long => end(am, too_long, length, None),
+    }
+}
+
+/// Calls the dispatch callback of a message, and says where the message goes.
+///
+/// # Errors
+/// [`Error::UnknownDispatch`]; what the callback refuses the message with.
+pub(crate) fn dispatch<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    incoming: &Incoming<'_>,
+) -> Result<Target<P>, Fault> {
+    let id = incoming.dispatch;
+    let arrival = Arrival {
+        origin: incoming.origin,
+        comm: incoming.comm,
+        tag: incoming.tag,
+        header: incoming.header,
+        length: incoming.length,
+        immediate: incoming.immediate,
+    };
+    match am.up.dispatch(id, &arrival) {
+        None => Err(Error::UnknownDispatch {
+            id,
+            origin: incoming.origin.task,
+            length: incoming.length,
+        }
+        .into()),
+        Some(Receive::Consumed) => Ok(Target::Nowhere),
+        Some(Receive::Refused(error)) => Err(error),
+        Some(Receive::Into { into, done }) if into.len() < incoming.length => Ok(Target::TooLong {
+            receive: into.len(),
+            done,
+        }),
+        Some(Receive::Into { into, done }) => Ok(Target::Buffer { into, done }),
+    }
+}
+
+/// All of a message has been taken off the network, or nothing of it will come.
+///
+/// # Errors
+/// [`Error::MessageTooLong`] when no done callback takes it.
+pub(crate) fn end<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    target: Target<P>,
+    length: usize,
+    cookie: Option<(Endpoint, u32)>,
+) -> Result<(), Fault> {
+    let (done, result) = match target {
+        Target::Nowhere => (None, Ok(())),
+        Target::Buffer { done, .. } => (done, Ok(())),
+        Target::TooLong { receive, done } => (
+            done,
+            Err(Error::MessageTooLong {
+                message: length,
+                receive,
+            }
+            .into()),
+        ),
+    };
+    let delivered = deliver(am.up, done, result);
+    if let Some((peer, cookie)) = cookie {
+        am.acks.owe(&am.io.core, peer, cookie);
+    }
+    delivered
+}
+
+/// Copies payload to its place.
+fn store<P: Platform, U>(
+    am: &AmIo<'_, P, U>,
+    into: &BufferRange<P::Buffer>,
+    offset: usize,
+    payload: &[u8],
+) -> Result<(), Fault> {
+    let chunks = payload.len().div_ceil(COPY_CHUNK);
+    am.io.platform().charge(Op::CopyChunk, chunks as u64);
+    Ok(into.write(offset, payload)?)
+}
+
+/// Ends a message with an error.
+fn fail<P: Platform>(
+    up: &mut impl Upcalls<P>,
+    target: Target<P>,
+    error: Fault,
+) -> Result<(), Fault> {
+    let done = match target {
+        Target::Nowhere => None,
+        Target::Buffer { done, .. } | Target::TooLong { done, .. } => done,
+    };
+    deliver(up, done, Err(error))
+}
+
+/// A packet that does not continue its message.
+pub(crate) fn out_of_order(
+    origin: TaskId,
+    field: &'static str,
+    value: u64,
+    expected: u64,
+) -> Fault {
+    Error::PacketOrder {
+        origin,
+        field,
+        value,
+        expected,
+    }
+    .into()
+}
+
+/// A malformed control message.
+pub(crate) fn malformed(origin: TaskId, error: WireError) -> Fault {
+    Error::SystemMessage {
+        origin,
+        message: error.message,
+        field: error.field,
+        value: error.value,
+        expected: error.expected,
+    }
+    .into()
+}

@@ -1,0 +1,119 @@
+//! Dispatch: what happens when a message arrives (EP-4).
+
+use std::collections::BTreeSet;
+
+use crate::buffer::BufferRange;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::platform::Platform;
+use crate::sync::{Mutex, lock};
+
+/// A message whose first packet has arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    /// The endpoint that sent it.
+    pub origin: Endpoint,
+    /// Communication context given by the sender.
+    pub comm: u8,
+    /// Tag given by the sender.
+    pub tag: u32,
+    /// The header given by the sender: to be used during the callback only.
+    pub header: &'a [u8],
+    /// Bytes of the data.
+    pub length: usize,
+    /// All of the data, when it came in one packet: to be used during the callback only.
+    pub immediate: Option<&'a [u8]>,
+}
+
+/// What a dispatch callback wants done with its message.
+pub enum Receive<P: Platform, D> {
+    /// Nothing more: the callback has used the immediate data, or does not want the message.
+    Consumed,
+    /// The message makes no sense: it is dropped, and `advance` returns the error.
+    Refused(Box<Error>),
+    /// Asynchronous receive: the data is stored at the start of `into`, then `done` is called. A
+    /// message longer than `into` is taken off the network and dropped, nothing is stored, and `done`
+    /// gets [`Error::MessageTooLong`].
+    Into {
+        /// Where the message goes.
+        into: BufferRange<P::Buffer>,
+        /// Called when all of it is there.
+        done: Option<D>,
+    },
+}
+
+impl<P: Platform, D> Receive<P, D> {
+    /// The same with another done callback, which `name` makes of it.
+    pub(crate) fn map_done<E>(self, name: impl FnOnce(D) -> E) -> Receive<P, E> {
+        match self {
+            Self::Consumed => Receive::Consumed,
+            Self::Refused(error) => Receive::Refused(error),
+            Self::Into { into, done } => Receive::Into {
+                into,
+                done: done.map(name),
+            },
+        }
+    }
+}
+
+/// Dispatch identifiers in use, and the callbacks that the thread that advances has not seen yet.
+pub(crate) struct NewDispatches<F> {
+    used: BTreeSet<u8>,
+    new: Vec<(u8, F)>,
+}
+
+impl<F> NewDispatches<F> {
+    pub fn new() -> Self {
+        Self {
+            used: BTreeSet::new(),
+            new: Vec::new(),
+        }
+    }
+
+    /// Sets the callback of `id`; false when it has one already.
+    pub fn set(&mut self, id: u8, callback: F) -> bool {
+        let free = self.used.insert(id);
+        if free {
+            self.new.push((id, callback));
+        }
+        free
+    }
+}
+
+/// Dispatch identifiers and their callbacks, as the thread that advances sees them.
+pub(crate) struct DispatchTable<F> {
+    /// One an identifier, as far as identifiers have been used.
+    callbacks: Vec<Option<F>>,
+}
+
+impl<F> DispatchTable<F> {
+    pub fn new() -> Self {
+        Self {
+            callbacks: Vec::new(),
+        }
+    }
+
+    /// Takes the callback of `id` out to be called; looks among the new ones if it is not known.
+    pub fn take(&mut self, id: u8, new: &Mutex<NewDispatches<F>>) -> Option<F> {
+        if let Some(callback) = self.known(id) {
+            return Some(callback);
+        }
+        for (id, callback) in lock(new).new.drain(..) {
+            let id = usize::from(id);
+            if self.callbacks.len() <= id {
+                self.callbacks.resize_with(id + 1, || None);
+            }
+            self.callbacks[id] = Some(callback);
+        }
+        self.known(id)
+    }
+
+    fn known(&mut self, id: u8) -> Option<F> {
+        self.callbacks.get_mut(usize::from(id))?.take()
+    }
+
+    /// Puts a callback back after its call.
+    pub fn put_back(&mut self, id: u8, callback: F) {
+        self.callbacks[usize::from(id)] = Some(callback);
+    }
+}

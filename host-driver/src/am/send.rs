@@ -1,0 +1,134 @@
+//! SEND: from messages to packets (FN-3).
+
+use gyre_layout::MAX_PAYLOAD_BYTES;
+
+use crate::ack::cookie::Pending;
+use crate::buffer::BufferRange;
+use crate::cost::Op;
+use crate::done::DoneId;
+use crate::error::Fault;
+use crate::io::Io;
+use crate::operation::{ImmediateMessage, SendMessage};
+use crate::platform::Platform;
+use crate::rndv;
+use crate::task::TaskLocation;
+use crate::transport::injection::{Finish, Payload};
+use crate::transport::lanes::Label;
+use crate::transport::wire::{Headed, System};
+
+/// SEND: chooses the protocol by the length of the data.
+///
+/// # Errors
+/// Those of a send; [`Error::Range`](crate::Error::Range).
+pub(crate) fn start<P: Platform>(
+    io: &mut Io<P>,
+    send: SendMessage<P, DoneId>,
+) -> Result<(), Fault> {
+    // All lengths were checked when the send was posted.
+    let length = send.data.len() as u32;
+    let message_id = io.lanes.message_id(send.message_id);
+    let label = Label {
+        dispatch: send.dispatch,
+        comm: send.comm,
+        tag: send.tag,
+        message_id,
+    };
+    let peer = send.destination;
+    if !send.eager && send.data.len() > io.core.layout.config.eager_limit {
+        return rndv::send(io, send, label);
+    }
+    if send.header.is_empty() && send.remote_done.is_none() {
+        let finish = Finish::Send {
+            local_done: send.local_done,
+            cookie: None,
+            answered: false,
+        };
+        return io.send_message(peer, label, Payload::Data(send.data), finish);
+    }
+    let cookie = send.remote_done.map(|remote_done| {
+        io.core.remember(Pending {
+            peer,
+            fenced: true,
+            data: BufferRange::empty(),
+            local_done: None,
+            remote_done: Some(remote_done),
+        })
+    });
+    let finish = Finish::Send {
+        local_done: send.local_done,
+        cookie,
+        answered: false,
+    };
+    io.platform().charge(Op::Control, 1);
+    let fields = Headed {
+        cookie: cookie.unwrap_or(0),
+        length,
+        header_length: send.header.len() as u16,
+        dispatch: send.dispatch,
+    };
+    let mut payload = fields.encode();
+    payload.extend_from_slice(&send.header);
+    let start = payload.len();
+    let head = Label {
+        dispatch: System::Headed as u8,
+        ..label
+    };
+    if start + send.data.len() <= MAX_PAYLOAD_BYTES {
+        payload.resize(start + send.data.len(), 0);
+        send.data.read(0, &mut payload[start..])?;
+        return io.send_message(peer, head, Payload::Staged(payload), finish);
+    }
+    let data = Label {
+        dispatch: System::Data as u8,
+        ..label
+    };
+    io.send_message(peer, head, Payload::Staged(payload), Finish::Control)?;
+    io.send_message(peer, data, Payload::Data(send.data), finish)
+}
+
+/// An immediate SEND that was posted.
+///
+/// # Errors
+/// Those of a send.
+pub(crate) fn immediate<P: Platform>(
+    io: &mut Io<P>,
+    message: ImmediateMessage<'_>,
+) -> Result<(), Fault> {
+    let label = label(io, &message);
+    let payload = Payload::Staged(message.payload.into_owned());
+    io.send_message(message.destination, label, payload, Finish::Control)
+}
+
+/// Sends an immediate message to `to`, where its destination is, at the call, if nothing waits that must go
+/// before it; says whether it did.
+///
+/// # Errors
+/// Those of the bus.
+#[inline]
+pub(crate) fn inject<P: Platform>(
+    io: &mut Io<P>,
+    message: &ImmediateMessage<'_>,
+    to: TaskLocation,
+) -> Result<bool, Fault> {
+    if io.shared.is_some() && to.node == io.core.node() {
+        return Ok(false);
+    }
+    // A flow may have to be requested first.
+    if io.flows.is_some() {
+        return Ok(false);
+    }
+    io.platform().charge(Op::Inject, 1);
+    let label = label(io, message);
+    let (offset, length) = (message.destination.context, message.payload.len());
+    let descriptor = io.lanes.message(to, offset, label, length);
+    io.lanes.inject(descriptor, &message.payload)
+}
+
+fn label<P: Platform>(io: &mut Io<P>, message: &ImmediateMessage<'_>) -> Label {
+    Label {
+        dispatch: message.dispatch,
+        comm: message.comm,
+        tag: message.tag,
+        message_id: io.lanes.message_id(None),
+    }
+}

@@ -1,0 +1,14 @@
+//! What a program sees: clients, contexts, operations and completions.
+
+pub(crate) mod advance;
+mod callbacks;
+mod check;
+pub(crate) mod client;
+mod collnet;
+pub(crate) mod completion;
+pub(crate) mod context;
+mod destroy;
+pub(crate) mod operation;
+mod post;
+mod queue;
+mod wait;

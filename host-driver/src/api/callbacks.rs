@@ -1,0 +1,125 @@
+//! The functions of a program as protocols call them.
+
+use crate::am::dispatch::{Arrival, Receive};
+use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
+use crate::cost::Op;
+use crate::done::DoneId;
+use crate::error::Error;
+use crate::platform::Platform;
+use crate::progress::Progress;
+use crate::sync::{Ordering, lock};
+use crate::upcalls::Upcalls;
+
+/// The functions of a program during a turn of `advance`, with the counts of the turn.
+pub(super) struct Callbacks<'a, P: Platform> {
+    context: &'a Context<P>,
+    calls: &'a mut Calls<P>,
+    progress: Progress,
+}
+
+impl<'a, P: Platform> Callbacks<'a, P> {
+    /// Those of a turn that begins.
+    pub fn new(context: &'a Context<P>, calls: &'a mut Calls<P>) -> Self {
+        Self {
+            context,
+            calls,
+            progress: Progress::default(),
+        }
+    }
+
+    /// Counts of the turn.
+    pub fn counts(&self) -> Progress {
+        self.progress
+    }
+
+    /// Runs a callback, which `op` stands for, and during which the context may not be advanced.
+    fn callback<R>(&mut self, op: Op, call: impl FnOnce(&Context<P>) -> R) -> R {
+        self.progress.callbacks += 1;
+        self.context.platform().charge(op, 1);
+        guarded(self.context, call)
+    }
+
+    /// The context is destroyed: calls everything that waits for it.
+    pub fn abandon(&mut self) {
+        let left = lock(&self.context.shared().queue).done.take_all();
+        for done in left {
+            self.callback(Op::Callback, |context| {
+                done(context, Err(Error::Destroyed));
+            });
+        }
+        // After what was given up: that may have been in the hands of who asked for this.
+        let functions = core::mem::take(&mut *lock(&self.context.shared().at_destroy));
+        for function in functions {
+            guarded(self.context, function);
+        }
+    }
+
+    /// The functions for every turn that have been added since the last one.
+    fn take_progress(&mut self) {
+        let shared = self.context.shared();
+        if shared.more_progress.swap(false, Ordering::AcqRel) {
+            self.calls.progress.append(&mut lock(&shared.progress));
+        }
+    }
+}
+
+/// Runs a function during which the context may not be advanced.
+fn guarded<P: Platform, R>(context: &Context<P>, call: impl FnOnce(&Context<P>) -> R) -> R {
+    let flag = &context.shared().in_callback;
+    flag.store(true, Ordering::Release);
+    let result = call(context);
+    flag.store(false, Ordering::Release);
+    result
+}
+
+impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
+    type Call = CallFn<P>;
+
+    fn progress(&mut self) -> &mut Progress {
+        &mut self.progress
+    }
+
+    fn tick(&mut self) {
+        while let Some(function) = self.context.take_alarm() {
+            self.callback(Op::Callback, function);
+        }
+        self.take_progress();
+        for function in &mut self.calls.progress {
+            let found = guarded(self.context, function);
+            self.progress.callbacks += usize::from(found);
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.context.has_posted() || !self.calls.work.is_empty()
+    }
+
+    fn take_work(&mut self) -> Result<(), Error> {
+        self.context.take_work(&mut self.calls.work)
+    }
+
+    fn next_work(&mut self) -> Option<Work<P>> {
+        self.calls.work.pop_front()
+    }
+
+    fn call(&mut self, call: CallFn<P>) {
+        self.callback(Op::Callback, call);
+    }
+
+    fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>) -> Option<Receive<P, DoneId>> {
+        let shared = self.context.shared();
+        let mut function = self.calls.dispatch.take(id, &shared.dispatch)?;
+        let receive = self.callback(Op::Dispatch, |context| function(context, arrival));
+        self.calls.dispatch.put_back(id, function);
+        Some(receive.map_done(|done| lock(&shared.queue).done.insert(done)))
+    }
+
+    fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool {
+        let function: Option<DoneFn<P>> = lock(&self.context.shared().queue).done.take(done);
+        let Some(function) = function else {
+            return false;
+        };
+        self.callback(Op::Callback, |context| function(context, result));
+        true
+    }
+}

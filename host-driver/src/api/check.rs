@@ -1,0 +1,148 @@
+//! What is refused when it is posted.
+
+use crate::buffer::RemoteAddress;
+use crate::core::Core;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::operation::{Instruction, Rmw};
+use crate::platform::Platform;
+use crate::region::RemoteRegion;
+use crate::task::TaskLocation;
+use crate::transport::wire::{FIRST_SYSTEM, MAX_HEADER};
+
+/// Refuses an instruction that could not be carried out.
+///
+/// # Errors
+/// As [`Context::post`](crate::Context::post).
+pub(super) fn check_instruction<P: Platform, D, C>(
+    core: &Core<P>,
+    instruction: &Instruction<P, D, C>,
+) -> Result<(), Error> {
+    match instruction {
+        Instruction::Send(send) => {
+            check_endpoint(core, send.destination)?;
+            check_dispatch(send.dispatch)?;
+            check_length(send.data.len())?;
+            if send.header.len() > MAX_HEADER {
+                return Err(Error::PacketLength {
+                    what: "header",
+                    bytes: send.header.len(),
+                    limit: MAX_HEADER,
+                });
+            }
+            Ok(())
+        }
+        Instruction::SendImmediate(message) => check_endpoint(core, message.destination).map(drop),
+        Instruction::Put(put) => {
+            check_endpoint(core, put.destination)?;
+            check_length(put.data.len())
+        }
+        Instruction::Get(get) => {
+            check_endpoint(core, get.source)?;
+            check_length(get.into.len())
+        }
+        Instruction::Rmw(rmw) => {
+            check_endpoint(core, rmw.destination)?;
+            check_rmw(rmw)
+        }
+        Instruction::Fence(fence) => check_endpoint(core, fence.destination).map(drop),
+        Instruction::Acknowledge { peer, .. } | Instruction::Refuse { peer, .. } => {
+            check_endpoint(core, *peer).map(drop)
+        }
+        Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
+        Instruction::FenceAll(_)
+        | Instruction::Call(_)
+        | Instruction::TreeBarrier { .. }
+        | Instruction::TreeRelease { .. } => Ok(()),
+    }
+}
+
+/// Checks an endpoint, and says where it is.
+pub(super) fn check_endpoint<P: Platform>(
+    core: &Core<P>,
+    endpoint: Endpoint,
+) -> Result<TaskLocation, Error> {
+    if endpoint.client != core.info.endpoint.client {
+        return Err(Error::ForeignEndpoint {
+            expected: core.info.endpoint.client,
+            found: endpoint.client,
+        });
+    }
+    core.layout.endpoint(endpoint.task, endpoint.context)?;
+    core.place(endpoint)
+}
+
+/// Refuses dispatch identifiers of the driver.
+pub(super) fn check_dispatch(id: u8) -> Result<(), Error> {
+    if id >= FIRST_SYSTEM {
+        return Err(Error::SystemDispatch { id });
+    }
+    Ok(())
+}
+
+/// Refuses transfers longer than a descriptor can say.
+fn check_length(bytes: usize) -> Result<(), Error> {
+    u32::try_from(bytes)
+        .map(|_| ())
+        .map_err(|_| Error::MessageLength { bytes })
+}
+
+/// Checks a transfer of `bytes` bytes at `offset` of a region, and says where in memory that is.
+pub(super) fn check_region(
+    region: &RemoteRegion,
+    endpoint: Endpoint,
+    (allowed, what): (bool, &'static str),
+    offset: u64,
+    bytes: usize,
+) -> Result<RemoteAddress, Error> {
+    if region.task != endpoint.task {
+        return Err(Error::RegionTask {
+            expected: endpoint.task,
+            found: region.task,
+        });
+    }
+    if !allowed {
+        return Err(Error::RegionRights {
+            task: region.task,
+            what,
+        });
+    }
+    let bytes = bytes as u64;
+    if offset.checked_add(bytes).is_none_or(|end| end > region.len) {
+        return Err(Error::RegionBounds {
+            task: region.task,
+            offset,
+            bytes,
+            len: region.len,
+        });
+    }
+    Ok(RemoteAddress {
+        slot: region.slot,
+        offset,
+    })
+}
+
+/// Refuses read-modify-writes that the hardware would refuse: it does not answer those.
+fn check_rmw<P: Platform, D>(rmw: &Rmw<P, D>) -> Result<(), Error> {
+    let width = rmw.width.bytes();
+    check_region(
+        &rmw.region,
+        rmw.destination,
+        (rmw.region.rights.rmw, "read-modify-writes"),
+        rmw.offset,
+        width,
+    )?;
+    if !rmw.offset.is_multiple_of(width as u64) {
+        return Err(Error::RmwAlignment {
+            offset: rmw.offset,
+            width,
+        });
+    }
+    match &rmw.result {
+        Some(result) if result.len() != width => Err(Error::RmwResult {
+            bytes: result.len(),
+            width,
+        }),
+        _ => Ok(()),
+    }
+}

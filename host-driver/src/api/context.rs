@@ -1,0 +1,321 @@
+//! Contexts: a share of a client's resources with a work queue (EP-2, EP-3).
+
+use core::ops::{Deref, DerefMut};
+use std::collections::VecDeque;
+
+use crate::ack::AckStats;
+use crate::am::dispatch::{Arrival, DispatchTable, NewDispatches};
+use crate::api::check::check_dispatch;
+use crate::api::queue::{NEVER, Queue};
+use crate::core::Core;
+use crate::cost::Op;
+use crate::done::DoneId;
+use crate::endpoint::Endpoint;
+use crate::engine::{Engine, Parts};
+use crate::error::Error;
+use crate::layout::{ClientLayout, ContextInfo};
+use crate::operation::Instruction;
+use crate::platform::{Platform, PlatformLock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
+use crate::task::TaskId;
+use crate::task_map::TaskMap;
+
+/// Done callback: called once, by the thread that advances the context.
+pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
+
+/// A function that the context calls from `advance`.
+pub type CallFn<P> = Box<dyn FnOnce(&Context<P>)>;
+
+/// Called by `advance` once per message, at its first packet. May post; may not advance.
+pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P>>;
+
+/// Called by every turn of `advance`; says whether it has found something to do. May post; may not advance.
+pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool>;
+
+/// What a dispatch callback wants done with its message.
+pub type Receive<P> = crate::am::dispatch::Receive<P, DoneFn<P>>;
+
+/// An instruction whose done callbacks stand in the queue's table.
+pub(super) type Work<P> = Instruction<P, DoneId, CallFn<P>>;
+
+/// A context. Clones are handles to the same context; all methods take `&self`.
+///
+/// [`post`](Self::post) and [`wait`](Self::wait) may be called by any thread at any time.
+/// [`advance`](Self::advance) may be called by one thread at a time: threads that share a context take
+/// its [`lock`](Self::lock) around it.
+pub struct Context<P: Platform> {
+    shared: Arc<Shared<P>>,
+}
+
+impl<P: Platform> Clone for Context<P> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+/// A context as its handles see it.
+pub(super) struct Shared<P: Platform> {
+    pub core: Arc<Core<P>>,
+    lock: P::Lock,
+    locked: AtomicBool,
+    /// Taken around every use of the queue: orders posts and takes by the machine's time.
+    pub queue_lock: P::Lock,
+    pub queue: Mutex<Queue<P, DoneFn<P>, CallFn<P>>>,
+    /// The queue has work, or the context has been destroyed.
+    pub posted: AtomicBool,
+    /// Time of the first alarm in the queue, or [`NEVER`].
+    pub alarm_ps: AtomicU64,
+    pub dispatch: Mutex<NewDispatches<DispatchFn<P>>>,
+    /// Functions that every turn is to call, and that the thread that advances has not seen yet.
+    pub progress: Mutex<Vec<ProgressFn<P>>>,
+    /// There are some.
+    pub more_progress: AtomicBool,
+    /// Functions that the end of the context is to call.
+    pub at_destroy: Mutex<Vec<CallFn<P>>>,
+    /// Taken by the thread that uses `held`, and held across platform calls and callbacks.
+    pub engine_lock: P::Lock,
+    /// Only ever taken with `try_lock`, by the holder of `engine_lock`.
+    held: Mutex<Held<P>>,
+    /// A thread is in `advance`: no other may be.
+    advancing: AtomicBool,
+    /// A callback is running.
+    pub in_callback: AtomicBool,
+    /// The last turn left something to do that no event will announce.
+    pub unfinished: AtomicBool,
+    /// The context has given its resources back.
+    pub closed: AtomicBool,
+}
+
+/// What one thread at a time uses.
+pub(super) struct Held<P: Platform> {
+    pub engine: Engine<P>,
+    pub calls: Calls<P>,
+}
+
+/// Functions of the program as the thread that advances knows them, and work that it has taken off the queue.
+pub(super) struct Calls<P: Platform> {
+    pub work: VecDeque<Work<P>>,
+    pub dispatch: DispatchTable<DispatchFn<P>>,
+    /// Functions that every turn calls.
+    pub progress: Vec<ProgressFn<P>>,
+}
+
+impl<P: Platform> Context<P> {
+    pub(super) fn create(
+        platform: P,
+        layout: Arc<ClientLayout>,
+        info: ContextInfo,
+        parts: &Parts<'_, P>,
+    ) -> Result<Self, Error> {
+        let core = Arc::new(Core::new(platform, layout, info));
+        let engine = Engine::open(&core, parts)?;
+        let platform = &core.platform;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                lock: platform.new_lock(),
+                queue_lock: platform.new_lock(),
+                engine_lock: platform.new_lock(),
+                core,
+                locked: AtomicBool::new(false),
+                queue: Mutex::new(Queue::new()),
+                posted: AtomicBool::new(false),
+                alarm_ps: AtomicU64::new(NEVER),
+                dispatch: Mutex::new(NewDispatches::new()),
+                progress: Mutex::new(Vec::new()),
+                more_progress: AtomicBool::new(false),
+                at_destroy: Mutex::new(Vec::new()),
+                held: Mutex::new(Held {
+                    engine,
+                    calls: Calls {
+                        work: VecDeque::with_capacity(crate::PREPARED),
+                        dispatch: DispatchTable::new(),
+                        progress: Vec::new(),
+                    },
+                }),
+                advancing: AtomicBool::new(false),
+                in_callback: AtomicBool::new(false),
+                unfinished: AtomicBool::new(false),
+                closed: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    pub(super) fn shared(&self) -> &Shared<P> {
+        &self.shared
+    }
+
+    pub(crate) fn core(&self) -> &Core<P> {
+        &self.shared.core
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn platform(&self) -> &P {
+        &self.shared.core.platform
+    }
+
+    /// Which resources the context has.
+    #[must_use]
+    pub fn query(&self) -> &ContextInfo {
+        &self.shared.core.info
+    }
+
+    /// The task of this process.
+    #[must_use]
+    pub fn task(&self) -> TaskId {
+        self.shared.core.info.endpoint.task
+    }
+
+    /// The client's task list.
+    #[must_use]
+    pub fn tasks(&self) -> &TaskMap {
+        &self.shared.core.layout.config.tasks
+    }
+
+    /// The endpoint (task, context offset) of this context's client.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`].
+    pub fn endpoint(&self, task: TaskId, context: u8) -> Result<Endpoint, Error> {
+        self.shared.core.layout.endpoint(task, context)
+    }
+
+    /// Sets the callback for messages with dispatch identifier `id`, 0 to 223. Set it before such
+    /// messages arrive.
+    ///
+    /// # Errors
+    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
+    pub fn set_dispatch(&self, id: u8, callback: DispatchFn<P>) -> Result<(), Error> {
+        check_dispatch(id)?;
+        if lock(&self.shared.dispatch).set(id, callback) {
+            Ok(())
+        } else {
+            Err(Error::DispatchInUse { id })
+        }
+    }
+
+    /// Has every turn of `advance` from now on call a function that looks for what no event of the node announces,
+    /// such as news in memory that the node's processes share: who writes them signals the wake group
+    /// ([`Platform::notify`]). What the looks cost the function charges itself.
+    pub fn add_progress(&self, function: ProgressFn<P>) {
+        lock(&self.shared.progress).push(function);
+        self.shared.more_progress.store(true, Ordering::Release);
+    }
+
+    /// Counts of the acknowledgement dispatcher so far (AK-6).
+    ///
+    /// # Errors
+    /// [`Error::AdvanceInCallback`], [`Error::Busy`] while another thread advances the context,
+    /// [`Error::Destroyed`].
+    pub fn ack_stats(&self) -> Result<AckStats, Error> {
+        Ok(self.enter()?.engine.ack_stats())
+    }
+
+    /// Takes the context's lock; other threads of the node run meanwhile.
+    pub fn lock(&self) {
+        self.platform().charge(Op::Lock, 1);
+        self.shared.lock.lock();
+        self.shared.locked.store(true, Ordering::Release);
+    }
+
+    /// Takes the context's lock if it is free, and says whether it did.
+    #[must_use]
+    pub fn trylock(&self) -> bool {
+        self.platform().charge(Op::Lock, 1);
+        let taken = self.shared.lock.trylock();
+        if taken {
+            self.shared.locked.store(true, Ordering::Release);
+        }
+        taken
+    }
+
+    /// Gives the context's lock back.
+    ///
+    /// # Errors
+    /// [`Error::NotLocked`] when nobody holds it.
+    pub fn unlock(&self) -> Result<(), Error> {
+        self.platform().charge(Op::Lock, 1);
+        if !self.shared.locked.swap(false, Ordering::AcqRel) {
+            return Err(Error::NotLocked);
+        }
+        self.shared.lock.unlock();
+        Ok(())
+    }
+
+    /// Has [`destroy`](Self::destroy) call a function when all else that has not finished is given up: for protocols over
+    /// the context that have callbacks of their own to call.
+    pub(crate) fn at_destroy(&self, function: CallFn<P>) {
+        lock(&self.shared.at_destroy).push(function);
+    }
+
+    /// Whether the context has been destroyed and its resources are free.
+    pub(super) fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Acquire)
+    }
+
+    /// Makes this thread the one that advances.
+    pub(super) fn enter(&self) -> Result<HeldGuard<'_, P>, Error> {
+        let advancing = &self.shared.advancing;
+        let others = advancing.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire);
+        if others.is_err() {
+            return Err(if self.shared.in_callback.load(Ordering::Acquire) {
+                Error::AdvanceInCallback
+            } else {
+                Error::Busy
+            });
+        }
+        // A thread that sends an immediate message gives it back soon.
+        self.shared.engine_lock.lock();
+        self.hold_engine(true)
+    }
+
+    /// The engine, for the holder of its lock. Dropping the guard gives the lock back.
+    pub(super) fn hold_engine(&self, advances: bool) -> Result<HeldGuard<'_, P>, Error> {
+        let hold = Hold {
+            shared: &self.shared,
+            advances,
+        };
+        // The platform's lock may let more than one in.
+        let Some(held) = try_lock(&self.shared.held) else {
+            return Err(Error::Busy);
+        };
+        Ok(HeldGuard { held, _hold: hold })
+    }
+}
+
+/// Use of a context's engine by one thread. What it holds is given back in this order.
+pub(super) struct HeldGuard<'a, P: Platform> {
+    held: MutexGuard<'a, Held<P>>,
+    _hold: Hold<'a, P>,
+}
+
+impl<P: Platform> Deref for HeldGuard<'_, P> {
+    type Target = Held<P>;
+
+    fn deref(&self) -> &Held<P> {
+        &self.held
+    }
+}
+
+impl<P: Platform> DerefMut for HeldGuard<'_, P> {
+    fn deref_mut(&mut self) -> &mut Held<P> {
+        &mut self.held
+    }
+}
+
+/// The lock of a context's engine, held.
+struct Hold<'a, P: Platform> {
+    shared: &'a Shared<P>,
+    advances: bool,
+}
+
+impl<P: Platform> Drop for Hold<'_, P> {
+    fn drop(&mut self) {
+        self.shared.engine_lock.unlock();
+        if self.advances {
+            self.shared.advancing.store(false, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The end of a context.
+
+use crate::api::callbacks::Callbacks;
+use crate::api::context::{Context, Held};
+use crate::error::Error;
+use crate::platform::Platform;
+use crate::sync::Ordering;
+
+impl<P: Platform> Context<P> {
+    /// Ends the context and gives its FIFOs back to the node; the client may then create another one in its
+    /// place. Nothing can be posted any more. What has not finished is given up: its done callbacks get
+    /// [`Error::Destroyed`], and [`Error::WorkLeft`] says how much it was. To lose nothing, and to leave no
+    /// peer waiting, advance until the context [is at rest](Self::is_at_rest). Messages that arrive later are
+    /// errors of the node.
+    ///
+    /// # Errors
+    /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]: the context is as before.
+    /// [`Error::WorkLeft`], [`Error::SetUp`], [`Error::Bus`]: it is destroyed.
+    pub fn destroy(&self) -> Result<(), Error> {
+        let mut held = self.enter()?;
+        self.check_alive()?;
+        let Held { engine, calls } = &mut *held;
+        let (posted, asleep) = self.with_queue(|queue| {
+            queue.destroyed = true;
+            queue.alarms.clear();
+            self.note_alarm(queue);
+            self.shared().posted.store(true, Ordering::Release);
+            let posted = core::mem::take(&mut queue.work).len();
+            (posted, queue.announce())
+        });
+        self.signal(asleep);
+        let posted = posted + core::mem::take(&mut calls.work).len();
+        let mut callbacks = Callbacks::new(self, calls);
+        let result = engine.close(posted, &mut callbacks);
+        callbacks.abandon();
+        self.shared().closed.store(true, Ordering::Release);
+        Ok(result?)
+    }
+}

@@ -1,0 +1,253 @@
+//! What a program asks of a context: sends, puts, gets, read-modify-writes, fences, acknowledgements.
+
+use std::borrow::Cow;
+
+use crate::ack::cookie::Pending;
+use crate::api::check::{check_dispatch, check_endpoint, check_instruction, check_region};
+use crate::api::context::{Context, DoneFn};
+use crate::api::operation::{Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage};
+use crate::buffer::BufferRange;
+use crate::cost::{COPY_CHUNK, Op};
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::operation::{ImmediateMessage, SendImmediate};
+use crate::platform::{Platform, PlatformLock};
+use crate::route::Routing;
+use crate::sync::{Ordering, lock};
+use crate::task::TaskLocation;
+use crate::transport::wire::{Headed, System};
+
+impl<P: Platform> Context<P> {
+    /// Puts an instruction on the work queue, checks it, and returns; `advance` carries it out.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`],
+    /// [`Error::MessageLength`], [`Error::PacketLength`], [`Error::SystemDispatch`],
+    /// [`Error::Destroyed`].
+    pub fn post(&self, instruction: Instruction<P>) -> Result<(), Error> {
+        check_instruction(self.core(), &instruction)?;
+        self.platform().charge(Op::Post, 1);
+        self.enqueue(|queue| {
+            let instruction = instruction.map_done(|done| queue.done.insert(done));
+            queue.work.push_back(instruction);
+            self.shared().posted.store(true, Ordering::Release);
+        })
+    }
+
+    /// Posts a send.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn send(&self, message: SendMessage<P>) -> Result<(), Error> {
+        self.post(Instruction::Send(message))
+    }
+
+    /// Sends a short message: header and data are copied. It is handed to the DMA engine at the call, or posted
+    /// when that is not possible: while a thread advances the context, as in a callback, behind work that has
+    /// been posted, or without room.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
+        check_dispatch(message.dispatch)?;
+        let to = check_endpoint(self.core(), message.destination)?;
+        let bytes = message.header.len() + message.data.len();
+        let limit = if message.header.is_empty() {
+            SendImmediate::MAX
+        } else {
+            SendImmediate::MAX_HEADED
+        };
+        if bytes > limit {
+            return Err(Error::PacketLength {
+                what: "immediate message",
+                bytes,
+                limit,
+            });
+        }
+        let (dispatch, payload) = if message.header.is_empty() {
+            (message.dispatch, Cow::Borrowed(message.data))
+        } else {
+            self.charge_copy(bytes);
+            // Both lengths are below 512.
+            let fields = Headed {
+                cookie: 0,
+                length: message.data.len() as u32,
+                header_length: message.header.len() as u16,
+                dispatch: message.dispatch,
+            };
+            let mut payload = fields.encode();
+            payload.extend_from_slice(message.header);
+            payload.extend_from_slice(message.data);
+            (System::Headed as u8, Cow::Owned(payload))
+        };
+        let message = ImmediateMessage {
+            destination: message.destination,
+            dispatch,
+            comm: message.comm,
+            tag: message.tag,
+            payload,
+        };
+        if self.inject(&message, to)? {
+            return Ok(());
+        }
+        if let Cow::Borrowed(payload) = message.payload {
+            self.charge_copy(payload.len());
+        }
+        self.post(Instruction::SendImmediate(ImmediateMessage {
+            payload: Cow::Owned(message.payload.into_owned()),
+            ..message
+        }))
+    }
+
+    fn charge_copy(&self, bytes: usize) {
+        let chunks = bytes.div_ceil(COPY_CHUNK);
+        self.platform().charge(Op::CopyChunk, chunks as u64);
+    }
+
+    /// Sends an immediate message at the call, if it can be; says whether it did.
+    fn inject(&self, message: &ImmediateMessage<'_>, to: TaskLocation) -> Result<bool, Error> {
+        // What has been posted goes first. A context that has been destroyed is found by the post.
+        if self.has_posted() || !self.shared().engine_lock.trylock() {
+            return Ok(false);
+        }
+        let mut held = self.hold_engine(false)?;
+        let injected = held.engine.inject(message, to)?;
+        if injected {
+            self.core().leave_rest();
+        }
+        Ok(injected)
+    }
+
+    /// Posts a put.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn put(&self, put: Put<P>) -> Result<(), Error> {
+        self.post(Instruction::Put(put))
+    }
+
+    /// Posts a get. Gets of one context from one endpoint are served in the order posted.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn get(&self, get: Get<P>) -> Result<(), Error> {
+        self.post(Instruction::Get(get))
+    }
+
+    /// Posts a put into a memory region.
+    ///
+    /// # Errors
+    /// [`Error::RegionTask`], [`Error::RegionRights`], [`Error::RegionBounds`]; as [`Context::post`].
+    pub fn rput(&self, rput: Rput<P>) -> Result<(), Error> {
+        let remote = check_region(
+            &rput.region,
+            rput.destination,
+            (rput.region.rights.put, "puts"),
+            rput.offset,
+            rput.data.len(),
+        )?;
+        self.put(Put {
+            destination: rput.destination,
+            data: rput.data,
+            remote,
+            local_done: rput.local_done,
+            remote_done: rput.remote_done,
+        })
+    }
+
+    /// Posts a get from a memory region.
+    ///
+    /// # Errors
+    /// As [`Context::rput`].
+    pub fn rget(&self, rget: Rget<P>) -> Result<(), Error> {
+        let remote = check_region(
+            &rget.region,
+            rget.source,
+            (rget.region.rights.get, "gets"),
+            rget.offset,
+            rget.into.len(),
+        )?;
+        self.get(Get {
+            source: rget.source,
+            remote,
+            into: rget.into,
+            routing: Routing::Fixed,
+            done: rget.done,
+        })
+    }
+
+    /// Posts a read-modify-write of a word of a memory region.
+    ///
+    /// # Errors
+    /// [`Error::RmwAlignment`], [`Error::RmwResult`]; as [`Context::rput`].
+    pub fn rmw(&self, rmw: Rmw<P>) -> Result<(), Error> {
+        self.post(Instruction::Rmw(rmw))
+    }
+
+    /// Posts a fence.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn fence(&self, fence: Fence<P>) -> Result<(), Error> {
+        self.post(Instruction::Fence(fence))
+    }
+
+    /// Posts a fence of every endpoint of the client; `done` is called when all have completed. All of
+    /// them have to advance. It keeps a fixed number of fences under way.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn fence_all(&self, done: Option<DoneFn<P>>) -> Result<(), Error> {
+        self.post(Instruction::FenceAll(done))
+    }
+
+    /// Remembers an operation that `peer` will acknowledge, and returns the cookie by which it does so:
+    /// never 0. `done` is called when the acknowledgement comes.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`].
+    pub fn expect_ack(&self, peer: Endpoint, done: DoneFn<P>) -> Result<u32, Error> {
+        check_endpoint(self.core(), peer)?;
+        Ok(self.await_ack(peer, BufferRange::empty(), done))
+    }
+
+    /// Remembers an operation that `peer` will acknowledge, and keeps `data` alive until then; returns its cookie.
+    pub(crate) fn await_ack(
+        &self,
+        peer: Endpoint,
+        data: BufferRange<P::Buffer>,
+        done: DoneFn<P>,
+    ) -> u32 {
+        let done = lock(&self.shared().queue).done.insert(done);
+        self.core().remember(Pending {
+            peer,
+            fenced: false,
+            data,
+            local_done: None,
+            remote_done: Some(done),
+        })
+    }
+
+    /// Forgets an operation that will not be acknowledged, and returns its callback.
+    pub fn forget_ack(&self, cookie: u32) -> Option<DoneFn<P>> {
+        let done = lock(&self.core().cookies).remove(cookie)?.remote_done?;
+        lock(&self.shared().queue).done.take(done)
+    }
+
+    /// Acknowledges `cookie` to `peer`, when the acknowledgement dispatcher thinks fit.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn acknowledge(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
+        self.post(Instruction::Acknowledge { peer, cookie })
+    }
+
+    /// Tells `peer` that the data that it sent with `cookie` has not been received: its callbacks get
+    /// [`Error::NotFetched`].
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn refuse(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
+        self.post(Instruction::Refuse { peer, cookie })
+    }
+}

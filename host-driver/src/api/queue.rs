@@ -1,0 +1,50 @@
+//! A context's queue: work that is posted, calls at a time, and who sleeps until there is something to do.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::done::{DoneId, DoneTable};
+use crate::operation::Instruction;
+use crate::platform::Platform;
+
+/// The time of an alarm that is not there.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// A context's queue, with done callbacks `D` and calls `C`.
+pub(super) struct Queue<P: Platform, D, C> {
+    pub(super) work: VecDeque<Instruction<P, DoneId, C>>,
+    /// Done callbacks of everything that has not ended.
+    pub(super) done: DoneTable<D>,
+    /// What is to be called at which time, by time and order of calls.
+    pub(super) alarms: BTreeMap<(u64, u64), C>,
+    /// Alarms set so far.
+    pub(super) alarms_ever: u64,
+    /// Threads inside `wait`.
+    pub(super) sleepers: usize,
+    /// Announcements made to threads inside `wait`, or on their way there.
+    pub(super) announcements: u64,
+    /// Threads inside `wait` that the last announcement has not reached.
+    pub(super) unaware: usize,
+    pub(super) destroyed: bool,
+}
+
+impl<P: Platform, D, C> Queue<P, D, C> {
+    pub(super) fn new() -> Self {
+        Self {
+            work: VecDeque::with_capacity(crate::PREPARED),
+            done: DoneTable::new(),
+            alarms: BTreeMap::new(),
+            alarms_ever: 0,
+            sleepers: 0,
+            announcements: 0,
+            unaware: 0,
+            destroyed: false,
+        }
+    }
+
+    /// Everybody inside `wait` is to look again. Says whether the wake group must be signalled for that.
+    pub(super) fn announce(&mut self) -> bool {
+        self.announcements += 1;
+        self.unaware = self.sleepers;
+        self.sleepers > 0
+    }
+}

@@ -1,0 +1,189 @@
+//! Threads of a context: what they put on its queue, and how they sleep until there is something to do.
+
+use std::collections::VecDeque;
+
+use crate::api::context::{CallFn, Context, DoneFn, Work};
+use crate::api::queue::{NEVER, Queue};
+use crate::cost::Op;
+use crate::error::Error;
+use crate::platform::{Platform, PlatformLock, WakeReason};
+use crate::sync::{Ordering, lock};
+
+type ContextQueue<P> = Queue<P, DoneFn<P>, CallFn<P>>;
+
+impl<P: Platform> Context<P> {
+    /// Has `advance` call a function when simulated time has come to `at_ps`, or after that as soon as a thread
+    /// advances the context; [`wait`](Self::wait) ends by then. It is no work: a context at rest may have alarms,
+    /// and one that is destroyed forgets them.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub fn call_at(&self, at_ps: u64, function: CallFn<P>) -> Result<(), Error> {
+        self.enqueue(|queue| {
+            queue.alarms_ever += 1;
+            queue.alarms.insert((at_ps, queue.alarms_ever), function);
+            self.note_alarm(queue);
+        })
+    }
+
+    /// Takes an alarm whose time has come.
+    pub(super) fn take_alarm(&self) -> Option<CallFn<P>> {
+        let first = self.shared().alarm_ps.load(Ordering::Acquire);
+        if first == NEVER || self.platform().now_ps() < first {
+            return None;
+        }
+        self.with_queue(|queue| {
+            let alarm = queue.alarms.pop_first();
+            self.note_alarm(queue);
+            alarm.map(|(_, function)| function)
+        })
+    }
+
+    /// Notes the time of the first alarm.
+    pub(super) fn note_alarm(&self, queue: &ContextQueue<P>) {
+        let first = queue.alarms.keys().next().map_or(NEVER, |(at, _)| *at);
+        self.shared().alarm_ps.store(first, Ordering::Release);
+    }
+
+    /// A mark of what has happened until now, for [`wait_since`](Self::wait_since). It moves on with every
+    /// post, and with every `advance` that has run callbacks or after which the context is at rest.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.with_queue(|queue| queue.announcements)
+    }
+
+    /// As [`wait`](Self::wait), and returns at once when something has happened since `epoch`. A thread that
+    /// looks whether something holds, before it sleeps until a callback run by another thread makes it hold,
+    /// asks for the epoch first: what the callback does between its look and its sleep is not missed.
+    ///
+    /// ```text
+    /// let seen = context.epoch();
+    /// if !done.get() { context.wait_since(seen, None)?; }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub fn wait_since(&self, epoch: u64, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
+        self.sleep(Some(epoch), deadline_ps)
+    }
+
+    /// Sleeps until there may be something for `advance` to do, or until `deadline_ps`; returns at once if
+    /// there is already. Wakes for packets, completions, work posted by other threads, and callbacks that
+    /// another thread has run; may wake without reason. Call it without the lock, never from a callback,
+    /// and call `advance` between two waits: it takes note of the wake-up.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub fn wait(&self, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
+        self.sleep(None, deadline_ps)
+    }
+
+    fn sleep(&self, since: Option<u64>, deadline_ps: Option<u64>) -> Result<WakeReason, Error> {
+        self.platform().charge(Op::Wait, 1);
+        let asleep_since = self.with_queue(|queue| {
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            let sleeps = queue.work.is_empty()
+                && since.is_none_or(|epoch| epoch == queue.announcements)
+                && !self.shared().unfinished.load(Ordering::Acquire)
+                && !self.core().woken.load(Ordering::Acquire);
+            queue.sleepers += usize::from(sleeps);
+            Ok(sleeps.then_some(queue.announcements))
+        })?;
+        let Some(asleep_since) = asleep_since else {
+            return Ok(WakeReason::Wake);
+        };
+        let group = self.core().info.wake_group;
+        let alarm_ps = self.shared().alarm_ps.load(Ordering::Acquire);
+        let alarm_first = alarm_ps < deadline_ps.unwrap_or(NEVER);
+        let until_ps = match alarm_first {
+            true => Some(alarm_ps),
+            false => deadline_ps,
+        };
+        let mut reason = self.platform().wait(group, until_ps);
+        let (destroyed, others) = self.with_queue(|queue| {
+            queue.sleepers -= 1;
+            queue.unaware -= usize::from(queue.announcements != asleep_since);
+            (queue.destroyed, queue.unaware > 0)
+        });
+        // A signal that found nobody asleep yet wakes only one of those that were about to sleep.
+        self.signal(others);
+        if destroyed {
+            return Err(Error::Destroyed);
+        }
+        if reason == WakeReason::Wake {
+            self.core().woken.store(true, Ordering::Release);
+        } else if alarm_first {
+            reason = WakeReason::Wake;
+        }
+        Ok(reason)
+    }
+
+    /// Refuses a destroyed context.
+    pub(crate) fn check_alive(&self) -> Result<(), Error> {
+        if self.with_queue(|queue| queue.destroyed) {
+            return Err(Error::Destroyed);
+        }
+        Ok(())
+    }
+
+    /// Whether instructions have been posted and not taken, or the context has been destroyed.
+    pub(super) fn has_posted(&self) -> bool {
+        self.shared().posted.load(Ordering::Acquire)
+    }
+
+    /// Moves the instructions posted so far behind those in `work`.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub(super) fn take_work(&self, work: &mut VecDeque<Work<P>>) -> Result<(), Error> {
+        // Set and cleared inside: who has seen a post sees this too.
+        if !self.has_posted() {
+            return Ok(());
+        }
+        self.with_queue(|queue| {
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            self.shared().posted.store(false, Ordering::Release);
+            if work.is_empty() {
+                // The memory of either goes on being used.
+                core::mem::swap(work, &mut queue.work);
+            } else {
+                work.append(&mut queue.work);
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts something on the queue, and has everybody inside `wait` look again.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub(super) fn enqueue(&self, put: impl FnOnce(&mut ContextQueue<P>)) -> Result<(), Error> {
+        let asleep = self.with_queue(|queue| {
+            if queue.destroyed {
+                return Err(Error::Destroyed);
+            }
+            put(queue);
+            Ok(queue.announce())
+        })?;
+        self.signal(asleep);
+        Ok(())
+    }
+
+    /// Signals the wake group, if an announcement asks for it.
+    pub(super) fn signal(&self, asleep: bool) {
+        if asleep {
+            self.platform().notify(self.core().info.wake_group);
+        }
+    }
+
+    pub(super) fn with_queue<R>(&self, work: impl FnOnce(&mut ContextQueue<P>) -> R) -> R {
+        self.shared().queue_lock.lock();
+        let result = work(&mut lock(&self.shared().queue));
+        self.shared().queue_lock.unlock();
+        result
+    }
+}

@@ -1,0 +1,275 @@
+//! The ends of operations: what completes goes to the protocol that waits for it, or to the program.
+
+use gyre_layout::{Coord, ErrorReason};
+
+use super::Engine;
+use crate::ack::sender::refuse;
+use crate::done::DoneId;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Fault};
+use crate::platform::Platform;
+use crate::rma::fence;
+use crate::rma::gets::{Landed, Purpose};
+use crate::rndv;
+use crate::sync::lock;
+use crate::task::TaskLocation;
+use crate::transport::injection::Finish;
+use crate::transport::wire::{GetFailed, MessagesRefused, Refused};
+use crate::upcalls::{Upcalls, deliver, deliver_error};
+
+impl<P: Platform> Engine<P> {
+    /// Calls the done callbacks of what has completed; an error that has none is returned.
+    pub(super) fn run_completions(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let mut completed = core::mem::take(&mut self.io.completed);
+        let mut result = Ok(());
+        for entry in completed.drain(..) {
+            let ended = match (entry.finish, entry.result) {
+                (Finish::Control | Finish::Fence { .. } | Finish::Get { .. }, Ok(())) => Ok(()),
+                (Finish::Control, Err(error)) => Err(error),
+                (Finish::Fence { cookie }, Err(error)) => {
+                    let (fences, with) = self.fences();
+                    fences.fail(with, cookie, error, up)
+                }
+                (Finish::Get { number }, Err(error)) => self.fail_get(number, error, up),
+                (Finish::Tree { route, part }, result) => {
+                    self.collnet
+                        .contributed(&mut self.io, (route, part), result, up)
+                }
+                (Finish::Send { local_done, .. }, Ok(())) => deliver(up, local_done, Ok(())),
+                (
+                    Finish::Send {
+                        local_done,
+                        cookie,
+                        answered,
+                    },
+                    Err(error),
+                ) => self.fail_send(local_done, (cookie, answered), error, up),
+            };
+            result = result.and(ended);
+        }
+        if self.io.completed.is_empty() {
+            self.io.completed = completed;
+        }
+        result
+    }
+
+    /// A send or put was refused: its callbacks get the error, which is returned if there are none.
+    fn fail_send(
+        &mut self,
+        local_done: Option<DoneId>,
+        (cookie, answered): (Option<u32>, bool),
+        error: Fault,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let pending = cookie.and_then(|cookie| {
+            let mut cookies = lock(&self.core.cookies);
+            if answered {
+                cookies.disarm(cookie)
+            } else {
+                cookies.remove(cookie)
+            }
+        });
+        // That of a rendezvous waits with its data.
+        let (pending_local, remote_done) = pending.map_or((None, None), |pending| {
+            (pending.local_done, pending.remote_done)
+        });
+        deliver_error(up, [local_done, pending_local, remote_done], error)
+    }
+
+    /// A get has landed or failed: what it was for goes on.
+    pub(super) fn end_get(&mut self, get: Landed, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        up.progress().completed += 1;
+        let peer = get.peer;
+        match get.purpose {
+            Purpose::User(done) => deliver(up, done, get.result),
+            Purpose::Receive { done, cookie } => {
+                rndv::fetched(&mut self.am(up), peer, (done, cookie), get.result)
+            }
+            Purpose::PutSync { cookie, number } => {
+                let told = self.put_landed(peer, cookie, number);
+                get.result.and(told)
+            }
+            Purpose::PeerFence { cookie, number } => {
+                let with = fence::FenceIo {
+                    io: &mut self.io,
+                    gets: &mut self.gets,
+                    refusals: &mut self.refusals,
+                };
+                fence::answer(with, &mut self.acks, peer, (cookie, number), get.result)
+            }
+            Purpose::OwnFence { cookie } => {
+                let (fences, with) = self.fences();
+                fences.own_gets_landed(with, cookie, get.result, up)
+            }
+        }
+    }
+
+    /// Get `number` could not be asked for.
+    pub(super) fn fail_get(
+        &mut self,
+        number: u32,
+        error: Fault,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        match self.gets.fail(number, None, error.clone()) {
+            Some(get) => self.end_get(get, up),
+            None => Err(error),
+        }
+    }
+
+    /// The put of `peer` with this number is in memory, or has been refused: acknowledges it, or says so.
+    fn put_landed(&mut self, peer: Endpoint, cookie: u32, number: u32) -> Result<(), Fault> {
+        let refused = self
+            .refusals
+            .has_refused(&mut self.io, &mut self.gets, peer, number);
+        if refused == Ok(false) {
+            self.acks.owe(&self.core, peer, cookie);
+            return Ok(());
+        }
+        // Where the node does not say, the put may have been refused.
+        let told = refuse(&mut self.io, peer, (cookie, Refused::PUT));
+        refused.map(drop).and(told)
+    }
+
+    /// The peer has acknowledged `cookie`.
+    pub(super) fn acknowledged(
+        &mut self,
+        peer: Endpoint,
+        cookie: u32,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let acknowledged = lock(&self.core.cookies).acknowledged(peer, cookie)?;
+        let Some(pending) = acknowledged else {
+            return Ok(());
+        };
+        drop(pending.data);
+        up.progress().completed += 1;
+        for done in [pending.local_done, pending.remote_done] {
+            deliver(up, done, Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// A refusal has come.
+    pub(super) fn refused_by_peer(
+        &mut self,
+        peer: Endpoint,
+        refused: Refused,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let error = match refused.what {
+            Refused::PUT => Error::PutsRefused { peer: peer.task },
+            Refused::DATA => Error::NotFetched { peer: peer.task },
+            what => {
+                return Err(Error::SystemMessage {
+                    origin: peer.task,
+                    message: "refusal",
+                    field: "what",
+                    value: what.into(),
+                    expected: "0 or 1",
+                }
+                .into());
+            }
+        };
+        let pending = lock(&self.core.cookies).acknowledged(peer, refused.cookie)?;
+        up.progress().completed += 1;
+        // It may have failed here already, or have no callback.
+        let Some(pending) = pending else {
+            return Ok(());
+        };
+        for done in [pending.local_done, pending.remote_done] {
+            if done.is_some() {
+                deliver(up, done, Err(error.clone().into()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// GET_FAILED has come from `node`.
+    pub(super) fn get_failed(
+        &mut self,
+        node: Coord,
+        message: GetFailed,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let process = message.process;
+        let tasks = &core.layout.config.tasks;
+        let Some(task) = tasks.task_at(TaskLocation { node, process }) else {
+            return Err(Error::UnknownOrigin { node, process }.into());
+        };
+        let peer = core.layout.endpoint(task, message.context)?;
+        let error = Error::RemoteRefused {
+            peer: task,
+            reason: ErrorReason::try_from(message.reason).map_err(|_| message.reason),
+        };
+        if message.get & GetFailed::BY_COUNTER != 0 {
+            let word = message.get & !GetFailed::BY_COUNTER;
+            let there = |peer: Endpoint| core.place(peer).is_ok_and(|place| place.node == node);
+            let number = self.gets.with_counter(word, there);
+            let lost = number.and_then(|number| self.gets.fail(number, None, error.into()));
+            return lost.map_or(Ok(()), |get| self.end_get(get, up));
+        }
+        match self.gets.fail(message.get, Some(peer), error.into()) {
+            Some(get) => self.end_get(get, up),
+            None if lock(&core.cookies).has_given_up(peer) => Ok(()),
+            None => Err(Error::UnknownCookie {
+                origin: task,
+                cookie: message.get,
+            }
+            .into()),
+        }
+    }
+
+    /// MESSAGES_REFUSED has come from `node`: what waits for an answer of that endpoint fails. Of what the
+    /// endpoint has taken all the same the answers mean nothing any more.
+    pub(super) fn messages_refused(
+        &mut self,
+        node: Coord,
+        message: MessagesRefused,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let MessagesRefused {
+            process,
+            context: offset,
+            reason,
+            what,
+        } = message;
+        let layout = &self.core.layout;
+        let task = layout.config.tasks.task_at(TaskLocation { node, process });
+        let Some(task) = task else {
+            return Err(Error::UnknownOrigin { node, process }.into());
+        };
+        let peer = layout.endpoint(task, offset)?;
+        if let Some(flows) = &mut self.io.flows {
+            flows.refused(&mut self.io.lanes, peer)?;
+        }
+        let error = Fault::from(Error::MessagesRefused {
+            peer: task,
+            context: offset,
+            reason: ErrorReason::try_from(reason).map_err(|_| reason),
+        });
+        let before = up.progress().callbacks;
+        let pending = lock(&self.core.cookies).give_up(peer);
+        for pending in pending {
+            up.progress().completed += 1;
+            // The peer may have been asked for it: leaked rather than given to somebody else.
+            core::mem::forget(pending.data);
+            for done in [pending.local_done, pending.remote_done] {
+                if done.is_some() {
+                    deliver(up, done, Err(error.clone()))?;
+                }
+            }
+        }
+        if what == MessagesRefused::UNKNOWN {
+            self.gets.refuse_all(peer, &error);
+        }
+        let (fences, with) = self.fences();
+        fences.fail_all_of(with, peer, &error, up)?;
+        // Messages that no callback stands for.
+        if up.progress().callbacks == before && what == MessagesRefused::PLAIN {
+            return Err(error);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,390 @@
+//! What arrives: packets go to the messages that they are parts of, and the driver's own messages to their
+//! protocols.
+
+use gyre_layout::{Coord, Kind, MAX_PAYLOAD_BYTES};
+
+use super::Engine;
+use crate::am::assembly::{self, Assembly, Incoming, Origin, Path, malformed, out_of_order};
+use crate::cost::{COPY_CHUNK, Op};
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Fault};
+use crate::flow::peers::{self, PutsBy};
+use crate::platform::Platform;
+use crate::rma::gets::Purpose;
+use crate::rma::start::synchronise;
+use crate::rndv;
+use crate::task::TaskLocation;
+use crate::transport::envelope::Envelope;
+use crate::transport::reception::Packet;
+use crate::transport::wire::{
+    self, FIRST_SYSTEM, Fence, FenceAck, FlowAsk, FlowGrant, GetFailed, Headed, MessagesRefused,
+    PutSync, Refused, Rts, System, WireError,
+};
+use crate::upcalls::Upcalls;
+
+impl<P: Platform> Engine<P> {
+    /// Takes all packets that are there.
+    pub(super) fn receive(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let network = match self.reception.poll(&self.core.platform)? {
+            0 => Ok(()),
+            _ => self.receive_network(up),
+        };
+        if self.inbox.is_none() {
+            return network;
+        }
+        let shared = self.receive_shared(up);
+        network.and(shared)
+    }
+
+    /// Takes the packets that are in the reception FIFO.
+    fn receive_network(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let platform = &core.platform;
+        platform.charge(Op::Receive, 1);
+        let mut result = Ok(());
+        let mut payload = core::mem::take(&mut self.payload);
+        loop {
+            match self.reception.next(platform, &mut payload) {
+                Ok(Some(ref packet)) => {
+                    up.progress().packets += 1;
+                    charge_packet(platform, packet);
+                    let handled = self.handle(packet, Path::Network, up);
+                    if handled.is_err() && result.is_ok() {
+                        result = handled;
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    result = result.and(Err(error));
+                    break;
+                }
+            }
+        }
+        self.payload = payload;
+        self.reception.give_back(platform)?;
+        result
+    }
+
+    /// Takes the packets that are in the context's ring in shared memory.
+    fn receive_shared(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let platform = &core.platform;
+        let Some(inbox) = &mut self.inbox else {
+            return Ok(());
+        };
+        inbox.poll(platform)?;
+        let mut result = Ok(());
+        let mut payload = [0; MAX_PAYLOAD_BYTES];
+        while let Some(inbox) = &mut self.inbox {
+            match inbox.next(platform, &mut payload) {
+                Ok(Some(packet)) => {
+                    up.progress().packets += 1;
+                    charge_packet(platform, &packet);
+                    let handled = self.handle(&packet, Path::SharedMemory, up);
+                    result = result.and(handled);
+                }
+                Ok(None) => {
+                    let given = inbox.give_back(platform);
+                    return result.and(given);
+                }
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result
+    }
+
+    /// Handles one packet.
+    fn handle(
+        &mut self,
+        packet: &Packet<'_>,
+        path: Path,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let envelope = Envelope::unpack(packet.sw0);
+        let from = TaskLocation {
+            node: packet.node,
+            process: envelope.process,
+        };
+        let config = &self.core.layout.config;
+        let known = config.tasks.task_at(from);
+        let Some(task) = known.filter(|_| envelope.context < config.contexts) else {
+            return Err(Error::UnknownOrigin {
+                node: packet.node,
+                process: envelope.process,
+            }
+            .into());
+        };
+        if packet.kind != Kind::MemFifo {
+            return Err(out_of_order(
+                task,
+                "kind",
+                u64::from(u8::from(packet.kind)),
+                u64::from(u8::from(Kind::MemFifo)),
+            ));
+        }
+        let peer = self.core.peer(task, envelope.context);
+        if self.is_plain(packet, envelope) {
+            return assembly::plain(&mut self.am(up), packet, peer, envelope);
+        }
+        self.part(packet, (from, envelope.context, path), peer, envelope, up)
+    }
+
+    /// Whether a packet is all of a user's message, and no other message is half here: the case that has to be
+    /// fast.
+    fn is_plain(&self, packet: &Packet<'_>, envelope: Envelope) -> bool {
+        envelope.dispatch < FIRST_SYSTEM
+            && (packet.first, packet.last, packet.offset) == (true, true, 0)
+            && packet.length as usize == packet.payload.len()
+            && self.assemblies.is_empty()
+    }
+
+    /// Handles a packet that is not all of a user's message.
+    #[inline(never)] // Keeps the way of plain messages short.
+    fn part(
+        &mut self,
+        packet: &Packet<'_>,
+        origin: Origin,
+        peer: Endpoint,
+        envelope: Envelope,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        self.core.leave_rest();
+        match System::from_id(envelope.dispatch) {
+            Some(System::PathAck) => return self.path_ack(packet, peer, up),
+            Some(System::FlowAsk) => return self.flow_requested(packet, peer),
+            Some(System::FlowGrant) => return self.flow_granted(packet, peer),
+            _ => {}
+        }
+        if packet.first {
+            let cut = self.assemblies.cut(up, &origin, peer.task);
+            let (assembly, known) = self.begin(packet, origin, peer, envelope, up);
+            let continued = self.add(packet, origin, peer, assembly, up);
+            return known.and(continued).and(cut);
+        }
+        match self.assemblies.take(&origin) {
+            Some(assembly) => self.add(packet, origin, peer, assembly, up),
+            None => Err(out_of_order(peer.task, "first", 0, 1)),
+        }
+    }
+
+    fn add(
+        &mut self,
+        packet: &Packet<'_>,
+        origin: Origin,
+        peer: Endpoint,
+        assembly: Assembly<P>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let (assemblies, mut am) = self.assemblies(up);
+        assemblies.add(&mut am, packet, origin, peer.task, assembly)
+    }
+
+    /// First packet of a message: finds out where it goes. A message that cannot be understood goes
+    /// nowhere, and the error says so once.
+    fn begin(
+        &mut self,
+        packet: &Packet<'_>,
+        origin: Origin,
+        peer: Endpoint,
+        envelope: Envelope,
+        up: &mut impl Upcalls<P>,
+    ) -> (Assembly<P>, Result<(), Fault>) {
+        let length = packet.length as usize;
+        let dispatch = envelope.dispatch;
+        if dispatch == System::Data as u8 {
+            return self.assemblies.data(up, &origin, peer.task, length);
+        }
+        let cut = self
+            .assemblies
+            .cut_announced(up, &origin, peer.task, dispatch);
+        let mut incoming = Incoming {
+            origin: peer,
+            dispatch,
+            comm: envelope.comm,
+            tag: packet.sw1,
+            header: &[],
+            length,
+            immediate: (packet.payload.len() == length).then_some(packet.payload),
+        };
+        if dispatch < FIRST_SYSTEM {
+            let (assemblies, mut am) = self.assemblies(up);
+            let (assembly, known) = assemblies.user(&mut am, &incoming);
+            return (assembly, cut.and(known));
+        }
+        let handled = match incoming.immediate.take() {
+            // All system messages but data have one packet.
+            Some(payload) => self.system(origin, incoming, payload, up),
+            None => Err(malformed(
+                peer.task,
+                WireError {
+                    message: "system message",
+                    field: "length",
+                    value: length as u64,
+                    expected: "one packet",
+                },
+            )),
+        };
+        (Assembly::nowhere(length), cut.and(handled))
+    }
+
+    /// A message of the driver's own. `incoming` has what its packet header says.
+    fn system(
+        &mut self,
+        origin: Origin,
+        incoming: Incoming<'_>,
+        payload: &[u8],
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Control, 1);
+        let peer = incoming.origin;
+        let node = origin.0.node;
+        let wrong = |error| malformed(peer.task, error);
+        match System::from_id(incoming.dispatch) {
+            Some(System::Headed) => {
+                let (fields, rest) = Headed::decode(payload).map_err(wrong)?;
+                let (header, data) =
+                    wire::split_header("headed message", rest, fields.header_length)
+                        .map_err(wrong)?;
+                let incoming = Incoming {
+                    dispatch: fields.dispatch,
+                    header,
+                    length: fields.length as usize,
+                    ..incoming
+                };
+                let (assemblies, mut am) = self.assemblies(up);
+                assemblies.headed(&mut am, origin, incoming, fields.cookie, data)
+            }
+            Some(System::Rts) => {
+                let (fields, rest) = Rts::decode(payload).map_err(wrong)?;
+                let (header, rest) =
+                    wire::split_header("request to send", rest, fields.header_length)
+                        .map_err(wrong)?;
+                wire::end("request to send", ((), rest)).map_err(wrong)?;
+                let incoming = Incoming {
+                    dispatch: fields.dispatch,
+                    header,
+                    length: fields.length as usize,
+                    ..incoming
+                };
+                let (gets, mut am) = self.gets(up);
+                rndv::requested(&mut am, gets, &incoming, fields)
+            }
+            Some(System::Ack) => {
+                let mut result = Ok(());
+                for cookie in wire::decode_cookies(payload).map_err(wrong)? {
+                    let acknowledged = self.acknowledged(peer, cookie, up);
+                    result = result.and(acknowledged);
+                }
+                result
+            }
+            Some(System::PutSync) => {
+                let fields = wire::end("put synchronisation", {
+                    PutSync::decode(payload).map_err(wrong)?
+                });
+                let PutSync { cookie, number } = fields.map_err(wrong)?;
+                let puts = PutsBy::unpack(incoming.tag);
+                let purpose = Purpose::PutSync { cookie, number };
+                synchronise(&mut self.gets, peer, puts, purpose);
+                Ok(())
+            }
+            Some(System::Fence) => {
+                let fields = wire::end("fence", Fence::decode(payload).map_err(wrong)?);
+                let puts = PutsBy::unpack(incoming.tag);
+                let fields = fields.map_err(wrong)?;
+                self.fences
+                    .requested(&self.io, &mut self.gets, peer, fields, puts)
+            }
+            Some(System::FenceAck) => {
+                let fields = wire::end("fence acknowledgement", {
+                    FenceAck::decode(payload).map_err(wrong)?
+                });
+                let fields = fields.map_err(wrong)?;
+                let (fences, with) = self.fences();
+                fences.answered(with, peer, fields, up)
+            }
+            Some(System::GetFailed) => {
+                let fields = wire::end("failed get", GetFailed::decode(payload).map_err(wrong)?);
+                self.get_failed(node, fields.map_err(wrong)?, up)
+            }
+            Some(System::Refused) => {
+                let fields = wire::end("refusal", Refused::decode(payload).map_err(wrong)?);
+                self.refused_by_peer(peer, fields.map_err(wrong)?, up)
+            }
+            Some(System::MessagesRefused) => {
+                let fields = wire::end("refused messages", {
+                    MessagesRefused::decode(payload).map_err(wrong)?
+                });
+                self.messages_refused(node, fields.map_err(wrong)?, up)
+            }
+            Some(System::Data | System::PathAck | System::FlowAsk | System::FlowGrant) | None => {
+                Err(wrong(WireError {
+                    message: "system message",
+                    field: "dispatch identifier",
+                    value: u64::from(incoming.dispatch),
+                    expected: "one of the driver's",
+                }))
+            }
+        }
+    }
+
+    /// Acknowledgements in a packet to this endpoint, or in the copy of one to another. It is exempt from
+    /// per-origin ordering: it may come between the packets of a message.
+    fn path_ack(
+        &mut self,
+        packet: &Packet<'_>,
+        peer: Endpoint,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Control, 1);
+        let (payload, length) = (packet.payload, packet.length as usize);
+        let wrong = |error| malformed(peer.task, error);
+        if payload.len() != length {
+            return Err(wrong(WireError {
+                message: "path acknowledgement",
+                field: "length",
+                value: length as u64,
+                expected: "one packet",
+            }));
+        }
+        let own = wire::decode_path_ack(payload, self.core.info.endpoint.task);
+        let mut result = Ok(());
+        for cookie in own.map_err(wrong)? {
+            let acknowledged = self.acknowledged(peer, cookie, up);
+            result = result.and(acknowledged);
+        }
+        let (fences, with) = self.fences();
+        let ended = fences.end_all_of(with, peer, up);
+        result.and(ended)
+    }
+
+    /// FLOW_ASK has come. As [`path_ack`](Self::path_ack) it is exempt from per-origin ordering.
+    fn flow_requested(&mut self, packet: &Packet<'_>, peer: Endpoint) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Control, 1);
+        let wrong = |error| malformed(peer.task, error);
+        let fields = FlowAsk::decode(packet.payload).map_err(wrong)?;
+        let request = wire::end("flow request", fields).map_err(wrong)?;
+        let from: (Endpoint, Coord) = (peer, packet.node);
+        peers::answer(self.io.flows.as_mut(), &mut self.io.lanes, from, request)
+    }
+
+    /// FLOW_GRANT has come, outside the order as well.
+    fn flow_granted(&mut self, packet: &Packet<'_>, peer: Endpoint) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Control, 1);
+        let wrong = |error| malformed(peer.task, error);
+        let fields = FlowGrant::decode(packet.payload).map_err(wrong)?;
+        let grant = wire::end("flow grant", fields).map_err(wrong)?;
+        match &mut self.io.flows {
+            Some(flows) => flows.granted(&mut self.io.lanes, peer, packet.node, grant),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The time that reading a packet has taken.
+fn charge_packet<P: Platform>(platform: &P, packet: &Packet<'_>) {
+    platform.charge(Op::Packet, 1);
+    if !packet.payload.is_empty() {
+        let chunks = packet.payload.len().div_ceil(COPY_CHUNK);
+        platform.charge(Op::CopyChunk, chunks as u64);
+    }
+}

@@ -1,0 +1,386 @@
+//! Ordered-dynamic flows between contexts (HW-4): by which route what one sends to another stays in order.
+//!
+//! Requests and responses have a route each: the fixed route or a flow. It is found out before the first packet
+//! leaves, for nothing may be under way on another: the context takes a flow of its node, requests one of the peer's
+//! (FLOW_ASK), and holds back what it has for that context until the grant or denial is here (FLOW_GRANT). Where there
+//! is one shortest path only, or a node has no flow left, it is the fixed route. Both messages take the fixed route,
+//! exempt from per-origin ordering.
+//!
+//! What asks when puts have landed names the flow that they took, since what comes back has to follow them.
+//!
+//! The source side of a flow is closed when its context is destroyed. The target side is
+//! [kept](super::orphaned::OrphanedFlows) as long as the client lives.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use gyre_layout::{Coord, Descriptor, Kind, VClass};
+
+use super::orphaned::{OrphanedFlows, Targets};
+use super::registers::{self, End, FlowConfig};
+use crate::core::Core;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Fault};
+use crate::flow::ordered::Ordered;
+use crate::platform::Platform;
+use crate::route::Network;
+use crate::sync::Arc;
+use crate::transport::envelope::Envelope;
+use crate::transport::injection::Outgoing;
+use crate::transport::lanes::Lanes;
+use crate::transport::wire::{FlowAsk, FlowGrant, System};
+
+/// How packets of one class get to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route {
+    Unknown,
+    /// A flow has been requested of the peer for this flow of the node, at this time (ps): a grant to a context
+    /// that has been destroyed says nothing.
+    Requested(u8, u64),
+    Fixed,
+    Flow(u8),
+}
+
+/// What a context sends to another, where the other node can be reached by flows.
+struct Peer<P: Platform> {
+    /// Of requests and of responses.
+    routes: [Route; 2],
+    /// In order; the first waits for its route.
+    held: VecDeque<Outgoing<P>>,
+}
+
+/// The flows of a context.
+pub(crate) struct Flows<P: Platform> {
+    core: Arc<Core<P>>,
+    orphaned: Arc<OrphanedFlows>,
+    network: Network,
+    /// Flows of the node, on either side.
+    count: u8,
+    peers: BTreeMap<Endpoint, Peer<P>>,
+    /// Those that end here.
+    granted: Targets,
+}
+
+/// Place of a class in [`Peer::routes`].
+fn class_of(vclass: VClass) -> usize {
+    usize::from(vclass == VClass::Response)
+}
+
+/// Of a message that asks when puts have landed: the flow that they took, as its tag.
+pub(crate) struct PutsBy(pub Option<u8>);
+
+impl PutsBy {
+    /// The tag.
+    pub fn pack(self) -> u32 {
+        self.0.map_or(0, |flow| u32::from(flow) + 1)
+    }
+
+    /// What a tag says.
+    pub fn unpack(tag: u32) -> Self {
+        // Flows have 3 bits.
+        Self(tag.checked_sub(1).map(|flow| flow as u8 & 7))
+    }
+}
+
+/// Whether a descriptor is that of a message that asks when puts have landed.
+fn asks_for_puts(descriptor: &Descriptor) -> bool {
+    let dispatch = Envelope::unpack(descriptor.sw0).dispatch;
+    descriptor.kind == Kind::MemFifo
+        && [System::PutSync as u8, System::Fence as u8].contains(&dispatch)
+}
+
+impl<P: Platform> Peer<P> {
+    fn new(route: Route) -> Self {
+        Self {
+            routes: [route; 2],
+            held: VecDeque::new(),
+        }
+    }
+
+    fn route(&self, descriptor: &Descriptor) -> Route {
+        match descriptor.deposit {
+            // Copies stay on the fixed route. Those packets have no order.
+            true => Route::Fixed,
+            false => self.routes[class_of(descriptor.vclass)],
+        }
+    }
+
+    /// Lets a descriptor take a route that is known.
+    fn direct(&self, descriptor: &mut Descriptor) {
+        if asks_for_puts(descriptor) {
+            let puts = match self.routes[class_of(VClass::Response)] {
+                Route::Flow(flow) => Some(flow),
+                _ => None,
+            };
+            descriptor.sw1 = PutsBy(puts).pack();
+        }
+        if let Route::Flow(flow) = self.route(descriptor) {
+            *descriptor = descriptor.with_flow(flow);
+        }
+    }
+}
+
+impl<P: Platform> Flows<P> {
+    /// The flows of a context that opens none; `None` when the client has all go by the fixed route. Those that end
+    /// here are [inherited](Self::inherit) when the context is open.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn open(core: &Arc<Core<P>>, orphaned: &Arc<OrphanedFlows>) -> Result<Option<Self>, Fault> {
+        if core.layout.config.ordered == Ordered::Fixed {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            core: Arc::clone(core),
+            orphaned: Arc::clone(orphaned),
+            network: Network::read(&core.platform)?,
+            count: registers::count(&core.platform)?,
+            peers: BTreeMap::new(),
+            granted: Targets::new(),
+        }))
+    }
+
+    /// Takes over the flows that end at the context of this offset before this one.
+    pub fn inherit(&mut self) {
+        self.granted = self.orphaned.inherit(self.core.offset());
+    }
+
+    /// Operations that wait for their route.
+    pub fn held(&self) -> usize {
+        self.peers.values().map(|peer| peer.held.len()).sum()
+    }
+
+    /// Sends an operation that concerns `peer`, behind what was sent before it, or holds it back until its route is
+    /// known.
+    ///
+    /// # Errors
+    /// Those of the bus, of which the operation has not been sent and will not be.
+    pub fn transmit(
+        &mut self,
+        lanes: &mut Lanes<P>,
+        peer: Endpoint,
+        mut outgoing: Outgoing<P>,
+    ) -> Result<(), Fault> {
+        if self.direct(peer, &mut outgoing.descriptor) {
+            lanes.put(outgoing);
+            return Ok(());
+        }
+        let node = outgoing.descriptor.dst;
+        self.peer(peer, node).held.push_back(outgoing);
+        let released = self.release(lanes, peer, node);
+        if released.is_err() {
+            // The caller is told: nobody waits for it. It is the last one still, for the others were before it.
+            self.peer(peer, node).held.pop_back();
+        }
+        released
+    }
+
+    /// Lets a descriptor for `peer` take its route; false when it has to wait.
+    fn direct(&self, peer: Endpoint, descriptor: &mut Descriptor) -> bool {
+        if descriptor.dst == self.core.node() {
+            return true;
+        }
+        let Some(state) = self.peers.get(&peer).filter(|state| state.held.is_empty()) else {
+            return false;
+        };
+        let known = matches!(state.route(descriptor), Route::Fixed | Route::Flow(_));
+        if known {
+            state.direct(descriptor);
+        }
+        known
+    }
+
+    /// The peer's state; at first its routes are unknown where there are several.
+    fn peer(&mut self, peer: Endpoint, node: Coord) -> &mut Peer<P> {
+        let Self { core, network, .. } = self;
+        self.peers.entry(peer).or_insert_with(|| {
+            let several = network.choices(core.node(), node).len() > 1;
+            Peer::new(if several {
+                Route::Unknown
+            } else {
+                Route::Fixed
+            })
+        })
+    }
+
+    /// Sends what has been held back for `peer` as far as its routes are known, and requests the next one.
+    fn release(&mut self, lanes: &mut Lanes<P>, peer: Endpoint, node: Coord) -> Result<(), Fault> {
+        loop {
+            let state = self.peer(peer, node);
+            let Some(first) = state.held.front() else {
+                return Ok(());
+            };
+            match state.route(&first.descriptor) {
+                Route::Fixed | Route::Flow(_) => {
+                    if let Some(mut outgoing) = state.held.pop_front() {
+                        state.direct(&mut outgoing.descriptor);
+                        lanes.put(outgoing);
+                    }
+                }
+                Route::Requested(..) => return Ok(()),
+                Route::Unknown => {
+                    let vclass = first.descriptor.vclass;
+                    if self.request(lanes, peer, node, vclass)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Requests a flow of `peer`; false when there is none left here.
+    fn request(
+        &mut self,
+        lanes: &mut Lanes<P>,
+        peer: Endpoint,
+        node: Coord,
+        vclass: VClass,
+    ) -> Result<bool, Fault> {
+        let config = FlowConfig {
+            peer: node,
+            // Not known yet: opened anew with the grant.
+            number: 0,
+            vclass,
+            owner: self.core.layout.config.resources.owner,
+        };
+        let platform = &self.core.platform;
+        let flow = registers::open_any(platform, End::Source, self.count, &config)?;
+        let asked = platform.now_ps();
+        self.peer(peer, node).routes[class_of(vclass)] =
+            flow.map_or(Route::Fixed, |flow| Route::Requested(flow, asked));
+        let Some(flow) = flow else {
+            return Ok(false);
+        };
+        let message = FlowAsk {
+            vclass: vclass.into(),
+            flow,
+            asked,
+        };
+        lanes.put_control(peer, System::FlowAsk, message.encode())?;
+        Ok(true)
+    }
+
+    /// FLOW_GRANT has come from `peer` on `node`: what was held back goes on.
+    ///
+    /// # Errors
+    /// Those of the bus; [`Error::Layout`] for a class that is none.
+    pub fn granted(
+        &mut self,
+        lanes: &mut Lanes<P>,
+        peer: Endpoint,
+        node: Coord,
+        grant: FlowGrant,
+    ) -> Result<(), Fault> {
+        let vclass = VClass::try_from(grant.vclass).map_err(Error::from)?;
+        let class = class_of(vclass);
+        // An answer to what was given up since says nothing.
+        if self.peer(peer, node).routes[class] != Route::Requested(grant.flow, grant.asked) {
+            return Ok(());
+        }
+        let platform = &self.core.platform;
+        registers::close(platform, End::Source, grant.flow)?;
+        let config = FlowConfig {
+            peer: node,
+            number: grant.number,
+            vclass,
+            owner: self.core.layout.config.resources.owner,
+        };
+        // Somebody else may have taken it in between.
+        let route = match grant.number != FlowGrant::NONE
+            && registers::open(platform, End::Source, grant.flow, &config)?
+        {
+            true => Route::Flow(grant.flow),
+            false => Route::Fixed,
+        };
+        self.peer(peer, node).routes[class] = route;
+        self.release(lanes, peer, node)
+    }
+
+    /// Opens the target side of a flow that `peer` on `node` has requested, and returns its number or
+    /// [`FlowGrant::NONE`].
+    fn grant(&mut self, node: Coord, vclass: VClass, request: &FlowAsk) -> Result<u8, Fault> {
+        let platform = &self.core.platform;
+        let config = FlowConfig {
+            peer: node,
+            number: request.flow,
+            vclass,
+            owner: 0,
+        };
+        // The flow of that number started before: at a context there that has been destroyed.
+        let mut granted = self.granted.iter();
+        let over = granted.find(|(_, granted)| **granted == config);
+        if let Some(over) = over.map(|(&flow, _)| flow) {
+            self.granted.remove(&over);
+            registers::close(platform, End::Target, over)?;
+        }
+        let flow = registers::open_any(platform, End::Target, self.count, &config)?;
+        if let Some(flow) = flow {
+            self.granted.insert(flow, config);
+        }
+        Ok(flow.unwrap_or(FlowGrant::NONE))
+    }
+
+    /// Messages to `peer` were refused: it grants nothing. What is held back goes by the fixed route, to be refused as
+    /// well.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn refused(&mut self, lanes: &mut Lanes<P>, peer: Endpoint) -> Result<(), Fault> {
+        let Some(state) = self.peers.get_mut(&peer) else {
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        for route in &mut state.routes {
+            if let Route::Requested(flow, _) = *route {
+                *route = Route::Fixed;
+                let closed = registers::close(&self.core.platform, End::Source, flow);
+                outcome = outcome.and(closed.map(drop));
+            }
+        }
+        let node = self.core.place(peer)?.node;
+        outcome.and(self.release(lanes, peer, node))
+    }
+
+    /// Gives up everything that is held back. Closes the flows that start here; those that end here are left to the
+    /// client.
+    ///
+    /// # Errors
+    /// The first error of the bus; the others have been closed nevertheless.
+    pub fn close(&mut self) -> Result<(), Fault> {
+        let platform = &self.core.platform;
+        let mut outcome = Ok(());
+        for peer in core::mem::take(&mut self.peers).into_values() {
+            for route in peer.routes {
+                if let Route::Flow(flow) | Route::Requested(flow, _) = route {
+                    let closed = registers::close(platform, End::Source, flow);
+                    outcome = outcome.and(closed.map(drop));
+                }
+            }
+        }
+        let granted = core::mem::take(&mut self.granted);
+        outcome.and(self.orphaned.leave(platform, self.core.offset(), granted))
+    }
+}
+
+/// FLOW_ASK has come from `peer` on `node`: grants a flow if one is free here, of a client that has any.
+///
+/// # Errors
+/// Those of the bus; [`Error::Layout`] for a class that is none.
+pub(crate) fn answer<P: Platform>(
+    flows: Option<&mut Flows<P>>,
+    lanes: &mut Lanes<P>,
+    (peer, node): (Endpoint, Coord),
+    request: FlowAsk,
+) -> Result<(), Fault> {
+    let vclass = VClass::try_from(request.vclass).map_err(Error::from)?;
+    let number = match flows {
+        Some(flows) => flows.grant(node, vclass, &request)?,
+        None => FlowGrant::NONE,
+    };
+    let grant = FlowGrant {
+        vclass: request.vclass,
+        flow: request.flow,
+        asked: request.asked,
+        number,
+    };
+    lanes.put_control(peer, System::FlowGrant, grant.encode())
+}

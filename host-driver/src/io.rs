@@ -1,0 +1,183 @@
+//! What protocols send with: the ways out of a context.
+
+use gyre_firmware::Node;
+use gyre_layout::event;
+
+use crate::core::Core;
+use crate::endpoint::Endpoint;
+use crate::error::Fault;
+use crate::flow::peers::Flows;
+use crate::platform::Platform;
+use crate::sync::Arc;
+use crate::transport::injection::{Completed, Finish, Outgoing, Payload};
+use crate::transport::lanes::{Label, Lanes};
+use crate::transport::registers::{self, Bus};
+use crate::transport::shared_memory::{Message, SharedLane};
+use crate::transport::wire::System;
+
+/// The ways out of a context, and what has completed on them.
+pub(crate) struct Io<P: Platform> {
+    pub core: Arc<Core<P>>,
+    pub lanes: Lanes<P>,
+    /// To contexts of the node, of a client that has them share memory.
+    pub shared: Option<SharedLane<P>>,
+    /// Of a client that asks for them.
+    pub flows: Option<Flows<P>>,
+    /// Completed and not handed to who waits for it. Empty between turns; keeps its memory.
+    pub completed: Vec<Completed>,
+    /// Events that wake the context, besides errors.
+    events: u64,
+}
+
+impl<P: Platform> Io<P> {
+    /// The ways out of a context that `events` wake.
+    pub fn new(
+        core: &Arc<Core<P>>,
+        lanes: Lanes<P>,
+        shared: Option<SharedLane<P>>,
+        flows: Option<Flows<P>>,
+        events: u64,
+    ) -> Self {
+        Self {
+            core: Arc::clone(core),
+            lanes,
+            shared,
+            flows,
+            completed: Vec::with_capacity(crate::PREPARED),
+            events,
+        }
+    }
+
+    /// The machine.
+    pub fn platform(&self) -> &P {
+        &self.core.platform
+    }
+
+    /// Events that wake the context, besides errors.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Has the context woken by `events` besides errors.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn listen(&mut self, events: u64) -> Result<(), Fault> {
+        if events != self.events {
+            let mask = registers::wake_mask(self.core.info.wake_group);
+            registers::write(&self.core.platform, mask, events | event::ERROR)?;
+            self.events = events;
+        }
+        Ok(())
+    }
+
+    /// Whether messages to `peer` go through shared memory.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`](crate::Error::UnknownTask).
+    pub fn shares_memory(&self, peer: Endpoint) -> Result<bool, Fault> {
+        Ok(self.shared.is_some() && self.core.place(peer)?.node == self.core.node())
+    }
+
+    /// Sends a message of the driver's own.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`](crate::Error::UnknownTask), those of the bus.
+    pub fn send_control(
+        &mut self,
+        peer: Endpoint,
+        system: System,
+        payload: Vec<u8>,
+    ) -> Result<(), Fault> {
+        let label = self.lanes.system_label(system);
+        self.send_message(peer, label, Payload::Staged(payload), Finish::Control)
+    }
+
+    /// Sends a message to `peer`, through shared memory or the DMA engine.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`](crate::Error::UnknownTask), those of the bus.
+    pub fn send_message(
+        &mut self,
+        peer: Endpoint,
+        label: Label,
+        payload: Payload<P>,
+        finish: Finish,
+    ) -> Result<(), Fault> {
+        let to = self.core.place(peer)?;
+        match &mut self.shared {
+            Some(shared) if to.node == self.core.layout.location.node => {
+                let envelope = self.lanes.envelope(label.dispatch, label.comm);
+                let index = self.core.layout.index(to.process, peer.context);
+                let fifo = self.core.layout.reception_fifo(to.process, peer.context);
+                let message = Message {
+                    software: [envelope.pack(), label.tag],
+                    payload,
+                    finish,
+                };
+                shared.enqueue(peer, index, fifo, message);
+                Ok(())
+            }
+            _ => self.send_descriptor(peer, label, payload, finish),
+        }
+    }
+
+    /// Sends a message to `peer` through the DMA engine.
+    ///
+    /// # Errors
+    /// As [`send_message`](Self::send_message).
+    pub fn send_descriptor(
+        &mut self,
+        peer: Endpoint,
+        label: Label,
+        payload: Payload<P>,
+        finish: Finish,
+    ) -> Result<(), Fault> {
+        let to = self.core.place(peer)?;
+        let descriptor = self.lanes.message(to, peer.context, label, payload.len());
+        let outgoing = Outgoing {
+            descriptor,
+            payload,
+            finish,
+        };
+        self.transmit(peer, outgoing)
+    }
+
+    /// Sends an operation that concerns `peer` to its node, behind what was sent there before it.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn transmit(&mut self, peer: Endpoint, outgoing: Outgoing<P>) -> Result<(), Fault> {
+        match &mut self.flows {
+            Some(flows) => flows.transmit(&mut self.lanes, peer, outgoing),
+            None => {
+                self.lanes.put(outgoing);
+                Ok(())
+            }
+        }
+    }
+
+    /// What waits for room.
+    pub fn waiting(&self) -> usize {
+        self.lanes.waiting() + self.shared.as_ref().map_or(0, SharedLane::waiting)
+    }
+
+    /// Whether a send has found no room.
+    pub fn blocked(&self) -> bool {
+        let shared = self.shared.as_ref().is_some_and(SharedLane::blocked);
+        shared || self.lanes.any(|lane| lane.blocked())
+    }
+
+    /// Gives everything up that has not completed.
+    ///
+    /// # Errors
+    /// The first error; everything has been closed nevertheless.
+    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
+        self.shared = None;
+        let mut outcome = self.lanes.close(node);
+        if let Some(mut flows) = self.flows.take() {
+            outcome = outcome.and(flows.close());
+        }
+        outcome
+    }
+}

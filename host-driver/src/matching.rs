@@ -1,0 +1,30 @@
+//! The application messaging module: sends and receives that are paired by match data (CT-1 to CT-8).
+//!
+//! Match data is (origin task, tag, communication context); a receive may leave task or tag open. Messages
+//! of one origin match in the order sent, receives in the order posted, as in MPI.
+//!
+//! From the switch-over size on a message waits at its origin until it has a receive, and no payload is
+//! ever buffered at the target:
+//!
+//! 1. The send transmits an RTS: match data, where the data is, its size.
+//! 2. The target matches it with a receive, or puts it into its pending queue until there is one.
+//! 3. The target issues a remote get. The origin's DMA engine reads the data and sends it by direct put;
+//!    no processor has a part in that.
+//! 4. The target's byte counter goes from the size down to zero: the receive's callback runs.
+//! 5. The target acknowledges: the send's callback runs at the origin.
+//!
+//! A shorter message travels at once; if no receive waits for it, it is held in a buffer of its own, which
+//! [`MessagingStats`] counts. [`Protocol::TemporaryBuffer`] is the prior art for the longer ones, to compare
+//! with: the target lets the data come at once, and holds what no receive waits for.
+
+mod arrive;
+mod deliver;
+mod held;
+mod module;
+pub mod primitives;
+mod state;
+mod table;
+
+pub use module::Messaging;
+pub use state::{MessagingConfig, MessagingStats, Protocol, ReceiveDone, Request};
+pub use table::{ANY_TAG, Received};

@@ -1,0 +1,207 @@
+//! The module's dispatch callbacks: what messages of each kind do when they come.
+
+use super::deliver::{answer, deliver, fail_send, finish, has_arrived};
+use super::primitives::{self, ClearToSend, RequestToSend};
+use super::state::{Inner, Message};
+use super::table::{MatchData, Pair};
+use crate::am::dispatch::Arrival;
+use crate::api::context::{Context, DoneFn, Receive};
+use crate::cost::Op;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+
+use crate::platform::Platform;
+use crate::sync::{Arc, lock};
+
+/// What one of the module's dispatch callbacks does; an error refuses the message.
+pub(super) type ArriveFn<P> =
+    fn(&Context<P>, &Arc<Inner<P>>, &Arrival<'_>) -> Result<Receive<P>, Error>;
+
+fn match_data(arrival: &Arrival<'_>) -> MatchData {
+    MatchData {
+        source: arrival.origin.task(),
+        tag: arrival.tag,
+        comm: arrival.comm,
+    }
+}
+
+/// The first packet of an eager message has come.
+pub(super) fn eager<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let data = match_data(arrival);
+    let length = arrival.length;
+    let (attempts, matched) = {
+        let mut table = lock(&inner.table);
+        let (attempts, receiver) = table.arrive(&data);
+        let matched =
+            receiver.ok_or_else(|| table.insert(data, length, Message::Arriving, false, None));
+        (attempts, matched)
+    };
+    let platform = context.platform();
+    platform.charge(Op::MatchAttempt, attempts);
+    match matched {
+        Ok(receiver) => Ok(Receive::Into {
+            into: receiver.into.clone(),
+            done: Some(Box::new(move |context, result| {
+                finish(context, receiver, result.map(|()| data.received(length)));
+            })),
+        }),
+        Err(id) => {
+            platform.charge(Op::Enqueue, 1);
+            Ok(hold(context, inner, id, length, None))
+        }
+    }
+}
+
+/// An RTS has come (CT-2, CT-3).
+pub(super) fn request_to_send<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let rts = RequestToSend::decode(arrival)?;
+    let platform = context.platform();
+    platform.charge(Op::Control, 1);
+    let (data, origin, cookie) = (match_data(arrival), arrival.origin, rts.cookie);
+    let length = rts.length as usize;
+    let at_origin = Message::AtOrigin {
+        origin,
+        place: rts.place,
+        cookie,
+    };
+    let (attempts, matched) = {
+        let mut table = lock(&inner.table);
+        let (attempts, receiver) = table.arrive(&data);
+        let matched = match receiver {
+            receiver if rts.answer => {
+                let awaited = Message::Awaited { origin, cookie };
+                Err(table.insert(data, length, awaited, false, receiver))
+            }
+            Some(receiver) => Ok(Pair {
+                data,
+                length,
+                message: at_origin,
+                receiver,
+            }),
+            None => Err(table.insert(data, length, at_origin, true, None)),
+        };
+        (attempts, matched)
+    };
+    platform.charge(Op::MatchAttempt, attempts);
+    match matched {
+        Ok(pair) => deliver(context, inner, pair),
+        Err(transfer) => {
+            platform.charge(Op::Enqueue, 1);
+            if rts.answer {
+                let cts = ClearToSend { cookie, transfer };
+                inner.primitives.clear_to_send(context, origin, cts)?;
+            }
+        }
+    }
+    Ok(Receive::Consumed)
+}
+
+/// A CTS has come: its data is sent.
+pub(super) fn clear_to_send<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let cts = ClearToSend::decode(arrival)?;
+    context.platform().charge(Op::Control, 1);
+    let cookie = cts.cookie;
+    let data = lock(&inner.awaiting_cts).remove(&cookie);
+    let data = data.ok_or(Error::UnknownCookie {
+        origin: arrival.origin.task(),
+        cookie,
+    })?;
+    let sender = Arc::clone(inner);
+    let done: DoneFn<P> = Box::new(move |context, result| {
+        if let Err(error) = result {
+            fail_send(context, &sender, cookie, error);
+        }
+    });
+    inner
+        .primitives
+        .transfer(context, arrival.origin, cts.transfer, data, done)?;
+    Ok(Receive::Consumed)
+}
+
+/// The first packet of the data that a CTS asked for has come.
+pub(super) fn transfer<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let id = primitives::decode_transfer(arrival)?;
+    context.platform().charge(Op::Control, 1);
+    let wrong =
+        |field, value, expected| primitives::wrong_transfer(arrival, field, value, expected);
+    let (length, cookie, matched) = {
+        let mut table = lock(&inner.table);
+        let (length, cookie) = match table.message(id) {
+            Some((length, &Message::Awaited { origin, cookie })) if origin == arrival.origin => {
+                (length, cookie)
+            }
+            _ => return Err(wrong("transfer", id, "the number of a CTS to this origin")),
+        };
+        if length != arrival.length {
+            return Err(wrong("length", arrival.length as u64, "that of the RTS"));
+        }
+        (length, cookie, table.take_matched(id))
+    };
+    let origin = arrival.origin;
+    let Some(Pair { data, receiver, .. }) = matched else {
+        return Ok(hold(context, inner, id, length, Some((origin, cookie))));
+    };
+    let module = Arc::clone(inner);
+    Ok(Receive::Into {
+        into: receiver.into.clone(),
+        done: Some(Box::new(move |context, result| {
+            let arrived = has_arrived(&result);
+            finish(context, receiver, result.map(|()| data.received(length)));
+            answer(context, &module, (origin, cookie), arrived);
+        })),
+    })
+}
+
+/// Holds message `id`, whose data comes now and has no receive. `owed` is answered when it is there.
+fn hold<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    id: u64,
+    length: usize,
+    owed: Option<(Endpoint, u32)>,
+) -> Receive<P> {
+    let module = Arc::clone(inner);
+    let ready = move |context: &Context<P>, message: Message<P>| {
+        let arrived = !matches!(message, Message::Failed(_));
+        let matched = lock(&module.table).ready(id, message);
+        if let Some(matched) = matched {
+            deliver(context, &module, matched);
+        }
+        if let Some(owed) = owed {
+            answer(context, &module, owed, arrived);
+        }
+    };
+    match inner.memory.alloc(context.platform(), length) {
+        Ok(held) => Receive::Into {
+            into: held.range().clone(),
+            done: Some(Box::new(move |context, result| {
+                let message = match result {
+                    Ok(()) => Message::Held(held),
+                    Err(error) => Message::Failed(error),
+                };
+                ready(context, message);
+            })),
+        },
+        Err(error) => {
+            // The receive that matches it gets the error.
+            ready(context, Message::Failed(error));
+            Receive::Consumed
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! From a match to the end of its message: data goes where it belongs, and both sides are told.
+
+use super::state::{Ending, Inner, Matched, Message, Receiver};
+use super::table::{MatchData, Pair, Received};
+use crate::api::context::{Context, DoneFn};
+use crate::buffer::{BufferRange, RemoteAddress};
+use crate::cost::{COPY_CHUNK, Op};
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+
+use crate::platform::Platform;
+use crate::sync::{Arc, Ordering, lock};
+
+/// Why a post cannot fail but for a context that is being destroyed.
+const POSTS: &str = "the origin's message has shown that it exists";
+
+/// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
+pub(super) fn deliver<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    matched: Matched<P>,
+) {
+    let Pair {
+        data,
+        length,
+        message,
+        receiver,
+    } = matched;
+    let fits = fits(length, receiver.into.len());
+    match message {
+        Message::AtOrigin {
+            origin,
+            place,
+            cookie,
+        } => {
+            let part = fits.and_then(|()| Ok(receiver.into.part(0, length)?));
+            match part {
+                Ok(part) if length > 0 => {
+                    fetch(
+                        context,
+                        inner,
+                        (origin, place, cookie),
+                        part,
+                        data,
+                        receiver,
+                    );
+                }
+                other => {
+                    finish(context, receiver, other.map(|_| data.received(length)));
+                    acknowledge(context, inner, origin, cookie);
+                }
+            }
+        }
+        Message::Held(held) => {
+            let copied = fits.and_then(|()| copy(context, held.range(), &receiver.into));
+            drop(held);
+            finish(context, receiver, copied.map(|()| data.received(length)));
+        }
+        Message::Failed(error) => finish(context, receiver, Err(error)),
+        // The table gives messages away when they are ready.
+        Message::Awaited { .. } | Message::Arriving => {}
+    }
+}
+
+/// Fetches the data of a message from its origin (CT-4 to CT-6).
+fn fetch<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    (origin, place, cookie): (Endpoint, RemoteAddress, u32),
+    into: BufferRange<P::Buffer>,
+    data: MatchData,
+    receiver: Receiver<P>,
+) {
+    let length = into.len();
+    let module = Arc::clone(inner);
+    let done: DoneFn<P> = Box::new(move |context, result| {
+        let arrived = has_arrived(&result);
+        finish(context, receiver, result.map(|()| data.received(length)));
+        answer(context, &module, (origin, cookie), arrived);
+    });
+    let got = inner
+        .primitives
+        .remote_get(context, origin, place, into, done);
+    // Runs in `advance`: nobody destroys the context meanwhile.
+    got.expect(POSTS);
+}
+
+/// A post from a callback has ended: a context that is being destroyed sends nothing any more, and its peers are not told.
+fn posted(result: Result<(), Error>) {
+    if result != Err(Error::Destroyed) {
+        result.expect(POSTS);
+    }
+}
+
+/// Refuses a message longer than its receive.
+fn fits(message: usize, receive: usize) -> Result<(), Error> {
+    if message > receive {
+        return Err(Error::MessageTooLong { message, receive });
+    }
+    Ok(())
+}
+
+/// Copies a held message to the start of its receive.
+fn copy<P: Platform>(
+    context: &Context<P>,
+    from: &BufferRange<P::Buffer>,
+    to: &BufferRange<P::Buffer>,
+) -> Result<(), Error> {
+    let mut chunk = [0; 512];
+    let mut offset = 0;
+    while offset < from.len() {
+        let bytes = chunk.len().min(from.len() - offset);
+        from.read(offset, &mut chunk[..bytes])?;
+        to.write(offset, &chunk[..bytes])?;
+        offset += bytes;
+    }
+    let platform = context.platform();
+    platform.charge(Op::CopyChunk, from.len().div_ceil(COPY_CHUNK) as u64);
+    if !from.is_empty() {
+        // The held memory is given back.
+        platform.charge(Op::Allocate, 1);
+    }
+    Ok(())
+}
+
+/// Completes a receive.
+pub(super) fn finish<P: Platform>(
+    context: &Context<P>,
+    receiver: Receiver<P>,
+    result: Result<Received, Error>,
+) {
+    receiver.complete.store(true, Ordering::Release);
+    if let Some(done) = receiver.done {
+        context.platform().charge(Op::Callback, 1);
+        done(context, result);
+    }
+}
+
+/// Whether the data of a message has come to its receive; one that is too long for it is used up (CT-1).
+pub(super) fn has_arrived(result: &Result<(), Error>) -> bool {
+    matches!(result, Ok(()) | Err(Error::MessageTooLong { .. }))
+}
+
+/// Tells the origin of a message whether its data has arrived. Runs in `advance`.
+pub(super) fn answer<P: Platform>(
+    context: &Context<P>,
+    inner: &Inner<P>,
+    (origin, cookie): (Endpoint, u32),
+    arrived: bool,
+) {
+    if arrived {
+        acknowledge(context, inner, origin, cookie);
+    } else {
+        posted(context.refuse(origin, cookie));
+    }
+}
+
+/// Tells the origin of a message that its data is free. Runs in `advance`.
+fn acknowledge<P: Platform>(context: &Context<P>, inner: &Inner<P>, origin: Endpoint, cookie: u32) {
+    posted(inner.primitives.acknowledge(context, origin, cookie));
+}
+
+/// The context is destroyed: receives that have not ended are given up.
+pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) {
+    let endings = core::mem::take(&mut *lock(&inner.endings));
+    for ending in endings {
+        match ending {
+            Ending::Matched(matched) => finish(context, matched.receiver, Err(Error::Destroyed)),
+            Ending::Cancelled(receiver) => finish(context, receiver, Err(Error::Cancelled)),
+        }
+    }
+    let receivers = lock(&inner.table).close();
+    for receiver in receivers {
+        finish(context, receiver, Err(Error::Destroyed));
+    }
+}
+
+/// A message has not left its origin, not all of it: its send fails.
+pub(super) fn fail_send<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    cookie: u32,
+    error: Error,
+) {
+    lock(&inner.awaiting_cts).remove(&cookie);
+    if let Some(done) = context.forget_ack(cookie) {
+        context.platform().charge(Op::Callback, 1);
+        done(context, Err(error));
+    }
+}

@@ -1,0 +1,410 @@
+//! Work for a context (EP-3, EP-4).
+//!
+//! The operations are generic over their done callback `D`, and over the function `C` of a call: programs give
+//! functions, protocols get [their numbers](crate::done).
+
+use std::borrow::Cow;
+
+use crate::buffer::{BufferRange, RemoteAddress};
+use crate::collnet::routes::TreeRoutes;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Fault};
+use crate::platform::Platform;
+use crate::region::RemoteRegion;
+use crate::route::Routing;
+use crate::sync::Arc;
+use gyre_layout::{CollOp, CollType, Coord, RmwOp};
+
+/// One entry of a context's work queue.
+pub enum Instruction<P: Platform, D, C> {
+    /// Send a message to an endpoint.
+    Send(SendMessage<P, D>),
+    /// Send a short message that has been copied already.
+    SendImmediate(ImmediateMessage<'static>),
+    /// Write into a peer's memory.
+    Put(Put<P, D>),
+    /// Fetch from a peer's memory.
+    Get(Get<P, D>),
+    /// Change a word in a peer's memory.
+    Rmw(Rmw<P, D>),
+    /// Tell when everything before it between two endpoints has completed.
+    Fence(Fence<D>),
+    /// Fence every endpoint of the client.
+    FenceAll(Option<D>),
+    /// Acknowledge `cookie` to `peer`, through the acknowledgement dispatcher.
+    Acknowledge {
+        /// Who gave the cookie.
+        peer: Endpoint,
+        /// The cookie, see [`Context::expect_ack`](crate::Context::expect_ack).
+        cookie: u32,
+    },
+    /// Tell `peer` that the data that it sent with `cookie` has not been received.
+    Refuse {
+        /// Who gave the cookie.
+        peer: Endpoint,
+        /// The cookie, see [`Context::expect_ack`](crate::Context::expect_ack).
+        cookie: u32,
+    },
+    /// Call a function from `advance`, in order with the other instructions.
+    Call(C),
+    /// Enter a barrier on the barrier route of `routes`; `done` is called when all members have entered
+    /// it.
+    TreeBarrier {
+        /// This node's part of the route.
+        routes: Arc<TreeRoutes<P>>,
+        /// Called when the barrier is over.
+        done: Option<D>,
+    },
+    /// Combine or broadcast on a class route.
+    TreeTransfer(TreeTransfer<P, D>),
+    /// Give routes back that nobody uses any more: what is under way on them is given up.
+    TreeRelease {
+        /// This node's part of the routes.
+        routes: Arc<TreeRoutes<P>>,
+        /// Called when they are free.
+        done: Option<D>,
+    },
+}
+
+/// SEND: an active message that the dispatch callback `dispatch` of the destination receives.
+///
+/// Up to the client's `eager_limit` the data travels with the message (eager). Above it the destination
+/// fetches the data straight into the receive buffer (rendezvous, FN-3).
+pub struct SendMessage<P: Platform, D> {
+    /// Where to.
+    pub destination: Endpoint,
+    /// Dispatch identifier at the destination, 0 to 223.
+    pub dispatch: u8,
+    /// Communication context, handed to the dispatch callback.
+    pub comm: u8,
+    /// Tag, handed to the dispatch callback.
+    pub tag: u32,
+    /// Header, handed to the dispatch callback: at most [`MAX_HEADER`](crate::MAX_HEADER) bytes.
+    pub header: Vec<u8>,
+    /// The data, kept alive until it has been read. Do not change it before `local_done`.
+    pub data: BufferRange<P::Buffer>,
+    /// Send the data eagerly however long it is.
+    pub eager: bool,
+    /// Called when the data has been read: it may be changed again.
+    pub local_done: Option<D>,
+    /// Called when the destination has all data and its receive is done.
+    pub remote_done: Option<D>,
+    /// Number by which waves and timelines name the message; `None` lets the context choose.
+    pub message_id: Option<u32>,
+}
+
+impl<P: Platform, D> SendMessage<P, D> {
+    /// A SEND without communication context, tag, header, callbacks and message number.
+    #[must_use]
+    pub fn new(destination: Endpoint, dispatch: u8, data: BufferRange<P::Buffer>) -> Self {
+        Self {
+            destination,
+            dispatch,
+            comm: 0,
+            tag: 0,
+            header: Vec::new(),
+            data,
+            eager: false,
+            local_done: None,
+            remote_done: None,
+            message_id: None,
+        }
+    }
+}
+
+/// SEND of one packet whose header and data are copied by [`Context::send_immediate`](crate::Context::send_immediate): both may be
+/// changed as soon as it returns.
+#[derive(Debug, Clone, Copy)]
+pub struct SendImmediate<'a> {
+    /// Where to.
+    pub destination: Endpoint,
+    /// Dispatch identifier at the destination, 0 to 223.
+    pub dispatch: u8,
+    /// Communication context, handed to the dispatch callback.
+    pub comm: u8,
+    /// Tag, handed to the dispatch callback.
+    pub tag: u32,
+    /// Header, handed to the dispatch callback.
+    pub header: &'a [u8],
+    /// The data: with the header at most [`Self::MAX`] bytes, or [`Self::MAX_HEADED`] if there is a
+    /// header.
+    pub data: &'a [u8],
+}
+
+impl SendImmediate<'_> {
+    /// Most bytes of data without a header: the payload of a packet.
+    pub const MAX: usize = gyre_layout::MAX_PAYLOAD_BYTES;
+    /// Most bytes of header and data together.
+    pub const MAX_HEADED: usize = Self::MAX - crate::transport::wire::Headed::BYTES;
+
+    /// An immediate SEND of nothing.
+    #[must_use]
+    pub const fn new(destination: Endpoint, dispatch: u8) -> Self {
+        Self {
+            destination,
+            dispatch,
+            comm: 0,
+            tag: 0,
+            header: &[],
+            data: &[],
+        }
+    }
+}
+
+/// A transfer on a class route. All members post the transfers of a route in the same order, with the same
+/// operation, type, receivers and number of bytes.
+pub struct TreeTransfer<P: Platform, D> {
+    /// This node's part of the class route, and of the barrier route for a broadcast.
+    pub routes: Arc<TreeRoutes<P>>,
+    /// How contributions are combined; [`CollOp::Broadcast`]: there is one contribution.
+    pub op: CollOp,
+    /// Type of the elements; [`CollType::U32`] for a broadcast.
+    pub data: CollType,
+    /// Bytes of a contribution and of the result: whole elements.
+    pub bytes: usize,
+    /// This node's contribution. Do not change it before `done`.
+    pub from: Option<BufferRange<P::Buffer>>,
+    /// Where the result goes, if this node receives it. It may be the range of the contribution.
+    pub into: Option<BufferRange<P::Buffer>>,
+    /// The node that receives the result; `None`: all members.
+    pub to: Option<Coord>,
+    /// Called when the contribution has been read and the result is there.
+    pub done: Option<D>,
+}
+
+/// An immediate SEND as one packet: made by [`Context::send_immediate`](crate::Context::send_immediate).
+pub struct ImmediateMessage<'a> {
+    pub(crate) destination: Endpoint,
+    /// Dispatch identifier of the packet.
+    pub(crate) dispatch: u8,
+    pub(crate) comm: u8,
+    pub(crate) tag: u32,
+    pub(crate) payload: Cow<'a, [u8]>,
+}
+
+/// PUT: `data` is written at `remote` in the memory of `destination`'s node by the DMA engines alone.
+/// Base slots of that node say what may be written; a refusal is an error of that node.
+pub struct Put<P: Platform, D> {
+    /// Whose memory.
+    pub destination: Endpoint,
+    /// The data, kept alive until it has been read. Do not change it before `local_done`.
+    pub data: BufferRange<P::Buffer>,
+    /// Where to.
+    pub remote: RemoteAddress,
+    /// Called when the data has been read: it may be changed again.
+    pub local_done: Option<D>,
+    /// Called when the data is in the destination's memory, or with [`Error::PutsRefused`] when its node refused
+    /// it. Only this needs the destination to advance.
+    pub remote_done: Option<D>,
+}
+
+/// GET: `into` is filled from `remote` in the memory of `source`'s node by the DMA engines alone.
+pub struct Get<P: Platform, D> {
+    /// Whose memory, and whose remote-get FIFO serves the request.
+    pub source: Endpoint,
+    /// Where from.
+    pub remote: RemoteAddress,
+    /// Where to. The length of the range is that of the transfer.
+    pub into: BufferRange<P::Buffer>,
+    /// How the packets come. Whatever it is, the get ends when all are there, and fences count it.
+    pub routing: Routing,
+    /// Called when all bytes are in `into`.
+    pub done: Option<D>,
+}
+
+/// RPUT: a [`Put`] into a memory region, checked against it when it is posted.
+pub struct Rput<P: Platform, D> {
+    /// Whose region.
+    pub destination: Endpoint,
+    /// The data, kept alive until it has been read. Do not change it before `local_done`.
+    pub data: BufferRange<P::Buffer>,
+    /// The region.
+    pub region: RemoteRegion,
+    /// First byte written in the region.
+    pub offset: u64,
+    /// As in [`Put`].
+    pub local_done: Option<D>,
+    /// As in [`Put`].
+    pub remote_done: Option<D>,
+}
+
+/// RGET: a [`Get`] from a memory region, checked against it when it is posted.
+pub struct Rget<P: Platform, D> {
+    /// Whose region, and whose remote-get FIFO serves the request.
+    pub source: Endpoint,
+    /// The region.
+    pub region: RemoteRegion,
+    /// First byte read in the region.
+    pub offset: u64,
+    /// Where to. The length of the range is that of the transfer.
+    pub into: BufferRange<P::Buffer>,
+    /// Called when all bytes are in `into`.
+    pub done: Option<D>,
+}
+
+/// Bytes of the operand of a read-modify-write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RmwWidth {
+    /// 4 bytes; the upper halves of value and test do not matter.
+    Four,
+    /// 8 bytes.
+    Eight,
+}
+
+impl RmwWidth {
+    /// The number.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+}
+
+/// RMW: the little-endian word at `offset` of a memory region is changed by the DMA engine of its node,
+/// with no software there. Read-modify-writes of one word, from wherever they come, happen one after
+/// the other.
+///
+/// With `test`, the word changes only where it equals that. With `result`, the word before is fetched,
+/// whether it changes or not. Where the region has been destroyed since, `done` gets [`Error::RmwRefused`].
+pub struct Rmw<P: Platform, D> {
+    /// Whose region.
+    pub destination: Endpoint,
+    /// The region.
+    pub region: RemoteRegion,
+    /// First byte of the word in the region: a multiple of its width.
+    pub offset: u64,
+    /// What is done.
+    pub op: RmwOp,
+    /// Bytes of the word.
+    pub width: RmwWidth,
+    /// Operand.
+    pub value: u64,
+    /// What the word is compared with.
+    pub test: Option<u64>,
+    /// Where the word before goes: as many bytes as the word has.
+    pub result: Option<BufferRange<P::Buffer>>,
+    /// Called when the word has changed and the one before is in `result`.
+    pub done: Option<D>,
+}
+
+/// FENCE: `done` is called when every send, put, get and read-modify-write that this context started to `destination`
+/// before it has completed there (FN-1). Later ones go on meanwhile. The destination has to advance. If puts among them
+/// were refused there it gets [`Error::PutsRefused`], whether their own callbacks have or not.
+pub struct Fence<D> {
+    /// The other endpoint.
+    pub destination: Endpoint,
+    /// Called when everything before has completed; all their done callbacks have run then.
+    pub done: Option<D>,
+}
+
+impl<P: Platform, D> TreeTransfer<P, D> {
+    /// Refuses ranges that do not have the transfer's bytes.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        let bytes = self.bytes;
+        u32::try_from(bytes).map_err(|_| Error::MessageLength { bytes })?;
+        for range in [&self.from, &self.into].into_iter().flatten() {
+            if range.len() != bytes {
+                return Err(Error::TreeLength {
+                    range: range.len(),
+                    bytes,
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<P: Platform, D: Copy, C> Instruction<P, D, C> {
+    /// Its done callbacks.
+    pub(crate) fn ends(&self) -> [Option<D>; 2] {
+        match self {
+            Self::Send(send) => [send.local_done, send.remote_done],
+            Self::Put(put) => [put.local_done, put.remote_done],
+            Self::Get(get) => [get.done, None],
+            Self::Rmw(rmw) => [rmw.done, None],
+            Self::Fence(fence) => [fence.done, None],
+            Self::FenceAll(done) => [*done, None],
+            Self::TreeBarrier { done, .. } | Self::TreeRelease { done, .. } => [*done, None],
+            Self::TreeTransfer(transfer) => [transfer.done, None],
+            Self::SendImmediate(_)
+            | Self::Acknowledge { .. }
+            | Self::Refuse { .. }
+            | Self::Call(_) => [None, None],
+        }
+    }
+}
+
+impl<P: Platform, D, C> Instruction<P, D, C> {
+    /// The same with other done callbacks: each goes through `name`.
+    pub(crate) fn map_done<E>(self, mut name: impl FnMut(D) -> E) -> Instruction<P, E, C> {
+        match self {
+            Self::Send(send) => Instruction::Send(SendMessage {
+                destination: send.destination,
+                dispatch: send.dispatch,
+                comm: send.comm,
+                tag: send.tag,
+                header: send.header,
+                data: send.data,
+                eager: send.eager,
+                local_done: send.local_done.map(&mut name),
+                remote_done: send.remote_done.map(name),
+                message_id: send.message_id,
+            }),
+            Self::SendImmediate(message) => Instruction::SendImmediate(message),
+            Self::Put(put) => Instruction::Put(Put {
+                destination: put.destination,
+                data: put.data,
+                remote: put.remote,
+                local_done: put.local_done.map(&mut name),
+                remote_done: put.remote_done.map(name),
+            }),
+            Self::Get(get) => Instruction::Get(Get {
+                source: get.source,
+                remote: get.remote,
+                into: get.into,
+                routing: get.routing,
+                done: get.done.map(name),
+            }),
+            Self::Rmw(rmw) => Instruction::Rmw(Rmw {
+                destination: rmw.destination,
+                region: rmw.region,
+                offset: rmw.offset,
+                op: rmw.op,
+                width: rmw.width,
+                value: rmw.value,
+                test: rmw.test,
+                result: rmw.result,
+                done: rmw.done.map(name),
+            }),
+            Self::Fence(fence) => Instruction::Fence(Fence {
+                destination: fence.destination,
+                done: fence.done.map(name),
+            }),
+            Self::FenceAll(done) => Instruction::FenceAll(done.map(name)),
+            Self::Acknowledge { peer, cookie } => Instruction::Acknowledge { peer, cookie },
+            Self::Refuse { peer, cookie } => Instruction::Refuse { peer, cookie },
+            Self::Call(call) => Instruction::Call(call),
+            Self::TreeBarrier { routes, done } => Instruction::TreeBarrier {
+                routes,
+                done: done.map(name),
+            },
+            Self::TreeTransfer(transfer) => Instruction::TreeTransfer(TreeTransfer {
+                routes: transfer.routes,
+                op: transfer.op,
+                data: transfer.data,
+                bytes: transfer.bytes,
+                from: transfer.from,
+                into: transfer.into,
+                to: transfer.to,
+                done: transfer.done.map(name),
+            }),
+            Self::TreeRelease { routes, done } => Instruction::TreeRelease {
+                routes,
+                done: done.map(name),
+            },
+        }
+    }
+}

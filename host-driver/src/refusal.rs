@@ -1,0 +1,409 @@
+//! Packets that the node of their target has refused.
+//!
+//! The hardware answers nothing to those: the node keeps who sent them and a software word, until a context
+//! takes them.
+//!
+//! Of a put the word names the two contexts and the put's number at its origin, so that the endpoint at which a
+//! put synchronisation or a fence ends can tell whether it concerns the one or the other: it comes behind the
+//! puts, which have been refused by then if they are. Nothing is kept for a peer before a put of it has been
+//! refused.
+//!
+//! Of a get, request and data, it names the requester's context and the get's number. A refused request is told
+//! to the requester, refused data are its own node's. Of a read-modify-write that came damaged it is the counter
+//! that waits for its answer: all contexts of that node are told. Of a message it is the envelope: the origin is told that
+//! messages of it were refused, and gives up what waits for that endpoint to answer.
+//!
+//! A context that is not open takes nothing; the first of its client's on the node does so in its place.
+//!
+//! Only where a node has refused more packets than it could keep nobody knows whose they were: then everybody
+//! is told once.
+
+pub(crate) mod word;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gyre_firmware::{RefusedPackets, Register};
+use gyre_layout::registers::refusals;
+use gyre_layout::{Coord, ErrorReason, Kind};
+
+use crate::core::Core;
+use crate::endpoint::Endpoint;
+use crate::error::Fault;
+use crate::io::Io;
+use crate::layout::ClientLayout;
+use crate::platform::Platform;
+use crate::rma::gets::Gets;
+use crate::sync::Arc;
+use crate::task::{TaskId, TaskLocation};
+use crate::transport::envelope::Envelope;
+use crate::transport::registers;
+use crate::transport::shared_memory::EndpointTable;
+use crate::transport::wire::{FIRST_SYSTEM, GetFailed, MessagesRefused, System};
+
+use word::{GetWord, PutNumber, PutWord};
+
+/// What a context knows of refused puts, and the number of its own.
+pub(crate) struct Refusals<P: Platform> {
+    core: Arc<Core<P>>,
+    /// The node's endpoint table: which contexts are open. Until the context is destroyed.
+    table: Option<Arc<EndpointTable<P>>>,
+    last: PutNumber,
+    /// Packets that the node has not kept.
+    lost: u32,
+    /// There have been more since the context was opened.
+    unknown: bool,
+    /// Who has been told of that.
+    told: BTreeSet<Endpoint>,
+    /// Refused puts to this context of which no fence has told, by node and reception FIFO of the origin; in
+    /// order.
+    puts: BTreeMap<(Coord, u16), Vec<PutNumber>>,
+    /// The node had refused packets when the context was opened, of which no event tells.
+    unseen: bool,
+}
+
+impl<P: Platform> Refusals<P> {
+    /// Those of a context of which none have been seen.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn open(core: &Arc<Core<P>>, table: &Arc<EndpointTable<P>>) -> Result<Self, Fault> {
+        let status = registers::read(&core.platform, Register::REFUSED)?;
+        Ok(Self {
+            core: Arc::clone(core),
+            table: Some(Arc::clone(table)),
+            last: PutNumber::default(),
+            lost: lost(status),
+            unknown: false,
+            told: BTreeSet::new(),
+            puts: BTreeMap::new(),
+            unseen: refusals::refused::VALID.get(status) != 0,
+        })
+    }
+
+    /// The context is destroyed: it stands for nobody.
+    pub fn forget_table(&mut self) {
+        self.table = None;
+    }
+
+    /// Whether no event will tell of what the node has refused.
+    pub fn unseen(&self) -> bool {
+        self.unseen
+    }
+
+    /// The number of a put that will be synchronised, or one that is left to fences.
+    pub fn number(&mut self, synchronised: bool) -> PutNumber {
+        if synchronised {
+            self.last = self.last.next();
+            return self.last;
+        }
+        self.last.plain()
+    }
+
+    /// The number of a fence: of the last put before it. Puts after it have others.
+    pub fn close(&mut self) -> u32 {
+        let number = self.last.get();
+        self.last = self.last.next();
+        number
+    }
+
+    /// Notes refused puts to this context.
+    fn note(&mut self, packets: &RefusedPackets) {
+        for word in packets.words().filter_map(PutWord::unpack) {
+            let puts = self.puts.entry((packets.source, word.origin)).or_default();
+            if !puts.contains(&word.put) {
+                puts.push(word.put);
+            }
+        }
+    }
+
+    /// Whether a put of `origin` up to `number` has been refused; says so once.
+    fn covers_fence(&mut self, origin: (Coord, u16), number: u32) -> bool {
+        let Some(puts) = self.puts.get_mut(&origin) else {
+            return false;
+        };
+        let before = puts.len();
+        puts.retain(|put| !put.covered_by(number));
+        let refused = puts.len() < before;
+        if puts.is_empty() {
+            self.puts.remove(&origin);
+        }
+        refused
+    }
+
+    /// Whether put `number` of `origin` has been refused. Of those up to it one is kept for the fence.
+    fn is_refused(&mut self, origin: (Coord, u16), number: u32) -> bool {
+        let Some(puts) = self.puts.get_mut(&origin) else {
+            return false;
+        };
+        let refused = puts.contains(&PutNumber::synchronised(number));
+        let mut kept = false;
+        puts.retain(|put| !put.covered_by(number) || !core::mem::replace(&mut kept, true));
+        refused
+    }
+
+    /// The software word of a put of this context to `peer`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`](crate::Error::UnknownTask).
+    pub fn put_word(&self, peer: Endpoint, put: PutNumber) -> Result<u32, Fault> {
+        let (_, target) = place(&self.core.layout, peer)?;
+        let word = PutWord {
+            origin: self.core.info.reception_fifo,
+            target,
+            put,
+        };
+        Ok(word.pack())
+    }
+
+    /// Takes from the node what it has refused that was for this context, or for one that is not open and that
+    /// this one stands for.
+    ///
+    /// # Errors
+    /// Those of the bus and of sends.
+    pub fn look(&mut self, io: &mut Io<P>, gets: &mut Gets<P>) -> Result<(), Fault> {
+        let core = Arc::clone(&self.core);
+        let platform = &core.platform;
+        let status = registers::read(platform, Register::REFUSED)?;
+        self.unseen = false;
+        if self.lost != lost(status) {
+            self.lost = lost(status);
+            self.unknown = true;
+            self.told.clear();
+            self.tell_of_absent(io)?;
+        }
+        let valid = refusals::refused::VALID.get(status);
+        for entry in (0..refusals::ENTRY_COUNT as u16).filter(|entry| valid >> entry & 1 != 0) {
+            let info = registers::read(platform, Register::refused_info(entry))?;
+            let at = registers::read(platform, Register::refused_place(entry))?;
+            let packets = RefusedPackets::decode(info, at);
+            let Some(index) = addressee(&core.layout, &packets) else {
+                continue;
+            };
+            let mine = index == core.layout.index_here(core.offset());
+            if mine || self.stands_for(index)? {
+                // What has joined the entry since stays there.
+                registers::write(platform, Register::refused_place(entry), at)?;
+                if mine && packets.kind == Ok(Kind::Put) {
+                    self.note(&packets);
+                    refuse_gets(&core, gets, &packets);
+                } else {
+                    tell(io, &packets, index)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether context `index` of this node is not open, and this one is the first that is.
+    fn stands_for(&self, index: u16) -> Result<bool, Fault> {
+        let Some(table) = &self.table else {
+            return Ok(false);
+        };
+        let platform = &self.core.platform;
+        let here = self.core.layout.index_here(self.core.offset());
+        if table.find(platform, index)?.is_some() {
+            return Ok(false);
+        }
+        for before in 0..here {
+            if table.find(platform, before)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The node has refused packets of which it does not know whose they were: tells everybody which contexts of
+    /// it are not open, if this one stands for them.
+    fn tell_of_absent(&self, io: &mut Io<P>) -> Result<(), Fault> {
+        let layout = &self.core.layout;
+        let contexts = layout.config.contexts;
+        for index in 0..layout.contexts_here() {
+            if !self.stands_for(index)? {
+                continue;
+            }
+            let message = MessagesRefused {
+                // Both have 8 bits.
+                process: (index / u16::from(contexts)) as u8,
+                context: (index % u16::from(contexts)) as u8,
+                reason: ErrorReason::PktRecFifo.into(),
+                what: MessagesRefused::UNKNOWN,
+            };
+            for task in 0..layout.config.tasks.len() as u32 {
+                for offset in 0..contexts {
+                    let peer = layout.endpoint(TaskId(task), offset)?;
+                    io.send_control(peer, System::MessagesRefused, message.encode())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether puts of `peer` up to `number` have been refused: its fence has to say so.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub fn before_fence(
+        &mut self,
+        io: &mut Io<P>,
+        gets: &mut Gets<P>,
+        peer: Endpoint,
+        number: u32,
+    ) -> Result<bool, Fault> {
+        self.look(io, gets)?;
+        let origin = place(&self.core.layout, peer)?;
+        let unknown = self.unknown && self.told.insert(peer);
+        Ok(self.covers_fence(origin, number) || unknown)
+    }
+
+    /// Whether the put of `peer` with this number, which is in memory otherwise, has been refused.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub fn has_refused(
+        &mut self,
+        io: &mut Io<P>,
+        gets: &mut Gets<P>,
+        peer: Endpoint,
+        number: u32,
+    ) -> Result<bool, Fault> {
+        self.look(io, gets)?;
+        let origin = place(&self.core.layout, peer)?;
+        let unknown = self.unknown && !self.told.contains(&peer);
+        Ok(self.is_refused(origin, number) || unknown)
+    }
+}
+
+/// Packets that a node has refused and not kept, since its reset.
+fn lost(status: u64) -> u32 {
+    // The field has 32 bits.
+    refusals::refused::LOST.get(status) as u32
+}
+
+/// Node and reception FIFO of a context, by which words name it.
+fn place(layout: &ClientLayout, endpoint: Endpoint) -> Result<(Coord, u16), Fault> {
+    let place = layout.config.tasks.place(endpoint.task, endpoint.context)?;
+    let fifo = layout.reception_fifo(place.process, endpoint.context) & 0xf;
+    Ok((place.node, fifo))
+}
+
+/// The endpoint of context `index` of a node, as the node counts the client's contexts.
+fn endpoint_at(layout: &ClientLayout, node: Coord, index: u16) -> Option<Endpoint> {
+    let contexts = u16::from(layout.config.contexts);
+    // At most 256 processes.
+    let process = u8::try_from(index / contexts).ok()?;
+    let task = layout
+        .config
+        .tasks
+        .task_at(TaskLocation { node, process })?;
+    layout.endpoint(task, (index % contexts) as u8).ok()
+}
+
+/// Which context of this client on this node refused packets were for; `None` when they were for none of it.
+fn addressee(layout: &ClientLayout, packets: &RefusedPackets) -> Option<u16> {
+    let resources = &layout.config.resources;
+    let reception = resources.reception_first;
+    let word = packets.first_word;
+    let (fifo, first) = match packets.kind.ok()? {
+        Kind::MemFifo => (packets.place, reception),
+        Kind::RemoteGet => (packets.place, resources.remote_get_first),
+        // The words of an entry name the same contexts.
+        Kind::Put => match PutWord::unpack(word) {
+            Some(word) => (word.target, reception),
+            None => (GetWord::unpack(word)?.requester, reception),
+        },
+        // The first context of the process that the slot belongs to.
+        Kind::RmwReq => {
+            let slot = packets.place.checked_sub(resources.slot_first)?;
+            let process = slot.checked_div(resources.slots_per_process)?;
+            (
+                reception + process * u16::from(layout.config.contexts),
+                reception,
+            )
+        }
+        _ => return None,
+    };
+    let index = fifo.checked_sub(first)?;
+    (index < layout.contexts_here()).then_some(index)
+}
+
+/// Data of gets has been refused: they end.
+fn refuse_gets<P: Platform>(core: &Core<P>, gets: &mut Gets<P>, packets: &RefusedPackets) {
+    let from = |peer: Endpoint| {
+        let place = core.place(peer);
+        place.is_ok_and(|place| place.node == packets.source)
+    };
+    for word in packets.words().filter_map(GetWord::unpack) {
+        gets.refuse(word.number, from);
+    }
+}
+
+/// Packets for context `index` of this node were refused: tells who waits for them.
+fn tell<P: Platform>(io: &mut Io<P>, packets: &RefusedPackets, index: u16) -> Result<(), Fault> {
+    let core = Arc::clone(&io.core);
+    let layout = &core.layout;
+    let reason = packets.reason.map_or_else(|code| code, u8::from);
+    // Offsets and processes have 8 bits.
+    let contexts = u16::from(layout.config.contexts);
+    let (process, offset) = ((index / contexts) as u8, (index % contexts) as u8);
+    let failed = |get| GetFailed {
+        get,
+        reason,
+        process,
+        context: offset,
+    };
+    match packets.kind {
+        Ok(Kind::RemoteGet) => {
+            for word in packets.words().filter_map(GetWord::unpack) {
+                let index = word
+                    .requester
+                    .checked_sub(layout.config.resources.reception_first);
+                let requester = index.and_then(|index| endpoint_at(layout, packets.source, index));
+                if let Some(requester) = requester {
+                    let payload = failed(word.number).encode();
+                    io.send_control(requester, System::GetFailed, payload)?;
+                }
+            }
+            Ok(())
+        }
+        Ok(Kind::MemFifo) => {
+            let envelope = Envelope::unpack(packets.first_word);
+            let from = TaskLocation {
+                node: packets.source,
+                process: envelope.process,
+            };
+            // Unreachable origin: nothing pending. Refusals are not answered.
+            let answers = envelope.dispatch == System::MessagesRefused as u8;
+            let task = layout.config.tasks.task_at(from).filter(|_| !answers);
+            let origin = task.and_then(|task| layout.endpoint(task, envelope.context).ok());
+            let Some(origin) = origin else {
+                return Ok(());
+            };
+            let plain = |word| Envelope::unpack(word).dispatch < FIRST_SYSTEM;
+            let message = MessagesRefused {
+                process,
+                context: offset,
+                reason,
+                what: match packets.words().any(plain) {
+                    true => MessagesRefused::PLAIN,
+                    false => MessagesRefused::SYSTEM,
+                },
+            };
+            io.send_control(origin, System::MessagesRefused, message.encode())
+        }
+        Ok(Kind::RmwReq) => {
+            let processes = layout.config.tasks.processes_on(packets.source) as u16;
+            let requesters: Vec<Endpoint> = (0..processes * contexts)
+                .filter_map(|index| endpoint_at(layout, packets.source, index))
+                .collect();
+            for word in packets.words() {
+                let message = failed(GetFailed::BY_COUNTER | word);
+                for &requester in &requesters {
+                    io.send_control(requester, System::GetFailed, message.encode())?;
+                }
+            }
+            Ok(())
+        }
+        // Nobody will ask for those puts: what synchronises them is refused as well.
+        _ => Ok(()),
+    }
+}

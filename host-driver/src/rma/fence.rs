@@ -1,0 +1,432 @@
+//! Fences (FN-1 to FN-8), put synchronisation and acknowledgements.
+//!
+//! A fence sends FENCE behind everything that the context has sent to the endpoint. The endpoint then
+//! sends a get of no bytes: it follows all gets of the endpoint from here, through the same remote-get
+//! FIFO, and its put of no bytes follows all puts to the endpoint, by the route that they took. When that has come back, the
+//! endpoint sends what acknowledgements it owes, and FENCE_ACK behind them. Meanwhile a get of no bytes
+//! from here follows the gets that the context has sent itself. Nothing is counted for fences: their own
+//! records are all there is.
+//!
+//! Where messages take shared memory, puts still take the network: FENCE goes by both paths, and the endpoint
+//! goes on when both have come. Everything else follows the messages, which are in order.
+//!
+//! Acknowledgements that came by the path rule are the exception to the order: they were copies of packets to
+//! others, and FENCE_ACK may have overtaken them. The endpoint sends what it owes when it answers straight to
+//! the fence's origin, but copies may be on their way by then. So where that rule is in force a fence also
+//! waits until none of the operations before it waits for its acknowledgement, which their cookies tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ack::sender::AckSender;
+use crate::core::Core;
+use crate::done::DoneId;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Fault};
+use crate::flow::peers::PutsBy;
+use crate::io::Io;
+use crate::platform::Platform;
+use crate::refusal::Refusals;
+use crate::rma::gets::{Gets, Purpose};
+use crate::rma::start::synchronise;
+use crate::sync::{Arc, lock};
+use crate::task::TaskId;
+use crate::transport::injection::{Finish, Payload};
+use crate::transport::wire::{Fence as FenceMessage, FenceAck, System};
+use crate::upcalls::{Upcalls, deliver};
+
+/// Fences that a fence of all endpoints keeps under way.
+const WINDOW: usize = 16;
+
+/// A fence at its origin.
+struct Record {
+    peer: Endpoint,
+    answered: bool,
+    own_gets_landed: bool,
+    /// The cookie given last before it.
+    last_cookie: u32,
+    result: Result<(), Fault>,
+    owner: Owner,
+}
+
+/// Whom the end of a fence concerns.
+#[derive(Clone, Copy)]
+enum Owner {
+    User(Option<DoneId>),
+    /// Fence-all of this number.
+    All(u32),
+}
+
+/// A fence of all endpoints.
+struct AllRecord {
+    next_task: u32,
+    next_context: u8,
+    under_way: usize,
+    result: Result<(), Fault>,
+    done: Option<DoneId>,
+}
+
+/// The fences that a context has started and not finished.
+pub(crate) struct Fences {
+    single: BTreeMap<u32, Record>,
+    all: BTreeMap<u32, AllRecord>,
+    /// Fences of peers that have come by one path and not by the other.
+    half: BTreeSet<(Endpoint, u32)>,
+    last: u32,
+}
+
+/// What fences use of the context.
+pub(crate) struct FenceIo<'a, P: Platform> {
+    pub io: &'a mut Io<P>,
+    pub gets: &'a mut Gets<P>,
+    pub refusals: &'a mut Refusals<P>,
+}
+
+impl<P: Platform> FenceIo<'_, P> {
+    fn reborrow(&mut self) -> FenceIo<'_, P> {
+        FenceIo {
+            io: self.io,
+            gets: self.gets,
+            refusals: self.refusals,
+        }
+    }
+}
+
+impl Fences {
+    /// None.
+    pub fn new() -> Self {
+        Self {
+            single: BTreeMap::new(),
+            all: BTreeMap::new(),
+            half: BTreeSet::new(),
+            last: 0,
+        }
+    }
+
+    /// Fences that have not ended.
+    pub fn len(&self) -> usize {
+        self.single.len() + self.all.len() + self.half.len()
+    }
+
+    /// Gives all fences up.
+    pub fn close(&mut self) {
+        self.single.clear();
+        self.all.clear();
+        self.half.clear();
+    }
+
+    fn number(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            let last = self.last;
+            if !self.single.contains_key(&last) && !self.all.contains_key(&last) {
+                return last;
+            }
+        }
+    }
+}
+
+impl Fences {
+    /// FENCE.
+    ///
+    /// # Errors
+    /// Those of a send.
+    pub fn start<P: Platform>(
+        &mut self,
+        with: FenceIo<'_, P>,
+        peer: Endpoint,
+        done: Option<DoneId>,
+    ) -> Result<(), Fault> {
+        self.open(with, peer, Owner::User(done))
+    }
+
+    fn open<P: Platform>(
+        &mut self,
+        with: FenceIo<'_, P>,
+        peer: Endpoint,
+        owner: Owner,
+    ) -> Result<(), Fault> {
+        let FenceIo { io, gets, refusals } = with;
+        let cookie = self.number();
+        self.single.insert(
+            cookie,
+            Record {
+                peer,
+                answered: false,
+                own_gets_landed: false,
+                last_cookie: lock(&io.core.cookies).last(),
+                result: Ok(()),
+                owner,
+            },
+        );
+        synchronise(gets, peer, PutsBy(None), Purpose::OwnFence { cookie });
+        let number = refusals.close();
+        let sent = send(io, peer, FenceMessage { cookie, number });
+        if sent.is_err() {
+            // Who asked for it is told now; its own get comes back to nothing.
+            self.single.remove(&cookie);
+        }
+        sent
+    }
+
+    /// Fence of all endpoints.
+    ///
+    /// # Errors
+    /// Those of a send.
+    pub fn start_all<P: Platform>(
+        &mut self,
+        with: FenceIo<'_, P>,
+        done: Option<DoneId>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let number = self.number();
+        let record = AllRecord {
+            next_task: 0,
+            next_context: 0,
+            under_way: 0,
+            result: Ok(()),
+            done,
+        };
+        self.continue_all(with, number, record, up)
+    }
+
+    /// Starts fences up to the window; ends the fence-all when none is left.
+    fn continue_all<P: Platform>(
+        &mut self,
+        mut with: FenceIo<'_, P>,
+        number: u32,
+        mut record: AllRecord,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let core = Arc::clone(&with.io.core);
+        let config = &core.layout.config;
+        while record.under_way < WINDOW && (record.next_task as usize) < config.tasks.len() {
+            let peer = core
+                .layout
+                .endpoint(TaskId(record.next_task), record.next_context)?;
+            record.next_context += 1;
+            if record.next_context == config.contexts {
+                record.next_context = 0;
+                record.next_task += 1;
+            }
+            match self.open(with.reborrow(), peer, Owner::All(number)) {
+                Ok(()) => record.under_way += 1,
+                // The others are fenced all the same.
+                Err(error) => record.result = record.result.and(Err(error)),
+            }
+        }
+        if record.under_way == 0 {
+            return deliver(up, record.done, record.result);
+        }
+        self.all.insert(number, record);
+        Ok(())
+    }
+
+    /// FENCE has come: everything that `peer` sent before it has been handled here, or is in memory once
+    /// a get of no bytes has come back.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`].
+    pub fn requested<P: Platform>(
+        &mut self,
+        io: &Io<P>,
+        gets: &mut Gets<P>,
+        peer: Endpoint,
+        message: FenceMessage,
+        puts: PutsBy,
+    ) -> Result<(), Fault> {
+        let FenceMessage { cookie, number } = message;
+        let shares = io.shares_memory(peer)?;
+        if shares && !self.half.remove(&(peer, cookie)) {
+            self.half.insert((peer, cookie));
+        } else {
+            synchronise(gets, peer, puts, Purpose::PeerFence { cookie, number });
+        }
+        Ok(())
+    }
+
+    /// The message of fence `cookie` could not be sent.
+    ///
+    /// # Errors
+    /// `error` where nobody waits; those of a send.
+    pub fn fail<P: Platform>(
+        &mut self,
+        with: FenceIo<'_, P>,
+        cookie: u32,
+        error: Fault,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        if let Some(record) = self.single.get_mut(&cookie) {
+            // No answer will come, and what the peer refuses of the rest says nothing any more.
+            record.answered = true;
+            record.own_gets_landed = true;
+            record.result = Err(error);
+        }
+        self.end(with, cookie, up)
+    }
+
+    /// Messages to `peer` were refused: fences of it that have not been answered will not be.
+    ///
+    /// # Errors
+    /// As [`fail`](Self::fail).
+    pub fn fail_all_of<P: Platform>(
+        &mut self,
+        mut with: FenceIo<'_, P>,
+        peer: Endpoint,
+        error: &Fault,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let mut result = Ok(());
+        for cookie in self.cookies(|record| record.peer == peer && !record.answered) {
+            result = result.and(self.fail(with.reborrow(), cookie, error.clone(), up));
+        }
+        result
+    }
+
+    fn cookies(&self, holds: impl Fn(&Record) -> bool) -> Vec<u32> {
+        let records = self.single.iter().filter(|(_, record)| holds(record));
+        records.map(|(&cookie, _)| cookie).collect()
+    }
+
+    /// The gets of this context before its fence `cookie` have landed.
+    ///
+    /// # Errors
+    /// As [`fail`](Self::fail).
+    pub fn own_gets_landed<P: Platform>(
+        &mut self,
+        with: FenceIo<'_, P>,
+        cookie: u32,
+        result: Result<(), Fault>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        if let Some(record) = self.single.get_mut(&cookie) {
+            record.own_gets_landed = true;
+            record.result = record.result.clone().and(result);
+        }
+        self.end(with, cookie, up)
+    }
+
+    /// FENCE_ACK has come.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCookie`]; as [`fail`](Self::fail).
+    pub fn answered<P: Platform>(
+        &mut self,
+        with: FenceIo<'_, P>,
+        peer: Endpoint,
+        message: FenceAck,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        match self.single.get_mut(&message.cookie) {
+            Some(record) if record.peer == peer && !record.answered => {
+                record.answered = true;
+                let outcome = match message.outcome {
+                    FenceAck::DONE => Ok(()),
+                    FenceAck::REFUSED => Err(Error::PutsRefused { peer: peer.task }),
+                    _ => Err(Error::FenceFailed { peer: peer.task }),
+                };
+                if let Err(error) = outcome
+                    && record.result.is_ok()
+                {
+                    record.result = Err(error.into());
+                }
+            }
+            // It may have been given up.
+            None if lock(&with.io.core.cookies).has_given_up(peer) => return Ok(()),
+            _ => {
+                return Err(Error::UnknownCookie {
+                    origin: peer.task,
+                    cookie: message.cookie,
+                }
+                .into());
+            }
+        }
+        self.end(with, message.cookie, up)
+    }
+
+    /// Acknowledgements have come as a copy: fences that waited for them alone end.
+    ///
+    /// # Errors
+    /// As [`fail`](Self::fail).
+    pub fn end_all_of<P: Platform>(
+        &mut self,
+        mut with: FenceIo<'_, P>,
+        peer: Endpoint,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let mut result = Ok(());
+        for cookie in self.cookies(|record| record.peer == peer) {
+            result = result.and(self.end(with.reborrow(), cookie, up));
+        }
+        result
+    }
+
+    fn end<P: Platform>(
+        &mut self,
+        with: FenceIo<'_, P>,
+        cookie: u32,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let is_over = |record: &Record| {
+            record.answered && record.own_gets_landed && is_acknowledged(&with.io.core, record)
+        };
+        let over = self.single.get(&cookie).is_some_and(is_over);
+        let Some(record) = over.then(|| self.single.remove(&cookie)).flatten() else {
+            return Ok(());
+        };
+        match record.owner {
+            Owner::User(done) => deliver(up, done, record.result),
+            Owner::All(number) => {
+                let Some(mut all) = self.all.remove(&number) else {
+                    return Ok(());
+                };
+                all.under_way -= 1;
+                all.result = all.result.and(record.result);
+                self.continue_all(with, number, all, up)
+            }
+        }
+    }
+}
+
+/// Whether no operation before a fence waits for its acknowledgement, where those may come behind the fence's.
+fn is_acknowledged<P: Platform>(core: &Core<P>, record: &Record) -> bool {
+    !core.layout.config.ack.copies()
+        || record.result.is_err()
+        || !lock(&core.cookies).waits_for(record.peer, record.last_cookie)
+}
+
+/// Sends FENCE behind everything that has been sent to `peer`, by every path that it may have taken.
+fn send<P: Platform>(io: &mut Io<P>, peer: Endpoint, message: FenceMessage) -> Result<(), Fault> {
+    let label = io.lanes.system_label(System::Fence);
+    let payload = || Payload::Staged(message.encode());
+    let finish = Finish::Fence {
+        cookie: message.cookie,
+    };
+    if io.shares_memory(peer)? {
+        io.send_descriptor(peer, label, payload(), Finish::Control)?;
+    }
+    io.send_message(peer, label, payload(), finish)
+}
+
+/// Everything before the fence of `peer` has completed here: sends what is owed, then the answer.
+///
+/// # Errors
+/// `result`; those of a send.
+pub(crate) fn answer<P: Platform>(
+    with: FenceIo<'_, P>,
+    acks: &mut AckSender,
+    peer: Endpoint,
+    (cookie, number): (u32, u32),
+    result: Result<(), Fault>,
+) -> Result<(), Fault> {
+    let FenceIo { io, gets, refusals } = with;
+    acks.flush(io, peer)?;
+    let refused = refusals.before_fence(io, gets, peer, number);
+    let outcome = match (&result, &refused) {
+        (Ok(()), Ok(false)) => FenceAck::DONE,
+        (Ok(()), Ok(true)) => FenceAck::REFUSED,
+        _ => FenceAck::FAILED,
+    };
+    let message = FenceAck { cookie, outcome };
+    io.send_control(peer, System::FenceAck, message.encode())?;
+    result.and(refused.map(|_| ()))
+}

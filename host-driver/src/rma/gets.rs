@@ -1,0 +1,296 @@
+//! Remote gets and read-modify-writes of a context: each lowers a byte counter of its own to zero as its
+//! answer arrives.
+
+use std::collections::VecDeque;
+
+use crate::buffer::{BufferRange, RemoteAddress};
+use crate::done::DoneId;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Fault};
+use crate::operation::RmwWidth;
+use crate::platform::Platform;
+use crate::refusal::word::GetWord;
+use crate::route::Routing;
+use crate::transport::counter::{Count, CounterBlock};
+use gyre_layout::{CounterRef, RmwOp};
+
+/// What a get is for: what happens when its counter is zero.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    /// A get or read-modify-write of the user.
+    User(Option<DoneId>),
+    /// The data of a rendezvous: its receive is done, then the origin is acknowledged.
+    Receive { done: Option<DoneId>, cookie: u32 },
+    /// The puts of the peer before this are in memory, or put `number` was refused: acknowledge that.
+    PutSync { cookie: u32, number: u32 },
+    /// The target's part of fence `cookie` of the peer, behind its puts up to `number` (FN-3).
+    PeerFence { cookie: u32, number: u32 },
+    /// The origin's own gets before its fence `cookie` have landed.
+    OwnFence { cookie: u32 },
+}
+
+impl Purpose {
+    /// Whether the get ends after all earlier gets from the same peer.
+    fn is_barrier(&self) -> bool {
+        !matches!(self, Self::User(_) | Self::Receive { .. })
+    }
+}
+
+/// What is asked of the peer's DMA engine.
+#[derive(Clone, Copy)]
+pub(crate) enum Request {
+    /// A put of what lies there.
+    Get(Routing),
+    /// A put of no bytes behind others: by this flow of the peer's node, or the fixed route.
+    Follow(Option<u8>),
+    /// A read-modify-write.
+    Rmw {
+        op: RmwOp,
+        width: RmwWidth,
+        value: u64,
+        test: Option<u64>,
+    },
+}
+
+/// A get that has no counter yet.
+pub(crate) struct Waiting<P: Platform> {
+    pub peer: Endpoint,
+    pub remote: RemoteAddress,
+    pub request: Request,
+    pub into: BufferRange<P::Buffer>,
+    pub purpose: Purpose,
+}
+
+/// A get whose counter has been set.
+struct Active<P: Platform> {
+    number: u32,
+    peer: Endpoint,
+    counter: u16,
+    into: BufferRange<P::Buffer>,
+    purpose: Purpose,
+    /// It will not end by itself, and why.
+    refused: Option<Fault>,
+}
+
+/// A get that has ended.
+pub(crate) struct Landed {
+    pub peer: Endpoint,
+    pub purpose: Purpose,
+    pub result: Result<(), Fault>,
+}
+
+/// A get ready to be sent.
+pub(crate) struct Started<P: Platform> {
+    /// Below [`GetWord::NUMBERS`].
+    pub number: u32,
+    pub counter: CounterRef,
+    pub peer: Endpoint,
+    pub remote: RemoteAddress,
+    pub request: Request,
+    pub into: BufferRange<P::Buffer>,
+}
+
+/// The gets of a context, in the order in which they were asked for.
+pub(crate) struct Gets<P: Platform> {
+    counters: CounterBlock<P>,
+    waiting: VecDeque<Waiting<P>>,
+    active: Vec<Active<P>>,
+    next: u32,
+    /// Some of the active ones are.
+    refused: bool,
+}
+
+impl<P: Platform> Gets<P> {
+    pub fn new(counters: CounterBlock<P>) -> Self {
+        Self {
+            counters,
+            waiting: VecDeque::new(),
+            active: Vec::new(),
+            next: 0,
+            refused: false,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len() + self.active.len()
+    }
+
+    /// Gets that have no counter yet.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Puts a get behind those that wait for a counter.
+    pub fn push(&mut self, get: Waiting<P>) {
+        self.waiting.push_back(get);
+    }
+
+    /// Gives the next get a counter, if there is one.
+    pub fn start(&mut self, platform: &P) -> Result<Option<Started<P>>, Fault> {
+        let Some(get) = self.waiting.front() else {
+            return Ok(None);
+        };
+        let value = match get.request {
+            // A put of no bytes lowers its counter by one.
+            Request::Get(_) | Request::Follow(_) => get.into.len().max(1),
+            Request::Rmw { width, .. } => width.bytes(),
+        } as u64;
+        let Some((index, counter)) = self.counters.take(platform, value)? else {
+            return Ok(None);
+        };
+        let Some(get) = self.waiting.pop_front() else {
+            return Ok(None);
+        };
+        let number = self.next;
+        self.next = (self.next + 1) % GetWord::NUMBERS;
+        self.active.push(Active {
+            number,
+            peer: get.peer,
+            counter: index,
+            into: get.into.clone(),
+            purpose: get.purpose,
+            refused: None,
+        });
+        Ok(Some(Started {
+            number,
+            counter,
+            peer: get.peer,
+            remote: get.remote,
+            request: get.request,
+            into: get.into,
+        }))
+    }
+
+    /// Takes out the next get, if there will never be a counter for it.
+    pub fn starved(&mut self) -> Option<Landed> {
+        let starved = self.active.is_empty() && !self.counters.has_free();
+        let get = self.waiting.pop_front_if(|_| starved)?;
+        Some(Landed {
+            peer: get.peer,
+            purpose: get.purpose,
+            result: Err(Error::NoCounters.into()),
+        })
+    }
+
+    /// Takes out the gets whose counters are zero, and those that were refused. A barrier get
+    /// completes after all earlier gets to that peer: counters of one path may reach memory in another order than
+    /// their puts came.
+    pub fn poll(&mut self, platform: &P, landed: &mut Vec<Landed>) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        let mut at = 0;
+        self.refused = false;
+        while at < self.active.len() {
+            let get = &self.active[at];
+            if let Some(error) = get.refused.clone() {
+                let get = self.active.remove(at);
+                // What has not been refused may still come: counter and buffer are leaked rather than given to
+                // somebody else.
+                core::mem::forget(get.into);
+                landed.push(Landed {
+                    peer: get.peer,
+                    purpose: get.purpose,
+                    result: Err(error),
+                });
+                continue;
+            }
+            // What stands before it has not landed.
+            let open = get.purpose.is_barrier()
+                && self.active[..at].iter().any(|other| other.peer == get.peer);
+            let count = if open {
+                Count::Open
+            } else {
+                self.counters
+                    .count(platform, get.counter)
+                    .unwrap_or_else(|error| {
+                        outcome = core::mem::replace(&mut outcome, Ok(())).and(Err(error));
+                        Count::Open
+                    })
+            };
+            let result = match count {
+                Count::Open => {
+                    at += 1;
+                    continue;
+                }
+                Count::Zero => Ok(()),
+                Count::Refused => Err(Fault::from(Error::RmwRefused {
+                    peer: get.peer.task,
+                })),
+            };
+            let get = self.active.remove(at);
+            self.counters.give_back(get.counter);
+            landed.push(Landed {
+                peer: get.peer,
+                purpose: get.purpose,
+                result,
+            });
+        }
+        outcome
+    }
+
+    /// Get `number` has been refused and will not land. Its counter is free again.
+    pub fn fail(&mut self, number: u32, peer: Option<Endpoint>, error: Fault) -> Option<Landed> {
+        let at = self
+            .active
+            .iter()
+            .position(|get| get.number == number && peer.is_none_or(|peer| peer == get.peer))?;
+        let get = self.active.remove(at);
+        self.counters.give_back(get.counter);
+        Some(Landed {
+            peer: get.peer,
+            purpose: get.purpose,
+            result: Err(error),
+        })
+    }
+
+    /// The get from one of those of `from` whose counter the lower 30 bits of a packet's word name.
+    pub fn with_counter(&self, word: u32, from: impl Fn(Endpoint) -> bool) -> Option<u32> {
+        let named = |get: &&Active<P>| self.counters.is_named(get.counter, word) && from(get.peer);
+        self.active.iter().find(named).map(|get| get.number)
+    }
+
+    /// Data of get `number` has been refused here, if its peer is one of those of `from`: the next poll says so.
+    pub fn refuse(&mut self, number: u32, from: impl Fn(Endpoint) -> bool) {
+        let refused = |get: &&mut Active<P>| get.number == number && from(get.peer);
+        if let Some(get) = self.active.iter_mut().find(refused) {
+            let peer = get.peer.task;
+            get.refused = Some(Error::GetDataRefused { peer }.into());
+            self.refused = true;
+        }
+    }
+
+    /// What has been asked of `peer` may have been refused: the next poll gives it up.
+    pub fn refuse_all(&mut self, peer: Endpoint, error: &Fault) {
+        for get in self.active.iter_mut().filter(|get| get.peer == peer) {
+            get.refused = Some(error.clone());
+            self.refused = true;
+        }
+    }
+
+    /// Whether the next poll will say that gets were refused.
+    pub fn has_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// Gives all gets up. Frees the counters, unless answers may still come.
+    pub fn close(&mut self) {
+        if self.active.is_empty() {
+            self.counters.close();
+        }
+        self.waiting.clear();
+        self.leak();
+    }
+
+    /// Gets that have not landed may still be written: their buffers are leaked rather than given to somebody
+    /// else.
+    fn leak(&mut self) {
+        for get in self.active.drain(..) {
+            core::mem::forget(get.into);
+        }
+    }
+}
+
+impl<P: Platform> Drop for Gets<P> {
+    fn drop(&mut self) {
+        self.leak();
+    }
+}

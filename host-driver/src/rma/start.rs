@@ -1,0 +1,202 @@
+//! Puts, gets and read-modify-writes: from operations to descriptors.
+
+use gyre_layout::{Descriptor, Source};
+
+use crate::ack::cookie::Pending;
+use crate::buffer::{BufferRange, RemoteAddress};
+use crate::cost::Op;
+use crate::done::DoneId;
+use crate::endpoint::Endpoint;
+use crate::error::Fault;
+use crate::flow::peers::PutsBy;
+use crate::io::Io;
+use crate::operation::{Get, Put, Rmw, RmwWidth};
+use crate::platform::Platform;
+use crate::refusal::Refusals;
+use crate::refusal::word::GetWord;
+use crate::rma::gets::{Gets, Purpose, Request, Started, Waiting};
+use crate::route::Routing;
+use crate::transport::injection::{Finish, Outgoing, Payload};
+use crate::transport::wire::{PutSync, System};
+
+/// PUT, and PUT_SYNC behind it where somebody waits for its end.
+///
+/// # Errors
+/// Those of a send.
+pub(crate) fn put<P: Platform>(
+    io: &mut Io<P>,
+    refusals: &mut Refusals<P>,
+    put: Put<P, DoneId>,
+) -> Result<(), Fault> {
+    let peer = put.destination;
+    let to = io.core.place(peer)?;
+    let source = Source {
+        slot: 0,
+        offset: 0,
+        length: put.data.len() as u32,
+    };
+    let message_id = io.lanes.message_id(None);
+    let number = refusals.number(put.remote_done.is_some());
+    let word = refusals.put_word(peer, number)?;
+    let descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
+        .with_software(0, word)
+        .with_message_id(message_id);
+    let cookie = put.remote_done.map(|remote_done| {
+        io.core.remember(Pending {
+            peer,
+            fenced: true,
+            data: BufferRange::empty(),
+            local_done: None,
+            remote_done: Some(remote_done),
+        })
+    });
+    let outgoing = Outgoing {
+        descriptor,
+        payload: Payload::Data(put.data),
+        finish: Finish::Send {
+            local_done: put.local_done,
+            cookie,
+            answered: true,
+        },
+    };
+    io.transmit(peer, outgoing)?;
+    match cookie {
+        // Behind the put, in the same FIFO.
+        Some(cookie) => {
+            let label = io.lanes.system_label(System::PutSync);
+            let number = number.get();
+            let payload = Payload::Staged(PutSync { cookie, number }.encode());
+            io.send_descriptor(peer, label, payload, Finish::Control)
+        }
+        None => Ok(()),
+    }
+}
+
+/// GET: waits for a counter.
+pub(crate) fn get<P: Platform>(gets: &mut Gets<P>, get: Get<P, DoneId>) {
+    gets.push(Waiting {
+        peer: get.source,
+        remote: get.remote,
+        request: Request::Get(get.routing),
+        into: get.into,
+        purpose: Purpose::User(get.done),
+    });
+}
+
+/// RMW: waits for a counter.
+pub(crate) fn rmw<P: Platform>(gets: &mut Gets<P>, rmw: Rmw<P, DoneId>) {
+    gets.push(Waiting {
+        peer: rmw.destination,
+        remote: RemoteAddress {
+            slot: rmw.region.slot,
+            offset: rmw.offset,
+        },
+        request: Request::Rmw {
+            op: rmw.op,
+            width: rmw.width,
+            value: rmw.value,
+            test: rmw.test,
+        },
+        into: rmw.result.unwrap_or_else(BufferRange::empty),
+        purpose: Purpose::User(rmw.done),
+    });
+}
+
+/// Puts a get of no bytes behind all gets from `peer` so far: it comes back when they have landed, and
+/// when what the peer put here before it serves the request, by the route of `puts`, has landed too (FN-3).
+pub(crate) fn synchronise<P: Platform>(
+    gets: &mut Gets<P>,
+    peer: Endpoint,
+    puts: PutsBy,
+    purpose: Purpose,
+) {
+    gets.push(Waiting {
+        peer,
+        remote: RemoteAddress { slot: 0, offset: 0 },
+        request: Request::Follow(puts.0),
+        into: BufferRange::empty(),
+        purpose,
+    });
+}
+
+/// Asks the peer's DMA engine for what a get wants; the answer lowers the get's counter.
+///
+/// # Errors
+/// Those of a send.
+pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<(), Fault> {
+    let to = io.core.place(get.peer)?;
+    let finish = Finish::Get { number: get.number };
+    let (routing, flow) = match get.request {
+        Request::Get(routing) => (routing, None),
+        Request::Follow(flow) => (Routing::Fixed, flow),
+        Request::Rmw {
+            op,
+            width,
+            value,
+            test,
+        } => {
+            let rmw = gyre_layout::Rmw {
+                op,
+                wide: width == RmwWidth::Eight,
+                value,
+                test,
+                fetch: get.into.location(),
+            };
+            let message_id = io.lanes.message_id(None);
+            let descriptor = Descriptor::rmw(to.node, get.remote.slot, get.remote.offset, rmw)
+                .with_counter(get.counter)
+                .with_message_id(message_id);
+            let outgoing = Outgoing {
+                descriptor,
+                payload: Payload::Inside,
+                finish,
+            };
+            return io.transmit(get.peer, outgoing);
+        }
+    };
+    let source = Source {
+        slot: get.remote.slot,
+        offset: get.remote.offset,
+        length: get.into.len() as u32,
+    };
+    // No bytes go to the counter's own slot, at its start.
+    let (slot, offset) = get.into.location().unwrap_or((get.counter.slot, 0));
+    let message_id = io.lanes.message_id(None);
+    let word = GetWord {
+        requester: io.core.info.reception_fifo,
+        number: get.number,
+    };
+    let word = word.pack();
+    // The software words of a put go nowhere; they name the requester and the get if the put is refused.
+    let envelope = io.lanes.envelope(0, 0);
+    let mut put = Descriptor::put(io.core.node(), source, slot, offset)
+        .with_counter(get.counter)
+        .with_software(envelope.pack(), word)
+        .with_message_id(message_id);
+    if let Routing::Dynamic { first, directions } = routing {
+        put = put.with_dynamic_route().with_hint(directions);
+        if let Some(dimension) = first {
+            put = put.with_first_dimension(dimension);
+        }
+    }
+    if let Some(flow) = flow {
+        put = put.with_flow(flow);
+    }
+    let payload = put.encode()?.to_vec();
+    let source = Source {
+        slot: 0,
+        offset: 0,
+        length: payload.len() as u32,
+    };
+    let fifo = io.core.layout.remote_get_fifo(to.process, get.peer.context);
+    let descriptor = Descriptor::remote_get(to.node, source, fifo)
+        .with_software(0, word)
+        .with_message_id(message_id);
+    io.platform().charge(Op::Control, 1);
+    let outgoing = Outgoing {
+        descriptor,
+        payload: Payload::Staged(payload),
+        finish,
+    };
+    io.transmit(get.peer, outgoing)
+}

@@ -1,0 +1,171 @@
+//! The task list of a client.
+
+use core::ops::Range;
+use std::collections::BTreeMap;
+
+use gyre_layout::Coord;
+use rustc_hash::FxHashMap;
+
+use crate::error::Error;
+use crate::task::{TaskId, TaskLocation};
+
+/// Contexts of a task that live on another node than the task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Away {
+    task: TaskId,
+    contexts: Range<u8>,
+    location: TaskLocation,
+}
+
+/// A client's task list: task to place and back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskMap {
+    locations: Vec<TaskLocation>,
+    /// Few, if any.
+    away: Vec<Away>,
+    /// Looked up for every packet, never walked.
+    tasks: FxHashMap<u64, TaskId>,
+}
+
+impl TaskMap {
+    /// Task `t` lives on `nodes[t]`; the tasks of a node are its processes 0, 1, ... in task order.
+    ///
+    /// # Errors
+    /// [`Error::TooManyProcesses`] for more than 256 tasks on a node, [`Error::TooManyTasks`] for more
+    /// than 2^32 - 1.
+    pub fn new(nodes: impl IntoIterator<Item = Coord>) -> Result<Self, Error> {
+        let mut locations = Vec::new();
+        let mut tasks = FxHashMap::default();
+        let mut processes: BTreeMap<Coord, usize> = BTreeMap::new();
+        for node in nodes {
+            let task = u32::try_from(locations.len())
+                .ok()
+                .filter(|&task| task < u32::MAX)
+                .ok_or(Error::TooManyTasks)?;
+            let count = processes.entry(node).or_default();
+            let process = u8::try_from(*count).map_err(|_| Error::TooManyProcesses { node })?;
+            *count += 1;
+            let location = TaskLocation { node, process };
+            locations.push(location);
+            tasks.insert(location.key(), TaskId(task));
+        }
+        Ok(Self {
+            locations,
+            away: Vec::new(),
+            tasks,
+        })
+    }
+
+    /// The same list, but contexts `contexts` of `task` live on `node`, which is not the task's (EP-15): a process
+    /// of their own, that comes after those that the node has so far.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::TooManyProcesses`]; [`Error::Away`] for contexts that live on another node
+    /// already, for context 0, which stays with its task, and for a second part of a task on one node.
+    pub fn with_away(
+        mut self,
+        task: TaskId,
+        contexts: Range<u8>,
+        node: Coord,
+    ) -> Result<Self, Error> {
+        let home = self.location(task)?.node;
+        let overlaps = |away: &Away| {
+            let apart = away.contexts.end <= contexts.start || contexts.end <= away.contexts.start;
+            away.task == task && (!apart || away.location.node == node)
+        };
+        if contexts.is_empty()
+            || contexts.start == 0
+            || home == node
+            || self.away.iter().any(overlaps)
+        {
+            let (first, end) = (contexts.start, contexts.end);
+            return Err(Error::Away {
+                task,
+                first,
+                end,
+                node,
+            });
+        }
+        let process = self.processes_on(node);
+        let process = u8::try_from(process).map_err(|_| Error::TooManyProcesses { node })?;
+        let location = TaskLocation { node, process };
+        self.tasks.insert(location.key(), task);
+        self.away.push(Away {
+            task,
+            contexts,
+            location,
+        });
+        Ok(self)
+    }
+
+    /// Number of tasks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.locations.len()
+    }
+
+    /// Whether there is no task.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.locations.is_empty()
+    }
+
+    /// Where context `context` of `task` lives.
+    ///
+    /// # Errors
+    /// As [`TaskMap::location`].
+    pub fn place(&self, task: TaskId, context: u8) -> Result<TaskLocation, Error> {
+        let here = |away: &&Away| away.task == task && away.contexts.contains(&context);
+        match self.away.iter().find(here) {
+            Some(away) => Ok(away.location),
+            None => self.location(task),
+        }
+    }
+
+    /// Whether contexts of `task` live on other nodes than the task.
+    #[must_use]
+    pub fn has_away(&self, task: TaskId) -> bool {
+        self.away.iter().any(|away| away.task == task)
+    }
+
+    /// Where the process of `task` on `node` is.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`]; [`Error::NoProcess`] when there is none.
+    pub fn process_of(&self, task: TaskId, node: Coord) -> Result<TaskLocation, Error> {
+        let away = self.away.iter().filter(|away| away.task == task);
+        [self.location(task)?]
+            .into_iter()
+            .chain(away.map(|away| away.location))
+            .find(|location| location.node == node)
+            .ok_or(Error::NoProcess { task, node })
+    }
+
+    /// Where `task` lives: its contexts, but those that live elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`] for a task that is not in the list.
+    pub fn location(&self, task: TaskId) -> Result<TaskLocation, Error> {
+        match self.locations.get(task.0 as usize) {
+            Some(&location) => Ok(location),
+            None => Err(Error::UnknownTask {
+                task,
+                tasks: self.locations.len(),
+            }),
+        }
+    }
+
+    /// The task that lives at `location`.
+    #[must_use]
+    pub fn task_at(&self, location: TaskLocation) -> Option<TaskId> {
+        self.tasks.get(&location.key()).copied()
+    }
+
+    /// Processes of this client on `node`.
+    #[must_use]
+    pub fn processes_on(&self, node: Coord) -> usize {
+        let away = self.away.iter().map(|away| &away.location);
+        let all = self.locations.iter().chain(away);
+        all.filter(|location| location.node == node).count()
+    }
+}

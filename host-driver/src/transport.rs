@@ -1,0 +1,12 @@
+//! The hardware of a node as one context uses it: FIFOs, counters, shared memory, and the formats of what they
+//! carry.
+
+pub(crate) mod counter;
+pub(crate) mod envelope;
+pub(crate) mod injection;
+pub(crate) mod lanes;
+pub(crate) mod reception;
+pub(crate) mod registers;
+pub(crate) mod remote_get;
+pub(crate) mod shared_memory;
+pub(crate) mod wire;

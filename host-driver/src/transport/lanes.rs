@@ -1,0 +1,236 @@
+//! What a context sends through the DMA engine: its injection FIFOs, and the descriptors of its messages.
+
+use gyre_firmware::Node;
+use gyre_layout::{Coord, Descriptor, Source};
+
+use crate::core::Core;
+use crate::cost::Op;
+use crate::endpoint::Endpoint;
+use crate::error::Fault;
+use crate::platform::Platform;
+use crate::sync::Arc;
+use crate::task::TaskLocation;
+use crate::transport::envelope::Envelope;
+use crate::transport::injection::{Completed, Finish, InjectionFifo, Lane, Outgoing, Payload};
+use crate::transport::registers::Bus;
+use crate::transport::wire::System;
+
+/// What the packets of a message say about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Label {
+    pub dispatch: u8,
+    pub comm: u8,
+    pub tag: u32,
+    pub message_id: u32,
+}
+
+/// The injection FIFOs of a context.
+pub(crate) struct Lanes<P: Platform> {
+    core: Arc<Core<P>>,
+    lanes: Vec<Lane<P>>,
+    next_message: u32,
+}
+
+impl<P: Platform> Lanes<P> {
+    /// Makes a context the user of `fifos`, of all or of none.
+    ///
+    /// # Errors
+    /// [`Error::Busy`](crate::Error::Busy).
+    pub fn open(
+        core: &Arc<Core<P>>,
+        node: &mut Node<Bus<P>>,
+        fifos: &[Arc<InjectionFifo<P>>],
+    ) -> Result<Self, Fault> {
+        let mut opened = Self {
+            core: Arc::clone(core),
+            lanes: Vec::with_capacity(fifos.len()),
+            next_message: 0,
+        };
+        for fifo in fifos {
+            match Lane::open(&core.platform, fifo) {
+                Ok(lane) => opened.lanes.push(lane),
+                Err(error) => {
+                    // The first error is the one to tell.
+                    let _ = opened.close(node);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Puts an operation on the lane that leads to its node.
+    pub fn put(&mut self, outgoing: Outgoing<P>) {
+        let lane = self.lane(outgoing.descriptor.dst);
+        self.lanes[lane].enqueue(outgoing);
+    }
+
+    /// Hands a message of one packet to the DMA engine at once, if nothing waits before it and there is room; says
+    /// whether it did.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    #[inline(always)]
+    pub fn inject(&mut self, mut descriptor: Descriptor, payload: &[u8]) -> Result<bool, Fault> {
+        let lane = self.lane(descriptor.dst);
+        self.lanes[lane].inject(&self.core.platform, &mut descriptor, payload)
+    }
+
+    /// Puts a message of the driver's own to `peer` on its lane, past everything that flows hold back.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`](crate::Error::UnknownTask).
+    pub fn put_control(
+        &mut self,
+        peer: Endpoint,
+        system: System,
+        payload: Vec<u8>,
+    ) -> Result<(), Fault> {
+        let label = self.system_label(system);
+        let to = self.core.place(peer)?;
+        let descriptor = self.message(to, peer.context, label, payload.len());
+        self.put(Outgoing {
+            descriptor,
+            payload: Payload::Staged(payload),
+            finish: Finish::Control,
+        });
+        Ok(())
+    }
+
+    /// The label of a message of the driver's own. Charges for building it.
+    pub fn system_label(&mut self, system: System) -> Label {
+        self.core.platform.charge(Op::Control, 1);
+        Label {
+            dispatch: system as u8,
+            comm: 0,
+            tag: 0,
+            message_id: self.message_id(None),
+        }
+    }
+
+    /// The number by which waves and timelines name a message: `chosen`, or the next one.
+    pub fn message_id(&mut self, chosen: Option<u32>) -> u32 {
+        chosen.unwrap_or_else(|| {
+            self.next_message = self.next_message.wrapping_add(1);
+            (self.core.info.endpoint.task.0 << 16) | (self.next_message & 0xffff)
+        })
+    }
+
+    /// The descriptor of a memory-FIFO message of `length` bytes to the context at `offset` of `to`, without its
+    /// source.
+    #[inline(always)]
+    pub fn message(&self, to: TaskLocation, offset: u8, label: Label, length: usize) -> Descriptor {
+        let source = Source {
+            slot: 0,
+            offset: 0,
+            // Checked when the message was posted.
+            length: length as u32,
+        };
+        let envelope = self.envelope(label.dispatch, label.comm);
+        let target = self.core.layout.reception_fifo(to.process, offset);
+        Descriptor {
+            // A copy stays at every node on the way.
+            deposit: label.dispatch == System::PathAck as u8,
+            ..Descriptor::memory_fifo(to.node, source, target)
+                .with_software(envelope.pack(), label.tag)
+                .with_message_id(label.message_id)
+        }
+    }
+
+    /// Software word 0 of the context's packets.
+    #[inline]
+    pub fn envelope(&self, dispatch: u8, comm: u8) -> Envelope {
+        Envelope {
+            dispatch,
+            process: self.core.layout.location.process,
+            context: self.core.offset(),
+            comm,
+        }
+    }
+
+    /// Which injection FIFO carries everything to `node`: always the same, so that it stays in order, and
+    /// spread over neighbours.
+    fn lane(&self, node: Coord) -> usize {
+        if self.lanes.len() == 1 {
+            return 0;
+        }
+        let mixed = node.0.iter().fold(0_u32, |hash, &c| {
+            (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
+        });
+        (mixed >> 16) as usize % self.lanes.len()
+    }
+
+    /// Descriptors handed to the DMA engine and not completed.
+    pub fn in_flight(&self) -> usize {
+        self.lanes.iter().map(Lane::in_flight).sum()
+    }
+
+    /// Operations that wait for room.
+    pub fn waiting(&self) -> usize {
+        self.lanes.iter().map(Lane::waiting).sum()
+    }
+
+    /// Whether this holds for any lane.
+    pub fn any(&self, holds: impl FnMut(&Lane<P>) -> bool) -> bool {
+        self.lanes.iter().any(holds)
+    }
+
+    /// Turns waiting operations into descriptors as far as there is room; returns how many.
+    ///
+    /// # Errors
+    /// The first error of a lane; the others have been started nevertheless.
+    pub fn start(&mut self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
+        let (mut started, mut result) = (0, Ok(()));
+        for lane in &mut self.lanes {
+            if lane.waiting() > 0 {
+                match lane.start(&self.core.platform, completed) {
+                    Ok(count) => started += count,
+                    Err(error) => result = result.and(Err(error)),
+                }
+            }
+        }
+        (started, result)
+    }
+
+    /// Retires what has completed; returns how many.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn poll(&mut self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
+        let (mut retired, mut result) = (0, Ok(()));
+        for lane in &mut self.lanes {
+            if lane.in_flight() > 0 {
+                match lane.poll(&self.core.platform, completed) {
+                    Ok(count) => retired += count,
+                    Err(error) => result = result.and(Err(error)),
+                }
+            }
+        }
+        (retired, result)
+    }
+
+    /// Looks whether the DMA engine refuses a descriptor.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn check_halt(&mut self, completed: &mut Vec<Completed>) -> Result<(), Fault> {
+        for lane in &mut self.lanes {
+            if lane.in_flight() > 0 {
+                lane.check_halt(&self.core.platform, completed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the use of the FIFOs; what has not completed is given up.
+    ///
+    /// # Errors
+    /// The first error of a lane; the others have been closed nevertheless.
+    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        for mut lane in self.lanes.drain(..) {
+            outcome = outcome.and(lane.close(&self.core.platform, node));
+        }
+        outcome
+    }
+}

@@ -1,0 +1,250 @@
+//! A reception FIFO as its owner uses it: a ring of packets in node memory.
+
+use gyre_firmware::{Node, ReceptionConfig, Register};
+use gyre_layout::registers::reception_fifo::{STATUS, status};
+use gyre_layout::{Coord, HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, packet_bytes};
+
+use crate::cost::Op;
+use crate::error::{Error, Fault};
+use crate::platform::{DmaBuffer, Platform};
+use crate::resources::RING_ALIGN;
+use crate::transport::registers::{self, Bus};
+
+/// A reception FIFO with exclusive use.
+pub(crate) struct ReceptionFifo<P: Platform> {
+    id: u16,
+    ring: Option<P::Buffer>,
+    /// Bytes consumed, modulo 2^32.
+    head: u32,
+    /// Value of HEAD that the hardware knows.
+    published: u32,
+    /// Value of TAIL as last read.
+    tail: u32,
+}
+
+/// One packet, copied out of the ring: what the driver needs of its header, and its payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Packet<'a> {
+    /// Node that sent it.
+    pub node: Coord,
+    pub kind: Kind,
+    /// First packet of its message.
+    pub first: bool,
+    /// Last packet of its message.
+    pub last: bool,
+    /// Byte of the message at which the payload begins.
+    pub offset: u32,
+    /// Bytes of the message.
+    pub length: u32,
+    /// Software word 0.
+    pub sw0: u32,
+    /// Software word 1.
+    pub sw1: u32,
+    pub payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Copies the packet at `head` out of a ring of `size` bytes, of which `available` are packets, by
+    /// `read` of bytes at a place in the ring; its payload goes to the start of `payload`. `None` when the
+    /// packet does not end inside those.
+    pub fn read(
+        size: usize,
+        head: u32,
+        available: usize,
+        payload: &'a mut [u8],
+        read: impl Fn(usize, &mut [u8]) -> Result<(), Fault>,
+    ) -> Result<Option<Self>, Fault> {
+        // Rings and packets are multiples of the header's size: a header never wraps.
+        let place = head as usize & (size - 1);
+        let mut bytes = [0; HEADER_BYTES];
+        read(place, &mut bytes)?;
+        let header = Header::decode(&bytes)?;
+        let len = usize::from(header.len);
+        if len > MAX_PAYLOAD_BYTES || packet_bytes(len) > available {
+            return Ok(None);
+        }
+        let start = place + HEADER_BYTES;
+        let before_wrap = len.min(size - start);
+        if before_wrap > 0 {
+            read(start, &mut payload[..before_wrap])?;
+        }
+        if before_wrap < len {
+            read(0, &mut payload[before_wrap..len])?;
+        }
+        Ok(Some(Self {
+            node: header.src,
+            kind: header.kind,
+            first: header.first,
+            last: header.last,
+            offset: header.offset,
+            length: header.aux,
+            sw0: header.sw0,
+            sw1: header.sw1,
+            payload: &payload[..len],
+        }))
+    }
+}
+
+impl<P: Platform> ReceptionFifo<P> {
+    /// Allocates a ring of `bytes` bytes and hands it to FIFO `id`.
+    pub fn open(
+        platform: &P,
+        node: &mut Node<Bus<P>>,
+        id: u16,
+        bytes: usize,
+        owner: u8,
+    ) -> Result<Self, Fault> {
+        platform.charge(Op::Allocate, 1);
+        let ring = platform.alloc(bytes, RING_ALIGN)?;
+        let config = ReceptionConfig {
+            base: ring.address(),
+            size: bytes as u64,
+            owner,
+            threshold: 0,
+        };
+        node.open_reception(id, &config)
+            .map_err(|cause| Error::SetUp {
+                what: "a reception FIFO",
+                cause,
+            })?;
+        Ok(Self {
+            id,
+            ring: Some(ring),
+            head: 0,
+            published: 0,
+            tail: 0,
+        })
+    }
+
+    /// Disables the FIFO, and frees its ring unless something may still be on its way there (`in_use`).
+    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Fault> {
+        node.close_reception(self.id)
+            .map_err(|cause| Error::SetUp {
+                what: "a reception FIFO",
+                cause,
+            })?;
+        if !in_use {
+            self.ring = None;
+        }
+        Ok(())
+    }
+
+    /// Reads TAIL and says how many bytes of packets there are.
+    pub fn poll(&mut self, platform: &P) -> Result<usize, Fault> {
+        let Some(ring) = &self.ring else {
+            return Err(Error::Destroyed.into());
+        };
+        let value = registers::read(platform, Register::reception_tail(self.id))?;
+        let inconsistent = |reason| -> Fault {
+            Error::Register {
+                register: "TAIL",
+                fifo: self.id,
+                value,
+                reason,
+            }
+            .into()
+        };
+        let tail = u32::try_from(value).map_err(|_| inconsistent("more than 32 bits"))?;
+        let available = tail.wrapping_sub(self.head) as usize;
+        if available > ring.len() {
+            return Err(inconsistent("more than the ring holds beyond the head"));
+        }
+        if !available.is_multiple_of(HEADER_BYTES) {
+            return Err(inconsistent("not a whole number of chunks"));
+        }
+        self.tail = tail;
+        Ok(available)
+    }
+
+    /// Takes the next packet of those that the last [`poll`](Self::poll) saw, and copies its payload to the
+    /// start of `payload`.
+    ///
+    /// # Errors
+    /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet
+    /// cannot be found.
+    pub fn next<'a>(
+        &mut self,
+        platform: &P,
+        payload: &'a mut [u8],
+    ) -> Result<Option<Packet<'a>>, Fault> {
+        let available = self.tail.wrapping_sub(self.head) as usize;
+        if available == 0 {
+            return Ok(None);
+        }
+        match self.read_packet(available, payload) {
+            Ok(packet) => {
+                let bytes = packet_bytes(packet.payload.len());
+                self.head = self.head.wrapping_add(bytes as u32);
+                // Room is given back in steps, so that senders need not wait for the whole batch.
+                let ring = self.ring.as_ref().map_or(0, DmaBuffer::len);
+                if self.head.wrapping_sub(self.published) as usize >= ring / 4 {
+                    self.give_back(platform)?;
+                }
+                Ok(Some(packet))
+            }
+            Err(error) => {
+                self.head = self.tail;
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks whether the FIFO has halted because packets could not be written to the ring.
+    pub fn check_halt(&self, platform: &P) -> Result<(), Fault> {
+        let register = Register::reception(self.id, "reception FIFO STATUS", STATUS);
+        let value = registers::read(platform, register)?;
+        if status::HALTED.is_set(value) {
+            return Err(Error::Register {
+                register: "STATUS",
+                fifo: self.id,
+                value,
+                reason: "halted, a packet could not be written to the ring",
+            }
+            .into());
+        }
+        Ok(())
+    }
+
+    /// Tells the hardware how far the ring has been consumed.
+    pub fn give_back(&mut self, platform: &P) -> Result<(), Fault> {
+        if self.published != self.head {
+            registers::write(
+                platform,
+                Register::reception_head(self.id),
+                u64::from(self.head),
+            )?;
+            self.published = self.head;
+        }
+        Ok(())
+    }
+
+    fn read_packet<'a>(
+        &self,
+        available: usize,
+        payload: &'a mut [u8],
+    ) -> Result<Packet<'a>, Fault> {
+        let Some(ring) = &self.ring else {
+            return Err(Error::Destroyed.into());
+        };
+        let read = |place, out: &mut [u8]| Ok(ring.read(place, out)?);
+        Packet::read(ring.len(), self.head, available, payload, read)?.ok_or_else(|| {
+            Error::Register {
+                register: "TAIL",
+                fifo: self.id,
+                value: u64::from(self.tail),
+                reason: "ends inside a packet",
+            }
+            .into()
+        })
+    }
+}
+
+impl<P: Platform> Drop for ReceptionFifo<P> {
+    /// A FIFO that was not closed at rest may still be written by the DMA engine: its ring is leaked rather
+    /// than given to somebody else.
+    fn drop(&mut self) {
+        if let Some(ring) = self.ring.take() {
+            core::mem::forget(ring);
+        }
+    }
+}

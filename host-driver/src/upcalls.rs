@@ -1,0 +1,73 @@
+//! What protocols ask of the interface above them: work to carry out, and callbacks to call.
+//!
+//! Protocols know no [`Context`](crate::Context), which callbacks get: imports between files go one way, and a
+//! callback is a number below this line.
+
+use crate::am::dispatch::{Arrival, Receive};
+use crate::done::DoneId;
+use crate::error::{Error, Fault};
+use crate::operation::Instruction;
+use crate::platform::Platform;
+use crate::progress::Progress;
+
+/// The interface as the engine of a context sees it during a turn.
+pub(crate) trait Upcalls<P: Platform> {
+    /// A function of the program.
+    type Call;
+
+    /// Counts of the turn.
+    fn progress(&mut self) -> &mut Progress;
+
+    /// Calls the functions whose time has come, and those that every turn calls.
+    fn tick(&mut self);
+
+    /// Whether [`next_work`](Self::next_work) has something, or the context has been destroyed.
+    fn has_work(&self) -> bool;
+
+    /// Takes what has been posted off the queue.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    fn take_work(&mut self) -> Result<(), Error>;
+
+    /// The next instruction of those taken off the queue.
+    fn next_work(&mut self) -> Option<Instruction<P, DoneId, Self::Call>>;
+
+    /// Calls a function that was posted.
+    fn call(&mut self, call: Self::Call);
+
+    /// Calls the dispatch callback of `id`; `None` when there is none.
+    fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>) -> Option<Receive<P, DoneId>>;
+
+    /// Calls a done callback, unless it has been called; says whether it did.
+    fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool;
+}
+
+/// Hands a result to its done callback; an error that has none is returned.
+pub(crate) fn deliver<P: Platform>(
+    up: &mut impl Upcalls<P>,
+    done: Option<DoneId>,
+    result: Result<(), Fault>,
+) -> Result<(), Fault> {
+    match done {
+        Some(done) => {
+            up.done(done, result.map_err(Error::from));
+            Ok(())
+        }
+        None => result,
+    }
+}
+
+/// Hands an error to all that wait; returned when nobody does.
+pub(crate) fn deliver_error<P: Platform>(
+    up: &mut impl Upcalls<P>,
+    waiting: impl IntoIterator<Item = Option<DoneId>>,
+    error: Fault,
+) -> Result<(), Fault> {
+    let mut told = false;
+    for done in waiting.into_iter().flatten() {
+        told = true;
+        up.done(done, Err(Error::clone(&error)));
+    }
+    if told { Ok(()) } else { Err(error) }
+}

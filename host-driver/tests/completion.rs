@@ -1,0 +1,70 @@
+//! Completion tokens: a thread waits for operations without callbacks of its own (EP-2).
+
+use gyre_driver::{
+    BufferRange, Client, Completion, Context, Error, Put, Receive, RemoteAddress, Resources,
+    SendMessage, TaskId,
+};
+use gyre_testkit::{Double, Process, config};
+
+const STORE: u8 = 1;
+
+fn pair(machine: &Double) -> Vec<Context<Process>> {
+    let tasks = machine.tasks(&[0, 1]);
+    let context = |task| {
+        let config = config(&tasks, task, Resources::default());
+        let client = Client::create(&machine.process(task as usize), config);
+        client.and_then(|client| client.create_context(0))
+    };
+    let contexts = (0..2).map(context).collect::<Result<_, _>>();
+    contexts.expect("the double has the resources")
+}
+
+#[test]
+fn ep2_a_token_is_complete_when_all_its_callbacks_have_been_called() {
+    let machine = Double::new(2, 1);
+    let contexts = pair(&machine);
+    contexts[1]
+        .set_dispatch(STORE, Box::new(|_, _| Receive::Consumed))
+        .expect("first use");
+    let to = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+    let token = Completion::new();
+    assert!(token.is_complete());
+    for _ in 0..3 {
+        let send = SendMessage {
+            local_done: Some(token.callback()),
+            ..SendMessage::new(to, STORE, BufferRange::empty())
+        };
+        contexts[0].send(send).expect("valid");
+    }
+    assert!(!token.is_complete());
+    while !token.is_complete() {
+        contexts[0].advance(1).expect("no error");
+        machine.settle();
+    }
+    assert_eq!(contexts[0].complete(&token), Ok(()));
+}
+
+#[test]
+fn ep2_x5_a_token_tells_the_first_error_once() {
+    let machine = Double::new(2, 1);
+    let contexts = pair(&machine);
+    let to = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+    let token = Completion::new();
+    let nowhere = || Put {
+        destination: to,
+        data: BufferRange::empty(),
+        remote: RemoteAddress { slot: 0, offset: 0 },
+        local_done: Some(token.callback()),
+        remote_done: None,
+    };
+    contexts[0].put(nowhere()).expect("valid");
+    let left = contexts[0].destroy().expect_err("work is left");
+    assert!(matches!(left, Error::WorkLeft { posted: 1, .. }), "{left}");
+    assert!(token.is_complete());
+    assert_eq!(token.take_result(), Err(Error::Destroyed));
+    assert_eq!(token.take_result(), Ok(()));
+    // What is refused at its post ends nothing and keeps nobody waiting.
+    assert_eq!(contexts[0].put(nowhere()), Err(Error::Destroyed));
+    assert!(token.is_complete());
+    assert_eq!(token.take_result(), Ok(()));
+}

@@ -1,0 +1,186 @@
+//! What a task has done and seen, and whether MPI's matching explains it.
+//!
+//! Messages of one origin arrive in the order sent; how those of several origins interleave the network decides,
+//! and only their number is seen. A history holds when some interleaving, matched as simply as can be with two
+//! lists, gives every result in it.
+
+use std::collections::HashSet;
+
+use gyre_driver::matching::Received;
+
+use crate::program::Pattern;
+
+/// Something that happened at a task, in its order.
+#[derive(Debug, Clone, Copy)]
+pub enum Event {
+    /// A receive is posted.
+    Receive(usize),
+    /// A probe, and what it has found.
+    Probe(Pattern, Option<Received>),
+    /// A receive is cancelled, or is not any more.
+    Cancel(usize, bool),
+    /// So many messages have come that found their receive, and so many that did not.
+    Arrivals { expected: u64, unexpected: u64 },
+}
+
+/// What a history is judged by.
+pub trait Facts {
+    /// Match data and length of a message.
+    fn message(&self, message: usize) -> Received;
+    /// What a receive asks for.
+    fn pattern(&self, receive: usize) -> Pattern;
+    /// Whether a receive has ended as its fate says.
+    fn has_ended(&self, receive: usize, fate: Fate) -> bool;
+}
+
+/// What becomes of a receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Waits,
+    Cancelled,
+    Gets(usize),
+}
+
+/// The end of a history.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// Receives with their messages.
+    pub pairs: Vec<(usize, usize)>,
+    /// Receives without message.
+    pub posted: Vec<usize>,
+    /// Messages without receive, in the order in which they came.
+    pub pending: Vec<usize>,
+}
+
+/// A history up to a point, by some interleaving.
+#[derive(Clone, Default)]
+struct Branch {
+    event: usize,
+    /// Arrivals of the current event so far.
+    expected: u64,
+    unexpected: u64,
+    /// Messages of each origin that have come.
+    arrived: Vec<usize>,
+    matching: Matching,
+}
+
+/// Finds an interleaving of `origins`, the messages of each origin to the task, that explains `events`.
+pub fn explain(
+    events: &[Event],
+    origins: &[Vec<usize>],
+    facts: &impl Facts,
+) -> Result<Matching, String> {
+    let mut branches = vec![Branch {
+        arrived: vec![0; origins.len()],
+        ..Branch::default()
+    }];
+    let mut seen = HashSet::new();
+    let mut reached = 0;
+    while let Some(branch) = branches.pop() {
+        let key = (branch.event, branch.expected, branch.arrived.clone());
+        if !seen.insert((key, branch.matching.pending.clone())) {
+            continue;
+        }
+        reached = reached.max(branch.event);
+        let Some(event) = events.get(branch.event) else {
+            if branch.holds_at_end(origins, facts) {
+                return Ok(branch.matching);
+            }
+            continue;
+        };
+        branches.extend(branch.after(event, origins, facts));
+    }
+    let event = events.get(reached);
+    Err(format!("nothing explains event {reached}, {event:?}"))
+}
+
+impl Branch {
+    /// The branches after an event.
+    fn after(mut self, event: &Event, origins: &[Vec<usize>], facts: &impl Facts) -> Vec<Self> {
+        let Self { matching, .. } = &mut self;
+        let holds = match *event {
+            Event::Receive(receive) => {
+                let pattern = facts.pattern(receive);
+                match matching.oldest_pending(&pattern, facts) {
+                    Some(index) => {
+                        let message = matching.pending.remove(index);
+                        matching.pairs.push((receive, message));
+                        facts.has_ended(receive, Fate::Gets(message))
+                    }
+                    None => {
+                        matching.posted.push(receive);
+                        true
+                    }
+                }
+            }
+            Event::Probe(pattern, found) => {
+                let oldest = matching.oldest_pending(&pattern, facts);
+                oldest.map(|index| facts.message(matching.pending[index])) == found
+            }
+            Event::Cancel(receive, cancelled) => {
+                let index = matching.posted.iter().position(|&posted| posted == receive);
+                if let Some(index) = index {
+                    matching.posted.remove(index);
+                }
+                let ended = !cancelled || facts.has_ended(receive, Fate::Cancelled);
+                cancelled == index.is_some() && ended
+            }
+            Event::Arrivals {
+                expected,
+                unexpected,
+            } if (expected, unexpected) != (self.expected, self.unexpected) => {
+                let next = |origin| self.arrive(origin, origins, (expected, unexpected), facts);
+                return (0..origins.len()).filter_map(next).collect();
+            }
+            Event::Arrivals { .. } => true,
+        };
+        (self.event, self.expected, self.unexpected) = (self.event + 1, 0, 0);
+        if holds { vec![self] } else { Vec::new() }
+    }
+
+    /// The branch in which the next message of `origin` comes, out of so many in all.
+    fn arrive(
+        &self,
+        origin: usize,
+        origins: &[Vec<usize>],
+        (expected, unexpected): (u64, u64),
+        facts: &impl Facts,
+    ) -> Option<Self> {
+        let &message = origins[origin].get(self.arrived[origin])?;
+        let mut branch = self.clone();
+        branch.arrived[origin] += 1;
+        let received = facts.message(message);
+        let matching = &mut branch.matching;
+        let mut posted = matching.posted.iter();
+        let holds = match posted.position(|&receive| facts.pattern(receive).matches(&received)) {
+            Some(index) => {
+                let receive = matching.posted.remove(index);
+                matching.pairs.push((receive, message));
+                branch.expected += 1;
+                branch.expected <= expected && facts.has_ended(receive, Fate::Gets(message))
+            }
+            None => {
+                matching.pending.push(message);
+                branch.unexpected += 1;
+                branch.unexpected <= unexpected
+            }
+        };
+        holds.then_some(branch)
+    }
+
+    /// Whether everything has come, and the receives that are left wait.
+    fn holds_at_end(&self, origins: &[Vec<usize>], facts: &impl Facts) -> bool {
+        let all = |(origin, &arrived): (&Vec<usize>, &usize)| origin.len() == arrived;
+        let mut posted = self.matching.posted.iter();
+        origins.iter().zip(&self.arrived).all(all)
+            && posted.all(|&receive| facts.has_ended(receive, Fate::Waits))
+    }
+}
+
+impl Matching {
+    /// Where the oldest message without receive that matches is.
+    fn oldest_pending(&self, pattern: &Pattern, facts: &impl Facts) -> Option<usize> {
+        let mut pending = self.pending.iter();
+        pending.position(|&message| pattern.matches(&facts.message(message)))
+    }
+}

@@ -1,0 +1,297 @@
+//! What surrounds the model of a node: its memory port, what it is fed with, and what it leaves.
+
+use super::link_tap::LinkTap;
+use crate::axi::{Address, ReadBurst, WriteBurst};
+use crate::axi_memory::AxiMemory;
+use crate::config::MachineConfig;
+use crate::disturbances::LinkFault;
+use crate::hash::Digest;
+use crate::memory::Memory;
+use crate::record::{InBuffer, LinkWord, Out};
+use crate::recorded::{LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer};
+use crate::topology::TREE_PORTS;
+
+/// AXI's slave error.
+const SLVERR: u8 = 2;
+
+/// What a node's hardware leaves for its software and memory, in order. Cycles are those in which it happens there.
+pub(crate) enum Planned {
+    /// A write burst becomes visible and is answered.
+    MemoryWrite { cycle: u64, burst: Box<WriteBurst> },
+    /// A read burst samples memory.
+    MemoryRead { cycle: u64, burst: ReadBurst },
+    /// The oldest register access is answered.
+    Response { cycle: u64, resp: u8, data: u64 },
+    /// Interrupt and wake-up outputs change.
+    Levels { cycle: u64, levels: u32 },
+}
+
+/// What broke in a node's hardware.
+pub(crate) struct Fault {
+    pub(crate) cycle: u64,
+    pub(crate) message: String,
+}
+
+/// What a node's model is surrounded with.
+pub(crate) struct Ports {
+    node: usize,
+    reg_latency: u64,
+    wake_latency: u64,
+    pub(crate) axi: AxiMemory,
+    pub(crate) digest: Digest,
+    /// What arrives on links in the next run of the model, see [`crate::links::Links::receive`].
+    pub(crate) arrivals: Vec<u64>,
+    /// Gathered for the next run of the model.
+    pub(crate) input: InBuffer,
+    /// Sent in the last window, by port.
+    pub(crate) sent: Vec<(usize, LinkWord)>,
+    /// Flits sent by port of the torus.
+    pub(crate) link_flits: Vec<u64>,
+    /// Flits sent by port of the tree.
+    pub(crate) tree_flits: [u64; TREE_PORTS],
+    /// Disturbances that wait for a flit.
+    pub(crate) faults: Vec<LinkFault>,
+    /// Left by the last window.
+    pub(crate) planned: Vec<Planned>,
+    pub(crate) failed: Option<Fault>,
+    /// A flit was sent or memory written since it was last asked.
+    pub(crate) progress: bool,
+    /// The model and its surroundings are quiet.
+    pub(crate) quiet: bool,
+    /// Cycles evaluated.
+    pub(crate) evaluated: u64,
+    /// Cycle of the next software or memory event that is known.
+    pub(crate) next_event: u64,
+    pub(crate) tap: LinkTap,
+    // Lists that are kept if somebody wants them.
+    pub(crate) transfers: Option<Vec<LinkTransfer>>,
+    pub(crate) inputs: Option<Vec<NodeInput>>,
+    pub(crate) outputs: Option<Vec<NodeOutput>>,
+    pub(crate) writes: Option<Vec<MemoryWrite>>,
+    /// Register answers, which do not reach software then.
+    pub(crate) answers: Option<Vec<RegisterAnswer>>,
+    /// Changes of the interrupt and wake-up outputs: cycle, `irq << 16 | wake`.
+    pub(crate) levels: Option<Vec<(u64, u32)>>,
+}
+
+impl Ports {
+    /// Of a node with `torus` links of the torus and `masters` AXI masters.
+    pub(super) fn new(node: usize, torus: usize, masters: usize, config: &MachineConfig) -> Self {
+        Self {
+            node,
+            reg_latency: config.reg_latency,
+            wake_latency: config.wake_latency,
+            axi: AxiMemory::new(&config.memory, node, masters),
+            digest: Digest::default(),
+            arrivals: Vec::new(),
+            input: InBuffer::default(),
+            sent: Vec::new(),
+            link_flits: vec![0; torus],
+            tree_flits: [0; TREE_PORTS],
+            faults: Vec::new(),
+            planned: Vec::new(),
+            failed: None,
+            progress: false,
+            quiet: false,
+            evaluated: 0,
+            next_event: 0,
+            tap: LinkTap::default(),
+            transfers: None,
+            inputs: None,
+            outputs: None,
+            writes: None,
+            answers: None,
+            levels: None,
+        }
+    }
+
+    /// Output ports of the node: torus, tree, barrier wires.
+    pub(crate) fn count(&self) -> usize {
+        self.link_flits.len() + 2 * TREE_PORTS
+    }
+
+    /// Handles what came out of the model.
+    pub(super) fn take(&mut self, record: Out) -> Result<(), Fault> {
+        match record {
+            Out::Link { port, word } => self.send(port.into(), word),
+            Out::ReadAddr {
+                cycle,
+                master,
+                addr,
+                fields,
+            } => {
+                let address = Address::decode(master, addr, fields).map_err(at(cycle))?;
+                let (cycle, burst) = self.axi.read(cycle, address);
+                self.plan(cycle, Planned::MemoryRead { cycle, burst });
+            }
+            Out::WriteAddr {
+                cycle,
+                master,
+                addr,
+                fields,
+            } => {
+                let address = Address::decode(master, addr, fields).map_err(at(cycle))?;
+                let burst = self.axi.write_address(cycle, address);
+                self.take_write(cycle, burst.map_err(at(cycle))?);
+            }
+            Out::WriteData {
+                cycle,
+                master,
+                beat,
+            } => {
+                let burst = self.axi.write_data(cycle, master, beat);
+                self.take_write(cycle, burst.map_err(at(cycle))?);
+            }
+            Out::RegisterResp {
+                cycle,
+                port,
+                resp,
+                data,
+            } => self.take_answer(cycle, port, resp, data),
+            Out::Levels { cycle, levels } => {
+                if let Some(list) = &mut self.levels {
+                    list.push((cycle, levels));
+                }
+                let cycle = cycle + self.wake_latency;
+                self.plan(cycle, Planned::Levels { cycle, levels });
+            }
+            Out::Packet { tail_cycle, .. } => {
+                return Err(at(tail_cycle)("raw packet from a node".to_owned()));
+            }
+            Out::End {
+                quiet, evaluated, ..
+            } => {
+                self.quiet = quiet;
+                self.evaluated += evaluated;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_answer(&mut self, cycle: u64, port: u8, resp: u8, data: u64) {
+        if let Some(answers) = &mut self.answers {
+            answers.push(RegisterAnswer {
+                node: self.node,
+                port,
+                cycle,
+                refused: resp != 0,
+                data,
+            });
+        } else if port == 0 {
+            let cycle = cycle + self.reg_latency;
+            self.plan(cycle, Planned::Response { cycle, resp, data });
+        }
+        // Otherwise the debug port: it is read when the machine has stopped only.
+    }
+
+    /// Takes a write burst that became complete in a cycle.
+    fn take_write(&mut self, cycle: u64, burst: Option<Box<WriteBurst>>) {
+        let Some(burst) = burst else {
+            return;
+        };
+        for (beat, number) in burst.beats.iter().zip(0..) {
+            let line = burst.address.beat_line(number);
+            self.digest
+                .memory_write(cycle, line, &beat.data, beat.strobe);
+            if let Some(writes) = &mut self.writes {
+                writes.push(MemoryWrite {
+                    cycle,
+                    node: self.node,
+                    line,
+                    data: beat.data,
+                    strobe: beat.strobe,
+                });
+            }
+        }
+        self.progress = true;
+        let cycle = burst.due;
+        self.plan(cycle, Planned::MemoryWrite { cycle, burst });
+    }
+
+    fn plan(&mut self, cycle: u64, planned: Planned) {
+        self.next_event = self.next_event.min(cycle);
+        self.planned.push(planned);
+    }
+
+    /// Puts a word on a link.
+    pub(super) fn send(&mut self, port: usize, mut word: LinkWord) {
+        if word.is_flit() {
+            if !self.faults.is_empty() {
+                self.disturb(port, &mut word);
+            }
+            let torus = self.link_flits.len();
+            if port < torus {
+                self.link_flits[port] += 1;
+            } else if port < torus + TREE_PORTS {
+                self.tree_flits[port - torus] += 1;
+            }
+            self.digest
+                .link_flit(word.cycle, port, word.word, &word.data);
+            self.progress = true;
+        }
+        if let Some(transfers) = &mut self.transfers {
+            transfers.push(LinkTransfer {
+                cycle: word.cycle,
+                node: self.node,
+                port,
+                word: word.word,
+                dbg: word.dbg,
+                data: word.data,
+            });
+        }
+        self.sent.push((port, word));
+    }
+
+    /// Applies a fault that waits for this flit.
+    fn disturb(&mut self, port: usize, word: &mut LinkWord) {
+        let hit = self
+            .faults
+            .iter()
+            .position(|fault| fault.port == port && fault.from_cycle <= word.cycle);
+        if let Some(hit) = hit {
+            let fault = self.faults.swap_remove(hit);
+            word.word ^= fault.word;
+            for (data, mask) in word.data.iter_mut().zip(fault.data) {
+                *data ^= mask;
+            }
+        }
+    }
+
+    /// A write burst reaches memory, and its answer is under way.
+    pub(crate) fn write_memory(&mut self, memory: &mut Memory, burst: &WriteBurst) {
+        let mut resp = 0;
+        for (beat, number) in burst.beats.iter().zip(0..) {
+            if memory.is_faulty(burst.address.beat_range(number)) {
+                resp = SLVERR;
+            } else {
+                memory.write_line(burst.address.beat_line(number), &beat.data, beat.strobe);
+            }
+        }
+        if burst.epoch == self.axi.epoch {
+            self.axi.writes_open -= 1;
+            let address = &burst.address;
+            self.input
+                .write_response(address.master, address.id, resp, burst.due);
+        }
+    }
+
+    /// A read burst samples memory, and its data is under way.
+    pub(crate) fn read_memory(&mut self, memory: &Memory, burst: &ReadBurst) {
+        if burst.epoch != self.axi.epoch {
+            return;
+        }
+        self.axi.reads_open -= 1;
+        let address = &burst.address;
+        let beats = (0..address.beats).map(|number| {
+            let faulty = memory.is_faulty(address.beat_range(number));
+            let resp = if faulty { SLVERR } else { 0 };
+            (resp, memory.read_line(address.beat_line(number)))
+        });
+        self.input.read_data(burst, beats);
+    }
+}
+
+/// Makes a fault of what is wrong in a cycle.
+fn at(cycle: u64) -> impl Fn(String) -> Fault {
+    move |message| Fault { cycle, message }
+}

@@ -1,0 +1,213 @@
+//! A machine's windows: software and memory of a node, then its hardware, then what one leaves for the other.
+
+use super::{Machine, hardware_error};
+use crate::config::EPOCH;
+use crate::error::SimError;
+use crate::hardware::{Fault, Planned, Window};
+use crate::report::Until;
+use crate::software::Event;
+
+impl Machine {
+    /// Runs windows until a run is over.
+    pub(super) fn run_until(&mut self, until: Until) -> Result<(), SimError> {
+        loop {
+            let ended = self.software.all_ended();
+            let next = self.next_cycle();
+            let limit = match until {
+                Until::Cycle(cycle) => cycle,
+                Until::Done if ended => self.cycle.next_multiple_of(EPOCH),
+                Until::Quiet if ended && next.is_none() => self.cycle.next_multiple_of(EPOCH),
+                Until::Done | Until::Quiet => u64::MAX,
+            };
+            if self.cycle >= limit {
+                return Ok(());
+            }
+            if next.is_none() && limit == u64::MAX {
+                return Err(SimError::Deadlock(Box::new(self.stall_report())));
+            }
+            self.advance(next, limit)?;
+            self.check_progress(until)?;
+        }
+    }
+
+    /// Cycle in which a node must be looked at again; `u64::MAX` if nothing is to come.
+    fn next_of(&self, node: usize) -> u64 {
+        let arrival = self.links.next_arrival(node).unwrap_or(u64::MAX);
+        self.hardware.next_cycle(node).min(arrival)
+    }
+
+    /// The first cycle in which something happens anywhere.
+    fn next_cycle(&self) -> Option<u64> {
+        (0..self.hardware.len())
+            .map(|node| self.next_of(node))
+            .min()
+            .filter(|&next| next != u64::MAX)
+    }
+
+    /// Runs one window, at most to `limit`; jumps to where something happens first.
+    fn advance(&mut self, next: Option<u64>, limit: u64) -> Result<(), SimError> {
+        if self.config.skip_idle {
+            let mut start = next.unwrap_or(u64::MAX).clamp(self.cycle, limit);
+            let trace = self.trace.as_ref();
+            if let Some(first) = trace.and_then(|trace| trace.begins_between(self.cycle, start)) {
+                start = first;
+            }
+            self.cycle = start;
+            if start == limit {
+                return Ok(());
+            }
+        }
+        let start = self.cycle;
+        let mut end = (start + self.window)
+            .min((start + 1).next_multiple_of(EPOCH))
+            .min(limit);
+        let mut tracing = false;
+        if let Some(trace) = &self.trace {
+            tracing = trace.covers(start);
+            if tracing {
+                end = start + 1;
+            } else if let Some(first) = trace.starts_after(start) {
+                end = end.min(first);
+            }
+        }
+        self.software
+            .limit_window(end.saturating_mul(self.config.cycle_ps));
+        let mut active = std::mem::take(&mut self.active);
+        active.clear();
+        active.extend((0..self.hardware.len()).filter(|&node| {
+            let shown = tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node));
+            self.next_of(node) < end || shown || !self.config.skip_idle
+        }));
+        self.run_nodes(&active, start, end, tracing);
+        self.cycle = end;
+        self.since_progress += end - start;
+        let settled = self.settle(&active);
+        self.active = active;
+        settled?;
+        self.finish_window(start, tracing)
+    }
+
+    /// Runs software and memory, then hardware, of each node for a window.
+    fn run_nodes(&mut self, active: &[usize], start: u64, end: u64, tracing: bool) {
+        let window = |skip| Window { start, end, skip };
+        let skip = self.config.skip_idle;
+        match self.crew.take() {
+            Some(crew) if active.len() > 1 => {
+                crew.run(window(skip), active, |node| self.run_software(node, end));
+                self.crew = Some(crew);
+            }
+            crew => {
+                self.crew = crew;
+                for &node in active {
+                    self.run_software(node, end);
+                }
+                let run = |&node: &usize| {
+                    let shown =
+                        tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node));
+                    self.hardware.run(node, window(skip && !shown));
+                };
+                // To and fro: the nodes that a window ends with are in the processor's cache still, which does not hold
+                // all of them.
+                self.backwards = !self.backwards;
+                if self.backwards {
+                    active.iter().rev().for_each(run);
+                } else {
+                    active.iter().for_each(run);
+                }
+            }
+        }
+    }
+
+    /// Software and memory of a node in a window that ends at `end`; what they want of hardware, and what arrives on its
+    /// links, waits there.
+    fn run_software(&mut self, index: usize, end: u64) {
+        self.run_events(index, end * self.config.cycle_ps);
+        let mut soft = self.software.node(index);
+        let next = soft.events.next_ps();
+        let ports = &mut self.hardware.node(index).ports;
+        for request in soft.regs.outbox.drain(..) {
+            ports.input.register(0, &request);
+        }
+        self.links.receive(index, end, &mut ports.arrivals);
+        ports.next_event = next.map_or(u64::MAX, |ps| ps / self.config.cycle_ps);
+    }
+
+    /// Lets happen what happens to memory and software of a node before `end_ps`.
+    fn run_events(&mut self, index: usize, end_ps: u64) {
+        while let Some((ps, event)) = self.software.next_event(index, end_ps) {
+            match event {
+                Event::MemoryWrite(burst) => {
+                    let ports = &mut self.hardware.node(index).ports;
+                    ports.write_memory(&mut self.software.node(index).memory, &burst);
+                }
+                Event::MemoryRead(burst) => {
+                    let ports = &mut self.hardware.node(index).ports;
+                    ports.read_memory(&self.software.node(index).memory, &burst);
+                }
+                Event::RegisterResponse(response) => self.software.answer(index, ps, response),
+                Event::Levels(levels) => self.software.set_levels(index, ps, levels),
+                Event::Resume {
+                    actor,
+                    ticket,
+                    signal,
+                } => self.software.resume(actor, ticket, ps, signal),
+            }
+        }
+    }
+
+    /// Takes over what the hardware of nodes that have run leaves for their software and memory and on their links.
+    fn settle(&mut self, active: &[usize]) -> Result<(), SimError> {
+        for &index in active {
+            let ports = &mut self.hardware.node(index).ports;
+            self.progress |= std::mem::take(&mut ports.progress);
+            let fault = |Fault { cycle, message }| SimError::Hardware {
+                node: index,
+                cycle,
+                message,
+            };
+            for (port, word) in ports.sent.drain(..) {
+                self.links.send(index, port, word);
+            }
+            let soft = &mut *self.software.node(index);
+            for planned in ports.planned.drain(..) {
+                let (cycle, event) = match planned {
+                    Planned::MemoryWrite { cycle, burst } => (cycle, Event::MemoryWrite(burst)),
+                    Planned::MemoryRead { cycle, burst } => (cycle, Event::MemoryRead(burst)),
+                    Planned::Levels { cycle, levels } => (cycle, Event::Levels(levels)),
+                    Planned::Response { cycle, resp, data } => {
+                        let response = soft.regs.answered(resp, data).ok_or_else(|| {
+                            let message = "register response without an access".to_owned();
+                            fault(Fault { cycle, message })
+                        })?;
+                        (cycle, Event::RegisterResponse(response))
+                    }
+                };
+                soft.events.push(cycle * self.config.cycle_ps, event);
+            }
+            if let Some(broken) = ports.failed.take() {
+                return Err(fault(broken));
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows when all nodes have run a window.
+    fn finish_window(&mut self, start: u64, tracing: bool) -> Result<(), SimError> {
+        if let Some(trace) = &mut self.trace {
+            if tracing {
+                let ps = start * self.config.cycle_ps;
+                trace.dump(start, ps)?;
+                for number in 0..self.hardware.len() {
+                    let mut node = self.hardware.node(number);
+                    let fallen = node.model.pin_mut().fall();
+                    fallen.map_err(|error| hardware_error(number, start, &error))?;
+                }
+                trace.dump(start, ps + self.config.cycle_ps / 2)?;
+            }
+            if trace.is_over(self.cycle) {
+                trace.finish()?;
+            }
+        }
+        self.software.take_failure().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,46 @@
+//! Which of a machine's models are wanted: what they can do, and how much they are optimised.
+
+use serde::{Deserialize, Serialize};
+
+/// Which Verilated models a machine is built from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Without waveforms.
+    #[default]
+    Fast,
+    /// Able to write waveforms; same behaviour, slower.
+    Traced,
+    /// Counts which lines and branches of the RTL are run, see [`crate::Machine::rtl_coverage`]; same behaviour, slower. No
+    /// machine file asks for it.
+    #[serde(skip)]
+    Covered,
+}
+
+/// How much a model is optimised. Behaviour is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimisation {
+    /// Compiled soon.
+    Quick,
+    /// Runs fast.
+    Full,
+}
+
+impl Optimisation {
+    /// Its name: `quick` or `full`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+
+    /// The C++ compiler's level.
+    pub(crate) fn level(self) -> u32 {
+        match self {
+            Self::Quick => 1,
+            Self::Full => 2,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Tasks on the double: their places, clients and contexts.
+
+use std::sync::Arc;
+
+use gyre_driver::{
+    AckConfig, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, Ordered, Resources, SameNode,
+    TaskId, TaskMap,
+};
+
+use crate::double::Double;
+use crate::process::Process;
+
+/// Configuration of client `test`, number 1, with one context.
+#[must_use]
+pub fn config(tasks: &Arc<TaskMap>, task: u32, resources: Resources) -> ClientConfig {
+    ClientConfig {
+        name: "test".to_owned(),
+        id: 1,
+        tasks: Arc::clone(tasks),
+        task: TaskId(task),
+        contexts: 1,
+        resources,
+        eager_limit: DEFAULT_EAGER_LIMIT,
+        ack: AckConfig::default(),
+        same_node: SameNode::default(),
+        ordered: Ordered::default(),
+    }
+}
+
+impl Double {
+    /// Task `t` on node `nodes[t]`.
+    ///
+    /// # Panics
+    /// When there are more tasks than a machine has.
+    #[must_use]
+    pub fn tasks(&self, nodes: &[usize]) -> Arc<TaskMap> {
+        let state = self.state();
+        let coords = nodes.iter().map(|&n| state.nodes[n].coord);
+        Arc::new(TaskMap::new(coords).expect("few tasks"))
+    }
+
+    /// One context of a client `test` in every task; task `t` on node `nodes[t]`.
+    ///
+    /// # Panics
+    /// When the nodes lack the resources.
+    pub fn contexts(&self, nodes: &[usize], resources: Resources) -> Vec<Context<Process>> {
+        let tasks = self.tasks(nodes);
+        (0..)
+            .zip(nodes)
+            .map(|(task, &node)| {
+                Client::create(&self.process(node), config(&tasks, task, resources))
+                    .and_then(|client| client.create_context(0))
+                    .expect("the double has the resources")
+            })
+            .collect()
+    }
+}
