@@ -17,12 +17,10 @@
 
 mod lanes;
 
-use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_affinity::Tree;
-use gyre_driver::{BufferRange, Op, Platform};
+use gyre_driver::{BufferRange, Completion, Op, Platform};
 
 use crate::collective::Collective;
 use crate::error::Error;
@@ -391,21 +389,13 @@ impl<P: Platform> ThreadMember<P> {
         let Some(member) = &self.leaders else {
             return Ok(());
         };
-        let end = Rc::new(Cell::new(None));
-        let note = Rc::clone(&end);
-        member.post(
-            request,
-            Some(Box::new(move |_, result| note.set(Some(result)))),
-        )?;
-        let mut ended = None;
-        member.context().advance_until(|| {
-            ended = end.take().or(ended.take());
-            ended.is_some()
-        })?;
-        // The thread stops advancing: other leaders may still wait for an answer of this one.
+        let end = Completion::new();
+        member.post(request, Some(end.callback()))?;
         let context = member.context();
+        context.advance_until(|| end.is_complete())?;
+        // The thread stops advancing: other leaders may still wait for an answer of this one.
         context.advance_until(|| context.is_at_rest())?;
-        ended.unwrap_or(Ok(()))
+        end.take_result()
     }
 
     fn copied(&self, data: &[u8]) -> Result<BufferRange<P::Buffer>, Error> {

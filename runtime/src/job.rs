@@ -48,7 +48,7 @@ pub struct Process {
     /// The node as the process sees it. Every phase gets the same.
     pub platform: SimPlatform,
     /// The client that a file gives the task.
-    from_file: Option<Rc<ClientConfig>>,
+    from_file: Option<Arc<ClientConfig>>,
     /// Most processes on a node of the job, at least one.
     per_node: usize,
 }
@@ -91,13 +91,13 @@ struct Place {
     process: u8,
     segments: NodeSegments,
     platform: Rc<OnceCell<SimPlatform>>,
-    from_file: Option<Rc<ClientConfig>>,
+    from_file: Option<Arc<ClientConfig>>,
 }
 
 /// A machine that is brought up, with tasks on its nodes.
 pub struct Job {
     machine: Machine,
-    costs: Rc<CostTable>,
+    costs: Arc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
     /// Most processes on a node, at least one.
@@ -142,7 +142,7 @@ impl Job {
             .collect();
         Ok(Self {
             machine,
-            costs: Rc::new(costs.clone()),
+            costs: Arc::new(costs.clone()),
             tasks: Arc::new(tasks),
             places: home
                 .chain(away)
@@ -177,7 +177,7 @@ impl Job {
         let clients = clients.transpose()?;
         let mut job = Self::new(&spec.config, &spec.costs, placement, spec.trace.clone())?;
         for (place, client) in job.places.iter_mut().zip(clients.into_iter().flatten()) {
-            place.from_file = Some(Rc::new(client));
+            place.from_file = Some(Arc::new(client));
         }
         Ok(job.with_processor(&spec.processor))
     }
@@ -306,7 +306,7 @@ impl Job {
             for thread in 0..count {
                 let body = Rc::clone(&body);
                 let results = Rc::clone(&results);
-                let costs = Rc::clone(&self.costs);
+                let costs = Arc::clone(&self.costs);
                 let tasks = Arc::clone(&self.tasks);
                 let (task, node, process) = (place.task, place.node, place.process);
                 let segments = place.segments.clone();

@@ -1,31 +1,25 @@
 //! The driver's platform on the simulated machine: the one place where driver and simulator meet.
 
+mod heap;
 mod layer;
 mod segment;
 
-use std::cell::{Cell, RefCell};
-use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use fragile::Fragile;
 use gyre_affinity::Processor;
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
 };
 use gyre_sim::{Cpu, Lock};
-use range_alloc::RangeAllocator;
 
+use heap::{Heap, Piece};
 use segment::HardwareThread;
 
+pub use heap::PROCESS_BYTES;
 pub use layer::{Layer, Layered};
 pub use segment::{NodeSegment, NodeSegments, Transfers};
-
-/// Granule of the heap in bytes: no two buffers share a memory beat.
-const GRANULE: u64 = 64;
-
-/// Bytes of node memory that each process owns; process `p` starts at `(p + 1)` times this. Below are the
-/// node's shared segments.
-pub const PROCESS_BYTES: u64 = 1 << 36;
 
 /// First address of the memory of process `process`.
 pub fn process_base(process: u8) -> u64 {
@@ -34,15 +28,15 @@ pub fn process_base(process: u8) -> u64 {
 
 /// The machine as one process of a simulated node sees it: the node's processor, the process's heap
 /// behind its base slot, and the costs of its software.
+///
+/// All threads of a machine's nodes are coroutines of one host thread, and so is what callbacks of their contexts
+/// run on. A handle may travel as the driver asks, but another host thread that uses or drops it panics.
 #[derive(Clone)]
 pub struct SimPlatform {
-    cpu: Cpu,
-    costs: Rc<CostTable>,
-    heap: Rc<RefCell<RangeAllocator<u64>>>,
-    /// End of the granules that have been allocated before: above, memory is still zero.
-    used: Rc<Cell<u64>>,
+    cpu: Fragile<Cpu>,
+    costs: Arc<CostTable>,
+    heap: Arc<Heap>,
     slot: u16,
-    base: u64,
     segments: NodeSegments,
     thread: Option<HardwareThread>,
 }
@@ -54,18 +48,14 @@ impl SimPlatform {
         cpu: Cpu,
         process: u8,
         slot: u16,
-        costs: Rc<CostTable>,
+        costs: Arc<CostTable>,
         segments: NodeSegments,
     ) -> Self {
         Self {
-            cpu,
+            cpu: Fragile::new(cpu),
             costs,
-            heap: Rc::new(RefCell::new(RangeAllocator::new(
-                0..PROCESS_BYTES / GRANULE,
-            ))),
-            used: Rc::new(Cell::new(0)),
+            heap: Arc::new(Heap::new(process_base(process))),
             slot,
-            base: process_base(process),
             segments,
             thread: None,
         }
@@ -75,7 +65,7 @@ impl SimPlatform {
     /// it waits for the cache lines of shared segments that others have written (AF-6). `None` when there is
     /// no such hardware thread.
     #[must_use]
-    pub fn bound(&self, processor: &Rc<Processor>, thread: usize) -> Option<Self> {
+    pub fn bound(&self, processor: &Arc<Processor>, thread: usize) -> Option<Self> {
         Some(Self {
             thread: Some(HardwareThread::new(processor, thread)?),
             ..self.clone()
@@ -84,7 +74,7 @@ impl SimPlatform {
 
     /// The node's processor.
     pub fn cpu(&self) -> &Cpu {
-        &self.cpu
+        self.cpu.get()
     }
 }
 
@@ -94,13 +84,13 @@ impl Platform for SimPlatform {
     type Segment = NodeSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
-        self.cpu
+        self.cpu()
             .read_reg(address)
             .map_err(|error| refused(&error, false))
     }
 
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
-        self.cpu
+        self.cpu()
             .write_reg(address, value)
             .map_err(|error| refused(&error, true))
     }
@@ -114,67 +104,52 @@ impl Platform for SimPlatform {
         if !align.is_power_of_two() {
             return Err(refuse("the alignment is no power of two"));
         }
-        // Over-allocation buys alignments above the granule.
-        let slack = (align as u64).saturating_sub(GRANULE);
-        let granules = (bytes as u64)
-            .saturating_add(slack)
-            .div_ceil(GRANULE)
-            .max(1);
-        let range = self
+        let (piece, offset) = self
             .heap
-            .borrow_mut()
-            .allocate_range(granules)
-            .map_err(|_| refuse("the memory of the process is used up"))?;
-        let offset = (range.start * GRANULE).next_multiple_of(align as u64);
-        let buffer = NodeBuffer {
+            .allocate(self.cpu(), bytes, align)
+            .ok_or_else(|| refuse("the memory of the process is used up"))?;
+        Ok(NodeBuffer {
             platform: self.clone(),
-            range,
+            piece,
             offset,
             len: bytes,
-        };
-        // Freed memory is used again: what was there must not show. The rest stays untouched, so that it
-        // takes no room in the simulator.
-        let used = (self.used.get() * GRANULE).saturating_sub(offset);
-        let dirty = bytes.min(usize::try_from(used).unwrap_or(bytes));
-        self.cpu.mem_write(buffer.address(), &vec![0; dirty]);
-        self.used.set(self.used.get().max(buffer.range.end));
-        Ok(buffer)
+        })
     }
 
     fn share(&self, number: u32, bytes: usize) -> Result<NodeSegment, SegmentError> {
         self.segments
-            .share(&self.cpu, self.thread.clone(), number, bytes)
+            .share(self.cpu(), self.thread.clone(), number, bytes)
     }
 
     fn now_ps(&self) -> u64 {
-        self.cpu.now_ps()
+        self.cpu().now_ps()
     }
 
     fn charge(&self, op: Op, count: u64) {
-        self.cpu
+        self.cpu()
             .charge_instructions(self.costs.instructions(op) * count);
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
         // For the report of a machine that hangs.
-        self.cpu
+        self.cpu()
             .describe_wait("a packet, a completion or posted work");
-        match self.cpu.wait_wake(group, deadline_ps) {
+        match self.cpu().wait_wake(group, deadline_ps) {
             gyre_sim::WakeReason::Wake => WakeReason::Wake,
             gyre_sim::WakeReason::Deadline => WakeReason::Deadline,
         }
     }
 
     fn notify(&self, group: u8) {
-        self.cpu.signal(group);
+        self.cpu().signal(group);
     }
 
     fn yield_now(&self) {
-        self.cpu.yield_now();
+        self.cpu().yield_now();
     }
 
     fn new_lock(&self) -> NodeLock {
-        NodeLock(Lock::new(&self.cpu))
+        NodeLock(Fragile::new(Lock::new(self.cpu())))
     }
 }
 
@@ -190,7 +165,7 @@ fn refused(error: &gyre_sim::BusError, write: bool) -> BusError {
 /// A piece of a process's memory, freed on drop.
 pub struct NodeBuffer {
     platform: SimPlatform,
-    range: Range<u64>,
+    piece: Piece,
     offset: u64,
     len: usize,
 }
@@ -222,42 +197,41 @@ impl DmaBuffer for NodeBuffer {
     }
 
     fn address(&self) -> u64 {
-        self.platform.base + self.offset
+        self.platform.heap.address(self.offset)
     }
 
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         let address = self.check(offset, out.len())?;
-        self.platform.cpu.mem_read(address, out);
+        self.platform.cpu().mem_read(address, out);
         Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         let address = self.check(offset, data.len())?;
-        self.platform.cpu.mem_write(address, data);
+        self.platform.cpu().mem_write(address, data);
         Ok(())
     }
 }
 
 impl Drop for NodeBuffer {
     fn drop(&mut self) {
-        let range = self.range.clone();
-        self.platform.heap.borrow_mut().free_range(range);
+        self.platform.heap.free(&self.piece);
     }
 }
 
-/// A lock between the threads of a node.
-pub struct NodeLock(Lock);
+/// A lock between the threads of a node: for their host thread, as [`SimPlatform`].
+pub struct NodeLock(Fragile<Lock>);
 
 impl PlatformLock for NodeLock {
     fn lock(&self) {
-        self.0.lock();
+        self.0.get().lock();
     }
 
     fn trylock(&self) -> bool {
-        self.0.try_lock()
+        self.0.get().try_lock()
     }
 
     fn unlock(&self) {
-        self.0.unlock();
+        self.0.get().unlock();
     }
 }

@@ -1,13 +1,14 @@
 //! Tasks of a job as members of a geometry: one thread for every endpoint (EP-7).
 
-use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_collectives::{
     Algorithm, Collectives, Done, Error, Geometry, Initiator, Member, Request, RoutesTaken,
 };
 use gyre_driver::{Client, ClientConfig, Context, Endpoint, Platform as _, TaskId};
 use gyre_sim::{ActorError, RunReport, SimError, Until};
+use parking_lot::Mutex;
 
 use crate::job::{Job, Process};
 use crate::platform::{NodeBuffer, SimPlatform};
@@ -49,13 +50,14 @@ impl Seat {
         &self,
         begin: impl FnOnce(Done<SimPlatform>) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        let end = Rc::new(RefCell::new(None));
-        let note = Rc::clone(&end);
+        let end = Arc::new(Mutex::new(None));
+        let note = Arc::clone(&end);
         begin(Box::new(move |context, result| {
-            *note.borrow_mut() = Some(result.map(|()| context.platform().now_ps()));
+            *note.lock() = Some(result.map(|()| context.platform().now_ps()));
         }))?;
-        self.context.advance_until(|| end.borrow().is_some())?;
-        end.take().unwrap_or(Ok(0))
+        self.context.advance_until(|| end.lock().is_some())?;
+        let end = end.lock().take();
+        end.unwrap_or(Ok(0))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_affinity::{Place, Processor, Tree};
 use gyre_collectives::{Collectives, Error, Geometry, Member, ThreadGroup, ThreadMember};
@@ -89,7 +90,7 @@ impl ThreadTeam {
         let (leaders, _) = job.each("opens its context", Until::Quiet, enter)?;
         let leaders: Vec<RefCell<Option<Member<SimPlatform>>>> =
             leaders.into_iter().map(RefCell::new).collect();
-        let processor = Rc::new(processor);
+        let processor = Arc::new(processor);
         let join = move |process: Process, number: usize| {
             let task = process.task.0 as usize;
             let thread = task % processes * threads + number;

@@ -6,30 +6,27 @@
 //! the smallest unit with both threads in it, or, when a thread of its own core has the line already, as
 //! long as for one of the core's. That is a transfer, from the writer to the reader.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::rc::{Rc, Weak};
+use std::sync::{Arc, Weak};
 
+use fragile::Fragile;
 use gyre_affinity::{Place, Processor, Unit};
 use gyre_driver::{PlatformLock, RangeError, SegmentError, SharedSegment};
 use gyre_sim::{Cpu, Lock};
-use range_alloc::RangeAllocator;
+use parking_lot::Mutex;
 
-use super::{GRANULE, PROCESS_BYTES};
+use super::heap::{Heap, Piece};
 
 /// The shared segments of one node. Clones are handles to the same; all processes of the node have one.
 #[derive(Clone)]
-pub struct NodeSegments(Rc<Registry>);
+pub struct NodeSegments(Arc<Registry>);
 
 struct Registry {
-    /// Granules of the node's memory below that of its processes.
-    memory: RefCell<RangeAllocator<u64>>,
-    /// End of the granules that have been allocated before: above, memory is still zero.
-    used: Cell<u64>,
+    /// The node's memory below that of its processes.
+    memory: Heap,
     /// Those that some process has a handle of.
-    open: RefCell<BTreeMap<u32, Weak<Segment>>>,
-    transfers: RefCell<Transfers>,
+    open: Mutex<BTreeMap<u32, Weak<Segment>>>,
+    transfers: Mutex<Transfers>,
 }
 
 /// Cache lines that have gone from one hardware thread to another, by (writer, reader).
@@ -38,16 +35,16 @@ pub type Transfers = BTreeMap<(usize, usize), u64>;
 /// The hardware thread that a software thread runs on.
 #[derive(Clone)]
 pub(super) struct HardwareThread {
-    processor: Rc<Processor>,
+    processor: Arc<Processor>,
     number: usize,
     place: Place,
 }
 
 impl HardwareThread {
     /// Hardware thread `number` of `processor`, if there is one.
-    pub fn new(processor: &Rc<Processor>, number: usize) -> Option<Self> {
+    pub fn new(processor: &Arc<Processor>, number: usize) -> Option<Self> {
         Some(Self {
-            processor: Rc::clone(processor),
+            processor: Arc::clone(processor),
             number,
             place: processor.place(number)?,
         })
@@ -81,11 +78,10 @@ impl Line {
 impl Default for NodeSegments {
     /// A node without segments.
     fn default() -> Self {
-        Self(Rc::new(Registry {
-            memory: RefCell::new(RangeAllocator::new(0..PROCESS_BYTES / GRANULE)),
-            used: Cell::new(0),
-            open: RefCell::default(),
-            transfers: RefCell::default(),
+        Self(Arc::new(Registry {
+            memory: Heap::new(0),
+            open: Mutex::default(),
+            transfers: Mutex::default(),
         }))
     }
 }
@@ -93,7 +89,7 @@ impl Default for NodeSegments {
 impl NodeSegments {
     /// The transfers since the machine began.
     pub fn transfers(&self) -> Transfers {
-        self.0.transfers.borrow().clone()
+        self.0.transfers.lock().clone()
     }
 
     /// A handle of segment `number`, for a software thread on `thread` if it is bound to one.
@@ -111,50 +107,48 @@ impl NodeSegments {
         };
         // What other processes have done until now is done.
         cpu.yield_now();
-        let open = self.0.open.borrow().get(&number).and_then(Weak::upgrade);
+        let open = self.0.open.lock().get(&number).and_then(Weak::upgrade);
         if let Some(segment) = open {
             if segment.len != bytes {
                 return Err(refuse(format!("it has {} bytes", segment.len)));
             }
             return Ok(NodeSegment { segment, thread });
         }
-        let granules = (bytes as u64).div_ceil(GRANULE).max(1);
-        let range = self.0.memory.borrow_mut().allocate_range(granules);
-        let range = range.map_err(|_| refuse("the node's shared memory is used up".into()))?;
-        let dirty = self.0.used.get().saturating_sub(range.start) * GRANULE;
-        let dirty = bytes.min(usize::try_from(dirty).unwrap_or(bytes));
-        cpu.mem_write(range.start * GRANULE, &vec![0; dirty]);
-        self.0.used.set(self.0.used.get().max(range.end));
-        let segment = Rc::new(Segment {
-            cpu: cpu.clone(),
-            lock: Lock::new(cpu),
-            registry: Rc::clone(&self.0),
+        let (piece, _) = self
+            .0
+            .memory
+            .allocate(cpu, bytes, 1)
+            .ok_or_else(|| refuse("the node's shared memory is used up".into()))?;
+        let segment = Arc::new(Segment {
+            cpu: Fragile::new(cpu.clone()),
+            lock: Fragile::new(Lock::new(cpu)),
+            registry: Arc::clone(&self.0),
             number,
-            range,
+            piece,
             len: bytes,
-            lines: RefCell::default(),
+            lines: Mutex::default(),
         });
-        let mut open = self.0.open.borrow_mut();
-        open.insert(number, Rc::downgrade(&segment));
+        let mut open = self.0.open.lock();
+        open.insert(number, Arc::downgrade(&segment));
         Ok(NodeSegment { segment, thread })
     }
 }
 
 struct Segment {
-    cpu: Cpu,
-    lock: Lock,
-    registry: Rc<Registry>,
+    cpu: Fragile<Cpu>,
+    lock: Fragile<Lock>,
+    registry: Arc<Registry>,
     number: u32,
-    range: Range<u64>,
+    piece: Piece,
     len: usize,
     /// By number, those that a bound thread has written.
-    lines: RefCell<BTreeMap<usize, Line>>,
+    lines: Mutex<BTreeMap<usize, Line>>,
 }
 
 impl Segment {
     fn address(&self, offset: usize, bytes: usize) -> Result<u64, RangeError> {
         if offset.checked_add(bytes).is_some_and(|end| end <= self.len) {
-            return Ok(self.range.start * GRANULE + offset as u64);
+            return Ok(self.registry.memory.address(self.piece.start) + offset as u64);
         }
         Err(RangeError {
             offset,
@@ -166,16 +160,15 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        self.registry.open.borrow_mut().remove(&self.number);
-        let range = self.range.clone();
-        self.registry.memory.borrow_mut().free_range(range);
+        self.registry.open.lock().remove(&self.number);
+        self.registry.memory.free(&self.piece);
     }
 }
 
 /// A process's handle of a shared segment. Threads that are bound to no hardware thread wait for no line,
 /// and take none away.
 pub struct NodeSegment {
-    segment: Rc<Segment>,
+    segment: Arc<Segment>,
     thread: Option<HardwareThread>,
 }
 
@@ -184,8 +177,8 @@ impl NodeSegment {
     fn touch(&self, offset: usize, bytes: usize, write: bool) {
         let Some(thread) = &self.thread else { return };
         let mut cycles = 0;
-        let mut lines = self.segment.lines.borrow_mut();
-        let mut transfers = self.segment.registry.transfers.borrow_mut();
+        let mut lines = self.segment.lines.lock();
+        let mut transfers = self.segment.registry.transfers.lock();
         for number in offset / LINE..(offset + bytes).div_ceil(LINE) {
             if let Some(line) = lines.get_mut(&number)
                 && let Some(unit) = line.way(thread)
@@ -203,14 +196,15 @@ impl NodeSegment {
                 lines.insert(number, line);
             }
         }
-        self.segment.cpu.charge_instructions(cycles);
+        drop((lines, transfers));
+        self.segment.cpu.get().charge_instructions(cycles);
     }
 }
 
 impl SharedSegment for NodeSegment {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         let address = self.segment.address(offset, out.len())?;
-        self.segment.cpu.mem_read(address, out);
+        self.segment.cpu.get().mem_read(address, out);
         self.touch(offset, out.len(), false);
         Ok(())
     }
@@ -218,26 +212,26 @@ impl SharedSegment for NodeSegment {
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         let address = self.segment.address(offset, data.len())?;
         // What tasks say to each other this way is on no link.
-        self.segment.cpu.mem_share(address, data);
+        self.segment.cpu.get().mem_share(address, data);
         self.touch(offset, data.len(), true);
         Ok(())
     }
 
     fn address(&self) -> Option<u64> {
-        Some(self.segment.range.start * GRANULE)
+        self.segment.address(0, 0).ok()
     }
 }
 
 impl PlatformLock for NodeSegment {
     fn lock(&self) {
-        self.segment.lock.lock();
+        self.segment.lock.get().lock();
     }
 
     fn trylock(&self) -> bool {
-        self.segment.lock.try_lock()
+        self.segment.lock.get().try_lock()
     }
 
     fn unlock(&self) {
-        self.segment.lock.unlock();
+        self.segment.lock.get().unlock();
     }
 }

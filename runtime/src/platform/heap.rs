@@ -1,0 +1,77 @@
+//! Pieces of a node's memory that are taken and freed.
+
+use std::ops::Range;
+
+use gyre_sim::Cpu;
+use parking_lot::Mutex;
+use range_alloc::RangeAllocator;
+
+/// Granule of a heap in bytes: no two pieces share a memory beat.
+pub const GRANULE: u64 = 64;
+
+/// Bytes of node memory that each process owns; process `p` starts at `(p + 1)` times this. Below are the
+/// node's shared segments.
+pub const PROCESS_BYTES: u64 = 1 << 36;
+
+/// A range of addresses of node memory, as long as that of a process, from which pieces are taken.
+pub struct Heap {
+    base: u64,
+    granules: Mutex<Granules>,
+}
+
+struct Granules {
+    free: RangeAllocator<u64>,
+    /// End of those that have been allocated before: above, memory is still zero.
+    used: u64,
+}
+
+/// A piece of a heap, in bytes from the heap's base.
+pub type Piece = Range<u64>;
+
+impl Heap {
+    /// A heap whose first byte has address `base`.
+    pub fn new(base: u64) -> Self {
+        Self {
+            base,
+            granules: Mutex::new(Granules {
+                free: RangeAllocator::new(0..PROCESS_BYTES / GRANULE),
+                used: 0,
+            }),
+        }
+    }
+
+    /// Address of the byte at `offset`.
+    pub fn address(&self, offset: u64) -> u64 {
+        self.base + offset
+    }
+
+    /// Takes at least `bytes` bytes of zeros on `cpu`'s node, with room to begin at a multiple of `align`, and
+    /// returns them with the offset of their first byte; `None` when no piece is free that is large enough.
+    pub fn allocate(&self, cpu: &Cpu, bytes: usize, align: usize) -> Option<(Piece, u64)> {
+        // Over-allocation buys alignments above the granule.
+        let slack = (align as u64).saturating_sub(GRANULE);
+        let granules = (bytes as u64).saturating_add(slack);
+        let granules = granules.div_ceil(GRANULE).max(1);
+        let (range, used) = {
+            let mut heap = self.granules.lock();
+            let range = heap.free.allocate_range(granules).ok()?;
+            let used = heap.used;
+            heap.used = used.max(range.end);
+            (range, used)
+        };
+        let piece = range.start * GRANULE..range.end * GRANULE;
+        let offset = piece.start.next_multiple_of(align as u64);
+        // Freed memory is used again: what was there must not show. The rest stays untouched, so that it
+        // takes no room in the simulator.
+        let used = (used * GRANULE).saturating_sub(offset);
+        let dirty = bytes.min(usize::try_from(used).unwrap_or(bytes));
+        cpu.mem_write(self.address(offset), &vec![0; dirty]);
+        Some((piece, offset))
+    }
+
+    /// Gives a piece back.
+    pub fn free(&self, piece: &Piece) {
+        let range = piece.start / GRANULE..piece.end / GRANULE;
+        self.granules.lock().free.free_range(range);
+    }
+}
