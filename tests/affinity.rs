@@ -1,6 +1,6 @@
 //! Collectives of software threads on the machine: results, who talks to whom, and what lines cost.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre::job::Job;
 use gyre::placement::Placement;
@@ -449,7 +449,7 @@ fn af5_threads_that_disagree_get_an_error() {
 
 #[test]
 fn af6_a_line_costs_what_the_description_says() {
-    let processor = Rc::new(Processor {
+    let processor = Arc::new(Processor {
         core_cycles: 10,
         module_cycles: 200,
         processor_cycles: 3000,

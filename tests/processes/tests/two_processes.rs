@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gyre::bring_up::bring_up;
@@ -53,7 +54,7 @@ fn start(
     tasks: &Tasks,
     ends_ps: &Rc<RefCell<Vec<(u32, u64)>>>,
 ) -> Result<Vec<u32>, ProcessError> {
-    let costs = Rc::new(CostTable::default());
+    let costs = Arc::new(CostTable::default());
     let segments: [NodeSegments; 2] = Default::default();
     let mut ids = Vec::new();
     for task in [0, 1] {
@@ -65,7 +66,7 @@ fn start(
         let number = process(nodes, task);
         let node = usize::from(nodes[task as usize]);
         let name = format!("task {task}");
-        let costs = Rc::clone(&costs);
+        let costs = Arc::clone(&costs);
         let ends_ps = Rc::clone(ends_ps);
         let segments = segments[node].clone();
         let platform = move |cpu| SimPlatform::new(cpu, number, number.into(), costs, segments);
