@@ -11,9 +11,9 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Configuration, Context, CostTable, DmaBuffer,
-    Messaging, MessagingConfig, Platform, Receive, RegionRights, Resources, SameNode, SendMessage,
-    TaskId, advancev,
+    Arrival, BufferRange, Client, ClientConfig, Communicator, Configuration, Context, CostTable,
+    DmaBuffer, Messaging, MessagingConfig, Platform, Rank, Receive, RegionRights, Resources,
+    SameNode, SendMessage, TaskId, advancev,
 };
 use gyre_layout::Coord;
 use gyre_sim::{MachineConfig, RunReport, Until};
@@ -193,6 +193,7 @@ impl Program {
     fn run_matched(&self, part: &Rc<Matched>) -> Result<(), Failure> {
         let module = &part.context;
         let me = module.context().task().0;
+        let comm = Communicator::WORLD;
         let receive = |peer: u32, what: usize| -> Result<(), Failure> {
             let into = buffer(&self.platform, &vec![0; MATCHED[what]])?;
             let (copy, part) = (into.clone(), Rc::clone(part));
@@ -203,9 +204,9 @@ impl Program {
                 part.received.set(part.received.get() + 1);
             };
             module.receive(
-                Some(TaskId(peer)),
+                Some(Rank(peer)),
                 Some(what as u32),
-                0,
+                &comm,
                 into,
                 Some(Box::new(done)),
             )?;
@@ -224,7 +225,7 @@ impl Program {
                     part.sent.set(part.sent.get() + 1);
                 };
                 let done = Some(Box::new(done) as _);
-                module.send(TaskId(peer), what as u32, 0, data, done)?;
+                module.send(Rank(peer), what as u32, &comm, data, done)?;
             }
         }
         for peer in (1..TASKS).step_by(2) {

@@ -5,7 +5,7 @@ use gyre_layout::{Coord, ErrorReason, LayoutError};
 
 use crate::ack::config::AckConfigError;
 use crate::platform::{AllocError, BusError, RangeError, SegmentError};
-use crate::task::TaskId;
+use crate::task::{Rank, TaskId};
 
 /// An operation that cannot be done, or has failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +44,30 @@ pub enum Error {
         task: TaskId,
         /// Tasks in the list.
         tasks: usize,
+    },
+    /// A task that stands more than once in the group of a communicator.
+    #[error("communicator {comm}: {task} is in its group twice")]
+    GroupTask {
+        /// The communicator.
+        comm: u32,
+        /// The task.
+        task: TaskId,
+    },
+    /// A communicator that is in use with another group.
+    #[error("communicator {comm} is in use with another group")]
+    CommunicatorInUse {
+        /// The communicator.
+        comm: u32,
+    },
+    /// A rank that the group of a communicator does not have.
+    #[error("{rank} is not in the group of communicator {comm}, which has {ranks} ranks")]
+    UnknownRank {
+        /// The communicator.
+        comm: u32,
+        /// The rank.
+        rank: Rank,
+        /// Ranks of the group.
+        ranks: usize,
     },
     /// A context offset that the tasks of the client do not have.
     #[error("context offset {offset}: the tasks of client `{client}` have {contexts} contexts")]

@@ -15,7 +15,7 @@
 //!   is never an error.
 //! * Between contexts of one node, messages go by loop-back or through shared memory, as the client says
 //!   ([`SameNode`]); the node's endpoint table, in shared memory, says which contexts are open there.
-//! * [`Messaging`] pairs sends with receives by (origin task, tag, communication context).
+//! * [`Messaging`] pairs sends with receives by (origin rank, tag, communicator).
 //!
 //! A thread that has posted work and waits for a callback to note its end calls
 //! [`Context::advance_until`]; a communication thread does the same for others.
@@ -77,7 +77,7 @@ pub use flow::ordered::Ordered;
 pub use gyre_firmware::{RoutePart, parent as tree_parent};
 pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 pub use layout::{ClientConfig, ContextInfo, DEFAULT_EAGER_LIMIT, SameNode};
-pub use matching::{Messaging, MessagingConfig};
+pub use matching::{Communicator, Messaging, MessagingConfig};
 pub use operation::{ImmediateMessage, RmwWidth, SendImmediate};
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError,
@@ -87,6 +87,6 @@ pub use progress::Progress;
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use resources::Resources;
 pub use route::{Hop, Network, Routing};
-pub use task::{TaskId, TaskLocation};
+pub use task::{Rank, TaskId, TaskLocation};
 pub use task_map::TaskMap;
 pub use transport::wire::MAX_HEADER;

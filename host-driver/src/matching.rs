@@ -1,7 +1,8 @@
 //! The application messaging module: sends and receives that are paired by match data (CT-1 to CT-8).
 //!
-//! Match data is (origin task, tag, communication context); a receive may leave task or tag open. Messages
-//! of one origin match in the order sent, receives in the order posted, as in MPI.
+//! Match data is (origin rank, tag, communicator); a receive may leave rank or tag open. Messages
+//! of one origin match in the order sent, receives in the order posted, as in MPI. Ranks are those of the
+//! [`Communicator`]'s group; packets name their origin by its task, so they carry the communicator's number alone.
 //!
 //! From the switch-over size on a message waits at its origin until it has a receive, and no payload is
 //! ever buffered at the target:
@@ -18,13 +19,18 @@
 //! with: the target lets the data come at once, and holds what no receive waits for.
 
 mod arrive;
+mod communicator;
 mod deliver;
+mod format;
 mod held;
+mod label;
 mod module;
 pub mod primitives;
 mod state;
 mod table;
 
+pub use communicator::Communicator;
+pub use label::Label;
 pub use module::Messaging;
 pub use state::{MessagingConfig, MessagingStats, Protocol, ReceiveDone, Request};
 pub use table::{ANY_TAG, Received};

@@ -20,7 +20,12 @@ pub enum Instruction<P: Platform, D, C> {
     /// Send a message to an endpoint.
     Send(SendMessage<P, D>),
     /// Send a short message that has been copied already.
-    SendImmediate(ImmediateMessage<'static>),
+    SendImmediate {
+        /// The message.
+        message: ImmediateMessage<'static>,
+        /// Called when the DMA engine has read the copy.
+        local_done: Option<D>,
+    },
     /// Write into a peer's memory.
     Put(Put<P, D>),
     /// Fetch from a peer's memory.
@@ -329,10 +334,8 @@ impl<P: Platform, D: Copy, C> Instruction<P, D, C> {
             Self::FenceAll(done) => [*done, None],
             Self::TreeBarrier { done, .. } | Self::TreeRelease { done, .. } => [*done, None],
             Self::TreeTransfer(transfer) => [transfer.done, None],
-            Self::SendImmediate(_)
-            | Self::Acknowledge { .. }
-            | Self::Refuse { .. }
-            | Self::Call(_) => [None, None],
+            Self::SendImmediate { local_done, .. } => [*local_done, None],
+            Self::Acknowledge { .. } | Self::Refuse { .. } | Self::Call(_) => [None, None],
         }
     }
 }
@@ -353,7 +356,13 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
                 remote_done: send.remote_done.map(name),
                 message_id: send.message_id,
             }),
-            Self::SendImmediate(message) => Instruction::SendImmediate(message),
+            Self::SendImmediate {
+                message,
+                local_done,
+            } => Instruction::SendImmediate {
+                message,
+                local_done: local_done.map(name),
+            },
             Self::Put(put) => Instruction::Put(Put {
                 destination: put.destination,
                 data: put.data,

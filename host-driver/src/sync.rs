@@ -13,9 +13,9 @@ pub(crate) use loom::sync::{
 #[cfg(not(feature = "loom"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 // A reference count orders nothing: no checker needs to see it.
-pub(crate) use std::sync::Arc;
 #[cfg(not(feature = "loom"))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+pub(crate) use std::sync::{Arc, Weak};
 
 /// Locks for a short move of data.
 #[cfg(not(feature = "loom"))]

@@ -1,4 +1,4 @@
-//! Tasks and where they live.
+//! Tasks and where they live, and their ranks.
 
 use core::fmt;
 
@@ -11,6 +11,16 @@ pub struct TaskId(pub u32);
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "task {}", self.0)
+    }
+}
+
+/// The number of a task in the group of a communicator, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank(pub u32);
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}", self.0)
     }
 }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gyre_driver::{
-    AllocError, BufferRange, BusError, Client, ClientConfig, Context, Error, Instruction,
-    Messaging, MessagingConfig, Op, Platform, PlatformLock, RangeError, Resources, SameNode,
-    SegmentError, SendImmediate, SharedSegment, TaskId, WakeReason,
+    AllocError, BufferRange, BusError, Client, ClientConfig, Communicator, Context, Error,
+    Instruction, Messaging, MessagingConfig, Op, Platform, PlatformLock, RangeError, Rank,
+    Resources, SameNode, SegmentError, SendImmediate, SharedSegment, TaskId, WakeReason,
 };
 use gyre_testkit::{Double, Process, config};
 use loom::sync::{Condvar, Mutex};
@@ -586,7 +586,13 @@ fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
                         received.borrow_mut().push((number, result.tag));
                     };
                     module
-                        .receive(None, None, 0, BufferRange::empty(), Some(Box::new(done)))
+                        .receive(
+                            None,
+                            None,
+                            &Communicator::WORLD,
+                            BufferRange::empty(),
+                            Some(Box::new(done)),
+                        )
                         .expect("valid");
                 }
             })
@@ -596,7 +602,13 @@ fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
             thread::spawn(move || {
                 for tag in 0..2 {
                     module
-                        .send(TaskId(0), tag, 0, BufferRange::empty(), None)
+                        .send(
+                            Rank(0),
+                            tag,
+                            &Communicator::WORLD,
+                            BufferRange::empty(),
+                            None,
+                        )
                         .expect("valid");
                 }
             })
@@ -623,7 +635,9 @@ fn ct3_a_receive_against_its_rts_gets_the_message_once() {
         let received = Calls::default();
         let data = context.platform().process.buffer(&[7; 600]);
         let into = context.platform().process.buffer(&[0; 600]);
-        module.send(TaskId(0), 5, 0, data, None).expect("valid");
+        module
+            .send(Rank(0), 5, &Communicator::WORLD, data, None)
+            .expect("valid");
         let receiver = {
             let (module, received, into) = (module.clone(), Rc::clone(&received), into.clone());
             thread::spawn(move || {
@@ -632,7 +646,7 @@ fn ct3_a_receive_against_its_rts_gets_the_message_once() {
                     received.borrow_mut().push((0, result.tag));
                 };
                 module
-                    .receive(None, None, 0, into, Some(Box::new(done)))
+                    .receive(None, None, &Communicator::WORLD, into, Some(Box::new(done)))
                     .expect("valid");
             })
         };

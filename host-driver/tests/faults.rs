@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gyre_driver::{
-    Arrival, BufferRange, Context, DoneFn, Error, Fence, Get, Messaging, MessagingConfig, Receive,
-    RemoteAddress, Resources, SendMessage, TaskId, WakeReason, advancev,
+    Arrival, BufferRange, Communicator, Context, DoneFn, Error, Fence, Get, Messaging,
+    MessagingConfig, Rank, Receive, RemoteAddress, Resources, SendMessage, TaskId, WakeReason,
+    advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Fault, Process};
@@ -45,11 +46,17 @@ fn run_of(length: usize, fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Erro
             log.borrow_mut().push(bytes);
         };
         modules[1]
-            .receive(Some(TaskId(0)), Some(tag), 0, into, Some(Box::new(done)))
+            .receive(
+                Some(Rank(0)),
+                Some(tag),
+                &Communicator::WORLD,
+                into,
+                Some(Box::new(done)),
+            )
             .expect("valid");
         let data = machine.process(0).buffer(&vec![tag as u8 + 1; length]);
         modules[0]
-            .send(TaskId(1), tag, 0, data, None)
+            .send(Rank(1), tag, &Communicator::WORLD, data, None)
             .expect("valid");
     }
     let mut errors = Vec::new();
@@ -201,7 +208,7 @@ fn a_wake_up_that_never_comes_leaves_the_thread_asleep() {
     advancev(&contexts, 1).expect("no error");
     machine.plant(Fault::NoWake);
     modules[0]
-        .send(TaskId(1), 0, 0, BufferRange::empty(), None)
+        .send(Rank(1), 0, &Communicator::WORLD, BufferRange::empty(), None)
         .expect("valid");
     contexts[0].advance(1).expect("no error");
     assert_eq!(contexts[1].wait(Some(1)), Ok(WakeReason::Deadline));

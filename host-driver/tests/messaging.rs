@@ -5,10 +5,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use gyre_driver::matching::primitives::{ClearToSend, Primitives, RequestToSend};
-use gyre_driver::matching::{ANY_TAG, Messaging, MessagingConfig, Protocol, Received, Request};
+use gyre_driver::matching::{
+    ANY_TAG, Communicator, Label, Messaging, MessagingConfig, Protocol, Received, Request,
+};
 use gyre_driver::{
-    AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Receive, RemoteAddress,
-    Resources, SendImmediate, TaskId, advancev,
+    AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Rank, Receive,
+    RemoteAddress, Resources, SendImmediate, TaskId, advancev,
 };
 use gyre_testkit::{Double, Memory, Process};
 use proptest::prelude::*;
@@ -112,7 +114,7 @@ fn receive(
     number: usize,
     from: Option<u32>,
     tag: Option<u32>,
-    comm: u8,
+    comm: u32,
     room: usize,
 ) -> Request {
     let into = module.context().platform().buffer(&vec![0xee; room]);
@@ -123,7 +125,7 @@ fn receive_into(
     module: &Module,
     log: &Log,
     number: usize,
-    (from, tag, comm): (Option<u32>, Option<u32>, u8),
+    (from, tag, comm): (Option<u32>, Option<u32>, u32),
     into: BufferRange<Memory>,
 ) -> Request {
     let (copy, log) = (into.clone(), Rc::clone(log));
@@ -131,7 +133,13 @@ fn receive_into(
         log.borrow_mut().push((number, result, bytes_of(&copy)));
     };
     module
-        .receive(from.map(TaskId), tag, comm, into, Some(Box::new(done)))
+        .receive(
+            from.map(Rank),
+            tag,
+            &Communicator::world(comm),
+            into,
+            Some(Box::new(done)),
+        )
         .expect("valid")
 }
 
@@ -141,16 +149,16 @@ fn bytes_of(range: &BufferRange<Memory>) -> Vec<u8> {
     bytes
 }
 
-fn send(module: &Module, to: u32, tag: u32, comm: u8, data: &[u8]) -> Request {
+fn send(module: &Module, to: u32, tag: u32, comm: u32, data: &[u8]) -> Request {
     let buffer = module.context().platform().buffer(data);
     module
-        .send(TaskId(to), tag, comm, buffer, None)
+        .send(Rank(to), tag, &Communicator::world(comm), buffer, None)
         .expect("valid")
 }
 
-fn got(source: u32, tag: u32, comm: u8, length: usize) -> Result<Received, Error> {
+fn got(source: u32, tag: u32, comm: u32, length: usize) -> Result<Received, Error> {
     Ok(Received {
-        source: TaskId(source),
+        source: Rank(source),
         tag,
         comm,
         length,
@@ -166,7 +174,17 @@ fn ct1_send_and_receive_are_paired_by_origin_tag_and_context() {
     for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 3, config);
         let log = Log::default();
-        let sends = [(1, 5, 2), (2, 5, 2), (1, 6, 2), (1, 5, 3)];
+        // Numbers that the packet header has room for, and others.
+        let sends = [
+            (1, 5, 2),
+            (2, 5, 2),
+            (1, 6, 2),
+            (1, 5, 3),
+            (1, 5, 254),
+            (1, 5, 255),
+            (1, 5, 0x102),
+            (1, 5, u32::MAX),
+        ];
         for (number, &(from, tag, comm)) in sends.iter().enumerate().rev() {
             receive(&modules[0], &log, number, Some(from), Some(tag), comm, 1300);
         }
@@ -187,7 +205,7 @@ fn ct1_send_and_receive_are_paired_by_origin_tag_and_context() {
             assert_eq!(got_all[number], expected);
         }
         let stats = modules[0].stats();
-        assert_eq!((stats.expected, stats.unexpected), (4, 0));
+        assert_eq!((stats.expected, stats.unexpected), (8, 0));
         assert_eq!((stats.posted, stats.pending), (0, 0));
         assert_eq!(stats.peak_held_bytes, 0);
     }
@@ -246,7 +264,7 @@ fn ct1_probe_finds_what_a_receive_would_match_and_leaves_it() {
         let (machine, modules) = modules_by(ordered, 2, config);
         let probe = |from: Option<u32>, tag, comm| {
             modules[1]
-                .probe(from.map(TaskId), tag, comm)
+                .probe(from.map(Rank), tag, &Communicator::world(comm))
                 .expect("valid")
         };
         assert_eq!(probe(None, None, 0), None);
@@ -264,7 +282,7 @@ fn ct1_probe_finds_what_a_receive_would_match_and_leaves_it() {
         assert_eq!(probe(None, None, 0), got(0, 4, 0, 80).ok());
         settle(&machine, &modules);
         assert_eq!(*log.borrow(), [(0, got(0, 3, 0, 900), pattern(900, 1))]);
-        let unknown = modules[1].probe(Some(TaskId(7)), None, 0);
+        let unknown = modules[1].probe(Some(Rank(7)), None, &Communicator::WORLD);
         assert!(matches!(unknown, Err(Error::UnknownTask { .. })));
     }
 }
@@ -317,8 +335,8 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
     let seen = Rc::new(RefCell::new(None));
     let log = Rc::clone(&seen);
     let dispatch = move |_: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
-        let rts = RequestToSend::decode(arrival).expect("an RTS");
-        let match_data = (arrival.origin.task(), arrival.comm, arrival.tag);
+        let (comm, rts) = RequestToSend::decode(arrival).expect("an RTS");
+        let match_data = (arrival.origin.task(), comm, arrival.tag);
         *log.borrow_mut() = Some((match_data, rts, arrival.length));
         Receive::Consumed
     };
@@ -328,7 +346,7 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
     let data = contexts[0].platform().buffer(&pattern(100_000, 1));
     let part = data.part(20, 90_001).expect("inside");
     module
-        .send(TaskId(1), 77, 5, part.clone(), None)
+        .send(Rank(1), 77, &Communicator::world(5), part.clone(), None)
         .expect("valid");
     contexts[0].advance(1).expect("no error");
     machine.settle();
@@ -513,7 +531,7 @@ fn ct6_the_sends_callback_runs_on_the_ack() {
             count.set(count.get() + 1);
         };
         let request = modules[0]
-            .send(TaskId(1), 1, 0, data, Some(Box::new(done)))
+            .send(Rank(1), 1, &Communicator::WORLD, data, Some(Box::new(done)))
             .expect("valid");
         if config == ALWAYS {
             // Nobody has received it: the data is not free.
@@ -582,10 +600,11 @@ fn ct7_the_system_module_has_the_six_primitives() {
         },
         answer: true,
     };
+    let label = Label { comm: 1, tag: 2 };
     primitives
-        .request_to_send(&contexts[0], b, (1, 2), rts, note("RTS has left"))
+        .request_to_send(&contexts[0], b, label, rts, note("RTS has left"))
         .expect("valid");
-    let expected = [format!("RTS {rts:?}"), "RTS has left".to_owned()];
+    let expected = [format!("RTS {:?}", (1, rts)), "RTS has left".to_owned()];
     let mut outcome = settle();
     outcome.sort();
     assert_eq!(outcome, expected);
@@ -600,8 +619,9 @@ fn ct7_the_system_module_has_the_six_primitives() {
     assert_eq!(settle(), [format!("CTS {cts:?}")]);
 
     let data = contexts[0].platform().buffer(&[1, 2, 3]);
+    let label = Label { comm: 0, tag: 0 };
     primitives
-        .memory_fifo(&contexts[0], b, (0, 0), data, None)
+        .memory_fifo(&contexts[0], b, label, data, None)
         .expect("valid");
     assert_eq!(settle(), ["memory FIFO Some([1, 2, 3])"]);
 
@@ -866,7 +886,13 @@ fn x5_memory_that_runs_out_is_the_error_of_the_receive_and_not_a_lost_message() 
             log_result.borrow_mut().push((0, result, vec![]));
         };
         modules[1]
-            .receive(None, Some(7), 0, into, Some(Box::new(done)))
+            .receive(
+                None,
+                Some(7),
+                &Communicator::WORLD,
+                into,
+                Some(Box::new(done)),
+            )
             .expect("valid");
         settle(&machine, &modules);
         assert!(matches!(log.borrow()[..], [(0, Err(Error::Alloc(_)), _)]));
@@ -933,7 +959,7 @@ fn x5_a_send_that_the_dma_engine_refuses_fails_by_its_callback() {
     let log = Rc::clone(&outcome);
     let done = move |_: &Context<Process>, result| log.borrow_mut().push(result);
     let request = modules[0]
-        .send(TaskId(1), 1, 0, data, Some(Box::new(done)))
+        .send(Rank(1), 1, &Communicator::WORLD, data, Some(Box::new(done)))
         .expect("valid");
     // The refusal wakes its context as an error event.
     for _ in 0..10 {
@@ -969,7 +995,13 @@ fn ct8_ping_pong_from_done_callbacks() {
                 }
             };
             module
-                .receive(Some(TaskId(peer)), None, 0, into, Some(Box::new(done)))
+                .receive(
+                    Some(Rank(peer)),
+                    None,
+                    &Communicator::WORLD,
+                    into,
+                    Some(Box::new(done)),
+                )
                 .expect("valid");
         }
         bounce(modules[0].clone(), 1, Rc::clone(&rounds));
@@ -1039,7 +1071,13 @@ fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
         answer: false,
     };
     primitives
-        .request_to_send(context, to, (2, 5), rts, Box::new(|_, _| ()))
+        .request_to_send(
+            context,
+            to,
+            Label { comm: 2, tag: 5 },
+            rts,
+            Box::new(|_, _| ()),
+        )
         .expect("valid");
     let mut errors = Vec::new();
     for _ in 0..100 {

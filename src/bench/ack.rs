@@ -6,9 +6,9 @@
 //! packets that the receiver's node has sent, by its performance counters: it sends nothing else of that kind.
 
 use gyre_driver::{
-    AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule, Context,
-    DoneFn, Error, Messaging, MessagingConfig, Platform, SendImmediate, SendMessage, TaskId,
-    Together,
+    AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule,
+    Communicator, Context, DoneFn, Error, Messaging, MessagingConfig, Platform, Rank,
+    SendImmediate, SendMessage, TaskId, Together,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
@@ -367,7 +367,8 @@ impl Task {
         if work.kind == Kind::Matched {
             for _ in 0..SENDERS * work.messages {
                 let into = self.data.clone();
-                self.messaging.receive(None, None, 0, into, None)?;
+                self.messaging
+                    .receive(None, None, &Communicator::WORLD, into, None)?;
             }
         }
         let mut iterating_ps = 0;
@@ -416,7 +417,8 @@ impl Task {
         );
         let data = self.data.clone();
         if kind == Kind::Matched {
-            self.messaging.send(TaskId(0), 0, 0, data, Some(done))?;
+            self.messaging
+                .send(Rank(0), 0, &Communicator::WORLD, data, Some(done))?;
             return Ok(());
         }
         self.context.send(SendMessage {

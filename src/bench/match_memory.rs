@@ -7,8 +7,8 @@
 
 use gyre_driver::matching::{MessagingStats, Protocol, Request};
 use gyre_driver::{
-    BufferRange, Client, Error, Messaging, MessagingConfig, Platform, RangeError, TaskId,
-    WakeReason,
+    BufferRange, Client, Communicator, Error, Messaging, MessagingConfig, Platform, RangeError,
+    Rank, TaskId, WakeReason,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
@@ -171,10 +171,13 @@ impl Task {
         for number in 0..work.messages {
             let data = buffer(context.platform(), work.bytes)?;
             data.write(0, &payload(context.task().0, number, work.bytes))?;
-            requests.push(
-                self.messaging
-                    .send(TaskId(0), number as u32, 0, data, None)?,
-            );
+            requests.push(self.messaging.send(
+                Rank(0),
+                number as u32,
+                &Communicator::WORLD,
+                data,
+                None,
+            )?);
         }
         context.advance_until(|| requests.iter().all(Request::is_complete))?;
         Ok(context.advance_until(|| context.is_at_rest())?)
@@ -190,8 +193,10 @@ impl Task {
         for task in senders {
             for number in 0..work.messages {
                 let into = buffer(context.platform(), work.bytes)?;
-                let (from, tag) = (Some(TaskId(task)), Some(number as u32));
-                let request = self.messaging.receive(from, tag, 0, into.clone(), None)?;
+                let (from, tag) = (Some(Rank(task)), Some(number as u32));
+                let request =
+                    self.messaging
+                        .receive(from, tag, &Communicator::WORLD, into.clone(), None)?;
                 received.push((task, number, into, request));
             }
         }

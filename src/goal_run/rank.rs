@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, DmaBuffer, Error, Messaging, MessagingConfig,
-    Platform, RangeError, TaskId,
+    BufferRange, Client, ClientConfig, Communicator, Context, DmaBuffer, Error, Messaging,
+    MessagingConfig, Platform, RangeError, Rank as GroupRank,
     matching::{ANY_TAG, Received},
 };
 use gyre_goal::exec::RankState;
@@ -349,7 +349,13 @@ impl Rank {
             rank.news.notify_all();
         };
         self.messaging
-            .send(TaskId(to), tag, 0, data, Some(Box::new(done)))
+            .send(
+                GroupRank(to),
+                tag,
+                &Communicator::WORLD,
+                data,
+                Some(Box::new(done)),
+            )
             .map_err(|error| self.driver_error(op, error))?;
         self.state.borrow_mut().started(op);
         if eager {
@@ -382,7 +388,13 @@ impl Rank {
             }
         };
         self.messaging
-            .receive(from.map(TaskId), tag, 0, into, Some(Box::new(done)))
+            .receive(
+                from.map(GroupRank),
+                tag,
+                &Communicator::WORLD,
+                into,
+                Some(Box::new(done)),
+            )
             .map_err(|error| self.driver_error(op, error))?;
         self.state.borrow_mut().started(op);
         self.news.notify_all();

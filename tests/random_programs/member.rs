@@ -4,15 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use gyre_driver::matching::{Messaging, MessagingConfig, Received};
+use gyre_driver::matching::{Communicator, Messaging, MessagingConfig, Received};
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, MemoryRegion,
-    Platform, Put, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput, SendImmediate,
+    Platform, Put, Rank, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput, SendImmediate,
     SendMessage, TaskId,
 };
 
 use crate::faults::{FaultyPlatform, LOST, MATCHED};
-use crate::program::{Action, Change, EndpointId, Program, Step, bytes_of};
+use crate::program::{Action, Change, CommId, EndpointId, Group, Program, Step, bytes_of};
 use crate::reference::Reference;
 
 type Buffer = <FaultyPlatform as Platform>::Buffer;
@@ -30,8 +30,8 @@ pub type Members = BTreeMap<EndpointId, Rc<Member>>;
 /// A receive of a matched message: what it leaves open, in the order posted, and what it got.
 #[derive(Debug, Clone)]
 pub struct Posted {
-    pub comm: u8,
-    pub source: Option<TaskId>,
+    pub comm: CommId,
+    pub source: Option<Rank>,
     pub tag: Option<u32>,
     pub got: Option<usize>,
 }
@@ -57,6 +57,7 @@ pub struct Member {
     reference: Rc<Reference>,
     context: Context<FaultyPlatform>,
     module: Messaging<FaultyPlatform>,
+    communicators: BTreeMap<CommId, Communicator>,
     region: MemoryRegion<FaultyPlatform>,
     /// What gets bring, by step.
     gets: RefCell<BTreeMap<usize, BufferRange<Buffer>>>,
@@ -83,12 +84,23 @@ impl Member {
         let memory = BufferRange::copied(context.platform(), &reference.initial[&id])?;
         let region = client.create_region(&memory, RegionRights::ALL)?;
         let module = Messaging::create(&context, MessagingConfig::new(MATCHED))?;
+        let mut communicators = BTreeMap::new();
+        for comm in CommId::all() {
+            let tasks = comm.tasks(program.tasks()).into_iter();
+            let tasks: Vec<_> = tasks.map(|task| TaskId(task as u32)).collect();
+            let known = match comm.group {
+                Group::World => Communicator::world(comm.number()),
+                _ => module.register(comm.number(), &tasks)?,
+            };
+            communicators.insert(comm, known);
+        }
         let member = Rc::new(Self {
             id,
             program: Rc::clone(program),
             reference: Rc::clone(reference),
             context,
             module,
+            communicators,
             region,
             gets: RefCell::default(),
             seen: RefCell::default(),
@@ -135,6 +147,13 @@ impl Member {
     fn endpoint(&self, id: EndpointId) -> Result<Endpoint, Error> {
         self.context
             .endpoint(TaskId(id.task as u32), id.context as u8)
+    }
+
+    /// The rank of an endpoint's task, by the program.
+    fn rank(&self, comm: CommId, of: EndpointId) -> Rank {
+        let tasks = comm.tasks(self.program.tasks());
+        let place = tasks.iter().position(|&task| task == of.task);
+        Rank(place.expect("steps stay within groups") as u32)
     }
 
     /// The message of a step has come.
@@ -205,8 +224,8 @@ impl Member {
         let Action::Match { comm, tag, .. } = step.action else {
             return Ok(());
         };
-        let source = matches!(comm, 1 | 3).then_some(TaskId(step.from.task as u32));
-        let tag = (comm >= 2).then_some(tag);
+        let source = (!comm.any_rank).then(|| self.rank(comm, step.from));
+        let tag = (!comm.any_tag).then_some(tag);
         let mut seen = self.seen.borrow_mut();
         let place = seen.posted.len();
         seen.posted.push(Posted {
@@ -226,8 +245,13 @@ impl Member {
                 Err(error) => this.wrong(format!("a receive failed: {error}")),
             }
         };
-        self.module
-            .receive(source, tag, comm, into, Some(Box::new(done)))?;
+        self.module.receive(
+            source,
+            tag,
+            &self.communicators[&comm],
+            into,
+            Some(Box::new(done)),
+        )?;
         Ok(())
     }
 
@@ -244,9 +268,9 @@ impl Member {
                     comm, tag, length, ..
                 },
             }) if to == self.id => Some(Received {
-                source: TaskId(from.task as u32),
+                source: self.rank(comm, from),
                 tag,
-                comm,
+                comm: comm.number(),
                 length,
             }),
             _ => None,
@@ -366,7 +390,9 @@ impl Member {
             } => {
                 let data = self.buffer(&bytes_of(index, length))?;
                 let done = Some(self.done(index));
-                self.module.send(to.task(), tag, comm, data, done).map(drop)
+                let to = self.rank(comm, step.to);
+                let comm = &self.communicators[&comm];
+                self.module.send(to, tag, comm, data, done).map(drop)
             }
             Action::Fence => context.fence(Fence {
                 destination: to,

@@ -36,6 +36,58 @@ impl Change {
     }
 }
 
+/// A communicator of a client: what receives of it leave open, and the group of its tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CommId {
+    pub any_rank: bool,
+    pub any_tag: bool,
+    pub group: Group,
+}
+
+/// The tasks of a communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// All, by their numbers.
+    World,
+    /// All, the last one first.
+    Reversed,
+    /// The second and the first.
+    Pair,
+}
+
+impl CommId {
+    /// Every communicator.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let groups = [Group::World, Group::Reversed, Group::Pair];
+        groups.into_iter().flat_map(|group| {
+            (0..4).map(move |open| Self {
+                any_rank: open & 1 != 0,
+                any_tag: open & 2 != 0,
+                group,
+            })
+        })
+    }
+
+    /// Its number. Low bytes are those of other groups.
+    pub fn number(self) -> u32 {
+        let open = u32::from(self.any_rank) + 2 * u32::from(self.any_tag);
+        open + match self.group {
+            Group::World => 0,
+            Group::Reversed => 0x100,
+            Group::Pair => 0xffff_0000,
+        }
+    }
+
+    /// The task of each rank, of `tasks` in all.
+    pub fn tasks(self, tasks: usize) -> Vec<usize> {
+        match self.group {
+            Group::World => (0..tasks).collect(),
+            Group::Reversed => (0..tasks).rev().collect(),
+            Group::Pair => (0..tasks.min(2)).rev().collect(),
+        }
+    }
+}
+
 /// What a program does in one step, from one endpoint to another.
 #[derive(Debug, Clone, Copy)]
 pub enum Action {
@@ -60,10 +112,9 @@ pub enum Action {
     Change(Change),
     /// An acknowledgement that the program asks for itself.
     Acknowledge,
-    /// A matched message. The communication context says what its receive leaves open: 0 task and tag, 1 the
-    /// tag, 2 the task, 3 nothing.
+    /// A matched message.
     Match {
-        comm: u8,
+        comm: CommId,
         tag: u32,
         length: usize,
         /// The receive is posted before anything is sent.
@@ -194,7 +245,7 @@ fn actions() -> impl Strategy<Value = Action> {
         3 => (some(), any::<bool>()).prop_map(|(length, region)| Action::Get { length, region }),
         5 => changes().prop_map(Action::Change),
         2 => Just(Action::Acknowledge),
-        4 => (0..4_u8, 0..2_u32, select(vec![4, 64, 600, 5000]), any::<bool>())
+        4 => (select(CommId::all().collect::<Vec<_>>()), 0..2_u32, select(vec![4, 64, 600, 5000]), any::<bool>())
             .prop_map(|(comm, tag, length, early)| Action::Match { comm, tag, length, early }),
         3 => Just(Action::Fence),
         1 => Just(Action::FenceAll),
@@ -257,7 +308,13 @@ fn steps(clients: Vec<ClientShape>, tasks: usize) -> impl Strategy<Value = Step>
     let client = 0..clients.len();
     let context = || any::<proptest::sample::Index>();
     (client, (task(), context()), (task(), context()), actions()).prop_map(
-        move |(client, (from, of), (to, at), action)| {
+        move |(client, (from, of), (to, at), mut action)| {
+            if let Action::Match { comm, .. } = &mut action
+                && comm.group == Group::Pair
+                && from.max(to) > 1
+            {
+                comm.group = Group::Reversed;
+            }
             let contexts = clients[client].contexts;
             let from = EndpointId {
                 client,

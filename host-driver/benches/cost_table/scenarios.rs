@@ -6,11 +6,11 @@ mod combine;
 use core::hint::black_box;
 use std::rc::Rc;
 
-use gyre_driver::matching::{Messaging, MessagingConfig};
+use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};
 use gyre_driver::{
     AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, DoneFn,
-    Endpoint, Fence, Instruction, MemoryRegion, Op, Platform, Receive, RegionRights, Resources,
-    Rget, Rmw, RmwOp, RmwWidth, Rput, SameNode, SendImmediate, SendMessage, TaskId,
+    Endpoint, Fence, Instruction, MemoryRegion, Op, Platform, Rank, Receive, RegionRights,
+    Resources, Rget, Rmw, RmwOp, RmwWidth, Rput, SameNode, SendImmediate, SendMessage, TaskId,
 };
 
 use gyre_firmware::Register;
@@ -542,7 +542,8 @@ fn matched(list: &mut List) {
                             let (module, data) = (modules[0].clone(), world.data[0].clone());
                             move |tag| {
                                 let data = data.part(0, length).expect("inside");
-                                let sent = module.send(TaskId(1), tag, 0, data, done());
+                                let sent =
+                                    module.send(Rank(1), tag, &Communicator::WORLD, data, done());
                                 sent.expect("valid");
                             }
                         };
@@ -555,7 +556,7 @@ fn matched(list: &mut List) {
                                 let into = into.clone();
                                 let done = Some(Box::new(done) as _);
                                 module
-                                    .receive(None, Some(tag), 0, into, done)
+                                    .receive(None, Some(tag), &Communicator::WORLD, into, done)
                                     .expect("valid");
                             }
                         };

@@ -93,10 +93,19 @@ pub(crate) fn start<P: Platform>(
 pub(crate) fn immediate<P: Platform>(
     io: &mut Io<P>,
     message: ImmediateMessage<'_>,
+    local_done: Option<DoneId>,
 ) -> Result<(), Fault> {
     let label = label(io, &message);
     let payload = Payload::Staged(message.payload.into_owned());
-    io.send_message(message.destination, label, payload, Finish::Control)
+    let finish = match local_done {
+        None => Finish::Control,
+        local_done => Finish::Send {
+            local_done,
+            cookie: None,
+            answered: false,
+        },
+    };
+    io.send_message(message.destination, label, payload, finish)
 }
 
 /// Sends an immediate message to `to`, where its destination is, at the call, if nothing waits that must go

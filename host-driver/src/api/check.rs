@@ -32,7 +32,9 @@ pub(super) fn check_instruction<P: Platform, D, C>(
             }
             Ok(())
         }
-        Instruction::SendImmediate(message) => check_endpoint(core, message.destination).map(drop),
+        Instruction::SendImmediate { message, .. } => {
+            check_endpoint(core, message.destination).map(drop)
+        }
         Instruction::Put(put) => {
             check_endpoint(core, put.destination)?;
             check_length(put.data.len())

@@ -93,10 +93,13 @@ impl<P: Platform> Context<P> {
         if let Cow::Borrowed(payload) = message.payload {
             self.charge_copy(payload.len());
         }
-        self.post(Instruction::SendImmediate(ImmediateMessage {
-            payload: Cow::Owned(message.payload.into_owned()),
-            ..message
-        }))
+        self.post(Instruction::SendImmediate {
+            message: ImmediateMessage {
+                payload: Cow::Owned(message.payload.into_owned()),
+                ..message
+            },
+            local_done: None,
+        })
     }
 
     fn charge_copy(&self, bytes: usize) {

@@ -104,7 +104,10 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         match instruction {
             Instruction::Send(message) => send::start(&mut self.io, message),
-            Instruction::SendImmediate(message) => send::immediate(&mut self.io, message),
+            Instruction::SendImmediate {
+                message,
+                local_done,
+            } => send::immediate(&mut self.io, message, local_done),
             Instruction::Put(put) => rma::start::put(&mut self.io, &mut self.refusals, put),
             Instruction::Get(get) => {
                 rma::start::get(&mut self.gets, get);

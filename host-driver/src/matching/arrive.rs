@@ -1,7 +1,7 @@
 //! The module's dispatch callbacks: what messages of each kind do when they come.
 
-use super::deliver::{answer, deliver, fail_send, finish, has_arrived};
-use super::primitives::{self, ClearToSend, RequestToSend};
+use super::deliver::{answer, deliver, fail_send, finish, has_arrived, put_down, write};
+use super::format::{self, ClearToSend, EagerMessage, RequestToSend};
 use super::state::{Inner, Message};
 use super::table::{MatchData, Pair};
 use crate::am::dispatch::Arrival;
@@ -17,11 +17,12 @@ use crate::sync::{Arc, lock};
 pub(super) type ArriveFn<P> =
     fn(&Context<P>, &Arc<Inner<P>>, &Arrival<'_>) -> Result<Receive<P>, Error>;
 
-fn match_data(arrival: &Arrival<'_>) -> MatchData {
+fn match_data(arrival: &Arrival<'_>, comm: u32, length: usize) -> MatchData {
     MatchData {
         source: arrival.origin.task(),
         tag: arrival.tag,
-        comm: arrival.comm,
+        comm,
+        length,
     }
 }
 
@@ -31,29 +32,33 @@ pub(super) fn eager<P: Platform>(
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
 ) -> Result<Receive<P>, Error> {
-    let data = match_data(arrival);
-    let length = arrival.length;
+    let eager = EagerMessage::decode(arrival)?;
+    let length = eager.inside.map_or(arrival.length, <[u8]>::len);
+    let data = match_data(arrival, eager.comm, length);
     let (attempts, matched) = {
         let mut table = lock(&inner.table);
         let (attempts, receiver) = table.arrive(&data);
-        let matched =
-            receiver.ok_or_else(|| table.insert(data, length, Message::Arriving, false, None));
+        let matched = receiver.ok_or_else(|| table.insert(data, Message::Arriving, false, None));
         (attempts, matched)
     };
     let platform = context.platform();
     platform.charge(Op::MatchAttempt, attempts);
-    match matched {
-        Ok(receiver) => Ok(Receive::Into {
-            into: receiver.into.clone(),
-            done: Some(Box::new(move |context, result| {
-                finish(context, receiver, result.map(|()| data.received(length)));
-            })),
-        }),
-        Err(id) => {
+    match (matched, eager.inside) {
+        (Ok((received, receiver)), Some(inside)) => put_down(context, inside, received, receiver),
+        (Ok((received, receiver)), None) => {
+            return Ok(Receive::Into {
+                into: receiver.into.clone(),
+                done: Some(Box::new(move |context, result| {
+                    finish(context, receiver, result.map(|()| received));
+                })),
+            });
+        }
+        (Err(id), inside) => {
             platform.charge(Op::Enqueue, 1);
-            Ok(hold(context, inner, id, length, None))
+            return Ok(hold(context, inner, id, length, inside, None));
         }
     }
+    Ok(Receive::Consumed)
 }
 
 /// An RTS has come (CT-2, CT-3).
@@ -62,11 +67,11 @@ pub(super) fn request_to_send<P: Platform>(
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
 ) -> Result<Receive<P>, Error> {
-    let rts = RequestToSend::decode(arrival)?;
+    let (comm, rts) = RequestToSend::decode(arrival)?;
     let platform = context.platform();
     platform.charge(Op::Control, 1);
-    let (data, origin, cookie) = (match_data(arrival), arrival.origin, rts.cookie);
-    let length = rts.length as usize;
+    let data = match_data(arrival, comm, rts.length as usize);
+    let (origin, cookie) = (arrival.origin, rts.cookie);
     let at_origin = Message::AtOrigin {
         origin,
         place: rts.place,
@@ -78,15 +83,14 @@ pub(super) fn request_to_send<P: Platform>(
         let matched = match receiver {
             receiver if rts.answer => {
                 let awaited = Message::Awaited { origin, cookie };
-                Err(table.insert(data, length, awaited, false, receiver))
+                Err(table.insert(data, awaited, false, receiver))
             }
-            Some(receiver) => Ok(Pair {
-                data,
-                length,
+            Some((received, receiver)) => Ok(Pair {
+                received,
                 message: at_origin,
                 receiver,
             }),
-            None => Err(table.insert(data, length, at_origin, true, None)),
+            None => Err(table.insert(data, at_origin, true, None)),
         };
         (attempts, matched)
     };
@@ -136,10 +140,9 @@ pub(super) fn transfer<P: Platform>(
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
 ) -> Result<Receive<P>, Error> {
-    let id = primitives::decode_transfer(arrival)?;
+    let id = format::decode_transfer(arrival)?;
     context.platform().charge(Op::Control, 1);
-    let wrong =
-        |field, value, expected| primitives::wrong_transfer(arrival, field, value, expected);
+    let wrong = |field, value, expected| format::wrong_transfer(arrival, field, value, expected);
     let (length, cookie, matched) = {
         let mut table = lock(&inner.table);
         let (length, cookie) = match table.message(id) {
@@ -154,26 +157,32 @@ pub(super) fn transfer<P: Platform>(
         (length, cookie, table.take_matched(id))
     };
     let origin = arrival.origin;
-    let Some(Pair { data, receiver, .. }) = matched else {
-        return Ok(hold(context, inner, id, length, Some((origin, cookie))));
+    let Some(Pair {
+        received, receiver, ..
+    }) = matched
+    else {
+        let owed = Some((origin, cookie));
+        return Ok(hold(context, inner, id, length, None, owed));
     };
     let module = Arc::clone(inner);
     Ok(Receive::Into {
         into: receiver.into.clone(),
         done: Some(Box::new(move |context, result| {
             let arrived = has_arrived(&result);
-            finish(context, receiver, result.map(|()| data.received(length)));
+            finish(context, receiver, result.map(|()| received));
             answer(context, &module, (origin, cookie), arrived);
         })),
     })
 }
 
-/// Holds message `id`, whose data comes now and has no receive. `owed` is answered when it is there.
+/// Holds message `id`, whose data comes now, or is all here as `inside`, and has no receive. `owed` is answered when it
+/// is there.
 fn hold<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
     id: u64,
     length: usize,
+    inside: Option<&[u8]>,
     owed: Option<(Endpoint, u32)>,
 ) -> Receive<P> {
     let module = Arc::clone(inner);
@@ -187,21 +196,25 @@ fn hold<P: Platform>(
             answer(context, &module, owed, arrived);
         }
     };
-    match inner.memory.alloc(context.platform(), length) {
-        Ok(held) => Receive::Into {
-            into: held.range().clone(),
-            done: Some(Box::new(move |context, result| {
-                let message = match result {
-                    Ok(()) => Message::Held(held),
-                    Err(error) => Message::Failed(error),
-                };
-                ready(context, message);
-            })),
-        },
-        Err(error) => {
-            // The receive that matches it gets the error.
-            ready(context, Message::Failed(error));
-            Receive::Consumed
+    let whole = |held, result| match result {
+        Ok(()) => Message::Held(held),
+        Err(error) => Message::Failed(error),
+    };
+    match (inner.memory.alloc(context.platform(), length), inside) {
+        (Ok(held), None) => {
+            return Receive::Into {
+                into: held.range().clone(),
+                done: Some(Box::new(move |context, result| {
+                    ready(context, whole(held, result));
+                })),
+            };
         }
+        (Ok(held), Some(inside)) => {
+            let written = write(context, inside, held.range());
+            ready(context, whole(held, written));
+        }
+        // The receive that matches it gets the error.
+        (Err(error), _) => ready(context, Message::Failed(error)),
     }
+    Receive::Consumed
 }

@@ -1,7 +1,7 @@
 //! From a match to the end of its message: data goes where it belongs, and both sides are told.
 
 use super::state::{Ending, Inner, Matched, Message, Receiver};
-use super::table::{MatchData, Pair, Received};
+use super::table::{Pair, Received};
 use crate::api::context::{Context, DoneFn};
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::{COPY_CHUNK, Op};
@@ -21,11 +21,11 @@ pub(super) fn deliver<P: Platform>(
     matched: Matched<P>,
 ) {
     let Pair {
-        data,
-        length,
+        received,
         message,
         receiver,
     } = matched;
+    let length = received.length;
     let fits = fits(length, receiver.into.len());
     match message {
         Message::AtOrigin {
@@ -41,12 +41,12 @@ pub(super) fn deliver<P: Platform>(
                         inner,
                         (origin, place, cookie),
                         part,
-                        data,
+                        received,
                         receiver,
                     );
                 }
                 other => {
-                    finish(context, receiver, other.map(|_| data.received(length)));
+                    finish(context, receiver, other.map(|_| received));
                     acknowledge(context, inner, origin, cookie);
                 }
             }
@@ -54,7 +54,7 @@ pub(super) fn deliver<P: Platform>(
         Message::Held(held) => {
             let copied = fits.and_then(|()| copy(context, held.range(), &receiver.into));
             drop(held);
-            finish(context, receiver, copied.map(|()| data.received(length)));
+            finish(context, receiver, copied.map(|()| received));
         }
         Message::Failed(error) => finish(context, receiver, Err(error)),
         // The table gives messages away when they are ready.
@@ -68,14 +68,13 @@ fn fetch<P: Platform>(
     inner: &Arc<Inner<P>>,
     (origin, place, cookie): (Endpoint, RemoteAddress, u32),
     into: BufferRange<P::Buffer>,
-    data: MatchData,
+    received: Received,
     receiver: Receiver<P>,
 ) {
-    let length = into.len();
     let module = Arc::clone(inner);
     let done: DoneFn<P> = Box::new(move |context, result| {
         let arrived = has_arrived(&result);
-        finish(context, receiver, result.map(|()| data.received(length)));
+        finish(context, receiver, result.map(|()| received));
         answer(context, &module, (origin, cookie), arrived);
     });
     let got = inner
@@ -90,6 +89,29 @@ fn posted(result: Result<(), Error>) {
     if result != Err(Error::Destroyed) {
         result.expect(POSTS);
     }
+}
+
+/// Writes a message that is all here to the start of its receive. Runs in `advance`.
+pub(super) fn put_down<P: Platform>(
+    context: &Context<P>,
+    data: &[u8],
+    received: Received,
+    receiver: Receiver<P>,
+) {
+    let fits = fits(data.len(), receiver.into.len());
+    let written = fits.and_then(|()| write(context, data, &receiver.into));
+    finish(context, receiver, written.map(|()| received));
+}
+
+/// Writes a message to the start of a range.
+pub(super) fn write<P: Platform>(
+    context: &Context<P>,
+    data: &[u8],
+    into: &BufferRange<P::Buffer>,
+) -> Result<(), Error> {
+    let chunks = data.len().div_ceil(COPY_CHUNK);
+    context.platform().charge(Op::CopyChunk, chunks as u64);
+    Ok(into.write(0, data)?)
 }
 
 /// Refuses a message longer than its receive.

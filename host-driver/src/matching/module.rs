@@ -10,12 +10,14 @@ use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::platform::Platform;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, lock};
-use crate::task::TaskId;
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, Weak, lock};
+use crate::task::{Rank, TaskId};
 
 use super::arrive::{self, ArriveFn};
+use super::communicator::{Communicator, Group};
 use super::deliver::{deliver, fail_send, finish, give_up};
 use super::held::HeldMemory;
+use super::label::Label;
 use super::primitives::{Handler, Primitives, RequestToSend};
 use super::state::{
     Ending, Inner, MessagingConfig, MessagingStats, Protocol, ReceiveDone, Receiver, Request,
@@ -55,6 +57,7 @@ impl<P: Platform> Messaging<P> {
             awaiting_cts: Mutex::new(BTreeMap::new()),
             endings: Mutex::new(VecDeque::new()),
             requests: AtomicU64::new(0),
+            groups: Mutex::new(BTreeMap::new()),
         });
         for (handler, arrive) in [
             (Handler::Eager, arrive::eager as ArriveFn<P>),
@@ -99,23 +102,45 @@ impl<P: Platform> Messaging<P> {
         }
     }
 
+    /// Registers communicator `number` of `tasks`: rank r is `tasks[r]`. Every task that uses it does so for itself, with
+    /// the same group or, where peers name each other by different groups, with that of its peers. It ends with its last
+    /// handle; until then a second registration with another group is refused.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::GroupTask`], [`Error::CommunicatorInUse`].
+    pub fn register(&self, number: u32, tasks: &[TaskId]) -> Result<Communicator, Error> {
+        let group = Group::new(self.context.tasks(), number, tasks)?;
+        let mut groups = lock(&self.inner.groups);
+        groups.retain(|_, group| group.strong_count() > 0);
+        let group = match groups.get(&number).and_then(Weak::upgrade) {
+            Some(known) if *known == group => known,
+            Some(_) => return Err(Error::CommunicatorInUse { comm: number }),
+            None => {
+                let group = Arc::new(group);
+                groups.insert(number, Arc::downgrade(&group));
+                group
+            }
+        };
+        Ok(Communicator::of(number, group))
+    }
+
     /// Whether a message of `bytes` bytes travels at once, and does not wait for its receive.
     #[must_use]
     pub fn is_eager(&self, bytes: usize) -> bool {
         bytes < self.inner.config.switch_over
     }
 
-    /// Sends `data` to task `to`. `done` is called when `data` may be changed again: for a message that
+    /// Sends `data` to rank `to` of `comm`. `done` is called when `data` may be changed again: for a message that
     /// waits for its receive that is when the target has acknowledged it; [`Error::NotFetched`] says that the target has
     /// not got it.
     ///
     /// # Errors
-    /// As [`Context::post`].
+    /// [`Error::UnknownRank`]; as [`Context::post`].
     pub fn send(
         &self,
-        to: TaskId,
+        to: Rank,
         tag: u32,
-        comm: u8,
+        comm: &Communicator,
         data: BufferRange<P::Buffer>,
         done: Option<DoneFn<P>>,
     ) -> Result<Request, Error> {
@@ -128,12 +153,15 @@ impl<P: Platform> Messaging<P> {
             }
         });
         let offset = self.context.query().endpoint.context;
-        let to = self.context.endpoint(to, offset)?;
+        let task = comm.peer(self.context.tasks(), to)?;
+        let to = self.context.endpoint(task, offset)?;
+        let comm = comm.number();
+        let label = Label { comm, tag };
         if self.is_eager(data.len()) {
             let primitives = self.inner.primitives;
-            primitives.memory_fifo(&self.context, to, (comm, tag), data, Some(done))?;
+            primitives.memory_fifo(&self.context, to, label, data, Some(done))?;
         } else {
-            self.send_request(to, (comm, tag), data, done)?;
+            self.send_request(to, label, data, done)?;
         }
         Ok(request)
     }
@@ -142,7 +170,7 @@ impl<P: Platform> Messaging<P> {
     fn send_request(
         &self,
         to: Endpoint,
-        label: (u8, u32),
+        label: Label,
         data: BufferRange<P::Buffer>,
         done: DoneFn<P>,
     ) -> Result<(), Error> {
@@ -182,18 +210,17 @@ impl<P: Platform> Messaging<P> {
         sent
     }
 
-    /// Receives a message into the start of `into`: from task `from` or any, with tag `tag` or any, in
-    /// communication context `comm`. `done` is called when it is there. A message longer than `into` is
+    /// Receives a message into the start of `into`: from rank `from` of `comm` or any, with tag `tag` or any. `done` is called when it is there. A message longer than `into` is
     /// used up, `into` stays as it is, and `done` gets [`Error::MessageTooLong`]. Where the context is destroyed first, it
     /// gets [`Error::Destroyed`].
     ///
     /// # Errors
-    /// [`Error::UnknownTask`], [`Error::Destroyed`].
+    /// [`Error::UnknownRank`], [`Error::UnknownTask`], [`Error::Destroyed`].
     pub fn receive(
         &self,
-        from: Option<TaskId>,
+        from: Option<Rank>,
         tag: Option<u32>,
-        comm: u8,
+        comm: &Communicator,
         into: BufferRange<P::Buffer>,
         done: Option<ReceiveDone<P>>,
     ) -> Result<Request, Error> {
@@ -217,21 +244,21 @@ impl<P: Platform> Messaging<P> {
         Ok(request)
     }
 
-    /// Looks for a message that a receive posted now would match, without receiving it: from task `from` or
-    /// any, with tag `tag` or any, in communication context `comm`. Messages come in `advance`.
+    /// Looks for a message that a receive posted now would match, without receiving it: from rank `from` of `comm` or
+    /// any, with tag `tag` or any. Messages come in `advance`.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`].
+    /// [`Error::UnknownRank`], [`Error::UnknownTask`].
     pub fn probe(
         &self,
-        from: Option<TaskId>,
+        from: Option<Rank>,
         tag: Option<u32>,
-        comm: u8,
+        comm: &Communicator,
     ) -> Result<Option<Received>, Error> {
         let pattern = self.pattern(from, tag, comm)?;
         let (attempts, found) = lock(&self.inner.table).probe(&pattern);
         self.context.platform().charge(Op::MatchAttempt, attempts);
-        Ok(found.map(|(data, length)| data.received(length)))
+        Ok(found)
     }
 
     /// Takes a receive back that no message has matched, and says whether there was one: `advance` then
@@ -268,14 +295,18 @@ impl<P: Platform> Messaging<P> {
         self.context.post(Instruction::Call(Box::new(end)))
     }
 
-    fn pattern(&self, from: Option<TaskId>, tag: Option<u32>, comm: u8) -> Result<Pattern, Error> {
-        if let Some(task) = from {
-            self.context.tasks().location(task)?;
-        }
+    fn pattern(
+        &self,
+        from: Option<Rank>,
+        tag: Option<u32>,
+        comm: &Communicator,
+    ) -> Result<Pattern, Error> {
+        let known = self.context.tasks();
+        let task = |rank| comm.peer(known, rank).map(|task| (rank, task));
         Ok(Pattern {
-            source: from,
+            source: from.map(task).transpose()?,
             tag,
-            comm,
+            comm: comm.clone(),
         })
     }
 

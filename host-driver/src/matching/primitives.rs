@@ -9,17 +9,23 @@
 //! | direct put | writes data into a peer's memory |
 //! | acknowledge | ends an operation of a peer, by the acknowledgement dispatcher |
 
-use crate::am::dispatch::Arrival;
+use super::format::{WireCts, WireRts, WireTransfer};
+use super::label::{Label, WIDE_BYTES};
 use crate::api::context::{Context, DoneFn};
-use crate::api::operation::{Get, Put, SendMessage};
+use crate::api::operation::{Get, Instruction, Put, SendMessage};
 use crate::buffer::{BufferRange, RemoteAddress};
-use crate::cost::Op;
+use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::SendImmediate;
+use crate::operation::{ImmediateMessage, SendImmediate};
 use crate::platform::Platform;
 use crate::route::Routing;
-use crate::transport::wire::{self, WireError, message};
+use crate::transport::wire;
+
+pub use super::format::{ClearToSend, RequestToSend};
+
+/// Longest message whose communicator's number stands before its data in one packet.
+const WIDE_INSIDE: usize = SendImmediate::MAX - WIDE_BYTES;
 
 /// Dispatch identifiers that the primitives use, from the module's first on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,62 +36,6 @@ pub(super) enum Handler {
     ClearToSend = 2,
     /// The data that a CTS asked for.
     Transfer = 3,
-}
-
-message! {
-    /// Request to send. Match data are origin and software words of the packet.
-    WireRts, "request to send of a matched message" {
-        /// To be acknowledged when the data has arrived.
-        cookie: u32,
-        /// Bytes of the data.
-        length: u32,
-        /// Where the data is: byte offset in its slot; 0 when there is none.
-        offset: u64,
-        /// Base slot of the data at the origin; 0 when there is none.
-        slot: u16,
-        /// Whether the target is to answer with a CTS (1) or to fetch the data (0).
-        answer: u8,
-    }
-}
-
-message! {
-    /// Clear to send.
-    WireCts, "clear to send" {
-        /// The cookie of the RTS.
-        cookie: u32,
-        /// Number of the message at the target.
-        transfer: u64,
-    }
-}
-
-message! {
-    /// Header of the data that a CTS asked for.
-    WireTransfer, "transfer" {
-        /// Number of the message at the target.
-        transfer: u64,
-    }
-}
-
-/// What an RTS says besides match data (CT-2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RequestToSend {
-    /// By which the origin wants the message acknowledged.
-    pub cookie: u32,
-    /// Bytes of the data.
-    pub length: u32,
-    /// Where the data is; of no meaning when there is none.
-    pub place: RemoteAddress,
-    /// Whether the target is to answer with a CTS, rather than to fetch the data.
-    pub answer: bool,
-}
-
-/// What a CTS says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClearToSend {
-    /// The cookie of the RTS.
-    pub cookie: u32,
-    /// Number by which the target wants the data labelled.
-    pub transfer: u64,
 }
 
 /// The primitives, with dispatch identifiers of their own: four from the one they are made with on.
@@ -112,7 +62,7 @@ impl Primitives {
         self.first + handler as u8
     }
 
-    /// RTS: tells `to` about a message with `comm` and `tag`. `done` is called when the RTS has left, or
+    /// RTS: tells `to` about a message with `label`. `done` is called when the RTS has left, or
     /// with the reason why it cannot.
     ///
     /// # Errors
@@ -121,7 +71,7 @@ impl Primitives {
         self,
         context: &Context<P>,
         to: Endpoint,
-        (comm, tag): (u8, u32),
+        label: Label,
         rts: RequestToSend,
         done: DoneFn<P>,
     ) -> Result<(), Error> {
@@ -133,10 +83,12 @@ impl Primitives {
             slot: rts.place.slot,
             answer: rts.answer.into(),
         };
+        let mut header = fields.encode();
+        header.extend(label.wide().into_iter().flatten());
         context.send(SendMessage {
-            comm,
-            tag,
-            header: fields.encode(),
+            comm: label.byte(),
+            tag: label.tag,
+            header,
             local_done: Some(done),
             ..SendMessage::new(to, self.id(Handler::RequestToSend), BufferRange::empty())
         })
@@ -163,22 +115,46 @@ impl Primitives {
         })
     }
 
-    /// Memory FIFO: sends `data` with `comm` and `tag`, in the order of RTS and other memory-FIFO messages
-    /// to `to`. `done` is called when `data` may be changed again.
+    /// Memory FIFO: sends `data` with `label`, in the order of RTS and other memory-FIFO messages to `to`. `done` is
+    /// called when `data` may be changed again.
+    ///
+    /// A communicator's number that the packet header has no room for goes before the data of a message of one packet,
+    /// which is copied for that; with a longer one it is a header.
     ///
     /// # Errors
-    /// As [`Context::post`].
+    /// As [`Context::post`]; [`Error::Range`].
     pub fn memory_fifo<P: Platform>(
         self,
         context: &Context<P>,
         to: Endpoint,
-        (comm, tag): (u8, u32),
+        label: Label,
         data: BufferRange<P::Buffer>,
         done: Option<DoneFn<P>>,
     ) -> Result<(), Error> {
+        let wide = label.wide();
+        if let Some(number) = wide.filter(|_| data.len() <= WIDE_INSIDE) {
+            let mut payload = vec![0; number.len() + data.len()];
+            let (first, rest) = payload.split_at_mut(number.len());
+            first.copy_from_slice(&number);
+            data.read(0, rest)?;
+            let chunks = payload.len().div_ceil(COPY_CHUNK);
+            context.platform().charge(Op::CopyChunk, chunks as u64);
+            let message = ImmediateMessage {
+                destination: to,
+                dispatch: self.id(Handler::Eager),
+                comm: label.byte(),
+                tag: label.tag,
+                payload: payload.into(),
+            };
+            return context.post(Instruction::SendImmediate {
+                message,
+                local_done: done,
+            });
+        }
         context.send(SendMessage {
-            comm,
-            tag,
+            comm: label.byte(),
+            tag: label.tag,
+            header: wide.map_or_else(Vec::new, Vec::from),
             eager: true,
             local_done: done,
             ..SendMessage::new(to, self.id(Handler::Eager), data)
@@ -276,90 +252,5 @@ impl Primitives {
     ) -> Result<u32, Error> {
         context.endpoint(peer.task, peer.context)?;
         Ok(context.await_ack(peer, data, done))
-    }
-}
-
-impl RequestToSend {
-    /// The RTS that has arrived.
-    ///
-    /// # Errors
-    /// [`Error::SystemMessage`] when it is none.
-    pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Error> {
-        let fields = WireRts::decode(arrival.header)
-            .and_then(|decoded| wire::end("request to send of a matched message", decoded))
-            .map_err(|error| malformed(arrival, error))?;
-        let answer = match fields.answer {
-            0 => false,
-            1 => true,
-            value => {
-                let error = WireError {
-                    message: "request to send of a matched message",
-                    field: "answer",
-                    value: value.into(),
-                    expected: "0 or 1",
-                };
-                return Err(malformed(arrival, error));
-            }
-        };
-        Ok(Self {
-            cookie: fields.cookie,
-            length: fields.length,
-            place: RemoteAddress {
-                slot: fields.slot,
-                offset: fields.offset,
-            },
-            answer,
-        })
-    }
-}
-
-impl ClearToSend {
-    /// The CTS that has arrived.
-    ///
-    /// # Errors
-    /// [`Error::SystemMessage`] when it is none.
-    pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Error> {
-        let payload = arrival.immediate.unwrap_or_default();
-        let fields = WireCts::decode(payload)
-            .and_then(|decoded| wire::end("clear to send", decoded))
-            .map_err(|error| malformed(arrival, error))?;
-        Ok(Self {
-            cookie: fields.cookie,
-            transfer: fields.transfer,
-        })
-    }
-}
-
-/// The number that the arrived data of a transfer is labelled with.
-pub(super) fn decode_transfer(arrival: &Arrival<'_>) -> Result<u64, Error> {
-    let fields = WireTransfer::decode(arrival.header)
-        .and_then(|decoded| wire::end("transfer", decoded))
-        .map_err(|error| malformed(arrival, error))?;
-    Ok(fields.transfer)
-}
-
-/// Data that nobody asked for, or not so.
-pub(super) fn wrong_transfer(
-    arrival: &Arrival<'_>,
-    field: &'static str,
-    value: u64,
-    expected: &'static str,
-) -> Error {
-    let error = WireError {
-        message: "transfer",
-        field,
-        value,
-        expected,
-    };
-    malformed(arrival, error)
-}
-
-fn malformed(arrival: &Arrival<'_>, error: WireError) -> Error {
-    Error::SystemMessage {
-        origin: arrival.origin.task,
-        message: error.message,
-        field: error.field,
-        value: error.value,
-        expected: error.expected,
     }
 }

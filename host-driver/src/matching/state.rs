@@ -10,8 +10,9 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::layout::DEFAULT_EAGER_LIMIT;
 use crate::platform::Platform;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, Weak};
 
+use super::communicator::Group;
 use super::held::{HeldBuffer, HeldMemory};
 use super::primitives::Primitives;
 use super::table::{MatchTable, Pair, Received};
@@ -138,4 +139,6 @@ pub(super) struct Inner<P: Platform> {
     /// For each one a call is posted.
     pub(super) endings: Mutex<VecDeque<Ending<P>>>,
     pub(super) requests: AtomicU64,
+    /// Groups of the communicators that are registered, by number.
+    pub(super) groups: Mutex<BTreeMap<u32, Weak<Group>>>,
 }

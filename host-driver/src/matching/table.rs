@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::task::TaskId;
+use super::communicator::Communicator;
+use crate::task::{Rank, TaskId};
 
 /// Tag of a message that matches receives of every tag. MPI does not know it; traced programs do.
 pub const ANY_TAG: u32 = u32::MAX;
@@ -10,50 +11,52 @@ pub const ANY_TAG: u32 = u32::MAX;
 /// What a receive has got, or a probe has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Task that sent the message.
-    pub source: TaskId,
+    /// Rank of its origin in the receive's group.
+    pub source: Rank,
     /// Its tag.
     pub tag: u32,
-    /// Its communication context.
-    pub comm: u8,
+    /// Number of its communicator.
+    pub comm: u32,
     /// Its bytes.
     pub length: usize,
 }
 
-/// Match data of a message.
+/// Match data of a message, and its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MatchData {
     pub source: TaskId,
     pub tag: u32,
-    pub comm: u8,
-}
-
-impl MatchData {
-    pub fn received(self, length: usize) -> Received {
-        Received {
-            source: self.source,
-            tag: self.tag,
-            comm: self.comm,
-            length,
-        }
-    }
+    pub comm: u32,
+    pub length: usize,
 }
 
 /// Match data of a receive; `None` is any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    pub source: Option<TaskId>,
+    pub source: Option<(Rank, TaskId)>,
     pub tag: Option<u32>,
-    pub comm: u8,
+    pub comm: Communicator,
 }
 
 impl Pattern {
-    fn matches(&self, data: &MatchData) -> bool {
-        self.comm == data.comm
-            && self.source.is_none_or(|source| source == data.source)
-            && self
-                .tag
-                .is_none_or(|tag| tag == data.tag || data.tag == ANY_TAG)
+    /// What a receive of it gets with a message, if they match. A receive of any rank matches the tasks of its group.
+    fn received(&self, data: &MatchData) -> Option<Received> {
+        let tag = self
+            .tag
+            .is_none_or(|tag| [tag, ANY_TAG].contains(&data.tag));
+        if !tag || self.comm.number() != data.comm {
+            return None;
+        }
+        let source = match self.source {
+            Some((rank, task)) => (task == data.source).then_some(rank),
+            None => self.comm.rank(data.source),
+        };
+        source.map(|source| Received {
+            source,
+            tag: data.tag,
+            comm: data.comm,
+            length: data.length,
+        })
     }
 }
 
@@ -67,23 +70,21 @@ struct Posted<R> {
 /// A message that has come and is not done with.
 struct Pending<R, M> {
     data: MatchData,
-    length: usize,
     message: M,
     /// Nothing more has to come before a receive can have it.
     ready: bool,
-    /// The receive that it has matched while it was not ready.
-    receiver: Option<R>,
+    /// The receive that it has matched while it was not ready, and what that gets.
+    receiver: Option<(Received, R)>,
 }
 
 /// A message and its receive.
 pub(super) struct Pair<R, M> {
-    pub data: MatchData,
-    pub length: usize,
+    pub received: Received,
     pub message: M,
     pub receiver: R,
 }
 
-/// The two queues. `R` is a receive, `M` what is known of a message besides match data and length.
+/// The two queues. `R` is a receive, `M` what is known of a message besides match data.
 ///
 /// Receives match in the order posted, messages in the order in which they came; both are found by
 /// walking, and what was compared is counted for the cost of it.
@@ -123,14 +124,16 @@ impl<R, M> MatchTable<R, M> {
         self.pending.values().filter(unmatched).count()
     }
 
-    /// A message has come: takes the oldest receive that matches. Also says how many were compared.
-    pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<R>) {
-        let matches = |posted: &Posted<R>| posted.pattern.matches(data);
-        let found = self.posted.iter().position(matches);
-        let attempts = found.map_or(self.posted.len(), |index| index + 1) as u64;
-        let receiver = found
-            .and_then(|index| self.posted.remove(index))
-            .map(|posted| posted.receiver);
+    /// A message has come: takes the oldest receive that matches, and says what it gets. Also says how many were
+    /// compared.
+    pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<(Received, R)>) {
+        let mut posted = self.posted.iter().enumerate();
+        let found = posted.find_map(|(index, p)| Some((index, p.pattern.received(data)?)));
+        let attempts = found.map_or(self.posted.len(), |(index, _)| index + 1) as u64;
+        let receiver = found.and_then(|(index, received)| {
+            let posted = self.posted.remove(index)?;
+            Some((received, posted.receiver))
+        });
         match receiver {
             Some(_) => self.expected += 1,
             None => self.unexpected += 1,
@@ -143,16 +146,14 @@ impl<R, M> MatchTable<R, M> {
     pub fn insert(
         &mut self,
         data: MatchData,
-        length: usize,
         message: M,
         ready: bool,
-        receiver: Option<R>,
+        receiver: Option<(Received, R)>,
     ) -> u64 {
         let id = self.next;
         self.next += 1;
         let pending = Pending {
             data,
-            length,
             message,
             ready,
             receiver,
@@ -164,7 +165,7 @@ impl<R, M> MatchTable<R, M> {
     /// What is known of message `id`.
     pub fn message(&self, id: u64) -> Option<(usize, &M)> {
         let pending = self.pending.get(&id)?;
-        Some((pending.length, &pending.message))
+        Some((pending.data.length, &pending.message))
     }
 
     /// Message `id` is not ready: takes it out if it has its receive.
@@ -185,7 +186,7 @@ impl<R, M> MatchTable<R, M> {
     /// the receive and keeps it. Also says how many were compared.
     pub fn receive(&mut self, id: u64, pattern: Pattern, receiver: R) -> (u64, Option<Pair<R, M>>) {
         let (attempts, found) = self.find(&pattern);
-        let Some(number) = found else {
+        let Some((number, received)) = found else {
             self.posted.push_back(Posted {
                 id,
                 pattern,
@@ -196,7 +197,7 @@ impl<R, M> MatchTable<R, M> {
         let Some(pending) = self.pending.get_mut(&number) else {
             return (attempts, None);
         };
-        pending.receiver = Some(receiver);
+        pending.receiver = Some((received, receiver));
         let pair = if pending.ready {
             self.take(number)
         } else {
@@ -205,11 +206,10 @@ impl<R, M> MatchTable<R, M> {
         (attempts, pair)
     }
 
-    /// The oldest message that matches: match data and length. Also says how many were compared.
-    pub fn probe(&self, pattern: &Pattern) -> (u64, Option<(MatchData, usize)>) {
+    /// What a receive would get with the oldest message that matches. Also says how many were compared.
+    pub fn probe(&self, pattern: &Pattern) -> (u64, Option<Received>) {
         let (attempts, found) = self.find(pattern);
-        let pending = found.and_then(|number| self.pending.get(&number));
-        (attempts, pending.map(|p| (p.data, p.length)))
+        (attempts, found.map(|(_, received)| received))
     }
 
     /// Takes receive `id` back if it has no message. Also says how many were compared.
@@ -227,12 +227,13 @@ impl<R, M> MatchTable<R, M> {
         let posted = core::mem::take(&mut self.posted).into_iter();
         let matched = matched.filter_map(|pending| pending.receiver);
         matched
+            .map(|(_, receiver)| receiver)
             .chain(posted.map(|posted| posted.receiver))
             .collect()
     }
 
-    /// The oldest message without receive that matches.
-    fn find(&self, pattern: &Pattern) -> (u64, Option<u64>) {
+    /// The oldest message without receive that matches, and what a receive gets with it.
+    fn find(&self, pattern: &Pattern) -> (u64, Option<(u64, Received)>) {
         let mut attempts = 0;
         let mut found = None;
         for (&number, pending) in &self.pending {
@@ -240,8 +241,8 @@ impl<R, M> MatchTable<R, M> {
                 continue;
             }
             attempts += 1;
-            if pattern.matches(&pending.data) {
-                found = Some(number);
+            if let Some(received) = pattern.received(&pending.data) {
+                found = Some((number, received));
                 break;
             }
         }
@@ -250,11 +251,11 @@ impl<R, M> MatchTable<R, M> {
 
     fn take(&mut self, id: u64) -> Option<Pair<R, M>> {
         let pending = self.pending.remove(&id)?;
+        let (received, receiver) = pending.receiver?;
         Some(Pair {
-            data: pending.data,
-            length: pending.length,
+            received,
             message: pending.message,
-            receiver: pending.receiver?,
+            receiver,
         })
     }
 }

@@ -25,8 +25,10 @@ pub enum Event {
 
 /// What a history is judged by.
 pub trait Facts {
-    /// Match data and length of a message.
-    fn message(&self, message: usize) -> Received;
+    /// What a receive gets with a message that it matches.
+    fn received(&self, message: usize) -> Option<Received>;
+    /// Whether a receive or probe asks for a message.
+    fn matches(&self, pattern: &Pattern, message: usize) -> bool;
     /// What a receive asks for.
     fn pattern(&self, receive: usize) -> Pattern;
     /// Whether a receive has ended as its fate says.
@@ -115,7 +117,7 @@ impl Branch {
             }
             Event::Probe(pattern, found) => {
                 let oldest = matching.oldest_pending(&pattern, facts);
-                oldest.map(|index| facts.message(matching.pending[index])) == found
+                oldest.and_then(|index| facts.received(matching.pending[index])) == found
             }
             Event::Cancel(receive, cancelled) => {
                 let index = matching.posted.iter().position(|&posted| posted == receive);
@@ -149,22 +151,22 @@ impl Branch {
         let &message = origins[origin].get(self.arrived[origin])?;
         let mut branch = self.clone();
         branch.arrived[origin] += 1;
-        let received = facts.message(message);
         let matching = &mut branch.matching;
         let mut posted = matching.posted.iter();
-        let holds = match posted.position(|&receive| facts.pattern(receive).matches(&received)) {
-            Some(index) => {
-                let receive = matching.posted.remove(index);
-                matching.pairs.push((receive, message));
-                branch.expected += 1;
-                branch.expected <= expected && facts.has_ended(receive, Fate::Gets(message))
-            }
-            None => {
-                matching.pending.push(message);
-                branch.unexpected += 1;
-                branch.unexpected <= unexpected
-            }
-        };
+        let holds =
+            match posted.position(|&receive| facts.matches(&facts.pattern(receive), message)) {
+                Some(index) => {
+                    let receive = matching.posted.remove(index);
+                    matching.pairs.push((receive, message));
+                    branch.expected += 1;
+                    branch.expected <= expected && facts.has_ended(receive, Fate::Gets(message))
+                }
+                None => {
+                    matching.pending.push(message);
+                    branch.unexpected += 1;
+                    branch.unexpected <= unexpected
+                }
+            };
         holds.then_some(branch)
     }
 
@@ -181,6 +183,6 @@ impl Matching {
     /// Where the oldest message without receive that matches is.
     fn oldest_pending(&self, pattern: &Pattern, facts: &impl Facts) -> Option<usize> {
         let mut pending = self.pending.iter();
-        pending.position(|&message| pattern.matches(&facts.message(message)))
+        pending.position(|&message| facts.matches(pattern, message))
     }
 }

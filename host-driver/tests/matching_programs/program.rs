@@ -1,23 +1,70 @@
 //! Programs of sends, receives, probes and cancellations, and the settings under which they run.
 
-use gyre_driver::matching::{Protocol, Received};
-use gyre_driver::{Ordered, TaskId};
+use gyre_driver::Ordered;
+use gyre_driver::matching::Protocol;
 use proptest::prelude::*;
+
+/// A communicator of a program.
+#[derive(Debug, Clone)]
+pub struct Comm {
+    pub number: u32,
+    /// Task of each rank; `None`: all tasks, by their numbers.
+    pub group: Option<Vec<usize>>,
+}
+
+impl Comm {
+    /// The rank of a task.
+    pub fn rank(&self, task: usize) -> Option<usize> {
+        match &self.group {
+            None => Some(task),
+            Some(group) => group.iter().position(|&member| member == task),
+        }
+    }
+}
+
+/// Communicators in a program: see [`comms`].
+const COMMS: usize = 5;
+
+/// The communicators of a program of `tasks` tasks. Their numbers have low bytes and halves in common; some groups do not
+/// have all tasks, which send to them all the same.
+pub fn comms(tasks: usize) -> [Comm; COMMS] {
+    let comm = |number, group| Comm { number, group };
+    [
+        comm(0, None),
+        comm(1, None),
+        comm(0x100, Some((0..tasks).rev().collect())),
+        comm(0xffff_0001, Some((0..tasks).step_by(2).collect())),
+        comm(200, Some((1..tasks).chain([0]).skip(1).collect())),
+    ]
+}
+
+/// A message, as receives match it.
+#[derive(Debug, Clone, Copy)]
+pub struct Label {
+    pub from: usize,
+    pub tag: u32,
+    /// Place among the communicators.
+    pub comm: usize,
+    pub length: usize,
+}
 
 /// What a receive or probe asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern {
-    pub source: Option<TaskId>,
+    /// A task, which is to be in the communicator's group.
+    pub source: Option<usize>,
     pub tag: Option<u32>,
-    pub comm: u8,
+    /// Place among the communicators.
+    pub comm: usize,
 }
 
 impl Pattern {
-    /// Whether it asks for a message.
-    pub fn matches(&self, message: &Received) -> bool {
+    /// Whether it asks for a message, `comm` being its communicator.
+    pub fn matches(&self, message: &Label, comm: &Comm) -> bool {
         self.comm == message.comm
-            && self.source.is_none_or(|source| source == message.source)
+            && self.source.is_none_or(|source| source == message.from)
             && self.tag.is_none_or(|tag| tag == message.tag)
+            && comm.rank(message.from).is_some()
     }
 }
 
@@ -28,7 +75,7 @@ pub enum Step {
         from: usize,
         to: usize,
         tag: u32,
-        comm: u8,
+        comm: usize,
         length: usize,
     },
     Receive {
@@ -50,26 +97,22 @@ pub enum Step {
 const ROOM: usize = 3000;
 const LONG: usize = 3100;
 
-/// Tags and communication contexts of which one is far more frequent, so that messages are alike.
+/// Tags and communicators of which one is far more frequent, so that messages are alike.
 fn tag() -> impl Strategy<Value = u32> {
     prop_oneof![4 => Just(0_u32), 1 => 1..3_u32]
 }
 
-fn comm() -> impl Strategy<Value = u8> {
-    prop_oneof![6 => Just(0_u8), 1 => Just(1_u8)]
+fn comm() -> impl Strategy<Value = usize> {
+    prop_oneof![6 => Just(0_usize), 1 => Just(1), 6 => 2..COMMS]
 }
 
 fn pattern(tasks: usize) -> impl Strategy<Value = Pattern> {
     (
-        proptest::option::weighted(0.6, 0..tasks as u32),
+        proptest::option::weighted(0.6, 0..tasks),
         proptest::option::weighted(0.6, tag()),
         comm(),
     )
-        .prop_map(|(source, tag, comm)| Pattern {
-            source: source.map(TaskId),
-            tag,
-            comm,
-        })
+        .prop_map(|(source, tag, comm)| Pattern { source, tag, comm })
 }
 
 /// A random step of `tasks` tasks.

@@ -3,20 +3,22 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use gyre_driver::matching::{Messaging, MessagingConfig, Protocol, Received, Request};
+use gyre_driver::matching::{
+    Communicator, Messaging, MessagingConfig, Protocol, Received, Request,
+};
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, Error, Ordered, Resources, TaskId, advancev,
+    BufferRange, Client, ClientConfig, Context, Error, Ordered, Rank, Resources, TaskId, advancev,
 };
 use gyre_testkit::{Double, Memory, Process, config};
 
 use crate::history::{Event, Facts, Fate, Matching, explain};
-use crate::program::{Pattern, Setting, Step};
+use crate::program::{Comm, Label, Pattern, Setting, Step, comms};
 
 /// A message of the program.
 #[derive(Debug)]
 struct Sent {
     to: usize,
-    label: Received,
+    label: Label,
     request: Request,
     done: Rc<Cell<u32>>,
 }
@@ -35,6 +37,9 @@ struct Posted {
 pub struct Run {
     pub machine: Double,
     modules: Vec<Messaging<Process>>,
+    comms: Vec<Comm>,
+    /// Of each task, as its module knows them.
+    communicators: Vec<Vec<Communicator>>,
     setting: Setting,
     sent: Vec<Sent>,
     posted: Vec<Posted>,
@@ -101,8 +106,19 @@ impl Run {
                 .and_then(|context| Messaging::create(&context, messaging))
                 .expect("the double has the resources")
         };
-        let modules = (0_u32..).zip(nodes).map(open).collect();
+        let modules: Vec<_> = (0_u32..).zip(nodes).map(open).collect();
+        let comms = Vec::from(comms(nodes.len()));
+        let register = |module: &Messaging<Process>, comm: &Comm| match &comm.group {
+            None => Communicator::world(comm.number),
+            Some(group) => {
+                let tasks: Vec<_> = group.iter().map(|&task| TaskId(task as u32)).collect();
+                module.register(comm.number, &tasks).expect("a new one")
+            }
+        };
+        let of_task = |module| comms.iter().map(|comm| register(module, comm)).collect();
         Self {
+            communicators: modules.iter().map(of_task).collect(),
+            comms,
             modules,
             machine,
             setting,
@@ -122,13 +138,24 @@ impl Run {
                 tag,
                 comm,
                 length,
-            } => self.send((from, to), tag, comm, length)?,
+            } => {
+                let label = Label {
+                    from,
+                    tag,
+                    comm,
+                    length,
+                };
+                self.send(label, to)?;
+            }
             Step::Receive { at, pattern, room } => self.receive(at, pattern, room)?,
             Step::Probe { at, pattern } => {
-                let found = self.modules[at]
-                    .probe(pattern.source, pattern.tag, pattern.comm)
-                    .map_err(text)?;
-                self.histories[at].push(Event::Probe(pattern, found));
+                let comm = &self.communicators[at][pattern.comm];
+                if let Some(source) = self.source(&pattern) {
+                    let found = self.modules[at]
+                        .probe(source, pattern.tag, comm)
+                        .map_err(text)?;
+                    self.histories[at].push(Event::Probe(pattern, found));
+                }
             }
             Step::Cancel(number) if !self.posted.is_empty() => {
                 let number = number % self.posted.len();
@@ -150,13 +177,25 @@ impl Run {
         Ok(())
     }
 
-    fn send(
-        &mut self,
-        (from, to): (usize, usize),
-        tag: u32,
-        comm: u8,
-        length: usize,
-    ) -> Result<(), String> {
+    /// The rank that a receive or probe names, if any; `None` when its group does not have the task.
+    fn source(&self, pattern: &Pattern) -> Option<Option<Rank>> {
+        let Some(task) = pattern.source else {
+            return Some(None);
+        };
+        let rank = self.comms[pattern.comm].rank(task)?;
+        Some(Some(Rank(rank as u32)))
+    }
+
+    fn send(&mut self, label: Label, to: usize) -> Result<(), String> {
+        let Label {
+            from,
+            tag,
+            comm,
+            length,
+        } = label;
+        let Some(rank) = self.comms[comm].rank(to) else {
+            return Ok(());
+        };
         let data = content(length, self.sent.len());
         let data = self.modules[from].context().platform().buffer(&data);
         let done = Rc::new(Cell::new(0));
@@ -166,14 +205,14 @@ impl Run {
             count.set(count.get() + 1);
         };
         let request = self.modules[from]
-            .send(TaskId(to as u32), tag, comm, data, Some(Box::new(callback)))
+            .send(
+                Rank(rank as u32),
+                tag,
+                &self.communicators[from][comm],
+                data,
+                Some(Box::new(callback)),
+            )
             .map_err(text)?;
-        let label = Received {
-            source: TaskId(from as u32),
-            tag,
-            comm,
-            length,
-        };
         self.sent.push(Sent {
             to,
             label,
@@ -184,15 +223,18 @@ impl Run {
     }
 
     fn receive(&mut self, at: usize, pattern: Pattern, room: usize) -> Result<(), String> {
+        let Some(source) = self.source(&pattern) else {
+            return Ok(());
+        };
         let module = &self.modules[at];
         let into = module.context().platform().buffer(&vec![UNTOUCHED; room]);
         let done = Rc::new(RefCell::new(Vec::new()));
         let log = Rc::clone(&done);
         let request = module
             .receive(
-                pattern.source,
+                source,
                 pattern.tag,
-                pattern.comm,
+                &self.communicators[at][pattern.comm],
                 into.clone(),
                 Some(Box::new(move |_, result| log.borrow_mut().push(result))),
             )
@@ -272,7 +314,7 @@ impl Run {
 
     /// The messages from one task to another, in their order.
     fn messages(&self, from: usize, to: usize) -> Vec<usize> {
-        let label = |sent: &Sent| (sent.label.source.0 as usize, sent.to);
+        let label = |sent: &Sent| (sent.label.from, sent.to);
         let sent = self.sent.iter().enumerate();
         sent.filter(|(_, sent)| label(sent) == (from, to))
             .map(|(number, _)| number)
@@ -309,8 +351,19 @@ impl Run {
 }
 
 impl Facts for Run {
-    fn message(&self, message: usize) -> Received {
-        self.sent[message].label
+    fn received(&self, message: usize) -> Option<Received> {
+        let label = self.sent[message].label;
+        let comm = &self.comms[label.comm];
+        Some(Received {
+            source: Rank(comm.rank(label.from)? as u32),
+            tag: label.tag,
+            comm: comm.number,
+            length: label.length,
+        })
+    }
+
+    fn matches(&self, pattern: &Pattern, message: usize) -> bool {
+        pattern.matches(&self.sent[message].label, &self.comms[pattern.comm])
     }
 
     fn pattern(&self, receive: usize) -> Pattern {
@@ -332,6 +385,9 @@ impl Facts for Run {
                     return false;
                 }
                 let label = self.sent[message].label;
+                let Some(received) = self.received(message) else {
+                    return false;
+                };
                 Some(if label.length > room {
                     Err(Error::MessageTooLong {
                         message: label.length,
@@ -339,7 +395,7 @@ impl Facts for Run {
                     })
                 } else {
                     expected[..label.length].copy_from_slice(&content(label.length, message));
-                    Ok(label)
+                    Ok(received)
                 })
             }
         };

@@ -1,0 +1,187 @@
+//! Formats of the messages that the primitives send, and what has arrived of them.
+
+use super::label::Label;
+use crate::am::dispatch::Arrival;
+use crate::buffer::RemoteAddress;
+use crate::error::Error;
+use crate::transport::wire::{self, WireError, message};
+
+message! {
+    /// Request to send. Match data are origin and software words of the packet; behind the fields stands the number of
+    /// the communicator where that needs it.
+    WireRts, "request to send of a matched message" {
+        /// To be acknowledged when the data has arrived.
+        cookie: u32,
+        /// Bytes of the data.
+        length: u32,
+        /// Where the data is: byte offset in its slot; 0 when there is none.
+        offset: u64,
+        /// Base slot of the data at the origin; 0 when there is none.
+        slot: u16,
+        /// Whether the target is to answer with a CTS (1) or to fetch the data (0).
+        answer: u8,
+    }
+}
+
+message! {
+    /// Clear to send.
+    WireCts, "clear to send" {
+        /// The cookie of the RTS.
+        cookie: u32,
+        /// Number of the message at the target.
+        transfer: u64,
+    }
+}
+
+message! {
+    /// Header of the data that a CTS asked for.
+    WireTransfer, "transfer" {
+        /// Number of the message at the target.
+        transfer: u64,
+    }
+}
+
+/// What an RTS says besides match data (CT-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestToSend {
+    /// By which the origin wants the message acknowledged.
+    pub cookie: u32,
+    /// Bytes of the data.
+    pub length: u32,
+    /// Where the data is; of no meaning when there is none.
+    pub place: RemoteAddress,
+    /// Whether the target is to answer with a CTS, rather than to fetch the data.
+    pub answer: bool,
+}
+
+/// What a CTS says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClearToSend {
+    /// The cookie of the RTS.
+    pub cookie: u32,
+    /// Number by which the target wants the data labelled.
+    pub transfer: u64,
+}
+
+/// What the first packet of an eager message says.
+pub(super) struct EagerMessage<'a> {
+    /// Number of the communicator.
+    pub comm: u32,
+    /// All of the data, where it does not begin with the message's.
+    pub inside: Option<&'a [u8]>,
+}
+
+impl<'a> EagerMessage<'a> {
+    /// The message that has arrived.
+    ///
+    /// # Errors
+    /// [`Error::SystemMessage`] when it is none.
+    pub fn decode(arrival: &Arrival<'a>) -> Result<Self, Error> {
+        let message = "eager message";
+        let decode = |bytes| {
+            Label::decode(message, arrival.comm, bytes).map_err(|error| malformed(arrival, error))
+        };
+        let inside = arrival.immediate.filter(|_| arrival.header.is_empty());
+        let (comm, rest) = decode(inside.unwrap_or(arrival.header))?;
+        match inside {
+            Some(data) => Ok(Self {
+                comm,
+                inside: (rest.len() < data.len()).then_some(rest),
+            }),
+            None => {
+                let decoded = wire::end(message, (comm, rest));
+                let comm = decoded.map_err(|error| malformed(arrival, error))?;
+                Ok(Self { comm, inside: None })
+            }
+        }
+    }
+}
+
+impl RequestToSend {
+    /// The number of the communicator and the RTS that have arrived.
+    ///
+    /// # Errors
+    /// [`Error::SystemMessage`] when it is none.
+    pub fn decode(arrival: &Arrival<'_>) -> Result<(u32, Self), Error> {
+        let message = "request to send of a matched message";
+        let decoded = WireRts::decode(arrival.header).and_then(|(fields, rest)| {
+            let (comm, rest) = Label::decode(message, arrival.comm, rest)?;
+            wire::end(message, ((comm, fields), rest))
+        });
+        let (comm, fields) = decoded.map_err(|error| malformed(arrival, error))?;
+        let answer = match fields.answer {
+            0 => false,
+            1 => true,
+            value => {
+                let error = WireError {
+                    message,
+                    field: "answer",
+                    value: value.into(),
+                    expected: "0 or 1",
+                };
+                return Err(malformed(arrival, error));
+            }
+        };
+        let rts = Self {
+            cookie: fields.cookie,
+            length: fields.length,
+            place: RemoteAddress {
+                slot: fields.slot,
+                offset: fields.offset,
+            },
+            answer,
+        };
+        Ok((comm, rts))
+    }
+}
+
+impl ClearToSend {
+    /// The CTS that has arrived.
+    ///
+    /// # Errors
+    /// [`Error::SystemMessage`] when it is none.
+    pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Error> {
+        let payload = arrival.immediate.unwrap_or_default();
+        let fields = WireCts::decode(payload)
+            .and_then(|decoded| wire::end("clear to send", decoded))
+            .map_err(|error| malformed(arrival, error))?;
+        Ok(Self {
+            cookie: fields.cookie,
+            transfer: fields.transfer,
+        })
+    }
+}
+
+/// The number that the arrived data of a transfer is labelled with.
+pub(super) fn decode_transfer(arrival: &Arrival<'_>) -> Result<u64, Error> {
+    let fields = WireTransfer::decode(arrival.header)
+        .and_then(|decoded| wire::end("transfer", decoded))
+        .map_err(|error| malformed(arrival, error))?;
+    Ok(fields.transfer)
+}
+
+/// Data that nobody asked for, or not so.
+pub(super) fn wrong_transfer(
+    arrival: &Arrival<'_>,
+    field: &'static str,
+    value: u64,
+    expected: &'static str,
+) -> Error {
+    let error = WireError {
+        message: "transfer",
+        field,
+        value,
+        expected,
+    };
+    malformed(arrival, error)
+}
+
+fn malformed(arrival: &Arrival<'_>, error: WireError) -> Error {
+    Error::SystemMessage {
+        origin: arrival.origin.task,
+        message: error.message,
+        field: error.field,
+        value: error.value,
+        expected: error.expected,
+    }
+}
