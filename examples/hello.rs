@@ -5,10 +5,9 @@
 //! The steps are those of every PAMI program: a client by its name, a context of it, a callback for the
 //! messages that arrive there, work posted to the context, and a loop that advances it.
 
-use std::cell::RefCell;
 use std::error::Error;
 use std::process::ExitCode;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
@@ -19,6 +18,7 @@ use gyre::program::{Program, Report, TASKS_PER_NODE};
 use gyre::settings::Settings;
 use gyre_driver::{Client, Context, Receive, SendImmediate, TaskId};
 use gyre_sim::Until;
+use parking_lot::Mutex;
 
 /// The program: name, default shape, and the function that runs it.
 pub const PROGRAM: Program = Program {
@@ -37,21 +37,20 @@ fn main() -> ExitCode {
 const GREETING: u8 = 1;
 
 /// The greetings that a task has got, in order of arrival.
-type Greetings = Rc<RefCell<Vec<(TaskId, String)>>>;
+type Greetings = Arc<Mutex<Vec<(TaskId, String)>>>;
 
 /// First phase of every task: a client, its context, and what to do with a greeting.
 fn initialize(process: Process) -> Result<(Context<SimPlatform>, Greetings), Box<dyn Error>> {
     let client = Client::create(&process.platform, process.client("hello"))?;
     let context = client.create_context(0)?;
     let greetings = Greetings::default();
-    let book = Rc::clone(&greetings);
+    let book = Arc::clone(&greetings);
     context.set_dispatch(
         GREETING,
         Box::new(move |_, arrival| {
             // A greeting fits into one packet: all of it is here already.
             let text = String::from_utf8_lossy(arrival.immediate.unwrap_or_default());
-            book.borrow_mut()
-                .push((arrival.origin.task(), text.into_owned()));
+            book.lock().push((arrival.origin.task(), text.into_owned()));
             Receive::Consumed
         }),
     )?;
@@ -76,9 +75,11 @@ fn greet(
     })?;
     // An immediate message leaves at the call where nothing waits before it; all else happens in `advance`.
     let expected = if process.task == TaskId(0) { tasks } else { 0 };
-    context.advance_until(|| greetings.borrow().len() == expected && context.is_at_rest())?;
+    let greeted = || greetings.lock().len() == expected;
+    context.advance_until(|| greeted() && context.is_at_rest())?;
     context.destroy()?;
-    Ok(greetings.take())
+    let heard = std::mem::take(&mut *greetings.lock());
+    Ok(heard)
 }
 
 fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {

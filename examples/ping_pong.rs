@@ -6,10 +6,10 @@
 //! called when a message begins to arrive, and says where it shall go; the done callback when all of it is
 //! there. Every byte is checked at both ends.
 
-use std::cell::{Cell, RefCell};
 use std::process::ExitCode;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -22,6 +22,7 @@ use gyre_driver::{
     BufferRange, Client, Context, Endpoint, Error, Platform, Receive, SendMessage, TaskId,
 };
 use gyre_sim::Until;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 const LONGEST: Setting<usize> =
@@ -71,8 +72,8 @@ fn ball(length: usize, flight: u32) -> Vec<u8> {
 #[derive(Default)]
 struct News {
     /// Balls caught.
-    caught: Cell<u32>,
-    failure: RefCell<Option<Error>>,
+    caught: AtomicCell<u32>,
+    failure: Mutex<Option<Error>>,
 }
 
 struct Player {
@@ -80,7 +81,7 @@ struct Player {
     other: Endpoint,
     /// Where the ball lands.
     into: BufferRange<NodeBuffer>,
-    news: Rc<News>,
+    news: Arc<News>,
 }
 
 impl Player {
@@ -95,19 +96,21 @@ impl Player {
         let context = client.create_context(0)?;
         let longest = game.lengths.iter().fold(0, |longest, &l| longest.max(l));
         let into = BufferRange::zeroed(&process.platform, longest)?;
-        let news = Rc::new(News::default());
-        let (landing, told) = (into.clone(), Rc::clone(&news));
+        let news = Arc::new(News::default());
+        let (landing, told) = (into.clone(), Arc::clone(&news));
         context.set_dispatch(
             BALL,
             Box::new(move |_, arrival| {
-                let told = Rc::clone(&told);
+                let told = Arc::clone(&told);
                 match landing.part(0, arrival.length) {
                     Err(error) => Receive::Refused(error.into()),
                     Ok(into) => Receive::Into {
                         into,
                         done: Some(Box::new(move |_, result| match result {
-                            Ok(()) => told.caught.set(told.caught.get() + 1),
-                            Err(error) => *told.failure.borrow_mut() = Some(error),
+                            Ok(()) => {
+                                told.caught.fetch_add(1);
+                            }
+                            Err(error) => *told.failure.lock() = Some(error),
                         })),
                     },
                 }
@@ -151,13 +154,14 @@ impl Player {
     /// Waits for the ball and checks it.
     fn catch(&self, expected: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
         let news = &self.news;
-        let failed = || news.failure.borrow().is_some();
+        let failed = || news.failure.lock().is_some();
         self.context
-            .advance_until(|| news.caught.get() > 0 || failed())?;
-        if let Some(error) = news.failure.take() {
+            .advance_until(|| news.caught.load() > 0 || failed())?;
+        let failure = news.failure.lock().take();
+        if let Some(error) = failure {
             return Err(error.into());
         }
-        news.caught.set(0);
+        news.caught.store(0);
         let mut found = vec![0; expected.len()];
         self.into.read(0, &mut found)?;
         match (0..found.len()).find(|&i| found[i] != expected[i]) {

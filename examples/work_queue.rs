@@ -7,11 +7,11 @@
 //! the driver sends them in one packet, eagerly or by rendezvous, and the master receives all alike. Its
 //! sum of all primes must be that of a sieve.
 
-use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::process::ExitCode;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -25,6 +25,7 @@ use gyre_driver::{
     SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::Until;
+use parking_lot::Mutex;
 use serde_json::json;
 
 const NUMBERS: Setting<u32> = Setting::number(
@@ -117,15 +118,15 @@ struct Share {
 struct Master {
     work: Work,
     /// The next item to give away.
-    next: Cell<u32>,
+    next: AtomicCell<u32>,
     /// Which items have come back.
-    done: RefCell<Vec<bool>>,
+    done: Mutex<Vec<bool>>,
     /// Workers that know that there is nothing left.
-    dismissed: Cell<usize>,
+    dismissed: AtomicCell<usize>,
     /// By task.
-    shares: RefCell<Vec<Share>>,
-    sum: Cell<u64>,
-    failure: RefCell<Option<Error>>,
+    shares: Mutex<Vec<Share>>,
+    sum: AtomicCell<u64>,
+    failure: Mutex<Option<Error>>,
 }
 
 impl Master {
@@ -135,7 +136,7 @@ impl Master {
         context: &Context<SimPlatform>,
         arrival: &Arrival<'_>,
     ) -> Receive<SimPlatform> {
-        let item = self.next.get();
+        let item = self.next.load();
         let left = item < self.work.items();
         let dispatch = if left { ITEM } else { NONE_LEFT };
         let answer = SendImmediate {
@@ -144,15 +145,17 @@ impl Master {
         };
         match context.send_immediate(&answer) {
             Err(error) => return Receive::Refused(error.into()),
-            Ok(()) if left => self.next.set(item + 1),
-            Ok(()) => self.dismissed.set(self.dismissed.get() + 1),
+            Ok(()) if left => self.next.store(item + 1),
+            Ok(()) => {
+                self.dismissed.fetch_add(1);
+            }
         }
         Receive::Consumed
     }
 
     /// A result has begun to arrive: it gets memory of its own, and is looked at when all of it is there.
     fn receive(
-        self: &Rc<Self>,
+        self: &Arc<Self>,
         context: &Context<SimPlatform>,
         arrival: &Arrival<'_>,
     ) -> Receive<SimPlatform> {
@@ -160,14 +163,14 @@ impl Master {
             Ok(into) => into,
             Err(error) => return Receive::Refused(error.into()),
         };
-        let (books, primes) = (Rc::clone(self), into.clone());
+        let (books, primes) = (Arc::clone(self), into.clone());
         let (worker, item) = (arrival.origin.task(), arrival.tag);
         Receive::Into {
             into,
             done: Some(Box::new(move |_, result| {
                 let entered = result.and_then(|()| Ok(books.enter(worker, item, &primes)?));
                 if let Err(error) = entered {
-                    *books.failure.borrow_mut() = Some(error);
+                    *books.failure.lock() = Some(error);
                 }
             })),
         }
@@ -185,17 +188,17 @@ impl Master {
         let (primes, _) = bytes.as_chunks();
         let primes = primes.iter().map(|&prime| u32::from_le_bytes(prime));
         let sum: u64 = primes.clone().map(u64::from).sum();
-        self.sum.set(self.sum.get() + sum);
-        self.done.borrow_mut()[item as usize] = true;
-        let share = &mut self.shares.borrow_mut()[worker.0 as usize];
+        self.sum.fetch_add(sum);
+        self.done.lock()[item as usize] = true;
+        let share = &mut self.shares.lock()[worker.0 as usize];
         share.items += 1;
         share.primes += primes.len() as u64;
         Ok(())
     }
 
     fn is_over(&self) -> bool {
-        let workers = self.shares.borrow().len() - 1;
-        self.dismissed.get() == workers && self.done.borrow().iter().all(|&done| done)
+        let workers = self.shares.lock().len() - 1;
+        self.dismissed.load() == workers && self.done.lock().iter().all(|&done| done)
     }
 }
 
@@ -208,8 +211,8 @@ enum Answer {
 
 /// A task with its context open.
 enum Task {
-    Master(Context<SimPlatform>, Rc<Master>),
-    Worker(Context<SimPlatform>, Rc<Cell<Option<Answer>>>),
+    Master(Context<SimPlatform>, Arc<Master>),
+    Worker(Context<SimPlatform>, Arc<AtomicCell<Option<Answer>>>),
 }
 
 /// What a task knows at the end.
@@ -230,33 +233,33 @@ impl Task {
         let client = Client::create(&process.platform, process.client("work_queue"))?;
         let context = client.create_context(0)?;
         if process.task == MASTER {
-            let master = Rc::new(Master {
+            let master = Arc::new(Master {
                 work,
-                next: Cell::new(0),
-                done: RefCell::new(vec![false; work.items() as usize]),
-                dismissed: Cell::new(0),
-                shares: RefCell::new(vec![Share::default(); process.tasks.len()]),
-                sum: Cell::new(0),
-                failure: RefCell::new(None),
+                next: AtomicCell::new(0),
+                done: Mutex::new(vec![false; work.items() as usize]),
+                dismissed: AtomicCell::new(0),
+                shares: Mutex::new(vec![Share::default(); process.tasks.len()]),
+                sum: AtomicCell::new(0),
+                failure: Mutex::new(None),
             });
-            let books = Rc::clone(&master);
+            let books = Arc::clone(&master);
             let answer = move |context: &_, arrival: &Arrival<'_>| books.answer(context, arrival);
             context.set_dispatch(ASK, Box::new(answer))?;
-            let books = Rc::clone(&master);
+            let books = Arc::clone(&master);
             let receive = move |context: &_, arrival: &Arrival<'_>| books.receive(context, arrival);
             context.set_dispatch(RESULT, Box::new(receive))?;
             return Ok(Self::Master(context, master));
         }
-        let answer = Rc::new(Cell::new(None));
-        let told = Rc::clone(&answer);
+        let answer = Arc::new(AtomicCell::new(None));
+        let told = Arc::clone(&answer);
         let item = move |_: &_, arrival: &Arrival<'_>| {
-            told.set(Some(Answer::Item(arrival.tag)));
+            told.store(Some(Answer::Item(arrival.tag)));
             Receive::Consumed
         };
         context.set_dispatch(ITEM, Box::new(item))?;
-        let told = Rc::clone(&answer);
+        let told = Arc::clone(&answer);
         let none_left = move |_: &_, _: &Arrival<'_>| {
-            told.set(Some(Answer::NoneLeft));
+            told.store(Some(Answer::NoneLeft));
             Receive::Consumed
         };
         context.set_dispatch(NONE_LEFT, Box::new(none_left))?;
@@ -273,16 +276,17 @@ impl Task {
 
 /// The master's thread. All it does happens in callbacks.
 fn direct(context: &Context<SimPlatform>, master: &Master) -> Result<Ended, Error> {
-    let failed = || master.failure.borrow().is_some();
+    let failed = || master.failure.lock().is_some();
     context.advance_until(|| failed() || (master.is_over() && context.is_at_rest()))?;
-    if let Some(error) = master.failure.take() {
+    let failure = master.failure.lock().take();
+    if let Some(error) = failure {
         return Err(error);
     }
     let end_ps = context.platform().now_ps();
     context.destroy()?;
     Ok(Ended {
-        sum: master.sum.get(),
-        shares: master.shares.take(),
+        sum: master.sum.load(),
+        shares: std::mem::take(&mut *master.shares.lock()),
         end_ps,
         ..Ended::default()
     })
@@ -291,7 +295,7 @@ fn direct(context: &Context<SimPlatform>, master: &Master) -> Result<Ended, Erro
 /// A worker's thread: asks, works, sends the result.
 fn toil(
     context: &Context<SimPlatform>,
-    answer: &Cell<Option<Answer>>,
+    answer: &AtomicCell<Option<Answer>>,
     work: Work,
 ) -> Result<Ended, Error> {
     let platform = context.platform();

@@ -7,7 +7,6 @@
 
 mod rank;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{ClientConfig, CostTable, Ordered, Resources, SameNode};
@@ -110,7 +109,7 @@ pub struct GoalReport {
 /// A machine with a program loaded and its contexts open, ready to run.
 pub struct Loaded {
     job: Job,
-    ranks: Vec<Rc<Rank>>,
+    ranks: Vec<Arc<Rank>>,
     start_ps: u64,
     start_flits: Vec<Vec<u64>>,
 }
@@ -149,7 +148,7 @@ impl GoalRun {
             };
             let program = &programs[process.task.0 as usize];
             let state = RankState::new(Arc::clone(program));
-            Rank::open(process.platform, config, state, bar.clone()).map(Rc::new)
+            Rank::open(process.platform, config, state, bar.clone()).map(Arc::new)
         })?;
         for rank in &ranks {
             let node = self.placement.node[rank.number() as usize];
@@ -218,7 +217,7 @@ fn flits(machine: &Machine) -> Vec<Vec<u64>> {
 }
 
 /// The message that was posted first, from its post to its arrival.
-fn first_message(ranks: &[Rc<Rank>], cycle_ps: u64) -> Option<MessageSpan> {
+fn first_message(ranks: &[Arc<Rank>], cycle_ps: u64) -> Option<MessageSpan> {
     let (from_ps, key) = ranks.iter().filter_map(|rank| rank.first_sent()).min()?;
     let receiver = ranks.get(key.destination as usize)?;
     let to_ps = receiver.arrival_ps(&key)?;

@@ -3,10 +3,10 @@
 //! share their injection FIFOs under locks. Each has its tasks, contexts and threads, and neither knows of the
 //! other (EP-1, EP-2, EP-3, EP-5, EP-6, HW-9).
 
-use std::cell::{Cell, RefCell};
 use std::error::Error;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
@@ -17,6 +17,7 @@ use gyre_driver::{
 };
 use gyre_layout::Coord;
 use gyre_sim::{MachineConfig, RunReport, Until};
+use parking_lot::Mutex;
 
 type Failure = Box<dyn Error>;
 type Buffer = <SimPlatform as Platform>::Buffer;
@@ -85,16 +86,16 @@ fn contents(range: &BufferRange<Buffer>) -> Vec<u8> {
 /// A context of a client, with what has ended there.
 struct Part<T> {
     context: T,
-    sent: Cell<usize>,
-    received: Cell<usize>,
+    sent: AtomicCell<usize>,
+    received: AtomicCell<usize>,
 }
 
 impl<T> Part<T> {
-    fn new(context: T) -> Rc<Self> {
-        Rc::new(Self {
+    fn new(context: T) -> Arc<Self> {
+        Arc::new(Self {
             context,
-            sent: Cell::new(0),
-            received: Cell::new(0),
+            sent: AtomicCell::new(0),
+            received: AtomicCell::new(0),
         })
     }
 }
@@ -105,9 +106,9 @@ type Active = Part<Context<SimPlatform>>;
 /// A process with its clients.
 struct Program {
     platform: SimPlatform,
-    clients: RefCell<Vec<Client<SimPlatform>>>,
-    matched: Vec<Rc<Matched>>,
-    active: Vec<Rc<Active>>,
+    clients: Mutex<Vec<Client<SimPlatform>>>,
+    matched: Vec<Arc<Matched>>,
+    active: Vec<Arc<Active>>,
 }
 
 /// The clients of the application that this process has.
@@ -119,7 +120,7 @@ fn configurations(process: &Process) -> Result<Vec<ClientConfig>, Failure> {
 }
 
 impl Program {
-    fn open(process: Process) -> Result<Rc<Self>, Failure> {
+    fn open(process: Process) -> Result<Arc<Self>, Failure> {
         let platform = process.platform.clone();
         let (mut clients, mut matched, mut active) = (Vec::new(), Vec::new(), Vec::new());
         for config in configurations(&process)? {
@@ -136,27 +137,27 @@ impl Program {
             clients.push(client);
         }
         for part in &active {
-            let this = Rc::clone(part);
+            let this = Arc::clone(part);
             let sink = move |context: &Context<SimPlatform>, arrival: &Arrival<'_>| {
                 let (from, to) = (arrival.origin.task().0, context.task().0);
                 let expected = bytes_of(from, to, arrival.tag as usize, arrival.length);
                 let into = buffer(context.platform(), &vec![0; arrival.length]);
                 let into = into.expect("there is memory");
-                let (copy, this) = (into.clone(), Rc::clone(&this));
+                let (copy, this) = (into.clone(), Arc::clone(&this));
                 Receive::Into {
                     into,
                     done: Some(Box::new(move |_, result| {
                         result.expect("it fits");
                         assert_eq!(contents(&copy), expected);
-                        this.received.set(this.received.get() + 1);
+                        this.received.fetch_add(1);
                     })),
                 }
             };
             part.context.set_dispatch(SINK, Box::new(sink))?;
         }
-        Ok(Rc::new(Self {
+        Ok(Arc::new(Self {
             platform,
-            clients: RefCell::new(clients),
+            clients: Mutex::new(clients),
             matched,
             active,
         }))
@@ -190,18 +191,18 @@ impl Program {
     }
 
     /// Exchanges messages with the same context of every task.
-    fn run_matched(&self, part: &Rc<Matched>) -> Result<(), Failure> {
+    fn run_matched(&self, part: &Arc<Matched>) -> Result<(), Failure> {
         let module = &part.context;
         let me = module.context().task().0;
         let comm = Communicator::WORLD;
         let receive = |peer: u32, what: usize| -> Result<(), Failure> {
             let into = buffer(&self.platform, &vec![0; MATCHED[what]])?;
-            let (copy, part) = (into.clone(), Rc::clone(part));
+            let (copy, part) = (into.clone(), Arc::clone(part));
             let done = move |_: &Context<_>, result: Result<_, _>| {
                 let received: gyre_driver::matching::Received = result.expect("received");
                 assert_eq!(received.length, MATCHED[what]);
                 assert_eq!(contents(&copy), bytes_of(peer, me, what, MATCHED[what]));
-                part.received.set(part.received.get() + 1);
+                part.received.fetch_add(1);
             };
             module.receive(
                 Some(Rank(peer)),
@@ -219,10 +220,10 @@ impl Program {
                     receive(peer, what)?;
                 }
                 let data = buffer(&self.platform, &bytes_of(me, peer, what, length))?;
-                let part = Rc::clone(part);
+                let part = Arc::clone(part);
                 let done = move |_: &Context<_>, result: Result<(), _>| {
                     result.expect("sent");
-                    part.sent.set(part.sent.get() + 1);
+                    part.sent.fetch_add(1);
                 };
                 let done = Some(Box::new(done) as _);
                 module.send(Rank(peer), what as u32, &comm, data, done)?;
@@ -235,13 +236,13 @@ impl Program {
         }
         let all = TASKS as usize * MATCHED.len();
         module.context().advance_until(|| {
-            part.sent.get() == all && part.received.get() == all && module.context().is_at_rest()
+            part.sent.load() == all && part.received.load() == all && module.context().is_at_rest()
         })?;
         Ok(())
     }
 
     /// Posts every other message from a context to all contexts of the client.
-    fn post_active(&self, part: &Rc<Active>, half: usize) -> Result<(), Failure> {
+    fn post_active(&self, part: &Arc<Active>, half: usize) -> Result<(), Failure> {
         let context = &part.context;
         let contexts = self.active.len() as u8;
         let pairs = (0..ACTIVE.len() as u32).flat_map(|task| (0..contexts).map(move |c| (task, c)));
@@ -251,13 +252,13 @@ impl Program {
             }
             for (what, &length) in SENT.iter().enumerate() {
                 let data = bytes_of(context.task().0, task, what, length);
-                let part = Rc::clone(part);
+                let part = Arc::clone(part);
                 let destination = context.endpoint(TaskId(task), offset)?;
                 context.send(SendMessage {
                     tag: what as u32,
                     remote_done: Some(Box::new(move |_, result| {
                         result.expect("acknowledged");
-                        part.sent.set(part.sent.get() + 1);
+                        part.sent.fetch_add(1);
                     })),
                     ..SendMessage::new(destination, SINK, buffer(&self.platform, &data)?)
                 })?;
@@ -268,7 +269,8 @@ impl Program {
 
     /// Destroys the clients.
     fn close(&self) -> Result<(), Failure> {
-        for client in self.clients.take() {
+        let clients = std::mem::take(&mut *self.clients.lock());
+        for client in clients {
             client.destroy()?;
         }
         Ok(())
@@ -278,7 +280,7 @@ impl Program {
 impl Active {
     fn is_over(&self) -> bool {
         let all = ACTIVE.len() * 3 * SENT.len();
-        self.sent.get() == all && self.received.get() == all && self.context.is_at_rest()
+        self.sent.load() == all && self.received.load() == all && self.context.is_at_rest()
     }
 }
 
@@ -320,12 +322,12 @@ fn run_twice() -> RunReport {
             .expect("all contexts open");
         for (process, program) in (0..).zip(&programs) {
             let is_active = ACTIVE.contains(&process);
-            assert_eq!(program.clients.borrow().len(), 1 + usize::from(is_active));
+            assert_eq!(program.clients.lock().len(), 1 + usize::from(is_active));
             assert_eq!(program.matched.len(), 2);
             let [first, second] = [0, 1].map(|c| program.matched[c].context.context().query());
             assert_ne!(first.injection_fifos, second.injection_fifos);
             assert_eq!(
-                program.clients.borrow()[0].query().same_node,
+                program.clients.lock()[0].query().same_node,
                 SameNode::SharedMemory
             );
             for part in &program.active {

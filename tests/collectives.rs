@@ -1,9 +1,9 @@
 //! Collectives on the machine: tasks on its nodes, several endpoints in some of them.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::Job;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
@@ -152,14 +152,14 @@ fn request(
 }
 
 /// Send and receive buffer of every task, as many blocks of `bytes` bytes as there are tasks.
-fn buffers(team: &Team, bytes: usize) -> Rc<Vec<(Range, Range)>> {
+fn buffers(team: &Team, bytes: usize) -> Arc<Vec<(Range, Range)>> {
     let of = |task: &Vec<Seat>| {
         let platform = task[0].context.platform();
         let whole = bytes * team.seats().len();
         let zeroed = || BufferRange::zeroed(platform, whole).expect("there is memory");
         (zeroed(), zeroed())
     };
-    Rc::new(team.seats().iter().map(of).collect())
+    Arc::new(team.seats().iter().map(of).collect())
 }
 
 /// Checks the receive buffer of a position; the root of a broadcast has its data in the send buffer.
@@ -289,17 +289,17 @@ fn ep9_only_the_root_or_only_the_others_post_on_the_machine() {
     let run = move |seat: &Seat| {
         let (me, tasks) = (seat.member.position(), buffers.len());
         let (send, receive) = buffers[me].clone();
-        let ended = Rc::new(RefCell::new(0));
-        let (count, all) = (Rc::clone(&ended), Rc::clone(&buffers));
+        let ended = Arc::new(AtomicCell::new(0_usize));
+        let (count, all) = (Arc::clone(&ended), Arc::clone(&buffers));
         seat.member.on_call(Box::new(move |_, call| {
             let (send, receive) = &all[me];
             let root = call.root;
             let at = At { me, root, tasks };
             let request = request(call.collective, at, COUNT * 8, send, receive);
-            let count = Rc::clone(&count);
+            let count = Arc::clone(&count);
             let done: Done<SimPlatform> = Box::new(move |_, result| {
                 result.expect("all members agree");
-                *count.borrow_mut() += 1;
+                count.fetch_add(1);
             });
             let done = Some(done);
             Some(Follow { request, done })
@@ -323,7 +323,7 @@ fn ep9_only_the_root_or_only_the_others_post_on_the_machine() {
                     })?;
                 } else {
                     followed += 1;
-                    seat.context.advance_until(|| *ended.borrow() == followed)?;
+                    seat.context.advance_until(|| ended.load() == followed)?;
                 }
                 let what = format!("by {initiator:?}");
                 check(collective, at, round, COUNT, &receive, &what);
@@ -383,7 +383,7 @@ fn after_every_other(mut team: Team) {
         let by = kinds.iter().filter(|(_, algorithm)| *algorithm == named);
         assert_eq!(by.count(), 4, "{kinds:?}");
     }
-    let row: Rc<Vec<_>> = Rc::new(
+    let row: Arc<Vec<_>> = Arc::new(
         each_after_each(kinds.len())
             .into_iter()
             .map(|k| kinds[k])
@@ -405,16 +405,16 @@ fn after_every_other(mut team: Team) {
             receive.expect("there is memory"),
         )
     };
-    let buffers: Rc<Vec<(Range, Range)>> = Rc::new((0..tasks).map(buffer).collect());
-    let (calls, ranges) = (Rc::clone(&row), Rc::clone(&buffers));
+    let buffers: Arc<Vec<(Range, Range)>> = Arc::new((0..tasks).map(buffer).collect());
+    let (calls, ranges) = (Arc::clone(&row), Arc::clone(&buffers));
     let run = move |seat: &Seat| {
         let me = seat.member.position();
         let (send, receive) = &ranges[me];
-        let ended = Rc::new(Cell::new(0));
+        let ended = Arc::new(AtomicCell::new(0_usize));
         let mut start = 0;
         for (number, &(collective, algorithm)) in calls.iter().enumerate() {
             seat.context
-                .advance_until(|| number < ended.get() + UNDER_WAY)?;
+                .advance_until(|| number < ended.load() + UNDER_WAY)?;
             let at = At {
                 me,
                 root: number % tasks,
@@ -424,15 +424,15 @@ fn after_every_other(mut team: Team) {
             let part = |range: &Range| range.part(start, bytes * tasks).expect("inside");
             let request = request(collective, at, bytes, &part(send), &part(receive));
             start += bytes * tasks;
-            let end = Rc::clone(&ended);
+            let end = Arc::clone(&ended);
             let done: Done<SimPlatform> = Box::new(move |_, result| {
                 result.expect("all members agree");
-                end.set(end.get() + 1);
+                end.fetch_add(1);
             });
             seat.member
                 .post_as(Initiator::All, Some(algorithm), request, Some(done))?;
         }
-        seat.context.advance_until(|| ended.get() == calls.len())?;
+        seat.context.advance_until(|| ended.load() == calls.len())?;
         rest(seat)
     };
     team.run("pairs", run).expect("the program ends");
@@ -459,15 +459,15 @@ struct Stream {
     to: Endpoint,
     data: Range,
     remote: RemoteAddress,
-    over: Cell<bool>,
+    over: AtomicCell<bool>,
 }
 
 impl Stream {
-    fn go_on(self: Rc<Self>, context: &Context<SimPlatform>) -> Result<(), gyre_driver::Error> {
-        if self.over.get() {
+    fn go_on(self: Arc<Self>, context: &Context<SimPlatform>) -> Result<(), gyre_driver::Error> {
+        if self.over.load() {
             return Ok(());
         }
-        let next = Rc::clone(&self);
+        let next = Arc::clone(&self);
         context.put(Put {
             destination: self.to,
             data: self.data.clone(),
@@ -505,21 +505,21 @@ fn hw5_ep13_every_collective_by_every_algorithm_while_all_links_of_the_torus_are
         let offset = usize::from(seat.context.query().endpoint.context_offset());
         let stream = offset.checked_sub(1).map(|port| {
             let (to, _) = topology.neighbour(me, port).expect("a ring");
-            Rc::new(Stream {
+            Arc::new(Stream {
                 to: seat.context.endpoint(TaskId(to as u32), 0).expect("a task"),
                 data: targets[me].clone(),
                 remote: targets[to].remote_address().expect("memory of a node"),
-                over: Cell::new(false),
+                over: AtomicCell::new(false),
             })
         });
         for stream in stream.iter().flat_map(|stream| [stream, stream]) {
-            Rc::clone(stream).go_on(&seat.context)?;
+            Arc::clone(stream).go_on(&seat.context)?;
         }
         let ran = sweep(seat, count, &buffers)?;
         assert!(ran.contains(&Algorithm::Tree), "{ran:?}");
         seat.carry_out(None, Request::barrier())?;
         if let Some(stream) = stream {
-            stream.over.set(true);
+            stream.over.store(true);
         }
         rest(seat)
     };

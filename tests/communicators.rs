@@ -1,10 +1,10 @@
 //! Communicators on the Verilated machine: what a short matched message takes, by the number of its communicator and by
 //! its group (CT-1).
 
-use std::cell::Cell;
 use std::error::Error;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
@@ -28,13 +28,13 @@ fn receive(
     module: &Module,
     comm: &Communicator,
     bytes: usize,
-    come: &Rc<Cell<u64>>,
+    come: &Arc<AtomicCell<u64>>,
 ) -> Result<(), Failure> {
     let into = BufferRange::zeroed(module.context().platform(), bytes)?;
-    let come = Rc::clone(come);
+    let come = Arc::clone(come);
     let done = move |_: &Context<_>, result: Result<_, _>| {
         let _: gyre_driver::matching::Received = result.expect("received");
-        come.set(come.get() + 1);
+        come.fetch_add(1);
     };
     module.receive(None, Some(3), comm, into, Some(Box::new(done)))?;
     Ok(())
@@ -62,7 +62,7 @@ fn half_round_trip(
         let first = process.task == TaskId(0);
         let peer = comm.rank(TaskId(u32::from(first))).ok_or("a member")?;
         let data = BufferRange::zeroed(&process.platform, bytes)?;
-        let come = Rc::new(Cell::new(0));
+        let come = Arc::new(AtomicCell::new(0));
         let mut start = 0;
         receive(&module, &comm, bytes, &come)?;
         for round in 0..=ROUNDS {
@@ -73,7 +73,7 @@ fn half_round_trip(
             if first {
                 send()?;
             }
-            module.context().advance_until(|| come.get() > round)?;
+            module.context().advance_until(|| come.load() > round)?;
             if round < ROUNDS {
                 receive(&module, &comm, bytes, &come)?;
             }

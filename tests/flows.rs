@@ -1,9 +1,9 @@
 //! Ordered-dynamic flows on the Verilated machine (HW-4): what has to stay in order takes ways beside the fixed one,
 //! and stays in order.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
@@ -13,6 +13,7 @@ use gyre_driver::{
 };
 use gyre_layout::registers::{FLOW, flow_page, flow_source};
 use gyre_sim::{MachineConfig, Until};
+use parking_lot::Mutex;
 
 const DATA: u8 = 1;
 const MESSAGES: u32 = 40;
@@ -26,8 +27,8 @@ struct Task {
     context: Context<SimPlatform>,
     window: BufferRange<NodeBuffer>,
     /// Tags in the order in which they came.
-    received: Rc<RefCell<Vec<u32>>>,
-    fenced: Rc<Cell<bool>>,
+    received: Arc<Mutex<Vec<u32>>>,
+    fenced: Arc<AtomicCell<bool>>,
 }
 
 /// Ends of flows that are open at a node.
@@ -67,13 +68,13 @@ fn mesh() -> Job {
 }
 
 impl Task {
-    fn open(client: &Client<SimPlatform>) -> Result<Rc<Self>, Error> {
+    fn open(client: &Client<SimPlatform>) -> Result<Arc<Self>, Error> {
         let context = client.create_context(0)?;
-        let received = Rc::<RefCell<Vec<u32>>>::default();
-        let (log, platform) = (Rc::clone(&received), context.platform().clone());
+        let received = Arc::<Mutex<Vec<u32>>>::default();
+        let (log, platform) = (Arc::clone(&received), context.platform().clone());
         let sink = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| {
             let into = BufferRange::zeroed(&platform, arrival.length).expect("there is memory");
-            let (tag, copy, log) = (arrival.tag, into.clone(), Rc::clone(&log));
+            let (tag, copy, log) = (arrival.tag, into.clone(), Arc::clone(&log));
             Receive::Into {
                 into,
                 done: Some(Box::new(move |_, result| {
@@ -81,17 +82,17 @@ impl Task {
                     let mut data = vec![0; MESSAGE];
                     copy.read(0, &mut data).expect("inside");
                     assert_eq!(data, bytes(tag));
-                    log.borrow_mut().push(tag);
+                    log.lock().push(tag);
                 })),
             }
         };
         context.set_dispatch(DATA, Box::new(sink))?;
         let window = BufferRange::zeroed(context.platform(), PUT)?;
-        Ok(Rc::new(Self {
+        Ok(Arc::new(Self {
             context,
             window,
             received,
-            fenced: Rc::default(),
+            fenced: Arc::default(),
         }))
     }
 
@@ -109,10 +110,10 @@ impl Task {
 
     /// Until all messages have come.
     fn receive(&self) -> Result<(), Error> {
-        let all_came = || self.received.borrow().len() == MESSAGES as usize;
+        let all_came = || self.received.lock().len() == MESSAGES as usize;
         let context = &self.context;
         context.advance_until(|| all_came() && context.is_at_rest())?;
-        assert!(self.received.borrow().iter().copied().eq(0..MESSAGES));
+        assert!(self.received.lock().iter().copied().eq(0..MESSAGES));
         Ok(())
     }
 
@@ -130,15 +131,15 @@ impl Task {
             local_done: None,
             remote_done: None,
         })?;
-        let fenced = Rc::clone(&self.fenced);
+        let fenced = Arc::clone(&self.fenced);
         context.fence(Fence {
             destination,
             done: Some(Box::new(move |_, result| {
                 result.expect("nothing is refused");
-                fenced.set(true);
+                fenced.store(true);
             })),
         })?;
-        context.advance_until(|| self.fenced.get() && context.is_at_rest())?;
+        context.advance_until(|| self.fenced.load() && context.is_at_rest())?;
         Ok(())
     }
 }
@@ -155,7 +156,7 @@ fn corner_to_corner(ordered: Ordered) -> Vec<u64> {
             TaskId(0) => task.send(&all[8])?,
             TaskId(8) => {
                 task.receive()?;
-                task.context.advance_until(|| all[0].fenced.get())?;
+                task.context.advance_until(|| all[0].fenced.load())?;
                 let mut there = vec![0; PUT];
                 task.window.read(0, &mut there)?;
                 assert_eq!(there, [7; PUT]);
@@ -190,14 +191,14 @@ fn hw4_ep3_a_context_opened_anew_gets_what_comes_by_the_flow_to_the_one_before_i
     let mut job = mesh();
     let create = |process: Process| client(&process, Ordered::Flow);
     let (clients, _) = job.each("creates", Until::Done, create).expect("all are");
-    let clients = Rc::new(clients);
-    let here = Rc::clone(&clients);
+    let clients = Arc::new(clients);
+    let here = Arc::clone(&clients);
     let open = move |process: Process| Task::open(&here[process.task.0 as usize]);
     let (mut tasks, _) = job.each("opens", Until::Done, open).expect("all open");
     for _ in 0..3 {
-        let (all, here) = (tasks, Rc::clone(&clients));
-        let run = move |process: Process| -> Result<(Rc<Task>, usize), Error> {
-            let mut task = Rc::clone(&all[process.task.0 as usize]);
+        let (all, here) = (tasks, Arc::clone(&clients));
+        let run = move |process: Process| -> Result<(Arc<Task>, usize), Error> {
+            let mut task = Arc::clone(&all[process.task.0 as usize]);
             match process.task {
                 TaskId(0) => {
                     task.messages(all[8].context.query().endpoint)?;

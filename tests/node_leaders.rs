@@ -1,9 +1,9 @@
 //! Collectives on the hardware's tree where nodes have many endpoints: one leader of each node enters it, the others work
 //! with it in the memory that they share (HW-5, HW-7, AF-5).
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::Job;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
@@ -118,14 +118,14 @@ fn is_at_home(seat: &Seat) -> bool {
 }
 
 /// Send and receive buffer of every task.
-fn buffers(team: &Team, tasks: usize) -> Rc<Vec<(Range, Range)>> {
+fn buffers(team: &Team, tasks: usize) -> Arc<Vec<(Range, Range)>> {
     let most = SIZES[SIZES.len() - 1];
     let of = |task: usize| {
         let platform = team.seats()[task][0].context.platform();
         let zeroed = || BufferRange::zeroed(platform, most).expect("there is memory");
         (zeroed(), zeroed())
     };
-    Rc::new((0..tasks).map(of).collect())
+    Arc::new((0..tasks).map(of).collect())
 }
 
 /// Runs every collective of every size with several roots; gives the messages that each endpoint has sent meanwhile.
@@ -226,12 +226,12 @@ fn hw7_ep4_who_waits_for_room_in_the_memory_of_its_node_is_woken_when_the_last_r
         let begun = platform.now_ps();
         for algorithm in [Algorithm::SharedMemory, Algorithm::Tree] {
             for barrier in [true, false] {
-                let ended = Rc::new(Cell::new(0));
+                let ended = Arc::new(AtomicCell::new(0_usize));
                 let post = |request| {
-                    let count = Rc::clone(&ended);
+                    let count = Arc::clone(&ended);
                     let done: Done<SimPlatform> = Box::new(move |_, result| {
                         result.expect("all members agree");
-                        count.set(count.get() + 1);
+                        count.fetch_add(1);
                     });
                     seat.member
                         .post_as(Initiator::All, Some(algorithm), request, Some(done))
@@ -244,11 +244,11 @@ fn hw7_ep4_who_waits_for_room_in_the_memory_of_its_node_is_woken_when_the_last_r
                 if me == 3 {
                     seat.context.advance(4)?;
                     platform.cpu().charge_instructions(20_000);
-                    seat.context.advance_until(|| ended.get() == 1)?;
+                    seat.context.advance_until(|| ended.load() == 1)?;
                 }
                 // Which the first now wants to publish anew.
                 post(Request::broadcast(0, range.clone()))?;
-                seat.context.advance_until(|| ended.get() == 2)?;
+                seat.context.advance_until(|| ended.load() == 2)?;
             }
         }
         let took = platform.now_ps() - begun;

@@ -4,9 +4,9 @@
 #[path = "../host-driver/tests/checked/mod.rs"]
 mod checked;
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
@@ -27,36 +27,38 @@ const EAGER_LIMIT: usize = 2000;
 /// One task, with what it has seen.
 struct Task {
     context: Context<SimPlatform>,
-    received: Rc<Cell<usize>>,
+    received: Arc<AtomicCell<usize>>,
     /// Tasks that need nobody to advance any more.
-    ended: Rc<Cell<u32>>,
+    ended: Arc<AtomicCell<u32>>,
 }
 
 impl Task {
     /// Acknowledges by the path rule, groups of `minimum_group`.
-    fn open(process: Process, minimum_group: u32) -> Result<Rc<Self>, Error> {
+    fn open(process: Process, minimum_group: u32) -> Result<Arc<Self>, Error> {
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
             ack: AckConfig::by_path(minimum_group),
             ..process.client("path-ack")
         };
         let context = Client::create(&process.platform, config)?.create_context(0)?;
-        let received = Rc::new(Cell::new(0));
-        let count = Rc::clone(&received);
+        let received = Arc::new(AtomicCell::new(0_usize));
+        let count = Arc::clone(&received);
         let receive = move |context: &Context<SimPlatform>, arrival: &gyre_driver::Arrival<'_>| {
             let expected = pattern(arrival.origin.task().0, arrival.tag, arrival.length);
-            let count = Rc::clone(&count);
-            into_checked(context, expected, move || count.set(count.get() + 1))
+            let count = Arc::clone(&count);
+            into_checked(context, expected, move || {
+                count.fetch_add(1);
+            })
         };
         context.set_dispatch(DATA, Box::new(receive))?;
-        let ended = Rc::new(Cell::new(0));
-        let count = Rc::clone(&ended);
+        let ended = Arc::new(AtomicCell::new(0_u32));
+        let count = Arc::clone(&ended);
         let end = move |_: &Context<SimPlatform>, _: &gyre_driver::Arrival<'_>| {
-            count.set(count.get() + 1);
+            count.fetch_add(1);
             Receive::Consumed
         };
         context.set_dispatch(END, Box::new(end))?;
-        Ok(Rc::new(Self {
+        Ok(Arc::new(Self {
             context,
             received,
             ended,
@@ -64,15 +66,21 @@ impl Task {
     }
 
     /// Sends `length` bytes; the acknowledgement, which must come once, counts in `done`.
-    fn send(&self, to: u32, tag: u32, length: usize, done: &Rc<Cell<usize>>) -> Result<(), Error> {
+    fn send(
+        &self,
+        to: u32,
+        tag: u32,
+        length: usize,
+        done: &Arc<AtomicCell<usize>>,
+    ) -> Result<(), Error> {
         let data = BufferRange::whole(self.context.platform().alloc(length, 64)?);
         data.write(0, &pattern(self.context.task().0, tag, length))?;
-        let done = Rc::clone(done);
+        let done = Arc::clone(done);
         self.context.send(SendMessage {
             tag,
             remote_done: Some(Box::new(move |_, result| {
                 result.expect("no error");
-                done.set(done.get() + 1);
+                done.fetch_add(1);
             })),
             ..SendMessage::new(self.context.endpoint(TaskId(to), 0)?, DATA, data)
         })
@@ -104,8 +112,8 @@ fn packets(dims: &[u16], mesh: bool, target: u32, length: usize) -> u64 {
     let open = |process: Process| Task::open(process, 1000);
     let (tasks, _) = job.each("opens", Until::Done, open).expect("all open");
     let others = tasks.len() - 1;
-    let done = Rc::new(Cell::new(0));
-    let (all, acknowledged) = (tasks.clone(), Rc::clone(&done));
+    let done = Arc::new(AtomicCell::new(0));
+    let (all, acknowledged) = (tasks.clone(), Arc::clone(&done));
     let send = move |process: Process| {
         let task = &all[process.task.0 as usize];
         if process.task.0 == target {
@@ -120,7 +128,7 @@ fn packets(dims: &[u16], mesh: bool, target: u32, length: usize) -> u64 {
         let task = &tasks[process.task.0 as usize];
         let context = &task.context;
         if process.task.0 == target {
-            context.advance_until(|| task.received.get() == others)?;
+            context.advance_until(|| task.received.load() == others)?;
         }
         context.advance_until(|| context.is_at_rest())?;
         let sent = context
@@ -129,7 +137,7 @@ fn packets(dims: &[u16], mesh: bool, target: u32, length: usize) -> u64 {
         Ok::<_, Error>(sent)
     };
     let (sent, _) = job.each("runs", Until::Quiet, run).expect("all end");
-    assert_eq!(done.get(), others);
+    assert_eq!(done.load(), others);
     sent[target as usize]
 }
 
@@ -156,33 +164,33 @@ fn fn1_ak4_ak5_copies_between_packets_of_messages_are_neither_lost_nor_doubled_n
     let run = move |process: Process| {
         let me = process.task.0;
         let task = &all[me as usize];
-        let fences = Rc::new(Cell::new(0));
+        let fences = Arc::new(AtomicCell::new(0_u32));
         for peer in (0..count).map(|step| (me + step) % count) {
-            let done = Rc::new(Cell::new(0));
+            let done = Arc::new(AtomicCell::new(0_usize));
             for (tag, length) in (0..).zip(LENGTHS) {
                 task.send(peer, tag, length, &done)?;
             }
-            let fenced = Rc::clone(&fences);
+            let fenced = Arc::clone(&fences);
             task.context.fence(Fence {
                 destination: task.context.endpoint(TaskId(peer), 0)?,
                 done: Some(Box::new(move |_, result| {
                     result.expect("the target advances");
                     // FENCE_ACK may overtake copies; the fence does not.
-                    assert_eq!(done.get(), LENGTHS.len());
-                    fenced.set(fenced.get() + 1);
+                    assert_eq!(done.load(), LENGTHS.len());
+                    fenced.fetch_add(1);
                 })),
             })?;
         }
         let expected = LENGTHS.len() * count as usize;
-        task.context.advance_until(|| fences.get() == count)?;
+        task.context.advance_until(|| fences.load() == count)?;
         for peer in 0..count {
             let destination = task.context.endpoint(TaskId(peer), 0)?;
             task.context
                 .send_immediate(&SendImmediate::new(destination, END))?;
         }
-        let at_rest = || task.ended.get() == count && task.context.is_at_rest();
+        let at_rest = || task.ended.load() == count && task.context.is_at_rest();
         task.context.advance_until(at_rest)?;
-        assert_eq!(task.received.get(), expected);
+        assert_eq!(task.received.load(), expected);
         task.context.ack_stats()
     };
     let (stats, _) = job.each("runs", Until::Quiet, run).expect("all end");

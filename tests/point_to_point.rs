@@ -1,11 +1,11 @@
 //! The driver's protocols on the Verilated machine: every task sends to, writes to, reads from and adds to
 //! every other, on its own node too, and fences what it has done (EP-4, CT-4, FN-1, FN-6, FN-7, HW-1).
 
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
@@ -15,6 +15,7 @@ use gyre_driver::{
     RmwOp, RmwWidth, RoutePart, Rput, SameNode, SendImmediate, SendMessage, TaskId, TreeChoice,
 };
 use gyre_sim::{MachineConfig, RunReport, Until};
+use parking_lot::Mutex;
 
 type Failure = Box<dyn Error>;
 type Buffer = <SimPlatform as Platform>::Buffer;
@@ -42,17 +43,17 @@ struct Task {
     client: Client<SimPlatform>,
     context: Context<SimPlatform>,
     region: MemoryRegion<SimPlatform>,
-    regions: RefCell<BTreeMap<u32, RemoteRegion>>,
+    regions: Mutex<BTreeMap<u32, RemoteRegion>>,
     /// Messages received, by origin and number.
-    received: RefCell<BTreeSet<(u32, usize)>>,
-    written: Cell<u32>,
-    added: Cell<u32>,
-    fences: Cell<u32>,
-    over: Cell<u32>,
+    received: Mutex<BTreeSet<(u32, usize)>>,
+    written: AtomicCell<u32>,
+    added: AtomicCell<u32>,
+    fences: AtomicCell<u32>,
+    over: AtomicCell<u32>,
 }
 
 impl Task {
-    fn open(platform: SimPlatform, config: ClientConfig) -> Result<Rc<Self>, Failure> {
+    fn open(platform: SimPlatform, config: ClientConfig) -> Result<Arc<Self>, Failure> {
         let (number, tasks) = (config.task.0, config.tasks.len() as u32);
         let client = Client::create(&platform, config)?;
         let context = client.create_context(0)?;
@@ -62,36 +63,36 @@ impl Task {
             memory.write(peer as usize * SHARE + SHARE / 2, &readable)?;
         }
         let region = client.create_region(&memory, RegionRights::ALL)?;
-        let task = Rc::new(Self {
+        let task = Arc::new(Self {
             number,
             tasks,
             client,
             context,
             region,
-            regions: RefCell::default(),
-            received: RefCell::default(),
-            written: Cell::new(0),
-            added: Cell::new(0),
-            fences: Cell::new(0),
-            over: Cell::new(0),
+            regions: Mutex::default(),
+            received: Mutex::default(),
+            written: AtomicCell::new(0),
+            added: AtomicCell::new(0),
+            fences: AtomicCell::new(0),
+            over: AtomicCell::new(0),
         });
-        let this = Rc::clone(&task);
+        let this = Arc::clone(&task);
         task.context.set_dispatch(
             REGION,
             Box::new(move |_, arrival| {
                 let bytes = arrival.immediate.and_then(|data| data.try_into().ok());
                 let region = RemoteRegion::decode(bytes.expect("16 bytes")).expect("a region");
                 let origin = arrival.origin.task().0;
-                this.regions.borrow_mut().insert(origin, region);
+                this.regions.lock().insert(origin, region);
                 Receive::Consumed
             }),
         )?;
-        let this = Rc::clone(&task);
+        let this = Arc::clone(&task);
         let data = move |context: &Context<SimPlatform>, arrival: &Arrival<'_>| {
             let (origin, what) = (arrival.origin.task().0, arrival.tag as usize);
             assert_eq!(arrival.header, [what as u8; 3]);
             let expected = bytes_of(origin, this.number, what, arrival.length);
-            let this = Rc::clone(&this);
+            let this = Arc::clone(&this);
             let into = BufferRange::zeroed(context.platform(), arrival.length);
             let into = into.expect("there is memory");
             let copy = into.clone();
@@ -102,16 +103,16 @@ impl Task {
                     let mut got = vec![0; expected.len()];
                     copy.read(0, &mut got).expect("inside");
                     assert_eq!(got, expected);
-                    assert!(this.received.borrow_mut().insert((origin, what)));
+                    assert!(this.received.lock().insert((origin, what)));
                 })),
             }
         };
         task.context.set_dispatch(DATA, Box::new(data))?;
-        let this = Rc::clone(&task);
+        let this = Arc::clone(&task);
         task.context.set_dispatch(
             DONE,
             Box::new(move |_, _| {
-                this.over.set(this.over.get() + 1);
+                this.over.fetch_add(1);
                 Receive::Consumed
             }),
         )?;
@@ -134,26 +135,26 @@ impl Task {
         Ok(())
     }
 
-    fn run(self: &Rc<Self>, all: &[Rc<Self>]) -> Result<(), Failure> {
+    fn run(self: &Arc<Self>, all: &[Arc<Self>]) -> Result<(), Failure> {
         self.tell(REGION, &self.region.remote().encode())?;
         self.context
-            .advance_until(|| self.regions.borrow().len() == self.tasks as usize)?;
+            .advance_until(|| self.regions.lock().len() == self.tasks as usize)?;
         for step in 0..self.tasks {
             let peer = (self.number + step) % self.tasks;
-            self.exchange(peer, Rc::clone(&all[peer as usize]))?;
+            self.exchange(peer, Arc::clone(&all[peer as usize]))?;
         }
         self.context
-            .advance_until(|| self.fences.get() == self.tasks)?;
-        let all_fenced = Rc::new(Cell::new(false));
-        let flag = Rc::clone(&all_fenced);
+            .advance_until(|| self.fences.load() == self.tasks)?;
+        let all_fenced = Arc::new(AtomicCell::new(false));
+        let flag = Arc::clone(&all_fenced);
         self.context.fence_all(Some(Box::new(move |_, result| {
             result.expect("all tasks advance");
-            flag.set(true);
+            flag.store(true);
         })))?;
-        self.context.advance_until(|| all_fenced.get())?;
+        self.context.advance_until(|| all_fenced.load())?;
         self.tell(DONE, &[])?;
         self.context
-            .advance_until(|| self.over.get() == self.tasks && self.context.is_at_rest())?;
+            .advance_until(|| self.over.load() == self.tasks && self.context.is_at_rest())?;
         let mut word = [0; 8];
         self.region.range().read(COMMON as usize, &mut word)?;
         assert_eq!(u64::from_le_bytes(word), u64::from(self.tasks));
@@ -161,10 +162,10 @@ impl Task {
     }
 
     /// Sends, writes and reads, and fences that.
-    fn exchange(self: &Rc<Self>, peer: u32, target: Rc<Self>) -> Result<(), Failure> {
+    fn exchange(self: &Arc<Self>, peer: u32, target: Arc<Self>) -> Result<(), Failure> {
         let me = self.number;
         let destination = self.context.endpoint(TaskId(peer), 0)?;
-        let region = self.regions.borrow()[&peer];
+        let region = self.regions.lock()[&peer];
         let at = u64::from(me) * SHARE as u64;
         for (what, &length) in LENGTHS.iter().enumerate() {
             self.context.send(SendMessage {
@@ -177,7 +178,7 @@ impl Task {
                 )
             })?;
         }
-        let this = Rc::clone(self);
+        let this = Arc::clone(self);
         self.context.rput(Rput {
             destination,
             data: self.buffer(&bytes_of(me, peer, 80, 3000))?,
@@ -186,7 +187,7 @@ impl Task {
             local_done: None,
             remote_done: Some(Box::new(move |_, result| {
                 result.expect("the region allows it");
-                this.written.set(this.written.get() + 1);
+                this.written.fetch_add(1);
             })),
         })?;
         let read = self.buffer(&[0; 4000])?;
@@ -199,7 +200,7 @@ impl Task {
         })?;
         // Every task adds one to the same word of every other, and fetches what it was.
         let result = self.buffer(&[0; 8])?;
-        let (this, before) = (Rc::clone(self), result.clone());
+        let (this, before) = (Arc::clone(self), result.clone());
         self.context.rmw(Rmw {
             destination,
             region,
@@ -214,26 +215,26 @@ impl Task {
                 let mut word = [0; 8];
                 before.read(0, &mut word).expect("inside");
                 assert!(u64::from_le_bytes(word) < u64::from(this.tasks));
-                this.added.set(this.added.get() + 1);
+                this.added.fetch_add(1);
             })),
         })?;
-        let (this, written, added) = (Rc::clone(self), self.written.get(), self.added.get());
+        let (this, written, added) = (Arc::clone(self), self.written.load(), self.added.load());
         self.context.fence(Fence {
             destination,
             done: Some(Box::new(move |context, result| {
                 result.expect("the target advances");
                 // The target's callbacks have run, the put has arrived, the get has landed.
                 for what in 0..LENGTHS.len() {
-                    assert!(target.received.borrow().contains(&(me, what)));
+                    assert!(target.received.lock().contains(&(me, what)));
                 }
-                assert!(this.written.get() > written);
-                assert!(this.added.get() > added);
+                assert!(this.written.load() > written);
+                assert!(this.added.load() > added);
                 let mut got = vec![0; 4000];
                 read.read(0, &mut got).expect("inside");
                 assert_eq!(got, bytes_of(peer, me, 90, SHARE / 2)[3..4003]);
                 // What was written comes back, and nobody fetched it before it was there.
                 let back = this.buffer(&[0; 3000]).expect("there is memory");
-                let (copy, count) = (back.clone(), Rc::clone(&this));
+                let (copy, count) = (back.clone(), Arc::clone(&this));
                 let rget = Rget {
                     source: destination,
                     region,
@@ -244,7 +245,7 @@ impl Task {
                         let mut put = vec![0; 3000];
                         copy.read(0, &mut put).expect("inside");
                         assert_eq!(put, bytes_of(me, peer, 80, 3000));
-                        count.fences.set(count.fences.get() + 1);
+                        count.fences.fetch_add(1);
                     })),
                 };
                 context.rget(rget).expect("valid");
@@ -288,8 +289,8 @@ fn program(same_node: SameNode, ordered: Ordered) -> RunReport {
         .each("runs", Until::Quiet, run)
         .expect("the program ends");
     for task in &all {
-        assert_eq!(task.fences.get(), 6);
-        assert_eq!(task.received.borrow().len(), 6 * LENGTHS.len());
+        assert_eq!(task.fences.load(), 6);
+        assert_eq!(task.received.lock().len(), 6 * LENGTHS.len());
         let seen = task.client.open_contexts().expect("a table");
         let here: Vec<_> = seen.iter().map(|info| info.endpoint.task().0).collect();
         let expected: &[u32] = match task.number {
@@ -335,14 +336,14 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
     };
     let placement = Placement::filled(1, &config.dims)?;
     let mut job = Job::new(&config, &CostTable::default(), &placement, None)?;
-    type Tags = Rc<RefCell<Vec<u32>>>;
+    type Tags = Arc<Mutex<Vec<u32>>>;
     let open = |process: Process| -> Result<(Context<SimPlatform>, Tags), Failure> {
         let client = Client::create(&process.platform, process.client("order"))?;
         let context = client.create_context(0)?;
         let tags = Tags::default();
-        let note = Rc::clone(&tags);
+        let note = Arc::clone(&tags);
         let dispatch = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| {
-            note.borrow_mut().push(arrival.tag);
+            note.lock().push(arrival.tag);
             Receive::Consumed
         };
         context.set_dispatch(DATA, Box::new(dispatch))?;
@@ -375,9 +376,10 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
             })?;
             context.advance_until(|| context.is_at_rest())?;
         } else {
-            context.advance_until(|| tags.borrow().len() == 2)?;
+            context.advance_until(|| tags.lock().len() == 2)?;
         }
-        Ok::<_, Failure>(tags.take())
+        let tags = std::mem::take(&mut *tags.lock());
+        Ok::<_, Failure>(tags)
     };
     let (tags, _) = job.each_with("sends", Until::Quiet, contexts, run)?;
     assert_eq!(tags, [vec![], vec![1, 2]]);

@@ -2,9 +2,9 @@
 //! and gets to a context that is not open, data of a get where it was asked for, and puts that memory does not take. Callbacks and the fence behind
 //! them end and say so, and the peers beside them notice nothing (FN-1, X-5).
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
@@ -16,6 +16,7 @@ use gyre_driver::{
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::{base_slot, base_slot::ctrl, group_page, page};
 use gyre_sim::{MachineConfig, Until};
+use parking_lot::Mutex;
 
 const END: u8 = 1;
 const STORE: u8 = 2;
@@ -34,12 +35,12 @@ struct Task {
     gone: RemoteRegion,
     /// A line of memory that may fail, and its address.
     line: (BufferRange<NodeBuffer>, u64),
-    ends: Rc<RefCell<u32>>,
-    noted: Rc<RefCell<Noted>>,
+    ends: Arc<AtomicCell<u32>>,
+    noted: Arc<Mutex<Noted>>,
 }
 
 impl Task {
-    fn open(process: Process) -> Result<Rc<Self>, Error> {
+    fn open(process: Process) -> Result<Arc<Self>, Error> {
         let client = Client::create(
             &process.platform,
             ClientConfig {
@@ -58,10 +59,10 @@ impl Task {
         dead.destroy()?;
         let line = process.platform.alloc(64, 64)?;
         let address = line.address();
-        let ends = Rc::new(RefCell::new(0));
-        let count = Rc::clone(&ends);
+        let ends = Arc::new(AtomicCell::new(0_u32));
+        let count = Arc::clone(&ends);
         let end = move |_: &Context<SimPlatform>, _: &Arrival<'_>| {
-            *count.borrow_mut() += 1;
+            count.fetch_add(1);
             Receive::Consumed
         };
         context.set_dispatch(END, Box::new(end))?;
@@ -74,21 +75,19 @@ impl Task {
             Err(error) => Receive::Refused(error.into()),
         };
         context.set_dispatch(STORE, Box::new(store))?;
-        Ok(Rc::new(Self {
+        Ok(Arc::new(Self {
             context,
             region,
             gone,
             line: (BufferRange::whole(line), address),
             ends,
-            noted: Rc::default(),
+            noted: Arc::default(),
         }))
     }
 
     fn note(&self, what: &'static str) -> Option<DoneFn<SimPlatform>> {
-        let noted = Rc::clone(&self.noted);
-        Some(Box::new(move |_, result| {
-            noted.borrow_mut().push((what, result))
-        }))
+        let noted = Arc::clone(&self.noted);
+        Some(Box::new(move |_, result| noted.lock().push((what, result))))
     }
 
     fn put(&self, region: RemoteRegion, what: Option<&'static str>) -> Result<(), Error> {
@@ -261,8 +260,8 @@ impl Task {
             let everybody = context.endpoint(TaskId(task), 0)?;
             context.send_immediate(&SendImmediate::new(everybody, END))?;
         }
-        context.advance_until(|| *self.ends.borrow() == 3 && context.is_at_rest())?;
-        let mut noted = self.noted.take();
+        context.advance_until(|| self.ends.load() == 3 && context.is_at_rest())?;
+        let mut noted = std::mem::take(&mut *self.noted.lock());
         noted.sort_by_key(|(what, _)| *what);
         Ok(noted)
     }
@@ -271,7 +270,7 @@ impl Task {
 /// Runs three tasks, each on a node of its own.
 fn run(
     body: impl Fn(&Task, &Task) -> Result<Noted, Error> + Clone + 'static,
-) -> (Vec<Rc<Task>>, Vec<Noted>) {
+) -> (Vec<Arc<Task>>, Vec<Noted>) {
     run_after(|_, _| (), body)
 }
 
@@ -279,7 +278,7 @@ fn run(
 fn run_after(
     prepare: impl FnOnce(&mut Job, &Task),
     body: impl Fn(&Task, &Task) -> Result<Noted, Error> + Clone + 'static,
-) -> (Vec<Rc<Task>>, Vec<Noted>) {
+) -> (Vec<Arc<Task>>, Vec<Noted>) {
     let config = MachineConfig {
         dims: vec![3],
         ..MachineConfig::default()

@@ -1,10 +1,9 @@
 //! Collectives on the hardware's tree: geometries take class and barrier routes by agreement, use them, give
 //! them back (HW-5, HW-9).
 
-use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::Job;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
@@ -211,12 +210,12 @@ impl Checked<'_> {
 }
 
 /// Send and receive buffer of every task.
-fn buffers(team: &Team, bytes: usize) -> Rc<Vec<[BufferRange<NodeBuffer>; 2]>> {
+fn buffers(team: &Team, bytes: usize) -> Arc<Vec<[BufferRange<NodeBuffer>; 2]>> {
     let of = |task: &Vec<Seat>| {
         let platform = task[0].context.platform();
         [(); 2].map(|()| BufferRange::zeroed(platform, bytes).expect("there is memory"))
     };
-    Rc::new(team.seats().iter().map(of).collect())
+    Arc::new(team.seats().iter().map(of).collect())
 }
 
 /// Node of every task.
@@ -270,7 +269,7 @@ fn hw5_hw9_a_barrier_behind_more_broadcasts_than_there_are_windows_lets_nobody_l
         let (me, platform) = (seat.member.position(), seat.context.platform());
         let mut times = Vec::new();
         for round in 0..TASKS {
-            let (ended, given) = (Rc::new(Cell::new(0)), |number| {
+            let (ended, given) = (Arc::new(AtomicCell::new(0_usize)), |number| {
                 contribution(DataType::U8, number as u32, round, BYTES)
             });
             let mut ranges = Vec::new();
@@ -281,10 +280,10 @@ fn hw5_hw9_a_barrier_behind_more_broadcasts_than_there_are_windows_lets_nobody_l
                     false => vec![0; BYTES],
                 };
                 let range = BufferRange::copied(platform, &data)?;
-                let count = Rc::clone(&ended);
+                let count = Arc::clone(&ended);
                 let done: Done<SimPlatform> = Box::new(move |_, result| {
                     result.expect("all members agree");
-                    count.set(count.get() + 1);
+                    count.fetch_add(1);
                 });
                 let request = Request::broadcast(root, range.clone());
                 let tree = Some(Algorithm::Tree);
@@ -293,13 +292,13 @@ fn hw5_hw9_a_barrier_behind_more_broadcasts_than_there_are_windows_lets_nobody_l
                 ranges.push(range);
             }
             if me == round {
-                seat.context.advance_until(|| ended.get() == BROADCASTS)?;
+                seat.context.advance_until(|| ended.load() == BROADCASTS)?;
                 platform.cpu().charge_instructions(30_000);
             }
             let entered = platform.now_ps();
             seat.carry_out(Some(Algorithm::Tree), Request::barrier())?;
             times.push((entered, platform.now_ps()));
-            seat.context.advance_until(|| ended.get() == BROADCASTS)?;
+            seat.context.advance_until(|| ended.load() == BROADCASTS)?;
             for (number, range) in ranges.iter().enumerate() {
                 assert!(contents(range) == given(number), "{number} at {me}");
             }
@@ -350,13 +349,13 @@ fn hw5_planted_barrier_that_forgets_a_subtree_lets_somebody_leave_early() {
                 let late = u64::from((node + round).is_multiple_of(6)) * 9000;
                 platform.cpu().charge_instructions(late);
                 let entered = platform.now_ps();
-                let over = Rc::new(Cell::new(false));
-                let end = Rc::clone(&over);
+                let over = Arc::new(AtomicCell::new(false));
+                let end = Arc::clone(&over);
                 seat.context.post(Instruction::TreeBarrier {
                     routes: Arc::clone(&routes),
-                    done: Some(Box::new(move |_, result| end.set(result.is_ok()))),
+                    done: Some(Box::new(move |_, result| end.store(result.is_ok()))),
                 })?;
-                seat.context.advance_until(|| over.get())?;
+                seat.context.advance_until(|| over.load())?;
                 times.push((entered, platform.now_ps()));
             }
             seat.context.advance_until(|| seat.context.is_at_rest())?;
@@ -623,15 +622,17 @@ fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_besi
         }
         // Long messages keep every injection FIFO and link of the torus busy.
         let noise = BufferRange::zeroed(platform, 4096).map_err(gyre_driver::Error::from)?;
-        let sent = Rc::new(Cell::new(0));
+        let sent = Arc::new(AtomicCell::new(0_usize));
         let send = |to: usize| {
-            let done = Rc::clone(&sent);
+            let done = Arc::clone(&sent);
             let mut message = SendMessage::new(world[to % world.len()], DISPATCH, noise.clone());
             message.eager = true;
-            message.local_done = Some(Box::new(move |_, _| done.set(done.get() + 1)));
+            message.local_done = Some(Box::new(move |_, _| {
+                done.fetch_add(1);
+            }));
             seat.context.send(message)
         };
-        let ended = Rc::new(Cell::new(0));
+        let ended = Arc::new(AtomicCell::new(0_usize));
         let mut posted = 0;
         let mut results = Vec::new();
         let mut messages = 0;
@@ -675,10 +676,10 @@ fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_besi
                     (Request::allreduce(kind, Some(own), into.clone()), into, sum)
                 }
             };
-            let count = Rc::clone(&ended);
+            let count = Arc::clone(&ended);
             let done: Done<SimPlatform> = Box::new(move |_, result| {
                 result.expect("all members agree");
-                count.set(count.get() + 1);
+                count.fetch_add(1);
             });
             member.post_as(Initiator::All, algorithm, request, Some(done))?;
             posted += 1;
@@ -688,10 +689,10 @@ fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_besi
                 expected,
             ));
             seat.context
-                .advance_until(|| ended.get() + UNDER_WAY > posted)?;
+                .advance_until(|| ended.load() + UNDER_WAY > posted)?;
         }
         seat.context
-            .advance_until(|| ended.get() == posted && sent.get() == messages)?;
+            .advance_until(|| ended.load() == posted && sent.load() == messages)?;
         for (what, range, expected) in results {
             assert!(contents(&range) == expected, "{what} at {task}");
         }

@@ -8,10 +8,10 @@ use crate::reduction::{DataType, ReduceOp};
 use crate::request::Request;
 
 /// Called once when a collective has ended at a member, by the thread that advances its context.
-pub type Done<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
+pub type Done<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>) + Send>;
 
 /// Begins a collective when its turn has come.
-pub(crate) type Start<P> = Box<dyn FnOnce(&Context<P>)>;
+pub(crate) type Start<P> = Box<dyn FnOnce(&Context<P>) + Send>;
 
 /// A collective that others have posted and this member is to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,4 +38,4 @@ pub struct Follow<P: Platform> {
 
 /// Dispatch callback of collectives (EP-9): called by `advance` when the first message of a collective
 /// arrives that this member has to follow. `None` refuses: the collective ends with an error at all members.
-pub type FollowFn<P> = Box<dyn FnMut(&Context<P>, &Call) -> Option<Follow<P>>>;
+pub type FollowFn<P> = Box<dyn FnMut(&Context<P>, &Call) -> Option<Follow<P>> + Send>;

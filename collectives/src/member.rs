@@ -226,7 +226,7 @@ impl<P: Platform> Member<P> {
     }
 
     /// Has `advance` start something, when no agreement about the routes of the geometry is under way.
-    fn start(&self, start: impl FnOnce(&Context<P>) + 'static) -> Result<(), Error> {
+    fn start(&self, start: impl FnOnce(&Context<P>) + Send + 'static) -> Result<(), Error> {
         let executor = Arc::clone(self.executor());
         let number = self.geometry.number();
         let call = Instruction::Call(Box::new(move |context| {

@@ -2,13 +2,13 @@
 
 mod world;
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_collectives::{
     Algorithm, Blocks, Call, Collective, DataType, Error, Follow, Geometry, Initiator, Member,
     ReduceOp, Request,
 };
+use parking_lot::Mutex;
 use world::{Case, Place, World, check, contents, ends, note, pattern, reduced};
 
 const SUM: (DataType, ReduceOp) = (DataType::U16, ReduceOp::Sum);
@@ -35,7 +35,7 @@ fn post(
         posted.expect("valid in itself");
     }
     world.run(&ends);
-    ends.borrow()
+    ends.lock()
         .iter()
         .map(|end| end.clone().expect("run"))
         .collect()
@@ -66,7 +66,7 @@ fn ep8_members_that_disagree_all_get_an_error_and_the_next_collective_works() {
         ];
         for (field, odd, algorithm) in odd_ones {
             // A member that has ended its part already hears of it from `advance`.
-            world.tolerant.set(true);
+            world.tolerant.store(true);
             let results = post(&world, &members, |rank| match rank {
                 4 => (algorithm, odd.clone()),
                 _ => (
@@ -75,7 +75,7 @@ fn ep8_members_that_disagree_all_get_an_error_and_the_next_collective_works() {
                 ),
             });
             let blamed = |r: &Result<(), Error>| matches!(r, Err(Error::Disagreement { .. }));
-            world.tolerant.set(false);
+            world.tolerant.store(false);
             let given_up = |r: &Result<(), Error>| matches!(r, Err(Error::GivenUp { .. }));
             let found = results.iter().any(|r| blamed(r) || given_up(r));
             assert!(found, "{field}: {results:?}");
@@ -91,12 +91,12 @@ fn follows(
     member: &Member<Place>,
     ends: &world::Ends,
     number: usize,
-    calls: &Rc<RefCell<Vec<Call>>>,
-    request: impl Fn(&Call) -> Option<world::Call> + 'static,
+    calls: &Arc<Mutex<Vec<Call>>>,
+    request: impl Fn(&Call) -> Option<world::Call> + Send + 'static,
 ) {
-    let (ends, calls) = (Rc::clone(ends), Rc::clone(calls));
+    let (ends, calls) = (Arc::clone(ends), Arc::clone(calls));
     member.on_call(Box::new(move |_, call| {
-        calls.borrow_mut().push(*call);
+        calls.lock().push(*call);
         let request = request(call)?;
         let done = note(&ends, number);
         Some(Follow { request, done })
@@ -164,7 +164,7 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
                     _ => 0,
                 };
                 let ends = ends(members.len());
-                let calls = Rc::default();
+                let calls = Arc::default();
                 for (rank, member) in members.iter().enumerate() {
                     let position = member.position();
                     let posts = (position == root) == (initiator == Initiator::Root);
@@ -181,7 +181,7 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
                 }
                 world.run(&ends);
                 let what = format!("{collective:?} {bytes} B by {initiator:?}");
-                for end in ends.borrow().iter() {
+                for end in ends.lock().iter() {
                     assert_eq!(end, &Some(Ok(())), "{what}");
                 }
                 let own = geometry.ranks_of(root).len();
@@ -189,9 +189,9 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
                     Initiator::Root => members.len() - own,
                     _ => own,
                 };
-                assert_eq!(calls.borrow().len(), followers, "{what}");
+                assert_eq!(calls.lock().len(), followers, "{what}");
                 assert!(
-                    calls.borrow().iter().all(|c| c.collective == collective),
+                    calls.lock().iter().all(|c| c.collective == collective),
                     "{what}"
                 );
                 for (p, (_, receive)) in buffers.iter().enumerate() {
@@ -228,7 +228,7 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
 #[test]
 fn ep9_a_member_that_does_not_want_to_follow_ends_the_collective_for_all() {
     let (world, members) = small();
-    let calls = Rc::default();
+    let calls = Arc::default();
     let ends = ends(members.len());
     for (rank, member) in members.iter().enumerate() {
         let task = member.geometry().tasks()[member.position()];
@@ -250,11 +250,11 @@ fn ep9_a_member_that_does_not_want_to_follow_ends_the_collective_for_all() {
         }
     }
     // Rank 2 feeds the one that refuses.
-    world.run_until(|| ends.borrow()[2].is_some());
+    world.run_until(|| ends.lock()[2].is_some());
     let given_up =
         |end: &Option<Result<(), Error>>| matches!(end, Some(Err(Error::GivenUp { rank: 4, .. })));
-    assert!(given_up(&ends.borrow()[2]), "{:?}", ends.borrow());
-    for (rank, end) in ends.borrow().iter().enumerate() {
+    assert!(given_up(&ends.lock()[2]), "{:?}", ends.lock());
+    for (rank, end) in ends.lock().iter().enumerate() {
         let ended = matches!(end, Some(Ok(()))) || given_up(end);
         // A member that hears of the end before it hears of the collective is never called.
         assert!(ended || end.is_none() && rank > 0, "rank {rank}: {end:?}");
@@ -317,15 +317,15 @@ fn ep13_every_collective_after_every_other_and_two_geometries_at_once() {
                                 Request::reduce_scatter(SUM, Some(send.clone()), into, blocks)
                             }
                         };
-                        let number = all.borrow().len();
-                        all.borrow_mut().push(None);
+                        let number = all.lock().len();
+                        all.lock().push(None);
                         member.post(request, note(&all, number)).expect("valid");
                     }
                     outcomes.push((collective, buffers, bytes));
                 }
             }
             world.run(&all);
-            assert!(all.borrow().iter().all(|end| *end == Some(Ok(()))));
+            assert!(all.lock().iter().all(|end| *end == Some(Ok(()))));
         }
     }
     // The last of each pair of allreduces tells whether anything was mixed up on the way.

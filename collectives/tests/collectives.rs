@@ -228,11 +228,11 @@ fn ep13_barrier_lets_nobody_leave_before_all_have_entered() {
                 gyre_driver::advancev(&all, 1).expect("no message is wrong");
                 world.double.step();
             }
-            let left = ends.borrow().iter().filter(|end| end.is_some()).count();
+            let left = ends.lock().iter().filter(|end| end.is_some()).count();
             assert_eq!(left, 0, "left before rank {late} entered");
             enter(late);
             world.run(&ends);
-            assert!(ends.borrow().iter().all(|end| *end == Some(Ok(()))));
+            assert!(ends.lock().iter().all(|end| *end == Some(Ok(()))));
         }
     }
 }

@@ -24,22 +24,22 @@ fn post(
 ) -> Vec<Result<(), Error>> {
     let ended = ends(members.len());
     // A member that has ended its part already hears of a disagreement from `advance`.
-    world.tolerant.set(true);
+    world.tolerant.store(true);
     for (rank, member) in members.iter().enumerate() {
         let (initiator, algorithm, request) = request(rank);
         let posted = member.post_as(initiator, algorithm, request, note(&ended, rank));
         posted.expect("valid in itself");
     }
     world.run(&ended);
-    world.tolerant.set(false);
+    world.tolerant.store(false);
     let after = ends(members.len());
     for (rank, member) in members.iter().enumerate() {
         let posted = member.post(Request::barrier(), note(&after, rank));
         posted.expect("valid");
     }
     world.run(&after);
-    assert!(after.borrow().iter().all(|end| *end == Some(Ok(()))));
-    ended.borrow().iter().flatten().cloned().collect()
+    assert!(after.lock().iter().all(|end| *end == Some(Ok(()))));
+    ended.lock().iter().flatten().cloned().collect()
 }
 
 /// Whether some member names the field.

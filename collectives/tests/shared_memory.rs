@@ -2,9 +2,9 @@
 
 mod world;
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_collectives::{
     Algorithm, Collective, Collectives, Condition, DataType, Error, Geometry, Initiator, Member,
     Query, ReduceOp, Request, RoutesTaken, Sharing,
@@ -242,7 +242,7 @@ fn hw7_ep4_collectives_under_way_at_once_take_turns_in_the_memory_of_nodes() {
                 member.context().advance(3).expect("no message is wrong");
             }
             world.run(&ended);
-            assert!(ended.borrow().iter().all(|end| *end == Some(Ok(()))));
+            assert!(ended.lock().iter().all(|end| *end == Some(Ok(()))));
             for (number, (case, buffers)) in cases.iter().zip(&buffers).enumerate() {
                 for (position, (_, receive)) in buffers.iter().enumerate() {
                     let right = contents(receive) == case.after[position];
@@ -257,7 +257,7 @@ fn hw7_ep4_collectives_under_way_at_once_take_turns_in_the_memory_of_nodes() {
 #[test]
 fn hw7_ep8_members_that_disagree_in_memory_all_get_an_error_and_the_next_collective_works() {
     for (world, geometries) in worlds() {
-        world.patience.set(20_000);
+        world.patience.store(20_000);
         for geometry in geometries {
             let members = world.join(&geometry);
             let buffer = |rank: usize, bytes: usize| {
@@ -289,7 +289,7 @@ fn hw7_ep8_members_that_disagree_in_memory_all_get_an_error_and_the_next_collect
                     for (field, request, algorithm) in odd_ones {
                         let what = format!("{}: {field} at {odd}, {bytes} B", geometry.name());
                         // A member that has ended its part already hears of it from `advance`.
-                        world.tolerant.set(true);
+                        world.tolerant.store(true);
                         let ended = ends(members.len());
                         for (rank, member) in members.iter().enumerate() {
                             let (algorithm, request) = match rank == odd {
@@ -301,8 +301,8 @@ fn hw7_ep8_members_that_disagree_in_memory_all_get_an_error_and_the_next_collect
                             posted.expect("valid in itself");
                         }
                         world.run(&ended);
-                        world.tolerant.set(false);
-                        let results: Vec<_> = ended.borrow().iter().flatten().cloned().collect();
+                        world.tolerant.store(false);
+                        let results: Vec<_> = ended.lock().iter().flatten().cloned().collect();
                         let failed = |r: &Result<(), Error>| {
                             let typed = matches!(
                                 r,
@@ -372,10 +372,10 @@ fn hw7_members_that_join_anew_are_not_misled_by_what_memory_says_of_before() {
             gyre_driver::advancev(&all, 1).expect("no message is wrong");
             world.double.step();
         }
-        assert!(ended.borrow().iter().all(Option::is_none));
+        assert!(ended.lock().iter().all(Option::is_none));
         enter(&members[late], late);
         world.run(&ended);
-        assert!(ended.borrow().iter().all(|end| *end == Some(Ok(()))));
+        assert!(ended.lock().iter().all(|end| *end == Some(Ok(()))));
     }
 }
 
@@ -402,11 +402,8 @@ fn hw7_two_geometries_of_one_number_on_a_node_are_an_error() {
             posted.expect("valid");
         }
         world.run(&ended);
-        assert_eq!(
-            ended.borrow()[0],
-            Some(Err(Error::NumberInUse { number: 5 }))
-        );
-        assert!(matches!(ended.borrow()[1], Some(Err(_))));
+        assert_eq!(ended.lock()[0], Some(Err(Error::NumberInUse { number: 5 })));
+        assert!(matches!(ended.lock()[1], Some(Err(_))));
     }
 }
 
@@ -483,25 +480,25 @@ fn hw7_ep4_who_waits_in_the_memory_of_a_node_sleeps_until_its_neighbours_wake_it
         let others = others
             .into_iter()
             .map(|rank| world.contexts[rank][0].clone());
-        let forgotten = Rc::new(Cell::new(false));
-        take_turns(&world.double, others.collect(), Rc::clone(&forgotten));
-        let over = || ended.borrow()[sleeper].is_some();
+        let forgotten = Arc::new(AtomicCell::new(false));
+        take_turns(&world.double, others.collect(), Arc::clone(&forgotten));
+        let over = || ended.lock()[sleeper].is_some();
         let slept = world.contexts[sleeper][0].advance_until(over);
         slept.expect("no message is wrong");
-        assert!(!forgotten.get(), "{bytes} B: nobody wakes {sleeper}");
+        assert!(!forgotten.load(), "{bytes} B: nobody wakes {sleeper}");
         world.run(&ended);
-        assert!(ended.borrow().iter().all(|end| *end == Some(Ok(()))));
+        assert!(ended.lock().iter().all(|end| *end == Some(Ok(()))));
     }
 }
 
 /// When a context sleeps, the others advance, again and again until it wakes. When they find nothing to do either,
 /// it has been forgotten.
-fn take_turns(double: &Double, contexts: Vec<Context<Place>>, forgotten: Rc<Cell<bool>>) {
+fn take_turns(double: &Double, contexts: Vec<Context<Place>>, forgotten: Arc<AtomicCell<bool>>) {
     let again = double.clone();
     double.when_asleep(move || {
         let progress = gyre_driver::advancev(&contexts, 1);
         match progress.expect("no message is wrong").is_idle() {
-            true => forgotten.set(true),
+            true => forgotten.store(true),
             false => take_turns(&again, contexts, forgotten),
         }
     });

@@ -8,15 +8,16 @@
 //! Two places for each face, used in turn, are enough: a neighbour sends the borders of step n + 2 only
 //! after it has heard of ours of step n + 1, which we send only after we have used what it sent in step n.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::Process;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::{
     BufferRange, Client, Context, Endpoint, Error, MemoryRegion, Platform, Receive, RegionRights,
     RemoteRegion, Rput, SendImmediate, TaskId,
 };
+use parking_lot::Mutex;
 
 use super::grid::{Block, Blocks, FACES, Field, opposite};
 
@@ -59,12 +60,12 @@ fn halo_bytes(block: &Block) -> usize {
 #[derive(Default)]
 struct News {
     /// The neighbours' halo regions, by face.
-    regions: RefCell<[Option<RemoteRegion>; 6]>,
+    regions: Mutex<[Option<RemoteRegion>; 6]>,
     /// Faces that have arrived, in even and in odd steps.
-    arrived: [Cell<usize>; 2],
+    arrived: [AtomicCell<usize>; 2],
     /// Own borders that have arrived at the neighbours in this step.
-    delivered: Cell<usize>,
-    failure: RefCell<Option<Error>>,
+    delivered: AtomicCell<usize>,
+    failure: Mutex<Option<Error>>,
 }
 
 impl News {
@@ -76,17 +77,19 @@ impl News {
         result: Result<(), Error>,
     ) {
         match result.and_then(|()| context.send_immediate(told)) {
-            Ok(()) => self.delivered.set(self.delivered.get() + 1),
-            Err(error) => *self.failure.borrow_mut() = Some(error),
+            Ok(()) => {
+                self.delivered.fetch_add(1);
+            }
+            Err(error) => *self.failure.lock() = Some(error),
         }
     }
 
     fn has_failed(&self) -> bool {
-        self.failure.borrow().is_some()
+        self.failure.lock().is_some()
     }
 
     fn take_failure(&self) -> Result<(), Error> {
-        self.failure.take().map_or(Ok(()), Err)
+        self.failure.lock().take().map_or(Ok(()), Err)
     }
 }
 
@@ -100,7 +103,7 @@ pub struct Task {
     halo: MemoryRegion<SimPlatform>,
     /// The borders, where the DMA engine reads them.
     borders: Vec<BufferRange<NodeBuffer>>,
-    news: Rc<News>,
+    news: Arc<News>,
 }
 
 /// What a task has come to.
@@ -133,27 +136,27 @@ impl Task {
             neighbours[face] = context.endpoint(task, 0)?;
         }
 
-        let news = Rc::new(News::default());
-        let told = Rc::clone(&news);
+        let news = Arc::new(News::default());
+        let told = Arc::clone(&news);
         context.set_dispatch(
             REGION,
             Box::new(move |_, arrival| {
                 let bytes = arrival.immediate.and_then(|data| data.try_into().ok());
                 match RemoteRegion::decode(bytes.unwrap_or(&[0xff; RemoteRegion::BYTES])) {
                     Ok(region) => {
-                        told.regions.borrow_mut()[usize::from(arrival.comm)] = Some(region);
+                        told.regions.lock()[usize::from(arrival.comm)] = Some(region);
                         Receive::Consumed
                     }
                     Err(error) => Receive::Refused(error.into()),
                 }
             }),
         )?;
-        let told = Rc::clone(&news);
+        let told = Arc::clone(&news);
         context.set_dispatch(
             ARRIVED,
             Box::new(move |_, arrival| {
                 let arrived = &told.arrived[arrival.tag as usize % 2];
-                arrived.set(arrived.get() + 1);
+                arrived.fetch_add(1);
                 Receive::Consumed
             }),
         )?;
@@ -207,8 +210,8 @@ impl Task {
         }
         let regions = &self.news.regions;
         self.context
-            .advance_until(|| regions.borrow().iter().all(Option::is_some))?;
-        Ok(regions.borrow().iter().copied().flatten().collect())
+            .advance_until(|| regions.lock().iter().all(Option::is_some))?;
+        Ok(regions.lock().iter().copied().flatten().collect())
     }
 
     /// Puts the borders into the neighbours' halos, and takes the halo that they have put here.
@@ -218,17 +221,17 @@ impl Task {
         regions: &[RemoteRegion],
         field: &mut Field,
     ) -> Result<(), Error> {
-        self.news.delivered.set(0);
+        self.news.delivered.store(0);
         for face in FACES {
             self.put_border(step, face, regions[face], &field.border(face))?;
         }
         let (news, arrived) = (&self.news, &self.news.arrived[step as usize % 2]);
         self.context.advance_until(|| {
-            let all = arrived.get() == FACES.len() && news.delivered.get() == FACES.len();
+            let all = arrived.load() == FACES.len() && news.delivered.load() == FACES.len();
             all || news.has_failed()
         })?;
         news.take_failure()?;
-        arrived.set(0);
+        arrived.store(0);
         if self.problem.flip == Some(step) && self.context.task() == TaskId(0) {
             self.flip_a_bit(step)?;
         }
@@ -256,7 +259,7 @@ impl Task {
         self.compute(INSTRUCTIONS_PER_COPY, cells.len());
         // Blocks are of different sizes: where the face is in the region depends on the neighbour's.
         let block = self.problem.blocks.block(destination.task().0);
-        let news = Rc::clone(&self.news);
+        let news = Arc::clone(&self.news);
         self.context.rput(Rput {
             destination,
             data: self.borders[face].clone(),

@@ -167,14 +167,15 @@ pub trait PlatformLock {
     fn unlock(&self);
 }
 
-/// The machine as one process of a node sees it.
-pub trait Platform: Clone + 'static {
+/// The machine as one process of a node sees it. All threads of the process use it, so handles are `Send` and `Sync`;
+/// a platform whose threads all run on one host thread may refuse others at run time.
+pub trait Platform: Clone + Send + Sync + 'static {
     /// Memory for the DMA engine.
-    type Buffer: DmaBuffer + 'static;
+    type Buffer: DmaBuffer + Send + Sync + 'static;
     /// Lock shared by the threads of the process.
-    type Lock: PlatformLock + 'static;
+    type Lock: PlatformLock + Send + Sync + 'static;
     /// Memory shared by the processes of the node.
-    type Segment: SharedSegment + 'static;
+    type Segment: SharedSegment + Send + Sync + 'static;
 
     /// Reads the 64-bit register at byte address `address`.
     ///

@@ -1,8 +1,7 @@
 //! What is sent to contexts that are not open, and data of gets that is refused where it was asked for, on the
 //! test double: whoever waits gets an error, and operations beside them do not notice.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, Put, Receive,
@@ -11,6 +10,7 @@ use gyre_driver::{
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::refusals;
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const SINK: u8 = 7;
 /// Long enough for a rendezvous.
@@ -22,8 +22,8 @@ type Noted = Vec<(&'static str, Result<(), Error>)>;
 struct World {
     machine: Double,
     clients: Vec<Client<Process>>,
-    contexts: RefCell<Vec<Context<Process>>>,
-    log: Rc<RefCell<Noted>>,
+    contexts: Mutex<Vec<Context<Process>>>,
+    log: Arc<Mutex<Noted>>,
 }
 
 impl World {
@@ -43,8 +43,8 @@ impl World {
         let world = Self {
             machine,
             clients,
-            contexts: RefCell::default(),
-            log: Rc::default(),
+            contexts: Mutex::default(),
+            log: Arc::default(),
         };
         for task in nodes.into_iter().filter(|&task| open(task)) {
             world.open(task, 0);
@@ -60,21 +60,19 @@ impl World {
             done: None,
         };
         context.set_dispatch(SINK, Box::new(store)).expect("first");
-        self.contexts.borrow_mut().push(context);
+        self.contexts.lock().push(context);
     }
 
     /// The first open context of a task.
     fn context(&self, task: u32) -> Context<Process> {
-        let contexts = self.contexts.borrow();
+        let contexts = self.contexts.lock();
         let of_task = |context: &&Context<Process>| context.task() == TaskId(task);
         contexts.iter().find(of_task).expect("open").clone()
     }
 
     fn noted(&self, what: &'static str) -> Option<DoneFn<Process>> {
-        let log = Rc::clone(&self.log);
-        Some(Box::new(move |_, result| {
-            log.borrow_mut().push((what, result))
-        }))
+        let log = Arc::clone(&self.log);
+        Some(Box::new(move |_, result| log.lock().push((what, result))))
     }
 
     fn send(&self, from: u32, to: Endpoint, length: usize, what: &'static str) {
@@ -133,7 +131,7 @@ impl World {
     /// Runs until nothing happens; gives what has been noted since the last time, by name, and the errors
     /// that had no callback.
     fn settle(&self) -> (Noted, Vec<Error>) {
-        let contexts = self.contexts.borrow();
+        let contexts = self.contexts.lock();
         let mut errors = Vec::new();
         let mut idle = 0;
         for _ in 0..20_000 {
@@ -156,7 +154,7 @@ impl World {
             }
         }
         assert!(contexts.iter().all(Context::is_at_rest), "somebody waits");
-        let mut noted = self.log.take();
+        let mut noted = std::mem::take(&mut *self.log.lock());
         noted.sort_by_key(|(what, _)| *what);
         (noted, errors)
     }
@@ -259,7 +257,7 @@ fn ep3_x5_a_context_that_opens_later_tells_of_what_was_refused_before() {
             world.machine.step();
             context.advance(1).expect("nothing is known yet");
         }
-        assert_eq!(*world.log.borrow(), []);
+        assert_eq!(*world.log.lock(), []);
         world.open(0, 0);
         // These are taken; whether they were is not known at their origin.
         world.send(1, to, 100, "later");

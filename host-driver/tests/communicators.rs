@@ -1,15 +1,15 @@
 //! Communicators on the test double: numbers of 32 bits, groups whose ranks sends and receives name (CT-1).
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig, Protocol, Received};
 use gyre_driver::{BufferRange, Context, Error, Rank, SendMessage, TaskId, advancev};
 use gyre_testkit::{Double, Memory, Process};
+use parking_lot::Mutex;
 
 type Module = Messaging<Process>;
 /// What receives got, with their bytes.
-type Log = Rc<RefCell<Vec<(Result<Received, Error>, Vec<u8>)>>>;
+type Log = Arc<Mutex<Vec<(Result<Received, Error>, Vec<u8>)>>>;
 
 /// First dispatch identifier of the modules.
 const DISPATCH: u8 = 1;
@@ -52,11 +52,11 @@ fn send(module: &Module, to: u32, tag: u32, comm: &Communicator, data: &[u8]) {
 fn receive(module: &Module, from: Option<u32>, comm: &Communicator, room: usize) -> Log {
     let into: BufferRange<Memory> = module.context().platform().buffer(&vec![0xee; room]);
     let (log, copy) = (Log::default(), into.clone());
-    let entries = Rc::clone(&log);
+    let entries = Arc::clone(&log);
     let done = move |_: &Context<Process>, result: Result<Received, Error>| {
         let mut bytes = vec![0; copy.len()];
         copy.read(0, &mut bytes).expect("inside");
-        entries.borrow_mut().push((result, bytes));
+        entries.lock().push((result, bytes));
     };
     module
         .receive(from.map(Rank), None, comm, into, Some(Box::new(done)))
@@ -102,7 +102,7 @@ fn ct1_ranks_name_tasks_of_their_communicator_and_tags_collide_without_harm() {
     settle(&machine, &modules);
     for (expected, log) in logs {
         let data = vec![expected.comm as u8, expected.source.0 as u8];
-        assert_eq!(*log.borrow(), [(Ok(expected), data)]);
+        assert_eq!(*log.lock(), [(Ok(expected), data)]);
     }
 }
 
@@ -115,18 +115,18 @@ fn ct1_a_receive_of_any_rank_waits_for_a_member_of_its_group() {
     let log = receive(&modules[0], None, &comm, 1);
     send(&modules[1], 0, 5, &remote, &[1]);
     settle(&machine, &modules);
-    assert_eq!(*log.borrow(), []);
+    assert_eq!(*log.lock(), []);
     assert_eq!(modules[0].probe(None, None, &comm), Ok(None));
     let own = register(&modules[2], WIDE, &[0, 2]).expect("a new one");
     send(&modules[2], 0, 5, &own, &[2]);
     settle(&machine, &modules);
-    assert_eq!(*log.borrow(), [(Ok(got(1, 5, WIDE, 1)), vec![2])]);
+    assert_eq!(*log.lock(), [(Ok(got(1, 5, WIDE, 1)), vec![2])]);
     // That of task 1 is still there for who asks for its group.
     drop(comm);
     let other = register(&modules[0], WIDE, &[1]).expect("the number is free");
     let log = receive(&modules[0], Some(0), &other, 1);
     settle(&machine, &modules);
-    assert_eq!(*log.borrow(), [(Ok(got(0, 5, WIDE, 1)), vec![1])]);
+    assert_eq!(*log.lock(), [(Ok(got(0, 5, WIDE, 1)), vec![1])]);
 }
 
 #[test]
@@ -151,8 +151,9 @@ fn ct1_wide_numbers_carry_messages_of_every_length_posted_or_not() {
                 let logs = before.unwrap_or_else(receive_all);
                 settle(&machine, &modules);
                 for (length, log) in lengths.into_iter().zip(logs) {
-                    let [(result, data)] = &log.borrow()[..] else {
-                        panic!("{length} bytes: {:?}", log.borrow());
+                    let log = log.lock();
+                    let [(result, data)] = &log[..] else {
+                        panic!("{length} bytes: {log:?}");
                     };
                     assert_eq!(*result, Ok(got(0, 3, WIDE, length)));
                     assert_eq!(data[..length], bytes(length));
@@ -178,7 +179,7 @@ fn ct1_a_wide_message_too_long_for_its_receive_leaves_that_as_it_is() {
             message: 11,
             receive: 10,
         };
-        assert_eq!(*log.borrow(), [(Err(too_long), vec![0xee; 10])]);
+        assert_eq!(*log.lock(), [(Err(too_long), vec![0xee; 10])]);
     }
 }
 
@@ -191,7 +192,7 @@ fn ct1_a_wide_number_costs_a_short_message_four_bytes_and_no_packet() {
         let log = receive(&modules[1], Some(0), &comm, length);
         send(&modules[0], 1, 3, &comm, &bytes(length));
         settle(&machine, &modules);
-        assert_eq!(log.borrow().len(), 1);
+        assert_eq!(log.lock().len(), 1);
         machine.packets()
     };
     for length in [0, 8, 64, 508] {

@@ -4,9 +4,7 @@
 //! Run with `make model-check`: the checker's primitives stand in for the standard library's throughout
 //! the driver, and work inside a model only.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,6 +16,8 @@ use gyre_driver::{
 use gyre_testkit::{Double, Process, config};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
+// Of no interest to the checker: what it guards is the test's own.
+use parking_lot::Mutex as Unchecked;
 
 /// A fault of the platform that the models must notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ enum Planted {
 #[derive(Clone)]
 struct Checked {
     process: Process,
-    sleep: Rc<Sleep>,
-    segments: Rc<RefCell<BTreeMap<u32, Rc<SegmentState>>>>,
+    sleep: Arc<Sleep>,
+    segments: Arc<Unchecked<BTreeMap<u32, Arc<SegmentState>>>>,
     planted: Planted,
 }
 
@@ -60,7 +60,7 @@ struct CheckedLock {
 }
 
 /// A handle of a shared segment, whose every access is a step of its own.
-struct CheckedSegment(Rc<SegmentState>);
+struct CheckedSegment(Arc<SegmentState>);
 
 struct SegmentState {
     segment: gyre_testkit::Segment,
@@ -119,15 +119,15 @@ impl Platform for Checked {
 
     fn share(&self, number: u32, bytes: usize) -> Result<CheckedSegment, SegmentError> {
         let segment = self.process.share(number, bytes)?;
-        let mut segments = self.segments.borrow_mut();
+        let mut segments = self.segments.lock();
         let state = segments.entry(number).or_insert_with(|| {
-            Rc::new(SegmentState {
+            Arc::new(SegmentState {
                 segment,
                 access: Mutex::new(()),
                 lock: self.new_lock(),
             })
         });
-        Ok(CheckedSegment(Rc::clone(state)))
+        Ok(CheckedSegment(Arc::clone(state)))
     }
 
     fn now_ps(&self) -> u64 {
@@ -209,8 +209,8 @@ fn context(planted: Planted) -> Context<Checked> {
     };
     let platform = Checked {
         process: machine.process(0),
-        sleep: Rc::default(),
-        segments: Rc::default(),
+        sleep: Arc::default(),
+        segments: Arc::default(),
         planted,
     };
     Client::create(&platform, config(&tasks, 0, resources))
@@ -231,8 +231,8 @@ fn neighbours(planted: Planted) -> [Context<Checked>; 2] {
     };
     let platform = Checked {
         process: machine.process(0),
-        sleep: Rc::default(),
-        segments: Rc::default(),
+        sleep: Arc::default(),
+        segments: Arc::default(),
         planted,
     };
     [0, 1].map(|task| {
@@ -263,12 +263,12 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 }
 
 /// The calls that have run: (thread, number).
-type Calls = Rc<RefCell<Vec<(u32, u32)>>>;
+type Calls = Arc<Unchecked<Vec<(u32, u32)>>>;
 
 fn post(context: &Context<Checked>, calls: &Calls, thread: u32, number: u32) -> Result<(), Error> {
-    let calls = Rc::clone(calls);
+    let calls = Arc::clone(calls);
     context.post(Instruction::Call(Box::new(move |_| {
-        calls.borrow_mut().push((thread, number));
+        calls.lock().push((thread, number));
     })))
 }
 
@@ -291,7 +291,7 @@ fn two_post_one_advances(planted: Planted) {
     let posters: Vec<_> = [(1, 2), (2, 1)]
         .into_iter()
         .map(|(number, count)| {
-            let (context, calls) = (context.clone(), Rc::clone(&calls));
+            let (context, calls) = (context.clone(), Arc::clone(&calls));
             thread::spawn(move || {
                 for call in 0..count {
                     post(&context, &calls, number, call).expect("not destroyed");
@@ -299,11 +299,11 @@ fn two_post_one_advances(planted: Planted) {
             })
         })
         .collect();
-    advance_until(&context, || calls.borrow().len() == 3);
+    advance_until(&context, || calls.lock().len() == 3);
     for poster in posters {
         poster.join().expect("no thread panics");
     }
-    let calls = calls.borrow();
+    let calls = calls.lock();
     let of = |thread| calls.iter().filter(move |call| call.0 == thread);
     assert!(of(1).map(|call| call.1).eq([0, 1]));
     assert!(of(2).map(|call| call.1).eq([0]));
@@ -327,10 +327,10 @@ fn ep4_a_thread_sends_immediately_while_another_advances() {
     check(2, || {
         const HELLO: u8 = 3;
         let context = context(Planted::Nothing);
-        let tags = Rc::new(RefCell::new(Vec::new()));
-        let log = Rc::clone(&tags);
+        let tags = Arc::new(Unchecked::new(Vec::new()));
+        let log = Arc::clone(&tags);
         let dispatch = move |_: &Context<Checked>, arrival: &gyre_driver::Arrival<'_>| {
-            log.borrow_mut().push(arrival.tag);
+            log.lock().push(arrival.tag);
             gyre_driver::Receive::Consumed
         };
         context
@@ -347,9 +347,9 @@ fn ep4_a_thread_sends_immediately_while_another_advances() {
                 sender.send_immediate(&message).expect("valid");
             }
         });
-        advance_until(&context, || tags.borrow().len() == 2);
+        advance_until(&context, || tags.lock().len() == 2);
         sends.join().expect("no thread panics");
-        assert_eq!(*tags.borrow(), [0, 1]);
+        assert_eq!(*tags.lock(), [0, 1]);
         advance_until(&context, || context.is_at_rest());
     });
 }
@@ -361,12 +361,12 @@ fn two_wait_for_what_either_runs(
     let context = context(Planted::Nothing);
     let calls = Calls::default();
     let work = |number: u32| {
-        let (context, calls) = (context.clone(), Rc::clone(&calls));
+        let (context, calls) = (context.clone(), Arc::clone(&calls));
         move || {
             post(&context, &calls, number, 0).expect("not destroyed");
             loop {
                 let seen = context.epoch();
-                if calls.borrow().contains(&(number, 0)) {
+                if calls.lock().contains(&(number, 0)) {
                     return;
                 }
                 if context.trylock() {
@@ -405,19 +405,19 @@ fn two_share_by_lock(planted: Planted) {
     let context = context(planted);
     let calls = Calls::default();
     let work = |number: u32| {
-        let (context, calls) = (context.clone(), Rc::clone(&calls));
+        let (context, calls) = (context.clone(), Arc::clone(&calls));
         move || {
             post(&context, &calls, number, 0).expect("not destroyed");
             context.lock();
             context.advance(1).expect("never busy under the lock");
             context.unlock().expect("nobody else unlocks");
-            assert!(calls.borrow().contains(&(number, 0)), "own work is done");
+            assert!(calls.lock().contains(&(number, 0)), "own work is done");
         }
     };
     let other = thread::spawn(work(1));
     work(0)();
     other.join().expect("no thread panics");
-    assert_eq!(calls.borrow().len(), 2);
+    assert_eq!(calls.lock().len(), 2);
     assert!(matches!(context.unlock(), Err(Error::NotLocked)));
 }
 
@@ -436,16 +436,21 @@ fn ep3_a_lock_that_lets_everybody_in_is_found() {
 fn ep3_trylock_takes_a_free_lock_only() {
     check(2, || {
         let context = context(Planted::Nothing);
-        let inside = Rc::new(Cell::new(0));
-        let taken = Rc::new(Cell::new(0));
+        let inside = Arc::new(AtomicUsize::new(0));
+        let taken = Arc::new(AtomicUsize::new(0));
         let work = || {
-            let (context, inside, taken) = (context.clone(), Rc::clone(&inside), Rc::clone(&taken));
+            let (context, inside, taken) =
+                (context.clone(), Arc::clone(&inside), Arc::clone(&taken));
             move || {
                 if context.trylock() {
-                    assert_eq!(inside.replace(1), 0, "two threads hold the lock");
+                    assert_eq!(
+                        inside.swap(1, Ordering::Relaxed),
+                        0,
+                        "two threads hold the lock"
+                    );
                     context.advance(1).expect("never busy under the lock");
-                    assert_eq!(inside.replace(0), 1);
-                    taken.set(taken.get() + 1);
+                    assert_eq!(inside.swap(0, Ordering::Relaxed), 1);
+                    taken.fetch_add(1, Ordering::Relaxed);
                     context.unlock().expect("nobody else unlocks");
                 }
             }
@@ -453,7 +458,10 @@ fn ep3_trylock_takes_a_free_lock_only() {
         let other = thread::spawn(work());
         work()();
         other.join().expect("no thread panics");
-        assert!(taken.get() >= 1, "the first to come finds it free");
+        assert!(
+            taken.load(Ordering::Relaxed) >= 1,
+            "the first to come finds it free"
+        );
         assert!(context.trylock());
         context.unlock().expect("nobody else unlocks");
     });
@@ -465,7 +473,7 @@ fn ep3_a_post_against_destroy_is_refused_or_reported() {
         let context = context(Planted::Nothing);
         let calls = Calls::default();
         let poster = {
-            let (context, calls) = (context.clone(), Rc::clone(&calls));
+            let (context, calls) = (context.clone(), Arc::clone(&calls));
             thread::spawn(move || post(&context, &calls, 1, 0))
         };
         let destroyed = context.destroy();
@@ -534,10 +542,10 @@ fn a_full_ring_between_two_tasks(planted: Planted) {
     /// More than a ring of 4 KiB holds.
     const MESSAGES: usize = 8;
     let [sender, receiver] = neighbours(planted);
-    let received = Rc::new(Cell::new(0));
-    let count = Rc::clone(&received);
+    let received = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&received);
     let dispatch = move |_: &Context<Checked>, _: &gyre_driver::Arrival<'_>| {
-        count.set(count.get() + 1);
+        count.fetch_add(1, Ordering::Relaxed);
         gyre_driver::Receive::Consumed
     };
     receiver
@@ -555,7 +563,7 @@ fn a_full_ring_between_two_tasks(planted: Planted) {
     sender.advance(1).expect("no error");
     assert!(!sender.is_at_rest(), "the ring is full");
     let sends = thread::spawn(move || advance_until(&sender, || sender.is_at_rest()));
-    advance_until(&receiver, || received.get() == MESSAGES);
+    advance_until(&receiver, || received.load(Ordering::Relaxed) == MESSAGES);
     sends.join().expect("no thread panics");
 }
 
@@ -577,13 +585,13 @@ fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
         let module = Messaging::create(&context, MessagingConfig::new(1)).expect("first use");
         let received = Calls::default();
         let receiver = {
-            let (module, received) = (module.clone(), Rc::clone(&received));
+            let (module, received) = (module.clone(), Arc::clone(&received));
             thread::spawn(move || {
                 for number in 0..2 {
-                    let received = Rc::clone(&received);
+                    let received = Arc::clone(&received);
                     let done = move |_: &Context<Checked>, result: Result<_, Error>| {
                         let result: gyre_driver::matching::Received = result.expect("received");
-                        received.borrow_mut().push((number, result.tag));
+                        received.lock().push((number, result.tag));
                     };
                     module
                         .receive(
@@ -613,11 +621,11 @@ fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
                 }
             })
         };
-        advance_until(&context, || received.borrow().len() == 2);
+        advance_until(&context, || received.lock().len() == 2);
         sender.join().expect("no thread panics");
         receiver.join().expect("no thread panics");
         // The messages in the order sent to the receives in the order posted; these may end in any order.
-        let mut received = received.take();
+        let mut received = received.lock().clone();
         received.sort_unstable();
         assert_eq!(received, [(0, 0), (1, 1)]);
     });
@@ -639,20 +647,20 @@ fn ct3_a_receive_against_its_rts_gets_the_message_once() {
             .send(Rank(0), 5, &Communicator::WORLD, data, None)
             .expect("valid");
         let receiver = {
-            let (module, received, into) = (module.clone(), Rc::clone(&received), into.clone());
+            let (module, received, into) = (module.clone(), Arc::clone(&received), into.clone());
             thread::spawn(move || {
                 let done = move |_: &Context<Checked>, result: Result<_, Error>| {
                     let result: gyre_driver::matching::Received = result.expect("received");
-                    received.borrow_mut().push((0, result.tag));
+                    received.lock().push((0, result.tag));
                 };
                 module
                     .receive(None, None, &Communicator::WORLD, into, Some(Box::new(done)))
                     .expect("valid");
             })
         };
-        advance_until(&context, || !received.borrow().is_empty());
+        advance_until(&context, || !received.lock().is_empty());
         receiver.join().expect("no thread panics");
-        assert_eq!(*received.borrow(), [(0, 5)]);
+        assert_eq!(*received.lock(), [(0, 5)]);
         let mut bytes = [0; 600];
         into.read(0, &mut bytes).expect("inside");
         assert_eq!(bytes, [7; 600]);

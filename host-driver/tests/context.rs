@@ -1,14 +1,15 @@
 //! Contexts on the test double: post, advance, dispatch, done, back-pressure, locks, misuse.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, Error, Instruction, Op, Platform, Receive,
     Resources, SendImmediate, SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const HELLO: u8 = 7;
 
@@ -27,26 +28,26 @@ fn pattern(length: usize, seed: usize) -> Vec<u8> {
 }
 
 /// Messages that arrived whole: (origin, tag, bytes).
-type Log = Rc<RefCell<Vec<(u32, u32, Vec<u8>)>>>;
+type Log = Arc<Mutex<Vec<(u32, u32, Vec<u8>)>>>;
 
 /// Logs every message: short ones from the immediate data, long ones by asynchronous receive.
 fn log_messages(context: &Context<Process>, log: &Log) {
-    let log = Rc::clone(log);
+    let log = Arc::clone(log);
     let dispatch = move |context: &Context<Process>, arrival: &Arrival<'_>| {
         let (origin, tag) = (arrival.origin.task().0, arrival.tag);
         if let Some(data) = arrival.immediate {
-            log.borrow_mut().push((origin, tag, data.to_vec()));
+            log.lock().push((origin, tag, data.to_vec()));
             return Receive::Consumed;
         }
         let into = context.platform().buffer(&vec![0; arrival.length]);
-        let (copy, log) = (into.clone(), Rc::clone(&log));
+        let (copy, log) = (into.clone(), Arc::clone(&log));
         Receive::Into {
             into,
             done: Some(Box::new(move |_, result| {
                 result.expect("it fits");
                 let mut data = vec![0; copy.len()];
                 copy.read(0, &mut data).expect("it fits");
-                log.borrow_mut().push((origin, tag, data));
+                log.lock().push((origin, tag, data));
             })),
         }
     };
@@ -90,7 +91,7 @@ fn ep4_messages_of_every_length_arrive_whole() {
     let expected: Vec<_> = (0..lengths.len())
         .map(|tag| (0, tag as u32, pattern(lengths[tag], tag)))
         .collect();
-    assert_eq!(*log.borrow(), expected);
+    assert_eq!(*log.lock(), expected);
 }
 
 /// Sends `data` immediately to task 1.
@@ -114,7 +115,7 @@ fn ep4_an_immediate_send_leaves_at_the_call_unless_something_goes_before_it() {
     let arrive = || {
         machine.settle();
         contexts[1].advance(1).expect("no error");
-        log.borrow().iter().map(|m| m.1).collect::<Vec<_>>()
+        log.lock().iter().map(|m| m.1).collect::<Vec<_>>()
     };
     immediate(&contexts[0], 0, &pattern(512, 0));
     assert!(!contexts[0].is_at_rest(), "its descriptor is not retired");
@@ -140,7 +141,7 @@ fn ep4_an_immediate_send_leaves_at_the_call_unless_something_goes_before_it() {
     let expected: Vec<_> = (4..200)
         .map(|tag| (0, tag, pattern(tag as usize, tag as usize)))
         .collect();
-    assert_eq!(log.borrow()[4..], expected);
+    assert_eq!(log.lock()[4..], expected);
     assert!(contexts[0].is_at_rest());
     contexts[0].destroy().expect("at rest");
     let destination = contexts[0].endpoint(TaskId(1), 0).expect("task exists");
@@ -159,7 +160,7 @@ fn ep4_self_send_takes_the_same_path() {
     let neighbour = message(&contexts[1], 0, 2, &pattern(700, 2));
     contexts[1].send(neighbour).expect("valid");
     settle(&machine, &contexts);
-    let mut got = log.borrow().clone();
+    let mut got = log.lock().clone();
     got.sort();
     assert_eq!(got, [(0, 1, pattern(700, 1)), (1, 2, pattern(700, 2))]);
 }
@@ -180,7 +181,7 @@ fn ep4_interleaved_senders_are_put_together_by_origin() {
             }
         }
         settle(&machine, &contexts);
-        let mut got = log.borrow().clone();
+        let mut got = log.lock().clone();
         // Of one origin in the order sent.
         for task in 0..nodes.len() as u32 {
             let tags: Vec<_> = got.iter().filter(|m| m.0 == task).map(|m| m.1).collect();
@@ -218,7 +219,7 @@ fn ep4_interleaved_contexts_of_one_task_are_told_apart() {
             context.send(send).expect("valid");
         }
         settle(&machine, &contexts);
-        let mut got = log.borrow().clone();
+        let mut got = log.lock().clone();
         got.sort();
         let expected: Vec<_> = (0..4)
             .map(|tag| (tag as u32 / 2, tag as u32, pattern(5000, tag)))
@@ -234,13 +235,13 @@ fn ep3_full_rings_hold_back_and_lose_nothing() {
     let contexts = machine.contexts(&[0, 1], small());
     let log = Log::default();
     log_messages(&contexts[1], &log);
-    let done = Rc::new(Cell::new(0));
+    let done = Arc::new(AtomicCell::new(0_usize));
     for tag in 0..300_u32 {
-        let counter = Rc::clone(&done);
+        let counter = Arc::clone(&done);
         let send = SendMessage {
             local_done: Some(Box::new(move |_, result| {
                 result.expect("sent");
-                counter.set(counter.get() + 1);
+                counter.fetch_add(1);
             })),
             ..message(&contexts[0], 1, tag, &pattern(600, tag as usize))
         };
@@ -253,14 +254,10 @@ fn ep3_full_rings_hold_back_and_lose_nothing() {
     machine.settle();
     assert!(machine.full_waits() > 0, "the reception ring was full");
     settle(&machine, &contexts);
-    assert_eq!(done.get(), 300);
-    let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+    assert_eq!(done.load(), 300);
+    let tags: Vec<_> = log.lock().iter().map(|m| m.1).collect();
     assert_eq!(tags, (0..300).collect::<Vec<_>>());
-    assert!(
-        log.borrow()
-            .iter()
-            .all(|m| m.2 == pattern(600, m.1 as usize))
-    );
+    assert!(log.lock().iter().all(|m| m.2 == pattern(600, m.1 as usize)));
 }
 
 #[test]
@@ -269,34 +266,34 @@ fn ep4_local_done_comes_when_the_data_has_been_read_and_not_before() {
     let contexts = machine.contexts(&[0, 1], small());
     let log = Log::default();
     log_messages(&contexts[1], &log);
-    let done = Rc::new(Cell::new(false));
-    let flag = Rc::clone(&done);
+    let done = Arc::new(AtomicCell::new(false));
+    let flag = Arc::clone(&done);
     let send = SendMessage {
-        local_done: Some(Box::new(move |_, _| flag.set(true))),
+        local_done: Some(Box::new(move |_, _| flag.store(true))),
         ..message(&contexts[0], 1, 0, &pattern(1000, 1))
     };
     contexts[0].send(send).expect("valid");
     contexts[0].advance(5).expect("no error");
-    assert!(!done.get(), "nothing has been read");
+    assert!(!done.load(), "nothing has been read");
     machine.step();
     contexts[0].advance(5).expect("no error");
-    assert!(!done.get(), "the second packet has not been read");
+    assert!(!done.load(), "the second packet has not been read");
     machine.step();
     contexts[0].advance(5).expect("no error");
-    assert!(done.get());
+    assert!(done.load());
 }
 
 #[test]
 fn ep4_callbacks_may_start_operations() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
-    let pongs = Rc::new(Cell::new(0));
-    let count = Rc::clone(&pongs);
+    let pongs = Arc::new(AtomicCell::new(0_usize));
+    let count = Arc::clone(&pongs);
     contexts[0]
         .set_dispatch(
             HELLO,
             Box::new(move |context, arrival| {
-                count.set(count.get() + 1);
+                count.fetch_add(1);
                 if arrival.tag > 0 {
                     let next = message(context, 1, arrival.tag - 1, b"ping");
                     context.send(next).expect("callbacks may post");
@@ -318,7 +315,7 @@ fn ep4_callbacks_may_start_operations() {
     let first = message(&contexts[0], 1, 9, b"ping");
     contexts[0].send(first).expect("valid");
     settle(&machine, &contexts);
-    assert_eq!(pongs.get(), 10);
+    assert_eq!(pongs.load(), 10);
 }
 
 #[test]
@@ -338,19 +335,19 @@ fn ep3_what_a_callback_posts_starts_in_the_same_turn() {
 fn ep4_callbacks_may_not_advance() {
     let machine = Double::new(1, 1);
     let contexts = machine.contexts(&[0], small());
-    let seen = Rc::new(RefCell::new(Vec::new()));
-    let answers = Rc::clone(&seen);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let answers = Arc::clone(&seen);
     contexts[0]
         .post(Instruction::Call(Box::new(move |context| {
-            answers.borrow_mut().push(context.advance(1));
+            answers.lock().push(context.advance(1));
             answers
-                .borrow_mut()
+                .lock()
                 .push(context.destroy().map(|()| Default::default()));
         })))
         .expect("valid");
     contexts[0].advance(1).expect("the outer advance goes on");
     assert_eq!(
-        *seen.borrow(),
+        *seen.lock(),
         [Err(Error::AdvanceInCallback), Err(Error::AdvanceInCallback)]
     );
 }
@@ -365,14 +362,14 @@ fn ep3_another_thread_may_post_but_not_advance_without_the_lock() {
     contexts[0].send(first).expect("valid");
 
     // The hook runs in the middle of `advance`, where another thread of the node would.
-    let (other, answers) = (contexts[0].clone(), Rc::new(RefCell::new(Vec::new())));
-    let seen = Rc::clone(&answers);
+    let (other, answers) = (contexts[0].clone(), Arc::new(Mutex::new(Vec::new())));
+    let seen = Arc::clone(&answers);
     let mut sent = false;
     machine.set_hook(move |op| {
         if op == Op::Descriptor && !sent {
             sent = true;
             assert!(!other.trylock(), "the lock is taken");
-            seen.borrow_mut().push(other.advance(1));
+            seen.lock().push(other.advance(1));
             let second = message(&other, 1, 1, b"second");
             other.send(second).expect("posting needs no lock");
         }
@@ -381,12 +378,12 @@ fn ep3_another_thread_may_post_but_not_advance_without_the_lock() {
     contexts[0].advance(1).expect("undisturbed");
     contexts[0].unlock().expect("held");
     machine.clear_hook();
-    assert_eq!(*answers.borrow(), [Err(Error::Busy)]);
+    assert_eq!(*answers.lock(), [Err(Error::Busy)]);
     assert!(contexts[0].trylock(), "the lock is free again");
     assert_eq!(contexts[0].unlock(), Ok(()));
     assert_eq!(contexts[0].unlock(), Err(Error::NotLocked));
     settle(&machine, &contexts);
-    let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+    let tags: Vec<_> = log.lock().iter().map(|m| m.1).collect();
     assert_eq!(tags, [0, 1]);
 }
 
@@ -407,7 +404,7 @@ fn ep3_advance_until_runs_to_the_condition_and_no_further() {
         .advance_until(|| contexts[0].is_at_rest())
         .expect("no error");
     contexts[1]
-        .advance_until(|| log.borrow().len() == 2)
+        .advance_until(|| log.lock().len() == 2)
         .expect("no error");
     settle(&machine, &contexts);
     contexts[1].destroy().expect("at rest");
@@ -485,7 +482,7 @@ fn ep3_a_packet_that_comes_in_the_middle_of_a_turn_wakes_the_context_again() {
         while contexts[1].wait(Some(1)) == Ok(WakeReason::Wake) {
             contexts[1].advance(1).expect("no error");
         }
-        assert_eq!(log.borrow().len(), 2, "charge {at}");
+        assert_eq!(log.lock().len(), 2, "charge {at}");
     }
 }
 
@@ -496,11 +493,13 @@ fn ep3_driven_by_wake_ups_alone_everything_arrives() {
         let contexts = machine.contexts(&[0, 1], small());
         let log = Log::default();
         log_messages(&contexts[1], &log);
-        let done = Rc::new(Cell::new(0));
+        let done = Arc::new(AtomicCell::new(0_usize));
         for tag in 0..200 {
-            let counter = Rc::clone(&done);
+            let counter = Arc::clone(&done);
             let send = SendMessage {
-                local_done: Some(Box::new(move |_, _| counter.set(counter.get() + 1))),
+                local_done: Some(Box::new(move |_, _| {
+                    counter.fetch_add(1);
+                })),
                 ..message(&contexts[0], 1, tag, &pattern(700, 0))
             };
             contexts[0].send(send).expect("valid");
@@ -527,7 +526,7 @@ fn ep3_driven_by_wake_ups_alone_everything_arrives() {
             }
         }
         machine.clear_hook();
-        assert_eq!((log.borrow().len(), done.get()), (200, 200));
+        assert_eq!((log.lock().len(), done.load()), (200, 200));
     }
 }
 
@@ -536,16 +535,16 @@ fn ep3_a_post_wakes_the_thread_that_waits() {
     let machine = Double::new(1, 1);
     let contexts = machine.contexts(&[0], small());
     contexts[0].advance(1).expect("no error");
-    let (other, called) = (contexts[0].clone(), Rc::new(Cell::new(false)));
-    let flag = Rc::clone(&called);
+    let (other, called) = (contexts[0].clone(), Arc::new(AtomicCell::new(false)));
+    let flag = Arc::clone(&called);
     machine.when_asleep(move || {
         other
-            .post(Instruction::Call(Box::new(move |_| flag.set(true))))
+            .post(Instruction::Call(Box::new(move |_| flag.store(true))))
             .expect("valid");
     });
     assert_eq!(contexts[0].wait(None), Ok(WakeReason::Wake));
     contexts[0].advance(1).expect("no error");
-    assert!(called.get());
+    assert!(called.load());
 }
 
 #[test]
@@ -565,7 +564,7 @@ fn ep3_callbacks_run_by_one_thread_wake_the_others_that_wait() {
         assert_eq!(other.advance(1).map(|p| p.packets), Ok(1));
     });
     assert_eq!(contexts[1].wait(None), Ok(WakeReason::Wake));
-    assert_eq!(log.borrow().len(), 1);
+    assert_eq!(log.lock().len(), 1);
 }
 
 #[test]
@@ -610,7 +609,7 @@ fn ep1_endpoints_name_client_task_and_context() {
             .expect("valid");
     }
     settle(&machine, &contexts);
-    let counts: Vec<_> = logs.iter().map(|log| log.borrow().len()).collect();
+    let counts: Vec<_> = logs.iter().map(|log| log.lock().len()).collect();
     assert_eq!(counts, [0, 0, 0, 1, 0, 0, 0, 1]);
 
     assert_eq!(
@@ -701,24 +700,24 @@ fn x5_a_message_without_callback_is_an_error_once_and_the_next_arrives() {
         })
     );
     settle(&machine, &contexts);
-    assert_eq!(*log.borrow(), [(0, 1, b"next".to_vec())]);
+    assert_eq!(*log.lock(), [(0, 1, b"next".to_vec())]);
 }
 
 #[test]
 fn x5_a_message_longer_than_its_receive_is_an_error_of_that_receive() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
-    let results = Rc::new(RefCell::new(Vec::new()));
+    let results = Arc::new(Mutex::new(Vec::new()));
     let into = machine.process(1).buffer(&[0x55; 1000]);
-    let (buffer, seen) = (into.clone(), Rc::clone(&results));
+    let (buffer, seen) = (into.clone(), Arc::clone(&results));
     contexts[1]
         .set_dispatch(
             HELLO,
             Box::new(move |_, _| {
-                let seen = Rc::clone(&seen);
+                let seen = Arc::clone(&seen);
                 Receive::Into {
                     into: buffer.clone(),
-                    done: Some(Box::new(move |_, result| seen.borrow_mut().push(result))),
+                    done: Some(Box::new(move |_, result| seen.lock().push(result))),
                 }
             }),
         )
@@ -740,7 +739,7 @@ fn x5_a_message_longer_than_its_receive_is_an_error_of_that_receive() {
         message: 1001,
         receive: 1000,
     };
-    assert_eq!(*results.borrow(), [Err(too_long), Ok(())]);
+    assert_eq!(*results.lock(), [Err(too_long), Ok(())]);
 }
 
 #[test]
@@ -751,16 +750,16 @@ fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
         let contexts = machine.contexts(&[0, 1], small());
         let log = Log::default();
         log_messages(&contexts[1], &log);
-        let results = Rc::new(RefCell::new(Vec::new()));
+        let results = Arc::new(Mutex::new(Vec::new()));
         for tag in 0..5 {
-            let seen = Rc::clone(&results);
+            let seen = Arc::clone(&results);
             let mut send = message(&contexts[0], 1, tag, &pattern(700, 0));
             if tag == 2 {
                 let foreign = machine.process(0).alloc_in_slot(700, 9);
                 send.data = BufferRange::whole(foreign);
             }
             send.local_done = Some(Box::new(move |_, result| {
-                seen.borrow_mut().push((tag, result));
+                seen.lock().push((tag, result));
             }));
             contexts[0].send(send).expect("valid");
         }
@@ -804,8 +803,8 @@ fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
                 )
             })
             .collect();
-        assert_eq!(*results.borrow(), expected);
-        let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+        assert_eq!(*results.lock(), expected);
+        let tags: Vec<_> = log.lock().iter().map(|m| m.1).collect();
         assert_eq!(tags, [0, 1, 3, 4]);
     }
 }
@@ -847,7 +846,7 @@ fn ep2_several_injection_fifos_keep_a_flow_in_order() {
         }
         settle(&machine, &contexts);
         for log in &logs {
-            let tags: Vec<_> = log.borrow().iter().map(|m| m.1).collect();
+            let tags: Vec<_> = log.lock().iter().map(|m| m.1).collect();
             assert_eq!(tags, (0..40).collect::<Vec<_>>());
         }
     }
@@ -935,7 +934,7 @@ fn buffers_outlive_the_context_that_has_them_in_flight() {
     drop(sender);
     machine.settle();
     receiver.advance(1).expect("no error");
-    assert_eq!(*log.borrow(), [(0, 0, pattern(1000, 5))]);
+    assert_eq!(*log.lock(), [(0, 0, pattern(1000, 5))]);
 }
 
 #[test]
@@ -982,23 +981,23 @@ fn ep2_contexts_that_share_injection_fifos_lock_them_and_keep_what_is_theirs() {
         let log = Log::default();
         log_messages(&contexts[3], &log);
         let locks = machine.charged(Op::Lock);
-        let done = Rc::new(RefCell::new([0; 3]));
+        let done = Arc::new(Mutex::new([0; 3]));
         for tag in 0..150 {
             let from = tag as usize % 3;
-            let (counts, sender) = (Rc::clone(&done), contexts[from].query().endpoint);
+            let (counts, sender) = (Arc::clone(&done), contexts[from].query().endpoint);
             let send = SendMessage {
                 local_done: Some(Box::new(move |context, result| {
                     result.expect("sent");
                     assert_eq!(context.query().endpoint, sender, "not somebody else's");
-                    counts.borrow_mut()[from] += 1;
+                    counts.lock()[from] += 1;
                 })),
                 ..message(&contexts[from], 1, tag, &pattern(5 + tag as usize * 20, 0))
             };
             contexts[from].send(send).expect("valid");
         }
         settle(&machine, &contexts);
-        assert_eq!(*done.borrow(), [50; 3]);
-        assert_eq!(log.borrow().len(), 150);
+        assert_eq!(*done.lock(), [50; 3]);
+        assert_eq!(log.lock().len(), 150);
         assert!(machine.charged(Op::Lock) > locks);
         for context in &contexts {
             context.destroy().expect("at rest");

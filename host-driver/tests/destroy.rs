@@ -1,14 +1,15 @@
 //! The end of contexts and clients on the test double: what has not finished is given up with an error, and
 //! everything can be made again on the same resources (EP-2, EP-3).
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Fence, Get, Instruction,
     Put, Receive, Resources, SameNode, SendMessage, TaskId, advancev,
 };
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const SINK: u8 = 5;
 
@@ -51,15 +52,15 @@ fn settle(machine: &Double, contexts: &[Context<Process>]) {
 }
 
 /// Receives messages; counts those that are whole.
-fn sink(context: &Context<Process>) -> Rc<Cell<usize>> {
-    let count = Rc::new(Cell::new(0));
-    let received = Rc::clone(&count);
+fn sink(context: &Context<Process>) -> Arc<AtomicCell<usize>> {
+    let count = Arc::new(AtomicCell::new(0_usize));
+    let received = Arc::clone(&count);
     let dispatch = move |context: &Context<Process>, arrival: &Arrival<'_>| {
-        let received = Rc::clone(&received);
+        let received = Arc::clone(&received);
         Receive::Into {
             into: context.platform().buffer(&vec![0; arrival.length]),
             done: Some(Box::new(move |_, result| {
-                received.set(received.get() + usize::from(result.is_ok()));
+                received.fetch_add(usize::from(result.is_ok()));
             })),
         }
     };
@@ -75,11 +76,11 @@ fn message(context: &Context<Process>, to: u32, bytes: usize) -> SendMessage<Pro
     SendMessage::new(destination, SINK, data)
 }
 
-type Results = Rc<RefCell<Vec<Result<(), Error>>>>;
+type Results = Arc<Mutex<Vec<Result<(), Error>>>>;
 
 fn into(results: &Results) -> Option<DoneFn<Process>> {
-    let results = Rc::clone(results);
-    Some(Box::new(move |_, result| results.borrow_mut().push(result)))
+    let results = Arc::clone(results);
+    Some(Box::new(move |_, result| results.lock().push(result)))
 }
 
 #[test]
@@ -143,11 +144,11 @@ fn ep3_destroy_gives_up_what_has_not_finished_and_tells_every_callback_once() {
                 machine.step();
                 context.advance(1).expect("no error");
             }
-            let before = results.borrow().len();
+            let before = results.lock().len();
             assert!(before < 11, "{nodes:?} {same_node:?} {steps}");
             let end = context.destroy();
             assert!(matches!(end, Err(Error::WorkLeft { .. })), "{end:?}");
-            let told = results.take();
+            let told = std::mem::take(&mut *results.lock());
             assert_eq!(told.len(), 11, "{nodes:?} {same_node:?} {steps}");
             let given_up = told.iter().filter(|r| **r == Err(Error::Destroyed));
             assert!(given_up.count() > 0);
@@ -169,7 +170,7 @@ fn ep3_messages_that_arrive_are_given_up_too() {
     let origin = clients[0].create_context(0).expect("free");
     let target = clients[1].create_context(0).expect("free");
     let results = Results::default();
-    let told = Rc::clone(&results);
+    let told = Arc::clone(&results);
     let dispatch = move |context: &Context<Process>, arrival: &Arrival<'_>| Receive::Into {
         into: context.platform().buffer(&vec![0; arrival.length]),
         done: into(&told),
@@ -185,7 +186,7 @@ fn ep3_messages_that_arrive_are_given_up_too() {
         target.destroy(),
         Err(Error::WorkLeft { arriving: 1, .. })
     ));
-    assert_eq!(*results.borrow(), [Err(Error::Destroyed)]);
+    assert_eq!(*results.lock(), [Err(Error::Destroyed)]);
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn ep2_ep3_clients_and_contexts_are_made_again_on_the_same_resources() {
                     }
                     settle(&machine, &contexts);
                     for count in counts {
-                        assert_eq!(count.get(), 3, "round {round}");
+                        assert_eq!(count.load(), 3, "round {round}");
                     }
                     assert!(matches!(
                         clients[0].create_context(0),
@@ -284,13 +285,13 @@ fn ep2_a_context_that_cannot_be_created_leaves_no_fifo_behind() {
             settle(&machine, &[context]);
             count
         };
-        assert_eq!(count.get(), 1);
+        assert_eq!(count.load(), 1);
         fits.destroy().expect("at rest");
     }
     let count = sink(&context);
     context.send(message(&context, 0, 100)).expect("valid");
     settle(&machine, &[context]);
-    assert_eq!(count.get(), 1, "the first client is as it was");
+    assert_eq!(count.load(), 1, "the first client is as it was");
 }
 
 #[test]
@@ -322,16 +323,19 @@ fn ep2_a_destroyed_context_leaves_shared_fifos_to_the_others_and_its_descriptors
         first.destroy(),
         Err(Error::WorkLeft { in_flight: 1, .. })
     ));
-    assert_eq!(results.take(), [Err(Error::Destroyed)]);
+    assert_eq!(
+        std::mem::take(&mut *results.lock()),
+        [Err(Error::Destroyed)]
+    );
     // Its descriptor was handed over: the message arrives, and no other context hears of it.
     let others = Results::default();
     let again = open(0);
     send(&second, &others);
     send(&again, &others);
     settle(&machine, &[again.clone(), second.clone(), peer.clone()]);
-    assert_eq!(*others.borrow(), [Ok(()), Ok(())]);
-    assert_eq!(*results.borrow(), []);
-    assert_eq!(received.get(), 3);
+    assert_eq!(*others.lock(), [Ok(()), Ok(())]);
+    assert_eq!(*results.lock(), []);
+    assert_eq!(received.load(), 3);
     for context in [again, second, peer] {
         context.destroy().expect("at rest");
     }

@@ -1,7 +1,6 @@
 //! Planted faults of the hardware: none may pass in silence.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_driver::{
     Arrival, BufferRange, Communicator, Context, DoneFn, Error, Fence, Get, Messaging,
@@ -10,8 +9,9 @@ use gyre_driver::{
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Fault, Process};
+use parking_lot::Mutex;
 
-type Results = Rc<RefCell<Vec<Result<Vec<u8>, Error>>>>;
+type Results = Arc<Mutex<Vec<Result<Vec<u8>, Error>>>>;
 
 /// Three messages of two packets each from task 0 to task 1, on a machine with a fault. Returns what
 /// the receives got, and the errors of `advance`.
@@ -36,14 +36,14 @@ fn run_of(length: usize, fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Erro
     let results = Results::default();
     for tag in 0..3 {
         let into = machine.process(1).buffer(&vec![0; length]);
-        let (copy, log) = (into.clone(), Rc::clone(&results));
+        let (copy, log) = (into.clone(), Arc::clone(&results));
         let done = move |_: &Context<Process>, result: Result<_, Error>| {
             let bytes = result.map(|_| {
                 let mut bytes = vec![0; copy.len()];
                 copy.read(0, &mut bytes).expect("inside");
                 bytes
             });
-            log.borrow_mut().push(bytes);
+            log.lock().push(bytes);
         };
         modules[1]
             .receive(
@@ -66,7 +66,7 @@ fn run_of(length: usize, fault: Fault) -> (Vec<Result<Vec<u8>, Error>>, Vec<Erro
             errors.extend(context.advance(1).err());
         }
     }
-    let results = results.borrow().clone();
+    let results = results.lock().clone();
     (results, errors)
 }
 
@@ -138,13 +138,13 @@ fn headed_with_a_flipped_byte(at: usize) -> (Vec<Result<(), Error>>, Vec<Error>)
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], Resources::default());
     let ends = Ends::default();
-    let log = Rc::clone(&ends);
+    let log = Arc::clone(&ends);
     let receiver = machine.process(1);
     let receive = move |_: &Context<Process>, arrival: &Arrival<'_>| {
-        let log = Rc::clone(&log);
+        let log = Arc::clone(&log);
         Receive::Into {
             into: receiver.buffer(&vec![0; arrival.length]),
-            done: Some(Box::new(move |_, result| log.borrow_mut().push(result))),
+            done: Some(Box::new(move |_, result| log.lock().push(result))),
         }
     };
     contexts[1]
@@ -161,7 +161,7 @@ fn headed_with_a_flipped_byte(at: usize) -> (Vec<Result<(), Error>>, Vec<Error>)
         contexts[0].send(send).expect("valid");
     }
     let errors = errors(&machine, &contexts);
-    (ends.take(), errors)
+    (std::mem::take(&mut *ends.lock()), errors)
 }
 
 #[test]
@@ -218,11 +218,11 @@ fn a_wake_up_that_never_comes_leaves_the_thread_asleep() {
 const FENCE_ACK: u8 = 230;
 const GET_FAILED: u8 = 231;
 
-type Ends = Rc<RefCell<Vec<Result<(), Error>>>>;
+type Ends = Arc<Mutex<Vec<Result<(), Error>>>>;
 
 fn into(ends: &Ends) -> Option<DoneFn<Process>> {
-    let ends = Rc::clone(ends);
-    Some(Box::new(move |_, result| ends.borrow_mut().push(result)))
+    let ends = Arc::clone(ends);
+    Some(Box::new(move |_, result| ends.lock().push(result)))
 }
 
 fn fence(context: &Context<Process>) -> Ends {
@@ -264,11 +264,11 @@ fn x5_fn1_a_fence_says_that_its_synchronisation_was_refused_on_either_side() {
         let ends = fence(&contexts[0]);
         let reported = errors(&machine, &contexts);
         assert!(!reported.is_empty(), "node {node} has refused a descriptor");
-        assert_eq!(*ends.borrow(), [Err(expected)], "node {node}");
+        assert_eq!(*ends.lock(), [Err(expected)], "node {node}");
         // The next one holds.
         let ends = fence(&contexts[0]);
         assert_eq!(errors(&machine, &contexts), []);
-        assert_eq!(*ends.borrow(), [Ok(())], "node {node}");
+        assert_eq!(*ends.lock(), [Ok(())], "node {node}");
     }
 }
 
@@ -292,7 +292,7 @@ fn x5_fn1_the_answer_to_a_fence_counts_from_its_target_alone() {
         ),
         "{reported:?}"
     );
-    assert_eq!(*ends.borrow(), []);
+    assert_eq!(*ends.lock(), []);
 }
 
 #[test]
@@ -330,6 +330,6 @@ fn x5_the_refusal_of_a_get_counts_from_its_peer_alone() {
             })
             .count();
         assert_eq!(unknown, 1 - ended, "from node {node}");
-        assert_eq!(ends.borrow().len(), ended, "from node {node}");
+        assert_eq!(ends.lock().len(), ended, "from node {node}");
     }
 }

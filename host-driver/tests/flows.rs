@@ -1,8 +1,7 @@
 //! Ordered-dynamic flows between contexts, on the test double (HW-4): who gets one, what waits for it, that messages
 //! and puts stay in order, and that both ends are closed.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Error, Fence, Op, Ordered, Platform, Put, Receive,
@@ -11,10 +10,11 @@ use gyre_driver::{
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::{FLOW, flow_page, flow_source};
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const SINK: u8 = 9;
 
-type Received = Rc<RefCell<Vec<(u32, u32)>>>;
+type Received = Arc<Mutex<Vec<(u32, u32)>>>;
 
 struct World {
     machine: Double,
@@ -65,10 +65,10 @@ impl World {
     /// The context of a task that has none.
     fn open(&self, task: usize) -> Context<Process> {
         let context = self.clients[task].create_context(0).expect("free");
-        let log = Rc::clone(&self.received[task]);
+        let log = Arc::clone(&self.received[task]);
         let sink = move |_: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
             let origin = arrival.origin.task().0;
-            log.borrow_mut().push((origin, arrival.tag));
+            log.lock().push((origin, arrival.tag));
             Receive::Consumed
         };
         context.set_dispatch(SINK, Box::new(sink)).expect("free");
@@ -109,7 +109,7 @@ impl World {
     }
 
     fn tags(&self, at: usize, from: u32) -> Vec<u32> {
-        let received = self.received[at].borrow();
+        let received = self.received[at].lock();
         let of = received.iter().filter(|(origin, _)| *origin == from);
         of.map(|&(_, tag)| tag).collect()
     }
@@ -195,19 +195,19 @@ fn hw4_fn3_a_fence_follows_puts_that_take_a_flow() {
             remote_done: None,
         };
         context.put(put).expect("valid");
-        let seen = Rc::new(RefCell::new(None));
-        let log = Rc::clone(&seen);
+        let seen = Arc::new(Mutex::new(None));
+        let log = Arc::clone(&seen);
         let fence = Fence {
             destination,
             done: Some(Box::new(move |_, result| {
                 let mut there = vec![0; 4000];
                 window.read(0, &mut there).expect("inside");
-                *log.borrow_mut() = Some((result, there == [7; 4000]));
+                *log.lock() = Some((result, there == [7; 4000]));
             })),
         };
         context.fence(fence).expect("valid");
         assert_eq!(world.settle(), []);
-        assert_eq!(seen.take(), Some((Ok(()), true)), "seed {seed}");
+        assert_eq!(seen.lock().take(), Some((Ok(()), true)), "seed {seed}");
         // Eight packets of the put, FENCE, and what asks for the origin's own gets: two flows.
         assert_eq!(world.machine.packets_by_flow(0), 11);
         assert_eq!(world.machine.flows(0), (2, 1));

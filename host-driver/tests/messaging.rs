@@ -1,9 +1,9 @@
 //! The messaging module on the test double: the steps of the protocol, both arrival orders, wildcards,
 //! probe, cancel, errors, and the memory that the prior art takes.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::matching::primitives::{ClearToSend, Primitives, RequestToSend};
 use gyre_driver::matching::{
     ANY_TAG, Communicator, Label, Messaging, MessagingConfig, Protocol, Received, Request,
@@ -13,6 +13,7 @@ use gyre_driver::{
     RemoteAddress, Resources, SendImmediate, TaskId, advancev,
 };
 use gyre_testkit::{Double, Memory, Process};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 const DISPATCH: u8 = 1;
@@ -106,7 +107,7 @@ fn pattern(length: usize, seed: usize) -> Vec<u8> {
 }
 
 /// What receives got: (number of the receive, what, its bytes).
-type Log = Rc<RefCell<Vec<(usize, Result<Received, Error>, Vec<u8>)>>>;
+type Log = Arc<Mutex<Vec<(usize, Result<Received, Error>, Vec<u8>)>>>;
 
 fn receive(
     module: &Module,
@@ -128,9 +129,9 @@ fn receive_into(
     (from, tag, comm): (Option<u32>, Option<u32>, u32),
     into: BufferRange<Memory>,
 ) -> Request {
-    let (copy, log) = (into.clone(), Rc::clone(log));
+    let (copy, log) = (into.clone(), Arc::clone(log));
     let done = move |_: &Context<Process>, result: Result<Received, Error>| {
-        log.borrow_mut().push((number, result, bytes_of(&copy)));
+        log.lock().push((number, result, bytes_of(&copy)));
     };
     module
         .receive(
@@ -166,7 +167,7 @@ fn got(source: u32, tag: u32, comm: u32, length: usize) -> Result<Received, Erro
 }
 
 fn results(log: &Log) -> Vec<(usize, Result<Received, Error>)> {
-    log.borrow().iter().map(|l| (l.0, l.1.clone())).collect()
+    log.lock().iter().map(|l| (l.0, l.1.clone())).collect()
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn ct1_send_and_receive_are_paired_by_origin_tag_and_context() {
             );
         }
         settle(&machine, &modules);
-        let mut got_all = log.borrow().clone();
+        let mut got_all = log.lock().clone();
         got_all.sort_by_key(|entry| entry.0);
         for (number, (from, tag, comm)) in sends.into_iter().enumerate() {
             let expected = (number, got(from, tag, comm, 1300), pattern(1300, number));
@@ -281,7 +282,7 @@ fn ct1_probe_finds_what_a_receive_would_match_and_leaves_it() {
         receive(&modules[1], &log, 0, None, None, 0, 900);
         assert_eq!(probe(None, None, 0), got(0, 4, 0, 80).ok());
         settle(&machine, &modules);
-        assert_eq!(*log.borrow(), [(0, got(0, 3, 0, 900), pattern(900, 1))]);
+        assert_eq!(*log.lock(), [(0, got(0, 3, 0, 900), pattern(900, 1))]);
         let unknown = modules[1].probe(Some(Rank(7)), None, &Communicator::WORLD);
         assert!(matches!(unknown, Err(Error::UnknownTask { .. })));
     }
@@ -296,7 +297,7 @@ fn ct1_cancel_takes_back_a_receive_without_message_and_no_other() {
         receive(&modules[1], &log, 1, None, None, 0, 100);
         assert_eq!(modules[1].cancel(&first), Ok(true));
         assert_eq!(modules[1].cancel(&first), Ok(false), "once only");
-        assert!(log.borrow().is_empty(), "callbacks run in advance");
+        assert!(log.lock().is_empty(), "callbacks run in advance");
         settle(&machine, &modules);
         assert!(first.is_complete());
         send(&modules[0], 1, 9, 0, &pattern(100, 1));
@@ -304,13 +305,13 @@ fn ct1_cancel_takes_back_a_receive_without_message_and_no_other() {
         settle(&machine, &modules);
         let cancelled = (0, Err(Error::Cancelled), vec![0xee; 100]);
         let second = (1, got(0, 9, 0, 100), pattern(100, 1));
-        assert_eq!(*log.borrow(), [cancelled, second]);
+        assert_eq!(*log.lock(), [cancelled, second]);
         // One that has matched completes.
         send(&modules[0], 1, 9, 0, &pattern(100, 2));
         contexts_until(&machine, &modules, || modules[1].stats().posted == 0);
         assert_eq!(modules[1].cancel(&third), Ok(false));
         settle(&machine, &modules);
-        assert_eq!(log.borrow()[2], (2, got(0, 9, 0, 100), pattern(100, 2)));
+        assert_eq!(log.lock()[2], (2, got(0, 9, 0, 100), pattern(100, 2)));
     }
 }
 
@@ -332,12 +333,12 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
     let module = Messaging::create(&contexts[0], ALWAYS).expect("first use");
-    let seen = Rc::new(RefCell::new(None));
-    let log = Rc::clone(&seen);
+    let seen = Arc::new(Mutex::new(None));
+    let log = Arc::clone(&seen);
     let dispatch = move |_: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
         let (comm, rts) = RequestToSend::decode(arrival).expect("an RTS");
         let match_data = (arrival.origin.task(), comm, arrival.tag);
-        *log.borrow_mut() = Some((match_data, rts, arrival.length));
+        *log.lock() = Some((match_data, rts, arrival.length));
         Receive::Consumed
     };
     contexts[1]
@@ -352,7 +353,7 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
     machine.settle();
     assert_eq!(machine.packets(), 1, "nothing else leaves");
     contexts[1].advance(1).expect("no error");
-    let seen = seen.borrow_mut().take();
+    let seen = seen.lock().take();
     let (match_data, rts, payload) = seen.expect("the RTS has come");
     assert_eq!(match_data, (TaskId(0), 5, 77));
     assert_eq!(rts.length, 90_001);
@@ -381,7 +382,7 @@ fn ct3_rts_first_waits_in_the_pending_queue_without_payload() {
         receive(&modules[1], &log, tag, None, Some(tag as u32), 0, 100_000);
     }
     settle(&machine, &modules);
-    let mut log = log.take();
+    let mut log = std::mem::take(&mut *log.lock());
     log.sort_by_key(|entry| entry.0);
     for (tag, entry) in log.into_iter().enumerate() {
         assert_eq!(
@@ -411,7 +412,7 @@ fn ct3_receive_first_waits_for_the_rts() {
     send(&modules[0], 1, 5, 2, &pattern(1300, 1));
     settle(&machine, &modules);
     assert!(request.is_complete());
-    assert_eq!(*log.borrow(), [(0, got(0, 5, 2, 1300), pattern(1300, 1))]);
+    assert_eq!(*log.lock(), [(0, got(0, 5, 2, 1300), pattern(1300, 1))]);
     let stats = modules[1].stats();
     assert_eq!((stats.expected, stats.unexpected), (1, 0));
     assert_eq!(stats.peak_held_bytes, 0);
@@ -438,7 +439,7 @@ fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
         receive(&modules[1], &log, number, Some(0), Some(tag), 0, length);
     }
     settle(&machine, &modules);
-    let mut log = log.take();
+    let mut log = std::mem::take(&mut *log.lock());
     log.sort_by_key(|entry| entry.0);
     for (entry, (tag, length)) in log.into_iter().zip(lengths) {
         assert_eq!(entry.1, got(0, tag, 0, length));
@@ -467,7 +468,7 @@ fn ct3_a_receive_posted_while_its_message_arrives_gets_it() {
         results(&log),
         [(0, got(0, 1, 0, 2000)), (1, got(0, 1, 0, 100))]
     );
-    assert_eq!(log.borrow()[0].2, pattern(2000, 1));
+    assert_eq!(log.lock()[0].2, pattern(2000, 1));
 }
 
 #[test]
@@ -484,7 +485,7 @@ fn ct4_no_processor_is_in_the_data_path() {
     advance(&modules[1]);
     machine.settle();
     assert_eq!(bytes_of(&into), pattern(50_000, 1));
-    assert!(log.borrow().is_empty());
+    assert!(log.lock().is_empty());
     settle(&machine, &modules);
     assert_eq!(results(&log), [(0, got(0, 5, 0, 50_000))]);
     // A get's descriptor and an acknowledgement are copied, no payload.
@@ -500,7 +501,7 @@ fn ct5_the_receive_is_done_when_the_byte_counter_is_zero_and_not_before() {
     send(&modules[0], 1, 5, 0, &pattern(5000, 1));
     advance(&modules[0]);
     let mut partial = 0;
-    while log.borrow().is_empty() {
+    while log.lock().is_empty() {
         assert!(machine.step(), "the data comes");
         let there = bytes_of(&into)
             .iter()
@@ -509,7 +510,7 @@ fn ct5_the_receive_is_done_when_the_byte_counter_is_zero_and_not_before() {
             .map_or(0, |last| last + 1);
         advance(&modules[1]);
         assert_eq!(
-            !log.borrow().is_empty(),
+            !log.lock().is_empty(),
             there == 5000,
             "{there} bytes are there"
         );
@@ -523,12 +524,12 @@ fn ct6_the_sends_callback_runs_on_the_ack() {
     for (config, ordered) in by_each_way([ALWAYS, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);
         let log = Log::default();
-        let sent = Rc::new(Cell::new(0));
-        let count = Rc::clone(&sent);
+        let sent = Arc::new(AtomicCell::new(0_usize));
+        let count = Arc::clone(&sent);
         let data = modules[0].context().platform().buffer(&pattern(3000, 1));
         let done = move |_: &Context<Process>, result: Result<(), Error>| {
             assert_eq!(result, Ok(()));
-            count.set(count.get() + 1);
+            count.fetch_add(1);
         };
         let request = modules[0]
             .send(Rank(1), 1, &Communicator::WORLD, data, Some(Box::new(done)))
@@ -536,15 +537,15 @@ fn ct6_the_sends_callback_runs_on_the_ack() {
         if config == ALWAYS {
             // Nobody has received it: the data is not free.
             settle(&machine, &modules);
-            assert_eq!(sent.get(), 0);
+            assert_eq!(sent.load(), 0);
         }
         receive(&modules[1], &log, 0, None, None, 0, 3000);
         // All that moves is the target: the data arrives, the origin knows nothing of it.
-        contexts_until(&machine, &modules, || !log.borrow().is_empty());
-        assert_eq!(sent.get(), 0, "before the ACK has come");
+        contexts_until(&machine, &modules, || !log.lock().is_empty());
+        assert_eq!(sent.load(), 0, "before the ACK has come");
         assert!(!request.is_complete());
         settle(&machine, &modules);
-        assert_eq!(sent.get(), 1);
+        assert_eq!(sent.load(), 1);
         assert!(request.is_complete());
     }
 }
@@ -558,17 +559,17 @@ fn ct7_the_system_module_has_the_six_primitives() {
         contexts[0].endpoint(TaskId(0), 0).expect("exists"),
         contexts[0].endpoint(TaskId(1), 0).expect("exists"),
     );
-    let seen = Rc::new(RefCell::new(Vec::new()));
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let note = |text: &'static str| {
-        let seen = Rc::clone(&seen);
+        let seen = Arc::clone(&seen);
         Box::new(move |_: &Context<Process>, result: Result<(), Error>| {
             result.expect("done");
-            seen.borrow_mut().push(text.to_owned());
+            seen.lock().push(text.to_owned());
         })
     };
     for context in &contexts {
         for id in 10..14 {
-            let seen = Rc::clone(&seen);
+            let seen = Arc::clone(&seen);
             let dispatch = move |_: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
                 let text = match id {
                     10 => format!("memory FIFO {:?}", arrival.immediate),
@@ -576,7 +577,7 @@ fn ct7_the_system_module_has_the_six_primitives() {
                     12 => format!("CTS {:?}", ClearToSend::decode(arrival).expect("CTS")),
                     _ => panic!("nobody asked for a transfer"),
                 };
-                seen.borrow_mut().push(text);
+                seen.lock().push(text);
                 Receive::Consumed
             };
             context
@@ -589,7 +590,7 @@ fn ct7_the_system_module_has_the_six_primitives() {
             machine.settle();
             advancev(&contexts, 1).expect("no error");
         }
-        seen.take()
+        std::mem::take(&mut *seen.lock())
     };
     let rts = RequestToSend {
         cookie: 5,
@@ -666,11 +667,11 @@ fn ct6_x5_an_acknowledgement_ends_operations_at_its_own_origin_alone() {
     let contexts = machine.contexts(&[0, 1, 2], small());
     let primitives = Primitives::new(10).expect("free identifiers");
     let endpoint = |task| contexts[0].endpoint(TaskId(task), 0).expect("exists");
-    let done = Rc::new(Cell::new(0));
-    let count = Rc::clone(&done);
+    let done = Arc::new(AtomicCell::new(0_usize));
+    let count = Arc::clone(&done);
     let call = move |_: &Context<Process>, result: Result<(), Error>| {
         assert_eq!(result, Ok(()));
-        count.set(count.get() + 1);
+        count.fetch_add(1);
     };
     let cookie = primitives
         .await_acknowledge(
@@ -693,7 +694,7 @@ fn ct6_x5_an_acknowledgement_ends_operations_at_its_own_origin_alone() {
             machine.settle();
             seen.extend(advancev(&contexts, 1).err());
         }
-        assert_eq!((done.get(), seen), (calls, errors), "from task {from}");
+        assert_eq!((done.load(), seen), (calls, errors), "from task {from}");
     }
 }
 
@@ -722,7 +723,7 @@ fn ct8_messages_of_one_flow_match_in_the_order_sent() {
                 post();
             }
             settle(&machine, &modules);
-            let mut log = log.take();
+            let mut log = std::mem::take(&mut *log.lock());
             assert_eq!(log.len(), 20);
             log.sort_by_key(|entry| entry.0);
             for (number, (_, result, bytes)) in log.into_iter().enumerate() {
@@ -757,8 +758,9 @@ fn ct8_the_prior_art_holds_what_remote_get_leaves_at_the_origin() {
             );
         }
         settle(&machine, &modules);
-        assert_eq!(log.borrow().len(), MESSAGES);
-        for (number, result, bytes) in log.take() {
+        assert_eq!(log.lock().len(), MESSAGES);
+        let log = std::mem::take(&mut *log.lock());
+        for (number, result, bytes) in log {
             assert_eq!(result, got(0, number as u32, 0, BYTES));
             assert_eq!(bytes, pattern(BYTES, number));
         }
@@ -782,7 +784,7 @@ fn ct8_the_prior_art_needs_no_buffer_when_the_receive_is_there_before_the_data()
     assert_eq!(modules[1].stats().pending, 1);
     receive(&modules[1], &log, 0, None, None, 0, 5000);
     settle(&machine, &modules);
-    assert_eq!(*log.borrow(), [(0, got(0, 3, 0, 5000), pattern(5000, 1))]);
+    assert_eq!(*log.lock(), [(0, got(0, 3, 0, 5000), pattern(5000, 1))]);
     assert_eq!(modules[1].stats().peak_held_bytes, 0);
 }
 
@@ -822,7 +824,7 @@ fn x5_data_is_taken_from_whom_it_was_asked_for_and_at_its_length_alone() {
     }
     receive(&modules[1], &log, 0, None, None, 0, 5000);
     settle(&machine, &modules);
-    assert_eq!(*log.borrow(), [(0, got(0, 3, 0, 5000), pattern(5000, 1))]);
+    assert_eq!(*log.lock(), [(0, got(0, 3, 0, 5000), pattern(5000, 1))]);
 }
 
 #[test]
@@ -847,7 +849,7 @@ fn x5_a_message_longer_than_its_receive_is_that_receives_error_in_both_orders() 
         send(&modules[0], 1, 0, 0, &pattern(600, 9));
         settle(&machine, &modules);
         assert_eq!(
-            *log.borrow(),
+            *log.lock(),
             [
                 (0, too_long.clone(), vec![0xee; 600]),
                 (1, too_long, vec![0xee; 600]),
@@ -881,9 +883,9 @@ fn x5_memory_that_runs_out_is_the_error_of_the_receive_and_not_a_lost_message() 
         settle(&machine, &modules);
         assert!(request.is_complete());
         let into = BufferRange::whole(hoard.remove(0));
-        let log_result = Rc::clone(&log);
+        let log_result = Arc::clone(&log);
         let done = move |_: &Context<Process>, result: Result<Received, Error>| {
-            log_result.borrow_mut().push((0, result, vec![]));
+            log_result.lock().push((0, result, vec![]));
         };
         modules[1]
             .receive(
@@ -895,7 +897,7 @@ fn x5_memory_that_runs_out_is_the_error_of_the_receive_and_not_a_lost_message() 
             )
             .expect("valid");
         settle(&machine, &modules);
-        assert!(matches!(log.borrow()[..], [(0, Err(Error::Alloc(_)), _)]));
+        assert!(matches!(log.lock()[..], [(0, Err(Error::Alloc(_)), _)]));
     }
 }
 
@@ -955,9 +957,9 @@ fn x5_a_send_that_the_dma_engine_refuses_fails_by_its_callback() {
     let process = machine.process(0);
     // A slot that does not exist: the data of the transfer cannot be read.
     let data = BufferRange::whole(process.alloc_in_slot(3000, 9));
-    let outcome = Rc::new(RefCell::new(Vec::new()));
-    let log = Rc::clone(&outcome);
-    let done = move |_: &Context<Process>, result| log.borrow_mut().push(result);
+    let outcome = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&outcome);
+    let done = move |_: &Context<Process>, result| log.lock().push(result);
     let request = modules[0]
         .send(Rank(1), 1, &Communicator::WORLD, data, Some(Box::new(done)))
         .expect("valid");
@@ -971,7 +973,7 @@ fn x5_a_send_that_the_dma_engine_refuses_fails_by_its_callback() {
     }
     assert!(request.is_complete());
     assert!(matches!(
-        outcome.borrow()[..],
+        outcome.lock()[..],
         [Err(Error::Descriptor { .. })]
     ));
 }
@@ -980,15 +982,15 @@ fn x5_a_send_that_the_dma_engine_refuses_fails_by_its_callback() {
 fn ct8_ping_pong_from_done_callbacks() {
     for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);
-        let rounds = Rc::new(RefCell::new(0));
-        fn bounce(module: Module, peer: u32, rounds: Rc<RefCell<u32>>) {
+        let rounds = Arc::new(Mutex::new(0));
+        fn bounce(module: Module, peer: u32, rounds: Arc<Mutex<u32>>) {
             let into = module.context().platform().buffer(&[0; 4]);
             let copy = into.clone();
             let again = module.clone();
             let done = move |_: &Context<Process>, result: Result<Received, Error>| {
                 let tag = result.expect("received").tag;
                 assert_eq!(bytes_of(&copy), tag.to_le_bytes());
-                *rounds.borrow_mut() += 1;
+                *rounds.lock() += 1;
                 if tag < 20 {
                     send(&again, peer, tag + 1, 0, &(tag + 1).to_le_bytes());
                     bounce(again, peer, rounds);
@@ -1004,11 +1006,11 @@ fn ct8_ping_pong_from_done_callbacks() {
                 )
                 .expect("valid");
         }
-        bounce(modules[0].clone(), 1, Rc::clone(&rounds));
-        bounce(modules[1].clone(), 0, Rc::clone(&rounds));
+        bounce(modules[0].clone(), 1, Arc::clone(&rounds));
+        bounce(modules[1].clone(), 0, Arc::clone(&rounds));
         send(&modules[0], 1, 0, 0, &0_u32.to_le_bytes());
         settle(&machine, &modules);
-        assert_eq!(*rounds.borrow(), 21);
+        assert_eq!(*rounds.lock(), 21);
     }
 }
 
@@ -1049,15 +1051,15 @@ fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
     let context = modules[0].context();
     let primitives = Primitives::new(DISPATCH).expect("a user's identifiers");
     let to = context.endpoint(TaskId(1), 0).expect("exists");
-    let ends = Rc::new(RefCell::new(Vec::new()));
-    let told = Rc::clone(&ends);
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&ends);
     let data = context.platform().buffer(&pattern(1300, 1));
     let cookie = primitives
         .await_acknowledge(
             context,
             to,
             data,
-            Box::new(move |_, result| told.borrow_mut().push(result)),
+            Box::new(move |_, result| told.lock().push(result)),
         )
         .expect("exists");
     let rts = RequestToSend {
@@ -1092,9 +1094,9 @@ fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
         "the node of the data says why: {errors:?}"
     );
     let refused = matches!(results(&log)[..], [(0, Err(Error::RemoteRefused { .. }))]);
-    assert!(refused, "{:?}", log.borrow());
+    assert!(refused, "{:?}", log.lock());
     let not_fetched = Err(Error::NotFetched { peer: TaskId(1) });
-    assert_eq!(*ends.borrow(), [not_fetched]);
+    assert_eq!(*ends.lock(), [not_fetched]);
     assert!(modules.iter().all(|module| module.context().is_at_rest()));
 }
 
@@ -1131,7 +1133,7 @@ fn ct1_ep3_receives_of_a_context_that_is_destroyed_end_once() {
             assert_eq!(ended[2].1, Err(Error::Destroyed));
             assert_eq!(ended[3].1, Err(Error::Cancelled));
             assert!(late.is_complete() && cancelled.is_complete());
-            for (number, result, bytes) in log.borrow().iter() {
+            for (number, result, bytes) in log.lock().iter() {
                 match result {
                     Ok(_) => assert_eq!(*bytes, pattern(1300, 3)),
                     Err(Error::Destroyed | Error::Cancelled) => {}

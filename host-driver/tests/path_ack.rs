@@ -3,15 +3,16 @@
 
 mod checked;
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use checked::into_checked;
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Ordered, Resources, SendMessage, TaskId,
     advancev,
 };
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const SINK: u8 = 9;
 const EAGER_LIMIT: usize = 2000;
@@ -52,17 +53,17 @@ fn pattern(tag: u32, length: usize) -> Vec<u8> {
 }
 
 /// Sends `length` bytes; counts the end in `done`, which must come once.
-fn send(from: &Context<Process>, to: u32, tag: u32, length: usize, done: &Rc<Cell<usize>>) {
+fn send(from: &Context<Process>, to: u32, tag: u32, length: usize, done: &Arc<AtomicCell<usize>>) {
     let data = match length {
         0 => BufferRange::empty(),
         _ => from.platform().buffer(&pattern(tag, length)),
     };
-    let done = Rc::clone(done);
+    let done = Arc::clone(done);
     from.send(SendMessage {
         tag,
         remote_done: Some(Box::new(move |_, result| {
             result.expect("no error");
-            done.set(done.get() + 1);
+            done.fetch_add(1);
         })),
         ..SendMessage::new(from.endpoint(TaskId(to), 0).expect("exists"), SINK, data)
     })
@@ -94,14 +95,14 @@ fn packets(nodes: usize, line: bool, origin: usize, length: usize) -> u64 {
     }
     let places: Vec<usize> = (0..nodes).map(|task| (origin + task) % nodes).collect();
     let contexts = contexts(&machine, &places, 1000, Ordered::Fixed);
-    let done = Rc::new(Cell::new(0));
+    let done = Arc::new(AtomicCell::new(0_usize));
     for task in 1..nodes as u32 {
         send(&contexts[task as usize], 0, task, length, &done);
     }
     advancev(&contexts[1..], 3).expect("no error");
     machine.settle();
     settle(&machine, &contexts);
-    assert_eq!(done.get(), nodes - 1);
+    assert_eq!(done.load(), nodes - 1);
     machine.messages_from(origin)
 }
 
@@ -125,14 +126,14 @@ fn ak4_tasks_that_share_a_node_are_reached_by_packets_of_their_own() {
     let machine = Double::new(3, 5);
     machine.cut();
     let contexts = contexts(&machine, &[0, 1, 1, 2, 2], 1000, Ordered::Fixed);
-    let done = Rc::new(Cell::new(0));
+    let done = Arc::new(AtomicCell::new(0_usize));
     for task in 1..5 {
         send(&contexts[task as usize], 0, task, 16, &done);
     }
     advancev(&contexts[1..], 3).expect("no error");
     machine.settle();
     settle(&machine, &contexts);
-    assert_eq!(done.get(), 4);
+    assert_eq!(done.load(), 4);
     assert_eq!(machine.messages_from(0), 2);
 }
 
@@ -151,10 +152,10 @@ fn ak4_ak5_copies_come_between_packets_of_messages_and_nothing_is_lost_or_double
             _ => Ordered::Fixed,
         };
         let contexts = contexts(&machine, &[0, 1, 2, 3, 4, 5], 3, ordered);
-        let done = Rc::new(Cell::new(0));
-        let random = RefCell::new(seed);
+        let done = Arc::new(AtomicCell::new(0_usize));
+        let random = Mutex::new(seed);
         let below = |n: u64| {
-            let mut random = random.borrow_mut();
+            let mut random = random.lock();
             *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (*random >> 33) % n
         };
@@ -170,7 +171,7 @@ fn ak4_ak5_copies_come_between_packets_of_messages_and_nothing_is_lost_or_double
             contexts[below(6) as usize].advance(1).expect("no error");
         }
         settle(&machine, &contexts);
-        assert_eq!(done.get(), count as usize, "seed {seed}");
+        assert_eq!(done.load(), count as usize, "seed {seed}");
         let taken = contexts
             .iter()
             .map(|context| context.ack_stats().expect("not advanced"));

@@ -1,10 +1,11 @@
 //! Functions that every turn of `advance` calls, for what no event of the node announces (EP-3, HW-7).
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{Context, Error, Instruction, Op, Platform, Resources, SharedSegment};
 use gyre_testkit::{Double, Process};
+use parking_lot::Mutex;
 
 /// A number of a segment that is no client's.
 const SEGMENT: u32 = 1 << 30;
@@ -23,12 +24,12 @@ fn ep3_hw7_a_function_of_every_turn_sees_what_a_neighbour_writes_before_it_signa
         segment.expect("there is memory")
     };
     let (theirs, ours) = (segment(&contexts[1]), segment(&contexts[0]));
-    let seen = Rc::new(Cell::new(0));
-    let last = Rc::clone(&seen);
+    let seen = Arc::new(AtomicCell::new(0_u8));
+    let last = Arc::clone(&seen);
     contexts[0].add_progress(Box::new(move |_| {
         let mut byte = [0];
         ours.read(0, &mut byte).expect("inside");
-        last.replace(byte[0]) != byte[0]
+        last.swap(byte[0]) != byte[0]
     }));
     // The neighbour writes when this task sleeps, which nothing else would wake.
     let (neighbour, group) = (contexts[1].clone(), contexts[0].query().wake_group);
@@ -36,7 +37,7 @@ fn ep3_hw7_a_function_of_every_turn_sees_what_a_neighbour_writes_before_it_signa
         theirs.write(0, &[7]).expect("inside");
         neighbour.platform().notify(group);
     });
-    let woken = contexts[0].advance_until(|| seen.get() == 7);
+    let woken = contexts[0].advance_until(|| seen.load() == 7);
     woken.expect("no error");
     assert!(contexts[0].is_at_rest());
 }
@@ -45,12 +46,12 @@ fn ep3_hw7_a_function_of_every_turn_sees_what_a_neighbour_writes_before_it_signa
 fn ep3_what_a_function_of_every_turn_finds_counts_as_progress_and_it_may_post() {
     let machine = Double::new(1, 1);
     let contexts = pair(&machine);
-    let turns = Rc::new(Cell::new(0));
-    let calls = Rc::new(RefCell::new(Vec::new()));
-    let (turn, called) = (Rc::clone(&turns), Rc::clone(&calls));
+    let turns = Arc::new(AtomicCell::new(0_usize));
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let (turn, called) = (Arc::clone(&turns), Arc::clone(&calls));
     contexts[0].add_progress(Box::new(move |context| {
-        turn.set(turn.get() + 1);
-        let now = turn.get();
+        turn.fetch_add(1);
+        let now = turn.load();
         if now != 2 {
             return false;
         }
@@ -58,8 +59,8 @@ fn ep3_what_a_function_of_every_turn_finds_counts_as_progress_and_it_may_post() 
             context.advance(1).map(|_| ()),
             Err(Error::AdvanceInCallback)
         );
-        let called = Rc::clone(&called);
-        let call = move |_: &Context<Process>| called.borrow_mut().push(now);
+        let called = Arc::clone(&called);
+        let call = move |_: &Context<Process>| called.lock().push(now);
         let posted = context.post(Instruction::Call(Box::new(call)));
         posted.expect("not destroyed");
         // What is added meanwhile is called from the next turn on.
@@ -70,12 +71,12 @@ fn ep3_what_a_function_of_every_turn_finds_counts_as_progress_and_it_may_post() 
     let second = contexts[0].advance(1).expect("no error");
     // The function, and the call that it has posted, in the same turn.
     assert_eq!((second.callbacks, second.instructions), (2, 1));
-    assert_eq!(*calls.borrow(), [2]);
+    assert_eq!(*calls.lock(), [2]);
     let third = contexts[0].advance(1).expect("no error");
-    assert_eq!((turns.get(), third.callbacks), (3, 1));
+    assert_eq!((turns.load(), third.callbacks), (3, 1));
     // Those of another context are its own.
     assert!(contexts[1].advance(1).expect("no error").is_idle());
-    assert_eq!(turns.get(), 3);
+    assert_eq!(turns.load(), 3);
 }
 
 #[test]
@@ -99,10 +100,10 @@ fn ep2_advance_looks_again_until_something_has_happened() {
     posted.expect("not destroyed");
     assert_eq!(looks(5), (one, false));
     // What is found at the third look is found.
-    let turns = Rc::new(Cell::new(0));
+    let turns = Arc::new(AtomicCell::new(0_usize));
     contexts[0].add_progress(Box::new(move |_| {
-        turns.set(turns.get() + 1);
-        turns.get() == 3
+        turns.fetch_add(1);
+        turns.load() == 3
     }));
     assert_eq!(looks(5), (3 * one, false));
 }

@@ -1,8 +1,8 @@
 //! The protocols of sends, and one-sided transfers, on the test double.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Get, MAX_HEADER,
     MemoryRegion, Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rget, Rmw,
@@ -10,6 +10,7 @@ use gyre_driver::{
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const SINK: u8 = 3;
 
@@ -104,35 +105,34 @@ fn contents(range: &BufferRange<gyre_testkit::Memory>) -> Vec<u8> {
     bytes
 }
 
-type Results = Rc<RefCell<Vec<Result<(), Error>>>>;
+type Results = Arc<Mutex<Vec<Result<(), Error>>>>;
 
 fn into(results: &Results) -> Option<DoneFn<Process>> {
-    let results = Rc::clone(results);
-    Some(Box::new(move |_, result| results.borrow_mut().push(result)))
+    let results = Arc::clone(results);
+    Some(Box::new(move |_, result| results.lock().push(result)))
 }
 
 /// A message that arrived: comm, tag, header, whether it was immediate, data.
-type Log = Rc<RefCell<Vec<(u8, u32, Vec<u8>, bool, Vec<u8>)>>>;
+type Log = Arc<Mutex<Vec<(u8, u32, Vec<u8>, bool, Vec<u8>)>>>;
 
 fn log_messages(context: &Context<Process>) -> Log {
     let log = Log::default();
-    let entries = Rc::clone(&log);
+    let entries = Arc::clone(&log);
     let dispatch = move |context: &Context<Process>, arrival: &Arrival<'_>| {
         let (comm, tag, header) = (arrival.comm, arrival.tag, arrival.header.to_vec());
         if let Some(data) = arrival.immediate {
             entries
-                .borrow_mut()
+                .lock()
                 .push((comm, tag, header, true, data.to_vec()));
             return Receive::Consumed;
         }
         let into = context.platform().buffer(&vec![0; arrival.length]);
-        let (copy, log) = (into.clone(), Rc::clone(&entries));
+        let (copy, log) = (into.clone(), Arc::clone(&entries));
         Receive::Into {
             into,
             done: Some(Box::new(move |_, result| {
                 result.expect("it fits");
-                log.borrow_mut()
-                    .push((comm, tag, header, false, contents(&copy)));
+                log.lock().push((comm, tag, header, false, contents(&copy)));
             })),
         }
     };
@@ -163,9 +163,10 @@ fn ep4_every_protocol_carries_header_and_data_and_calls_both_callbacks() {
                 };
                 pair.contexts[0].send(send).expect("valid");
                 pair.settle();
-                assert_eq!(*local.borrow(), [Ok(())]);
-                assert_eq!(*remote.borrow(), [Ok(())]);
-                let [(comm, tag, got_header, immediate, data)] = &log.take()[..] else {
+                assert_eq!(*local.lock(), [Ok(())]);
+                assert_eq!(*remote.lock(), [Ok(())]);
+                let log = std::mem::take(&mut *log.lock());
+                let [(comm, tag, got_header, immediate, data)] = &log[..] else {
                     panic!("one message of {length} bytes");
                 };
                 assert_eq!((*comm, *tag), (5, 77));
@@ -181,10 +182,10 @@ fn ep4_every_protocol_carries_header_and_data_and_calls_both_callbacks() {
 fn ep4_data_is_free_before_its_rendezvous_is_acknowledged() {
     let pair = Pair::new(1, |_| ());
     let _log = log_messages(&pair.contexts[1]);
-    let order = Rc::new(RefCell::new(Vec::new()));
+    let order = Arc::new(Mutex::new(Vec::new()));
     let note = |name: &'static str| -> Option<DoneFn<Process>> {
-        let order = Rc::clone(&order);
-        Some(Box::new(move |_, _| order.borrow_mut().push(name)))
+        let order = Arc::clone(&order);
+        Some(Box::new(move |_, _| order.lock().push(name)))
     };
     let send = SendMessage {
         local_done: note("local"),
@@ -193,7 +194,7 @@ fn ep4_data_is_free_before_its_rendezvous_is_acknowledged() {
     };
     pair.contexts[0].send(send).expect("valid");
     pair.settle();
-    assert_eq!(*order.borrow(), ["local", "remote"]);
+    assert_eq!(*order.lock(), ["local", "remote"]);
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn ep4_immediate_sends_copy_at_the_call() {
         data.fill(0);
         pair.settle();
         let expected = (1, 2, pattern(header, 1), true, pattern(length, 2));
-        assert_eq!(log.take(), [expected]);
+        assert_eq!(std::mem::take(&mut *log.lock()), [expected]);
     }
 }
 
@@ -281,16 +282,16 @@ fn fn3_rendezvous_data_stays_at_the_origin_until_the_target_asks() {
         pair.contexts[0].advance(1).expect("no error");
     }
     assert_eq!(pair.machine.packets(), 1, "the request to send");
-    assert_eq!(*results.borrow(), []);
+    assert_eq!(*results.lock(), []);
     assert!(!pair.contexts[0].is_at_rest());
     pair.contexts[1].advance(1).expect("no error");
     pair.machine.settle();
     // RTS, get, 10 packets of data. The data is in place before any software of the origin runs.
     assert_eq!(pair.machine.packets(), 12);
     pair.contexts[1].advance(1).expect("no error");
-    assert_eq!(log.borrow().len(), 1);
+    assert_eq!(log.lock().len(), 1);
     pair.settle();
-    assert_eq!(*results.borrow(), [Ok(())]);
+    assert_eq!(*results.lock(), [Ok(())]);
 }
 
 #[test]
@@ -298,15 +299,15 @@ fn fn3_rendezvous_that_is_not_received_ends_at_the_origin() {
     let pair = Pair::new(1, |_| ());
     let seen = Results::default();
     let short = pair.buffer(1, &[1; 100]);
-    let (calls, done) = (Rc::new(Cell::new(0)), Rc::clone(&seen));
-    let count = Rc::clone(&calls);
+    let (calls, done) = (Arc::new(AtomicCell::new(0_usize)), Arc::clone(&seen));
+    let count = Arc::clone(&calls);
     let buffer = short.clone();
     pair.contexts[1]
         .set_dispatch(
             SINK,
             Box::new(move |_, _| {
-                count.set(count.get() + 1);
-                if count.get() == 1 {
+                count.fetch_add(1);
+                if count.load() == 1 {
                     return Receive::Consumed;
                 }
                 Receive::Into {
@@ -325,9 +326,9 @@ fn fn3_rendezvous_that_is_not_received_ends_at_the_origin() {
         pair.contexts[0].send(send).expect("valid");
     }
     pair.settle();
-    assert_eq!(*results.borrow(), [Ok(()), Ok(())]);
+    assert_eq!(*results.lock(), [Ok(()), Ok(())]);
     assert_eq!(
-        *seen.borrow(),
+        *seen.lock(),
         [Err(Error::MessageTooLong {
             message: 5000,
             receive: 100
@@ -348,7 +349,7 @@ fn fn3_rendezvous_that_is_not_received_ends_at_the_origin() {
         length: 5000,
     };
     assert_eq!(pair.errors(), [unknown]);
-    assert_eq!(results.borrow().len(), 3);
+    assert_eq!(results.lock().len(), 3);
 }
 
 #[test]
@@ -367,8 +368,8 @@ fn ep3_few_counters_and_small_rings_hold_back_and_lose_nothing() {
             pair.contexts[0].send(send).expect("valid");
         }
         pair.settle();
-        assert_eq!(done.borrow().len(), 100);
-        let log = log.borrow();
+        assert_eq!(done.lock().len(), 100);
+        let log = log.lock();
         for (tag, entry) in log.iter().enumerate() {
             assert_eq!(entry.1, tag as u32, "receives end in order");
             assert_eq!(entry.4, pattern(1100 + tag, tag));
@@ -411,8 +412,8 @@ fn ep4_puts_and_gets_reach_memory_without_the_targets_software() {
         pair.machine.settle();
         pair.contexts[0].advance(1).expect("no error");
     }
-    assert_eq!(*put.borrow(), [Ok(())]);
-    assert_eq!(*got.borrow(), [Ok(())]);
+    assert_eq!(*put.lock(), [Ok(())]);
+    assert_eq!(*got.lock(), [Ok(())]);
     assert_eq!(contents(&copy), pattern(4000, 9)[2500..3500]);
     assert_eq!(contents(&window)[100..1600], pattern(1500, 1));
     assert_eq!(contents(&window)[..100], pattern(4000, 9)[..100]);
@@ -429,7 +430,7 @@ fn ep4_puts_and_gets_reach_memory_without_the_targets_software() {
         })
         .expect("valid");
     pair.settle();
-    assert_eq!(*remote.borrow(), [Ok(())]);
+    assert_eq!(*remote.lock(), [Ok(())]);
     assert_eq!(contents(&window)[..600], [3; 600]);
 }
 
@@ -469,7 +470,7 @@ fn ep4_regions_travel_in_messages_and_are_checked_when_posted() {
     rput(remote, peer, 2600, &[1; 400]).expect("valid");
     rget(remote, peer, 0).expect("valid");
     pair.settle();
-    assert_eq!(*done.borrow(), [Ok(()), Ok(()), Ok(())]);
+    assert_eq!(*done.lock(), [Ok(()), Ok(()), Ok(())]);
     assert_eq!(contents(&copy), pattern(5000, 4)[1000..1500]);
     assert_eq!(contents(&memory)[3600..4000], [1; 400]);
     assert_eq!(contents(&memory)[4000..], pattern(5000, 4)[4000..]);
@@ -568,11 +569,11 @@ fn x5_a_get_that_the_peers_hardware_refuses_ends_with_an_error_and_the_next_goes
         peer: TaskId(1),
         reason: Ok(ErrorReason::DescSlot),
     };
-    assert_eq!(done.borrow().len(), 2);
-    assert!(done.borrow().contains(&Err(error)));
-    assert!(done.borrow().contains(&Ok(())));
+    assert_eq!(done.lock().len(), 2);
+    assert!(done.lock().contains(&Err(error)));
+    assert!(done.lock().contains(&Ok(())));
     assert_eq!(contents(&copy), pattern(3000, 4)[..100]);
-    assert_eq!(*fenced.borrow(), [Ok(())]);
+    assert_eq!(*fenced.lock(), [Ok(())]);
 }
 
 #[test]
@@ -601,7 +602,7 @@ fn ep4_x5_a_region_that_is_dropped_is_reached_by_nobody() {
     context.rget(get).expect("valid");
     assert_eq!(pair.errors().len(), 1);
     assert!(matches!(
-        done.borrow()[..],
+        done.lock()[..],
         [Err(Error::RemoteRefused { .. })]
     ));
 }
@@ -631,7 +632,7 @@ fn x5_refused_gets_give_their_counters_back() {
         context.rget(refused).expect("valid");
         assert_eq!(pair.errors().len(), 1);
         assert!(matches!(
-            done.borrow()[..],
+            done.lock()[..],
             [Err(Error::RemoteRefused { .. })]
         ));
     }
@@ -646,7 +647,7 @@ fn x5_refused_gets_give_their_counters_back() {
     };
     context.get(good).expect("valid");
     pair.settle();
-    assert_eq!(*done.borrow(), [Ok(())]);
+    assert_eq!(*done.lock(), [Ok(())]);
     assert_eq!(contents(&copy), pattern(3000, 4)[..100]);
 }
 
@@ -673,8 +674,8 @@ fn x5_a_send_that_the_own_hardware_refuses_fails_both_callbacks_once() {
             fifo: 0,
             reason: Ok(ErrorReason::DescSlot),
         });
-        assert_eq!(*local.borrow(), std::slice::from_ref(&refused));
-        assert_eq!(*remote.borrow(), [refused]);
+        assert_eq!(*local.lock(), std::slice::from_ref(&refused));
+        assert_eq!(*remote.lock(), [refused]);
         assert!(pair.contexts[0].is_at_rest());
     }
 }
@@ -694,11 +695,11 @@ fn ct7_modules_use_get_and_acknowledge_as_primitives() {
     assert!(first != second && first != 0);
     pair.contexts[1].acknowledge(origin, second).expect("valid");
     pair.settle();
-    assert_eq!(done.borrow().len(), 1);
+    assert_eq!(done.lock().len(), 1);
     pair.contexts[1].acknowledge(origin, first).expect("valid");
     assert!(pair.contexts[0].forget_ack(third).is_some());
     pair.settle();
-    assert_eq!(done.borrow().len(), 2);
+    assert_eq!(done.lock().len(), 2);
     // Twice, or never asked for.
     for cookie in [first, third] {
         pair.contexts[1].acknowledge(origin, cookie).expect("valid");
@@ -738,7 +739,7 @@ fn ak5_nothing_is_left_unacknowledged_when_traffic_stops() {
             break;
         }
     }
-    assert_eq!((log.borrow().len(), done.borrow().len()), (40, 40));
+    assert_eq!((log.lock().len(), done.lock().len()), (40, 40));
     advancev(&pair.contexts, 1).expect("no error");
     assert!(pair.contexts.iter().all(Context::is_at_rest));
 }
@@ -799,7 +800,7 @@ fn ep4_every_read_modify_write_does_what_it_says_without_software_at_the_target(
                         pair.machine.settle();
                         context.advance(1).expect("no error");
                     }
-                    assert_eq!(*done.borrow(), [Ok(())]);
+                    assert_eq!(*done.lock(), [Ok(())]);
                     let bytes = width.bytes();
                     let at = offset as usize - 8;
                     let mut word = [0; 8];
@@ -833,12 +834,12 @@ fn fn1_read_modify_writes_of_many_are_counted_once_each_and_fenced() {
         let kept = pair.clients[1].create_region(&memory, RegionRights::ALL);
         let kept = kept.expect("a slot is free");
         let region = kept.remote();
-        let fenced = Rc::new(Cell::new(0));
+        let fenced = Arc::new(AtomicCell::new(0_usize));
         for context in &pair.contexts {
             let destination = context.endpoint(TaskId(1), 0).expect("exists");
-            let done = Rc::new(Cell::new(0));
+            let done = Arc::new(AtomicCell::new(0_usize));
             for _ in 0..50 {
-                let count = Rc::clone(&done);
+                let count = Arc::clone(&done);
                 context
                     .rmw(Rmw {
                         destination,
@@ -851,25 +852,25 @@ fn fn1_read_modify_writes_of_many_are_counted_once_each_and_fenced() {
                         result: None,
                         done: Some(Box::new(move |_, result| {
                             result.expect("the region allows it");
-                            count.set(count.get() + 1);
+                            count.fetch_add(1);
                         })),
                     })
                     .expect("valid");
             }
-            let all = Rc::clone(&fenced);
+            let all = Arc::clone(&fenced);
             context
                 .fence(gyre_driver::Fence {
                     destination,
                     done: Some(Box::new(move |_, result| {
                         result.expect("the target advances");
-                        assert_eq!(done.get(), 50);
-                        all.set(all.get() + 1);
+                        assert_eq!(done.load(), 50);
+                        all.fetch_add(1);
                     })),
                 })
                 .expect("valid");
         }
         pair.settle();
-        assert_eq!(fenced.get(), 2);
+        assert_eq!(fenced.load(), 2);
         assert_eq!(contents(&memory)[24..32], 100_u64.to_le_bytes());
     }
 }

@@ -1,8 +1,6 @@
 //! Puts and read-modify-writes that the node of their target refuses, on the test double: each ends with an
 //! error, nothing that was refused passes for done, and nobody else is told.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use gyre_driver::{
@@ -12,6 +10,7 @@ use gyre_driver::{
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Fault, Process, config};
+use parking_lot::Mutex;
 
 type Noted = Vec<(&'static str, Result<(), Error>)>;
 
@@ -24,7 +23,7 @@ struct World {
     region: MemoryRegion<Process>,
     /// Revoked.
     gone: RemoteRegion,
-    log: Rc<RefCell<Noted>>,
+    log: Arc<Mutex<Noted>>,
 }
 
 impl World {
@@ -61,15 +60,13 @@ impl World {
             contexts,
             region,
             gone,
-            log: Rc::default(),
+            log: Arc::default(),
         }
     }
 
     fn noted(&self, what: &'static str) -> Option<DoneFn<Process>> {
-        let log = Rc::clone(&self.log);
-        Some(Box::new(move |_, result| {
-            log.borrow_mut().push((what, result))
-        }))
+        let log = Arc::clone(&self.log);
+        Some(Box::new(move |_, result| log.lock().push((what, result))))
     }
 
     fn put(&self, from: usize, region: RemoteRegion, remote_done: Option<DoneFn<Process>>) {
@@ -138,7 +135,7 @@ impl World {
             }
         }
         assert!(self.contexts.iter().all(Context::is_at_rest));
-        let mut noted = self.log.take();
+        let mut noted = std::mem::take(&mut *self.log.lock());
         noted.sort_by_key(|(what, _)| *what);
         (noted, errors)
     }
@@ -221,12 +218,10 @@ fn ep15_x5_refused_puts_between_endpoints_away_from_their_tasks_are_told() {
         let there = memory.remote_address().expect("a buffer");
         // There is no such slot.
         let nowhere = RemoteAddress { slot: 30, ..there };
-        let log: Rc<RefCell<Noted>> = Rc::default();
+        let log: Arc<Mutex<Noted>> = Arc::default();
         let noted = |what: &'static str| -> Option<DoneFn<Process>> {
-            let log = Rc::clone(&log);
-            Some(Box::new(move |_, result| {
-                log.borrow_mut().push((what, result))
-            }))
+            let log = Arc::clone(&log);
+            Some(Box::new(move |_, result| log.lock().push((what, result))))
         };
         for (from, names) in [
             (3, ["1 put", "2 lost", "4 fence"]),
@@ -260,7 +255,7 @@ fn ep15_x5_refused_puts_between_endpoints_away_from_their_tasks_are_told() {
                 idle + 1
             };
         }
-        let mut noted = log.take();
+        let mut noted = std::mem::take(&mut *log.lock());
         noted.sort_by_key(|(what, _)| *what);
         let expected = [
             ("1 put", Ok(())),
@@ -291,12 +286,12 @@ fn ep15_immediate_messages_go_to_the_node_of_their_context() {
         client.create_context(offset).expect("free")
     };
     let (from, home, away) = (context(0, 0, 0), context(1, 1, 0), context(1, 2, 1));
-    let got = Rc::new(RefCell::new(Vec::new()));
+    let got = Arc::new(Mutex::new(Vec::new()));
     for (name, context) in [("home", &home), ("away", &away)] {
-        let got = Rc::clone(&got);
+        let got = Arc::clone(&got);
         let note = move |_: &Context<Process>, arrival: &Arrival<'_>| {
             let text = arrival.immediate.unwrap_or_default().to_vec();
-            got.borrow_mut().push((name, text));
+            got.lock().push((name, text));
             Receive::Consumed
         };
         context.set_dispatch(1, Box::new(note)).expect("first use");
@@ -316,7 +311,7 @@ fn ep15_immediate_messages_go_to_the_node_of_their_context() {
         }
     }
     let expected = [("home", b"to 0".to_vec()), ("away", b"to 1".to_vec())];
-    assert_eq!(*got.borrow(), expected);
+    assert_eq!(*got.lock(), expected);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Contexts at rest: a thread that stops advancing one holds nobody up (EP-3).
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, Arrival, Client, ClientConfig, CoalescingRule, Context, Error, Receive, Resources,
     SendImmediate, TaskId,
@@ -34,7 +34,7 @@ fn pair(machine: &Double) -> Vec<Context<Process>> {
 }
 
 /// Task 1 acknowledges in a callback what task 0 asks it to. Gives how often that was acknowledged.
-fn ask(machine: &Double, contexts: &[Context<Process>]) -> Rc<Cell<u32>> {
+fn ask(machine: &Double, contexts: &[Context<Process>]) -> Arc<AtomicCell<u32>> {
     let answer = |context: &Context<Process>, arrival: &Arrival<'_>| {
         let posted = context.acknowledge(arrival.origin, arrival.tag);
         posted.expect("not destroyed");
@@ -44,11 +44,11 @@ fn ask(machine: &Double, contexts: &[Context<Process>]) -> Rc<Cell<u32>> {
         .set_dispatch(ASK, Box::new(answer))
         .expect("first use");
     let target = contexts[0].endpoint(TaskId(1), 0).expect("exists");
-    let acknowledged = Rc::new(Cell::new(0));
-    let count = Rc::clone(&acknowledged);
+    let acknowledged = Arc::new(AtomicCell::new(0_u32));
+    let count = Arc::clone(&acknowledged);
     let done = move |_: &Context<Process>, result: Result<(), Error>| {
         result.expect("acknowledged");
-        count.set(count.get() + 1);
+        count.fetch_add(1);
     };
     let cookie = contexts[0]
         .expect_ack(target, Box::new(done))
@@ -80,7 +80,7 @@ fn ep3_ak4_a_context_whose_acknowledgement_waits_for_its_packet_is_not_at_rest()
     assert!(contexts[1].is_at_rest());
     // Its thread has stopped: nothing else is needed for the other to go on.
     contexts[0].advance(2).expect("no error");
-    assert_eq!(acknowledged.get(), 1);
+    assert_eq!(acknowledged.load(), 1);
 }
 
 #[test]
@@ -98,5 +98,5 @@ fn ep3_ak4_a_context_that_is_destroyed_says_that_an_acknowledgement_waited_for_i
     };
     assert_eq!(contexts[1].destroy(), Err(left));
     contexts[0].advance(2).expect("no error");
-    assert_eq!(acknowledged.get(), 0);
+    assert_eq!(acknowledged.load(), 0);
 }

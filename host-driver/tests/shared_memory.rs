@@ -1,15 +1,16 @@
 //! Shared memory of a node on the test double: the endpoint table, and messages between contexts of the node
 //! through rings instead of the DMA engine (HW-7).
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Fence, Op, Receive,
     Resources, SameNode, SendImmediate, SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const SINK: u8 = 5;
 
@@ -61,29 +62,27 @@ fn contexts(clients: &[Client<Process>]) -> Vec<Context<Process>> {
 }
 
 /// Messages that arrived: (origin, tag, header, data), in the order of their done callbacks.
-type Log = Rc<RefCell<Vec<(u32, u32, Vec<u8>, Vec<u8>)>>>;
+type Log = Arc<Mutex<Vec<(u32, u32, Vec<u8>, Vec<u8>)>>>;
 
 fn log_messages(context: &Context<Process>) -> Log {
     let log = Log::default();
-    let entries = Rc::clone(&log);
+    let entries = Arc::clone(&log);
     let dispatch = move |context: &Context<Process>, arrival: &Arrival<'_>| {
         let (origin, tag) = (arrival.origin.task().0, arrival.tag);
         let header = arrival.header.to_vec();
         if let Some(data) = arrival.immediate {
-            entries
-                .borrow_mut()
-                .push((origin, tag, header, data.to_vec()));
+            entries.lock().push((origin, tag, header, data.to_vec()));
             return Receive::Consumed;
         }
         let into = context.platform().buffer(&vec![0; arrival.length]);
-        let (copy, log) = (into.clone(), Rc::clone(&entries));
+        let (copy, log) = (into.clone(), Arc::clone(&entries));
         Receive::Into {
             into,
             done: Some(Box::new(move |_, result| {
                 result.expect("it fits");
                 let mut data = vec![0; copy.len()];
                 copy.read(0, &mut data).expect("inside");
-                log.borrow_mut().push((origin, tag, header, data));
+                log.lock().push((origin, tag, header, data));
             })),
         }
     };
@@ -115,11 +114,11 @@ fn settle(machine: &Double, contexts: &[Context<Process>]) {
     }
 }
 
-type Results = Rc<RefCell<Vec<Result<(), Error>>>>;
+type Results = Arc<Mutex<Vec<Result<(), Error>>>>;
 
 fn into(results: &Results) -> Option<DoneFn<Process>> {
-    let results = Rc::clone(results);
-    Some(Box::new(move |_, result| results.borrow_mut().push(result)))
+    let results = Arc::clone(results);
+    Some(Box::new(move |_, result| results.lock().push(result)))
 }
 
 #[test]
@@ -205,9 +204,9 @@ fn hw7_messages_on_a_node_pass_through_memory_with_all_that_belongs_to_them() {
             .expect("valid");
     }
     settle(&machine, &contexts);
-    assert_eq!(*log.borrow(), expected);
-    assert_eq!(*local.borrow(), vec![Ok(()); lengths.len()]);
-    assert_eq!(*remote.borrow(), vec![Ok(()); lengths.len()]);
+    assert_eq!(*log.lock(), expected);
+    assert_eq!(*local.lock(), vec![Ok(()); lengths.len()]);
+    assert_eq!(*remote.lock(), vec![Ok(()); lengths.len()]);
     assert_eq!(machine.packets(), 0, "nothing took the DMA engine");
     assert_eq!(machine.charged(Op::Descriptor), 0);
     assert!(contexts.iter().all(Context::is_at_rest));
@@ -221,8 +220,8 @@ fn hw7_messages_on_a_node_pass_through_memory_with_all_that_belongs_to_them() {
         })
         .expect("valid");
     settle(&machine, &contexts);
-    assert_eq!(log.borrow().last(), Some(&(0, 99, Vec::new(), data)));
-    assert_eq!(remote.borrow().len(), lengths.len() + 1);
+    assert_eq!(log.lock().last(), Some(&(0, 99, Vec::new(), data)));
+    assert_eq!(remote.lock().len(), lengths.len() + 1);
     assert_eq!(machine.packets(), 1 + 3001_u64.div_ceil(512));
 }
 
@@ -270,9 +269,9 @@ fn hw7_a_full_ring_holds_messages_back_and_wakes_who_waits_for_room() {
         assert!(!sender.is_at_rest());
     }
     let mut turns = 0;
-    while log.borrow().len() < 40 {
+    while log.lock().len() < 40 {
         turns += 1;
-        assert!(turns < 1000, "stuck with {} messages", log.borrow().len());
+        assert!(turns < 1000, "stuck with {} messages", log.lock().len());
         // Every context runs when it has been woken, and only then.
         for context in &contexts {
             if context.wait(Some(1)).expect("no error") == WakeReason::Wake {
@@ -281,12 +280,12 @@ fn hw7_a_full_ring_holds_messages_back_and_wakes_who_waits_for_room() {
         }
     }
     for origin in 0..2 {
-        let log = log.borrow();
+        let log = log.lock();
         let of = log.iter().filter(|message| message.0 == origin);
         let tags: Vec<_> = of.map(|message| message.1).collect();
         assert_eq!(tags, (0..20).collect::<Vec<_>>());
     }
-    for message in log.borrow().iter() {
+    for message in log.lock().iter() {
         assert_eq!(message.3, pattern(2000, message.1 as usize));
     }
 }
@@ -303,12 +302,12 @@ fn hw7_a_message_to_oneself_longer_than_the_ring_arrives() {
     let data = pattern(50_000, 3);
     let message = send(&contexts[0], 0, 1, &data);
     contexts[0].send(message).expect("valid");
-    while log.borrow().is_empty() {
+    while log.lock().is_empty() {
         if contexts[0].advance(1).expect("no error").is_idle() {
             contexts[0].wait(None).expect("no error");
         }
     }
-    assert_eq!(*log.borrow(), [(0, 1, Vec::new(), data)]);
+    assert_eq!(*log.lock(), [(0, 1, Vec::new(), data)]);
 }
 
 #[test]
@@ -333,7 +332,7 @@ fn hw7_ep3_a_message_of_which_half_is_in_the_ring_fails_when_its_context_is_dest
         while sender.wait(Some(1)).expect("no error") == WakeReason::Wake {
             sender.advance(1).expect("no error");
         }
-        assert_eq!(*results.borrow(), []);
+        assert_eq!(*results.lock(), []);
         target.destroy().expect("it has taken nothing");
         let target = anew.then(|| clients[1].create_context(0).expect("free"));
         let log = target.as_ref().map(log_messages);
@@ -344,12 +343,12 @@ fn hw7_ep3_a_message_of_which_half_is_in_the_ring_fails_when_its_context_is_dest
             task: TaskId(1),
             offset: 0,
         };
-        assert_eq!(*results.borrow(), [Err(gone)]);
+        assert_eq!(*results.lock(), [Err(gone)]);
         if let (Some(target), Some(log)) = (target, log) {
             let next = send(&sender, 1, 2, &pattern(700, 2));
             sender.send(next).expect("valid");
             settle(&machine, &[sender.clone(), target]);
-            assert_eq!(*log.borrow(), [(0, 2, Vec::new(), pattern(700, 2))]);
+            assert_eq!(*log.lock(), [(0, 2, Vec::new(), pattern(700, 2))]);
         }
     }
 }
@@ -376,10 +375,10 @@ fn hw7_messages_to_a_context_that_is_not_open_fail() {
             })
             .expect("valid");
     }
-    while results.borrow().len() < 4 {
+    while results.lock().len() < 4 {
         context.advance(1).expect("the callbacks take the error");
     }
-    assert_eq!(*results.borrow(), vec![absent(); 4]);
+    assert_eq!(*results.lock(), vec![absent(); 4]);
     // An immediate message has no callback.
     let destination = context.endpoint(TaskId(1), 0).expect("exists");
     let immediate = SendImmediate::new(destination, SINK);
@@ -395,7 +394,7 @@ fn hw7_messages_to_a_context_that_is_not_open_fail() {
         let message = send(&context, 1, round, &pattern(700, 2));
         context.send(message).expect("valid");
         settle(&machine, &[context.clone(), peer.clone()]);
-        assert_eq!(log.borrow().len(), 1);
+        assert_eq!(log.lock().len(), 1);
         peer.destroy().expect("at rest");
         let message = SendMessage {
             local_done: into(&results),
@@ -403,7 +402,7 @@ fn hw7_messages_to_a_context_that_is_not_open_fail() {
         };
         context.send(message).expect("valid");
         context.advance(1).expect("the callback takes the error");
-        assert_eq!(results.borrow().last(), Some(&absent()));
+        assert_eq!(results.lock().last(), Some(&absent()));
     }
 }
 
@@ -423,7 +422,7 @@ fn hw7_fn7_a_fence_at_a_context_that_is_not_open_fails() {
         let _ = context.advance(1);
     }
     assert!(matches!(
-        results.borrow()[..],
+        results.lock()[..],
         [Err(Error::ContextNotOpen { .. })]
     ));
 }
@@ -444,7 +443,7 @@ fn random_program(seed: u64, same_node: SameNode) -> Received {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         (state >> 33) as usize % n
     };
-    let done = Rc::new(Cell::new(0));
+    let done = Arc::new(AtomicCell::new(0_usize));
     let mut expected = 0;
     for tag in 0..120 {
         let (from, to) = (below(5), below(5) as u32);
@@ -467,11 +466,11 @@ fn random_program(seed: u64, same_node: SameNode) -> Received {
                 ..send(context, to, tag, &data)
             };
             if below(2) == 0 {
-                let done = Rc::clone(&done);
+                let done = Arc::clone(&done);
                 expected += 1;
                 message.remote_done = Some(Box::new(move |_, result| {
                     result.expect("acknowledged");
-                    done.set(done.get() + 1);
+                    done.fetch_add(1);
                 }));
             }
             context.send(message).expect("valid");
@@ -482,11 +481,12 @@ fn random_program(seed: u64, same_node: SameNode) -> Received {
         contexts[below(5)].advance(1).expect("no error");
     }
     settle(&machine, &contexts);
-    assert_eq!(done.get(), expected);
+    assert_eq!(done.load(), expected);
     assert!(contexts.iter().all(Context::is_at_rest), "seed {seed}");
     let mut received = Received::new();
     for (to, log) in (0..).zip(&logs) {
-        for (from, tag, header, data) in log.take() {
+        let log = std::mem::take(&mut *log.lock());
+        for (from, tag, header, data) in log {
             let of = received.entry((from, to)).or_default();
             of.push((tag, header, data));
         }

@@ -12,7 +12,7 @@
 //! side that waits for the doorbell sleeps; so the machine stands still while a task thinks, and how long that
 //! takes on the host has no influence on simulated time.
 //!
-//! A mailbox serves one thread, and so does [`RemotePlatform`]. The crate needs Unix.
+//! A mailbox serves one thread, and so does [`RemotePlatform`]: another one that uses it panics. The crate needs Unix.
 //!
 //! [`Platform`]: gyre_driver::Platform
 

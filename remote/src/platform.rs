@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::fmt::Display;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use fragile::Fragile;
 use gyre_driver::{
     AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
     SharedSegment, WakeReason,
@@ -67,10 +69,7 @@ pub(crate) fn run_on<E: Display>(
     task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
 ) -> Result<(), TaskError> {
     let platform = RemotePlatform {
-        connection: Rc::new(Connection {
-            mailbox,
-            lost: Cell::new(false),
-        }),
+        connection: Link::new(mailbox),
     };
     // Nothing of the task is looked at after it was unwound.
     let result = catch_unwind(AssertUnwindSafe(|| task(&platform)));
@@ -91,6 +90,27 @@ pub(crate) fn run_on<E: Display>(
         Ok(Answer::Done) => error.map_or(Ok(()), |text| Err(TaskError::Failed(text))),
         Ok(answer) => Err(TaskError::Lost(unasked(&finish, &answer))),
         Err(lost) => Err(TaskError::Lost(lost)),
+    }
+}
+
+/// A handle of the connection, for the thread that opened it: another one that uses or drops it panics.
+#[derive(Clone)]
+struct Link(Arc<Fragile<Connection>>);
+
+impl Link {
+    fn new(mailbox: Mailbox) -> Self {
+        Self(Arc::new(Fragile::new(Connection {
+            mailbox,
+            lost: Cell::new(false),
+        })))
+    }
+}
+
+impl Deref for Link {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0.get()
     }
 }
 
@@ -175,10 +195,11 @@ fn lose(lost: MailboxError) -> ! {
     resume_unwind(Box::new(lost))
 }
 
-/// The machine as a task in a process of its own sees it. Handles of one thread.
+/// The machine as a task in a process of its own sees it. Handles may travel, but serve
+/// the thread that [`run`] has called: another one that uses or drops one panics.
 #[derive(Clone)]
 pub struct RemotePlatform {
-    connection: Rc<Connection>,
+    connection: Link,
 }
 
 impl Platform for RemotePlatform {
@@ -274,7 +295,7 @@ impl Platform for RemotePlatform {
 
     fn new_lock(&self) -> RemoteLock {
         RemoteLock {
-            connection: Rc::clone(&self.connection),
+            connection: self.connection.clone(),
             handle: self.connection.value(&Request::NewLock),
         }
     }
@@ -283,7 +304,7 @@ impl Platform for RemotePlatform {
 impl RemotePlatform {
     fn memory(&self, handle: u64, len: usize) -> RemoteMemory {
         RemoteMemory {
-            connection: Rc::clone(&self.connection),
+            connection: self.connection.clone(),
             handle,
             len,
         }
@@ -292,7 +313,7 @@ impl RemotePlatform {
 
 /// Bytes in the node's memory, given back on drop.
 struct RemoteMemory {
-    connection: Rc<Connection>,
+    connection: Link,
     handle: u64,
     len: usize,
 }
@@ -420,7 +441,7 @@ fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// A lock of the node.
 pub struct RemoteLock {
-    connection: Rc<Connection>,
+    connection: Link,
     handle: u64,
 }
 

@@ -1,8 +1,7 @@
 //! Both sides of a mailbox in one process, on a platform that writes its calls down.
 
-use std::cell::RefCell;
 use std::process::Command;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use gyre_driver::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Op, Platform, PlatformLock, RangeError,
     SegmentError, SharedSegment, WakeReason,
 };
+use parking_lot::Mutex;
 
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
@@ -20,23 +20,23 @@ use crate::session::{SessionError, serve};
 /// A platform that notes every call.
 #[derive(Clone, Default)]
 struct Noted {
-    calls: Rc<RefCell<Vec<String>>>,
+    calls: Arc<Mutex<Vec<String>>>,
 }
 
 impl Noted {
     fn note(&self, call: String) {
-        self.calls.borrow_mut().push(call);
+        self.calls.lock().push(call);
     }
 }
 
 struct NotedBuffer {
     platform: Noted,
-    bytes: RefCell<Vec<u8>>,
+    bytes: Mutex<Vec<u8>>,
 }
 
 struct NotedLock {
     platform: Noted,
-    held: RefCell<bool>,
+    held: Mutex<bool>,
 }
 
 /// Bytes and a lock.
@@ -89,7 +89,7 @@ impl Platform for Noted {
         }
         Ok(NotedBuffer {
             platform: self.clone(),
-            bytes: RefCell::new(vec![0; bytes]),
+            bytes: Mutex::new(vec![0; bytes]),
         })
     }
 
@@ -138,14 +138,14 @@ impl Platform for Noted {
         self.note("new lock".into());
         NotedLock {
             platform: self.clone(),
-            held: RefCell::new(false),
+            held: Mutex::new(false),
         }
     }
 }
 
 impl DmaBuffer for NotedBuffer {
     fn len(&self) -> usize {
-        self.bytes.borrow().len()
+        self.bytes.lock().len()
     }
 
     fn slot(&self) -> u16 {
@@ -163,14 +163,14 @@ impl DmaBuffer for NotedBuffer {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         self.platform
             .note(format!("buffer read {offset} {}", out.len()));
-        out.copy_from_slice(&self.bytes.borrow()[offset..offset + out.len()]);
+        out.copy_from_slice(&self.bytes.lock()[offset..offset + out.len()]);
         Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         self.platform
             .note(format!("buffer write {offset} {}", data.len()));
-        self.bytes.borrow_mut()[offset..offset + data.len()].copy_from_slice(data);
+        self.bytes.lock()[offset..offset + data.len()].copy_from_slice(data);
         Ok(())
     }
 }
@@ -184,17 +184,17 @@ impl Drop for NotedBuffer {
 impl PlatformLock for NotedLock {
     fn lock(&self) {
         self.platform.note("lock".into());
-        *self.held.borrow_mut() = true;
+        *self.held.lock() = true;
     }
 
     fn trylock(&self) -> bool {
         self.platform.note("trylock".into());
-        !self.held.replace(true)
+        !std::mem::replace(&mut *self.held.lock(), true)
     }
 
     fn unlock(&self) {
         self.platform.note("unlock".into());
-        *self.held.borrow_mut() = false;
+        *self.held.lock() = false;
     }
 }
 
@@ -314,7 +314,7 @@ fn every_call_reaches_the_node_as_it_was_made_and_its_result_comes_back() {
     let (seen, end) = task.join().expect("no panic");
     end.expect("ends well");
     assert_eq!(seen.expect("has results"), expected);
-    assert_eq!(*there.calls.borrow(), *here.calls.borrow());
+    assert_eq!(*there.calls.lock(), *here.calls.lock());
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn buffers_larger_than_the_window_pass_in_pieces() {
         len,
     };
     assert_eq!(refused, Err(range.to_string()));
-    let accesses = there.calls.borrow().len() - 2;
+    let accesses = there.calls.lock().len() - 2;
     assert_eq!(accesses, 6, "three pieces each way, none out of range");
 }
 
@@ -386,7 +386,7 @@ fn a_task_that_goes_away_is_noticed_and_what_it_had_is_given_back() {
     ));
     assert_eq!(task.join().expect("no panic"), Answer::Value(2));
     assert_eq!(
-        *there.calls.borrow(),
+        *there.calls.lock(),
         ["alloc 8 64", "new lock", "free", "drop lock"]
     );
 }

@@ -5,15 +5,17 @@
 //! says that it was acknowledged, which is the completion latency. Acknowledgement packets are the memory-FIFO
 //! packets that the receiver's node has sent, by its performance counters: it sends nothing else of that kind.
 
+use std::sync::Arc;
+
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, AckMethod, AckStats, BufferRange, Client, ClientConfig, CoalescingRule,
     Communicator, Context, DoneFn, Error, Messaging, MessagingConfig, Platform, Rank,
     SendImmediate, SendMessage, TaskId, Together,
 };
 use gyre_sim::Until;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 
 use super::dispatch;
 use super::packets::sent;
@@ -313,13 +315,13 @@ struct Task {
     messaging: Messaging<SimPlatform>,
     /// What is sent, or where it is received.
     data: BufferRange<NodeBuffer>,
-    in_flight: Rc<Cell<usize>>,
-    latencies_ps: Rc<RefCell<Vec<u64>>>,
-    ends: Rc<Cell<usize>>,
+    in_flight: Arc<AtomicCell<usize>>,
+    latencies_ps: Arc<Mutex<Vec<u64>>>,
+    ends: Arc<AtomicCell<usize>>,
 }
 
 impl Task {
-    fn open(process: Process, ack: AckConfig, kind: Kind) -> Result<Rc<Self>, Error> {
+    fn open(process: Process, ack: AckConfig, kind: Kind) -> Result<Arc<Self>, Error> {
         let client = process.client("ack");
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
@@ -335,12 +337,12 @@ impl Task {
             switch_over: 0,
             ..MessagingConfig::new(MATCHED)
         };
-        Ok(Rc::new(Self {
+        Ok(Arc::new(Self {
             messaging: Messaging::create(&context, matched)?,
             context,
             data,
-            in_flight: Rc::default(),
-            latencies_ps: Rc::default(),
+            in_flight: Arc::default(),
+            latencies_ps: Arc::default(),
             ends,
         }))
     }
@@ -355,7 +357,7 @@ impl Task {
         };
         self.context.advance_until(|| self.context.is_at_rest())?;
         Ok(End {
-            latencies_ps: self.latencies_ps.take(),
+            latencies_ps: std::mem::take(&mut *self.latencies_ps.lock()),
             iterating_ps,
             stats: self.context.ack_stats()?,
         })
@@ -373,7 +375,7 @@ impl Task {
         }
         let mut iterating_ps = 0;
         let mut stats = context.ack_stats()?;
-        while self.ends.get() < SENDERS {
+        while self.ends.load() < SENDERS {
             let from = context.platform().now_ps();
             let idle = context.advance(1)?.is_idle();
             let now = context.ack_stats()?;
@@ -381,7 +383,7 @@ impl Task {
                 iterating_ps += context.platform().now_ps() - from;
             }
             stats = now;
-            if idle && self.ends.get() < SENDERS {
+            if idle && self.ends.load() < SENDERS {
                 context.wait(None)?;
             }
         }
@@ -392,26 +394,24 @@ impl Task {
     fn send(&self, work: Work) -> Result<(), Error> {
         let context = &self.context;
         for _ in 0..work.messages {
-            context.advance_until(|| self.in_flight.get() < work.load.in_flight())?;
+            context.advance_until(|| self.in_flight.load() < work.load.in_flight())?;
             self.post(work.kind)?;
         }
-        context.advance_until(|| self.in_flight.get() == 0)?;
+        context.advance_until(|| self.in_flight.load() == 0)?;
         let destination = context.endpoint(TaskId(0), 0)?;
         context.send_immediate(&SendImmediate::new(destination, END))
     }
 
     fn post(&self, kind: Kind) -> Result<(), Error> {
-        let (in_flight, latencies) = (Rc::clone(&self.in_flight), Rc::clone(&self.latencies_ps));
-        in_flight.set(in_flight.get() + 1);
+        let (in_flight, latencies) = (Arc::clone(&self.in_flight), Arc::clone(&self.latencies_ps));
+        in_flight.fetch_add(1);
         let from = self.context.platform().now_ps();
         let done: DoneFn<SimPlatform> = Box::new(
             move |context: &Context<SimPlatform>, result: Result<(), Error>| {
-                in_flight.set(in_flight.get() - 1);
+                in_flight.fetch_sub(1);
                 // A message that failed is missing among the latencies.
                 if result.is_ok() {
-                    latencies
-                        .borrow_mut()
-                        .push(context.platform().now_ps() - from);
+                    latencies.lock().push(context.platform().now_ps() - from);
                 }
             },
         );

@@ -10,6 +10,7 @@
 //! how many flits it has sent to its first child, when some of the first sums have ended and when the last have begun:
 //! ends that software sees come in bursts.
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_collectives::{
     Algorithm, Collective, DataType, Done, Error, Initiator, ReduceOp, Request, RoutesTaken,
 };
@@ -17,11 +18,11 @@ use gyre_driver::{BufferRange, ClientConfig, Error as DriverError, Platform as _
 use gyre_layout::registers::perf_coll;
 use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
 use gyre_sim::RunReport;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::rc::Rc;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, check, named, query};
@@ -258,22 +259,23 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), 
         let buffer = |_| BufferRange::zeroed(platform, STEADY_BYTES).map_err(DriverError::from);
         let receive = (0..STEADY).map(buffer).collect::<Result<Vec<_>, _>>()?;
         seat.carry_out(None, Request::barrier())?;
-        let ends = Rc::new(Cell::new(0));
-        let looks = Rc::new(RefCell::new(Vec::new()));
-        let failed = Rc::new(Cell::new(None));
+        let ends = Arc::new(AtomicCell::new(0_usize));
+        let looks = Arc::new(Mutex::new(Vec::new()));
+        let failed = Arc::new(AtomicCell::new(None));
         for (number, into) in receive.iter().enumerate() {
-            let under_way = || number < ends.get() + IN_FLIGHT;
+            let under_way = || number < ends.load() + IN_FLIGHT;
             seat.context.advance_until(under_way)?;
-            let (ends, looks, failed) = (Rc::clone(&ends), Rc::clone(&looks), Rc::clone(&failed));
+            let (ends, looks, failed) =
+                (Arc::clone(&ends), Arc::clone(&looks), Arc::clone(&failed));
             let done: Done<SimPlatform> = Box::new(move |context, result| {
-                ends.set(ends.get() + 1);
-                if [LEAD, LEAD + LOOKED_AT].contains(&ends.get()) {
+                ends.fetch_add(1);
+                if [LEAD, LEAD + LOOKED_AT].contains(&ends.load()) {
                     let platform = context.platform();
                     let flits = platform.read_reg(perf_coll(FIRST_CHILD));
-                    looks.borrow_mut().push((platform.now_ps(), flits));
+                    looks.lock().push((platform.now_ps(), flits));
                 }
                 if let Err(error) = result {
-                    failed.set(Some(error));
+                    failed.store(Some(error));
                 }
             });
             let request = Request::allreduce(SUM, Some(send.clone()), into.clone());
@@ -281,7 +283,7 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), 
             seat.member
                 .post_as(Initiator::All, tree, request, Some(done))?;
         }
-        seat.context.advance_until(|| ends.get() == STEADY)?;
+        seat.context.advance_until(|| ends.load() == STEADY)?;
         seat.context.advance_until(|| seat.context.is_at_rest())?;
         if let Some(error) = failed.take() {
             return Err(error);
@@ -293,7 +295,8 @@ fn steady(team: &mut Team, spec: &MachineSpec) -> Result<(u64, u64, RunReport), 
             right &= got == expected;
         }
         let mut seen = Vec::new();
-        for (time, flits) in looks.take() {
+        let looks = std::mem::take(&mut *looks.lock());
+        for (time, flits) in looks {
             seen.push((time, flits.map_err(DriverError::from)?));
         }
         Ok::<_, Error>((seen, right))

@@ -4,15 +4,16 @@
 //! of them under way: whenever one is done it posts the next. A message is done when all of it is in the
 //! memory where it belongs, and the software there knows.
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, MemoryRegion, Platform, Receive,
     RegionRights, RemoteRegion, Rget, Rput, SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::Until;
+use parking_lot::Mutex;
 use serde_json::{Map, json};
-use std::cell::{Cell, RefCell};
 use std::error::Error;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Measured, figures};
 use gyre::error::RunError;
@@ -157,7 +158,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
 /// Times at which the messages were posted and done, picoseconds.
 fn transfer(
     job: &mut Job,
-    tasks: &[Rc<Task>],
+    tasks: &[Arc<Task>],
     way: Way,
     load: Load,
 ) -> Result<(Vec<u64>, Vec<u64>), RunError> {
@@ -171,11 +172,11 @@ fn transfer(
     let all = tasks.to_vec();
     let run = move |process: Process| {
         let task = &all[process.task.0 as usize];
-        task.over.set(false);
+        task.over.store(false);
         if process.task.0 == 0 {
             task.originate(way, load, &all[1])?;
         } else {
-            task.context.advance_until(|| task.over.get())?;
+            task.context.advance_until(|| task.over.load())?;
         }
         task.context.advance_until(|| task.context.is_at_rest())?;
         Ok::<(), Failure>(())
@@ -185,11 +186,11 @@ fn transfer(
     if from.content(used).map_err(failed)? != to.content(used).map_err(failed)? {
         return Err(failed("what has arrived is not what was sent".into()));
     }
-    let done = tasks[way.witness()].done.take();
+    let done = std::mem::take(&mut *tasks[way.witness()].done.lock());
     for task in tasks {
-        task.done.take();
+        task.done.lock().clear();
     }
-    Ok((origin.posted.take(), done))
+    Ok((std::mem::take(&mut *origin.posted.lock()), done))
 }
 
 /// One of the two tasks.
@@ -201,33 +202,33 @@ struct Task {
     bytes: usize,
     region: MemoryRegion<SimPlatform>,
     /// When messages were posted, and when this end learned that they were done, picoseconds.
-    posted: RefCell<Vec<u64>>,
-    done: RefCell<Vec<u64>>,
-    over: Cell<bool>,
+    posted: Mutex<Vec<u64>>,
+    done: Mutex<Vec<u64>>,
+    over: AtomicCell<bool>,
 }
 
 impl Task {
-    fn open(process: Process, bytes: usize, window: usize) -> Result<Rc<Self>, Failure> {
+    fn open(process: Process, bytes: usize, window: usize) -> Result<Arc<Self>, Failure> {
         let platform = process.platform.clone();
         let client = Client::create(&platform, process.client("bandwidth"))?;
         let context = client.create_context(0)?;
         let memory = BufferRange::whole(platform.alloc(bytes * window, 64)?);
-        let task = Rc::new(Self {
+        let task = Arc::new(Self {
             peer: context.endpoint(TaskId(1 - process.task.0), 0)?,
             region: client.create_region(&memory, RegionRights::ALL)?,
             context,
             memory,
             bytes,
-            posted: RefCell::default(),
-            done: RefCell::default(),
-            over: Cell::default(),
+            posted: Mutex::default(),
+            done: Mutex::default(),
+            over: AtomicCell::default(),
         });
-        let this = Rc::clone(&task);
+        let this = Arc::clone(&task);
         let receive = move |_: &Context<SimPlatform>, arrival: &Arrival<'_>| {
             // The tag is the number of the buffer.
             match this.buffer(arrival.tag as usize) {
                 Ok(into) => {
-                    let this = Rc::clone(&this);
+                    let this = Arc::clone(&this);
                     Receive::Into {
                         into,
                         done: Some(Box::new(move |context, result| {
@@ -239,9 +240,9 @@ impl Task {
             }
         };
         task.context.set_dispatch(DATA, Box::new(receive))?;
-        let this = Rc::clone(&task);
+        let this = Arc::clone(&task);
         let over = move |_: &Context<SimPlatform>, _: &Arrival<'_>| {
-            this.over.set(true);
+            this.over.store(true);
             Receive::Consumed
         };
         task.context.set_dispatch(OVER, Box::new(over))?;
@@ -267,18 +268,18 @@ impl Task {
     }
 
     /// Moves all messages, and tells the other task that it has.
-    fn originate(self: &Rc<Self>, way: Way, load: Load, peer: &Self) -> Result<(), Failure> {
-        let stream = Rc::new(Stream {
-            task: Rc::clone(self),
+    fn originate(self: &Arc<Self>, way: Way, load: Load, peer: &Self) -> Result<(), Failure> {
+        let stream = Arc::new(Stream {
+            task: Arc::clone(self),
             region: peer.region.remote(),
             way,
             load,
-            finished: Cell::default(),
+            finished: AtomicCell::default(),
         });
         for _ in 0..load.window.min(load.total) {
             stream.post_next()?;
         }
-        let all = || stream.finished.get() == load.total;
+        let all = || stream.finished.load() == load.total;
         self.context.advance_until(all)?;
         let over = SendImmediate::new(self.peer, OVER);
         Ok(self.context.send_immediate(&over)?)
@@ -287,37 +288,36 @@ impl Task {
     /// A message is done here. One that fails is not: the transfer does not end, which the machine reports.
     fn finish(&self, context: &Context<SimPlatform>, result: Result<(), gyre_driver::Error>) {
         if result.is_ok() {
-            self.done.borrow_mut().push(context.platform().now_ps());
+            self.done.lock().push(context.platform().now_ps());
         }
     }
 }
 
 /// Messages that follow one another.
 struct Stream {
-    task: Rc<Task>,
+    task: Arc<Task>,
     region: RemoteRegion,
     way: Way,
     load: Load,
-    finished: Cell<usize>,
+    finished: AtomicCell<usize>,
 }
 
 impl Stream {
     /// Posts the next message, if there is one.
-    fn post_next(self: &Rc<Self>) -> Result<(), gyre_driver::Error> {
+    fn post_next(self: &Arc<Self>) -> Result<(), gyre_driver::Error> {
         let task = &self.task;
         let context = &task.context;
-        let number = task.posted.borrow().len();
+        let number = task.posted.lock().len();
         if number == self.load.total {
             return Ok(());
         }
-        task.posted.borrow_mut().push(context.platform().now_ps());
+        task.posted.lock().push(context.platform().now_ps());
         let index = number % self.load.window;
         let buffer = task.buffer(index)?;
         let offset = (index * task.bytes) as u64;
-        let this = Rc::clone(self);
+        let this = Arc::clone(self);
         let done: DoneFn<SimPlatform> = Box::new(move |context, result| {
-            this.finished
-                .set(this.finished.get() + usize::from(result.is_ok()));
+            this.finished.fetch_add(usize::from(result.is_ok()));
             if this.way != Way::Rendezvous {
                 this.task.finish(context, result);
             }

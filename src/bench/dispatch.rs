@@ -1,8 +1,8 @@
 //! Dispatch callbacks that benches have in common.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{BufferRange, Context, Error, Platform, Receive};
 
 /// Messages with identifier `id` are received into `into`, one over the other. One that fails ends the bench.
@@ -21,13 +21,16 @@ pub(super) fn receive_into<P: Platform>(
 }
 
 /// Messages with identifier `id` are counted.
-pub(super) fn count<P: Platform>(context: &Context<P>, id: u8) -> Result<Rc<Cell<usize>>, Error> {
-    let arrived = Rc::new(Cell::new(0));
-    let count = Rc::clone(&arrived);
+pub(super) fn count<P: Platform>(
+    context: &Context<P>,
+    id: u8,
+) -> Result<Arc<AtomicCell<usize>>, Error> {
+    let arrived = Arc::new(AtomicCell::new(0_usize));
+    let count = Arc::clone(&arrived);
     context.set_dispatch(
         id,
         Box::new(move |_, _| {
-            count.set(count.get() + 1);
+            count.fetch_add(1);
             Receive::Consumed
         }),
     )?;

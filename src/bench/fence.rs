@@ -4,6 +4,7 @@
 //! the packets that all nodes have sent, by their performance counters, less those of the same sends without a
 //! fence. Every message is acknowledged by itself here, so that the sends need the same packets both times.
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Endpoint, Error, Fence, Platform,
     SendImmediate, SendMessage, TaskId, TaskMap, advancev,
@@ -11,9 +12,7 @@ use gyre_driver::{
 use gyre_layout::{Coord, MAX_DIM};
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
-use std::cell::{Cell, OnceCell};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::dispatch;
 use super::heap::{self, Heap, Taken};
@@ -167,7 +166,7 @@ struct Row {
 impl Row {
     fn measure(
         job: &mut Job,
-        tasks: &[Rc<Task>],
+        tasks: &[Arc<Task>],
         work: Work,
         place: &'static str,
     ) -> Result<Self, RunError> {
@@ -184,7 +183,7 @@ impl Row {
     /// Sends, and fences if `fenced`: packets of all nodes, and time of the fence in picoseconds.
     fn once(
         job: &mut Job,
-        tasks: &[Rc<Task>],
+        tasks: &[Arc<Task>],
         work: Work,
         fenced: bool,
     ) -> Result<(Sent, u64), RunError> {
@@ -220,11 +219,11 @@ impl Row {
 struct Task {
     context: Context<SimPlatform>,
     data: BufferRange<NodeBuffer>,
-    ends: Rc<Cell<usize>>,
+    ends: Arc<AtomicCell<usize>>,
 }
 
 impl Task {
-    fn open(process: Process) -> Result<Rc<Self>, Error> {
+    fn open(process: Process) -> Result<Arc<Self>, Error> {
         let config = ClientConfig {
             eager_limit: EAGER_LIMIT,
             ack: AckConfig::immediate(),
@@ -236,7 +235,7 @@ impl Task {
         let (data, into) = (new()?, new()?);
         dispatch::receive_into(&context, DATA, into)?;
         let ends = dispatch::count(&context, END)?;
-        Ok(Rc::new(Self {
+        Ok(Arc::new(Self {
             context,
             data,
             ends,
@@ -246,12 +245,12 @@ impl Task {
     /// Task 0 works, then tells all that it has done so. Gives the time of its fence in picoseconds.
     fn run(&self, work: Work, fenced: bool) -> Result<u64, Error> {
         let context = &self.context;
-        self.ends.set(0);
+        self.ends.store(0);
         let time = match context.task() {
             TaskId(0) => self.work(work, fenced)?,
             _ => 0,
         };
-        context.advance_until(|| self.ends.get() == 1)?;
+        context.advance_until(|| self.ends.load() == 1)?;
         context.advance_until(|| context.is_at_rest())?;
         Ok(time)
     }
@@ -262,21 +261,23 @@ impl Task {
             Target::Task(task) => vec![task],
             Target::All => (0..NODES.len() as u32).map(TaskId).collect(),
         };
-        let left = Rc::new(Cell::new(peers.len() * work.sends));
+        let left = Arc::new(AtomicCell::new(peers.len() * work.sends));
         for &peer in &peers {
             for number in 0..work.sends {
-                let left = Rc::clone(&left);
+                let left = Arc::clone(&left);
                 let data = self.data.part(0, work.mix.bytes(number))?;
                 context.send(SendMessage {
-                    local_done: Some(Box::new(move |_, _| left.set(left.get() - 1))),
+                    local_done: Some(Box::new(move |_, _| {
+                        left.fetch_sub(1);
+                    })),
                     ..SendMessage::new(context.endpoint(peer, 0)?, DATA, data)
                 })?;
             }
         }
         let mut time = 0;
         if fenced {
-            let done = Rc::new(OnceCell::new());
-            let ended = Rc::clone(&done);
+            let done = Arc::new(OnceLock::new());
+            let ended = Arc::clone(&done);
             let from = context.platform().now_ps();
             let callback = Box::new(move |context: &Context<SimPlatform>, result| {
                 // Called once.
@@ -295,7 +296,7 @@ impl Task {
                 time = at - from;
             }
         }
-        context.advance_until(|| left.get() == 0 && context.is_at_rest())?;
+        context.advance_until(|| left.load() == 0 && context.is_at_rest())?;
         for task in 0..NODES.len() as u32 {
             context.send_immediate(&SendImmediate::new(context.endpoint(TaskId(task), 0)?, END))?;
         }
@@ -342,8 +343,8 @@ fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(Taken, u64, u64)
 
 /// A fence of `peer`, which is one of the contexts, by the first one.
 fn fence_between(contexts: &[Context<Heap>], peer: Endpoint) -> Result<(), Error> {
-    let done = Rc::new(OnceCell::new());
-    let ended = Rc::clone(&done);
+    let done = Arc::new(OnceLock::new());
+    let ended = Arc::clone(&done);
     contexts[0].fence(Fence {
         destination: peer,
         done: Some(Box::new(move |_, result| {

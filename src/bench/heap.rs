@@ -2,9 +2,9 @@
 //! allocator: what the simulator allocates while the driver waits for it does not count.
 
 use std::alloc::System;
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
     SharedSegment, WakeReason,
@@ -34,19 +34,20 @@ pub(super) fn counts() -> bool {
 #[derive(Default)]
 struct Account {
     /// Bytes of the process when the driver was entered.
-    entered: Cell<i64>,
-    held: Cell<i64>,
-    peak: Cell<i64>,
+    entered: AtomicCell<i64>,
+    held: AtomicCell<i64>,
+    peak: AtomicCell<i64>,
 }
 
 impl Account {
     fn enter(&self) {
-        self.entered.set(live());
+        self.entered.store(live());
     }
 
     fn leave(&self) {
-        self.held.set(self.held.get() + live() - self.entered.get());
-        self.peak.set(self.peak.get().max(self.held.get()));
+        self.held
+            .store(self.held.load() + live() - self.entered.load());
+        self.peak.store(self.peak.load().max(self.held.load()));
     }
 
     /// Runs what is not the driver's.
@@ -71,27 +72,27 @@ pub(super) struct Taken {
 #[derive(Clone)]
 pub(super) struct Heap {
     inner: SimPlatform,
-    account: Rc<Account>,
+    account: Arc<Account>,
 }
 
 impl Heap {
     pub fn new(inner: SimPlatform) -> Self {
         Self {
             inner,
-            account: Rc::default(),
+            account: Arc::default(),
         }
     }
 
     /// Runs `work`, which does nothing but call the driver, and says what memory the driver took for it.
     pub fn measure<R>(&self, work: impl FnOnce() -> R) -> (R, Taken) {
-        self.account.held.set(0);
-        self.account.peak.set(0);
+        self.account.held.store(0);
+        self.account.peak.store(0);
         self.account.enter();
         let result = work();
         self.account.leave();
         let taken = Taken {
-            peak: self.account.peak.get(),
-            left: self.account.held.get(),
+            peak: self.account.peak.load(),
+            left: self.account.held.load(),
         };
         (result, taken)
     }
@@ -115,7 +116,7 @@ impl Platform for Heap {
         let inner = self.account.outside(|| self.inner.alloc(bytes, align))?;
         Ok(HeapBuffer {
             inner: Some(inner),
-            account: Rc::clone(&self.account),
+            account: Arc::clone(&self.account),
         })
     }
 
@@ -123,7 +124,7 @@ impl Platform for Heap {
         let inner = self.account.outside(|| self.inner.share(number, bytes))?;
         Ok(HeapSegment {
             inner: Some(inner),
-            account: Rc::clone(&self.account),
+            account: Arc::clone(&self.account),
         })
     }
 
@@ -150,7 +151,7 @@ impl Platform for Heap {
     fn new_lock(&self) -> HeapLock {
         HeapLock {
             inner: self.account.outside(|| self.inner.new_lock()),
-            account: Rc::clone(&self.account),
+            account: Arc::clone(&self.account),
         }
     }
 }
@@ -159,7 +160,7 @@ impl Platform for Heap {
 pub(super) struct HeapBuffer {
     /// `None` only while it is dropped.
     inner: Option<NodeBuffer>,
-    account: Rc<Account>,
+    account: Arc<Account>,
 }
 
 impl HeapBuffer {
@@ -205,7 +206,7 @@ impl Drop for HeapBuffer {
 pub(super) struct HeapSegment {
     /// `None` only while it is dropped.
     inner: Option<NodeSegment>,
-    account: Rc<Account>,
+    account: Arc<Account>,
 }
 
 impl HeapSegment {
@@ -248,7 +249,7 @@ impl Drop for HeapSegment {
 /// A lock between the threads of a node.
 pub(super) struct HeapLock {
     inner: NodeLock,
-    account: Rc<Account>,
+    account: Arc<Account>,
 }
 
 impl PlatformLock for HeapLock {

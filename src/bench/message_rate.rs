@@ -6,15 +6,15 @@
 //! own receives. What arrives within a window of time counts; before it begins and until it ends all
 //! contexts send.
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, Client, ClientConfig, Context, Endpoint, Error, Platform, Receive, SendImmediate,
     TaskId,
 };
 use gyre_sim::Until;
 use serde_json::{Map, json};
-use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::traffic::{CYCLES, WARMUP};
 use super::{Measured, Total, figures};
@@ -122,14 +122,14 @@ fn measure(
     let to_ps = from_ps + load.cycles * cycle_ps;
     let run = move |process: Process, context: usize| {
         let port = &tasks[process.task.0 as usize][context];
-        port.window.set((from_ps, to_ps));
+        port.window.store((from_ps, to_ps));
         if process.task.0 == 0 {
             port.send(process.tasks.len(), load.payload, to_ps)?;
         } else {
-            port.context.advance_until(|| port.over.get())?;
+            port.context.advance_until(|| port.over.load())?;
         }
         port.context.advance_until(|| port.context.is_at_rest())?;
-        Ok::<_, Error>(port.counted.get())
+        Ok::<_, Error>(port.counted.load())
     };
     let (counts, report) = job.threads("runs", usize::from(contexts), Until::Quiet, run)?;
     Ok((counts.iter().sum(), report.cycles, report.hash))
@@ -139,13 +139,13 @@ fn measure(
 struct Port {
     context: Context<SimPlatform>,
     /// When arrivals count, picoseconds.
-    window: Cell<(u64, u64)>,
-    counted: Cell<usize>,
-    over: Cell<bool>,
+    window: AtomicCell<(u64, u64)>,
+    counted: AtomicCell<usize>,
+    over: AtomicCell<bool>,
 }
 
 /// Opens all contexts of a task.
-fn open(process: &Process, contexts: u8) -> Result<Vec<Rc<Port>>, Error> {
+fn open(process: &Process, contexts: u8) -> Result<Vec<Arc<Port>>, Error> {
     let config = process.client("message-rate");
     let client = Client::create(&process.platform, ClientConfig { contexts, ..config })?;
     (0..contexts)
@@ -154,24 +154,24 @@ fn open(process: &Process, contexts: u8) -> Result<Vec<Rc<Port>>, Error> {
 }
 
 impl Port {
-    fn open(context: Context<SimPlatform>) -> Result<Rc<Self>, Error> {
-        let port = Rc::new(Self {
+    fn open(context: Context<SimPlatform>) -> Result<Arc<Self>, Error> {
+        let port = Arc::new(Self {
             context,
-            window: Cell::default(),
-            counted: Cell::default(),
-            over: Cell::default(),
+            window: AtomicCell::default(),
+            counted: AtomicCell::default(),
+            over: AtomicCell::default(),
         });
-        let this = Rc::clone(&port);
+        let this = Arc::clone(&port);
         let data = move |context: &Context<SimPlatform>, _: &Arrival<'_>| {
-            let (from, to) = this.window.get();
+            let (from, to) = this.window.load();
             let counts = (from..to).contains(&context.platform().now_ps());
-            this.counted.set(this.counted.get() + usize::from(counts));
+            this.counted.fetch_add(usize::from(counts));
             Receive::Consumed
         };
         port.context.set_dispatch(DATA, Box::new(data))?;
-        let this = Rc::clone(&port);
+        let this = Arc::clone(&port);
         let over = move |_: &Context<SimPlatform>, _: &Arrival<'_>| {
-            this.over.set(true);
+            this.over.store(true);
             Receive::Consumed
         };
         port.context.set_dispatch(OVER, Box::new(over))?;

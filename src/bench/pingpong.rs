@@ -9,14 +9,15 @@
 //! waits are software. The rest is hardware: DMA engines, network, memory and wake-up. What the receiver
 //! does meanwhile, asleep or looking in vain, is in its shadow.
 
+use std::sync::Arc;
+
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, Endpoint, Error, Platform, Receive,
     SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::Until;
 use serde_json::{Map, Value, json};
-use std::cell::Cell;
-use std::rc::Rc;
 
 use super::metered::{Meter, Metered};
 use super::{Measured, Total, figures};
@@ -114,7 +115,7 @@ impl Trip {
 /// A machine with two tasks that play.
 struct Game {
     job: Job,
-    players: Rc<Vec<Rc<Player>>>,
+    players: Arc<Vec<Arc<Player>>>,
     eager_limit: usize,
     /// Cycles and hash of the machine so far.
     report: (u64, u64),
@@ -134,7 +135,7 @@ impl Game {
         let (players, limits): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         Ok(Self {
             job,
-            players: Rc::new(players),
+            players: Arc::new(players),
             eager_limit: limits.into_iter().min().unwrap_or(0),
             report: (report.cycles, report.hash),
         })
@@ -152,7 +153,7 @@ impl Game {
     /// Sends messages of `bytes` bytes to and fro: means of all half round trips that count, the shortest
     /// and the longest.
     fn play(&mut self, bytes: usize, rounds: usize) -> Result<Map<String, Value>, RunError> {
-        let players = Rc::clone(&self.players);
+        let players = Arc::clone(&self.players);
         let play =
             move |process: Process| players[process.task.0 as usize].play(bytes, WARM_UP + rounds);
         let (noted, report) = self.job.each("plays", Until::Quiet, play)?;
@@ -188,44 +189,44 @@ struct Player {
     first: bool,
     data: BufferRange<NodeBuffer>,
     /// The `advance` under way began, picoseconds.
-    advanced: Cell<u64>,
+    advanced: AtomicCell<u64>,
     /// Time slept or looked in vain so far, picoseconds.
-    shadow: Cell<u64>,
+    shadow: AtomicCell<u64>,
     /// The message that is arriving.
-    arriving: Cell<Trip>,
-    received: Cell<usize>,
+    arriving: AtomicCell<Trip>,
+    received: AtomicCell<usize>,
 }
 
 impl Player {
-    fn open(process: Process, config: ClientConfig) -> Result<Rc<Self>, Error> {
+    fn open(process: Process, config: ClientConfig) -> Result<Arc<Self>, Error> {
         let platform = Layered(Meter::new(process.platform));
         let client = Client::create(&platform, config)?;
         let context = client.create_context(0)?;
         let longest = SIZES.into_iter().fold(0, usize::max);
         let data = BufferRange::whole(platform.alloc(longest, 64)?);
         let into = BufferRange::whole(platform.alloc(longest, 64)?);
-        let player = Rc::new(Self {
+        let player = Arc::new(Self {
             peer: context.endpoint(TaskId(1 - process.task.0), 0)?,
             first: process.task.0 == 0,
             context,
             data,
-            advanced: Cell::default(),
-            shadow: Cell::default(),
-            arriving: Cell::default(),
-            received: Cell::default(),
+            advanced: AtomicCell::default(),
+            shadow: AtomicCell::default(),
+            arriving: AtomicCell::default(),
+            received: AtomicCell::default(),
         });
-        let this = Rc::clone(&player);
+        let this = Arc::clone(&player);
         let dispatch = move |context: &Context<Metered>, arrival: &Arrival<'_>| {
-            this.arriving.set(Trip {
-                found: this.advanced.get(),
-                shadow: this.shadow.get(),
+            this.arriving.store(Trip {
+                found: this.advanced.load(),
+                shadow: this.shadow.load(),
                 ..Trip::default()
             });
             if arrival.immediate.is_some() {
                 this.receive(context);
                 return Receive::Consumed;
             }
-            let this = Rc::clone(&this);
+            let this = Arc::clone(&this);
             Receive::Into {
                 into: into.clone(),
                 done: Some(Box::new(move |context: &Context<Metered>, result| {
@@ -242,26 +243,26 @@ impl Player {
 
     /// Notes that the message has been received.
     fn receive(&self, context: &Context<Metered>) {
-        let mut trip = self.arriving.get();
-        trip.shadow = self.shadow.get() - trip.shadow;
+        let mut trip = self.arriving.load();
+        trip.shadow = self.shadow.load() - trip.shadow;
         trip.received = context.platform().now_ps();
-        self.arriving.set(trip);
-        self.received.set(self.received.get() + 1);
+        self.arriving.store(trip);
+        self.received.fetch_add(1);
     }
 
     /// Plays `rounds` rounds with messages of `bytes` bytes: what this end has noted in each.
     fn play(&self, bytes: usize, rounds: usize) -> Result<Vec<Trip>, Error> {
         let data = self.data.part(0, bytes)?;
-        self.arriving.set(Trip::default());
-        self.received.set(0);
+        self.arriving.store(Trip::default());
+        self.received.store(0);
         let mut trips = Vec::with_capacity(rounds);
         for round in 0..rounds {
             let mut trip = Trip::default();
             if self.first {
                 trip = self.send(&data)?;
             }
-            self.until(|| self.received.get() > round)?;
-            let arrived = self.arriving.get();
+            self.until(|| self.received.load() > round)?;
+            let arrived = self.arriving.load();
             if !self.first {
                 trip = self.send(&data)?;
             }
@@ -280,7 +281,7 @@ impl Player {
         let platform = self.context.platform();
         platform.0.arm(self.context.query().injection_fifos.start);
         // The ball has been here since the message before was received.
-        let posted = match self.arriving.get().received {
+        let posted = match self.arriving.load().received {
             0 => platform.now_ps(),
             received => received,
         };
@@ -309,7 +310,7 @@ impl Player {
 
     fn advance(&self) -> Result<bool, Error> {
         let from = self.context.platform().now_ps();
-        self.advanced.set(from);
+        self.advanced.store(from);
         let progress = self.context.advance(1)?;
         if progress.packets + progress.callbacks == 0 {
             self.in_shadow(from);
@@ -320,7 +321,7 @@ impl Player {
     /// The time since `from` was none of a message's.
     fn in_shadow(&self, from: u64) {
         let now = self.context.platform().now_ps();
-        self.shadow.set(self.shadow.get() + now - from);
+        self.shadow.fetch_add(now - from);
     }
 
     fn until(&self, condition: impl Fn() -> bool) -> Result<(), Error> {

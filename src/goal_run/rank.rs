@@ -1,10 +1,10 @@
 //! One rank of a GOAL program: its threads and what they share.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
+use fragile::Fragile;
 use gyre_driver::{
     BufferRange, Client, ClientConfig, Communicator, Context, DmaBuffer, Error, Messaging,
     MessagingConfig, Platform, RangeError, Rank as GroupRank,
@@ -15,6 +15,7 @@ use gyre_goal::payload::{self, Key, MessageNumbers, Mismatch};
 use gyre_goal::{Op, OpId, OpKind, RankProgram};
 use gyre_sim::{Cpu, Notify};
 use indicatif::ProgressBar;
+use parking_lot::Mutex;
 use thiserror::Error as ThisError;
 
 use gyre::platform::SimPlatform;
@@ -94,23 +95,22 @@ type Buffer = <SimPlatform as Platform>::Buffer;
 /// A thread of a rank.
 type Thread = Box<dyn FnOnce() -> Result<(), RankError>>;
 
-/// State that the threads of a rank share. All run on one node, so one at a time.
+/// State that the threads of a rank share. All run on one host thread, one at a time.
 pub struct Rank {
-    state: RefCell<RankState<Arc<RankProgram>>>,
+    state: Mutex<RankState<Arc<RankProgram>>>,
     messaging: Messaging<SimPlatform>,
     /// News for threads that wait for an operation.
-    news: Notify,
-    cpu: Cpu,
-    counts: Cell<RankCounts>,
-    sent_numbers: RefCell<MessageNumbers>,
-    received_numbers: RefCell<MessageNumbers>,
+    news: Fragile<Notify>,
+    counts: AtomicCell<RankCounts>,
+    sent_numbers: Mutex<MessageNumbers>,
+    received_numbers: Mutex<MessageNumbers>,
     /// Sends whose buffers the DMA engine may still read.
-    open_sends: Cell<usize>,
-    failure: RefCell<Option<RankError>>,
-    first_sent: Cell<Option<(u64, Key)>>,
+    open_sends: AtomicCell<usize>,
+    failure: Mutex<Option<RankError>>,
+    first_sent: AtomicCell<Option<(u64, Key)>>,
     /// Arrival of the first message of each (source, tag), picoseconds.
-    arrivals: RefCell<BTreeMap<(u32, u32), u64>>,
-    end_ps: Cell<u64>,
+    arrivals: Mutex<BTreeMap<(u32, u32), u64>>,
+    end_ps: AtomicCell<u64>,
     bar: ProgressBar,
 }
 
@@ -129,70 +129,69 @@ impl Rank {
         let client = Client::create(&platform, config)?;
         let context = client.create_context(CONTEXT)?;
         let messaging = Messaging::create(&context, matched)?;
-        let cpu = platform.cpu().clone();
+        let news = Notify::new(platform.cpu());
         Ok(Self {
-            state: RefCell::new(state),
+            state: Mutex::new(state),
             messaging,
-            news: Notify::new(&cpu),
-            cpu,
-            counts: Cell::default(),
-            sent_numbers: RefCell::new(MessageNumbers::new()),
-            received_numbers: RefCell::new(MessageNumbers::new()),
-            open_sends: Cell::new(0),
-            failure: RefCell::new(None),
-            first_sent: Cell::new(None),
-            arrivals: RefCell::default(),
-            end_ps: Cell::new(0),
+            news: Fragile::new(news),
+            counts: AtomicCell::default(),
+            sent_numbers: Mutex::new(MessageNumbers::new()),
+            received_numbers: Mutex::new(MessageNumbers::new()),
+            open_sends: AtomicCell::new(0),
+            failure: Mutex::new(None),
+            first_sent: AtomicCell::new(None),
+            arrivals: Mutex::default(),
+            end_ps: AtomicCell::new(0),
             bar,
         })
     }
 
     /// The rank's number.
     pub fn number(&self) -> u32 {
-        self.state.borrow().program().rank()
+        self.state.lock().program().rank()
     }
 
     /// What it has done so far.
     pub fn counts(&self) -> RankCounts {
         RankCounts {
             peak_held_bytes: self.messaging.stats().peak_held_bytes,
-            ..self.counts.get()
+            ..self.counts.load()
         }
     }
 
     /// Time of its last operation's end, picoseconds.
     pub fn end_ps(&self) -> u64 {
-        self.end_ps.get()
+        self.end_ps.load()
     }
 
     /// Time and key of the first message it sent.
     pub fn first_sent(&self) -> Option<(u64, Key)> {
-        self.first_sent.get()
+        self.first_sent.load()
     }
 
     /// When message `key` arrived, if it was the first of its source and tag.
     pub fn arrival_ps(&self, key: &Key) -> Option<u64> {
-        self.arrivals.borrow().get(&(key.source, key.tag)).copied()
+        self.arrivals.lock().get(&(key.source, key.tag)).copied()
     }
 
     /// The operations that wait, in words; empty when all are done.
     pub fn blocked(&self) -> String {
-        self.state.borrow().blocked_report().to_string()
+        self.state.lock().blocked_report().to_string()
     }
 
     /// The threads of the rank with their names.
-    pub fn threads(rank: &Rc<Self>, comm_thread: bool) -> Vec<(String, Thread)> {
+    pub fn threads(rank: &Arc<Self>, comm_thread: bool) -> Vec<(String, Thread)> {
         let number = rank.number();
-        let cpus = rank.state.borrow().cpus().to_vec();
+        let cpus = rank.state.lock().cpus().to_vec();
         let mut threads: Vec<(String, Thread)> = Vec::new();
         for (position, &processor) in cpus.iter().enumerate() {
-            let rank = Rc::clone(rank);
+            let rank = Arc::clone(rank);
             let advances = position == 0 && !comm_thread;
             let thread: Thread = Box::new(move || rank.compute(processor, advances));
             threads.push((format!("rank {number} cpu {processor}"), thread));
         }
         if comm_thread && !cpus.is_empty() {
-            let rank = Rc::clone(rank);
+            let rank = Arc::clone(rank);
             let thread: Thread = Box::new(move || rank.communicate());
             threads.push((format!("rank {number} communication"), thread));
         }
@@ -200,33 +199,33 @@ impl Rank {
     }
 
     /// Carries out the operations of one processor.
-    fn compute(self: Rc<Self>, processor: u8, advances: bool) -> Result<(), RankError> {
+    fn compute(self: Arc<Self>, processor: u8, advances: bool) -> Result<(), RankError> {
         loop {
             if let Some(op) = self.next_ready(processor) {
                 self.start(op)?;
                 continue;
             }
             // Catch up with what the other threads have done until now, then look again.
-            self.cpu.yield_now();
+            self.cpu().yield_now();
             self.take_failure()?;
             if self.is_over() {
                 self.wake_all();
                 return Ok(());
             }
-            if self.state.borrow().has_ready(processor) {
+            if self.state.lock().has_ready(processor) {
                 continue;
             }
             if advances {
-                self.advance_until(|| self.state.borrow().has_ready(processor))?;
+                self.advance_until(|| self.state.lock().has_ready(processor))?;
             } else {
-                self.cpu.describe_wait("an operation to become ready");
-                self.news.wait(None);
+                self.cpu().describe_wait("an operation to become ready");
+                self.news.get().wait(None);
             }
         }
     }
 
     /// Advances the context until the rank is done.
-    fn communicate(self: Rc<Self>) -> Result<(), RankError> {
+    fn communicate(self: Arc<Self>) -> Result<(), RankError> {
         self.advance_until(|| false)?;
         self.wake_all();
         Ok(())
@@ -235,35 +234,39 @@ impl Rank {
     /// Advances the context until the rank is done, `condition` holds, or an operation has failed.
     fn advance_until(&self, condition: impl Fn() -> bool) -> Result<(), RankError> {
         let context = self.messaging.context();
-        let failed = || self.failure.borrow().is_some();
+        let failed = || self.failure.lock().is_some();
         context.advance_until(|| failed() || condition() || self.is_over())?;
         self.take_failure()
     }
 
     fn next_ready(&self, processor: u8) -> Option<OpId> {
-        self.state.borrow_mut().next_ready(processor)
+        self.state.lock().next_ready(processor)
     }
 
     /// Whether the program is done and nobody waits for this rank any more.
     fn is_over(&self) -> bool {
-        self.state.borrow().is_done()
-            && self.open_sends.get() == 0
-            && self.messaging.context().is_at_rest()
+        // The look at the context may let other threads run, which take the state.
+        let done = self.state.lock().is_done();
+        done && self.open_sends.load() == 0 && self.messaging.context().is_at_rest()
     }
 
     /// Wakes threads that wait, so that they see the end.
     fn wake_all(&self) {
-        self.news.notify_all();
+        self.news.get().notify_all();
         let context = self.messaging.context();
         context.platform().notify(context.query().wake_group);
     }
 
+    fn cpu(&self) -> &Cpu {
+        self.messaging.context().platform().cpu()
+    }
+
     fn take_failure(&self) -> Result<(), RankError> {
-        self.failure.borrow_mut().take().map_or(Ok(()), Err)
+        self.failure.lock().take().map_or(Ok(()), Err)
     }
 
     fn line_and_op(&self, op: OpId) -> (u32, Op) {
-        let state = self.state.borrow();
+        let state = self.state.lock();
         (
             state.program().line(op).unwrap_or(0),
             *state.program().op(op),
@@ -277,21 +280,22 @@ impl Rank {
     }
 
     fn finish(&self, op: OpId) {
-        self.state.borrow_mut().finished(op);
-        self.end_ps.set(self.end_ps.get().max(self.cpu.now_ps()));
+        self.state.lock().finished(op);
+        self.end_ps
+            .store(self.end_ps.load().max(self.cpu().now_ps()));
         self.bar.inc(1);
-        self.news.notify_all();
+        self.news.get().notify_all();
     }
 
-    fn start(self: &Rc<Self>, op: OpId) -> Result<(), RankError> {
+    fn start(self: &Arc<Self>, op: OpId) -> Result<(), RankError> {
         let (_, what) = self.line_and_op(op);
         match what.kind {
             OpKind::Calc { ns } => {
-                self.state.borrow_mut().started(op);
+                self.state.lock().started(op);
                 // Others may wait for the start alone.
-                self.news.notify_all();
-                self.cpu
-                    .sleep_until(self.cpu.now_ps().saturating_add(ns.saturating_mul(1000)));
+                self.news.get().notify_all();
+                self.cpu()
+                    .sleep_until(self.cpu().now_ps().saturating_add(ns.saturating_mul(1000)));
                 self.finish(op);
                 Ok(())
             }
@@ -313,40 +317,40 @@ impl Rank {
         BufferRange::zeroed(platform, size).map_err(|error| self.driver_error(op, error.into()))
     }
 
-    fn send(self: &Rc<Self>, op: OpId, bytes: u64, to: u32, tag: u32) -> Result<(), RankError> {
+    fn send(self: &Arc<Self>, op: OpId, bytes: u64, to: u32, tag: u32) -> Result<(), RankError> {
         let key = Key {
             source: self.number(),
             destination: to,
             tag,
-            number: self.sent_numbers.borrow_mut().next(to, tag),
+            number: self.sent_numbers.lock().next(to, tag),
         };
         let data = self.buffer(op, bytes)?;
         fill(&key, &data).map_err(|error| self.driver_error(op, error.into()))?;
-        if self.first_sent.get().is_none() {
-            self.first_sent.set(Some((self.cpu.now_ps(), key)));
+        if self.first_sent.load().is_none() {
+            self.first_sent.store(Some((self.cpu().now_ps(), key)));
         }
-        let mut counts = self.counts.get();
+        let mut counts = self.counts.load();
         counts.sent += 1;
         counts.sent_bytes += bytes;
-        self.counts.set(counts);
-        self.open_sends.set(self.open_sends.get() + 1);
+        self.counts.store(counts);
+        self.open_sends.fetch_add(1);
         let eager = self.messaging.is_eager(data.len());
-        let rank = Rc::clone(self);
+        let rank = Arc::clone(self);
         let done = move |_: &Context<SimPlatform>, result: Result<(), Error>| {
-            rank.open_sends.set(rank.open_sends.get() - 1);
+            rank.open_sends.fetch_sub(1);
             match result {
                 Err(source) => {
                     let error = rank.driver_error(op, source);
-                    rank.failure.borrow_mut().get_or_insert(error);
+                    rank.failure.lock().get_or_insert(error);
                 }
                 Ok(()) if !eager => {
                     // The callback's thread may be ahead of the others: let them catch up before they see it.
-                    rank.cpu.yield_now();
+                    rank.cpu().yield_now();
                     rank.finish(op);
                 }
                 Ok(()) => {}
             }
-            rank.news.notify_all();
+            rank.news.get().notify_all();
         };
         self.messaging
             .send(
@@ -357,32 +361,32 @@ impl Rank {
                 Some(Box::new(done)),
             )
             .map_err(|error| self.driver_error(op, error))?;
-        self.state.borrow_mut().started(op);
+        self.state.lock().started(op);
         if eager {
             // Handed over is finished; a message that waits for its receive is when it is acknowledged.
             self.finish(op);
         } else {
-            self.news.notify_all();
+            self.news.get().notify_all();
         }
         Ok(())
     }
 
     fn receive(
-        self: &Rc<Self>,
+        self: &Arc<Self>,
         op: OpId,
         bytes: u64,
         from: Option<u32>,
         tag: Option<u32>,
     ) -> Result<(), RankError> {
         let into = self.buffer(op, bytes)?;
-        let rank = Rc::clone(self);
+        let rank = Arc::clone(self);
         let data = into.clone();
         let done = move |_: &Context<SimPlatform>, result: Result<Received, Error>| {
             // The callback's thread may be ahead of the others: let them catch up before they see it.
-            rank.cpu.yield_now();
+            rank.cpu().yield_now();
             if let Err(error) = rank.received(op, &data, result) {
-                rank.failure.borrow_mut().get_or_insert(error);
-                rank.news.notify_all();
+                rank.failure.lock().get_or_insert(error);
+                rank.news.get().notify_all();
             } else {
                 rank.finish(op);
             }
@@ -396,8 +400,8 @@ impl Rank {
                 Some(Box::new(done)),
             )
             .map_err(|error| self.driver_error(op, error))?;
-        self.state.borrow_mut().started(op);
-        self.news.notify_all();
+        self.state.lock().started(op);
+        self.news.get().notify_all();
         Ok(())
     }
 
@@ -414,7 +418,7 @@ impl Rank {
             source,
             destination: self.number(),
             tag,
-            number: self.received_numbers.borrow_mut().next(source, tag),
+            number: self.received_numbers.lock().next(source, tag),
         };
         let mut bytes = vec![0; received.length];
         data.read(0, &mut bytes)
@@ -428,15 +432,12 @@ impl Rank {
                 source,
             });
         }
-        let now = self.cpu.now_ps();
-        self.arrivals
-            .borrow_mut()
-            .entry((source, tag))
-            .or_insert(now);
-        let mut counts = self.counts.get();
+        let now = self.cpu().now_ps();
+        self.arrivals.lock().entry((source, tag)).or_insert(now);
+        let mut counts = self.counts.load();
         counts.received += 1;
         counts.received_bytes += received.length as u64;
-        self.counts.set(counts);
+        self.counts.store(counts);
         Ok(())
     }
 }

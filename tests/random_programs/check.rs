@@ -23,7 +23,7 @@ pub fn end(member: &Member, program: &Program, end: &End, all: &Members) {
             ));
         }
     }
-    let seen = member.seen.borrow();
+    let seen = member.seen.lock();
     let (dispatched, posted) = (seen.dispatched.clone(), seen.posted.clone());
     let often: Vec<_> = seen.done.iter().filter(|(_, times)| **times != 1).collect();
     let often = (!often.is_empty()).then(|| format!("callbacks ran not once: {often:?}"));
@@ -47,7 +47,7 @@ fn history(
     all: &Members,
 ) -> Vec<Vec<Fetched>> {
     let fetched = |(origin, steps): (&EndpointId, &Vec<usize>)| {
-        let seen = all[origin].seen.borrow();
+        let seen = all[origin].seen.lock();
         let changes = steps
             .iter()
             .map(|index| match program.steps[*index].action {

@@ -1,15 +1,16 @@
 //! The machine with a planted fault: between driver and DMA engine, descriptors are held back until the driver
 //! sleeps, and changed or put into another order.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::platform::{Layer, Layered, SimPlatform, process_base};
 use gyre_driver::{BusError, Platform, WakeReason};
 use gyre_firmware::Register;
 use gyre_layout::registers::injection_fifo;
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, Kind};
+use parking_lot::Mutex;
 
 /// First of the dispatch identifiers of the module for matched messages.
 pub const MATCHED: u8 = 10;
@@ -62,22 +63,22 @@ pub type FaultyPlatform = Layered<Planted>;
 pub struct Planted {
     inner: SimPlatform,
     fault: Fault,
-    fifos: Rc<RefCell<BTreeMap<u16, Fifo>>>,
+    fifos: Arc<Mutex<BTreeMap<u16, Fifo>>>,
     /// The fault has been planted here.
-    mine: Rc<Cell<bool>>,
+    mine: Arc<AtomicCell<bool>>,
     /// How often the fault was planted in all tasks.
-    planted: Rc<Cell<usize>>,
+    planted: Arc<AtomicCell<usize>>,
 }
 
 impl Planted {
     /// `planted` counts how often the fault is planted.
-    pub fn new(inner: SimPlatform, fault: Fault, planted: &Rc<Cell<usize>>) -> Self {
+    pub fn new(inner: SimPlatform, fault: Fault, planted: &Arc<AtomicCell<usize>>) -> Self {
         Self {
             inner,
             fault,
-            fifos: Rc::default(),
-            mine: Rc::default(),
-            planted: Rc::clone(planted),
+            fifos: Arc::default(),
+            mine: Arc::default(),
+            planted: Arc::clone(planted),
         }
     }
 
@@ -93,7 +94,7 @@ impl Planted {
     /// Hands the DMA engine what has been held back of FIFO `id`.
     fn start(&self, id: u16) -> Result<(), BusError> {
         let (places, tail) = {
-            let mut fifos = self.fifos.borrow_mut();
+            let mut fifos = self.fifos.lock();
             let Some(fifo) = fifos.get_mut(&id).filter(|f| f.started != f.written) else {
                 return Ok(());
             };
@@ -116,8 +117,8 @@ impl Planted {
             Fault::MatchOutOfOrder => self.change_places(&mut descriptors),
         };
         if planted {
-            self.mine.set(true);
-            self.planted.set(self.planted.get() + 1);
+            self.mine.store(true);
+            self.planted.fetch_add(1);
             for (at, descriptor) in places.into_iter().zip(&descriptors) {
                 let bytes = descriptor.encode().expect("as it was");
                 self.inner.cpu().mem_write(at, &bytes);
@@ -143,7 +144,7 @@ impl Planted {
         &self,
         descriptors: &'a mut [Descriptor],
     ) -> Option<&'a mut Descriptor> {
-        if self.mine.get() {
+        if self.mine.load() {
             return None;
         }
         descriptors.iter_mut().find(|d| dispatch(d) == Some(ACK))
@@ -232,7 +233,7 @@ impl Layer for Planted {
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
         if let Some((id, injection_fifo::HEAD)) = Self::register(address) {
-            let looks = self.fifos.borrow_mut().get_mut(&id).map(|fifo| {
+            let looks = self.fifos.lock().get_mut(&id).map(|fifo| {
                 fifo.looks += 1;
                 fifo.looks
             });
@@ -247,7 +248,7 @@ impl Layer for Planted {
         if self.fault != Fault::Nothing
             && let Some((id, offset)) = Self::register(address)
         {
-            let mut fifos = self.fifos.borrow_mut();
+            let mut fifos = self.fifos.lock();
             let fifo = fifos.entry(id).or_default();
             match offset {
                 injection_fifo::BASE => fifo.base = value,
@@ -263,7 +264,7 @@ impl Layer for Planted {
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
-        let held: Vec<u16> = self.fifos.borrow().keys().copied().collect();
+        let held: Vec<u16> = self.fifos.lock().keys().copied().collect();
         for id in held {
             self.start(id).expect("TAIL may be written");
         }

@@ -10,9 +10,9 @@ mod member;
 mod program;
 mod reference;
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::Layered;
@@ -78,12 +78,16 @@ fn config(process: &Process, program: &Program, number: usize) -> ClientConfig {
 
 /// Runs a program. Says how often the fault was planted, and what was wrong.
 fn run(program: &Program, fault: Fault) -> (usize, Result<(), String>) {
-    let planted = Rc::new(Cell::new(0));
+    let planted = Arc::new(AtomicCell::new(0_usize));
     let result = run_counted(program, fault, &planted);
-    (planted.get(), result)
+    (planted.load(), result)
 }
 
-fn run_counted(program: &Program, fault: Fault, planted: &Rc<Cell<usize>>) -> Result<(), String> {
+fn run_counted(
+    program: &Program,
+    fault: Fault,
+    planted: &Arc<AtomicCell<usize>>,
+) -> Result<(), String> {
     let mut machine = MachineConfig {
         dims: program.dims.clone(),
         mesh: vec![program.mesh; program.dims.len()],
@@ -95,13 +99,13 @@ fn run_counted(program: &Program, fault: Fault, planted: &Rc<Cell<usize>>) -> Re
         Placement::filled(program.tasks_per_node, &machine.dims).map_err(|e| e.to_string())?;
     let mut job = Job::new(&machine, &CostTable::default(), &placement, None)
         .map_err(|error| error.to_string())?;
-    let reference = Rc::new(Reference::new(program));
-    let program = Rc::new(program.clone());
+    let reference = Arc::new(Reference::new(program));
+    let program = Arc::new(program.clone());
     let open = {
         let (program, reference, planted) = (
-            Rc::clone(&program),
-            Rc::clone(&reference),
-            Rc::clone(planted),
+            Arc::clone(&program),
+            Arc::clone(&reference),
+            Arc::clone(planted),
         );
         move |process: Process| {
             let platform = Layered(Planted::new(process.platform.clone(), fault, &planted));
@@ -122,7 +126,7 @@ fn run_counted(program: &Program, fault: Fault, planted: &Rc<Cell<usize>>) -> Re
     let all: Members = members.map(|member| (member.id, member)).collect();
     // A thread for each endpoint.
     let threads = program.endpoints_of_task(0).len();
-    let (members, of_task) = (all.clone(), Rc::clone(&program));
+    let (members, of_task) = (all.clone(), Arc::clone(&program));
     let body = move |process: Process, thread: usize| {
         let id = of_task.endpoints_of_task(process.task.0 as usize)[thread];
         members[&id].run(&members)
@@ -134,7 +138,7 @@ fn run_counted(program: &Program, fault: Fault, planted: &Rc<Cell<usize>>) -> Re
     }
     let wrong: Vec<_> = all
         .values()
-        .flat_map(|member| member.seen.borrow().wrong.clone())
+        .flat_map(|member| member.seen.lock().wrong.clone())
         .collect();
     if wrong.is_empty() {
         Ok(())

@@ -1,15 +1,16 @@
 //! One endpoint of a random program: what it does, and what it sees.
 
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig, Received};
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, MemoryRegion,
     Platform, Put, Rank, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput, SendImmediate,
     SendMessage, TaskId,
 };
+use parking_lot::Mutex;
 
 use crate::faults::{FaultyPlatform, LOST, MATCHED};
 use crate::program::{Action, Change, CommId, EndpointId, Group, Program, Step, bytes_of};
@@ -25,7 +26,7 @@ const OVER: u8 = 3;
 const LONGEST_MATCH: usize = 5000;
 
 /// Every endpoint of a program.
-pub type Members = BTreeMap<EndpointId, Rc<Member>>;
+pub type Members = BTreeMap<EndpointId, Arc<Member>>;
 
 /// A receive of a matched message: what it leaves open, in the order posted, and what it got.
 #[derive(Debug, Clone)]
@@ -53,16 +54,16 @@ pub struct Seen {
 
 pub struct Member {
     pub id: EndpointId,
-    program: Rc<Program>,
-    reference: Rc<Reference>,
+    program: Arc<Program>,
+    reference: Arc<Reference>,
     context: Context<FaultyPlatform>,
     module: Messaging<FaultyPlatform>,
     communicators: BTreeMap<CommId, Communicator>,
     region: MemoryRegion<FaultyPlatform>,
     /// What gets bring, by step.
-    gets: RefCell<BTreeMap<usize, BufferRange<Buffer>>>,
-    pub seen: RefCell<Seen>,
-    left: Cell<usize>,
+    gets: Mutex<BTreeMap<usize, BufferRange<Buffer>>>,
+    pub seen: Mutex<Seen>,
+    left: AtomicCell<usize>,
 }
 
 fn contents(range: &BufferRange<Buffer>) -> Vec<u8> {
@@ -76,9 +77,9 @@ impl Member {
     pub fn open(
         client: &Client<FaultyPlatform>,
         id: EndpointId,
-        program: &Rc<Program>,
-        reference: &Rc<Reference>,
-    ) -> Result<Rc<Self>, Error> {
+        program: &Arc<Program>,
+        reference: &Arc<Reference>,
+    ) -> Result<Arc<Self>, Error> {
         // At most 2 contexts.
         let context = client.create_context(id.context as u8)?;
         let memory = BufferRange::copied(context.platform(), &reference.initial[&id])?;
@@ -94,19 +95,19 @@ impl Member {
             };
             communicators.insert(comm, known);
         }
-        let member = Rc::new(Self {
+        let member = Arc::new(Self {
             id,
-            program: Rc::clone(program),
-            reference: Rc::clone(reference),
+            program: Arc::clone(program),
+            reference: Arc::clone(reference),
             context,
             module,
             communicators,
             region,
-            gets: RefCell::default(),
-            seen: RefCell::default(),
-            left: Cell::new(0),
+            gets: Mutex::default(),
+            seen: Mutex::default(),
+            left: AtomicCell::new(0),
         });
-        let this = Rc::clone(&member);
+        let this = Arc::clone(&member);
         let data = move |context: &Context<FaultyPlatform>, arrival: &Arrival<'_>| {
             this.arrived(context, arrival)
         };
@@ -119,9 +120,9 @@ impl Member {
         member
             .context
             .set_dispatch(ACKNOWLEDGE, Box::new(acknowledge))?;
-        let this = Rc::clone(&member);
+        let this = Arc::clone(&member);
         let over = move |_: &Context<FaultyPlatform>, _: &Arrival<'_>| {
-            this.seen.borrow_mut().over += 1;
+            this.seen.lock().over += 1;
             Receive::Consumed
         };
         member.context.set_dispatch(OVER, Box::new(over))?;
@@ -132,7 +133,7 @@ impl Member {
 
     pub fn wrong(&self, what: String) {
         let what = format!("{:?}: {what}", self.id);
-        self.seen.borrow_mut().wrong.push(what);
+        self.seen.lock().wrong.push(what);
     }
 
     /// What is in this endpoint's region now.
@@ -158,7 +159,7 @@ impl Member {
 
     /// The message of a step has come.
     fn arrived(
-        self: &Rc<Self>,
+        self: &Arc<Self>,
         context: &Context<FaultyPlatform>,
         arrival: &Arrival<'_>,
     ) -> Receive<FaultyPlatform> {
@@ -177,7 +178,7 @@ impl Member {
         if expected != Some((arrival.header.to_vec(), arrival.length)) {
             self.wrong(format!("step {index} came with another header or length"));
         }
-        let mut seen = self.seen.borrow_mut();
+        let mut seen = self.seen.lock();
         seen.dispatched.entry(origin).or_default().push(index);
         drop(seen);
         if let Some(data) = arrival.immediate {
@@ -186,7 +187,7 @@ impl Member {
         }
         let into = BufferRange::zeroed(context.platform(), arrival.length);
         let into = into.expect("there is memory");
-        let (this, copy) = (Rc::clone(self), into.clone());
+        let (this, copy) = (Arc::clone(self), into.clone());
         Receive::Into {
             into,
             done: Some(Box::new(move |_, result| {
@@ -200,33 +201,33 @@ impl Member {
         if data != bytes_of(index, data.len()) {
             self.wrong(format!("step {index} came with other data"));
         }
-        if !self.seen.borrow_mut().received.insert(index) {
+        if !self.seen.lock().received.insert(index) {
             self.wrong(format!("step {index} came twice"));
         }
     }
 
     /// Counts a callback that has to come.
-    fn done(self: &Rc<Self>, index: usize) -> DoneFn<FaultyPlatform> {
-        self.left.set(self.left.get() + 1);
-        let this = Rc::clone(self);
+    fn done(self: &Arc<Self>, index: usize) -> DoneFn<FaultyPlatform> {
+        self.left.fetch_add(1);
+        let this = Arc::clone(self);
         Box::new(move |_, result| {
             if let Err(error) = result {
                 this.wrong(format!("step {index} failed: {error}"));
             }
-            *this.seen.borrow_mut().done.entry(index).or_default() += 1;
-            this.left.set(this.left.get().saturating_sub(1));
+            *this.seen.lock().done.entry(index).or_default() += 1;
+            this.left.store(this.left.load().saturating_sub(1));
         })
     }
 
     /// Posts the receive of matched message `index`.
-    fn receive(self: &Rc<Self>, index: usize) -> Result<(), Error> {
+    fn receive(self: &Arc<Self>, index: usize) -> Result<(), Error> {
         let step = self.program.steps[index];
         let Action::Match { comm, tag, .. } = step.action else {
             return Ok(());
         };
         let source = (!comm.any_rank).then(|| self.rank(comm, step.from));
         let tag = (!comm.any_tag).then_some(tag);
-        let mut seen = self.seen.borrow_mut();
+        let mut seen = self.seen.lock();
         let place = seen.posted.len();
         seen.posted.push(Posted {
             comm,
@@ -235,11 +236,11 @@ impl Member {
             got: None,
         });
         drop(seen);
-        self.left.set(self.left.get() + 1);
+        self.left.fetch_add(1);
         let into = self.buffer(&[0; LONGEST_MATCH])?;
-        let (this, copy) = (Rc::clone(self), into.clone());
+        let (this, copy) = (Arc::clone(self), into.clone());
         let done = move |_: &Context<FaultyPlatform>, result: Result<Received, Error>| {
-            this.left.set(this.left.get() - 1);
+            this.left.fetch_sub(1);
             match result {
                 Ok(received) => this.matched(place, received, &contents(&copy)),
                 Err(error) => this.wrong(format!("a receive failed: {error}")),
@@ -278,12 +279,12 @@ impl Member {
         if sent != Some(received) || data[..received.length] != bytes_of(index, received.length) {
             self.wrong(format!("{received:?} is not what step {index} sent"));
         }
-        self.seen.borrow_mut().posted[place].got = Some(index);
+        self.seen.lock().posted[place].got = Some(index);
     }
 
     /// Carries out this endpoint's steps.
-    pub fn run(self: &Rc<Self>, all: &Members) -> Result<(), Error> {
-        let program = Rc::clone(&self.program);
+    pub fn run(self: &Arc<Self>, all: &Members) -> Result<(), Error> {
+        let program = Arc::clone(&self.program);
         let steps = || program.steps.iter().enumerate();
         let receives = |early| {
             steps()
@@ -305,7 +306,7 @@ impl Member {
         for index in receives(false) {
             self.receive(index)?;
         }
-        self.context.advance_until(|| self.left.get() == 0)?;
+        self.context.advance_until(|| self.left.load() == 0)?;
         // Nobody stops before the others have got what they wait for.
         let mut peers = 0;
         for peer in program.endpoints(self.id.client) {
@@ -313,11 +314,12 @@ impl Member {
             self.context.send_immediate(&over)?;
             peers += 1;
         }
+        let over = || self.seen.lock().over == peers;
         self.context
-            .advance_until(|| self.seen.borrow().over == peers && self.context.is_at_rest())
+            .advance_until(|| over() && self.context.is_at_rest())
     }
 
-    fn step(self: &Rc<Self>, index: usize, step: Step, all: &Members) -> Result<(), Error> {
+    fn step(self: &Arc<Self>, index: usize, step: Step, all: &Members) -> Result<(), Error> {
         let context = &self.context;
         let to = self.endpoint(step.to)?;
         let target = &all[&step.to];
@@ -358,7 +360,7 @@ impl Member {
             }
             Action::Get { length, region } => {
                 let into = self.buffer(&vec![0; length])?;
-                self.gets.borrow_mut().insert(index, into.clone());
+                self.gets.lock().insert(index, into.clone());
                 let done = Some(self.done(index));
                 if region {
                     return context.rget(Rget {
@@ -412,7 +414,7 @@ impl Member {
     }
 
     fn change(
-        self: &Rc<Self>,
+        self: &Arc<Self>,
         index: usize,
         destination: Endpoint,
         change: &Change,
@@ -422,7 +424,7 @@ impl Member {
             true => Some(self.buffer(&[0; 8][..change.width.bytes()])?),
             false => None,
         };
-        let (this, before) = (Rc::clone(self), result.clone());
+        let (this, before) = (Arc::clone(self), result.clone());
         let count = self.done(index);
         self.context.rmw(Rmw {
             destination,
@@ -438,7 +440,7 @@ impl Member {
                     let mut word = contents(&before);
                     word.resize(8, 0);
                     let word = word.try_into().expect("8 bytes");
-                    let mut seen = this.seen.borrow_mut();
+                    let mut seen = this.seen.lock();
                     seen.fetched.insert(index, u64::from_le_bytes(word));
                 }
                 count(context, result);
@@ -449,13 +451,13 @@ impl Member {
     /// The callback of fence `index`: everything that this endpoint started to `to`, or to anybody, before it has
     /// completed.
     fn fenced(
-        self: &Rc<Self>,
+        self: &Arc<Self>,
         index: usize,
         to: Option<EndpointId>,
         all: &Members,
     ) -> DoneFn<FaultyPlatform> {
         let count = self.done(index);
-        let (this, all) = (Rc::clone(self), all.clone());
+        let (this, all) = (Arc::clone(self), all.clone());
         Box::new(move |context, result| {
             for (earlier, step) in this.program.steps[..index].iter().enumerate() {
                 if step.from == this.id && to.is_none_or(|to| to == step.to) {
@@ -468,13 +470,14 @@ impl Member {
 
     /// Whether step `earlier` has completed, as fence `index` promises.
     fn check_fenced(&self, index: usize, earlier: usize, target: &Self) {
-        let done = || self.seen.borrow().done.contains_key(&earlier);
+        let done = || self.seen.lock().done.contains_key(&earlier);
         let completed = match self.program.steps[earlier].action {
             Action::Immediate { .. } | Action::Send { .. } => {
-                target.seen.borrow().received.contains(&earlier)
+                target.seen.lock().received.contains(&earlier)
             }
             Action::Get { length, .. } => {
-                contents(&self.gets.borrow()[&earlier]) == bytes_of(earlier, length) && done()
+                let got = self.gets.lock()[&earlier].clone();
+                contents(&got) == bytes_of(earlier, length) && done()
             }
             // The target's memory is not this endpoint's to look at.
             Action::Put { .. } | Action::Change(_) => done(),

@@ -15,7 +15,7 @@ use crate::schedule::steps::{Action, Slice};
 use crate::signature::Signature;
 
 /// Makes what enters the collective network, given its done callback.
-pub(super) type Entry<P> = Box<dyn FnOnce(DoneFn<P>) -> Instruction<P>>;
+pub(super) type Entry<P> = Box<dyn FnOnce(DoneFn<P>) -> Instruction<P> + Send>;
 
 /// Takes out the next step of a geometry that enters the collective network, if its turn has come; `routes` are the
 /// node's.

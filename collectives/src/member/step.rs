@@ -17,7 +17,7 @@ use crate::schedule::steps::{Action, Slice};
 use crate::signature::Signature;
 
 /// Is told the ends of steps that end after they were carried out.
-pub(super) trait StepEnd<P: Platform>: Sized + 'static {
+pub(super) trait StepEnd<P: Platform>: Sized + Send + Sync + 'static {
     /// The collective `key` goes on: a step has ended, or a part of one (`None`), or it failed.
     fn step_ended(
         self: &Arc<Self>,

@@ -29,7 +29,7 @@ pub(super) fn send<P: Platform>(
     context: &Context<P>,
     (to, header): (Endpoint, Header),
     data: BufferRange<P::Buffer>,
-    done: impl FnOnce(&Context<P>, Result<(), gyre_driver::Error>) + 'static,
+    done: impl FnOnce(&Context<P>, Result<(), gyre_driver::Error>) + Send + 'static,
 ) -> Result<bool, Error> {
     let counts = &messenger.counts;
     counts.count(|stats| stats.sent_bytes += data.len() as u64);
@@ -81,7 +81,7 @@ pub(super) fn store<P: Platform>(
         into,
         routing,
     }: Destination<P>,
-    done: impl FnOnce(&Context<P>, Result<Option<usize>, Error>) + 'static,
+    done: impl FnOnce(&Context<P>, Result<Option<usize>, Error>) + Send + 'static,
 ) -> Result<Option<usize>, Error> {
     let Some(into) = into else {
         let counts = &messenger.counts;

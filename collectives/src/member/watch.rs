@@ -29,7 +29,7 @@ impl Watch {
     pub fn arm<P: Platform>(
         &self,
         context: &Context<P>,
-        look: impl FnOnce(&Context<P>) + 'static,
+        look: impl FnOnce(&Context<P>) + Send + 'static,
     ) -> Result<(), Error> {
         if self.armed.swap(true, Ordering::Relaxed) {
             return Ok(());

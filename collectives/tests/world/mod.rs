@@ -2,11 +2,10 @@
 
 #![allow(dead_code)] // each test uses its part
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_collectives::{
     Algorithm, Collectives, DataType, Done, Error, Geometry, Initiator, Member, ReduceOp, Request,
 };
@@ -15,6 +14,7 @@ use gyre_driver::{
 };
 pub use gyre_testkit::Double;
 use gyre_testkit::{Memory, Process, config};
+use parking_lot::Mutex;
 
 pub type Range = BufferRange<Memory>;
 pub type Call = Request<Memory>;
@@ -31,13 +31,13 @@ pub struct World {
     pub contexts: Vec<Vec<Context<Process>>>,
     pub collectives: Vec<Vec<Collectives<Process>>>,
     /// Whether `advance` may report wrong messages.
-    pub tolerant: Cell<bool>,
+    pub tolerant: AtomicCell<bool>,
     /// Turns of all contexts in which nothing happens, after which the world is taken to hang.
-    pub patience: Cell<usize>,
+    pub patience: AtomicCell<usize>,
 }
 
 /// How a collective ended at a member.
-pub type Ends = Rc<RefCell<Vec<Option<Result<(), Error>>>>>;
+pub type Ends = Arc<Mutex<Vec<Option<Result<(), Error>>>>>;
 
 impl World {
     /// Task `t` on node `nodes[t]` of a ring; packets overtake each other in an order picked by `seed`.
@@ -107,8 +107,8 @@ impl World {
             clients,
             contexts,
             collectives,
-            tolerant: Cell::new(false),
-            patience: Cell::new(100),
+            tolerant: AtomicCell::new(false),
+            patience: AtomicCell::new(100),
         }
     }
 
@@ -139,7 +139,7 @@ impl World {
 
     /// Advances all contexts until all that was started has ended at all members, and nothing is left.
     pub fn run(&self, ends: &Ends) {
-        self.run_until(|| ends.borrow().iter().all(Option::is_some));
+        self.run_until(|| ends.lock().iter().all(Option::is_some));
     }
 
     /// Advances all contexts until `over` holds and nothing is left.
@@ -151,7 +151,7 @@ impl World {
             self.double.wind_up();
             let progress = advancev(&all, 1);
             if let Err(error) = &progress {
-                assert!(self.tolerant.get(), "{error}");
+                assert!(self.tolerant.load(), "{error}");
             }
             let moved = self.double.step();
             if moved || progress.map_or(true, |progress| !progress.is_idle()) {
@@ -162,7 +162,7 @@ impl World {
                 return;
             }
             idle += 1;
-            assert!(idle < self.patience.get(), "hangs");
+            assert!(idle < self.patience.load(), "hangs");
         }
         panic!("no end after {MOST} turns of all contexts");
     }
@@ -170,14 +170,14 @@ impl World {
 
 /// A place to note the end of `count` operations.
 pub fn ends(count: usize) -> Ends {
-    Rc::new(RefCell::new(vec![None; count]))
+    Arc::new(Mutex::new(vec![None; count]))
 }
 
 /// A done callback that notes the end of operation `number`.
 pub fn note(ends: &Ends, number: usize) -> Option<Done<Process>> {
-    let ends = Rc::clone(ends);
+    let ends = Arc::clone(ends);
     Some(Box::new(move |_, result| {
-        let before = ends.borrow_mut()[number].replace(result);
+        let before = ends.lock()[number].replace(result);
         assert_eq!(before, None, "operation {number} ended twice");
     }))
 }
@@ -224,7 +224,7 @@ pub fn check(
             (send, world.buffer(task, &case.before[position]))
         })
         .collect();
-    let found: Found = Rc::new(RefCell::new(vec![None; buffers.len()]));
+    let found: Found = Arc::new(Mutex::new(vec![None; buffers.len()]));
     let mut away = BTreeMap::new();
     for (number, member) in members.iter().enumerate() {
         let position = member.position();
@@ -252,10 +252,10 @@ pub fn check(
         posted.unwrap_or_else(|error| panic!("{what}: {error}"));
     }
     world.run(&ends);
-    for (rank, end) in ends.borrow().iter().enumerate() {
+    for (rank, end) in ends.lock().iter().enumerate() {
         assert_eq!(end, &Some(Ok(())), "{what}: rank {rank}");
     }
-    for (position, found) in found.borrow_mut().iter_mut().enumerate() {
+    for (position, found) in found.lock().iter_mut().enumerate() {
         let (send, receive) = found.take().expect("an endpoint has ended");
         let right = receive == case.after[position];
         assert!(right, "{what}: position {position}");
@@ -265,7 +265,7 @@ pub fn check(
 }
 
 /// What the send and receive buffers of each position held when the first of its endpoints had ended.
-type Found = Rc<RefCell<Vec<Option<(Vec<u8>, Vec<u8>)>>>>;
+type Found = Arc<Mutex<Vec<Option<(Vec<u8>, Vec<u8>)>>>>;
 
 /// A done callback that notes what a position's buffers hold, and writes over them, before it calls `done`.
 fn find(
@@ -274,9 +274,9 @@ fn find(
     position: usize,
     (send, receive): &(Range, Range),
 ) -> Option<Done<Process>> {
-    let (found, send, receive) = (Rc::clone(found), send.clone(), receive.clone());
+    let (found, send, receive) = (Arc::clone(found), send.clone(), receive.clone());
     Some(Box::new(move |context, result| {
-        let found = &mut found.borrow_mut()[position];
+        let found = &mut found.lock()[position];
         if found.is_none() {
             *found = Some((contents(&send), contents(&receive)));
             for used in [&send, &receive] {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_driver::Op;
 use platform::{Access, Account};
@@ -55,12 +55,12 @@ fn main() -> ExitCode {
 
 /// Executes one scenario, under callgrind, and prints what the driver has charged.
 fn execute(number: &str) -> Result<(), Failure> {
-    let account = Rc::new(Account::default());
+    let account = Arc::new(Account::default());
     if number == CHARGES_ONLY {
-        account.open.set(true);
+        account.open.store(true);
         scenarios::charges(&account, CALLS);
     } else if let Some(kind) = number.strip_prefix(ACCESSES_ONLY) {
-        account.open.set(true);
+        account.open.store(true);
         let kind: usize = kind.parse()?;
         let kind = Access::ALL.get(kind).ok_or("no such access")?;
         scenarios::accesses(&account, *kind, CALLS);
@@ -68,7 +68,7 @@ fn execute(number: &str) -> Result<(), Failure> {
         let Scenario { make, .. } = scenarios::scenarios().swap_remove(number.parse()?);
         let mut body = make(&account);
         (0..WARM_UP).for_each(|_| body());
-        account.open.set(true);
+        account.open.store(true);
         (0..USES).for_each(|_| body());
     }
     println!("calls {}", account.calls());

@@ -3,15 +3,16 @@
 //! ring and registers or payload and buffer, and an uncontended lock.
 
 use core::hint::black_box;
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
     SharedSegment, WakeReason,
 };
+use parking_lot::Mutex;
 
 use gyre_testkit::{Memory, Process, Segment};
 
@@ -41,8 +42,8 @@ fn plain_section<R>(work: impl FnOnce() -> R) -> R {
 /// Books a charge, uncounted.
 #[inline(never)]
 fn uncounted_charge(account: &Account, op: Op, count: u64) {
-    account.calls.set(account.calls.get() + 1);
-    *account.charged.borrow_mut().entry(op).or_default() += count;
+    account.calls.fetch_add(1);
+    *account.charged.lock().entry(op).or_default() += count;
 }
 
 /// Whether a counted section is being executed.
@@ -100,15 +101,15 @@ fn access<R>(kind: Access, work: impl FnOnce() -> R) -> R {
 #[derive(Default)]
 pub struct Account {
     /// Sections are counted from when this is set.
-    pub open: Cell<bool>,
-    charged: RefCell<BTreeMap<Op, u64>>,
-    calls: Cell<u64>,
+    pub open: AtomicCell<bool>,
+    charged: Mutex<BTreeMap<Op, u64>>,
+    calls: AtomicCell<u64>,
 }
 
 impl Account {
     /// Executes `work`, and counts it once the account is open.
     pub fn count<R>(&self, work: impl FnOnce() -> R) -> R {
-        if !self.open.get() {
+        if !self.open.load() {
             return plain_section(work);
         }
         COUNTING.store(true, Ordering::Relaxed);
@@ -119,12 +120,12 @@ impl Account {
 
     /// Operations charged in counted sections.
     pub fn charged(&self) -> BTreeMap<Op, u64> {
-        self.charged.borrow().clone()
+        self.charged.lock().clone()
     }
 
     /// Calls of `charge` in counted sections: on hardware there are none.
     pub fn calls(&self) -> u64 {
-        self.calls.get()
+        self.calls.load()
     }
 }
 
@@ -132,14 +133,14 @@ impl Account {
 #[derive(Clone)]
 pub struct Counted {
     pub process: Process,
-    pub account: Rc<Account>,
+    pub account: Arc<Account>,
 }
 
 /// Memory of the test double, behind one copy that is counted.
 pub struct CountedMemory {
     memory: Option<Memory>,
     len: usize,
-    copy: RefCell<Vec<u8>>,
+    copy: Mutex<Vec<u8>>,
     /// A block of the C library's allocator stands for one of the node's.
     _block: Box<[u8; 64]>,
 }
@@ -150,7 +151,7 @@ pub struct SpinLock(AtomicBool);
 /// A shared segment of the test double, behind one copy that is counted, with a lock of its own.
 pub struct CountedSegment {
     segment: Segment,
-    copy: RefCell<Vec<u8>>,
+    copy: Mutex<Vec<u8>>,
     lock: SpinLock,
 }
 
@@ -175,7 +176,7 @@ impl Platform for Counted {
             Ok(CountedMemory {
                 memory: Some(self.process.alloc(bytes, align)?),
                 len: bytes,
-                copy: RefCell::new(vec![0; bytes]),
+                copy: Mutex::new(vec![0; bytes]),
                 _block: block,
             })
         })
@@ -185,7 +186,7 @@ impl Platform for Counted {
         outside(|| {
             Ok(CountedSegment {
                 segment: self.process.share(number, bytes)?,
-                copy: RefCell::new(vec![0; bytes]),
+                copy: Mutex::new(vec![0; bytes]),
                 lock: self.new_lock(),
             })
         })
@@ -254,7 +255,7 @@ impl DmaBuffer for CountedMemory {
 
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         self.check(offset, out.len())?;
-        let mut copy = self.copy.borrow_mut();
+        let mut copy = self.copy.lock();
         let place = &mut copy[offset..offset + out.len()];
         access(Access::ReadMemory, || self.memory().read(offset, place))?;
         out.copy_from_slice(place);
@@ -263,7 +264,7 @@ impl DmaBuffer for CountedMemory {
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         self.check(offset, data.len())?;
-        let mut copy = self.copy.borrow_mut();
+        let mut copy = self.copy.lock();
         let place = &mut copy[offset..offset + data.len()];
         place.copy_from_slice(data);
         access(Access::WriteMemory, || self.memory().write(offset, place))
@@ -272,14 +273,14 @@ impl DmaBuffer for CountedMemory {
 
 impl Drop for CountedMemory {
     fn drop(&mut self) {
-        let (memory, copy) = (self.memory.take(), self.copy.take());
+        let (memory, copy) = (self.memory.take(), std::mem::take(self.copy.get_mut()));
         outside(|| drop((memory, copy)));
     }
 }
 
 impl SharedSegment for CountedSegment {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        let mut copy = self.copy.borrow_mut();
+        let mut copy = self.copy.lock();
         access(Access::ReadMemory, || {
             self.segment.read(offset, &mut copy[..out.len()])
         })?;
@@ -288,7 +289,7 @@ impl SharedSegment for CountedSegment {
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        let mut copy = self.copy.borrow_mut();
+        let mut copy = self.copy.lock();
         copy[..data.len()].copy_from_slice(data);
         access(Access::WriteMemory, || {
             self.segment.write(offset, &copy[..data.len()])

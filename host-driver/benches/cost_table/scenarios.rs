@@ -3,8 +3,9 @@
 
 mod combine;
 
+use std::sync::Arc;
+
 use core::hint::black_box;
-use std::rc::Rc;
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};
 use gyre_driver::{
@@ -20,7 +21,7 @@ use gyre_testkit::{Double, config};
 
 /// One use of the driver, over and over.
 type Body = Box<dyn FnMut()>;
-type Make = Box<dyn Fn(&Rc<Account>) -> Body>;
+type Make = Box<dyn Fn(&Arc<Account>) -> Body>;
 
 /// A use of the driver by name.
 pub struct Scenario {
@@ -37,7 +38,7 @@ const ANSWER: u8 = 100;
 /// Two tasks on two nodes.
 struct World {
     machine: Double,
-    account: Rc<Account>,
+    account: Arc<Account>,
     clients: Vec<Client<Counted>>,
     contexts: Vec<Context<Counted>>,
     /// The second task's endpoint.
@@ -54,20 +55,20 @@ const BOTH: [bool; 2] = [true, true];
 const BYTES: usize = 64 << 10;
 
 impl World {
-    fn new(account: &Rc<Account>, change: impl Fn(&mut ClientConfig)) -> Rc<Self> {
+    fn new(account: &Arc<Account>, change: impl Fn(&mut ClientConfig)) -> Arc<Self> {
         Self::on([0, 1], account, change)
     }
 
     fn on(
         nodes: [usize; 2],
-        account: &Rc<Account>,
+        account: &Arc<Account>,
         change: impl Fn(&mut ClientConfig),
-    ) -> Rc<Self> {
+    ) -> Arc<Self> {
         let machine = Double::new(2, 1);
         let tasks = machine.tasks(&nodes);
         let platforms = nodes.map(|node| Counted {
             process: machine.process(node),
-            account: Rc::clone(account),
+            account: Arc::clone(account),
         });
         let clients: Vec<_> = (0..2)
             .map(|task| {
@@ -99,9 +100,9 @@ impl World {
                 .expect("first use");
         }
         let peer = contexts[0].endpoint(TaskId(1), 0).expect("exists");
-        Rc::new(Self {
+        Arc::new(Self {
             machine,
-            account: Rc::clone(account),
+            account: Arc::clone(account),
             clients,
             contexts,
             peer,
@@ -192,7 +193,7 @@ impl List {
     fn add<B: FnMut() + 'static>(
         &mut self,
         name: impl Into<String>,
-        make: impl Fn(&Rc<Account>) -> B + 'static,
+        make: impl Fn(&Arc<Account>) -> B + 'static,
     ) {
         self.0.push(Scenario {
             name: name.into(),
@@ -224,10 +225,10 @@ pub fn scenarios() -> Vec<Scenario> {
 }
 
 /// The calls of `charge`, of which hardware knows nothing: `calls` of them.
-pub fn charges(account: &Rc<Account>, calls: usize) {
+pub fn charges(account: &Arc<Account>, calls: usize) {
     let platform = Counted {
         process: Double::new(1, 1).process(0),
-        account: Rc::clone(account),
+        account: Arc::clone(account),
     };
     account.count(|| {
         // Eight a turn, so that the loop hardly counts.
@@ -240,11 +241,11 @@ pub fn charges(account: &Rc<Account>, calls: usize) {
 }
 
 /// Accesses of kind `kind`, of no bytes where it is memory: `calls` of them.
-pub fn accesses(account: &Rc<Account>, kind: Access, calls: usize) {
+pub fn accesses(account: &Arc<Account>, kind: Access, calls: usize) {
     let machine = Double::new(1, 1);
     let platform = Counted {
         process: machine.process(0),
-        account: Rc::clone(account),
+        account: Arc::clone(account),
     };
     let memory = platform.alloc(64, 64).expect("there is memory");
     let register = black_box(Register::injection_tail(0).address);

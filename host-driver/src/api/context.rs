@@ -20,17 +20,17 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock,
 use crate::task::TaskId;
 use crate::task_map::TaskMap;
 
-/// Done callback: called once, by the thread that advances the context.
-pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>)>;
+/// Done callback: called once, by the thread that advances the context, whichever has posted the operation (EP-3).
+pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>) + Send>;
 
-/// A function that the context calls from `advance`.
-pub type CallFn<P> = Box<dyn FnOnce(&Context<P>)>;
+/// A function that the context calls from `advance`, on the thread that advances.
+pub type CallFn<P> = Box<dyn FnOnce(&Context<P>) + Send>;
 
 /// Called by `advance` once per message, at its first packet. May post; may not advance.
-pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P>>;
+pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P> + Send>;
 
 /// Called by every turn of `advance`; says whether it has found something to do. May post; may not advance.
-pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool>;
+pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool + Send>;
 
 /// What a dispatch callback wants done with its message.
 pub type Receive<P> = crate::am::dispatch::Receive<P, DoneFn<P>>;
@@ -42,7 +42,8 @@ pub(super) type Work<P> = Instruction<P, DoneId, CallFn<P>>;
 ///
 /// [`post`](Self::post) and [`wait`](Self::wait) may be called by any thread at any time.
 /// [`advance`](Self::advance) may be called by one thread at a time: threads that share a context take
-/// its [`lock`](Self::lock) around it.
+/// its [`lock`](Self::lock) around it. On every platform a handle is `Send` and `Sync`, and callbacks are `Send`: they
+/// run on the thread that advances (EP-2, EP-3).
 pub struct Context<P: Platform> {
     shared: Arc<Shared<P>>,
 }

@@ -54,7 +54,7 @@ impl MessagingConfig {
 }
 
 /// Done callback of a receive: called once, by the thread that advances the context.
-pub type ReceiveDone<P> = Box<dyn FnOnce(&Context<P>, Result<Received, Error>)>;
+pub type ReceiveDone<P> = Box<dyn FnOnce(&Context<P>, Result<Received, Error>) + Send>;
 
 /// Handle of a send or receive.
 #[derive(Debug, Clone)]

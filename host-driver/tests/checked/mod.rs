@@ -6,7 +6,7 @@ use gyre_driver::{BufferRange, Context, Platform, Receive};
 pub fn into_checked<P: Platform>(
     context: &Context<P>,
     expected: Vec<u8>,
-    received: impl FnOnce() + 'static,
+    received: impl FnOnce() + Send + 'static,
 ) -> Receive<P> {
     let memory = context.platform().alloc(expected.len() + 8, 64);
     let into = BufferRange::whole(memory.expect("there is memory"));

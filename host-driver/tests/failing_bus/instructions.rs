@@ -132,13 +132,13 @@ fn fail(change: Change, post: Post, side: usize, n: u64) -> (Option<String>, boo
     let sent = world.send(LENGTHS[0], &after);
     settle(&world.machine, &world.contexts);
 
-    let ends = (first.borrow().len(), behind.borrow().len());
+    let ends = (first.lock().len(), behind.lock().len());
     let arrivals = &world.arrivals;
-    let received = (*arrivals.taken.borrow(), arrivals.ended.borrow().len());
+    let received = (*arrivals.taken.lock(), arrivals.ended.lock().len());
     let good = ends == (calls, calls_behind)
         && received.0 == received.1
         && sent == Ok(2)
-        && *after.borrow() == [Ok(()), Ok(())];
+        && *after.lock() == [Ok(()), Ok(())];
     let fault = format!(
         "node {side}, access {n}, {refused:x?}: {ends:?} callbacks of {calls} and {calls_behind}, ends of \
          {received:?} receives, after {after:?}"

@@ -4,14 +4,14 @@
 mod instructions;
 mod opening;
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gyre_driver::{
     AckConfig, Arrival, Client, ClientConfig, Context, DoneFn, Error, Ordered, Receive, Resources,
     SameNode, Together,
 };
 use gyre_testkit::{Double, Process, config};
+use parking_lot::Mutex;
 
 const SINK: u8 = 5;
 /// Longest message of the tests that goes eagerly.
@@ -73,17 +73,17 @@ fn client(machine: &Double, task: u32, change: Change) -> Result<Client<Process>
     Client::create(&machine.process(task as usize), change(config))
 }
 
-type Log = Rc<RefCell<Vec<Result<(), Error>>>>;
+type Log = Arc<Mutex<Vec<Result<(), Error>>>>;
 
 fn into(log: &Log) -> Option<DoneFn<Process>> {
-    let log = Rc::clone(log);
-    Some(Box::new(move |_, result| log.borrow_mut().push(result)))
+    let log = Arc::clone(log);
+    Some(Box::new(move |_, result| log.lock().push(result)))
 }
 
 /// Messages that have come to a context: how many were taken, and the ends of their receives.
 #[derive(Default, Clone)]
 struct Arrivals {
-    taken: Rc<RefCell<usize>>,
+    taken: Arc<Mutex<usize>>,
     ended: Log,
 }
 
@@ -91,9 +91,9 @@ fn sink(context: &Context<Process>) -> Arrivals {
     let arrivals = Arrivals::default();
     let of = arrivals.clone();
     let dispatch = move |context: &Context<Process>, arrival: &Arrival<'_>| {
-        *of.taken.borrow_mut() += 1;
+        *of.taken.lock() += 1;
         if arrival.immediate.is_some() {
-            of.ended.borrow_mut().push(Ok(()));
+            of.ended.lock().push(Ok(()));
             return Receive::Consumed;
         }
         let into = context.platform().buffer(&vec![0; arrival.length]);

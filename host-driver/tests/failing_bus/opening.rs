@@ -60,8 +60,8 @@ fn x5_a_context_that_cannot_be_opened_leaves_nothing_behind() {
             };
             context.send(message).expect("valid");
             settle(&machine, &[context, peer]);
-            assert_eq!(*log.borrow(), [Ok(()), Ok(())], "{kind}: access {n}");
-            assert_eq!(*arrivals.ended.borrow(), [Ok(())], "{kind}: access {n}");
+            assert_eq!(*log.lock(), [Ok(()), Ok(())], "{kind}: access {n}");
+            assert_eq!(*arrivals.ended.lock(), [Ok(())], "{kind}: access {n}");
             n += 1;
         }
         assert!(n > 20, "{kind}: {n} accesses");

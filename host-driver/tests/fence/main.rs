@@ -5,10 +5,10 @@
 mod checked;
 mod world;
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Client, ClientConfig, Context, Receive, Resources, SendMessage, TaskId, advancev,
 };
@@ -51,7 +51,7 @@ fn run(nodes: &[usize], seed: u64, fault: Option<Fault>) -> Vec<String> {
         }
     }
     world.settle().expect("no error");
-    assert_eq!(world.fences.get(), fences, "a fence did not end");
+    assert_eq!(world.fences.load(), fences, "a fence did not end");
     for (from, row) in before.iter().enumerate() {
         for (to, operations) in row.iter().enumerate() {
             let incomplete = world.check(from, to, operations)();
@@ -62,7 +62,7 @@ fn run(nodes: &[usize], seed: u64, fault: Option<Fault>) -> Vec<String> {
         assert!(context.is_at_rest());
         context.destroy().expect("at rest");
     }
-    world.early.take()
+    std::mem::take(&mut *world.early.lock())
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn fenced_puts(seed: u64, fault: Option<Fault>) -> Vec<String> {
     }
     world.fence(0, 1, &puts);
     world.settle().expect("no error");
-    assert_eq!(world.fences.get(), 1);
+    assert_eq!(world.fences.load(), 1);
     assert_eq!(world.check(0, 1, &puts)(), [""; 0]);
-    world.early.take()
+    std::mem::take(&mut *world.early.lock())
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn fn5_a_fence_waits_for_its_target_and_lets_other_traffic_go_on() {
     // The put needs nobody's software; the fence does.
     let put = world.check(0, 1, &[operation(1, 3)]);
     assert_eq!(put(), [""; 0]);
-    assert_eq!(world.fences.get(), 0);
+    assert_eq!(world.fences.load(), 0);
     world.settle().expect("no error");
-    assert_eq!(world.fences.get(), 1);
-    assert_eq!(*world.early.borrow(), [""; 0]);
+    assert_eq!(world.fences.load(), 1);
+    assert_eq!(*world.early.lock(), [""; 0]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn fn8_control_messages_of_a_fence_do_not_grow_with_what_it_covers() {
         let before = world.machine.packets();
         world.fence(0, 1, &operations);
         world.settle().expect("no error");
-        assert_eq!(world.fences.get(), 1);
+        assert_eq!(world.fences.load(), 1);
         packets.insert(world.machine.packets() - before);
     }
     // FENCE, FENCE_ACK, and two gets of no bytes with their puts.
@@ -196,14 +196,16 @@ fn fn6_fence_all_covers_every_endpoint_of_every_task() {
                     .expect("the double has the resources")
             })
             .collect();
-        let received = Rc::new(Cell::new(0));
+        let received = Arc::new(AtomicCell::new(0_usize));
         for context in &contexts {
-            let received = Rc::clone(&received);
+            let received = Arc::clone(&received);
             let dispatch = move |context: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
-                let received = Rc::clone(&received);
+                let received = Arc::clone(&received);
                 Receive::Into {
                     into: context.platform().buffer(&vec![0; arrival.length]),
-                    done: Some(Box::new(move |_, _| received.set(received.get() + 1))),
+                    done: Some(Box::new(move |_, _| {
+                        received.fetch_add(1);
+                    })),
                 }
             };
             context
@@ -217,22 +219,22 @@ fn fn6_fence_all_covers_every_endpoint_of_every_task() {
                 .send(SendMessage::new(endpoint, SINK, data))
                 .expect("valid");
         }
-        let (at_fence, count) = (Rc::new(Cell::new(None)), Rc::clone(&received));
-        let seen = Rc::clone(&at_fence);
+        let (at_fence, count) = (Arc::new(AtomicCell::new(None)), Arc::clone(&received));
+        let seen = Arc::clone(&at_fence);
         contexts[0]
             .fence_all(Some(Box::new(move |_, result| {
                 result.expect("no error");
-                seen.set(Some(count.get()));
+                seen.store(Some(count.load()));
             })))
             .expect("valid");
         for _ in 0..20_000 {
             machine.step();
             advancev(&contexts, 1).expect("no error");
-            if at_fence.get().is_some() {
+            if at_fence.load().is_some() {
                 break;
             }
         }
-        assert_eq!(at_fence.get(), Some(20), "seed {seed}");
+        assert_eq!(at_fence.load(), Some(20), "seed {seed}");
     }
 }
 
@@ -252,12 +254,12 @@ fn fn6_fence_all_waits_for_every_context_of_every_task() {
                 .expect("the double has the resources");
             contexts.extend((0..2).map(|offset| client.create_context(offset).expect("free")));
         }
-        let ended = Rc::new(Cell::new(false));
-        let seen = Rc::clone(&ended);
+        let ended = Arc::new(AtomicCell::new(false));
+        let seen = Arc::clone(&ended);
         contexts[0]
             .fence_all(Some(Box::new(move |_, result| {
                 result.expect("no error");
-                seen.set(true);
+                seen.store(true);
             })))
             .expect("valid");
         let run = |contexts: &[Context<Process>]| {
@@ -265,7 +267,7 @@ fn fn6_fence_all_waits_for_every_context_of_every_task() {
                 machine.step();
                 advancev(contexts, 1).expect("no error");
             }
-            ended.get()
+            ended.load()
         };
         let idle = contexts.remove(late);
         assert!(!run(&contexts), "not waited for: {late}");

@@ -1,13 +1,14 @@
 //! Tasks on the test double with operations between them, and fences that are checked against those.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Error, Fence, Get, Ordered, Put,
     Receive, Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
 };
+use parking_lot::Mutex;
 
 use crate::checked::into_checked;
 use gyre_testkit::{Double, Process, config};
@@ -80,10 +81,10 @@ pub struct World {
     nodes: Vec<usize>,
     /// Window of every (target, origin) pair.
     windows: Vec<Vec<BufferRange<gyre_testkit::Memory>>>,
-    seen: Rc<RefCell<Seen>>,
+    seen: Arc<Mutex<Seen>>,
     /// Violations of a fence.
-    pub early: Rc<RefCell<Vec<String>>>,
-    pub fences: Rc<Cell<usize>>,
+    pub early: Arc<Mutex<Vec<String>>>,
+    pub fences: Arc<AtomicCell<usize>>,
 }
 
 impl World {
@@ -122,21 +123,21 @@ impl World {
                     .collect()
             })
             .collect();
-        let seen = Rc::<RefCell<Seen>>::default();
+        let seen = Arc::<Mutex<Seen>>::default();
         for (target, context) in contexts.iter().enumerate() {
-            let seen = Rc::clone(&seen);
+            let seen = Arc::clone(&seen);
             let dispatch = move |context: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
                 let key = (arrival.origin.task().0, target as u32, arrival.tag as usize);
                 let expected = bytes_of(key.2, arrival.length);
-                let insert = move |seen: &RefCell<Seen>| {
-                    assert!(seen.borrow_mut().received.insert(key), "received twice");
+                let insert = move |seen: &Mutex<Seen>| {
+                    assert!(seen.lock().received.insert(key), "received twice");
                 };
                 if let Some(data) = arrival.immediate {
                     assert_eq!(data, expected);
                     insert(&seen);
                     return Receive::Consumed;
                 }
-                let seen = Rc::clone(&seen);
+                let seen = Arc::clone(&seen);
                 into_checked(context, expected, move || insert(&seen))
             };
             context
@@ -149,8 +150,8 @@ impl World {
             nodes: nodes.to_vec(),
             windows,
             seen,
-            early: Rc::default(),
-            fences: Rc::default(),
+            early: Arc::default(),
+            fences: Arc::default(),
         }
     }
 
@@ -168,10 +169,10 @@ impl World {
             .remote_address()
             .expect("a buffer");
         let acknowledged = || -> Option<gyre_driver::DoneFn<Process>> {
-            let seen = Rc::clone(&self.seen);
+            let seen = Arc::clone(&self.seen);
             Some(Box::new(move |_, result| {
                 result.expect("no error");
-                assert!(seen.borrow_mut().acknowledged.insert(key), "done twice");
+                assert!(seen.lock().acknowledged.insert(key), "done twice");
             }))
         };
         let data = bytes_of(id, length);
@@ -197,7 +198,7 @@ impl World {
             _ => {
                 window.write(id * STRIDE, &data).expect("inside");
                 let into = process.buffer(&vec![0; length]);
-                let (copy, seen) = (into.clone(), Rc::clone(&self.seen));
+                let (copy, seen) = (into.clone(), Arc::clone(&self.seen));
                 context.get(Get {
                     source: endpoint,
                     remote: at,
@@ -208,7 +209,7 @@ impl World {
                         let mut got = vec![0; copy.len()];
                         copy.read(0, &mut got).expect("inside");
                         assert_eq!(got, data);
-                        assert!(seen.borrow_mut().fetched.insert(key), "done twice");
+                        assert!(seen.lock().fetched.insert(key), "done twice");
                     })),
                 })
             }
@@ -223,10 +224,10 @@ impl World {
         to: usize,
         operations: &[Operation],
     ) -> impl FnOnce() -> Vec<String> + use<> {
-        let (window, seen) = (self.windows[to][from].clone(), Rc::clone(&self.seen));
+        let (window, seen) = (self.windows[to][from].clone(), Arc::clone(&self.seen));
         let operations = operations.to_vec();
         move || {
-            let seen = seen.borrow();
+            let seen = seen.lock();
             operations
                 .iter()
                 .filter(|operation| {
@@ -254,7 +255,7 @@ impl World {
 
     pub fn fence(&self, from: usize, to: usize, operations: &[Operation]) {
         let check = self.check(from, to, operations);
-        let (early, fences) = (Rc::clone(&self.early), Rc::clone(&self.fences));
+        let (early, fences) = (Arc::clone(&self.early), Arc::clone(&self.fences));
         let context = &self.contexts[from];
         let destination = context.endpoint(TaskId(to as u32), 0).expect("exists");
         context
@@ -262,8 +263,8 @@ impl World {
                 destination,
                 done: Some(Box::new(move |_, result| {
                     result.expect("no error");
-                    early.borrow_mut().extend(check());
-                    fences.set(fences.get() + 1);
+                    early.lock().extend(check());
+                    fences.fetch_add(1);
                 })),
             })
             .expect("valid");

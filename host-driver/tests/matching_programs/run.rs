@@ -1,8 +1,8 @@
 //! A run of a program on the test double, and the check of what has become of it.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::matching::{
     Communicator, Messaging, MessagingConfig, Protocol, Received, Request,
 };
@@ -10,6 +10,7 @@ use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Error, Ordered, Rank, Resources, TaskId, advancev,
 };
 use gyre_testkit::{Double, Memory, Process, config};
+use parking_lot::Mutex;
 
 use crate::history::{Event, Facts, Fate, Matching, explain};
 use crate::program::{Comm, Label, Pattern, Setting, Step, comms};
@@ -20,7 +21,7 @@ struct Sent {
     to: usize,
     label: Label,
     request: Request,
-    done: Rc<Cell<u32>>,
+    done: Arc<AtomicCell<u32>>,
 }
 
 /// A receive of the program.
@@ -30,7 +31,7 @@ struct Posted {
     request: Request,
     into: BufferRange<Memory>,
     /// What its callback has got, a value a call.
-    done: Rc<RefCell<Vec<Result<Received, Error>>>>,
+    done: Arc<Mutex<Vec<Result<Received, Error>>>>,
 }
 
 /// A run of a program.
@@ -198,11 +199,11 @@ impl Run {
         };
         let data = content(length, self.sent.len());
         let data = self.modules[from].context().platform().buffer(&data);
-        let done = Rc::new(Cell::new(0));
-        let count = Rc::clone(&done);
+        let done = Arc::new(AtomicCell::new(0_u32));
+        let count = Arc::clone(&done);
         let callback = move |_: &Context<Process>, result: Result<(), Error>| {
             assert_eq!(result, Ok(()));
-            count.set(count.get() + 1);
+            count.fetch_add(1);
         };
         let request = self.modules[from]
             .send(
@@ -228,15 +229,15 @@ impl Run {
         };
         let module = &self.modules[at];
         let into = module.context().platform().buffer(&vec![UNTOUCHED; room]);
-        let done = Rc::new(RefCell::new(Vec::new()));
-        let log = Rc::clone(&done);
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&done);
         let request = module
             .receive(
                 source,
                 pattern.tag,
                 &self.communicators[at][pattern.comm],
                 into.clone(),
-                Some(Box::new(move |_, result| log.borrow_mut().push(result))),
+                Some(Box::new(move |_, result| log.lock().push(result))),
             )
             .map_err(text)?;
         self.histories[at].push(Event::Receive(self.posted.len()));
@@ -293,7 +294,7 @@ impl Run {
             self.check_queues(at, &matching)?;
         }
         for (number, posted) in self.posted.iter().enumerate() {
-            let calls = posted.done.borrow().len();
+            let calls = posted.done.lock().len();
             ensure!(calls <= 1, "receive {number} is done {calls} times");
             ensure!(
                 posted.request.is_complete() == (calls == 1),
@@ -304,9 +305,9 @@ impl Run {
             let held = self.setting.protocol == Protocol::TemporaryBuffer;
             let free = matched[number] || held || sent.label.length < self.setting.switch_over;
             ensure!(
-                sent.done.get() == u32::from(free) && sent.request.is_complete() == free,
+                sent.done.load() == u32::from(free) && sent.request.is_complete() == free,
                 "send {number} is done {} times: {sent:?}",
-                sent.done.get()
+                sent.done.load()
             );
         }
         Ok(())
@@ -381,7 +382,7 @@ impl Facts for Run {
             Fate::Cancelled => Some(Err(Error::Cancelled)),
             Fate::Gets(message) => {
                 // Of a message too long for its receive only the end of the send tells which one it was.
-                if self.sent[message].done.get() == 0 {
+                if self.sent[message].done.load() == 0 {
                     return false;
                 }
                 let label = self.sent[message].label;
@@ -399,6 +400,6 @@ impl Facts for Run {
                 })
             }
         };
-        posted.done.borrow().first() == result.as_ref() && bytes == expected
+        posted.done.lock().first() == result.as_ref() && bytes == expected
     }
 }

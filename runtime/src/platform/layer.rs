@@ -5,7 +5,7 @@ use gyre_driver::{AllocError, BusError, Op, Platform, SegmentError, WakeReason};
 use super::{NodeBuffer, NodeLock, NodeSegment, SimPlatform};
 
 /// What a layer changes of the machine below it; the rest stays as it is.
-pub trait Layer: Clone + 'static {
+pub trait Layer: Clone + Send + Sync + 'static {
     /// The machine below.
     fn below(&self) -> &SimPlatform;
 

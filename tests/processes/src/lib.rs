@@ -3,17 +3,17 @@
 
 #![forbid(unsafe_code)]
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, DmaBuffer, Error,
-    Messaging, MessagingConfig, Ordered, Platform, RangeError, Resources, SameNode, TaskId,
-    TaskMap, WakeReason, matching::Received,
+    AckConfig, BufferRange, Client, ClientConfig, Communicator, Context, DEFAULT_EAGER_LIMIT,
+    DmaBuffer, Error, Messaging, MessagingConfig, Ordered, Platform, RangeError, Rank, Resources,
+    SameNode, TaskId, TaskMap, WakeReason, matching::Received,
 };
 use gyre_goal::payload::{self, Key, Mismatch};
 use gyre_layout::Coord;
+use parking_lot::Mutex;
 use thiserror::Error as ThisError;
 
 /// Bytes of the message of each round: none, parts of a packet, one packet, several, more than the
@@ -77,8 +77,8 @@ pub enum ExchangeError {
 struct Traffic<P: Platform> {
     messaging: Messaging<P>,
     task: u32,
-    open: Rc<Cell<usize>>,
-    failure: Rc<RefCell<Option<ExchangeError>>>,
+    open: Arc<AtomicCell<usize>>,
+    failure: Arc<Mutex<Option<ExchangeError>>>,
 }
 
 impl Exchange {
@@ -110,8 +110,8 @@ impl Exchange {
         let traffic = Traffic {
             messaging: Messaging::create(&context, MessagingConfig::new(1))?,
             task: self.task,
-            open: Rc::default(),
-            failure: Rc::default(),
+            open: Arc::default(),
+            failure: Arc::default(),
         };
         if platform.now_ps() >= begin {
             return Err(ExchangeError::SetUp);
@@ -162,14 +162,15 @@ impl<P: Platform> Traffic<P> {
         let buffer = BufferRange::copied(platform, &data)?;
         let (open, failure) = self.started();
         let done = move |_: &Context<P>, result: Result<(), Error>| {
-            open.set(open.get() - 1);
+            open.fetch_sub(1);
             if let Err(error) = result {
-                failure.borrow_mut().get_or_insert(error.into());
+                failure.lock().get_or_insert(error.into());
             }
         };
-        let peer = TaskId(1 - self.task);
+        let peer = Rank(1 - self.task);
         let done = Some(Box::new(done) as _);
-        self.messaging.send(peer, tag, 0, buffer, done)?;
+        self.messaging
+            .send(peer, tag, &Communicator::WORLD, buffer, done)?;
         Ok(())
     }
 
@@ -179,27 +180,28 @@ impl<P: Platform> Traffic<P> {
         let key = self.key(1 - self.task, tag);
         let (open, failure) = self.started();
         let done = move |_: &Context<P>, result: Result<Received, Error>| {
-            open.set(open.get() - 1);
+            open.fetch_sub(1);
             if let Err(error) = check(&key, &data, result) {
-                failure.borrow_mut().get_or_insert(error);
+                failure.lock().get_or_insert(error);
             }
         };
-        let peer = Some(TaskId(1 - self.task));
+        let peer = Some(Rank(1 - self.task));
         let done = Some(Box::new(done) as _);
-        self.messaging.receive(peer, Some(tag), 0, into, done)?;
+        self.messaging
+            .receive(peer, Some(tag), &Communicator::WORLD, into, done)?;
         Ok(())
     }
 
-    fn started(&self) -> (Rc<Cell<usize>>, Rc<RefCell<Option<ExchangeError>>>) {
-        self.open.set(self.open.get() + 1);
-        (Rc::clone(&self.open), Rc::clone(&self.failure))
+    fn started(&self) -> (Arc<AtomicCell<usize>>, Arc<Mutex<Option<ExchangeError>>>) {
+        self.open.fetch_add(1);
+        (Arc::clone(&self.open), Arc::clone(&self.failure))
     }
 
     /// Advances until everything posted is done.
     fn finish(&self) -> Result<(), ExchangeError> {
         let context = self.messaging.context();
-        context.advance_until(|| self.open.get() == 0)?;
-        self.failure.borrow_mut().take().map_or(Ok(()), Err)
+        context.advance_until(|| self.open.load() == 0)?;
+        self.failure.lock().take().map_or(Ok(()), Err)
     }
 }
 
