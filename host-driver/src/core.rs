@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
-use crate::task::{TaskId, TaskLocation};
+use crate::task::{Destination, TaskId, TaskLocation};
 
 /// The part of a context that posting threads and the engine both see.
 pub(crate) struct Core<P: Platform> {
@@ -54,6 +54,18 @@ impl<P: Platform> Core<P> {
     #[inline]
     pub fn place(&self, peer: Endpoint) -> Result<TaskLocation, Error> {
         self.layout.config.tasks.place(peer.task, peer.context)
+    }
+
+    /// Where an endpoint is, as descriptors name it.
+    ///
+    /// # Errors
+    /// As [`place`](Self::place).
+    #[inline]
+    pub fn destination(&self, peer: Endpoint) -> Result<Destination, Error> {
+        self.layout
+            .config
+            .tasks
+            .destination(peer.task, peer.context)
     }
 
     /// The endpoint of this client at context offset `context` of `task`, unchecked.

@@ -93,7 +93,7 @@ operations! {
     Descriptor descriptor "One 64 B descriptor built and stored in the ring.",
     Register register "One register access issued, without its bus time.",
     Poll poll "One injection FIFO looked at for completed descriptors.",
-    Retire retire "One completed descriptor retired.",
+    Retire retire "One completed descriptor retired that has kept data, or with which something ends.",
     Receive receive "One look at a reception FIFO that finds packets, and the room given back.",
     Packet packet "One received packet: its header read and checked, its sender found.",
     Assemble assemble "One packet put into a message of several, or into one of the driver's own.",

@@ -47,6 +47,10 @@ pub(crate) struct Engine<P: Platform> {
     fences: Fences,
     refusals: Refusals<P>,
     collnet: Collnet<P>,
+    /// Something has happened since [`can_start`](Self::can_start) was asked.
+    changed: bool,
+    /// What it said.
+    startable: bool,
     /// Completions have not been looked at since the wake cause was cleared.
     completions_unseen: bool,
     /// Turns since packets were last looked for.
@@ -114,6 +118,11 @@ impl<P: Platform> Engine<P> {
             || self.io.lanes.any(waits)
             || self.collnet.any(waits)
             || self.io.shared.as_ref().is_some_and(|s| s.waiting() > 0)
+    }
+
+    /// Whether the last turn may have changed what [`unfinished`](Self::unfinished) says.
+    pub fn has_changed(&self) -> bool {
+        self.changed
     }
 
     /// Whether there is something to do that no wake-up will announce.

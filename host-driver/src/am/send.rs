@@ -11,7 +11,7 @@ use crate::io::Io;
 use crate::operation::{ImmediateMessage, SendMessage};
 use crate::platform::Platform;
 use crate::rndv;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
 use crate::transport::wire::{Headed, System};
@@ -117,9 +117,9 @@ pub(crate) fn immediate<P: Platform>(
 pub(crate) fn inject<P: Platform>(
     io: &mut Io<P>,
     message: &ImmediateMessage<'_>,
-    to: TaskLocation,
+    to: Destination,
 ) -> Result<bool, Fault> {
-    if io.shared.is_some() && to.node == io.core.node() {
+    if io.shared.is_some() && to.node == io.core.layout.here.node {
         return Ok(false);
     }
     // A flow may have to be requested first.
@@ -128,9 +128,8 @@ pub(crate) fn inject<P: Platform>(
     }
     io.platform().charge(Op::Inject, 1);
     let label = label(io, message);
-    let (offset, length) = (message.destination.context, message.payload.len());
-    let descriptor = io.lanes.message(to, offset, label, length);
-    io.lanes.inject(descriptor, &message.payload)
+    let envelope = io.lanes.message(to, message.destination.context, label);
+    io.lanes.inject(&envelope, &message.payload)
 }
 
 fn label<P: Platform>(io: &mut Io<P>, message: &ImmediateMessage<'_>) -> Label {

@@ -21,27 +21,32 @@ impl<P: Platform> Context<P> {
         let mut held = self.enter()?;
         let Held { engine, calls } = &mut *held;
         let mut result = Ok(());
+        let mut changed = false;
         for _ in 0..maximum.max(1) {
             let mut callbacks = Callbacks::new(self, calls);
             result = engine.turn(&mut callbacks);
-            let turn = callbacks.counts();
-            progress.add(turn);
-            if result.is_err() || !turn.is_idle() {
+            progress = callbacks.counts();
+            changed |= engine.has_changed();
+            if result.is_err() || !progress.is_idle() {
                 break;
             }
         }
-        let unfinished = result.is_err() || engine.unfinished();
-        self.shared()
-            .unfinished
-            .store(unfinished, Ordering::Release);
+        let mut news = false;
+        if changed {
+            let unfinished = result.is_err() || engine.unfinished();
+            self.shared()
+                .unfinished
+                .store(unfinished, Ordering::Release);
+            news = progress.callbacks > 0 || unfinished;
+        }
         if result.is_err() {
             self.core().leave_rest();
+        } else {
+            news |= self.comes_to_rest(engine, calls);
         }
-        let comes_to_rest = result.is_ok() && self.comes_to_rest(engine, calls);
         drop(held);
         // Threads that wait on this context look again at what callbacks may have changed. What other threads
         // have posted meanwhile they have announced themselves.
-        let news = progress.callbacks > 0 || comes_to_rest || unfinished;
         if news {
             let asleep = self.with_queue(Queue::announce);
             self.signal(asleep);

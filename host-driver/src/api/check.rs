@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::operation::{Instruction, Rmw};
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::wire::{FIRST_SYSTEM, MAX_HEADER};
 
 /// Refuses an instruction that could not be carried out.
@@ -63,15 +63,14 @@ pub(super) fn check_instruction<P: Platform, D, C>(
 pub(super) fn check_endpoint<P: Platform>(
     core: &Core<P>,
     endpoint: Endpoint,
-) -> Result<TaskLocation, Error> {
+) -> Result<Destination, Error> {
     if endpoint.client != core.info.endpoint.client {
         return Err(Error::ForeignEndpoint {
             expected: core.info.endpoint.client,
             found: endpoint.client,
         });
     }
-    core.layout.endpoint(endpoint.task, endpoint.context)?;
-    core.place(endpoint)
+    core.layout.destination(endpoint)
 }
 
 /// Refuses dispatch identifiers of the driver.

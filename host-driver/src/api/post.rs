@@ -14,7 +14,7 @@ use crate::operation::{ImmediateMessage, SendImmediate};
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
 use crate::sync::{Ordering, lock};
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::wire::{Headed, System};
 
 impl<P: Platform> Context<P> {
@@ -108,7 +108,7 @@ impl<P: Platform> Context<P> {
     }
 
     /// Sends an immediate message at the call, if it can be; says whether it did.
-    fn inject(&self, message: &ImmediateMessage<'_>, to: TaskLocation) -> Result<bool, Error> {
+    fn inject(&self, message: &ImmediateMessage<'_>, to: Destination) -> Result<bool, Error> {
         // What has been posted goes first. A context that has been destroyed is found by the post.
         if self.has_posted() || !self.shared().engine_lock.trylock() {
             return Ok(false);

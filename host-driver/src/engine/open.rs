@@ -153,6 +153,8 @@ impl<P: Platform> Opened<P> {
             fences: Fences::new(),
             refusals,
             collnet: Collnet::new(),
+            changed: true,
+            startable: false,
             completions_unseen: false,
             since_poll: 0,
             since_completions: 0,

@@ -101,15 +101,11 @@ impl<P: Platform> Engine<P> {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let envelope = Envelope::unpack(packet.sw0);
-        let from = TaskLocation {
-            node: packet.node,
-            process: envelope.process,
-        };
         let config = &self.core.layout.config;
-        let known = config.tasks.task_at(from);
+        let known = config.tasks.task_of(packet.node, envelope.process);
         let Some(task) = known.filter(|_| envelope.context < config.contexts) else {
             return Err(Error::UnknownOrigin {
-                node: packet.node,
+                node: packet.node.unpack(),
                 process: envelope.process,
             }
             .into());
@@ -126,6 +122,10 @@ impl<P: Platform> Engine<P> {
         if self.is_plain(packet, envelope) {
             return assembly::plain(&mut self.am(up), packet, peer, envelope);
         }
+        let from = TaskLocation {
+            node: packet.node.unpack(),
+            process: envelope.process,
+        };
         self.part(packet, (from, envelope.context, path), peer, envelope, up)
     }
 
@@ -363,7 +363,7 @@ impl<P: Platform> Engine<P> {
         let wrong = |error| malformed(peer.task, error);
         let fields = FlowAsk::decode(packet.payload).map_err(wrong)?;
         let request = wire::end("flow request", fields).map_err(wrong)?;
-        let from: (Endpoint, Coord) = (peer, packet.node);
+        let from: (Endpoint, Coord) = (peer, packet.node.unpack());
         peers::answer(self.io.flows.as_mut(), &mut self.io.lanes, from, request)
     }
 
@@ -374,7 +374,7 @@ impl<P: Platform> Engine<P> {
         let fields = FlowGrant::decode(packet.payload).map_err(wrong)?;
         let grant = wire::end("flow grant", fields).map_err(wrong)?;
         match &mut self.io.flows {
-            Some(flows) => flows.granted(&mut self.io.lanes, peer, packet.node, grant),
+            Some(flows) => flows.granted(&mut self.io.lanes, peer, packet.node.unpack(), grant),
             None => Ok(()),
         }
     }

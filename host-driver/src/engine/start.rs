@@ -10,7 +10,7 @@ use crate::operation::{ImmediateMessage, Instruction};
 use crate::platform::Platform;
 use crate::rma;
 use crate::sync::lock;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::wire::Refused;
 use crate::upcalls::{Upcalls, deliver_error};
 
@@ -22,7 +22,7 @@ impl<P: Platform> Engine<P> {
     pub fn inject(
         &mut self,
         message: &ImmediateMessage<'_>,
-        to: TaskLocation,
+        to: Destination,
     ) -> Result<bool, Fault> {
         send::inject(&mut self.io, message, to)
     }

@@ -30,32 +30,57 @@ impl<P: Platform> Engine<P> {
     pub fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::Advance, 1);
         up.tick();
-        if up.has_work() || self.can_start() {
-            self.start_work(up)?;
+        if self.changed {
+            self.changed = false;
+            self.startable = self.can_start();
         }
-        let woken = self.core.woken.swap(false, Ordering::AcqRel);
+        let mut result = Ok(());
+        if self.startable || up.has_work() {
+            result = self.start_work(up);
+        }
+        if result.is_ok() {
+            result = self.look(up);
+        }
+        // A turn that has done nothing has changed nothing of what the next one looks at.
+        self.changed |= result.is_err() || !up.progress().is_idle();
+        if self.changed || !self.acks.is_empty() {
+            result?;
+            self.acks.iterate(&mut self.io)?;
+            self.changed = true;
+            // What callbacks have posted and what packets have asked for starts now, not a turn later.
+            if up.has_work() || self.can_start() {
+                self.start_work(up)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for packets and completions when they are due.
+    fn look(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        // One thread alone advances: nobody else takes the wake-up.
+        let woken = self.core.woken.load(Ordering::Acquire);
         // A wake-up follows every event after the cause was cleared, so a turn that had work to start
         // need not look for packets.
         let due = woken
             || self.completions_unseen
-            || up.progress().is_idle()
             || self.since_poll >= PATIENCE
+            || up.progress().is_idle()
             || self.io.blocked();
-        if due {
-            if let Err(error) = self.poll(woken, up) {
-                // What the failed poll has not seen must be looked at again.
-                self.core.woken.store(true, Ordering::Release);
-                return Err(error);
-            }
-        } else {
+        if !due {
             self.since_poll += 1;
+            return Ok(());
         }
-        self.acks.iterate(&mut self.io)?;
-        // What callbacks have posted and what packets have asked for starts now, not a turn later.
-        if up.has_work() || self.can_start() {
-            self.start_work(up)?;
+        self.since_poll = 0;
+        if woken {
+            // Before the cause is cleared: who is woken after that says so again.
+            self.core.woken.store(false, Ordering::Release);
         }
-        Ok(())
+        let polled = self.poll(woken, up);
+        if polled.is_err() {
+            // What the failed poll has not seen must be looked at again.
+            self.core.woken.store(true, Ordering::Release);
+        }
+        polled
     }
 
     fn poll(&mut self, woken: bool, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
@@ -63,39 +88,54 @@ impl<P: Platform> Engine<P> {
             // Cleared before FIFOs and counters are read: what comes later sets it again.
             let cause = registers::wake_cause(self.core.info.wake_group);
             registers::write(&self.core.platform, cause, self.io.events())?;
-            self.completions_unseen = self.in_flight() > 0;
         }
-        self.since_poll = 0;
         let before = up.progress().packets;
         self.receive(up)?;
         let packets = up.progress().packets - before;
         let landed = self.poll_gets(up)? + self.collnet.poll(&mut self.io, up)?;
+        self.changed |= landed > 0;
 
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;
         if packets > 0 {
             self.idle_polls = 0;
             if self.since_completions < PATIENCE && !self.io.lanes.any(Lane::blocked) {
+                self.completions_unseen |= woken && self.in_flight() > 0;
                 return Ok(());
             }
         }
+        self.poll_completions(woken, packets + landed, up)
+    }
+
+    /// Takes what has completed; `found`: packets and gets that the same poll has found.
+    fn poll_completions(
+        &mut self,
+        woken: bool,
+        found: usize,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
         self.since_completions = 0;
+        // Those of the collective network are there already.
+        let contributed = self.io.completed.len();
         let (retired, mut outcome) = self.io.lanes.poll(&mut self.io.completed);
-        if packets + landed + retired > 0 {
+        if found + retired > 0 {
             self.idle_polls = 0;
         } else if outcome.is_ok() {
             self.idle_polls += 1;
             if woken || self.idle_polls >= IDLE_POLLS || self.refusals.unseen() {
                 self.idle_polls = 0;
+                self.changed = true;
                 outcome = self.check_errors();
             }
         }
-        self.completions_unseen =
-            self.io.lanes.any(Lane::resuming) || self.collnet.any(Lane::resuming);
+        let unseen = self.io.lanes.any(Lane::resuming) || self.collnet.any(Lane::resuming);
+        self.changed |= unseen != self.completions_unseen;
+        self.completions_unseen = unseen;
+        up.progress().completed += contributed + retired;
         if self.io.completed.is_empty() {
             return outcome;
         }
-        up.progress().completed += self.io.completed.len();
+        self.changed = true;
         let called = self.run_completions(up);
         outcome.and(called)
     }

@@ -1,7 +1,7 @@
 //! What a context sends through the DMA engine: its injection FIFOs, and the descriptors of its messages.
 
 use gyre_firmware::Node;
-use gyre_layout::{Coord, Descriptor, Source};
+use gyre_layout::{Coord, Message, Source};
 
 use crate::core::Core;
 use crate::cost::Op;
@@ -9,7 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::platform::Platform;
 use crate::sync::Arc;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::{Completed, Finish, InjectionFifo, Lane, Outgoing, Payload};
 use crate::transport::registers::Bus;
@@ -62,7 +62,7 @@ impl<P: Platform> Lanes<P> {
     /// Puts an operation on the lane that leads to its node.
     pub fn put(&mut self, outgoing: Outgoing<P>) {
         let lane = self.lane(outgoing.descriptor.dst);
-        self.lanes[lane].enqueue(outgoing);
+        self.lanes[lane].put(&self.core.platform, outgoing);
     }
 
     /// Hands a message of one packet to the DMA engine at once, if nothing waits before it and there is room; says
@@ -71,9 +71,12 @@ impl<P: Platform> Lanes<P> {
     /// # Errors
     /// Those of the bus.
     #[inline(always)]
-    pub fn inject(&mut self, mut descriptor: Descriptor, payload: &[u8]) -> Result<bool, Fault> {
-        let lane = self.lane(descriptor.dst);
-        self.lanes[lane].inject(&self.core.platform, &mut descriptor, payload)
+    pub fn inject(&mut self, message: &Message, payload: &[u8]) -> Result<bool, Fault> {
+        let lane = match self.lanes.len() {
+            1 => 0,
+            _ => self.lane(message.dst.unpack()),
+        };
+        self.lanes[lane].inject(&self.core.platform, message, payload)
     }
 
     /// Puts a message of the driver's own to `peer` on its lane, past everything that flows hold back.
@@ -87,10 +90,10 @@ impl<P: Platform> Lanes<P> {
         payload: Vec<u8>,
     ) -> Result<(), Fault> {
         let label = self.system_label(system);
-        let to = self.core.place(peer)?;
-        let descriptor = self.message(to, peer.context, label, payload.len());
+        let to = self.core.destination(peer)?;
+        let message = self.message(to, peer.context, label);
         self.put(Outgoing {
-            descriptor,
+            descriptor: message.descriptor(Source::of_length(payload.len())),
             payload: Payload::Staged(payload),
             finish: Finish::Control,
         });
@@ -116,24 +119,17 @@ impl<P: Platform> Lanes<P> {
         })
     }
 
-    /// The descriptor of a memory-FIFO message of `length` bytes to the context at `offset` of `to`, without its
-    /// source.
+    /// A memory-FIFO message to the context at `offset` of `to`.
     #[inline(always)]
-    pub fn message(&self, to: TaskLocation, offset: u8, label: Label, length: usize) -> Descriptor {
-        let source = Source {
-            slot: 0,
-            offset: 0,
-            // Checked when the message was posted.
-            length: length as u32,
-        };
+    pub fn message(&self, to: Destination, offset: u8, label: Label) -> Message {
         let envelope = self.envelope(label.dispatch, label.comm);
-        let target = self.core.layout.reception_fifo(to.process, offset);
-        Descriptor {
+        Message {
+            dst: to.node,
             // A copy stays at every node on the way.
             deposit: label.dispatch == System::PathAck as u8,
-            ..Descriptor::memory_fifo(to.node, source, target)
-                .with_software(envelope.pack(), label.tag)
-                .with_message_id(label.message_id)
+            fifo: self.core.layout.reception_fifo(to.process, offset),
+            software: [envelope.pack(), label.tag],
+            msg_id: label.message_id,
         }
     }
 
