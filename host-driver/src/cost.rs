@@ -85,7 +85,8 @@ macro_rules! operations {
 
 operations! {
     Post post "One instruction put on a context's work queue.",
-    Advance advance "One turn of `advance`: a look at the work queue and at the context's resources.",
+    Advance advance "One turn of `advance`: a look at the work queue and at the reception FIFO.",
+    Conclude conclude "The end of an `advance` in which something has happened.",
     Wait wait "One look whether a thread may sleep.",
     Batch batch "What has been posted taken off the work queue, and started with one access an injection FIFO.",
     Start start "One instruction taken off the work queue and turned into an operation.",

@@ -47,10 +47,12 @@ pub(crate) struct Engine<P: Platform> {
     fences: Fences,
     refusals: Refusals<P>,
     collnet: Collnet<P>,
-    /// Something has happened since [`can_start`](Self::can_start) was asked.
+    /// The last turn may have changed what follows, and [`unfinished`](Self::unfinished).
     changed: bool,
-    /// What it said.
+    /// What [`can_start`](Self::can_start) said then.
     startable: bool,
+    /// Nothing is under way: packets, wake-ups and posts apart, the next turn will find nothing.
+    quiet: bool,
     /// Completions have not been looked at since the wake cause was cleared.
     completions_unseen: bool,
     /// Turns since packets were last looked for.
@@ -107,7 +109,11 @@ impl<P: Platform> Engine<P> {
 
     /// Descriptors handed to the DMA engine and not completed.
     pub fn in_flight(&self) -> usize {
-        self.io.lanes.in_flight() + self.collnet.in_flight()
+        let lanes = self.io.lanes.in_flight();
+        match self.collnet.is_unused() {
+            true => lanes,
+            false => lanes + self.collnet.in_flight(),
+        }
     }
 
     /// Whether something waits for room.

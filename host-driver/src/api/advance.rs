@@ -3,6 +3,7 @@
 use crate::api::callbacks::Callbacks;
 use crate::api::context::{Calls, Context, Held};
 use crate::api::queue::Queue;
+use crate::cost::Op;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::platform::Platform;
@@ -33,6 +34,7 @@ impl<P: Platform> Context<P> {
         }
         let mut news = false;
         if changed {
+            self.platform().charge(Op::Conclude, 1);
             let unfinished = result.is_err() || engine.unfinished();
             self.shared()
                 .unfinished

@@ -57,7 +57,8 @@ impl<'a, P: Platform> Callbacks<'a, P> {
     /// The functions for every turn that have been added since the last one.
     fn take_progress(&mut self) {
         let shared = self.context.shared();
-        if shared.more_progress.swap(false, Ordering::AcqRel) {
+        if shared.more_progress.load(Ordering::Acquire) {
+            shared.more_progress.store(false, Ordering::Release);
             self.calls.progress.append(&mut lock(&shared.progress));
         }
     }

@@ -79,7 +79,7 @@ pub(super) struct Shared<P: Platform> {
     pub engine_lock: P::Lock,
     /// Only ever taken with `try_lock`, by the holder of `engine_lock`.
     held: Mutex<Held<P>>,
-    /// A thread is in `advance`: no other may be.
+    /// The holder of `engine_lock` is in `advance`: no other thread may be.
     advancing: AtomicBool,
     /// A callback is running.
     pub in_callback: AtomicBool,
@@ -258,17 +258,19 @@ impl<P: Platform> Context<P> {
 
     /// Makes this thread the one that advances.
     pub(super) fn enter(&self) -> Result<HeldGuard<'_, P>, Error> {
-        let advancing = &self.shared.advancing;
-        let others = advancing.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire);
-        if others.is_err() {
-            return Err(if self.shared.in_callback.load(Ordering::Acquire) {
-                Error::AdvanceInCallback
-            } else {
-                Error::Busy
-            });
+        let shared = &*self.shared;
+        if !shared.engine_lock.trylock() {
+            if shared.advancing.load(Ordering::Acquire) {
+                return Err(if shared.in_callback.load(Ordering::Acquire) {
+                    Error::AdvanceInCallback
+                } else {
+                    Error::Busy
+                });
+            }
+            // A thread that sends an immediate message gives it back soon.
+            shared.engine_lock.lock();
         }
-        // A thread that sends an immediate message gives it back soon.
-        self.shared.engine_lock.lock();
+        shared.advancing.store(true, Ordering::Release);
         self.hold_engine(true)
     }
 
@@ -314,9 +316,10 @@ struct Hold<'a, P: Platform> {
 
 impl<P: Platform> Drop for Hold<'_, P> {
     fn drop(&mut self) {
-        self.shared.engine_lock.unlock();
+        // Before the lock: who finds it taken after that waits for it.
         if self.advances {
             self.shared.advancing.store(false, Ordering::Release);
         }
+        self.shared.engine_lock.unlock();
     }
 }

@@ -23,9 +23,9 @@ use crate::transport::wire::{
 use crate::upcalls::Upcalls;
 
 impl<P: Platform> Engine<P> {
-    /// Takes all packets that are there.
-    pub(super) fn receive(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
-        let network = match self.reception.poll(&self.core.platform)? {
+    /// Takes all packets that are there: `bytes` of them are in the reception FIFO.
+    pub(super) fn receive(&mut self, bytes: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let network = match bytes {
             0 => Ok(()),
             _ => self.receive_network(up),
         };

@@ -19,12 +19,15 @@ impl<P: Platform> Engine<P> {
     ///
     /// # Errors
     /// Those of the bus.
+    #[inline]
     pub fn inject(
         &mut self,
         message: &ImmediateMessage<'_>,
         to: Destination,
     ) -> Result<bool, Fault> {
-        send::inject(&mut self.io, message, to)
+        let injected = send::inject(&mut self.io, message, to)?;
+        self.quiet &= !injected;
+        Ok(injected)
     }
 
     /// Carries out what has been posted, and starts as many operations as there is room for.

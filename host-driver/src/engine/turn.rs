@@ -30,69 +30,114 @@ impl<P: Platform> Engine<P> {
     pub fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::Advance, 1);
         up.tick();
-        if self.changed {
-            self.changed = false;
-            self.startable = self.can_start();
+        self.changed = false;
+        // One thread alone advances: nobody else takes the wake-up.
+        let woken = self.core.woken.load(Ordering::Acquire);
+        let work = up.has_work();
+        let mut arrived = None;
+        if self.quiet && !woken && !work {
+            // Packets alone can have come.
+            let bytes = self.poll_reception()?;
+            self.idle_polls += 1;
+            if bytes == 0 && self.idle_polls < IDLE_POLLS {
+                self.changed = up.progress().callbacks > 0;
+                return Ok(());
+            }
+            arrived = Some(bytes);
         }
-        let mut result = Ok(());
-        if self.startable || up.has_work() {
-            result = self.start_work(up);
-        }
-        if result.is_ok() {
-            result = self.look(up);
-        }
-        // A turn that has done nothing has changed nothing of what the next one looks at.
+        let result = self.busy_turn(woken, work, arrived, up);
         self.changed |= result.is_err() || !up.progress().is_idle();
-        if self.changed || !self.acks.is_empty() {
-            result?;
+        if self.changed {
+            self.startable = result.is_err() || self.can_start();
+            self.quiet = !self.startable && self.is_quiet();
+        }
+        result
+    }
+
+    /// Whether nothing is under way that a turn would have to look after.
+    fn is_quiet(&self) -> bool {
+        self.in_flight() == 0
+            && self.gets.len() == 0
+            && self.collnet.is_unused()
+            && self.inbox.is_none()
+            && !self.unfinished()
+    }
+
+    /// A turn while something is under way, or after a wake-up; `arrived`: bytes of packets, if they have been looked for.
+    fn busy_turn(
+        &mut self,
+        woken: bool,
+        work: bool,
+        arrived: Option<usize>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let starts = work || self.startable;
+        if starts {
+            self.start_work(up)?;
+        }
+        // A wake-up follows every event after the cause was cleared, so a turn that had work to start
+        // need not look for packets.
+        let due = woken
+            || !starts
+            || self.completions_unseen
+            || self.since_poll >= PATIENCE
+            || self.io.blocked();
+        if due {
+            self.since_poll = 0;
+            let polled = self.poll(woken, arrived, up);
+            if polled.is_err() {
+                // What the failed poll has not seen must be looked at again.
+                self.core.woken.store(true, Ordering::Release);
+                return polled;
+            }
+        } else {
+            self.since_poll += 1;
+        }
+        if !self.acks.is_empty() {
             self.acks.iterate(&mut self.io)?;
             self.changed = true;
-            // What callbacks have posted and what packets have asked for starts now, not a turn later.
-            if up.has_work() || self.can_start() {
-                self.start_work(up)?;
-            }
+        }
+        // What callbacks have posted and what packets have asked for starts now, not a turn later.
+        if up.has_work() || (self.changed || !up.progress().is_idle()) && self.can_start() {
+            self.changed = true;
+            self.start_work(up)?;
         }
         Ok(())
     }
 
-    /// Looks for packets and completions when they are due.
-    fn look(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
-        // One thread alone advances: nobody else takes the wake-up.
-        let woken = self.core.woken.load(Ordering::Acquire);
-        // A wake-up follows every event after the cause was cleared, so a turn that had work to start
-        // need not look for packets.
-        let due = woken
-            || self.completions_unseen
-            || self.since_poll >= PATIENCE
-            || up.progress().is_idle()
-            || self.io.blocked();
-        if !due {
-            self.since_poll += 1;
-            return Ok(());
-        }
-        self.since_poll = 0;
-        if woken {
-            // Before the cause is cleared: who is woken after that says so again.
-            self.core.woken.store(false, Ordering::Release);
-        }
-        let polled = self.poll(woken, up);
+    /// Looks for packets; returns their bytes.
+    fn poll_reception(&mut self) -> Result<usize, Fault> {
+        let polled = self.reception.poll(&self.core.platform);
         if polled.is_err() {
-            // What the failed poll has not seen must be looked at again.
             self.core.woken.store(true, Ordering::Release);
         }
         polled
     }
 
-    fn poll(&mut self, woken: bool, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+    fn poll(
+        &mut self,
+        woken: bool,
+        arrived: Option<usize>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
         if woken {
+            // Before the cause is cleared: who is woken after that says so again.
+            self.core.woken.store(false, Ordering::Release);
             // Cleared before FIFOs and counters are read: what comes later sets it again.
             let cause = registers::wake_cause(self.core.info.wake_group);
             registers::write(&self.core.platform, cause, self.io.events())?;
         }
         let before = up.progress().packets;
-        self.receive(up)?;
+        let bytes = match arrived {
+            Some(bytes) => bytes,
+            None => self.reception.poll(&self.core.platform)?,
+        };
+        self.receive(bytes, up)?;
         let packets = up.progress().packets - before;
-        let landed = self.poll_gets(up)? + self.collnet.poll(&mut self.io, up)?;
+        let mut landed = self.poll_gets(up)?;
+        if !self.collnet.is_unused() {
+            landed += self.collnet.poll(&mut self.io, up)?;
+        }
         self.changed |= landed > 0;
 
         // Completions cost a read per FIFO: they can wait while packets come in.

@@ -366,7 +366,7 @@ impl<P: Platform> Lane<P> {
             }
             let source = ring.stage(platform, payload)?;
             ring.append(platform, &message.encode(source)?)?;
-            ring.record(self.user, None, Finish::Control);
+            ring.record_plain(self.user);
             if let Err(error) = ring.publish(platform) {
                 // Who sends it is told.
                 ring.unwrite();
@@ -482,22 +482,35 @@ impl<P: Platform> Ring<P> {
 
     /// Notes what ends with the descriptor that has been written.
     fn record(&mut self, user: u32, data: Option<BufferRange<P::Buffer>>, finish: Finish) {
-        let entry = InFlight {
+        if data.is_none() && matches!(finish, Finish::Control) {
+            return self.record_plain(user);
+        }
+        self.in_flight.push_back(InFlight {
             user,
             count: 1,
             data,
             finish,
             refused: None,
-        };
+        });
+    }
+
+    /// Notes that nothing ends with the descriptor that has been written.
+    #[inline]
+    fn record_plain(&mut self, user: u32) {
         if let Some(last) = self.in_flight.back_mut()
             && last.user == user
             && last.is_plain()
-            && entry.is_plain()
         {
             last.count += 1;
             return;
         }
-        self.in_flight.push_back(entry);
+        self.in_flight.push_back(InFlight {
+            user,
+            count: 1,
+            data: None,
+            finish: Finish::Control,
+            refused: None,
+        });
     }
 
     /// Takes the last descriptor back, which the hardware does not know of.
