@@ -5,7 +5,7 @@ use gyre_layout::Coord;
 
 use crate::ack::cookie::{CookieTable, Pending};
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
@@ -61,7 +61,7 @@ impl<P: Platform> Core<P> {
     /// # Errors
     /// As [`place`](Self::place).
     #[inline]
-    pub fn destination(&self, peer: Endpoint) -> Result<Destination, Error> {
+    pub fn destination(&self, peer: Endpoint) -> Result<Destination, Fault> {
         self.layout
             .config
             .tasks

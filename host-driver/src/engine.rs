@@ -12,6 +12,8 @@ mod turn;
 
 pub(crate) use open::Parts;
 
+use gyre_layout::PackedCoord;
+
 use crate::ack::AckStats;
 use crate::ack::sender::AckSender;
 use crate::am::AmIo;
@@ -26,6 +28,7 @@ use crate::refusal::Refusals;
 use crate::rma::fence::{FenceIo, Fences};
 use crate::rma::gets::{Gets, Landed};
 use crate::sync::Arc;
+use crate::task::TaskId;
 use crate::transport::injection::Lane;
 use crate::transport::reception::ReceptionFifo;
 use crate::transport::remote_get::RemoteGetFifo;
@@ -61,6 +64,8 @@ pub(crate) struct Engine<P: Platform> {
     since_completions: u32,
     /// Polls in a row that found nothing.
     idle_polls: u32,
+    /// Where the last packet came from: node, process and task.
+    last_origin: Option<((PackedCoord, u8), TaskId)>,
     /// Payload of a packet while it is handled.
     payload: Box<[u8]>,
     /// Empty between turns; keeps its memory.

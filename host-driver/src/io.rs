@@ -13,7 +13,7 @@ use crate::transport::injection::{Completed, Finish, Outgoing, Payload};
 use crate::transport::lanes::{Label, Lanes};
 use crate::transport::registers::{self, Bus};
 use crate::transport::shared_memory::{Message, SharedLane};
-use crate::transport::wire::System;
+use crate::transport::wire::{Bytes, System};
 
 /// The ways out of a context, and what has completed on them.
 pub(crate) struct Io<P: Platform> {
@@ -90,7 +90,7 @@ impl<P: Platform> Io<P> {
         &mut self,
         peer: Endpoint,
         system: System,
-        payload: Vec<u8>,
+        payload: Bytes,
     ) -> Result<(), Fault> {
         let label = self.lanes.system_label(system);
         self.send_message(peer, label, Payload::Staged(payload), Finish::Control)

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::ack::config::AckConfig;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::flow::ordered::Ordered;
 use crate::resources::Resources;
 use crate::sync::Arc;
@@ -89,7 +89,8 @@ impl ClientLayout {
             context,
             task,
         };
-        self.destination(endpoint).map(|_| endpoint)
+        self.destination(endpoint)?;
+        Ok(endpoint)
     }
 
     /// Where an endpoint of this client is, checked.
@@ -97,19 +98,25 @@ impl ClientLayout {
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::UnknownContext`].
     #[inline]
-    pub fn destination(&self, endpoint: Endpoint) -> Result<Destination, Error> {
+    pub fn destination(&self, endpoint: Endpoint) -> Result<Destination, Fault> {
         let destination = self
             .config
             .tasks
             .destination(endpoint.task, endpoint.context)?;
         if endpoint.context >= self.config.contexts {
-            return Err(Error::UnknownContext {
-                client: self.config.name.clone(),
-                offset: endpoint.context,
-                contexts: self.config.contexts,
-            });
+            return Err(self.unknown_context(endpoint.context));
         }
         Ok(destination)
+    }
+
+    #[cold]
+    fn unknown_context(&self, offset: u8) -> Fault {
+        Error::UnknownContext {
+            client: self.config.name.clone(),
+            offset,
+            contexts: self.config.contexts,
+        }
+        .into()
     }
 
     /// Contexts of the client on this node, created or not.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use gyre_layout::{Coord, PackedCoord};
 use rustc_hash::FxHashMap;
 
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::task::{Destination, TaskId, TaskLocation};
 
 /// Contexts of a task that live on another node than the task.
@@ -145,7 +145,7 @@ impl TaskMap {
     /// # Errors
     /// As [`TaskMap::location`].
     #[inline]
-    pub(crate) fn destination(&self, task: TaskId, context: u8) -> Result<Destination, Error> {
+    pub(crate) fn destination(&self, task: TaskId, context: u8) -> Result<Destination, Fault> {
         if !self.away.is_empty()
             && let Some(away) = self.away(task, context)
         {
@@ -153,7 +153,7 @@ impl TaskMap {
         }
         match self.destinations.get(task.0 as usize) {
             Some(&destination) => Ok(destination),
-            None => Err(self.unknown(task)),
+            None => Err(self.unknown(task).into()),
         }
     }
 

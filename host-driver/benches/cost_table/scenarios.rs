@@ -332,6 +332,15 @@ fn messages(list: &mut List) {
             w.post_and_run(BOTH, || w.immediate(CONSUME, 0, length));
         });
     }
+    for count in [4, 16] {
+        list.plain(format!("consume {count} of 0 B in one advance"), move |w| {
+            (0..count).for_each(|_| w.immediate(CONSUME, 0, 0));
+            w.contexts[0].advance(1).expect("no faults");
+            w.machine.settle();
+            w.advance(1);
+            w.run([false; 2]);
+        });
+    }
     list.add("answer an immediate send in its callback", |account| {
         let world = World::new(account, |_| ());
         world.contexts[1]

@@ -2,7 +2,6 @@
 
 use crate::api::callbacks::Callbacks;
 use crate::api::context::{Calls, Context, Held};
-use crate::api::queue::Queue;
 use crate::cost::Op;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -39,8 +38,9 @@ impl<P: Platform> Context<P> {
             self.shared()
                 .unfinished
                 .store(unfinished, Ordering::Release);
-            news = progress.callbacks > 0 || unfinished;
+            news = unfinished;
         }
+        news |= progress.callbacks > 0;
         if result.is_err() {
             self.core().leave_rest();
         } else {
@@ -50,8 +50,7 @@ impl<P: Platform> Context<P> {
         // Threads that wait on this context look again at what callbacks may have changed. What other threads
         // have posted meanwhile they have announced themselves.
         if news {
-            let asleep = self.with_queue(Queue::announce);
-            self.signal(asleep);
+            self.announce();
         }
         result?;
         Ok(progress)

@@ -16,7 +16,9 @@ use crate::error::Error;
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::operation::Instruction;
 use crate::platform::{Platform, PlatformLock};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
+use crate::sync::{
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, lock, try_lock,
+};
 use crate::task::TaskId;
 use crate::task_map::TaskMap;
 
@@ -64,6 +66,10 @@ pub(super) struct Shared<P: Platform> {
     /// Taken around every use of the queue: orders posts and takes by the machine's time.
     pub queue_lock: P::Lock,
     pub queue: Mutex<Queue<P, DoneFn<P>, CallFn<P>>>,
+    /// Threads inside `wait`: changes under the lock of the queue.
+    pub sleepers: AtomicUsize,
+    /// Announcements made to threads inside `wait`, or on their way there.
+    pub announcements: AtomicU64,
     /// The queue has work, or the context has been destroyed.
     pub posted: AtomicBool,
     /// Time of the first alarm in the queue, or [`NEVER`].
@@ -121,6 +127,8 @@ impl<P: Platform> Context<P> {
                 core,
                 locked: AtomicBool::new(false),
                 queue: Mutex::new(Queue::new()),
+                sleepers: AtomicUsize::new(0),
+                announcements: AtomicU64::new(0),
                 posted: AtomicBool::new(false),
                 alarm_ps: AtomicU64::new(NEVER),
                 dispatch: Mutex::new(NewDispatches::new()),

@@ -160,6 +160,7 @@ impl<P: Platform> Opened<P> {
             since_poll: 0,
             since_completions: 0,
             idle_polls: 0,
+            last_origin: None,
             payload: vec![0; MAX_PAYLOAD_BYTES].into(),
             landed: Vec::with_capacity(crate::PREPARED),
             core,

@@ -6,7 +6,7 @@ use crate::am::send;
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
-use crate::operation::{ImmediateMessage, Instruction};
+use crate::operation::{ImmediateEnvelope, Instruction};
 use crate::platform::Platform;
 use crate::rma;
 use crate::sync::lock;
@@ -22,10 +22,11 @@ impl<P: Platform> Engine<P> {
     #[inline]
     pub fn inject(
         &mut self,
-        message: &ImmediateMessage<'_>,
+        envelope: ImmediateEnvelope,
+        payload: &[u8],
         to: Destination,
     ) -> Result<bool, Fault> {
-        let injected = send::inject(&mut self.io, message, to)?;
+        let injected = send::inject(&mut self.io, envelope, payload, to)?;
         self.quiet &= !injected;
         Ok(injected)
     }

@@ -40,13 +40,12 @@ impl<P: Platform> Engine<P> {
             let bytes = self.poll_reception()?;
             self.idle_polls += 1;
             if bytes == 0 && self.idle_polls < IDLE_POLLS {
-                self.changed = up.progress().callbacks > 0;
                 return Ok(());
             }
             arrived = Some(bytes);
         }
         let result = self.busy_turn(woken, work, arrived, up);
-        self.changed |= result.is_err() || !up.progress().is_idle();
+        self.changed |= result.is_err();
         if self.changed {
             self.startable = result.is_err() || self.can_start();
             self.quiet = !self.startable && self.is_quiet();
@@ -73,6 +72,7 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         let starts = work || self.startable;
         if starts {
+            self.changed = true;
             self.start_work(up)?;
         }
         // A wake-up follows every event after the cause was cleared, so a turn that had work to start
@@ -98,7 +98,7 @@ impl<P: Platform> Engine<P> {
             self.changed = true;
         }
         // What callbacks have posted and what packets have asked for starts now, not a turn later.
-        if up.has_work() || (self.changed || !up.progress().is_idle()) && self.can_start() {
+        if up.has_work() || self.changed && self.can_start() {
             self.changed = true;
             self.start_work(up)?;
         }
@@ -145,7 +145,10 @@ impl<P: Platform> Engine<P> {
         if packets > 0 {
             self.idle_polls = 0;
             if self.since_completions < PATIENCE && !self.io.lanes.any(Lane::blocked) {
-                self.completions_unseen |= woken && self.in_flight() > 0;
+                if woken && self.in_flight() > 0 {
+                    self.completions_unseen = true;
+                    self.changed = true;
+                }
                 return Ok(());
             }
         }
@@ -177,6 +180,7 @@ impl<P: Platform> Engine<P> {
         self.changed |= unseen != self.completions_unseen;
         self.completions_unseen = unseen;
         up.progress().completed += contributed + retired;
+        self.changed |= retired > 0;
         if self.io.completed.is_empty() {
             return outcome;
         }

@@ -13,6 +13,7 @@ use crate::platform::{DmaBuffer, Platform, PlatformLock};
 use crate::resources::RING_ALIGN;
 use crate::sync::{Arc, Mutex, try_lock};
 use crate::transport::registers::{self, Bus};
+use crate::transport::wire::Bytes;
 
 /// Bytes of an entry of the staging area.
 const STAGING_BYTES: usize = MAX_PAYLOAD_BYTES;
@@ -25,7 +26,7 @@ pub(crate) enum Payload<P: Platform> {
     /// A range of the user's, in place.
     Data(BufferRange<P::Buffer>),
     /// At most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area when the descriptor is written.
-    Staged(Vec<u8>),
+    Staged(Bytes),
     /// Nothing: the descriptor says all.
     Inside,
 }

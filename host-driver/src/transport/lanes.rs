@@ -13,7 +13,7 @@ use crate::task::Destination;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::{Completed, Finish, InjectionFifo, Lane, Outgoing, Payload};
 use crate::transport::registers::Bus;
-use crate::transport::wire::System;
+use crate::transport::wire::{Bytes, System};
 
 /// What the packets of a message say about it.
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ impl<P: Platform> Lanes<P> {
         &mut self,
         peer: Endpoint,
         system: System,
-        payload: Vec<u8>,
+        payload: Bytes,
     ) -> Result<(), Fault> {
         let label = self.system_label(system);
         let to = self.core.destination(peer)?;

@@ -46,9 +46,16 @@ pub(crate) struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
+    /// Whether it is all of its message.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.first && self.last && self.offset == 0 && self.length as usize == self.payload.len()
+    }
+
     /// Copies the packet at `head` out of a ring of `size` bytes, of which `available` are packets, by
     /// `read` of bytes at a place in the ring; its payload goes to the start of `payload`. `None` when the
     /// packet does not end inside those.
+    #[inline(always)]
     pub fn read(
         size: usize,
         head: u32,
@@ -164,6 +171,7 @@ impl<P: Platform> ReceptionFifo<P> {
     /// # Errors
     /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet
     /// cannot be found.
+    #[inline(always)] // The packet is taken apart where it is taken.
     pub fn next<'a>(
         &mut self,
         platform: &P,
@@ -220,6 +228,7 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(())
     }
 
+    #[inline(always)]
     fn read_packet<'a>(
         &self,
         available: usize,
