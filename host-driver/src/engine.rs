@@ -126,7 +126,7 @@ impl<P: Platform> Engine<P> {
         let waits = |lane: &Lane<P>| lane.waiting() > 0;
         !self.io.completed.is_empty()
             || self.gets.waiting() > 0
-            || self.io.lanes.any(waits)
+            || self.io.lanes.waiting() > 0
             || self.collnet.any(waits)
             || self.io.shared.as_ref().is_some_and(|s| s.waiting() > 0)
     }

@@ -66,6 +66,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Takes the packets that are in the context's ring in shared memory.
+    #[inline(never)] // Keeps the turn short.
     fn receive_shared(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -247,6 +248,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// A message of the driver's own. `incoming` has what its packet header says.
+    #[inline(never)]
     fn system(
         &mut self,
         origin: Origin,

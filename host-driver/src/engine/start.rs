@@ -32,6 +32,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Carries out what has been posted, and starts as many operations as there is room for.
+    #[inline(never)] // Keeps the turn short.
     pub(super) fn start_work(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -46,6 +47,33 @@ impl<P: Platform> Engine<P> {
             up.progress().instructions += 1;
             result = result.and(self.start_or_fail(instruction, up));
         }
+        if self.gets.waiting() > 0 {
+            result = result.and(self.start_gets(up));
+        }
+        let (mut started, outcome) = self.io.lanes.start(&mut self.io.completed);
+        result = result.and(outcome);
+        if !self.collnet.is_unused() {
+            match self.collnet.start(platform, &mut self.io.completed) {
+                Ok(count) => started += count,
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        if let Some(shared) = &mut self.io.shared {
+            started += shared.start(platform, &mut self.io.completed);
+        }
+        up.progress().started += started;
+        if self.io.completed.is_empty() {
+            return result;
+        }
+        result.and(self.run_completions(up))
+    }
+
+    /// Asks for as many gets as there are counters for.
+    #[inline(never)]
+    fn start_gets(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let platform = &core.platform;
+        let mut result = Ok(());
         while self.gets.waiting() > 0 {
             let started = match self.gets.start(platform) {
                 Ok(Some(get)) => {
@@ -67,20 +95,7 @@ impl<P: Platform> Engine<P> {
         while let Some(get) = self.gets.starved() {
             result = result.and(self.end_get(get, up));
         }
-        let (mut started, outcome) = self.io.lanes.start(&mut self.io.completed);
-        result = result.and(outcome);
-        match self.collnet.start(platform, &mut self.io.completed) {
-            Ok(count) => started += count,
-            Err(error) => result = result.and(Err(error)),
-        }
-        if let Some(shared) = &mut self.io.shared {
-            started += shared.start(platform, &mut self.io.completed);
-        }
-        up.progress().started += started;
-        if self.io.completed.is_empty() {
-            return result;
-        }
-        result.and(self.run_completions(up))
+        result
     }
 
     /// Carries out one instruction. Its done callbacks get the error where it cannot be, wherever it failed.

@@ -134,7 +134,10 @@ impl<P: Platform> Engine<P> {
         };
         self.receive(bytes, up)?;
         let packets = up.progress().packets - before;
-        let mut landed = self.poll_gets(up)?;
+        let mut landed = 0;
+        if self.gets.len() > 0 {
+            landed += self.poll_gets(up)?;
+        }
         if !self.collnet.is_unused() {
             landed += self.collnet.poll(&mut self.io, up)?;
         }
@@ -191,6 +194,7 @@ impl<P: Platform> Engine<P> {
 
     /// Woken for nothing that was expected: looks whether an error is the reason. The error event keeps
     /// waking the context until this has run.
+    #[cold]
     fn check_errors(&mut self) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -246,10 +250,8 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Ends the gets whose data has arrived; returns how many.
+    #[inline(never)]
     fn poll_gets(&mut self, up: &mut impl Upcalls<P>) -> Result<usize, Fault> {
-        if self.gets.len() == 0 {
-            return Ok(0);
-        }
         let mut result = self.gets.poll(&self.core.platform, &mut self.landed);
         let mut landed = core::mem::take(&mut self.landed);
         let count = landed.len();

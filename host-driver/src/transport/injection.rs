@@ -405,7 +405,9 @@ impl<P: Platform> Lane<P> {
     ) -> Result<usize, Fault> {
         self.fifo.with(platform, |ring| {
             let mut count = 0;
-            if let Some(mine) = ring.mailboxes.remove(&self.user) {
+            if !ring.mailboxes.is_empty()
+                && let Some(mine) = ring.mailboxes.remove(&self.user)
+            {
                 count = mine.count;
                 completed.extend(mine.completed);
             }

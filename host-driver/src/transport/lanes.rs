@@ -28,6 +28,10 @@ pub(crate) struct Label {
 pub(crate) struct Lanes<P: Platform> {
     core: Arc<Core<P>>,
     lanes: Vec<Lane<P>>,
+    /// Descriptors handed to the DMA engine and not completed.
+    in_flight: usize,
+    /// Operations that wait for room, or for the next [`start`](Self::start).
+    waiting: usize,
     next_message: u32,
 }
 
@@ -44,6 +48,8 @@ impl<P: Platform> Lanes<P> {
         let mut opened = Self {
             core: Arc::clone(core),
             lanes: Vec::with_capacity(fifos.len()),
+            in_flight: 0,
+            waiting: 0,
             next_message: 0,
         };
         for fifo in fifos {
@@ -63,6 +69,7 @@ impl<P: Platform> Lanes<P> {
     pub fn put(&mut self, outgoing: Outgoing<P>) {
         let lane = self.lane(outgoing.descriptor.dst);
         self.lanes[lane].put(&self.core.platform, outgoing);
+        self.waiting += 1;
     }
 
     /// Hands a message of one packet to the DMA engine at once, if nothing waits before it and there is room; says
@@ -76,7 +83,9 @@ impl<P: Platform> Lanes<P> {
             1 => 0,
             _ => self.lane(message.dst.unpack()),
         };
-        self.lanes[lane].inject(&self.core.platform, message, payload)
+        let injected = self.lanes[lane].inject(&self.core.platform, message, payload)?;
+        self.in_flight += usize::from(injected);
+        Ok(injected)
     }
 
     /// Puts a message of the driver's own to `peer` on its lane, past everything that flows hold back.
@@ -158,12 +167,12 @@ impl<P: Platform> Lanes<P> {
 
     /// Descriptors handed to the DMA engine and not completed.
     pub fn in_flight(&self) -> usize {
-        self.lanes.iter().map(Lane::in_flight).sum()
+        self.in_flight
     }
 
     /// Operations that wait for room.
     pub fn waiting(&self) -> usize {
-        self.lanes.iter().map(Lane::waiting).sum()
+        self.waiting
     }
 
     /// Whether this holds for any lane.
@@ -177,6 +186,9 @@ impl<P: Platform> Lanes<P> {
     /// The first error of a lane; the others have been started nevertheless.
     pub fn start(&mut self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
         let (mut started, mut result) = (0, Ok(()));
+        if self.waiting == 0 {
+            return (started, result);
+        }
         for lane in &mut self.lanes {
             if lane.waiting() > 0 {
                 match lane.start(&self.core.platform, completed) {
@@ -185,6 +197,8 @@ impl<P: Platform> Lanes<P> {
                 }
             }
         }
+        self.in_flight += started;
+        self.waiting = self.lanes.iter().map(Lane::waiting).sum();
         (started, result)
     }
 
@@ -202,6 +216,7 @@ impl<P: Platform> Lanes<P> {
                 }
             }
         }
+        self.in_flight = self.lanes.iter().map(Lane::in_flight).sum();
         (retired, result)
     }
 
@@ -210,12 +225,11 @@ impl<P: Platform> Lanes<P> {
     /// # Errors
     /// Those of the bus.
     pub fn check_halt(&mut self, completed: &mut Vec<Completed>) -> Result<(), Fault> {
-        for lane in &mut self.lanes {
-            if lane.in_flight() > 0 {
-                lane.check_halt(&self.core.platform, completed)?;
-            }
-        }
-        Ok(())
+        let platform = &self.core.platform;
+        let mut lanes = self.lanes.iter_mut().filter(|lane| lane.in_flight() > 0);
+        let result = lanes.try_for_each(|lane| lane.check_halt(platform, completed));
+        self.in_flight = self.lanes.iter().map(Lane::in_flight).sum();
+        result
     }
 
     /// Ends the use of the FIFOs; what has not completed is given up.
