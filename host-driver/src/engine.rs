@@ -54,6 +54,8 @@ pub(crate) struct Engine<P: Platform> {
     changed: bool,
     /// What [`can_start`](Self::can_start) said then.
     startable: bool,
+    /// What [`has_unfinished`](Self::has_unfinished) said then.
+    unfinished: bool,
     /// Nothing is under way: packets, wake-ups and posts apart, the next turn will find nothing.
     quiet: bool,
     /// Completions have not been looked at since the wake cause was cleared.
@@ -112,6 +114,17 @@ impl<P: Platform> Engine<P> {
         (!nothing).then_some(left)
     }
 
+    /// Whether nothing is left, `unacknowledged` sends and puts among what may be.
+    pub fn is_at_rest(&self, unacknowledged: usize) -> bool {
+        // What is left mostly is asked first.
+        unacknowledged == 0
+            && self.in_flight() == 0
+            && self.io.waiting() == 0
+            && self.assemblies.is_empty()
+            && self.gets.len() == 0
+            && self.left(unacknowledged).is_none()
+    }
+
     /// Descriptors handed to the DMA engine and not completed.
     pub fn in_flight(&self) -> usize {
         let lanes = self.io.lanes.in_flight();
@@ -136,8 +149,13 @@ impl<P: Platform> Engine<P> {
         self.changed
     }
 
-    /// Whether there is something to do that no wake-up will announce.
+    /// Whether the last turn left something to do that no wake-up will announce.
     pub fn unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    /// Whether there is something to do that no wake-up will announce.
+    fn has_unfinished(&self) -> bool {
         self.completions_unseen
             || !self.acks.is_empty()
             || self.collnet.can_start()

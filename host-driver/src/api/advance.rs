@@ -34,7 +34,7 @@ impl<P: Platform> Context<P> {
         let mut news = false;
         if changed {
             self.platform().charge(Op::Conclude, 1);
-            let unfinished = result.is_err() || engine.unfinished();
+            let unfinished = engine.unfinished();
             self.shared()
                 .unfinished
                 .store(unfinished, Ordering::Release);
@@ -93,7 +93,7 @@ impl<P: Platform> Context<P> {
         if self.core().rests() || engine.in_flight() > 0 {
             return false;
         }
-        let nothing = |unacknowledged| engine.left(unacknowledged).is_none();
+        let nothing = |unacknowledged| engine.is_at_rest(unacknowledged);
         self.core()
             .come_to_rest(|unacknowledged| calls.work.is_empty() && nothing(unacknowledged))
     }

@@ -155,6 +155,7 @@ impl<P: Platform> Opened<P> {
             collnet: Collnet::new(),
             changed: true,
             startable: false,
+            unfinished: false,
             quiet: false,
             completions_unseen: false,
             since_poll: 0,

@@ -39,7 +39,8 @@ impl<P: Platform> Engine<P> {
             // Packets alone can have come.
             let bytes = self.poll_reception()?;
             self.idle_polls += 1;
-            if bytes == 0 && self.idle_polls < IDLE_POLLS {
+            let completions = self.idle_polls.is_multiple_of(PATIENCE) && self.in_flight() > 0;
+            if bytes == 0 && self.idle_polls < IDLE_POLLS && !completions {
                 return Ok(());
             }
             arrived = Some(bytes);
@@ -48,18 +49,19 @@ impl<P: Platform> Engine<P> {
         self.changed |= result.is_err();
         if self.changed {
             self.startable = result.is_err() || self.can_start();
-            self.quiet = !self.startable && self.is_quiet();
+            self.unfinished = result.is_err() || self.has_unfinished();
+            self.quiet = !self.startable && !self.unfinished && self.is_quiet();
         }
         result
     }
 
-    /// Whether nothing is under way that a turn would have to look after.
+    /// Whether nothing is under way that a turn would have to look after: descriptors for which nobody waits complete
+    /// by themselves, and wake the context.
     fn is_quiet(&self) -> bool {
-        self.in_flight() == 0
+        !self.io.lanes.awaits()
             && self.gets.len() == 0
             && self.collnet.is_unused()
             && self.inbox.is_none()
-            && !self.unfinished()
     }
 
     /// A turn while something is under way, or after a wake-up; `arrived`: bytes of packets, if they have been looked for.

@@ -238,6 +238,10 @@ pub(crate) struct Lane<P: Platform> {
     /// Operations that have made no descriptor.
     failed: Vec<Completed>,
     in_flight: usize,
+    /// Descriptors in the ring may keep data, or something may end with them.
+    awaiting: bool,
+    /// Half of what the ring holds.
+    many: usize,
     /// The ring was full when this context last wrote to it.
     full: bool,
     /// A refused descriptor of this context had not been skipped when it last looked.
@@ -247,10 +251,10 @@ pub(crate) struct Lane<P: Platform> {
 impl<P: Platform> Lane<P> {
     /// Makes a context a user of `fifo`.
     pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>) -> Result<Self, Fault> {
-        let user = fifo.with(platform, |ring| {
+        let (user, many) = fifo.with(platform, |ring| {
             ring.users += 1;
             ring.users_ever = ring.users_ever.wrapping_add(1);
-            Ok(ring.users_ever)
+            Ok((ring.users_ever, ring.capacity.div_ceil(2)))
         })?;
         Ok(Self {
             fifo: Arc::clone(fifo),
@@ -259,6 +263,8 @@ impl<P: Platform> Lane<P> {
             written: 0,
             failed: Vec::new(),
             in_flight: 0,
+            awaiting: false,
+            many,
             full: false,
             resuming: false,
         })
@@ -316,6 +322,11 @@ impl<P: Platform> Lane<P> {
         }
     }
 
+    /// Whether a descriptor of this context is under way with which something ends, or room is short.
+    pub fn awaits(&self) -> bool {
+        self.in_flight > 0 && (self.awaiting || self.in_flight >= self.many)
+    }
+
     /// Whether the next waiting operation found no room.
     pub fn blocked(&self) -> bool {
         self.full && !self.waiting.is_empty()
@@ -342,6 +353,7 @@ impl<P: Platform> Lane<P> {
                 }
             }
             self.full = ring.is_full();
+            self.awaiting = ring.awaits();
             ring.publish(platform)?;
             let started = core::mem::take(&mut self.written);
             self.in_flight += started;
@@ -415,6 +427,7 @@ impl<P: Platform> Lane<P> {
             count += seen;
             self.in_flight -= count;
             self.full &= ring.is_full();
+            self.awaiting = ring.awaits();
             self.resuming = ring.resuming() == Some(self.user);
             looked.map(|()| count)
         })
@@ -425,6 +438,15 @@ impl<P: Platform> Ring<P> {
     /// Whether there is no place for another descriptor.
     fn is_full(&self) -> bool {
         self.used() >= self.capacity
+    }
+
+    /// Whether somebody may wait for one of the descriptors in the ring.
+    fn awaits(&self) -> bool {
+        match self.in_flight.front() {
+            None => false,
+            // Those of several contexts wait in mailboxes as well.
+            Some(first) => self.users > 1 || self.in_flight.len() > 1 || !first.is_plain(),
+        }
     }
 
     /// Descriptors in the ring that have not been retired.

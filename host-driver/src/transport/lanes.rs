@@ -170,6 +170,11 @@ impl<P: Platform> Lanes<P> {
         self.in_flight
     }
 
+    /// Whether a descriptor is under way for which somebody waits, or so many that room is short.
+    pub fn awaits(&self) -> bool {
+        self.in_flight > 0 && self.any(Lane::awaits)
+    }
+
     /// Operations that wait for room.
     pub fn waiting(&self) -> usize {
         self.waiting
