@@ -8,9 +8,13 @@ use crate::job::Job;
 use crate::machine_file::MachineSpec;
 use crate::options::UsageError;
 use crate::placement::Placement;
-use crate::program::{Report, TASKS_PER_NODE};
+use crate::report::Report;
 use crate::settings::{Setting, Settings, Value};
 use crate::task::Task;
+
+/// How many tasks each node has: a setting of every program.
+pub const TASKS_PER_NODE: Setting<usize> =
+    Setting::number("tasks_per_node", "", 1, (1, 16), "tasks of each node");
 
 /// What a program runs with: machine, settings, and tasks on every node.
 pub struct Launch<'a> {

@@ -14,7 +14,8 @@ use crate::platform::{NodeBuffer, SimPlatform};
 pub use crate::error::RunError;
 pub use crate::launch::Launch;
 pub use crate::options::UsageError;
-pub use crate::program::{Program, Report};
+pub use crate::program::Program;
+pub use crate::report::Report;
 pub use crate::settings::{Default as Unless, Setting, Values};
 pub use crate::task::{OpenClient, Task, TaskResult};
 
