@@ -135,7 +135,7 @@ pub struct SendImmediate<'a> {
     pub data: &'a [u8],
 }
 
-impl SendImmediate<'_> {
+impl<'a> SendImmediate<'a> {
     /// Most bytes of data without a header: the payload of a packet.
     pub const MAX: usize = gyre_layout::MAX_PAYLOAD_BYTES;
     /// Most bytes of header and data together.
@@ -152,6 +152,12 @@ impl SendImmediate<'_> {
             header: &[],
             data: &[],
         }
+    }
+
+    /// The same with this data.
+    #[must_use]
+    pub const fn with_data(self, data: &'a [u8]) -> Self {
+        Self { data, ..self }
     }
 }
 
