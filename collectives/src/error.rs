@@ -117,6 +117,14 @@ pub enum Error {
         /// The type.
         data: &'static str,
     },
+    /// An operation of the user on elements of a size that there is not.
+    #[error("operation {number} of the user: bytes of an element is {bytes}, expected 1 to 65535")]
+    ElementBytes {
+        /// Number of the operation.
+        number: u16,
+        /// Bytes of an element.
+        bytes: usize,
+    },
     /// An algorithm that is not in the list, or whose condition does not hold.
     #[error("algorithm {algorithm} of {collective}: {reason}")]
     Algorithm {

@@ -55,6 +55,8 @@ pub use initiator::Initiator;
 pub use member::stats::Stats;
 pub use member::{Collectives, Member};
 pub use node::sharing::Sharing;
+pub use reduction::kind::{ReduceKind, Reduction};
+pub use reduction::user::UserOp;
 pub use reduction::{DataType, ReduceOp};
 pub use request::Request;
 pub use selection::choose::Query;

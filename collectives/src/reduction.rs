@@ -1,6 +1,8 @@
 //! Types of data and operations that combine them.
 
 mod combine;
+pub(crate) mod kind;
+pub(crate) mod user;
 
 use crate::error::Error;
 

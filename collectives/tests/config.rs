@@ -68,8 +68,10 @@ fn ep5_ep7_ep8_geometries_of_a_file_work_with_its_algorithms() {
             collective,
             root: 0,
             bytes: Some(bytes),
-            data: gyre_collectives::DataType::U8,
-            op: gyre_collectives::ReduceOp::Sum,
+            reduction: gyre_collectives::ReduceKind::BuiltIn(
+                gyre_collectives::DataType::U8,
+                gyre_collectives::ReduceOp::Sum,
+            ),
             routes: RoutesTaken::default(),
             sharing: Sharing::default(),
         };

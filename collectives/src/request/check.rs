@@ -82,8 +82,8 @@ impl<B: DmaBuffer> Request<B> {
             );
         }
         if self.combines() {
-            self.op.check(self.data)?;
-            let size = self.data.bytes();
+            self.reduction.check()?;
+            let size = self.reduction.kind().bytes();
             for i in 0..sends {
                 let bytes = self.send_blocks.block(i).len();
                 if !bytes.is_multiple_of(size) {
