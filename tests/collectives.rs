@@ -13,7 +13,7 @@ use gyre_collectives::{
     ReduceOp, Request, UserOp,
 };
 use gyre_driver::{
-    BufferRange, ClientConfig, Context, CostTable, Endpoint, Put, RemoteAddress, TaskId,
+    BufferRange, ClientConfig, Context, CostTable, Endpoint, Put, PutNotify, RemoteAddress, TaskId,
 };
 use gyre_sim::MachineConfig;
 
@@ -522,6 +522,7 @@ impl Stream {
             destination: self.to,
             data: self.data.clone(),
             remote: self.remote,
+            notify: PutNotify::None,
             local_done: Some(Box::new(move |context, result| {
                 result.expect("the put is sent");
                 next.go_on(context).expect("so is the next");

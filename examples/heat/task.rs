@@ -14,8 +14,8 @@ use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::Process;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::{
-    BufferRange, Client, Context, Endpoint, Error, MemoryRegion, Platform, Receive, RegionRights,
-    RemoteRegion, Rput, SendImmediate, TaskId,
+    BufferRange, Client, Context, Endpoint, Error, MemoryRegion, Platform, PutNotify, Receive,
+    RegionRights, RemoteRegion, Rput, SendImmediate, TaskId,
 };
 use parking_lot::Mutex;
 
@@ -265,6 +265,7 @@ impl Task {
             data: self.borders[face].clone(),
             region,
             offset: halo_offset(&block, opposite(face), step) as u64,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: Some(Box::new(move |context, result| {
                 let told = SendImmediate {

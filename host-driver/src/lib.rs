@@ -63,7 +63,8 @@ pub use am::dispatch::Arrival;
 pub use api::advance::advancev;
 pub use api::client::Client;
 pub use api::completion::{Completion, CompletionFn};
-pub use api::context::{CallFn, Context, DispatchFn, DoneFn, ProgressFn, Receive};
+pub use api::context::{CallFn, Context, DispatchFn, DoneFn, ProgressFn, PutFn, Receive};
+pub use api::counter::ByteCounter;
 pub use api::operation::{
     Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage, TreeTransfer,
 };
@@ -86,6 +87,8 @@ pub use platform::{
 pub use progress::Progress;
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use resources::Resources;
+pub use rma::notify::{PutArrival, PutNotify};
+pub use rma::target_counter::RemoteCounter;
 pub use route::{Hop, Network, Routing};
 pub use task::{Rank, TaskId, TaskLocation};
 pub use task_map::TaskMap;

@@ -7,6 +7,7 @@ use crate::done::DoneId;
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::progress::Progress;
+use crate::rma::notify::PutArrival;
 use crate::sync::{Ordering, lock};
 use crate::upcalls::Upcalls;
 
@@ -112,6 +113,16 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         let receive = self.callback(Op::Dispatch, |context| function(context, arrival));
         self.calls.dispatch.put_back(id, function);
         Some(receive.map_done(|done| lock(&shared.queue).done.insert(done)))
+    }
+
+    fn put(&mut self, id: u8, arrival: &PutArrival) -> bool {
+        let shared = self.context.shared();
+        let Some(mut function) = self.calls.puts.take(id, &shared.puts) else {
+            return false;
+        };
+        self.callback(Op::Dispatch, |context| function(context, arrival));
+        self.calls.puts.put_back(id, function);
+        true
     }
 
     fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool {

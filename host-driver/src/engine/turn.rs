@@ -69,7 +69,8 @@ impl<P: Platform> Engine<P> {
         let before = up.progress().packets;
         self.receive(up)?;
         let packets = up.progress().packets - before;
-        let landed = self.poll_gets(up)? + self.collnet.poll(&mut self.io, up)?;
+        let landed =
+            self.poll_gets(up)? + self.poll_counters(up)? + self.collnet.poll(&mut self.io, up)?;
 
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;

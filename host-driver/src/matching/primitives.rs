@@ -19,6 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::operation::{ImmediateMessage, SendImmediate};
 use crate::platform::Platform;
+use crate::rma::notify::PutNotify;
 use crate::route::Routing;
 use crate::transport::wire;
 
@@ -220,6 +221,7 @@ impl Primitives {
             destination: to,
             data,
             remote: place,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: done,
         })

@@ -41,6 +41,8 @@ pub(crate) enum System {
     FlowAsk = 235,
     /// [`FlowGrant`]. So may it.
     FlowGrant = 236,
+    /// [`PutNotice`]: asks that the target be told when the puts before it are in memory.
+    PutNotice = 237,
 }
 
 /// Words in the payload of a path acknowledgement, and those of a recipient besides its cookies.
@@ -48,7 +50,7 @@ pub(crate) const PATH_ACK_WORDS: usize = MAX_PAYLOAD_BYTES / 4;
 pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
 
 impl System {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Headed,
         Self::Data,
         Self::Rts,
@@ -62,6 +64,7 @@ impl System {
         Self::MessagesRefused,
         Self::FlowAsk,
         Self::FlowGrant,
+        Self::PutNotice,
     ];
 
     /// The message with this dispatch identifier.
@@ -163,6 +166,26 @@ message! {
         cookie: u32,
         /// Number of the put.
         number: u32,
+    }
+}
+
+message! {
+    /// Has the target told of a put once the puts of the flow before this are in memory; then it acknowledges that.
+    PutNotice, "put notice" {
+        /// To be acknowledged.
+        cookie: u32,
+        /// Number of the put.
+        number: u32,
+        /// Bytes of the put.
+        length: u32,
+        /// Where the put went: byte offset in its slot.
+        offset: u64,
+        /// The user's word.
+        word: u64,
+        /// Base slot of the put.
+        slot: u16,
+        /// The user's dispatch identifier for puts.
+        dispatch: u8,
     }
 }
 
@@ -420,7 +443,7 @@ mod tests {
         let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
         assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
         assert_eq!(System::from_id(223), None);
-        assert_eq!(System::from_id(237), None);
+        assert_eq!(System::from_id(238), None);
         assert_eq!(System::from_id(231), Some(System::GetFailed));
     }
 
