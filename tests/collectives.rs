@@ -81,6 +81,7 @@ fn algorithms(seat: &Seat, collective: Collective, root: usize, bytes: usize) ->
         collective,
         root,
         bytes: Some(bytes),
+        alignment: 1,
         reduction: ReduceKind::BuiltIn(SUM.0, SUM.1),
         routes: seat.member.routes(),
         sharing: seat.member.sharing(),

@@ -61,6 +61,20 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
+    /// A condition of an algorithm in a configuration file that cannot be.
+    #[error(
+        "condition {field} of an algorithm of geometry `{geometry}` is {value}, expected {expected}"
+    )]
+    Condition {
+        /// Name of the geometry.
+        geometry: String,
+        /// Name of the condition.
+        field: String,
+        /// What it asks for.
+        value: String,
+        /// What it may ask for.
+        expected: &'static str,
+    },
     /// A name that means nothing.
     #[error("{what} `{name}` of geometry `{geometry}`, expected one of: {}", .known.join(", "))]
     UnknownName {
@@ -170,4 +184,17 @@ pub enum Error {
         /// Who gave up.
         rank: u32,
     },
+}
+
+impl Error {
+    /// The same, of what stands at `place` of a configuration file; the first place that is named stays.
+    pub(crate) fn at(self, place: &str) -> Self {
+        match self {
+            Self::Configured { .. } => self,
+            source => Self::Configured {
+                place: place.into(),
+                source: Box::new(source),
+            },
+        }
+    }
 }

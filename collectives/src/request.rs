@@ -27,6 +27,8 @@ pub struct Request<B> {
     pub send_blocks: Blocks,
     /// Blocks of the receive buffer.
     pub receive_blocks: Blocks,
+    /// What the addresses of both buffers are multiples of at all members, bytes; 1 says nothing.
+    pub alignment: usize,
     /// How data is combined.
     pub reduction: Reduction,
 }
@@ -40,6 +42,7 @@ impl<B> Clone for Request<B> {
             receive: self.receive.clone(),
             send_blocks: self.send_blocks.clone(),
             receive_blocks: self.receive_blocks.clone(),
+            alignment: self.alignment,
             reduction: self.reduction.clone(),
         }
     }
@@ -54,7 +57,19 @@ impl<B: DmaBuffer> Request<B> {
             receive: BufferRange::empty(),
             send_blocks: Blocks::Equal(0),
             receive_blocks: Blocks::Equal(0),
+            alignment: 1,
             reduction: Reduction::NONE,
+        }
+    }
+
+    /// The same with buffers whose addresses are multiples of `bytes`, a power of two, at all members: algorithms may
+    /// be chosen by that ([`Condition::Aligned`](crate::Condition::Aligned)). Members see their own buffers alone, so
+    /// all of them say it, or none.
+    #[must_use]
+    pub fn aligned(self, bytes: usize) -> Self {
+        Self {
+            alignment: bytes,
+            ..self
         }
     }
 

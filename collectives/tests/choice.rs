@@ -27,6 +27,7 @@ fn query(geometry: &Geometry, collective: Collective, bytes: Option<usize>) -> Q
         collective,
         root: 0,
         bytes,
+        alignment: 1,
         reduction: ReduceKind::BuiltIn(DataType::U32, ReduceOp::Sum),
         routes: RoutesTaken::default(),
         sharing: Sharing::default(),

@@ -110,6 +110,7 @@ fn ep13_allreduce_and_scan_of_every_operation_on_every_type() {
                 collective: Collective::Allreduce,
                 root: 0,
                 bytes: Some(send[0].len()),
+                alignment: 1,
                 reduction: ReduceKind::BuiltIn(data, op),
                 // The test double of the node has no collective network.
                 routes: RoutesTaken::default(),

@@ -419,6 +419,7 @@ fn ep8_shared_memory_is_valid_where_endpoints_share_a_node() {
             collective: Collective::Barrier,
             root: 0,
             bytes: Some(0),
+            alignment: 1,
             reduction: ReduceKind::BuiltIn(DataType::U8, ReduceOp::Copy),
             routes: RoutesTaken::default(),
             sharing,

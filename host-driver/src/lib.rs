@@ -70,7 +70,12 @@ pub use api::operation::{
 };
 pub use buffer::{BufferRange, RemoteAddress};
 pub use collnet::routes::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
-pub use config::{ConfigError, Configuration, GeometryConfig, GeometryMembers};
+pub use config::Configuration;
+pub use config::error::ConfigError;
+pub use config::geometry::{
+    AlgorithmConfig, AlgorithmList, ConditionConfig, ConditionValue, GeometryConfig,
+    GeometryMembers,
+};
 pub use cost::{CostTable, CostTableError, Op};
 pub use endpoint::Endpoint;
 pub use error::Error;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use gyre_driver::{ClientConfig, Configuration};
+use gyre_collectives::Algorithms;
+use gyre_driver::{ClientConfig, Configuration, GeometryConfig};
 use gyre_firmware::Parameters;
 use gyre_layout::Coord;
 use gyre_layout::registers::group_page::{INJ_COUNT, REC_COUNT, SLOT_COUNT};
@@ -55,11 +56,15 @@ impl ClientFile {
         })
     }
 
-    /// The client of each task, where task `t` lives on node `nodes[t]`.
+    /// The client of each task, where task `t` lives on node `nodes[t]`, and the geometries of that client.
     ///
     /// # Errors
-    /// Clients that are not as the program needs them, or for which the nodes have no room.
-    pub fn of_tasks(&self, nodes: &[Coord]) -> Result<Vec<ClientConfig>, UsageError> {
+    /// Clients that are not as the program needs them, or for which the nodes have no room; geometries with members
+    /// that there are not, and lists of algorithms that cannot be.
+    pub fn of_tasks(
+        &self,
+        nodes: &[Coord],
+    ) -> Result<(Vec<ClientConfig>, Vec<GeometryConfig>), UsageError> {
         let Self {
             configuration,
             path,
@@ -90,6 +95,12 @@ impl ClientFile {
             }
             clients.push(client);
         }
-        Ok(clients)
+        let name = clients.first().map_or("", |client| client.name.as_str());
+        let geometries = configuration.geometries(application, name).to_vec();
+        for geometry in &geometries {
+            Algorithms::from_config(geometry)
+                .map_err(|error| UsageError::Combination(error.to_string()))?;
+        }
+        Ok((clients, geometries))
     }
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use gyre_affinity::{Place as HardwarePlace, Processor};
 use gyre_driver::{
-    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Ordered, Resources, SameNode, TaskId,
-    TaskMap,
+    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, GeometryConfig, Ordered, Resources,
+    SameNode, TaskId, TaskMap,
 };
 use gyre_layout::registers::group_page;
 use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
@@ -49,11 +49,18 @@ pub struct Process {
     pub platform: SimPlatform,
     /// The client that a file gives the task.
     from_file: Option<Arc<ClientConfig>>,
+    geometries: Arc<[GeometryConfig]>,
     /// Most processes on a node of the job, at least one.
     per_node: usize,
 }
 
 impl Process {
+    /// The geometries that a file gives the program's client, the same in all processes: each is made by
+    /// [`Geometry::from_config`](gyre_collectives::Geometry::from_config) (EP-5, EP-7).
+    pub fn geometries(&self) -> &[GeometryConfig] {
+        &self.geometries
+    }
+
     /// The client of all tasks that a file gives, or without a file: one of this name with one context each, the
     /// default resources, eager limit and rules of acknowledgement. Where many share a node, each has fewer memory
     /// regions.
@@ -100,6 +107,8 @@ pub struct Job {
     costs: Arc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
+    /// Of the program's client, from a file.
+    geometries: Arc<[GeometryConfig]>,
     /// Most processes on a node, at least one.
     per_node: usize,
     processor: Processor,
@@ -155,6 +164,7 @@ impl Job {
                     from_file: None,
                 })
                 .collect(),
+            geometries: Arc::new([]),
             per_node: placement.per_node.max(1),
             processor: Processor::default(),
         })
@@ -174,11 +184,12 @@ impl Job {
             .map(|&n| topology.header_coord(n))
             .collect();
         let clients = spec.clients.as_ref().map(|file| file.of_tasks(&nodes));
-        let clients = clients.transpose()?;
+        let (clients, geometries) = clients.transpose()?.unwrap_or_default();
         let mut job = Self::new(&spec.config, &spec.costs, placement, spec.trace.clone())?;
-        for (place, client) in job.places.iter_mut().zip(clients.into_iter().flatten()) {
+        for (place, client) in job.places.iter_mut().zip(clients) {
             place.from_file = Some(Arc::new(client));
         }
+        job.geometries = geometries.into();
         Ok(job.with_processor(&spec.processor))
     }
 
@@ -312,6 +323,7 @@ impl Job {
                 let segments = place.segments.clone();
                 let platform = Rc::clone(&place.platform);
                 let from_file = place.from_file.clone();
+                let geometries = Arc::clone(&self.geometries);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
                     _ => format!("task {number} {name} {thread}"),
@@ -327,6 +339,7 @@ impl Job {
                         node,
                         platform: platform.get_or_init(new).clone(),
                         from_file,
+                        geometries,
                         per_node,
                     };
                     let result = body(process, thread)?;

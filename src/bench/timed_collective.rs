@@ -28,6 +28,7 @@ pub(super) fn query(
         collective,
         root: 0,
         bytes: Some(bytes),
+        alignment: 1,
         reduction: ReduceKind::BuiltIn(of.0, of.1),
         routes,
         sharing: member.sharing(),

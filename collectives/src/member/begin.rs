@@ -34,6 +34,7 @@ pub(super) fn query<'a, B: gyre_driver::DmaBuffer>(
         collective: request.collective,
         root: request.root,
         bytes: request.bytes(),
+        alignment: request.alignment,
         reduction: request.reduction.kind(),
         routes,
         sharing,

@@ -24,6 +24,8 @@ pub struct Query<'a> {
     pub root: usize,
     /// Bytes of a block or of the combined vector; `None` when not every member knows them.
     pub bytes: Option<usize>,
+    /// What addresses of buffers are multiples of at all members: 1 says nothing.
+    pub alignment: usize,
     /// How data is combined.
     pub reduction: ReduceKind,
     /// What the geometry has of the collective network: [`Member::routes`](crate::Member::routes).
@@ -57,6 +59,7 @@ impl Condition {
             Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
             Self::AtMost(most) => query.bytes.is_some_and(|bytes| bytes <= most),
             Self::MultipleOf(unit) => query.bytes.is_some_and(|b| b.is_multiple_of(unit)),
+            Self::Aligned(bytes) => query.alignment.is_multiple_of(bytes),
             Self::ClassRoute => query.routes.class,
             Self::BarrierRoute => query.routes.barrier,
             Self::Window(most) => query.routes.window || Self::AtMost(most).holds(query),

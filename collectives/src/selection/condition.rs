@@ -47,6 +47,9 @@ pub enum Condition {
     AtMost(usize),
     /// A multiple of so many bytes.
     MultipleOf(usize),
+    /// Buffers whose addresses are multiples of so many bytes at all members: what the request says of them,
+    /// [`Request::aligned`](crate::Request::aligned).
+    Aligned(usize),
     /// The geometry has a class route of the collective network (HW-9).
     ClassRoute,
     /// The geometry has a barrier route of the collective network (HW-9).
@@ -86,6 +89,7 @@ impl fmt::Display for Condition {
             Self::ElementAtMost(bytes) => return write!(f, "elements of at most {bytes} bytes"),
             Self::AtLeast(bytes) => return write!(f, "at least {bytes} bytes"),
             Self::AtMost(bytes) => return write!(f, "at most {bytes} bytes"),
+            Self::Aligned(bytes) => return write!(f, "buffers at multiples of {bytes} bytes"),
             Self::MultipleOf(bytes) => return write!(f, "a multiple of {bytes} bytes"),
             Self::ClassRoute => "a class route of the collective network",
             Self::BarrierRoute => "a barrier route of the collective network",
