@@ -1,5 +1,6 @@
 //! Errors of geometries and collectives.
 
+use gyre_affinity::PlaceError;
 use gyre_driver::TaskId;
 use thiserror::Error;
 
@@ -122,6 +123,14 @@ pub enum Error {
         value: u64,
         /// What it must be.
         expected: String,
+    },
+    /// A thread of a group that nobody knows where it runs.
+    #[error("group of threads `{group}`: {source}")]
+    ThreadPlace {
+        /// Name of the group.
+        group: String,
+        /// Why not.
+        source: PlaceError,
     },
     /// An operation that the type of the data does not have.
     #[error("operation {op} is not defined on {data}")]

@@ -16,10 +16,11 @@
 //! would have to advance meanwhile.
 
 mod lanes;
+mod places;
 
 use std::sync::Arc;
 
-use gyre_affinity::Tree;
+use gyre_affinity::{Domains, ThreadPlace, Tree};
 use gyre_driver::{BufferRange, Completion, Op, Platform};
 
 use crate::collective::Collective;
@@ -64,6 +65,40 @@ impl ThreadGroup {
             node: 0,
             nodes: 1,
         }))
+    }
+
+    /// The software threads of one node, each of which asks where it runs (AF-1) and tells the others: they are joined by
+    /// the tree of their affinity domains, in each of which a thread talks to up to `arity` others below it. The caller
+    /// is number `thread` of `count`. Returns when all of them have called it; costs of the way through memory are the
+    /// platform's. A number is used once on a node.
+    ///
+    /// # Errors
+    /// [`Error::ThreadPlace`] where nobody knows where a thread runs: at all of them; [`Error::Thread`],
+    /// [`Error::Arity`], [`Error::Driver`] when there is no shared memory.
+    pub fn gather<P: Platform + ThreadPlace>(
+        platform: &P,
+        (name, number): (&str, u16),
+        (thread, count): (usize, usize),
+        arity: usize,
+    ) -> Result<Self, Error> {
+        if thread >= count {
+            return Err(Error::Thread {
+                group: name.into(),
+                field: "thread",
+                value: thread as u64,
+                expected: format!("below {count}"),
+            });
+        }
+        let own = platform.thread_place();
+        let places = places::exchange(platform, (name, number), (thread, count), &own)?;
+        own.map_err(|source| Error::ThreadPlace {
+            group: name.into(),
+            source,
+        })?;
+        // There is a thread.
+        let domains =
+            Domains::new(&places, arity).map_err(|_| Error::Arity { name: name.into() })?;
+        Ok(Self::new(name, number, domains.tree().clone()))
     }
 
     /// The same threads together with those of other nodes: `nodes` in all, this one's leader being at position

@@ -111,7 +111,7 @@ pub struct Job {
     geometries: Arc<[GeometryConfig]>,
     /// Most processes on a node, at least one.
     per_node: usize,
-    processor: Processor,
+    processor: Arc<Processor>,
 }
 
 impl Job {
@@ -166,7 +166,7 @@ impl Job {
                 .collect(),
             geometries: Arc::new([]),
             per_node: placement.per_node.max(1),
-            processor: Processor::default(),
+            processor: Arc::default(),
         })
     }
 
@@ -197,7 +197,7 @@ impl Job {
     #[must_use]
     pub fn with_processor(self, processor: &Processor) -> Self {
         Self {
-            processor: processor.clone(),
+            processor: Arc::new(processor.clone()),
             ..self
         }
     }
@@ -324,14 +324,18 @@ impl Job {
                 let platform = Rc::clone(&place.platform);
                 let from_file = place.from_file.clone();
                 let geometries = Arc::clone(&self.geometries);
+                let processor = Arc::clone(&self.processor);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
                     _ => format!("task {number} {name} {thread}"),
                 };
                 self.machine.spawn(node, &actor, move |cpu| {
+                    // A process has a core; threads that are more share the core's.
+                    let threads = usize::from(processor.threads);
+                    cpu.run_on(usize::from(process) * threads + thread % threads);
                     // The memory of process p lies behind base slot p.
                     let slot = u16::from(process);
-                    let new = || SimPlatform::new(cpu, process, slot, costs, segments);
+                    let new = || SimPlatform::new(cpu, process, slot, costs, segments, processor);
                     let process = Process {
                         task,
                         number,
