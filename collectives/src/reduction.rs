@@ -1,5 +1,6 @@
 //! Types of data and operations that combine them.
 
+pub(crate) mod any;
 mod combine;
 pub(crate) mod kind;
 pub(crate) mod user;

@@ -6,7 +6,7 @@ use gyre_driver::{BufferRange, DmaBuffer};
 
 use crate::blocks::Blocks;
 use crate::collective::Collective;
-use crate::reduction::kind::Reduction;
+use crate::reduction::any::Reduction;
 
 /// A collective with its arguments. Made by the constructors, one for each collective; all members give
 /// the same root, blocks and reduction, except where a vector form is known to some of them alone.

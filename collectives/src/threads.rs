@@ -26,7 +26,7 @@ use gyre_driver::{BufferRange, Completion, Op, Platform};
 use crate::collective::Collective;
 use crate::error::Error;
 use crate::member::Member;
-use crate::reduction::kind::Reduction;
+use crate::reduction::any::Reduction;
 use crate::request::Request;
 
 use lanes::{CHUNK, Kind, Lanes, Way};

@@ -12,7 +12,7 @@ use crate::geometry::Geometry;
 use crate::header::{Form, Header};
 use crate::node::memory::NodeMemory;
 use crate::node::steps::MemoryPeers;
-use crate::reduction::kind::Reduction;
+use crate::reduction::any::Reduction;
 use crate::schedule::steps::{Action, Schedule, Slice, Space};
 use crate::signature::Signature;
 
