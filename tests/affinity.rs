@@ -1,13 +1,11 @@
 //! Collectives of software threads on the machine: results, who talks to whom, and what lines cost.
 
-use std::sync::Arc;
-
-use gyre::job::Job;
+use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::{SimPlatform, Transfers};
 use gyre::thread_team::{ThreadLayout, ThreadTeam};
-use gyre_affinity::{Domains, Place, Processor, Tree, Unit};
-use gyre_collectives::{DataType, Error, ReduceOp, ThreadMember, ThreadRoot};
+use gyre_affinity::{Domains, Place, PlaceError, Processor, ThreadPlace as _, Tree, Unit};
+use gyre_collectives::{DataType, Error, ReduceOp, ThreadGroup, ThreadMember, ThreadRoot};
 use gyre_driver::{CostTable, Platform as _, SharedSegment as _};
 use gyre_sim::{MachineConfig, Until};
 
@@ -449,12 +447,12 @@ fn af5_threads_that_disagree_get_an_error() {
 
 #[test]
 fn af6_a_line_costs_what_the_description_says() {
-    let processor = Arc::new(Processor {
+    let processor = Processor {
         core_cycles: 10,
         module_cycles: 200,
         processor_cycles: 3000,
         ..Processor::default()
-    });
+    };
     let cpu_ps = MachineConfig::default().cpu_ps;
     let mut job = job(&[1, 1, 1], &processor);
     let run = move |process: gyre::job::Process| {
@@ -462,12 +460,12 @@ fn af6_a_line_costs_what_the_description_says() {
             return Ok(());
         }
         let thread = |number| {
-            let platform = process.platform.bound(&processor, number);
+            let platform = process.platform.bound(number);
             let platform = platform.expect("a hardware thread");
             let segment = platform.share(5, 256)?;
             Ok::<_, gyre_driver::SegmentError>((platform, segment))
         };
-        assert!(process.platform.bound(&processor, 64).is_none());
+        assert!(process.platform.bound(64).is_none());
         let took = |number: usize, write: bool, offset: usize, bytes: usize| {
             let (platform, segment) = thread(number)?;
             let from = platform.now_ps();
@@ -518,4 +516,81 @@ fn af6_a_line_costs_what_the_description_says() {
         ((63, 0), 1),
     ];
     assert_eq!(transfers, expected.into_iter().collect());
+}
+
+#[test]
+fn af1_af2_threads_ask_where_they_run_and_make_their_tree_of_the_answers() {
+    let processor = Processor {
+        modules: 2,
+        cores: 2,
+        threads: 2,
+        ..Processor::default()
+    };
+    let all = processor.hardware_threads();
+    let mut job = job(&[2], &processor);
+    let run = move |process: Process, number: usize| -> Result<_, Error> {
+        let hardware = process.task.0 as usize % 4 * 2 + number;
+        // The group counts its threads in another order than the processor.
+        let thread = (hardware * 3 + 1) % all;
+        let platform = &process.platform;
+        let place = platform.thread_place().expect("the job has given it one");
+        let bound = platform.bound(5).expect("there are 8");
+        let bound = bound.thread_place().expect("it is bound");
+        let group = ThreadGroup::gather(platform, ("asked", 1), (thread, all), 2)?;
+        let mut sum = (hardware as u64).to_le_bytes();
+        let mut member = group.join(platform, thread, None)?;
+        member.allreduce((DataType::U64, ReduceOp::Sum), &mut sum)?;
+        Ok((thread, hardware, [place, bound], group.tree().clone(), sum))
+    };
+    let (asked, _) = job.threads("asks", 2, Until::Quiet, run).expect("all join");
+    assert_eq!(asked.len(), 2 * all);
+    let mut places = vec![Place::default(); all];
+    for (thread, hardware, [place, bound], ..) in &asked {
+        assert_eq!(Some(*place), processor.place(*hardware));
+        assert_eq!(Some(*bound), processor.place(5));
+        places[*thread] = *place;
+    }
+    let domains = Domains::new(&places, 2).expect("there are threads");
+    for (.., tree, sum) in &asked {
+        assert_eq!(tree, domains.tree());
+        assert_eq!(u64::from_le_bytes(*sum), 28);
+    }
+}
+
+#[test]
+fn af1_x5_a_thread_beyond_those_of_the_processor_is_an_error_at_all_threads_of_its_group() {
+    let config = MachineConfig {
+        dims: vec![1],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::filled(2, &config.dims).expect("two tasks");
+    let small = Processor {
+        modules: 1,
+        cores: 1,
+        threads: 1,
+        ..Processor::default()
+    };
+    let job = Job::new(&config, &CostTable::default(), &placement, None);
+    let mut job = job.expect("a machine").with_processor(&small);
+    let run = |process: Process| -> Result<_, Error> {
+        let thread = process.task.0 as usize;
+        let asked = process.platform.thread_place();
+        let gathered = ThreadGroup::gather(&process.platform, ("asked", 1), (thread, 2), 4);
+        Ok((asked, gathered.err().map(|error| error.to_string())))
+    };
+    let (asked, _) = job.each("asks", Until::Quiet, run).expect("all end");
+    assert_eq!(asked[0].0, Ok(Place::default()));
+    let reason =
+        "it is number 1, expected one below 1, as many as the node's processor has".to_owned();
+    assert_eq!(
+        asked[1].0,
+        Err(PlaceError {
+            reason: reason.clone()
+        })
+    );
+    let unknown =
+        "group of threads `asked`: the hardware thread of the calling thread is not known: ";
+    let other = format!("{unknown}thread 1 of the group has been given none");
+    assert_eq!(asked[0].1, Some(other));
+    assert_eq!(asked[1].1, Some(format!("{unknown}{reason}")));
 }

@@ -3,17 +3,25 @@
 //! share their injection FIFOs under locks. Each has its tasks, contexts and threads, and neither knows of the
 //! other (EP-1, EP-2, EP-3, EP-5, EP-6, HW-9).
 
+use std::collections::BTreeSet;
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
+use gyre::clients::ClientFile;
 use gyre::job::{Job, Process};
+use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
+use gyre_affinity::Processor;
+use gyre_collectives::{
+    Algorithm, Collectives, DataType, Geometry, Initiator, Member, ReduceOp, Request,
+};
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Communicator, Configuration, Context, CostTable,
-    DmaBuffer, Messaging, MessagingConfig, Platform, Rank, Receive, RegionRights, Resources,
-    SameNode, SendMessage, TaskId, advancev,
+    Arrival, BufferRange, Client, ClientConfig, Communicator, Completion, Configuration, Context,
+    CostTable, DmaBuffer, Messaging, MessagingConfig, Platform, Rank, Receive, RegionRights,
+    Resources, SameNode, SendMessage, TaskId, advancev,
 };
 use gyre_layout::Coord;
 use gyre_sim::{MachineConfig, RunReport, Until};
@@ -417,4 +425,165 @@ fn ep2_hw9_resources_that_the_machine_has_not_are_clear_errors_and_leave_nothing
     job()
         .each("exhausts", Until::Done, exhaust)
         .expect("nothing else fails");
+}
+
+/// Four tasks on two nodes, with geometries of an odd number of endpoints, of an even one that is no power of two, and
+/// of one that is; each list has an algorithm for every condition.
+const GEOMETRIES: &str = r#"
+[[application.chosen.client]]
+name = "summing"
+tasks = "all"
+contexts = 2
+
+[[application.chosen.client.geometry]]
+name = "power"
+number = 1
+tasks = "all"
+algorithms.allreduce = [LIST]
+
+[[application.chosen.client.geometry]]
+name = "even"
+number = 2
+endpoints = [[3, 0], [0, 0], [0, 1], [1, 0], [2, 0], [2, 1]]
+algorithms.allreduce = [LIST]
+
+[[application.chosen.client.geometry]]
+name = "odd"
+number = 3
+tasks = { first = 0, last = 2 }
+algorithms.allreduce = [LIST]
+"#;
+
+/// The list of each of them.
+const LIST: &str = r#"
+    { algorithm = "ring", when = { aligned = 256, at_least = 64 } },
+    { algorithm = "recursive_doubling", when = { endpoints = "power_of_two" } },
+    { algorithm = "there_and_back", when = { endpoints = "even" } },
+    { algorithm = "shared_memory", when = { endpoints = "odd" } },
+"#;
+
+/// What a member found: the geometry, what was asked for, the algorithm that the list chooses, and the messages sent by
+/// that choice and by the same algorithm when it is named.
+type Chosen = (String, &'static str, Algorithm, [u64; 2]);
+
+/// Sums in all geometries of the file, by one thread for each context.
+fn sum_in_geometries(
+    process: &Process,
+    (contexts, members): &Opened,
+    thread: usize,
+) -> Result<Vec<Chosen>, Failure> {
+    let platform = &process.platform;
+    let context = &contexts[thread];
+    let mut chosen = Vec::new();
+    for member in &members[thread] {
+        let tasks = member.geometry().tasks().len() as u64;
+        let elements = |bytes: usize| -> Vec<u8> {
+            let value = |i: usize| (u64::from(process.task.0) + 1) * (i as u64 + 1);
+            (0..bytes / 8)
+                .flat_map(|i| value(i).to_le_bytes())
+                .collect()
+        };
+        let numbers = member
+            .geometry()
+            .tasks()
+            .iter()
+            .map(|task| u64::from(task.0) + 1);
+        let all: u64 = numbers.sum();
+        for (what, bytes, offset, alignment) in [
+            ("short", 32, 0, 256),
+            ("unaligned", 1024, 8, 8),
+            ("aligned", 1024, 0, 256),
+        ] {
+            let memory = platform.alloc(2048, 256)?;
+            let whole = BufferRange::whole(memory);
+            let receive = whole.part(offset, bytes)?;
+            let request = || -> Result<_, Failure> {
+                receive.write(0, &elements(bytes))?;
+                let sum = (DataType::U64, ReduceOp::Sum);
+                Ok(Request::allreduce(sum, None, receive.clone()).aligned(alignment))
+            };
+            let algorithm = member.algorithm(&request()?)?;
+            let mut sent = [0; 2];
+            for (sent, named) in sent.iter_mut().zip([None, Some(algorithm)]) {
+                let before = member.collectives().stats().messages;
+                let end = Completion::<gyre_collectives::Error>::new();
+                member.post_as(Initiator::All, named, request()?, Some(end.callback()))?;
+                end.wait(context)?;
+                *sent = member.collectives().stats().messages - before;
+                let mut sum = vec![0; bytes];
+                receive.read(0, &mut sum)?;
+                let expected = (1..=bytes as u64 / 8).flat_map(|i| (all * i).to_le_bytes());
+                // Of the endpoints of a task the first has its result.
+                let leads = member.geometry().ranks_of(member.position())[0] == member.rank();
+                assert!(
+                    !leads || expected.eq(sum),
+                    "{what} sum of {tasks} tasks by {algorithm:?}"
+                );
+            }
+            chosen.push((member.geometry().name().to_owned(), what, algorithm, sent));
+        }
+    }
+    context.advance_until(|| context.is_at_rest())?;
+    Ok(chosen)
+}
+
+/// The contexts of a process, and of each the memberships of the geometries.
+type Opened = (Vec<Context<SimPlatform>>, Vec<Vec<Member<SimPlatform>>>);
+
+#[test]
+fn ep5_ep7_ep8_the_lists_of_a_file_decide_by_endpoints_length_and_alignment_on_the_machine()
+-> Result<(), Failure> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("geometries.toml");
+    std::fs::write(&path, GEOMETRIES.replace("LIST", LIST))?;
+    let config = MachineConfig {
+        dims: vec![2],
+        ..MachineConfig::default()
+    };
+    let spec = MachineSpec {
+        config,
+        processor: Processor::default(),
+        costs: CostTable::default(),
+        seed: 0,
+        trace: None,
+        clients: Some(ClientFile::read(&path, "chosen")?),
+    };
+    let mut job = Job::of(&spec, &Placement::filled(2, &spec.config.dims)?)?;
+    let open = |process: Process| -> Result<Arc<Opened>, Failure> {
+        let config = process.clients("summing", 2).swap_remove(0);
+        let client = Client::create(&process.platform, config)?;
+        let contexts = [client.create_context(0)?, client.create_context(1)?];
+        let mut members = vec![Vec::new(), Vec::new()];
+        let geometries = process.geometries(client.name()).iter();
+        let geometries: Vec<_> = geometries
+            .map(|g| Geometry::from_config(&client, g))
+            .collect::<Result<_, _>>()?;
+        for (context, members) in contexts.iter().zip(&mut members) {
+            let collectives = Collectives::attach(context, 7)?;
+            let endpoint = context.query().endpoint;
+            for geometry in geometries.iter().filter(|g| g.rank(endpoint).is_some()) {
+                members.push(collectives.join(geometry)?);
+            }
+        }
+        Ok(Arc::new((contexts.into(), members)))
+    };
+    let (opened, _) = job.each("opens", Until::Done, open)?;
+    let run = move |process: Process, thread: usize| {
+        sum_in_geometries(&process, &opened[process.task.0 as usize], thread)
+    };
+    let (chosen, _) = job.threads("sums", 2, Until::Quiet, run)?;
+    use Algorithm as A;
+    let mut seen = BTreeSet::new();
+    for (geometry, what, algorithm, [listed, named]) in chosen.into_iter().flatten() {
+        let expected = match (geometry.as_str(), what) {
+            (_, "aligned") => A::Ring,
+            ("power", _) => A::RecursiveDoubling,
+            ("even", _) => A::ThereAndBack,
+            _ => A::SharedMemory,
+        };
+        assert_eq!(algorithm, expected, "{geometry}, {what}");
+        assert_eq!(listed, named, "{geometry}, {what}: the same algorithm");
+        seen.insert(algorithm);
+    }
+    assert_eq!(seen.len(), 4);
+    Ok(())
 }

@@ -9,11 +9,11 @@ use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::team::{Seat, Team};
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Done, Error, Follow, Initiator, Query, ReduceOp,
-    Request,
+    Algorithm, Blocks, Collective, DataType, Done, Error, Follow, Initiator, Query, ReduceKind,
+    ReduceOp, Request, UserOp,
 };
 use gyre_driver::{
-    BufferRange, ClientConfig, Context, CostTable, Endpoint, Put, RemoteAddress, TaskId,
+    BufferRange, ClientConfig, Context, CostTable, Endpoint, Put, PutNotify, RemoteAddress, TaskId,
 };
 use gyre_sim::MachineConfig;
 
@@ -81,8 +81,8 @@ fn algorithms(seat: &Seat, collective: Collective, root: usize, bytes: usize) ->
         collective,
         root,
         bytes: Some(bytes),
-        data: SUM.0,
-        op: SUM.1,
+        alignment: 1,
+        reduction: ReduceKind::BuiltIn(SUM.0, SUM.1),
         routes: seat.member.routes(),
         sharing: seat.member.sharing(),
     };
@@ -227,6 +227,57 @@ fn ep7_ep8_ep10_ep11_ep12_ep13_every_collective_by_every_algorithm_on_the_machin
         };
         team.run("collectives", run).expect("the program ends");
     }
+}
+
+/// Maps `x -> a x + b` of 32-bit numbers, one after the other: not commutative.
+fn follow(accumulated: &mut [u8], operand: &[u8]) {
+    let words = |map: &[u8]| {
+        let (words, _) = map.as_chunks::<4>();
+        [words[0], words[1]].map(u32::from_le_bytes)
+    };
+    for (accumulated, operand) in accumulated.chunks_mut(8).zip(operand.chunks(8)) {
+        let ([a, b], [c, d]) = (words(accumulated), words(operand));
+        let result = [a.wrapping_mul(c), b.wrapping_mul(c).wrapping_add(d)];
+        accumulated.copy_from_slice(result.map(u32::to_le_bytes).as_flattened());
+    }
+}
+
+#[test]
+fn ep18_operations_of_the_user_keep_the_order_of_ranks_and_leave_the_tree_alone() {
+    const COUNT: usize = 300;
+    let mut team = team();
+    let buffers = buffers(&team, COUNT * 8);
+    let run = move |seat: &Seat| {
+        seat.until_done(|done| seat.member.take_routes(Some(done)))?;
+        assert!(seat.member.routes().class);
+        let (me, tasks) = (seat.member.position(), buffers.len());
+        let (send, receive) = &buffers[me];
+        let part = |range: &Range| range.part(0, COUNT * 8).expect("inside");
+        let own = |task| doubles(task, 7, COUNT);
+        send.write(0, &own(me)).expect("it fits");
+        let mut sum = own(0);
+        (1..tasks).for_each(|task| follow(&mut sum, &own(task)));
+        let op = UserOp::new(1, 8, false, follow).expect("a size");
+        for (root, algorithm) in [(tasks - 1, None), (0, Some(Algorithm::Linear))] {
+            let request = Request::reduce(root, &op, Some(part(send)), part(receive));
+            seat.carry_out(algorithm, request)?;
+            assert!(
+                me != root || contents(&part(receive)) == sum,
+                "reduce to {root}"
+            );
+        }
+        for algorithm in [None, Some(Algorithm::ThereAndBack)] {
+            let request = Request::allreduce(&op, Some(part(send)), part(receive));
+            seat.carry_out(algorithm, request)?;
+            assert!(contents(&part(receive)) == sum, "{algorithm:?} at {me}");
+        }
+        let request = Request::allreduce(&op, Some(part(send)), part(receive));
+        let named = seat.carry_out(Some(Algorithm::Tree), request);
+        assert!(matches!(named, Err(Error::Algorithm { .. })), "{named:?}");
+        seat.until_done(|done| seat.member.release_routes(Some(done)))?;
+        rest(seat)
+    };
+    team.run("collectives", run).expect("the program ends");
 }
 
 #[test]
@@ -472,6 +523,7 @@ impl Stream {
             destination: self.to,
             data: self.data.clone(),
             remote: self.remote,
+            notify: PutNotify::None,
             local_done: Some(Box::new(move |context, result| {
                 result.expect("the put is sent");
                 next.go_on(context).expect("so is the next");

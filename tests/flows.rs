@@ -9,7 +9,7 @@ use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Endpoint, Error, Fence,
-    Ordered, Platform, Put, Receive, SendMessage, TaskId,
+    Ordered, Platform, Put, PutNotify, Receive, SendMessage, TaskId,
 };
 use gyre_layout::registers::{FLOW, flow_page, flow_source};
 use gyre_sim::{MachineConfig, Until};
@@ -128,6 +128,7 @@ impl Task {
             destination,
             data,
             remote: target.window.remote_address().expect("a buffer"),
+            notify: PutNotify::None,
             local_done: None,
             remote_done: None,
         })?;

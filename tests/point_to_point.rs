@@ -10,9 +10,10 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Context, CostTable, Fence, Instruction,
-    MemoryRegion, Ordered, Platform, Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw,
-    RmwOp, RmwWidth, RoutePart, Rput, SameNode, SendImmediate, SendMessage, TaskId, TreeChoice,
+    Arrival, BufferRange, ByteCounter, Client, ClientConfig, Context, CostTable, Fence,
+    Instruction, MemoryRegion, Ordered, Platform, PutArrival, PutNotify, Receive, RegionRights,
+    RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, RoutePart, Rput, SameNode, SendImmediate,
+    SendMessage, TaskId, TreeChoice,
 };
 use gyre_sim::{MachineConfig, RunReport, Until};
 use parking_lot::Mutex;
@@ -184,6 +185,7 @@ impl Task {
             data: self.buffer(&bytes_of(me, peer, 80, 3000))?,
             region,
             offset: at + 5,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: Some(Box::new(move |_, result| {
                 result.expect("the region allows it");
@@ -383,5 +385,112 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
     };
     let (tags, _) = job.each_with("sends", Until::Quiet, contexts, run)?;
     assert_eq!(tags, [vec![], vec![1, 2]]);
+    Ok(())
+}
+
+/// A task whose memory others put into, or one of these.
+struct Told {
+    context: Context<SimPlatform>,
+    region: MemoryRegion<SimPlatform>,
+    counter: ByteCounter<SimPlatform>,
+    /// Words of the puts that it has been told of.
+    words: Arc<Mutex<BTreeSet<u64>>>,
+}
+
+/// Every other task puts `LENGTHS.len()` pieces, which the target is told of by a callback, and as many more, which
+/// lower a byte counter there.
+fn told(ordered: Ordered) -> Result<RunReport, Failure> {
+    const PIECE: usize = 20_000;
+    const TOLD: u8 = 4;
+    let config = MachineConfig {
+        dims: vec![2, 2],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::filled(2, &config.dims)?;
+    let mut job = Job::new(&config, &CostTable::default(), &placement, None)?;
+    let (pieces, tasks) = (2 * LENGTHS.len(), 8);
+    let open = move |process: Process| -> Result<Arc<Told>, Failure> {
+        let config = ClientConfig {
+            ordered,
+            ..process.client("told")
+        };
+        let client = Client::create(&process.platform, config)?;
+        let context = client.create_context(0)?;
+        let memory = BufferRange::zeroed(&process.platform, PIECE * pieces * tasks)?;
+        let region = client.create_region(&memory, RegionRights::ALL)?;
+        let words = Arc::<Mutex<BTreeSet<u64>>>::default();
+        let log = Arc::clone(&words);
+        let arrived = move |_: &Context<SimPlatform>, put: &PutArrival| {
+            let origin = put.origin.task().0;
+            let number = put.word as usize;
+            assert_eq!(put.length, LENGTHS[number]);
+            let mut bytes = vec![0; put.length];
+            let at = put.remote.offset as usize;
+            memory.read(at, &mut bytes).expect("inside");
+            let right = bytes == bytes_of(origin, 0, number, put.length);
+            assert!(right, "put {number} of task {origin}");
+            assert!(log.lock().insert(u64::from(origin) << 32 | put.word));
+        };
+        context.set_put_dispatch(TOLD, Box::new(arrived))?;
+        let counter = context.create_counter()?;
+        if process.task == TaskId(0) {
+            let bytes: usize = LENGTHS.iter().map(|&length| length.max(1)).sum();
+            counter.arm(((tasks - 1) * bytes) as u64, None)?;
+        }
+        Ok(Arc::new(Told {
+            context,
+            region,
+            counter,
+            words,
+        }))
+    };
+    let (all, _) = job.each("opens", Until::Done, open)?;
+    let run = move |process: Process| -> Result<(), Failure> {
+        let me = process.task.0;
+        let (own, target) = (&all[me as usize], &all[0]);
+        let context = &own.context;
+        if me == 0 {
+            let told = (tasks - 1) * LENGTHS.len();
+            context.advance_until(|| own.words.lock().len() == told && context.is_at_rest())?;
+            assert_eq!(own.counter.left()?, 0);
+            let mut bytes = vec![0; PIECE];
+            for peer in 1..tasks {
+                for (number, length) in LENGTHS.into_iter().enumerate() {
+                    let at = PIECE * (pieces * peer + LENGTHS.len() + number);
+                    own.region.range().read(at, &mut bytes[..length])?;
+                    let right = bytes[..length] == bytes_of(peer as u32, 0, number, length);
+                    assert!(right, "counted put {number} of task {peer}");
+                }
+            }
+            return Ok(());
+        }
+        for (number, length) in LENGTHS.into_iter().enumerate() {
+            let told = PutNotify::Dispatch {
+                dispatch: TOLD,
+                word: number as u64,
+            };
+            let counted = PutNotify::Counter(target.counter.remote());
+            for (piece, notify) in [(number, told), (LENGTHS.len() + number, counted)] {
+                let data = BufferRange::zeroed(&process.platform, length)?;
+                data.write(0, &bytes_of(me, 0, number, length))?;
+                let region = target.region.remote();
+                context.rput(Rput {
+                    offset: (PIECE * (pieces * me as usize + piece)) as u64,
+                    notify,
+                    ..Rput::new(target.context.query().endpoint, data, region)
+                })?;
+            }
+        }
+        Ok(context.advance_until(|| context.is_at_rest())?)
+    };
+    let (_, report) = job.each("puts", Until::Quiet, run)?;
+    Ok(report)
+}
+
+#[test]
+fn ep16_hw1_the_target_of_puts_is_told_by_callback_and_by_byte_counter_on_the_machine()
+-> Result<(), Failure> {
+    told(Ordered::Fixed)?;
+    told(Ordered::Flow)?;
     Ok(())
 }

@@ -10,8 +10,9 @@ use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, CostTable, DmaBuffer, DoneFn, Endpoint,
-    Error, Fence, Get, MemoryRegion, Platform, Put, Receive, RegionRights, RemoteAddress,
-    RemoteRegion, Rmw, RmwOp, RmwWidth, Routing, Rput, SendImmediate, SendMessage, TaskId,
+    Error, Fence, Get, MemoryRegion, Platform, Put, PutNotify, Receive, RegionRights,
+    RemoteAddress, RemoteRegion, Rmw, RmwOp, RmwWidth, Routing, Rput, SendImmediate, SendMessage,
+    TaskId,
 };
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::{base_slot, base_slot::ctrl, group_page, page};
@@ -96,6 +97,7 @@ impl Task {
             data: BufferRange::zeroed(self.context.platform(), 8)?,
             region,
             offset: 8,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: what.and_then(|what| self.note(what)),
         })
@@ -197,6 +199,7 @@ impl Task {
             destination: nobody,
             data: BufferRange::zeroed(context.platform(), 8)?,
             remote,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: self.note("c put"),
         };
@@ -241,6 +244,7 @@ impl Task {
                 destination: context.endpoint(TaskId(0), 0)?,
                 data: BufferRange::zeroed(context.platform(), 8)?,
                 remote: target.line.0.remote_address().expect("a buffer"),
+                notify: PutNotify::None,
                 local_done: None,
                 remote_done: what.and_then(|what| self.note(what)),
             };

@@ -9,8 +9,8 @@ use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::team::{Seat, Team};
 use gyre_collectives::{
-    Algorithm, Collective, DataType, Done, Error, Geometry, Initiator, Member, ReduceOp, Request,
-    RoutesTaken, tree_operation,
+    Algorithm, Collective, DataType, Done, Error, Geometry, Initiator, Member, ReduceKind,
+    ReduceOp, Request, RoutesTaken, tree_operation,
 };
 use gyre_driver::{
     BufferRange, ClientConfig, CostTable, Instruction, Platform as _, Receive, RoutePart,
@@ -124,7 +124,7 @@ fn contents(range: &BufferRange<NodeBuffer>) -> Vec<u8> {
 fn kinds() -> Vec<(DataType, ReduceOp)> {
     let all = DataType::ALL.map(|data| ReduceOp::ALL.map(|op| (data, op)));
     let mut kinds = all.concat();
-    kinds.retain(|&(data, op)| tree_operation(op, data).is_some());
+    kinds.retain(|&(data, op)| tree_operation(ReduceKind::BuiltIn(data, op)).is_some());
     // Bits of integers, and sums, minima and maxima of everything.
     assert_eq!(kinds.len(), 4 * 6 + 3);
     kinds

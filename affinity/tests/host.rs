@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gyre_affinity::{Host, HostError, Place};
+use gyre_affinity::{Host, HostError, Place, ThreadPlace as _};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Writes the topology of logical processor `cpu`: package, die if there is one, core.
@@ -32,9 +32,11 @@ fn af1_a_thread_of_this_machine_is_found_where_it_is_pinned() {
             let mut one = CpuSet::new();
             one.set(cpu);
             sched_setaffinity(None, &one).expect("an allowed processor");
-            known.affinity()
+            (known.affinity(), known.thread_place())
         });
-        let found = pinned.join().expect("it ends").expect("it is known");
+        let (found, place) = pinned.join().expect("it ends");
+        let found = found.expect("it is known");
+        assert_eq!(place, Ok(found.place), "it asks for its own");
         assert_eq!((found.cpu, found.pinned), (cpu, true));
         assert_eq!(Some(&found.place), host.places().get(&cpu));
     }

@@ -4,7 +4,7 @@ use gyre_driver::{Context, Platform};
 
 use crate::collective::Collective;
 use crate::error::Error;
-use crate::reduction::{DataType, ReduceOp};
+use crate::reduction::kind::ReduceKind;
 use crate::request::Request;
 
 /// Called once when a collective has ended at a member, by the thread that advances its context.
@@ -22,10 +22,8 @@ pub struct Call {
     pub root: usize,
     /// Bytes of a block or of the combined vector, if all members know them.
     pub bytes: Option<usize>,
-    /// Type of the data.
-    pub data: DataType,
-    /// How it is combined.
-    pub op: ReduceOp,
+    /// How data is combined.
+    pub reduction: ReduceKind,
 }
 
 /// The part of a member that follows.

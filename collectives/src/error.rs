@@ -1,5 +1,6 @@
 //! Errors of geometries and collectives.
 
+use gyre_affinity::PlaceError;
 use gyre_driver::TaskId;
 use thiserror::Error;
 
@@ -61,6 +62,20 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
+    /// A condition of an algorithm in a configuration file that cannot be.
+    #[error(
+        "condition {field} of an algorithm of geometry `{geometry}` is {value}, expected {expected}"
+    )]
+    Condition {
+        /// Name of the geometry.
+        geometry: String,
+        /// Name of the condition.
+        field: String,
+        /// What it asks for.
+        value: String,
+        /// What it may ask for.
+        expected: &'static str,
+    },
     /// A name that means nothing.
     #[error("{what} `{name}` of geometry `{geometry}`, expected one of: {}", .known.join(", "))]
     UnknownName {
@@ -109,6 +124,14 @@ pub enum Error {
         /// What it must be.
         expected: String,
     },
+    /// A thread of a group that nobody knows where it runs.
+    #[error("group of threads `{group}`: {source}")]
+    ThreadPlace {
+        /// Name of the group.
+        group: String,
+        /// Why not.
+        source: PlaceError,
+    },
     /// An operation that the type of the data does not have.
     #[error("operation {op} is not defined on {data}")]
     Operation {
@@ -116,6 +139,14 @@ pub enum Error {
         op: &'static str,
         /// The type.
         data: &'static str,
+    },
+    /// An operation of the user on elements of a size that there is not.
+    #[error("operation {number} of the user: bytes of an element is {bytes}, expected 1 to 65535")]
+    ElementBytes {
+        /// Number of the operation.
+        number: u16,
+        /// Bytes of an element.
+        bytes: usize,
     },
     /// An algorithm that is not in the list, or whose condition does not hold.
     #[error("algorithm {algorithm} of {collective}: {reason}")]
@@ -162,4 +193,17 @@ pub enum Error {
         /// Who gave up.
         rank: u32,
     },
+}
+
+impl Error {
+    /// The same, of what stands at `place` of a configuration file; the first place that is named stays.
+    pub(crate) fn at(self, place: &str) -> Self {
+        match self {
+            Self::Configured { .. } => self,
+            source => Self::Configured {
+                place: place.into(),
+                source: Box::new(source),
+            },
+        }
+    }
 }

@@ -5,8 +5,13 @@ use gyre_driver::{Error as DriverError, RemoteAddress, TaskId};
 use crate::algorithm::Algorithm;
 use crate::collective::Collective;
 use crate::initiator::Initiator;
-use crate::reduction::{DataType, ReduceOp};
+use crate::reduction::kind::ReduceKind;
 use crate::signature::Signature;
+
+/// Marks the flags of an operation of the user where else the type of the data stands.
+const USER: u8 = 128;
+/// Most bytes of a header: of an announcement, with an operation of the user.
+const MOST: usize = 36 + 4 + 14;
 
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +52,13 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of a header; an announcement has 14 more.
-    pub const BYTES: usize = 36;
+    /// Bytes of the header of a message with data in it.
+    pub fn bytes(&self) -> usize {
+        match self.signature.reduction {
+            ReduceKind::BuiltIn(..) => 36,
+            ReduceKind::User { .. } => 36 + 4,
+        }
+    }
 
     /// The header of a message without data.
     pub fn control(
@@ -82,19 +92,28 @@ impl Header {
             Form::GivenUp => 3,
             Form::Waits => 4,
         };
-        let mut bytes = Vec::with_capacity(Self::BYTES + 14);
+        let (flags, reduction) = s.reduction.pack();
+        // Of an operation of the user the flags, and the rest behind.
+        let [data, op, ..] = match flags {
+            0 => reduction.to_le_bytes(),
+            _ => [USER | flags, 0, 0, 0],
+        };
+        let mut bytes = Vec::with_capacity(MOST);
         bytes.extend_from_slice(&self.geometry.to_le_bytes());
         bytes.extend_from_slice(&[
             form | (s.initiator as u8) << 4,
             s.collective as u8 | (s.algorithm as u8) << 4,
-            s.data as u8,
-            s.op as u8,
+            data,
+            op,
         ]);
         for word in [self.sequence, self.from, self.tag, s.root, self.length] {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
         bytes.extend_from_slice(&s.bytes.to_le_bytes());
         bytes.extend_from_slice(&number.to_le_bytes());
+        if flags != 0 {
+            bytes.extend_from_slice(&reduction.to_le_bytes());
+        }
         if let Form::Announced { cookie, place } = self.form {
             bytes.extend_from_slice(&cookie.to_le_bytes());
             bytes.extend_from_slice(&place.slot.to_le_bytes());
@@ -118,11 +137,7 @@ impl Header {
         let mut rest = bytes;
         let mut take = |width: usize| {
             let Some((field, tail)) = rest.split_at_checked(width) else {
-                return Err(wrong(
-                    "length",
-                    bytes.len() as u64,
-                    "36 bytes and data, or 50 bytes",
-                ));
+                return Err(wrong("length", bytes.len() as u64, "a whole header"));
             };
             rest = tail;
             let mut value = [0; 8];
@@ -150,8 +165,13 @@ impl Header {
             "initiator",
             form >> 4,
         )?;
-        let data = pick(index(data) < DataType::ALL.len(), "type", data)?;
-        let op = pick(index(op) < ReduceOp::ALL.len(), "operation", op)?;
+        // Each comes from 8 bits.
+        let (flags, reduction) = match data as u8 & USER {
+            0 => (0, (data | op << 8) as u32),
+            _ => (data as u8 & !USER, take(4)? as u32),
+        };
+        let reduction = ReduceKind::unpack(flags, reduction)
+            .map_err(|(field, value)| wrong(field, value, "a known code"))?;
         let form = match form & 15 {
             0 => Form::Data { part },
             1 => Form::Announced {
@@ -175,8 +195,7 @@ impl Header {
                 collective: Collective::ALL[collective],
                 algorithm: Algorithm::ALL[algorithm],
                 initiator: Initiator::ALL[initiator],
-                data: DataType::ALL[data],
-                op: ReduceOp::ALL[op],
+                reduction,
                 root,
                 bytes: block,
             },

@@ -238,6 +238,17 @@ impl<P: Platform> Member<P> {
         Ok(self.collectives.context.post(call)?)
     }
 
+    /// The algorithm that `advance` would choose now for a request: what the geometry's list says (EP-8).
+    ///
+    /// # Errors
+    /// [`Error::Request`], [`Error::Operation`]; [`Error::Algorithm`] when the list has none.
+    pub fn algorithm(&self, request: &Request<P::Buffer>) -> Result<Algorithm, Error> {
+        request.check(&self.geometry, self.position())?;
+        let network = self.executor().network(self.geometry.number());
+        let query = query(&self.geometry, request, network);
+        self.geometry.algorithms().choose(&query, None)
+    }
+
     /// Posts a collective that every endpoint of the geometry posts. Do not change the send buffer, nor touch
     /// the receive buffer, before `done`.
     ///

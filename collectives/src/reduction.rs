@@ -1,6 +1,9 @@
 //! Types of data and operations that combine them.
 
+pub(crate) mod any;
 mod combine;
+pub(crate) mod kind;
+pub(crate) mod user;
 
 use crate::error::Error;
 

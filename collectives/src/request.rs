@@ -6,10 +6,10 @@ use gyre_driver::{BufferRange, DmaBuffer};
 
 use crate::blocks::Blocks;
 use crate::collective::Collective;
-use crate::reduction::{DataType, ReduceOp};
+use crate::reduction::any::Reduction;
 
 /// A collective with its arguments. Made by the constructors, one for each collective; all members give
-/// the same root, blocks, type and operation, except where a vector form is known to some of them alone.
+/// the same root, blocks and reduction, except where a vector form is known to some of them alone.
 ///
 /// A send buffer of `None` means *in place*: the member's data lies in its receive buffer, where its result
 /// or its block belongs.
@@ -27,10 +27,10 @@ pub struct Request<B> {
     pub send_blocks: Blocks,
     /// Blocks of the receive buffer.
     pub receive_blocks: Blocks,
-    /// Type of the data where it is combined.
-    pub data: DataType,
-    /// How it is combined.
-    pub op: ReduceOp,
+    /// What the addresses of both buffers are multiples of at all members, bytes; 1 says nothing.
+    pub alignment: usize,
+    /// How data is combined.
+    pub reduction: Reduction,
 }
 
 impl<B> Clone for Request<B> {
@@ -42,8 +42,8 @@ impl<B> Clone for Request<B> {
             receive: self.receive.clone(),
             send_blocks: self.send_blocks.clone(),
             receive_blocks: self.receive_blocks.clone(),
-            data: self.data,
-            op: self.op,
+            alignment: self.alignment,
+            reduction: self.reduction.clone(),
         }
     }
 }
@@ -57,8 +57,19 @@ impl<B: DmaBuffer> Request<B> {
             receive: BufferRange::empty(),
             send_blocks: Blocks::Equal(0),
             receive_blocks: Blocks::Equal(0),
-            data: DataType::U8,
-            op: ReduceOp::Copy,
+            alignment: 1,
+            reduction: Reduction::NONE,
+        }
+    }
+
+    /// The same with buffers whose addresses are multiples of `bytes`, a power of two, at all members: algorithms may
+    /// be chosen by that ([`Condition::Aligned`](crate::Condition::Aligned)). Members see their own buffers alone, so
+    /// all of them say it, or none.
+    #[must_use]
+    pub fn aligned(self, bytes: usize) -> Self {
+        Self {
+            alignment: bytes,
+            ..self
         }
     }
 
@@ -142,7 +153,7 @@ impl<B: DmaBuffer> Request<B> {
     #[must_use]
     pub fn reduce(
         root: usize,
-        (data, op): (DataType, ReduceOp),
+        reduction: impl Into<Reduction>,
         send: Option<BufferRange<B>>,
         receive: BufferRange<B>,
     ) -> Self {
@@ -153,8 +164,7 @@ impl<B: DmaBuffer> Request<B> {
             receive,
             send_blocks: Blocks::Equal(bytes),
             receive_blocks: Blocks::Equal(bytes),
-            data,
-            op,
+            reduction: reduction.into(),
             ..Self::new(Collective::Reduce)
         }
     }
@@ -162,26 +172,26 @@ impl<B: DmaBuffer> Request<B> {
     /// `send` of all, combined, into everybody's `receive`.
     #[must_use]
     pub fn allreduce(
-        kind: (DataType, ReduceOp),
+        reduction: impl Into<Reduction>,
         send: Option<BufferRange<B>>,
         receive: BufferRange<B>,
     ) -> Self {
         Self {
             collective: Collective::Allreduce,
-            ..Self::reduce(0, kind, send, receive)
+            ..Self::reduce(0, reduction, send, receive)
         }
     }
 
     /// `send` of positions 0 to one's own, combined, into `receive`.
     #[must_use]
     pub fn scan(
-        kind: (DataType, ReduceOp),
+        reduction: impl Into<Reduction>,
         send: Option<BufferRange<B>>,
         receive: BufferRange<B>,
     ) -> Self {
         Self {
             collective: Collective::Scan,
-            ..Self::reduce(0, kind, send, receive)
+            ..Self::reduce(0, reduction, send, receive)
         }
     }
 
@@ -189,7 +199,7 @@ impl<B: DmaBuffer> Request<B> {
     /// `receive` holds all blocks at first.
     #[must_use]
     pub fn reduce_scatter(
-        (data, op): (DataType, ReduceOp),
+        reduction: impl Into<Reduction>,
         send: Option<BufferRange<B>>,
         receive: BufferRange<B>,
         blocks: Blocks,
@@ -198,8 +208,7 @@ impl<B: DmaBuffer> Request<B> {
             send,
             receive,
             send_blocks: blocks,
-            data,
-            op,
+            reduction: reduction.into(),
             ..Self::new(Collective::ReduceScatter)
         }
     }

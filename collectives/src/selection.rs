@@ -2,6 +2,7 @@
 
 pub(crate) mod choose;
 pub(crate) mod condition;
+mod configured;
 mod defaults;
 pub(crate) mod entry;
 pub(crate) mod lists;

@@ -3,7 +3,7 @@
 use crate::algorithm::Algorithm;
 use crate::collective::Collective;
 use crate::initiator::Initiator;
-use crate::reduction::{DataType, ReduceOp};
+use crate::reduction::kind::ReduceKind;
 
 /// What a collective is: the same at all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +11,7 @@ pub(crate) struct Signature {
     pub collective: Collective,
     pub algorithm: Algorithm,
     pub initiator: Initiator,
-    pub data: DataType,
-    pub op: ReduceOp,
+    pub reduction: ReduceKind,
     /// Position.
     pub root: u32,
     /// Bytes of a block or of the combined vector; `u64::MAX` when not every member knows them.
@@ -31,38 +30,30 @@ impl Signature {
         self.is_on_tree() || self.algorithm == Algorithm::SharedMemory
     }
 
-    const FIELDS: [&str; 7] = [
-        "collective",
-        "algorithm",
-        "initiator",
-        "type",
-        "operation",
-        "root",
-        "bytes",
-    ];
-
-    fn fields(&self) -> [u64; 7] {
-        [
-            self.collective as u64,
-            self.algorithm as u64,
-            self.initiator as u64,
-            self.data as u64,
-            self.op as u64,
-            u64::from(self.root),
-            self.bytes,
-        ]
+    /// What members compare, in this order.
+    fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let kinds = [
+            ("collective", self.collective as u64),
+            ("algorithm", self.algorithm as u64),
+            ("initiator", self.initiator as u64),
+        ];
+        let rest = [("root", self.root.into()), ("bytes", self.bytes)];
+        let reduction = ReduceKind::FIELDS.into_iter().zip(self.reduction.fields());
+        kinds.into_iter().chain(reduction).chain(rest)
     }
 
     /// The fields, as members of a node write them into its memory.
     pub fn words(&self) -> [u32; 5] {
+        let (flags, reduction) = self.reduction.pack();
         let kinds = [
             self.collective as u8,
             self.algorithm as u8,
             self.initiator as u8,
+            flags,
         ];
         [
-            u32::from_le_bytes([kinds[0], kinds[1], kinds[2], 0]),
-            u32::from(self.data as u8) | u32::from(self.op as u8) << 8,
+            u32::from_le_bytes(kinds),
+            reduction,
             self.root,
             self.bytes as u32,
             (self.bytes >> 32) as u32,
@@ -71,29 +62,29 @@ impl Signature {
 
     /// The first field in which two differ, with both values.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, u64, u64)> {
-        self.first_difference(other.fields())
+        self.first_difference(other.fields().map(|(_, value)| value))
     }
 
     /// The same against the words of another.
     pub fn difference_to_words(
         &self,
-        [kinds, data, root, low, high]: [u32; 5],
+        [kinds, reduction, root, low, high]: [u32; 5],
     ) -> Option<(&'static str, u64, u64)> {
-        let [collective, algorithm, initiator, _] = kinds.to_le_bytes();
-        let [data, op, ..] = data.to_le_bytes();
-        self.first_difference([
-            collective.into(),
-            algorithm.into(),
-            initiator.into(),
-            data.into(),
-            op.into(),
-            root.into(),
-            u64::from(low) | u64::from(high) << 32,
-        ])
+        let [collective, algorithm, initiator, flags] = kinds.to_le_bytes();
+        let kinds = [collective, algorithm, initiator].map(u64::from);
+        // What is no reduction is none of ours.
+        let unknown = |_| [u64::from(reduction); 4];
+        let reduction =
+            ReduceKind::unpack(flags, reduction).map_or_else(unknown, ReduceKind::fields);
+        let rest = [root.into(), u64::from(low) | u64::from(high) << 32];
+        self.first_difference(kinds.into_iter().chain(reduction).chain(rest))
     }
 
-    fn first_difference(&self, theirs: [u64; 7]) -> Option<(&'static str, u64, u64)> {
-        let fields = Self::FIELDS.into_iter().zip(self.fields()).zip(theirs);
+    fn first_difference(
+        &self,
+        theirs: impl Iterator<Item = u64>,
+    ) -> Option<(&'static str, u64, u64)> {
+        let fields = self.fields().zip(theirs);
         fields
             .map(|((name, ours), theirs)| (name, ours, theirs))
             .find(|(_, ours, theirs)| ours != theirs)

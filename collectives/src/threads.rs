@@ -16,16 +16,17 @@
 //! would have to advance meanwhile.
 
 mod lanes;
+mod places;
 
 use std::sync::Arc;
 
-use gyre_affinity::Tree;
+use gyre_affinity::{Domains, ThreadPlace, Tree};
 use gyre_driver::{BufferRange, Completion, Op, Platform};
 
 use crate::collective::Collective;
 use crate::error::Error;
 use crate::member::Member;
-use crate::reduction::{DataType, ReduceOp};
+use crate::reduction::any::Reduction;
 use crate::request::Request;
 
 use lanes::{CHUNK, Kind, Lanes, Way};
@@ -64,6 +65,40 @@ impl ThreadGroup {
             node: 0,
             nodes: 1,
         }))
+    }
+
+    /// The software threads of one node, each of which asks where it runs (AF-1) and tells the others: they are joined by
+    /// the tree of their affinity domains, in each of which a thread talks to up to `arity` others below it. The caller
+    /// is number `thread` of `count`. Returns when all of them have called it; costs of the way through memory are the
+    /// platform's. A number is used once on a node.
+    ///
+    /// # Errors
+    /// [`Error::ThreadPlace`] where nobody knows where a thread runs: at all of them; [`Error::Thread`],
+    /// [`Error::Arity`], [`Error::Driver`] when there is no shared memory.
+    pub fn gather<P: Platform + ThreadPlace>(
+        platform: &P,
+        (name, number): (&str, u16),
+        (thread, count): (usize, usize),
+        arity: usize,
+    ) -> Result<Self, Error> {
+        if thread >= count {
+            return Err(Error::Thread {
+                group: name.into(),
+                field: "thread",
+                value: thread as u64,
+                expected: format!("below {count}"),
+            });
+        }
+        let own = platform.thread_place();
+        let places = places::exchange(platform, (name, number), (thread, count), &own)?;
+        own.map_err(|source| Error::ThreadPlace {
+            group: name.into(),
+            source,
+        })?;
+        // There is a thread.
+        let domains =
+            Domains::new(&places, arity).map_err(|_| Error::Arity { name: name.into() })?;
+        Ok(Self::new(name, number, domains.tree().clone()))
     }
 
     /// The same threads together with those of other nodes: `nodes` in all, this one's leader being at position
@@ -140,8 +175,8 @@ impl ThreadGroup {
             leaders,
         };
         // The segment lasts while somebody has it: nobody leaves before all have it.
-        let kind = member.kind(Collective::Barrier, None, (DataType::U8, ReduceOp::Copy), 0);
-        member.up(kind, &mut [], Path::All)?;
+        let kind = member.kind(Collective::Barrier, None, &Reduction::NONE, 0);
+        member.up(kind, &Reduction::NONE, &mut [], Path::All)?;
         member.down(kind, &mut [], Path::All)?;
         Ok(member)
     }
@@ -189,8 +224,8 @@ impl<P: Platform> ThreadMember<P> {
     /// # Errors
     /// [`Error::Disagreement`], and those of the leaders' geometry.
     pub fn barrier(&mut self) -> Result<(), Error> {
-        let kind = self.kind(Collective::Barrier, None, (DataType::U8, ReduceOp::Copy), 0);
-        self.up(kind, &mut [], Path::All)?;
+        let kind = self.kind(Collective::Barrier, None, &Reduction::NONE, 0);
+        self.up(kind, &Reduction::NONE, &mut [], Path::All)?;
         self.among_leaders(Request::barrier())?;
         self.down(kind, &mut [], Path::All)
     }
@@ -201,10 +236,10 @@ impl<P: Platform> ThreadMember<P> {
     /// [`Error::Thread`], [`Error::Disagreement`], and those of the leaders' geometry.
     pub fn broadcast(&mut self, root: ThreadRoot, data: &mut [u8]) -> Result<(), Error> {
         self.check_root(root)?;
-        let nothing = (DataType::U8, ReduceOp::Copy);
-        let kind = self.kind(Collective::Broadcast, Some(root), nothing, data.len());
+        let nothing = Reduction::NONE;
+        let kind = self.kind(Collective::Broadcast, Some(root), &nothing, data.len());
         if root.node == self.group.0.node {
-            self.up(kind, data, Path::To(root.thread))?;
+            self.up(kind, &nothing, data, Path::To(root.thread))?;
         }
         if self.leaders.is_some() {
             let buffer = self.copied(data)?;
@@ -221,14 +256,15 @@ impl<P: Platform> ThreadMember<P> {
     pub fn reduce(
         &mut self,
         root: ThreadRoot,
-        (data_type, op): (DataType, ReduceOp),
+        reduction: impl Into<Reduction>,
         data: &mut [u8],
     ) -> Result<(), Error> {
+        let reduction = reduction.into();
         self.check_root(root)?;
-        self.check((data_type, op), data.len())?;
-        let kind = self.kind(Collective::Reduce, Some(root), (data_type, op), data.len());
+        self.check(&reduction, data.len())?;
+        let kind = self.kind(Collective::Reduce, Some(root), &reduction, data.len());
         let mut sum = data.to_vec();
-        self.up(kind, &mut sum, Path::All)?;
+        self.up(kind, &reduction, &mut sum, Path::All)?;
         let here = root.node == self.group.0.node;
         if self.leaders.is_some() {
             let send = self.copied(&sum)?;
@@ -236,7 +272,7 @@ impl<P: Platform> ThreadMember<P> {
             let parts = Some(send);
             self.among_leaders(Request::reduce(
                 root.node,
-                (data_type, op),
+                reduction,
                 parts,
                 receive.clone(),
             ))?;
@@ -256,19 +292,21 @@ impl<P: Platform> ThreadMember<P> {
     /// `data` of all, combined, into `data` of all.
     ///
     /// # Errors
-    /// [`Error::Operation`]; [`Error::Thread`] also for [`ReduceOp::Copy`], whose result depends on an order of
-    /// the threads that trees do not keep; [`Error::Disagreement`], and those of the leaders' geometry.
+    /// [`Error::Operation`]; [`Error::Thread`] also for [`ReduceOp::Copy`](crate::ReduceOp::Copy) and what is not
+    /// commutative, whose result depends on an order of the threads that trees do not keep, and for elements of more
+    /// than 992 bytes; [`Error::Disagreement`], and those of the leaders' geometry.
     pub fn allreduce(
         &mut self,
-        (data_type, op): (DataType, ReduceOp),
+        reduction: impl Into<Reduction>,
         data: &mut [u8],
     ) -> Result<(), Error> {
-        self.check((data_type, op), data.len())?;
-        let kind = self.kind(Collective::Allreduce, None, (data_type, op), data.len());
-        self.up(kind, data, Path::All)?;
+        let reduction = reduction.into();
+        self.check(&reduction, data.len())?;
+        let kind = self.kind(Collective::Allreduce, None, &reduction, data.len());
+        self.up(kind, &reduction, data, Path::All)?;
         if self.leaders.is_some() {
             let buffer = self.copied(data)?;
-            self.among_leaders(Request::allreduce((data_type, op), None, buffer.clone()))?;
+            self.among_leaders(Request::allreduce(reduction, None, buffer.clone()))?;
             buffer.read(0, data).map_err(gyre_driver::Error::from)?;
         }
         self.down(kind, data, Path::All)
@@ -278,13 +316,12 @@ impl<P: Platform> ThreadMember<P> {
         &self,
         collective: Collective,
         root: Option<ThreadRoot>,
-        (data, op): (DataType, ReduceOp),
+        reduction: &Reduction,
         bytes: usize,
     ) -> Kind {
         Kind {
             collective,
-            data,
-            op,
+            reduction: reduction.kind(),
             root: root.map_or((0, 0), |root| (root.node, root.thread)),
             bytes,
         }
@@ -311,14 +348,21 @@ impl<P: Platform> ThreadMember<P> {
         Ok(())
     }
 
-    fn check(&self, (data, op): (DataType, ReduceOp), bytes: usize) -> Result<(), Error> {
-        op.check(data)?;
-        if op == ReduceOp::Copy {
+    fn check(&self, reduction: &Reduction, bytes: usize) -> Result<(), Error> {
+        reduction.check()?;
+        let kind = reduction.kind();
+        if !kind.is_commutative() {
+            let [_, op, ..] = kind.fields();
             let expected = "an operation whose operands may change places".into();
             return Err(self.refuse("operation", op as usize, expected));
         }
-        if !bytes.is_multiple_of(data.bytes()) {
-            let expected = format!("a multiple of {}", data.bytes());
+        let element = kind.bytes();
+        if element > CHUNK {
+            let expected = format!("at most {CHUNK}");
+            return Err(self.refuse("bytes of an element", element, expected));
+        }
+        if !bytes.is_multiple_of(element) {
+            let expected = format!("a multiple of {element}");
             return Err(self.refuse("bytes", bytes, expected));
         }
         Ok(())
@@ -326,7 +370,13 @@ impl<P: Platform> ThreadMember<P> {
 
     /// Up the tree: combines `data` of the threads into that of the root, or brings up that of the thread at the
     /// path's end.
-    fn up(&mut self, kind: Kind, data: &mut [u8], path: Path) -> Result<(), Error> {
+    fn up(
+        &mut self,
+        kind: Kind,
+        reduction: &Reduction,
+        data: &mut [u8],
+        path: Path,
+    ) -> Result<(), Error> {
         let tree = &self.group.0.tree;
         let on_path = |thread: usize| match path {
             Path::All => true,
@@ -337,7 +387,7 @@ impl<P: Platform> ThreadMember<P> {
             .collect();
         let sends = self.thread != tree.root() && on_path(self.thread);
         let mut part = [0; CHUNK];
-        for range in chunks(data.len()) {
+        for range in chunks(data.len(), kind.reduction.bytes()) {
             let data = &mut data[range];
             let part = &mut part[..data.len()];
             for &child in &from {
@@ -345,9 +395,9 @@ impl<P: Platform> ThreadMember<P> {
                 match path {
                     Path::To(_) => data.copy_from_slice(part),
                     Path::All => {
-                        let elements = data.len() / kind.data.bytes();
+                        let elements = data.len() / kind.reduction.bytes();
                         self.platform.charge(Op::Combine, elements as u64);
-                        kind.op.combine(kind.data, part, data, false);
+                        reduction.combine(part, data, false);
                     }
                 }
             }
@@ -370,7 +420,7 @@ impl<P: Platform> ThreadMember<P> {
         let receives = self.thread != tree.root() && on_path(self.thread);
         let children = tree.children(self.thread);
         let sends = children.iter().any(|&child| on_path(child));
-        for range in chunks(data.len()) {
+        for range in chunks(data.len(), kind.reduction.bytes()) {
             let data = &mut data[range];
             if receives {
                 self.lanes.receive(Way::Down, 0, kind, data)?;
@@ -409,8 +459,9 @@ impl<P: Platform> ThreadMember<P> {
     }
 }
 
-/// The parts in which `bytes` bytes go: one, if there are none.
-fn chunks(bytes: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
-    let count = bytes.div_ceil(CHUNK).max(1);
-    (0..count).map(move |i| i * CHUNK..bytes.min((i + 1) * CHUNK))
+/// The parts in which `bytes` bytes go, of whole elements: one, if there are none.
+fn chunks(bytes: usize, element: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
+    let most = CHUNK / element * element;
+    let count = bytes.div_ceil(most).max(1);
+    (0..count).map(move |i| i * most..bytes.min((i + 1) * most))
 }

@@ -5,8 +5,8 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_collectives::{
-    Algorithm, Collective, Condition, DataType, Geometry, Query, ReduceOp, RoutesTaken, Sharing,
-    tree_operation,
+    Algorithm, Collective, Condition, DataType, Geometry, Query, ReduceKind, ReduceOp, RoutesTaken,
+    Sharing, tree_operation,
 };
 use gyre_driver::{CollOp, CollType, Endpoint};
 use world::World;
@@ -27,8 +27,8 @@ fn query(geometry: &Geometry, collective: Collective, bytes: Option<usize>) -> Q
         collective,
         root: 0,
         bytes,
-        data: DataType::U32,
-        op: ReduceOp::Sum,
+        alignment: 1,
+        reduction: ReduceKind::BuiltIn(DataType::U32, ReduceOp::Sum),
         routes: RoutesTaken::default(),
         sharing: Sharing::default(),
     }
@@ -123,10 +123,10 @@ fn ep8_hw5_the_tree_is_chosen_for_what_its_alu_does_as_software_does() {
                 ReduceOp::Max => Some(CollOp::Max),
                 _ => None,
             };
-            assert_eq!(tree_operation(op, data), op_there.zip(dtype));
+            let reduction = ReduceKind::BuiltIn(data, op);
+            assert_eq!(tree_operation(reduction), op_there.zip(dtype));
             let query = |routes| Query {
-                data,
-                op,
+                reduction,
                 routes,
                 ..query(&geometry, Collective::Allreduce, Some(1 << 10))
             };

@@ -3,8 +3,8 @@
 mod world;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Error, Geometry, Member, Query, ReduceOp, Request,
-    RoutesTaken, Sharing,
+    Algorithm, Blocks, Collective, DataType, Error, Geometry, Member, Query, ReduceKind, ReduceOp,
+    Request, RoutesTaken, Sharing,
 };
 use gyre_driver::{Coord, RegionRights, TaskId};
 use world::{Case, Place, World, check, ends, note, pattern, reduced};
@@ -79,8 +79,8 @@ fn sweep(collective: Collective, case: impl Fn(&Geometry, usize, usize) -> Case)
                 collective,
                 root,
                 bytes: Some(bytes),
-                data: DataType::U8,
-                op: ReduceOp::BitXor,
+                alignment: 1,
+                reduction: ReduceKind::BuiltIn(DataType::U8, ReduceOp::BitXor),
                 routes: RoutesTaken::default(),
                 sharing: members[0].sharing(),
             };
@@ -194,8 +194,8 @@ fn ep13_broadcast_in_colours_gives_all_tasks_of_a_torus_the_roots_data() {
             collective: Collective::Broadcast,
             root: 0,
             bytes: Some(1 << 20),
-            data: DataType::U8,
-            op: ReduceOp::Copy,
+            alignment: 1,
+            reduction: ReduceKind::BuiltIn(DataType::U8, ReduceOp::Copy),
             routes: RoutesTaken::default(),
             sharing: Sharing::default(),
         };
@@ -489,8 +489,8 @@ fn af3_af5_trees_along_domains_need_places_and_an_arity() {
             collective: Collective::Barrier,
             root: 0,
             bytes: Some(0),
-            data: DataType::U8,
-            op: ReduceOp::Copy,
+            alignment: 1,
+            reduction: ReduceKind::BuiltIn(DataType::U8, ReduceOp::Copy),
             routes: RoutesTaken::default(),
             sharing: Sharing::default(),
         };

@@ -5,7 +5,7 @@ mod world;
 use gyre_collectives::{
     Algorithm, Blocks, Collective, Error, Geometry, Query, Request, RoutesTaken, Sharing,
 };
-use gyre_driver::{ConfigError, Configuration};
+use gyre_driver::{BufferRange, ConfigError, Configuration, Platform as _};
 use world::{World, ends, note};
 
 const FILE: &str = r#"
@@ -68,8 +68,11 @@ fn ep5_ep7_ep8_geometries_of_a_file_work_with_its_algorithms() {
             collective,
             root: 0,
             bytes: Some(bytes),
-            data: gyre_collectives::DataType::U8,
-            op: gyre_collectives::ReduceOp::Sum,
+            alignment: 1,
+            reduction: gyre_collectives::ReduceKind::BuiltIn(
+                gyre_collectives::DataType::U8,
+                gyre_collectives::ReduceOp::Sum,
+            ),
             routes: RoutesTaken::default(),
             sharing: Sharing::default(),
         };
@@ -138,7 +141,15 @@ fn ep5_x5_geometries_that_make_no_sense_are_refused_with_their_place() {
         let text = format!("{client}{geometry}{rest}");
         Configuration::from_toml("gyre.toml", &text)
     };
+    let listed = |list: &str| format!("number = 1\ntasks = \"all\"\nalgorithms.barrier = {list}\n");
     for (rest, word) in [
+        (listed("[3]").as_str(), "the name of an algorithm or"),
+        (&listed("[{ when = {} }]"), "algorithm"),
+        (&listed("[{ algorithm = \"affinity\", wen = {} }]"), "wen"),
+        (
+            &listed("[\n\"affinity\",\n{ algorithm = \"affinity\", when = { at_least = -1 } }]"),
+            "gyre.toml:11: when is at_least = -1, expected a number from 0 on or a word",
+        ),
         ("number = 1\n", "either tasks"),
         (
             "number = 1\ntasks = \"all\"\nendpoints = [[0, 0]]\n",
@@ -164,6 +175,12 @@ fn ep5_x5_geometries_that_make_no_sense_are_refused_with_their_place() {
         );
     }
     let world = World::new(&[0, 1], 2, 1);
+    let when = |condition: &str| {
+        let algorithm = "algorithm = \"binomial\"";
+        format!(
+            "tasks = \"all\"\nalgorithms.broadcast = [{{ {algorithm}, when = {{ {condition} }} }}]\n"
+        )
+    };
     for (rest, word) in [
         ("tasks = [0, 2]\n", "task 2"),
         ("tasks = [0]\ncontexts = 3\n", "context"),
@@ -181,6 +198,24 @@ fn ep5_x5_geometries_that_make_no_sense_are_refused_with_their_place() {
             "tasks = \"all\"\nalgorithms.broadcast = [\"pairwise\"]\n",
             "no such",
         ),
+        (&when("size = 3"), "condition `size`"),
+        (
+            &when("multiple_of = 0"),
+            "multiple_of of an algorithm of geometry `g` is 0, expected a number of bytes, at least 1",
+        ),
+        (&when("aligned = 12"), "is 12, expected a power of two"),
+        (
+            &when("at_most = \"much\""),
+            "is `much`, expected a number of bytes",
+        ),
+        (
+            &when("endpoints = \"prime\""),
+            "is `prime`, expected \"even\", \"odd\" or \"power_of_two\"",
+        ),
+        (
+            &when("tasks = \"odd\""),
+            "is `odd`, expected \"power_of_two\"",
+        ),
     ] {
         let configuration = parse(&format!("number = 1\n{rest}")).expect("the driver accepts it");
         let config = &configuration.geometries("a", "mpi")[0];
@@ -188,8 +223,102 @@ fn ep5_x5_geometries_that_make_no_sense_are_refused_with_their_place() {
         let text = error.to_string();
         assert!(matches!(error, Error::Configured { .. }));
         assert!(
-            text.contains("gyre.toml:5") && text.contains(word),
+            (text.contains("gyre.toml:5") || text.contains("gyre.toml:9")) && text.contains(word),
             "{rest}: {text}"
         );
+        // What is wrong with a list is told with the line of the list.
+        assert_eq!(
+            text.contains("gyre.toml:9"),
+            rest.contains("algorithms"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn ep8_the_list_of_a_file_decides_by_its_conditions_which_algorithm_is_chosen() {
+    use Algorithm as A;
+    let text = r#"
+[[application.a.client]]
+name = "mpi"
+tasks = "all"
+contexts = 2
+
+[[application.a.client.geometry]]
+name = "four"
+number = 1
+tasks = "all"
+
+[application.a.client.geometry.algorithms]
+allreduce = [
+    { algorithm = "ring", when = { aligned = 64, multiple_of = 24, at_most = 4800 } },
+    { algorithm = "there_and_back", when = { tasks = "power_of_two", at_least = 1000 } },
+    { algorithm = "recursive_doubling" },
+    "ring",
+]
+broadcast = [{ algorithm = "binomial", when = { endpoints = "odd" } }]
+"#;
+    let world = World::new(&[0, 1, 2, 3], 2, 3);
+    let configuration = Configuration::from_toml("gyre.toml", text).expect("valid");
+    let config = &configuration.geometries("a", "mpi")[0];
+    let geometry = Geometry::from_config(&world.clients[0], config).expect("valid");
+    let members = world.join(&geometry);
+    let algorithm = |bytes: usize, alignment| {
+        let memory = world.contexts[0][0].platform().alloc(bytes, 64);
+        let buffer = BufferRange::whole(memory.expect("there is memory"));
+        let sum = (
+            gyre_collectives::DataType::U64,
+            gyre_collectives::ReduceOp::Sum,
+        );
+        let request = Request::allreduce(sum, None, buffer).aligned(alignment);
+        members[0].algorithm(&request)
+    };
+    for (bytes, alignment, expected) in [
+        (2400, 64, A::Ring),
+        (2400, 32, A::ThereAndBack),
+        (2408, 64, A::ThereAndBack),
+        (4824, 64, A::ThereAndBack),
+        (992, 64, A::RecursiveDoubling),
+        (960, 64, A::Ring),
+    ] {
+        assert_eq!(
+            algorithm(bytes, alignment),
+            Ok(expected),
+            "{bytes} {alignment}"
+        );
+    }
+    // Nothing of the list is wanted for a broadcast on an even number of endpoints.
+    let buffer = world.buffer(gyre_driver::TaskId(0), &[0; 8]);
+    let none = members[0].algorithm(&Request::broadcast(0, buffer));
+    assert!(matches!(none, Err(Error::Algorithm { .. })), "{none:?}");
+}
+
+#[test]
+fn ep8_x5_an_alignment_that_buffers_do_not_have_is_refused() {
+    let world = World::new(&[0, 1], 1, 1);
+    let geometry = Geometry::world(&world.clients[0], "two", 1, 1).expect("valid");
+    let members = world.join(&geometry);
+    let memory = world.contexts[0][0].platform().alloc(128, 64);
+    let buffer = BufferRange::whole(memory.expect("there is memory"));
+    let part = |at| buffer.part(at, 8).expect("inside");
+    let sum = (
+        gyre_collectives::DataType::U64,
+        gyre_collectives::ReduceOp::Sum,
+    );
+    for (send, receive, alignment, wrong) in [
+        (64, 0, 64, None),
+        (64, 8, 8, None),
+        (64, 8, 64, Some("receive")),
+        (4, 0, 8, Some("send")),
+        (64, 0, 48, Some("alignment")),
+        (64, 0, 0, Some("alignment")),
+    ] {
+        let request = Request::allreduce(sum, Some(part(send)), part(receive)).aligned(alignment);
+        let found = match members[0].algorithm(&request) {
+            Ok(_) => None,
+            Err(Error::Request { field, .. }) => Some(field),
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(found, wrong, "{send} {receive} {alignment}");
     }
 }

@@ -3,7 +3,8 @@
 mod world;
 
 use gyre_collectives::{
-    Algorithm, Blocks, Collective, DataType, Geometry, Query, ReduceOp, Request, RoutesTaken,
+    Algorithm, Blocks, Collective, DataType, Geometry, Query, ReduceKind, ReduceOp, Request,
+    RoutesTaken,
 };
 use world::{Case, World, check, reduced};
 
@@ -109,8 +110,8 @@ fn ep13_allreduce_and_scan_of_every_operation_on_every_type() {
                 collective: Collective::Allreduce,
                 root: 0,
                 bytes: Some(send[0].len()),
-                data,
-                op,
+                alignment: 1,
+                reduction: ReduceKind::BuiltIn(data, op),
                 // The test double of the node has no collective network.
                 routes: RoutesTaken::default(),
                 sharing: members[0].sharing(),

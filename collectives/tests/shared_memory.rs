@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_collectives::{
     Algorithm, Collective, Collectives, Condition, DataType, Error, Geometry, Initiator, Member,
-    Query, ReduceOp, Request, RoutesTaken, Sharing,
+    Query, ReduceKind, ReduceOp, Request, RoutesTaken, Sharing,
 };
 use gyre_driver::{Context, TaskId};
 use world::{Case, Double, Place, World, check, contents, ends, note, pattern, reduced};
@@ -419,8 +419,8 @@ fn ep8_shared_memory_is_valid_where_endpoints_share_a_node() {
             collective: Collective::Barrier,
             root: 0,
             bytes: Some(0),
-            data: DataType::U8,
-            op: ReduceOp::Copy,
+            alignment: 1,
+            reduction: ReduceKind::BuiltIn(DataType::U8, ReduceOp::Copy),
             routes: RoutesTaken::default(),
             sharing,
         };

@@ -176,18 +176,16 @@ impl Exchange<'_> {
         let offset = size_of::<f64>() * halo_offset(&block, opposite(face), step);
         let arrived = SendImmediate::new(neighbour.endpoint, ARRIVED[step as usize % 2]);
         let done = delivered.callback();
+        let border = neighbour.border.range().clone();
         let put = Rput {
-            destination: neighbour.endpoint,
-            data: neighbour.border.range().clone(),
-            region: neighbour.region,
             offset: offset as u64,
-            local_done: None,
             remote_done: Some(Box::new(move |context, result| {
                 done(
                     context,
                     result.and_then(|()| context.send_immediate(&arrived)),
                 );
             })),
+            ..Rput::new(neighbour.endpoint, border, neighbour.region)
         };
         Ok(self.task.context().rput(put)?)
     }

@@ -7,6 +7,7 @@ pub(crate) mod client;
 mod collnet;
 pub(crate) mod completion;
 pub(crate) mod context;
+pub(crate) mod counter;
 mod destroy;
 pub(crate) mod inbox;
 pub(crate) mod operation;

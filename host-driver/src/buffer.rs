@@ -118,7 +118,8 @@ impl<B: DmaBuffer> BufferRange<B> {
     }
 
     /// Address of the first byte in node memory, or `None` for a range without a buffer.
-    pub(crate) fn address(&self) -> Option<u64> {
+    #[must_use]
+    pub fn address(&self) -> Option<u64> {
         self.buffer
             .as_ref()
             .map(|buffer| buffer.address() + self.offset as u64)

@@ -24,15 +24,22 @@
 //!
 //! [application.hello.client.geometry.algorithms]
 //! broadcast = ["endpoint_parallel", "binomial"]
+//! allreduce = [
+//!     { algorithm = "ring", when = { at_least = 4096, aligned = 64, endpoints = "even" } },
+//!     "recursive_doubling",
+//! ]
 //! ```
 //!
 //! A geometry may give `endpoints = [[0, 0], [0, 1], [2, 0]]`, task and context each, instead of tasks and
-//! contexts. What it means is up to the collectives above the driver.
+//! contexts. Collectives, algorithms and conditions are named as the collectives above the driver name them.
 //!
 //! What is left out has the values of [`Resources::default`], [`AckConfig::default`],
 //! [`SameNode::default`], [`Ordered::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
 
-use core::ops::Range;
+mod all;
+pub(crate) mod error;
+pub(crate) mod geometry;
+
 use std::collections::BTreeMap;
 
 use gyre_firmware::Parameters;
@@ -40,149 +47,17 @@ use gyre_layout::Coord;
 use serde::Deserialize;
 use toml::Spanned;
 
+use all::All;
+use error::ConfigError;
+use geometry::{FileGeometry, GeometryConfig, MemberLines};
+
 use crate::ack::AckConfig;
-use crate::error::Error;
 use crate::flow::ordered::Ordered;
 use crate::layout::{ClientConfig, DEFAULT_EAGER_LIMIT, SameNode};
 use crate::resources::Resources;
 use crate::sync::Arc;
 use crate::task::TaskId;
 use crate::task_map::TaskMap;
-
-/// A configuration that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// No TOML, or not the fields that belong there; the message names line and column.
-    #[error("{file}: {source}")]
-    Toml {
-        /// The file.
-        file: String,
-        /// What is wrong, and where.
-        #[source]
-        source: toml::de::Error,
-    },
-    /// A field with a value that makes no sense.
-    #[error("{file}:{line}: {field} is {value}, expected {expected}")]
-    Field {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        value: String,
-        /// What it must be.
-        expected: String,
-    },
-    /// An application that the file does not have.
-    #[error("{file}: no application `{application}`, expected one of: {}", .known.join(", "))]
-    UnknownApplication {
-        /// The file.
-        file: String,
-        /// The application.
-        application: String,
-        /// Those that are there.
-        known: Vec<String>,
-    },
-    /// A process that the application does not have.
-    #[error("process {process} of an application of {processes} processes")]
-    UnknownProcess {
-        /// The process.
-        process: u32,
-        /// Processes of the application.
-        processes: usize,
-    },
-    /// The driver refuses the tasks of a client.
-    #[error("{file}:{line}: tasks of client `{client}`: {source}")]
-    Tasks {
-        /// The file.
-        file: String,
-        /// Line of the tasks.
-        line: usize,
-        /// The client.
-        client: String,
-        /// Why.
-        source: Box<Error>,
-    },
-    /// The machine's nodes have not what a client needs.
-    #[error("{file}:{line}: {source}")]
-    Room {
-        /// The file.
-        file: String,
-        /// Line of the client.
-        line: usize,
-        /// What is missing.
-        source: Box<Error>,
-    },
-    /// Two clients of one application would use the same resource of a node.
-    #[error(
-        "{file}:{line}: client `{client}` needs {what} {}..{} of node {node}, which overlap {}..{} of client `{other}`",
-        .needs.start, .needs.end, .has.start, .has.end
-    )]
-    Overlap {
-        /// The file.
-        file: Box<str>,
-        /// Line of the client that comes later.
-        line: usize,
-        /// That client.
-        client: Box<str>,
-        /// The resource.
-        what: &'static str,
-        /// Numbers that it needs.
-        needs: Range<u64>,
-        /// The client before it.
-        other: Box<str>,
-        /// Numbers that that one has.
-        has: Range<u64>,
-        /// The node.
-        node: Coord,
-    },
-}
-
-/// A geometry for collectives, as the file gives it (EP-7, EP-8).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GeometryConfig {
-    /// File and line where it stands, for errors.
-    pub place: String,
-    /// Its name.
-    pub name: String,
-    /// Number that tells the geometries of a client apart.
-    pub number: u16,
-    /// Who takes part.
-    pub members: GeometryMembers,
-    /// For each collective named, the names of the algorithms to use, the best first.
-    pub algorithms: BTreeMap<String, Vec<String>>,
-}
-
-/// Endpoints of a geometry, as the file gives them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GeometryMembers {
-    /// Contexts `0..contexts` of all tasks.
-    World {
-        /// Contexts of each task.
-        contexts: u8,
-    },
-    /// The same of tasks `first` to `last`.
-    Range {
-        /// First task.
-        first: u32,
-        /// Last task.
-        last: u32,
-        /// Contexts of each task.
-        contexts: u8,
-    },
-    /// The same of the tasks listed.
-    Tasks {
-        /// The tasks.
-        tasks: Vec<u32>,
-        /// Contexts of each task.
-        contexts: u8,
-    },
-    /// Task and context of each endpoint.
-    Endpoints(Vec<(u32, u8)>),
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -216,69 +91,12 @@ struct FileClient {
     geometry: Vec<Spanned<FileGeometry>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileGeometry {
-    name: String,
-    number: u16,
-    tasks: Option<FileGeometryTasks>,
-    contexts: Option<u8>,
-    endpoints: Option<Vec<(u32, u8)>>,
-    #[serde(default)]
-    algorithms: BTreeMap<String, Vec<String>>,
-}
-
-/// Which tasks of the client are in a geometry.
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "\"all\", a list of tasks or { first = ..., last = ... }"
-)]
-enum FileGeometryTasks {
-    All(All),
-    Some(Vec<u32>),
-    Range { first: u32, last: u32 },
-}
-
-impl FileGeometry {
-    /// Who takes part, if the file says it in exactly one way.
-    fn members(&self) -> Option<GeometryMembers> {
-        let contexts = self.contexts.unwrap_or(1);
-        match (&self.tasks, &self.endpoints) {
-            (None, Some(endpoints)) if self.contexts.is_none() => {
-                Some(GeometryMembers::Endpoints(endpoints.clone()))
-            }
-            (Some(FileGeometryTasks::All(All::All)), None) => {
-                Some(GeometryMembers::World { contexts })
-            }
-            (Some(FileGeometryTasks::Some(tasks)), None) => Some(GeometryMembers::Tasks {
-                tasks: tasks.clone(),
-                contexts,
-            }),
-            (Some(FileGeometryTasks::Range { first, last }), None) => {
-                Some(GeometryMembers::Range {
-                    first: *first,
-                    last: *last,
-                    contexts,
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
 /// Which processes of the application are tasks of the client, in task order.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(untagged, expecting = "\"all\" or a list of processes")]
 enum FileTasks {
     All(All),
     Some(Vec<u32>),
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "lowercase")]
-enum All {
-    All,
 }
 
 /// Declares the fields of [`Resources`] as a file may give them, each with its line.
@@ -336,6 +154,8 @@ struct Entry {
     resources: Resources,
     ack: AckConfig,
     geometries: Vec<GeometryConfig>,
+    /// Where the members of each stand.
+    member_lines: Vec<MemberLines>,
 }
 
 /// The applications of a configuration file.
@@ -382,6 +202,7 @@ impl Configuration {
                     return refuse(name_place, "name", format!("`{name}`"), expected);
                 }
                 let mut geometries: Vec<GeometryConfig> = Vec::new();
+                let mut member_lines = Vec::new();
                 for geometry in client.geometry {
                     let place = geometry.span().start;
                     let geometry = geometry.into_inner();
@@ -390,17 +211,9 @@ impl Configuration {
                         let expected = "a number that no other geometry of the client has";
                         return refuse(place, "number", geometry.number.to_string(), expected);
                     }
-                    let Some(members) = geometry.members() else {
-                        let expected = "either tasks, with contexts if wanted, or endpoints";
-                        return refuse(place, "geometry", format!("`{}`", geometry.name), expected);
-                    };
-                    geometries.push(GeometryConfig {
-                        place: format!("{file}:{}", line(place)),
-                        name: geometry.name,
-                        number: geometry.number,
-                        members,
-                        algorithms: geometry.algorithms,
-                    });
+                    let lines = geometry.lines(place, line);
+                    geometries.push(geometry.resolve(file, place, line)?);
+                    member_lines.push(lines);
                 }
                 let (resources, places) = client.resources.resolve();
                 let contexts_place = client.contexts.as_ref().map_or(0, |c| c.span().start);
@@ -417,6 +230,7 @@ impl Configuration {
                     resources,
                     ack: client.ack.unwrap_or_default(),
                     geometries,
+                    member_lines,
                     name,
                 };
                 if entry.contexts == 0 {
@@ -457,6 +271,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`ConfigError::UnknownApplication`], [`ConfigError::UnknownProcess`], [`ConfigError::Tasks`];
+    /// [`ConfigError::Field`] for geometries of tasks or contexts that the client does not have;
     /// [`ConfigError::Overlap`] when two clients of the application, on any of its nodes, would use the
     /// same FIFO, wake group or base slot.
     pub fn clients(
@@ -519,6 +334,9 @@ impl Configuration {
                 source: Box::new(source),
             })?;
             let tasks = Arc::new(tasks);
+            for (geometry, lines) in entry.geometries.iter().zip(&entry.member_lines) {
+                geometry.check(&self.file, lines, (tasks.len(), entry.contexts))?;
+            }
             for (other, other_tasks) in &placed {
                 self.check_overlap((entry, &tasks), (other, other_tasks), nodes)?;
             }

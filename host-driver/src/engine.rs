@@ -27,6 +27,7 @@ use crate::platform::Platform;
 use crate::refusal::Refusals;
 use crate::rma::fence::{FenceIo, Fences};
 use crate::rma::gets::{Gets, Landed};
+use crate::rma::target_counter::TargetCounters;
 use crate::sync::Arc;
 use crate::task::TaskId;
 use crate::transport::injection::Lane;
@@ -46,6 +47,8 @@ pub(crate) struct Engine<P: Platform> {
     table: Option<Arc<EndpointTable<P>>>,
     assemblies: Assemblies<P>,
     gets: Gets<P>,
+    /// Byte counters that the program waits for.
+    counters: TargetCounters<P>,
     acks: AckSender,
     fences: Fences,
     refusals: Refusals<P>,
@@ -105,6 +108,7 @@ impl<P: Platform> Engine<P> {
             in_flight: self.in_flight(),
             arriving: self.assemblies.len(),
             operations: self.gets.len()
+                + self.counters.len()
                 + self.fences.len()
                 + self.collnet.len()
                 + self.acks.unsent()

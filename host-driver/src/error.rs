@@ -331,6 +331,29 @@ pub enum Error {
         /// Bytes of an element.
         element: usize,
     },
+    /// A byte counter that waits for bytes already.
+    #[error("the byte counter waits for bytes already, expected one at zero")]
+    CounterArmed,
+    /// A byte counter of another node than the endpoint's.
+    #[error(
+        "the byte counter of {task} is on another node than {destination}, the destination of the put"
+    )]
+    CounterAway {
+        /// Task of the counter.
+        task: TaskId,
+        /// Task of the endpoint.
+        destination: TaskId,
+    },
+    /// Bytes that are no [`RemoteCounter`](crate::RemoteCounter).
+    #[error(
+        "encoded byte counter: {field} is {value:#x}, expected 0 in the bits that have no meaning"
+    )]
+    CounterEncoding {
+        /// Field of the encoding.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+    },
     /// The counters of a context lie where no put can name them.
     #[error("counters at bytes {offset}..{} of their slot, expected below 2^25: create contexts first", .offset + *.bytes as u64)]
     CounterReach {
@@ -452,6 +475,18 @@ pub enum Error {
     DispatchInUse {
         /// The identifier.
         id: u8,
+    },
+    /// A put that is to be told by a dispatch identifier without callback; its data is in memory.
+    #[error(
+        "put of {length} bytes from {origin} for dispatch identifier {id}, which has no callback for puts"
+    )]
+    UnknownPutDispatch {
+        /// The identifier.
+        id: u8,
+        /// Task of the origin.
+        origin: TaskId,
+        /// Bytes of the put.
+        length: usize,
     },
     /// A message for a dispatch identifier without callback; it is dropped.
     #[error(

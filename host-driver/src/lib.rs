@@ -65,14 +65,22 @@ pub use am::dispatch::Arrival;
 pub use api::advance::advancev;
 pub use api::client::Client;
 pub use api::completion::{Completion, CompletionFn};
-pub use api::context::{CallFn, Context, ContextLock, DispatchFn, DoneFn, ProgressFn, Receive};
+pub use api::context::{
+    CallFn, Context, ContextLock, DispatchFn, DoneFn, ProgressFn, PutFn, Receive,
+};
+pub use api::counter::ByteCounter;
 pub use api::inbox::{Inbox, Message};
 pub use api::operation::{
     Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage, TreeTransfer,
 };
 pub use buffer::{BufferRange, RemoteAddress};
 pub use collnet::routes::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
-pub use config::{ConfigError, Configuration, GeometryConfig, GeometryMembers};
+pub use config::Configuration;
+pub use config::error::ConfigError;
+pub use config::geometry::{
+    AlgorithmConfig, AlgorithmList, ConditionConfig, ConditionValue, GeometryConfig,
+    GeometryMembers,
+};
 pub use cost::{CostTable, CostTableError, Op};
 pub use endpoint::Endpoint;
 pub use error::Error;
@@ -89,6 +97,8 @@ pub use platform::{
 pub use progress::Progress;
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use resources::Resources;
+pub use rma::notify::{PutArrival, PutNotify};
+pub use rma::target_counter::RemoteCounter;
 pub use route::{Hop, Network, Routing};
 pub use slice::{BufferSlice, Element};
 pub use task::{Rank, TaskId, TaskLocation};

@@ -9,6 +9,8 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
+use crate::rma::notify::PutNotify;
+use crate::rma::target_counter::TargetCounter;
 use crate::route::Routing;
 use crate::sync::Arc;
 use crate::transport::wire::Bytes;
@@ -51,6 +53,8 @@ pub enum Instruction<P: Platform, D, C> {
     },
     /// Call a function from `advance`, in order with the other instructions.
     Call(C),
+    /// Wait until a byte counter of this context is zero, see [`ByteCounter::arm`](crate::ByteCounter::arm).
+    Count(Count<P, D>),
     /// Enter a barrier on the barrier route of `routes`; `done` is called when all members have entered
     /// it.
     TreeBarrier {
@@ -207,11 +211,34 @@ pub struct Put<P: Platform, D> {
     pub data: BufferRange<P::Buffer>,
     /// Where to.
     pub remote: RemoteAddress,
+    /// How the destination is told (EP-16).
+    pub notify: PutNotify,
     /// Called when the data has been read: it may be changed again.
     pub local_done: Option<D>,
     /// Called when the data is in the destination's memory, or with [`Error::PutsRefused`] when its node refused
     /// it. Only this needs the destination to advance.
     pub remote_done: Option<D>,
+}
+
+impl<P: Platform, D> Put<P, D> {
+    /// A PUT without callbacks, of which the destination is not told.
+    #[must_use]
+    pub fn new(destination: Endpoint, data: BufferRange<P::Buffer>, remote: RemoteAddress) -> Self {
+        Self {
+            destination,
+            data,
+            remote,
+            notify: PutNotify::None,
+            local_done: None,
+            remote_done: None,
+        }
+    }
+}
+
+/// A wait for a byte counter: made by [`ByteCounter::arm`](crate::ByteCounter::arm).
+pub struct Count<P: Platform, D> {
+    pub(crate) counter: Arc<TargetCounter<P>>,
+    pub(crate) done: Option<D>,
 }
 
 /// GET: `into` is filled from `remote` in the memory of `source`'s node by the DMA engines alone.
@@ -239,9 +266,27 @@ pub struct Rput<P: Platform, D> {
     /// First byte written in the region.
     pub offset: u64,
     /// As in [`Put`].
+    pub notify: PutNotify,
+    /// As in [`Put`].
     pub local_done: Option<D>,
     /// As in [`Put`].
     pub remote_done: Option<D>,
+}
+
+impl<P: Platform, D> Rput<P, D> {
+    /// An RPUT to the start of `region`, without callbacks, of which the destination is not told.
+    #[must_use]
+    pub fn new(destination: Endpoint, data: BufferRange<P::Buffer>, region: RemoteRegion) -> Self {
+        Self {
+            destination,
+            data,
+            region,
+            offset: 0,
+            notify: PutNotify::None,
+            local_done: None,
+            remote_done: None,
+        }
+    }
 }
 
 /// RGET: a [`Get`] from a memory region, checked against it when it is posted.
@@ -340,6 +385,7 @@ impl<P: Platform, D: Copy, C> Instruction<P, D, C> {
             Self::Send(send) => [send.local_done, send.remote_done],
             Self::Put(put) => [put.local_done, put.remote_done],
             Self::Get(get) => [get.done, None],
+            Self::Count(count) => [count.done, None],
             Self::Rmw(rmw) => [rmw.done, None],
             Self::Fence(fence) => [fence.done, None],
             Self::FenceAll(done) => [*done, None],
@@ -378,8 +424,13 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
                 destination: put.destination,
                 data: put.data,
                 remote: put.remote,
+                notify: put.notify,
                 local_done: put.local_done.map(&mut name),
                 remote_done: put.remote_done.map(name),
+            }),
+            Self::Count(count) => Instruction::Count(Count {
+                counter: count.counter,
+                done: count.done.map(name),
             }),
             Self::Get(get) => Instruction::Get(Get {
                 source: get.source,

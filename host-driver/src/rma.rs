@@ -2,4 +2,6 @@
 
 pub(crate) mod fence;
 pub(crate) mod gets;
+pub(crate) mod notify;
 pub(crate) mod start;
+pub(crate) mod target_counter;

@@ -9,6 +9,7 @@ use crate::error::{Error, Fault};
 use crate::operation::Instruction;
 use crate::platform::Platform;
 use crate::progress::Progress;
+use crate::rma::notify::PutArrival;
 
 /// The interface as the engine of a context sees it during a turn.
 pub(crate) trait Upcalls<P: Platform> {
@@ -38,6 +39,9 @@ pub(crate) trait Upcalls<P: Platform> {
 
     /// Calls the dispatch callback of `id`; `None` when there is none.
     fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>) -> Option<Receive<P, DoneId>>;
+
+    /// Calls the callback for puts of `id`; false when there is none.
+    fn put(&mut self, id: u8, arrival: &PutArrival) -> bool;
 
     /// Calls a done callback, unless it has been called; says whether it did.
     fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use gyre_driver::{
-    Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, Put, Receive,
-    Resources, Routing, SendImmediate, SendMessage, TaskId, advancev,
+    Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, Put, PutNotify,
+    Receive, Resources, Routing, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::refusals;
@@ -90,6 +90,7 @@ impl World {
             destination: to,
             data: self.machine.process(from as usize).buffer(&[7; 8]),
             remote: remote.remote_address().expect("a buffer"),
+            notify: PutNotify::None,
             local_done: None,
             remote_done: self.noted(what),
         };

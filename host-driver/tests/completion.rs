@@ -1,8 +1,8 @@
 //! Completion tokens: a thread waits for operations without callbacks of its own (EP-2).
 
 use gyre_driver::{
-    BufferRange, Client, Completion, Context, Error, Put, Receive, RemoteAddress, Resources,
-    SendMessage, TaskId,
+    BufferRange, Client, Completion, Context, Error, Put, PutNotify, Receive, RemoteAddress,
+    Resources, SendMessage, TaskId,
 };
 use gyre_testkit::{Double, Process, config};
 
@@ -54,6 +54,7 @@ fn ep2_x5_a_token_tells_the_first_error_once() {
         destination: to,
         data: BufferRange::empty(),
         remote: RemoteAddress { slot: 0, offset: 0 },
+        notify: PutNotify::None,
         local_done: Some(token.callback()),
         remote_done: None,
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Fence, Get, Instruction,
-    Put, Receive, Resources, SameNode, SendMessage, TaskId, advancev,
+    Put, PutNotify, Receive, Resources, SameNode, SendMessage, TaskId, advancev,
 };
 use gyre_testkit::{Double, Process, config};
 use parking_lot::Mutex;
@@ -120,6 +120,7 @@ fn ep3_destroy_gives_up_what_has_not_finished_and_tells_every_callback_once() {
                     destination,
                     data: buffer(2000),
                     remote,
+                    notify: PutNotify::None,
                     local_done: into(&results),
                     remote_done: into(&results),
                 })

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, Error, Fence, Op, Ordered, Platform, Put, Receive,
-    Resources, SendImmediate, TaskId, advancev,
+    BufferRange, Client, ClientConfig, Context, Error, Fence, Op, Ordered, Platform, Put,
+    PutNotify, Receive, Resources, SendImmediate, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::{FLOW, flow_page, flow_source};
@@ -191,6 +191,7 @@ fn hw4_fn3_a_fence_follows_puts_that_take_a_flow() {
             destination,
             data,
             remote,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: None,
         };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Get, MAX_HEADER,
-    MemoryRegion, Put, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rget, Rmw,
-    RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId, advancev,
+    MemoryRegion, Put, PutNotify, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources,
+    Rget, Rmw, RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Process, config};
@@ -394,6 +394,7 @@ fn ep4_puts_and_gets_reach_memory_without_the_targets_software() {
             destination: peer,
             data: pair.buffer(0, &pattern(1500, 1)),
             remote: at(100),
+            notify: PutNotify::None,
             local_done: into(&put),
             remote_done: None,
         })
@@ -425,6 +426,7 @@ fn ep4_puts_and_gets_reach_memory_without_the_targets_software() {
             destination: peer,
             data: pair.buffer(0, &[3; 600]),
             remote: at(0),
+            notify: PutNotify::None,
             local_done: None,
             remote_done: into(&remote),
         })
@@ -453,6 +455,7 @@ fn ep4_regions_travel_in_messages_and_are_checked_when_posted() {
             data: pair.buffer(0, bytes),
             region,
             offset,
+            notify: PutNotify::None,
             local_done: into(&done),
             remote_done: into(&done),
         })
@@ -665,6 +668,7 @@ fn x5_a_send_that_the_own_hardware_refuses_fails_both_callbacks_once() {
                 destination: peer,
                 data: BufferRange::whole(foreign),
                 remote: target.remote_address().expect("a buffer"),
+                notify: PutNotify::None,
                 local_done: into(&local),
                 remote_done: into(&remote),
             })

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use gyre_driver::{
-    Arrival, BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, Put, Receive,
-    RegionRights, RemoteAddress, RemoteRegion, Resources, Rmw, RmwOp, RmwWidth, Rput,
+    Arrival, BufferRange, Client, Context, DoneFn, Error, Fence, MemoryRegion, Put, PutNotify,
+    Receive, RegionRights, RemoteAddress, RemoteRegion, Resources, Rmw, RmwOp, RmwWidth, Rput,
     SendImmediate, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
@@ -76,6 +76,7 @@ impl World {
             data: self.machine.process(self.nodes[from]).buffer(&[7; 8]),
             region,
             offset: 8,
+            notify: PutNotify::None,
             local_done: None,
             remote_done,
         };
@@ -234,6 +235,7 @@ fn ep15_x5_refused_puts_between_endpoints_away_from_their_tasks_are_told() {
                     destination,
                     data: machine.process(from - 1).buffer(&[7; 8]),
                     remote,
+                    notify: PutNotify::None,
                     local_done: None,
                     remote_done: noted(what),
                 };

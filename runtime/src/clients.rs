@@ -1,11 +1,12 @@
 //! Configuration files of clients, as a program of tasks is given one on the command line (EP-5).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use gyre_driver::{ClientConfig, Configuration};
+use gyre_collectives::Algorithms;
+use gyre_driver::{ClientConfig, Configuration, GeometryConfig};
 use gyre_firmware::Parameters;
 use gyre_layout::Coord;
 use gyre_layout::registers::group_page::{INJ_COUNT, REC_COUNT, SLOT_COUNT};
@@ -25,6 +26,9 @@ const NODE: Parameters = Parameters {
     axi_bytes: 64,
     groups: 1,
 };
+
+/// Geometries that a file gives, by the name of their client.
+pub type Geometries = BTreeMap<String, Vec<GeometryConfig>>;
 
 fn refuse(error: gyre_driver::ConfigError) -> UsageError {
     UsageError::Combination(error.to_string())
@@ -106,6 +110,29 @@ impl ClientFile {
             Ok(clients)
         };
         (0..nodes.len() as u32).map(of_process).collect()
+    }
+
+    /// The geometries of these clients, by the name of the client (EP-5, EP-7).
+    ///
+    /// # Errors
+    /// Lists of algorithms that cannot be.
+    pub fn geometries<'a>(
+        &self,
+        clients: impl IntoIterator<Item = &'a ClientConfig>,
+    ) -> Result<Geometries, UsageError> {
+        let mut geometries = Geometries::new();
+        for ClientConfig { name, .. } in clients {
+            if geometries.contains_key(name) {
+                continue;
+            }
+            let of_client = self.configuration.geometries(self.application, name);
+            for geometry in of_client {
+                Algorithms::from_config(geometry)
+                    .map_err(|error| UsageError::Combination(error.to_string()))?;
+            }
+            geometries.insert(name.clone(), of_client.to_vec());
+        }
+        Ok(geometries)
     }
 
     fn clients(&self, nodes: &[Coord], process: u32) -> Result<Vec<ClientConfig>, UsageError> {

@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use gyre_affinity::{Place as HardwarePlace, Processor};
 use gyre_driver::{
-    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, Ordered, Resources, SameNode, TaskId,
-    TaskMap,
+    AckConfig, ClientConfig, CostTable, DEFAULT_EAGER_LIMIT, GeometryConfig, Ordered, Resources,
+    SameNode, TaskId, TaskMap,
 };
 use gyre_layout::registers::group_page;
 use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
 use thiserror::Error;
 
 use crate::bring_up::{OWNER, bring_up};
+use crate::clients::{ClientFile, Geometries};
 use crate::error::RunError;
 use crate::machine_file::MachineSpec;
 use crate::placement::Placement;
@@ -49,11 +50,18 @@ pub struct Process {
     pub platform: SimPlatform,
     /// The clients that a configuration gives the process.
     configured: Arc<[ClientConfig]>,
+    geometries: Arc<Geometries>,
     /// Most processes on a node of the job, at least one.
     per_node: usize,
 }
 
 impl Process {
+    /// The geometries that a file gives the client of this name, the same in all processes: each is made by
+    /// [`Geometry::from_config`](gyre_collectives::Geometry::from_config) (EP-5, EP-7).
+    pub fn geometries(&self, client: &str) -> &[GeometryConfig] {
+        self.geometries.get(client).map_or(&[], Vec::as_slice)
+    }
+
     /// The clients that a configuration gives the process, or without one: that of all tasks of this name, with so many
     /// contexts each.
     pub fn clients(&self, name: &str, contexts: u8) -> Vec<ClientConfig> {
@@ -108,9 +116,11 @@ pub struct Job {
     costs: Arc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
+    /// Of the program's client, from a file.
+    geometries: Arc<Geometries>,
     /// Most processes on a node, at least one.
     per_node: usize,
-    processor: Processor,
+    processor: Arc<Processor>,
 }
 
 impl Job {
@@ -163,8 +173,9 @@ impl Job {
                     configured: Arc::default(),
                 })
                 .collect(),
+            geometries: Arc::default(),
             per_node: placement.per_node.max(1),
-            processor: Processor::default(),
+            processor: Arc::default(),
         })
     }
 
@@ -183,10 +194,13 @@ impl Job {
             .collect();
         let clients = spec.clients.as_ref().map(|file| file.of_processes(&nodes));
         let clients = clients.transpose()?;
+        let of_clients = |file: &ClientFile| file.geometries(clients.iter().flatten().flatten());
+        let geometries = spec.clients.as_ref().map(of_clients).transpose()?;
         let mut job = Self::new(&spec.config, &spec.costs, placement, spec.trace.clone())?;
         for (place, clients) in job.places.iter_mut().zip(clients.into_iter().flatten()) {
             place.configured = clients.into();
         }
+        job.geometries = Arc::new(geometries.unwrap_or_default());
         Ok(job.with_processor(&spec.processor))
     }
 
@@ -194,7 +208,7 @@ impl Job {
     #[must_use]
     pub fn with_processor(self, processor: &Processor) -> Self {
         Self {
-            processor: processor.clone(),
+            processor: Arc::new(processor.clone()),
             ..self
         }
     }
@@ -320,14 +334,19 @@ impl Job {
                 let segments = place.segments.clone();
                 let platform = Rc::clone(&place.platform);
                 let configured = Arc::clone(&place.configured);
+                let geometries = Arc::clone(&self.geometries);
+                let processor = Arc::clone(&self.processor);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
                     _ => format!("task {number} {name} {thread}"),
                 };
                 self.machine.spawn(node, &actor, move |cpu| {
+                    // A process has a core; threads that are more share the core's.
+                    let threads = usize::from(processor.threads);
+                    cpu.run_on(usize::from(process) * threads + thread % threads);
                     // The memory of process p lies behind base slot p.
                     let slot = u16::from(process);
-                    let new = || SimPlatform::new(cpu, process, slot, costs, segments);
+                    let new = || SimPlatform::new(cpu, process, slot, costs, segments, processor);
                     let process = Process {
                         task,
                         number,
@@ -335,6 +354,7 @@ impl Job {
                         node,
                         platform: platform.get_or_init(new).clone(),
                         configured,
+                        geometries,
                         per_node,
                     };
                     let result = body(process, thread)?;

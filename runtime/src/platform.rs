@@ -7,7 +7,7 @@ mod segment;
 use std::sync::Arc;
 
 use fragile::Fragile;
-use gyre_affinity::Processor;
+use gyre_affinity::{Place, PlaceError, Processor, ThreadPlace};
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
@@ -38,18 +38,20 @@ pub struct SimPlatform {
     heap: Arc<Heap>,
     slot: u16,
     segments: NodeSegments,
+    processor: Arc<Processor>,
     thread: Option<HardwareThread>,
 }
 
 impl SimPlatform {
     /// Process `process` of the node of `cpu`, whose memory lies behind base slot `slot` and whose node has
-    /// the shared segments `segments`.
+    /// the shared segments `segments` and the processor `processor`.
     pub fn new(
         cpu: Cpu,
         process: u8,
         slot: u16,
         costs: Arc<CostTable>,
         segments: NodeSegments,
+        processor: Arc<Processor>,
     ) -> Self {
         Self {
             cpu: Fragile::new(cpu),
@@ -57,17 +59,18 @@ impl SimPlatform {
             heap: Arc::new(Heap::new(process_base(process))),
             slot,
             segments,
+            processor,
             thread: None,
         }
     }
 
-    /// The same process as a software thread sees it that runs on hardware thread `thread` of `processor`:
-    /// it waits for the cache lines of shared segments that others have written (AF-6). `None` when there is
+    /// The same process as a software thread sees it that runs on hardware thread `thread` of the
+    /// node's processor: it waits for the cache lines of shared segments that others have written (AF-6). `None` when there is
     /// no such hardware thread.
     #[must_use]
-    pub fn bound(&self, processor: &Arc<Processor>, thread: usize) -> Option<Self> {
+    pub fn bound(&self, thread: usize) -> Option<Self> {
         Some(Self {
-            thread: Some(HardwareThread::new(processor, thread)?),
+            thread: Some(HardwareThread::new(&self.processor, thread)?),
             ..self.clone()
         })
     }
@@ -150,6 +153,25 @@ impl Platform for SimPlatform {
 
     fn new_lock(&self) -> NodeLock {
         NodeLock(Fragile::new(Lock::new(self.cpu())))
+    }
+}
+
+impl ThreadPlace for SimPlatform {
+    /// Of a handle that is bound to a hardware thread that one, of any other the one that the job has given the calling
+    /// thread: the machine file's `[processor]` says where it is.
+    fn thread_place(&self) -> Result<Place, PlaceError> {
+        if let Some(thread) = &self.thread {
+            return Ok(thread.place());
+        }
+        let number = self.cpu().hardware_thread().ok_or_else(|| PlaceError {
+            reason: "it has been given none".into(),
+        })?;
+        self.processor.place(number).ok_or_else(|| PlaceError {
+            reason: format!(
+                "it is number {number}, expected one below {}, as many as the node's processor has",
+                self.processor.hardware_threads()
+            ),
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use gyre_affinity::{Place, Processor, Tree};
 use gyre_collectives::{Collectives, Error, Geometry, Member, ThreadGroup, ThreadMember};
@@ -69,7 +68,7 @@ impl ThreadTeam {
     /// # Panics
     /// When `layout` has not one hardware thread for every software thread.
     pub fn open(mut job: Job, layout: ThreadLayout) -> Result<Self, SimError> {
-        let processor = job.processor().clone();
+        let processor = job.processor();
         let threads = usize::from(processor.threads);
         let processes = usize::from(processor.modules) * usize::from(processor.cores);
         let nodes = layout.trees.len();
@@ -90,14 +89,13 @@ impl ThreadTeam {
         let (leaders, _) = job.each("opens its context", Until::Quiet, enter)?;
         let leaders: Vec<RefCell<Option<Member<SimPlatform>>>> =
             leaders.into_iter().map(RefCell::new).collect();
-        let processor = Arc::new(processor);
         let join = move |process: Process, number: usize| {
             let task = process.task.0 as usize;
             let thread = task % processes * threads + number;
             let tree = &layout.trees[process.node];
             let bound = process
                 .platform
-                .bound(&processor, layout.hardware[process.node][thread]);
+                .bound(layout.hardware[process.node][thread]);
             let platform = bound.expect("a hardware thread for every software thread");
             let leader = match thread == tree.root() {
                 true => leaders[task].take(),

@@ -6,8 +6,8 @@
 
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    Arrival, BufferRange, Client, Context, DoneFn, Endpoint, MemoryRegion, Platform, Receive,
-    RegionRights, RemoteRegion, Rget, Rput, SendImmediate, SendMessage, TaskId,
+    Arrival, BufferRange, Client, Context, DoneFn, Endpoint, MemoryRegion, Platform, PutNotify,
+    Receive, RegionRights, RemoteRegion, Rget, Rput, SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::Until;
 use parking_lot::Mutex;
@@ -335,6 +335,7 @@ impl Stream {
                 data: buffer,
                 region: self.region,
                 offset,
+                notify: PutNotify::None,
                 local_done: None,
                 remote_done: Some(done),
             }),

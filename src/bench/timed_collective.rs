@@ -1,7 +1,8 @@
 //! One collective of all tasks, timed on its own: what the list says of it, and the cycles that it takes.
 
 use gyre_collectives::{
-    Algorithm, Collective, DataType, Error, Member, Query, ReduceOp, Request, RoutesTaken,
+    Algorithm, Collective, DataType, Error, Member, Query, ReduceKind, ReduceOp, Request,
+    RoutesTaken,
 };
 use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
 use gyre_sim::RunReport;
@@ -27,8 +28,8 @@ pub(super) fn query(
         collective,
         root: 0,
         bytes: Some(bytes),
-        data: of.0,
-        op: of.1,
+        alignment: 1,
+        reduction: ReduceKind::BuiltIn(of.0, of.1),
         routes,
         sharing: member.sharing(),
     }

@@ -284,7 +284,7 @@ fn ak6_the_dispatcher_saves_packets_and_keeps_latency_within_age_and_round_trip(
 }
 
 #[test]
-fn ct3_ct8_no_payload_is_held_for_late_receives_unless_eager_or_prior_art() {
+fn ct3_ct7_ct8_no_payload_is_held_for_late_receives_unless_eager_or_prior_art() {
     let result = json(&["bench", "match-memory"]);
     let metrics = &result["metrics"];
     let payload = 3 * 8 * 4096;

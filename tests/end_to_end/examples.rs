@@ -316,6 +316,25 @@ fn ep5_x5_clients_that_cannot_be_are_refused_before_anything_runs() {
             &["client `greeters`: owner is 3, expected 0"],
         ),
         (
+            "member.toml",
+            "tasks = \"all\"\n\n[[application.hello.client.geometry]]\nname = \"g\"\nnumber = 1\ntasks = [0, 2]\n",
+            &[":8: task of a geometry is 2, expected less than 2, the tasks of the client"],
+        ),
+        (
+            "algorithm.toml",
+            "tasks = \"all\"\n\n[[application.hello.client.geometry]]\nname = \"g\"\nnumber = 1\ntasks = \"all\"\n\
+             algorithms.broadcast = [\n\"star\",\n]\n",
+            &[":10: algorithm `star` of geometry `g`, expected one of: dissemination"],
+        ),
+        (
+            "condition.toml",
+            "tasks = \"all\"\n\n[[application.hello.client.geometry]]\nname = \"g\"\nnumber = 1\ntasks = \"all\"\n\
+             algorithms.broadcast = [{ algorithm = \"binomial\", when = { aligned = 3 } }]\n",
+            &[
+                ":9: condition aligned of an algorithm of geometry `g` is 3, expected a power of two",
+            ],
+        ),
+        (
             "some.toml",
             "tasks = [0]\n",
             &["`hello`: expected one client, with tasks = \"all\""],

@@ -7,8 +7,8 @@ use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig, Received};
 use gyre_driver::{
     Arrival, BufferRange, Client, Context, DoneFn, Endpoint, Error, Fence, Get, MemoryRegion,
-    Platform, Put, Rank, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput, SendImmediate,
-    SendMessage, TaskId,
+    Platform, Put, PutNotify, Rank, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput,
+    SendImmediate, SendMessage, TaskId,
 };
 use parking_lot::Mutex;
 
@@ -346,6 +346,7 @@ impl Member {
                         data,
                         region: target.region.remote(),
                         offset,
+                        notify: PutNotify::None,
                         local_done: None,
                         remote_done,
                     });
@@ -354,6 +355,7 @@ impl Member {
                     destination: to,
                     data,
                     remote: target.address(offset),
+                    notify: PutNotify::None,
                     local_done: None,
                     remote_done,
                 })

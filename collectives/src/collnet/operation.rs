@@ -2,11 +2,16 @@
 
 use gyre_driver::{CollOp, CollType};
 
+use crate::reduction::kind::ReduceKind;
 use crate::reduction::{DataType, ReduceOp};
 
-/// How the ALU of the collective network combines; `None` when it cannot.
+/// How the ALU of the collective network combines; `None` when it cannot: it knows
+/// no operation of the user.
 #[must_use]
-pub fn tree_operation(op: ReduceOp, data: DataType) -> Option<(CollOp, CollType)> {
+pub fn tree_operation(reduction: ReduceKind) -> Option<(CollOp, CollType)> {
+    let ReduceKind::BuiltIn(data, op) = reduction else {
+        return None;
+    };
     let dtype = match data {
         DataType::U32 => CollType::U32,
         DataType::I32 => CollType::I32,

@@ -5,9 +5,8 @@ use std::ops::Range;
 use gyre_driver::{Client, GeometryConfig, GeometryMembers, Platform, TaskId};
 
 use super::Geometry;
-use crate::algorithm::Algorithm;
-use crate::collective::Collective;
 use crate::error::Error;
+use crate::selection::lists::Algorithms;
 
 impl Geometry {
     /// Contexts `0..contexts` of all tasks of the client.
@@ -64,7 +63,8 @@ impl Geometry {
         Self::endpoint_list(name, number, endpoints)
     }
 
-    /// The geometry that a configuration file gives, with its lists of algorithms (EP-5, EP-7, EP-8).
+    /// The geometry that a configuration file gives, with its lists of algorithms (EP-5, EP-7, EP-8). What the lists
+    /// say decides which algorithm is chosen; collectives that have none keep the default list.
     ///
     /// # Errors
     /// [`Error::Configured`].
@@ -73,10 +73,7 @@ impl Geometry {
         config: &GeometryConfig,
     ) -> Result<Self, Error> {
         let made = Self::configured(client, config);
-        made.map_err(|source| Error::Configured {
-            place: config.place.clone(),
-            source: Box::new(source),
-        })
+        made.map_err(|source| source.at(&config.place))
     }
 
     fn configured<P: Platform>(client: &Client<P>, config: &GeometryConfig) -> Result<Self, Error> {
@@ -103,33 +100,7 @@ impl Geometry {
                 Self::endpoint_list(name, number, list.collect::<Result<Vec<_>, _>>()?)
             }
         }?;
-        let mut algorithms = geometry.algorithms().clone();
-        for (collective, list) in &config.algorithms {
-            let all = Collective::ALL.map(|c| (c.name(), c));
-            let collective = find(name, "collective", collective, &all)?;
-            let all = Algorithm::ALL.map(|a| (a.name(), a));
-            let list = list.iter().map(|a| find(name, "algorithm", a, &all));
-            let list = list.collect::<Result<Vec<_>, _>>()?;
-            algorithms = algorithms.with_only(collective, &list)?;
-        }
+        let algorithms = Algorithms::from_config(config)?;
         geometry.with_algorithms(algorithms).on_network(client)
     }
-}
-
-/// What a name means.
-fn find<T: Copy>(
-    geometry: &str,
-    what: &'static str,
-    name: &str,
-    known: &[(&'static str, T)],
-) -> Result<T, Error> {
-    let found = known.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, value)| *value)
-        .ok_or_else(|| Error::UnknownName {
-            geometry: geometry.into(),
-            what,
-            name: name.into(),
-            known: known.iter().map(|(name, _)| *name).collect(),
-        })
 }

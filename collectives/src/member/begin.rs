@@ -34,8 +34,8 @@ pub(super) fn query<'a, B: gyre_driver::DmaBuffer>(
         collective: request.collective,
         root: request.root,
         bytes: request.bytes(),
-        data: request.data,
-        op: request.op,
+        alignment: request.alignment,
+        reduction: request.reduction.kind(),
         routes,
         sharing,
     }
@@ -51,8 +51,7 @@ pub(super) fn signature<B: gyre_driver::DmaBuffer>(
         collective: request.collective,
         algorithm,
         initiator,
-        data: request.data,
-        op: request.op,
+        reduction: request.reduction.kind(),
         // A position, checked to be one.
         root: request.root as u32,
         bytes: request.bytes().map_or(u64::MAX, |bytes| bytes as u64),
@@ -90,7 +89,7 @@ pub(super) fn begin<P: Platform>(
         receive_blocks: &request.receive_blocks,
         in_place: request.send.is_none(),
         receive: request.receive.len(),
-        unit: request.data.bytes(),
+        unit: signature.reduction.bytes(),
         keeps_block: request.keeps_block(),
         neighbours: &neighbours,
     };
@@ -108,7 +107,8 @@ pub(super) fn begin<P: Platform>(
         (Ok(scratch), Ok(memory)) => (scratch, memory, None),
         (Err(error), _) | (_, Err(error)) => (BufferRange::empty(), None, Some(error)),
     };
-    let operation = Operation::new(signature, schedule, [send, request.receive, scratch], done);
+    let what = (signature, request.reduction);
+    let operation = Operation::new(what, schedule, [send, request.receive, scratch], done);
     let first = operation.first();
     states.with(number, |state| {
         for step in operation.network_steps() {

@@ -30,8 +30,7 @@ pub(super) fn follow<P: Platform>(executor: &Arc<Executor<P>>, context: &Context
             bytes: usize::try_from(signature.bytes)
                 .ok()
                 .filter(|_| signature.bytes != u64::MAX),
-            data: signature.data,
-            op: signature.op,
+            reduction: signature.reduction,
         };
         let answer = (next.callback)(context, &call);
         let Next {

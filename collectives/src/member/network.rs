@@ -59,15 +59,14 @@ fn entry<P: Platform>(
     let bytes = bytes.max().unwrap_or(0);
     let Signature {
         collective,
-        op,
-        data,
+        reduction,
         ..
     } = operation.signature;
     let broadcast = (CollOp::Broadcast, CollType::U32);
     let (op, data) = match collective {
         Collective::Broadcast => broadcast,
         // A condition of the algorithm.
-        _ => tree_operation(op, data).unwrap_or(broadcast),
+        _ => tree_operation(reduction).unwrap_or(broadcast),
     };
     let node = |to: u32| {
         let task = geometry.tasks()[to as usize];

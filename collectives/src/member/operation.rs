@@ -12,12 +12,14 @@ use crate::geometry::Geometry;
 use crate::header::{Form, Header};
 use crate::node::memory::NodeMemory;
 use crate::node::steps::MemoryPeers;
+use crate::reduction::any::Reduction;
 use crate::schedule::steps::{Action, Schedule, Slice, Space};
 use crate::signature::Signature;
 
 /// A collective under way.
 pub(super) struct Operation<P: Platform> {
     pub signature: Signature,
+    reduction: Reduction,
     schedule: Schedule,
     memory_peers: Arc<MemoryPeers>,
     /// Steps that each step waits for.
@@ -61,7 +63,7 @@ pub(super) struct Destination<P: Platform> {
 
 impl<P: Platform> Operation<P> {
     pub fn new(
-        signature: Signature,
+        (signature, reduction): (Signature, Reduction),
         mut schedule: Schedule,
         [send, receive, scratch]: [BufferRange<P::Buffer>; 3],
         done: Option<Done<P>>,
@@ -98,6 +100,7 @@ impl<P: Platform> Operation<P> {
         }
         Self {
             signature,
+            reduction,
             waits: schedule.steps.iter().map(|step| step.after.len()).collect(),
             waiters,
             left: schedule.steps.len(),
@@ -143,6 +146,11 @@ impl<P: Platform> Operation<P> {
             (Space::Memory, Some(memory)) => Ok(Data::Memory(Arc::clone(memory), slice)),
             _ => Ok(Data::Buffer(self.range(slice)?)),
         }
+    }
+
+    /// How data is combined.
+    pub fn reduction(&self) -> Reduction {
+        self.reduction.clone()
     }
 
     /// What a step does.

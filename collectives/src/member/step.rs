@@ -14,7 +14,6 @@ use crate::geometry::Geometry;
 use crate::header::{Form, Header};
 use crate::node::steps::MemoryStep;
 use crate::schedule::steps::{Action, Slice};
-use crate::signature::Signature;
 
 /// Is told the ends of steps that end after they were carried out.
 pub(super) trait StepEnd<P: Platform>: Sized + Send + Sync + 'static {
@@ -200,22 +199,21 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
     fn combine(&self, other: Slice, into: Slice, earlier: bool) -> Result<Progress, Error> {
         let memory = self.states.memory(self.key.0);
         let length = into.len;
-        let (other, into, signature) = self.with(|_, operation| {
+        let (other, into, reduction) = self.with(|_, operation| {
             let memory = memory.as_ref();
             let (other, into) = (
                 operation.place(other, memory)?,
                 operation.place(into, memory)?,
             );
-            Ok((other, into, operation.signature))
+            Ok((other, into, operation.reduction()))
         })?;
-        let Signature { data, op, .. } = signature;
         // Two operands are read, the result is written.
         charge_copies(self.context, 3, length);
-        let elements = length / data.bytes();
+        let elements = length / reduction.kind().bytes();
         let platform = self.context.platform();
         platform.charge(Op::Combine, elements as u64);
         let mut result = into.read()?;
-        op.combine(data, &other.read()?, &mut result, earlier);
+        reduction.combine(&mut other.read()?, &mut result, earlier);
         into.write(&result)?;
         Ok(Progress::Ended)
     }

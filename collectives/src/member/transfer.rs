@@ -7,12 +7,15 @@ use super::operation::Destination;
 use crate::error::Error;
 use crate::header::{Form, Header};
 
-/// Most bytes of data in a packet.
-const INLINE: usize = SendImmediate::MAX - Header::BYTES;
-/// Most bytes of data that travel in packets, at once; longer data is announced.
-const EAGER: usize = 4 * INLINE;
+/// Most packets in which data travels at once; longer data is announced.
+const PACKETS: usize = 4;
 /// Bytes of one charged copy.
 const COPY_CHUNK: usize = 32;
+
+/// Most bytes of data in a packet.
+fn inline(header: &Header) -> usize {
+    SendImmediate::MAX - header.bytes()
+}
 
 /// Charges `times` copies of `bytes` bytes.
 pub(super) fn charge_copies<P: Platform>(context: &Context<P>, times: usize, bytes: usize) {
@@ -33,12 +36,13 @@ pub(super) fn send<P: Platform>(
 ) -> Result<bool, Error> {
     let counts = &messenger.counts;
     counts.count(|stats| stats.sent_bytes += data.len() as u64);
+    let inline = inline(&header);
     let place = match data.remote_address() {
-        Some(place) if data.len() > EAGER => place,
+        Some(place) if data.len() > PACKETS * inline => place,
         _ => {
             let mut bytes = vec![0; data.len()];
             data.read(0, &mut bytes).map_err(gyre_driver::Error::from)?;
-            let parts = bytes.chunks(INLINE);
+            let parts = bytes.chunks(inline);
             let none = bytes.is_empty().then_some(&[][..]);
             for (part, data) in (0..).zip(parts.chain(none)) {
                 let form = Form::Data { part };
@@ -93,7 +97,7 @@ pub(super) fn store<P: Platform>(
         Form::Announced { cookie, place } => (cookie, place),
         Form::Data { part } => {
             charge_copies(context, 1, data.len());
-            let at = usize::from(part) * INLINE;
+            let at = usize::from(part) * inline(header);
             into.write(at, data).map_err(gyre_driver::Error::from)?;
             return Ok(step);
         }

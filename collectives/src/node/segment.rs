@@ -7,7 +7,7 @@ use crate::signature::Signature;
 
 /// Bytes of a cache line, and of a member's words.
 const LINE: usize = 64;
-/// Bytes of a slot: a multiple of every element's size.
+/// Bytes of a slot: a multiple of the size of every built-in type's elements.
 pub(crate) const SLOT: usize = 8 << 10;
 /// Slots of a member.
 pub(crate) const SLOTS: usize = 2;

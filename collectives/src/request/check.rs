@@ -1,6 +1,6 @@
 //! Checks of requests against the geometry and their own buffers.
 
-use gyre_driver::DmaBuffer;
+use gyre_driver::{BufferRange, DmaBuffer};
 
 use super::Request;
 use crate::blocks::Blocks;
@@ -40,6 +40,19 @@ impl<B: DmaBuffer> Request<B> {
         };
         if self.root >= tasks {
             return refuse("root", self.root, format!("a position below {tasks}"));
+        }
+        if !self.alignment.is_power_of_two() {
+            return refuse("alignment", self.alignment, "a power of two".into());
+        }
+        for (field, range) in [
+            ("send", self.send.as_ref()),
+            ("receive", Some(&self.receive)),
+        ] {
+            let address = range.and_then(BufferRange::address).unwrap_or(0);
+            if !address.is_multiple_of(self.alignment as u64) {
+                let expected = format!("an address at a multiple of {}", self.alignment);
+                return refuse(field, address as usize, expected);
+            }
         }
         let root = self.root == position;
         let (sends, receives) = match self.collective {
@@ -82,8 +95,8 @@ impl<B: DmaBuffer> Request<B> {
             );
         }
         if self.combines() {
-            self.op.check(self.data)?;
-            let size = self.data.bytes();
+            self.reduction.check()?;
+            let size = self.reduction.kind().bytes();
             for i in 0..sends {
                 let bytes = self.send_blocks.block(i).len();
                 if !bytes.is_multiple_of(size) {

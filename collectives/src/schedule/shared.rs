@@ -11,7 +11,7 @@ use core::ops::Range;
 
 use super::builder::{Builder, LOCAL};
 use super::steps::{Action, Slice, Space};
-use super::torus::pieces;
+use super::torus::pieces_of;
 use crate::node::segment::{SLOT, SLOTS, slot};
 use crate::node::steps::MemoryStep;
 
@@ -92,7 +92,7 @@ impl Builder<'_> {
     pub(super) fn shared_broadcast(&mut self) {
         self.in_memory(Some(self.root_leader()), |b, here| {
             let data = b.output(0);
-            let parts = parts(data.len);
+            let parts = b.parts(data.len);
             let count = parts.len();
             let links = b.binomial_of(here.nodes.len(), here.root_node(b.root_leader()), here.node);
             let mut before = Vec::new();
@@ -126,7 +126,7 @@ impl Builder<'_> {
     pub(super) fn shared_reduce(&mut self) {
         self.in_memory(Some(self.root_leader()), |b, here| {
             let own = b.input(0);
-            let parts = parts(own.len);
+            let parts = b.parts(own.len);
             let count = parts.len();
             let links = b.binomial_of(here.nodes.len(), here.root_node(b.root_leader()), here.node);
             // What the node's first combines into; its own data if there is nothing to combine.
@@ -168,7 +168,7 @@ impl Builder<'_> {
 
     /// Up the trees of the nodes, among the nodes by recursive doubling, down to all.
     pub(super) fn shared_allreduce(&mut self) {
-        let parts = parts(self.input(0).len);
+        let parts = self.parts(self.input(0).len);
         self.up_and_down(parts, |b, here, Among { part, from, sum }, there| {
             let mut there = there.to_vec();
             there.extend(b.copy(from, sum, &[]));
@@ -400,6 +400,14 @@ impl Builder<'_> {
         self.add(Action::Copy { from, to }, after)
     }
 
+    /// The parts of `bytes` bytes, of whole elements; one if there are none.
+    fn parts(&self, bytes: usize) -> Vec<Range<usize>> {
+        match bytes {
+            0 => core::iter::once(0..0).collect(),
+            _ => pieces_of(0..bytes, SLOT, self.arguments.unit),
+        }
+    }
+
     /// The slot of a part.
     pub(super) fn slot(&self, member: u32, part: u32, len: usize) -> Slice {
         let start = slot(member as usize, part);
@@ -411,13 +419,5 @@ impl Here {
     /// Which of the nodes is that of the root, whose leader is `root`.
     fn root_node(&self, root: u32) -> usize {
         self.nodes.iter().take_while(|&&rank| rank != root).count()
-    }
-}
-
-/// The parts of `bytes` bytes, one if there are none.
-fn parts(bytes: usize) -> Vec<Range<usize>> {
-    match bytes {
-        0 => core::iter::once(0..0).collect(),
-        _ => pieces(0..bytes, SLOT),
     }
 }

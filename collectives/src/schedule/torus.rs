@@ -31,7 +31,7 @@ impl Builder<'_> {
                 continue;
             }
             let (parent, children) = torus.tree(colour, self.root, self.me);
-            let part = share(0..data.len, number, colours.len());
+            let part = share(0..data.len, (number, colours.len()), UNIT);
             for (piece, range) in pieces(part, PIECE).into_iter().enumerate() {
                 let tag = (number << 16 | piece) as u32;
                 let part = data.part(range);
@@ -53,15 +53,22 @@ impl Builder<'_> {
 
 /// Cuts a range into pieces of much the same size, of at most `most` bytes each.
 pub(super) fn pieces(range: Range<usize>, most: usize) -> Vec<Range<usize>> {
-    let count = range.len().div_ceil(most);
+    pieces_of(range, most, 1)
+}
+
+/// The same, of whole elements of `element` bytes, at most `most`.
+pub(super) fn pieces_of(range: Range<usize>, most: usize, element: usize) -> Vec<Range<usize>> {
+    let unit = UNIT.next_multiple_of(element);
+    let units = range.len().div_ceil(unit);
+    let count = units.div_ceil(most / unit);
     (0..count)
-        .map(|piece| share(range.clone(), piece, count))
+        .map(|piece| share(range.clone(), (piece, count), unit))
         .collect()
 }
 
-/// Part `number` of `count` of a range, much the same size as the others, cut at multiples of [`UNIT`].
-fn share(range: Range<usize>, number: usize, count: usize) -> Range<usize> {
-    let units = range.len().div_ceil(UNIT);
-    let bound = |number: usize| (range.start + number * units / count * UNIT).min(range.end);
+/// Part `number` of `count` of a range, much the same size as the others, cut at multiples of `unit`.
+fn share(range: Range<usize>, (number, count): (usize, usize), unit: usize) -> Range<usize> {
+    let units = range.len().div_ceil(unit);
+    let bound = |number: usize| (range.start + number * units / count * unit).min(range.end);
     bound(number)..bound(number + 1)
 }

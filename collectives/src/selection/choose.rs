@@ -10,6 +10,7 @@ use crate::collnet::routes::RoutesTaken;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::node::sharing::Sharing;
+use crate::reduction::kind::ReduceKind;
 use crate::reduction::{DataType, ReduceOp};
 
 /// What the validity of an algorithm may depend on: the same for all members of a geometry.
@@ -23,10 +24,10 @@ pub struct Query<'a> {
     pub root: usize,
     /// Bytes of a block or of the combined vector; `None` when not every member knows them.
     pub bytes: Option<usize>,
-    /// Type of the data that is combined.
-    pub data: DataType,
-    /// How it is combined.
-    pub op: ReduceOp,
+    /// What addresses of buffers are multiples of at all members: 1 says nothing.
+    pub alignment: usize,
+    /// How data is combined.
+    pub reduction: ReduceKind,
     /// What the geometry has of the collective network: [`Member::routes`](crate::Member::routes).
     pub routes: RoutesTaken,
     /// How its endpoints share nodes: [`Member::sharing`](crate::Member::sharing).
@@ -53,17 +54,20 @@ impl Condition {
                 !query.sharing.some || Self::AtMost(most).holds(query)
             }
             Self::EqualBlocks => query.bytes.is_some(),
-            Self::Commutative => query.op != ReduceOp::Copy,
+            Self::Commutative => query.reduction.is_commutative(),
+            Self::ElementAtMost(most) => query.reduction.bytes() <= most,
             Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
             Self::AtMost(most) => query.bytes.is_some_and(|bytes| bytes <= most),
             Self::MultipleOf(unit) => query.bytes.is_some_and(|b| b.is_multiple_of(unit)),
+            Self::Aligned(bytes) => query.alignment.is_multiple_of(bytes),
             Self::ClassRoute => query.routes.class,
             Self::BarrierRoute => query.routes.barrier,
             Self::Window(most) => query.routes.window || Self::AtMost(most).holds(query),
-            Self::TreeOperation => tree_operation(query.op, query.data).is_some(),
-            Self::TreeNan => {
-                query.data != DataType::F64 || !matches!(query.op, ReduceOp::Min | ReduceOp::Max)
-            }
+            Self::TreeOperation => tree_operation(query.reduction).is_some(),
+            Self::TreeNan => !matches!(
+                query.reduction,
+                ReduceKind::BuiltIn(DataType::F64, ReduceOp::Min | ReduceOp::Max)
+            ),
         }
     }
 }

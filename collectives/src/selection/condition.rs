@@ -36,14 +36,20 @@ pub enum Condition {
     },
     /// All blocks have the same number of bytes.
     EqualBlocks,
-    /// The order in which data is combined does not matter: any operation but [`ReduceOp::Copy`].
+    /// The order in which data is combined does not matter: any built-in operation but
+    /// [`ReduceOp::Copy`](crate::ReduceOp::Copy), and what the user calls commutative.
     Commutative,
+    /// Elements that are combined have at most so many bytes.
+    ElementAtMost(usize),
     /// At least so many bytes.
     AtLeast(usize),
     /// At most so many bytes.
     AtMost(usize),
     /// A multiple of so many bytes.
     MultipleOf(usize),
+    /// Buffers whose addresses are multiples of so many bytes at all members: what the request says of them,
+    /// [`Request::aligned`](crate::Request::aligned).
+    Aligned(usize),
     /// The geometry has a class route of the collective network (HW-9).
     ClassRoute,
     /// The geometry has a barrier route of the collective network (HW-9).
@@ -80,8 +86,10 @@ impl fmt::Display for Condition {
             }
             Self::EqualBlocks => "that all blocks have the same length",
             Self::Commutative => "an operation whose order does not matter",
+            Self::ElementAtMost(bytes) => return write!(f, "elements of at most {bytes} bytes"),
             Self::AtLeast(bytes) => return write!(f, "at least {bytes} bytes"),
             Self::AtMost(bytes) => return write!(f, "at most {bytes} bytes"),
+            Self::Aligned(bytes) => return write!(f, "buffers at multiples of {bytes} bytes"),
             Self::MultipleOf(bytes) => return write!(f, "a multiple of {bytes} bytes"),
             Self::ClassRoute => "a class route of the collective network",
             Self::BarrierRoute => "a barrier route of the collective network",

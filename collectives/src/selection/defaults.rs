@@ -4,6 +4,7 @@ use super::condition::Condition;
 use super::entry::Entry;
 use crate::algorithm::Algorithm;
 use crate::collective::Collective;
+use crate::node::segment::SLOT;
 
 /// From how many bytes on bandwidth matters more than the number of rounds.
 const LONG: usize = 16 << 10;
@@ -19,6 +20,9 @@ const LITTLE: Condition = Condition::LittleForNodes {
     bytes: 20 << 10,
     each: 2 << 10,
 };
+
+/// Elements of which a slot of the memory of nodes has room for one.
+const FITS: Condition = Condition::ElementAtMost(SLOT);
 
 /// Every algorithm of a collective, the one that suits best first.
 pub(super) fn defaults(collective: Collective) -> Vec<Entry> {
@@ -71,7 +75,11 @@ pub(super) fn defaults(collective: Collective) -> Vec<Entry> {
                 &[C::ClassRoute, C::TreeOperation],
                 &[C::SeveralNodes, C::Window(COPIED), C::TreeNan],
             ),
-            entry(A::SharedMemory, &[C::SharedMemory, C::Commutative], &[]),
+            entry(
+                A::SharedMemory,
+                &[C::SharedMemory, C::Commutative, FITS],
+                &[],
+            ),
             entry(
                 A::Affinity,
                 &[C::NodesShared, C::Commutative],
@@ -88,7 +96,7 @@ pub(super) fn defaults(collective: Collective) -> Vec<Entry> {
             ),
             entry(
                 A::SharedMemory,
-                &[C::SharedMemory, C::Commutative],
+                &[C::SharedMemory, C::Commutative, FITS],
                 &[LITTLE],
             ),
             entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),

@@ -32,25 +32,40 @@ impl Algorithms {
         self.lists.get(&collective).map_or(&[], Vec::as_slice)
     }
 
+    /// The entries of `algorithm` in the list of `collective`.
+    ///
+    /// # Errors
+    /// [`Error::Algorithm`] when there is none.
+    pub(super) fn entries(
+        &self,
+        collective: Collective,
+        algorithm: Algorithm,
+    ) -> Result<Vec<Entry>, Error> {
+        let list = self.list(collective).iter();
+        let entries: Vec<Entry> = list.filter(|e| e.algorithm == algorithm).cloned().collect();
+        match entries.is_empty() {
+            false => Ok(entries),
+            true => Err(Error::Algorithm {
+                collective: collective.name(),
+                algorithm: algorithm.name().into(),
+                reason: "the collective has no such algorithm".into(),
+            }),
+        }
+    }
+
+    /// The same lists, with `list` as that of `collective`.
+    pub(super) fn with(mut self, collective: Collective, list: Vec<Entry>) -> Self {
+        self.lists.insert(collective, list);
+        self
+    }
+
     /// The same lists, with that of `collective` cut down to the algorithms named, in their order.
     ///
     /// # Errors
     /// [`Error::Algorithm`] for one that the collective does not have.
-    pub fn with_only(mut self, collective: Collective, names: &[Algorithm]) -> Result<Self, Error> {
-        let old = self.lists.remove(&collective).unwrap_or_default();
-        let mut list = Vec::new();
-        for &algorithm in names {
-            let before = list.len();
-            list.extend(old.iter().filter(|e| e.algorithm == algorithm).cloned());
-            if list.len() == before {
-                return Err(Error::Algorithm {
-                    collective: collective.name(),
-                    algorithm: algorithm.name().into(),
-                    reason: "the collective has no such algorithm".into(),
-                });
-            }
-        }
-        self.lists.insert(collective, list);
-        Ok(self)
+    pub fn with_only(self, collective: Collective, names: &[Algorithm]) -> Result<Self, Error> {
+        let entries = names.iter().map(|&name| self.entries(collective, name));
+        let list = entries.collect::<Result<Vec<_>, _>>()?.concat();
+        Ok(self.with(collective, list))
     }
 }

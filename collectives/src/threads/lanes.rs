@@ -11,7 +11,7 @@ use gyre_driver::{Op, Platform, SharedSegment};
 
 use crate::collective::Collective;
 use crate::error::Error;
-use crate::reduction::{DataType, ReduceOp};
+use crate::reduction::kind::ReduceKind;
 
 /// Bytes of a message's header, which begins a slot; data follows.
 const HEADER: usize = 32;
@@ -19,7 +19,7 @@ const HEADER: usize = 32;
 const LINE: usize = 64;
 /// Bytes of a slot.
 const SLOT: usize = 1024;
-/// Most bytes of data in a part: a multiple of every element's size.
+/// Most bytes of data in a part: a multiple of the size of every built-in type's elements.
 pub(super) const CHUNK: usize = SLOT - HEADER;
 /// Slots of a thread for each way.
 const DEPTH: u32 = 2;
@@ -43,24 +43,30 @@ pub(super) enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
     pub collective: Collective,
-    pub data: DataType,
-    pub op: ReduceOp,
+    pub reduction: ReduceKind,
     /// Node and thread.
     pub root: (usize, usize),
     pub bytes: usize,
 }
 
 impl Kind {
-    const FIELDS: [&str; 4] = [
+    const FIELDS: [&str; 6] = [
         "collective, type and operation",
         "node of the root",
         "thread of the root",
         "bytes",
+        "bytes above 2^32",
+        "operation of the user and bytes of an element",
     ];
 
     /// The fields, as messages carry them.
-    fn words(&self) -> [u32; 5] {
-        let kind = self.collective as u32 | (self.data as u32) << 8 | (self.op as u32) << 16;
+    fn words(&self) -> [u32; 6] {
+        let (flags, reduction) = self.reduction.pack();
+        let (built_in, user) = match flags {
+            0 => (reduction, 0),
+            _ => (0, reduction),
+        };
+        let kind = self.collective as u32 | built_in << 8 | u32::from(flags) << 24;
         // Nodes and threads are far fewer than 2^32.
         let (node, thread) = (self.root.0 as u32, self.root.1 as u32);
         [
@@ -69,6 +75,7 @@ impl Kind {
             thread,
             self.bytes as u32,
             (self.bytes as u64 >> 32) as u32,
+            user,
         ]
     }
 }
@@ -123,7 +130,7 @@ impl<P: Platform> Lanes<P> {
         words[0] = number.wrapping_add(1);
         // What goes one way says what has been taken of the other.
         words[1] = self.taken[1 - way as usize];
-        words[2..7].copy_from_slice(&kind.words());
+        words[2..].copy_from_slice(&kind.words());
         charge_copies(&self.platform, HEADER + data.len());
         let slot = slot(self.thread, way, number);
         let (first, rest) = data.split_at(data.len().min(LINE - HEADER));
@@ -156,9 +163,8 @@ impl<P: Platform> Lanes<P> {
             self.platform.yield_now();
         };
         let ours = [number.wrapping_add(1)].into_iter().chain(kind.words());
-        let theirs = [words[0]].into_iter().chain(words[2..7].iter().copied());
+        let theirs = [words[0]].into_iter().chain(words[2..].iter().copied());
         let fields = ["parts of messages"].into_iter().chain(Kind::FIELDS);
-        let fields = fields.chain(["bytes above 2^32"]);
         for (field, (ours, theirs)) in fields.zip(ours.zip(theirs)) {
             if ours != theirs {
                 return Err(Error::Disagreement {

@@ -10,8 +10,9 @@ use core::hint::black_box;
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};
 use gyre_driver::{
     AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DmaBuffer, DoneFn,
-    Endpoint, Fence, Instruction, MemoryRegion, Op, Platform, Rank, Receive, RegionRights,
-    Resources, Rget, Rmw, RmwOp, RmwWidth, Rput, SameNode, SendImmediate, SendMessage, TaskId,
+    Endpoint, Fence, Instruction, MemoryRegion, Op, Platform, PutNotify, Rank, Receive,
+    RegionRights, Resources, Rget, Rmw, RmwOp, RmwWidth, Rput, SameNode, SendImmediate,
+    SendMessage, TaskId,
 };
 
 use gyre_firmware::Register;
@@ -424,6 +425,7 @@ fn one_sided(list: &mut List) {
             data: w.data[0].part(0, length).expect("inside"),
             region: region.remote(),
             offset: 0,
+            notify: PutNotify::None,
             local_done: done(),
             remote_done: None,
         };
@@ -435,6 +437,7 @@ fn one_sided(list: &mut List) {
             data: w.data[0].part(0, length).expect("inside"),
             region: region.remote(),
             offset: 0,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: done(),
         };

@@ -7,6 +7,7 @@ use crate::done::DoneId;
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::progress::Progress;
+use crate::rma::notify::PutArrival;
 use crate::sync::{Ordering, lock};
 use crate::upcalls::Upcalls;
 
@@ -114,6 +115,17 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         self.context.platform().charge(Op::Dispatch, 1);
         let receive = guarded(self.context, |context| function(context, arrival));
         Some(receive.map_done(|done| lock(&shared.queue).done.insert(done)))
+    }
+
+    fn put(&mut self, id: u8, arrival: &PutArrival) -> bool {
+        let shared = self.context.shared();
+        let Some(function) = self.calls.puts.find(id, &shared.puts) else {
+            return false;
+        };
+        self.progress.callbacks += 1;
+        self.context.platform().charge(Op::Dispatch, 1);
+        guarded(self.context, |context| function(context, arrival));
+        true
     }
 
     fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool {

@@ -7,6 +7,7 @@ use crate::error::{Error, Fault};
 use crate::operation::{Instruction, Rmw};
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
+use crate::rma::notify::PutNotify;
 use crate::task::Destination;
 use crate::transport::wire::{FIRST_SYSTEM, MAX_HEADER};
 
@@ -37,7 +38,8 @@ pub(super) fn check_instruction<P: Platform, D, C>(
             Ok(())
         }
         Instruction::Put(put) => {
-            check_endpoint(core, put.destination)?;
+            let to = check_endpoint(core, put.destination)?;
+            check_notify(core, (put.destination, to), put.notify)?;
             check_length(put.data.len())
         }
         Instruction::Get(get) => {
@@ -59,6 +61,7 @@ pub(super) fn check_instruction<P: Platform, D, C>(
         Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
         Instruction::FenceAll(_)
         | Instruction::Call(_)
+        | Instruction::Count(_)
         | Instruction::TreeBarrier { .. }
         | Instruction::TreeRelease { .. } => Ok(()),
     }
@@ -89,6 +92,28 @@ pub(super) fn check_dispatch(id: u8) -> Result<(), Error> {
         return Err(Error::SystemDispatch { id });
     }
     Ok(())
+}
+
+/// Refuses ways to tell a destination that it does not have.
+fn check_notify<P: Platform>(
+    core: &Core<P>,
+    (destination, to): (Endpoint, Destination),
+    notify: PutNotify,
+) -> Result<(), Error> {
+    match notify {
+        PutNotify::None => Ok(()),
+        PutNotify::Dispatch { dispatch, .. } => check_dispatch(dispatch),
+        PutNotify::Counter(counter) => {
+            let owner = core.layout.endpoint(counter.task, counter.context)?;
+            if core.destination(owner)?.node == to.node {
+                return Ok(());
+            }
+            Err(Error::CounterAway {
+                task: counter.task,
+                destination: destination.task,
+            })
+        }
+    }
 }
 
 /// Refuses transfers longer than a descriptor can say.

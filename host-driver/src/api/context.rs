@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::operation::Instruction;
 use crate::platform::{Platform, PlatformLock};
+use crate::rma::notify::PutArrival;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, lock, try_lock,
 };
@@ -30,6 +31,10 @@ pub type CallFn<P> = Box<dyn FnOnce(&Context<P>) + Send>;
 
 /// Called by `advance` once per message, at its first packet. May post; may not advance.
 pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P> + Send>;
+
+/// Called by `advance` once per put that its origin has told by a dispatch identifier, when the data is in memory. May
+/// post; may not advance.
+pub type PutFn<P> = Box<dyn FnMut(&Context<P>, &PutArrival) + Send>;
 
 /// Called by every turn of `advance`; says whether it has found something to do. May post; may not advance.
 pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool + Send>;
@@ -74,6 +79,8 @@ pub(super) struct Shared<P: Platform> {
     /// Time of the first alarm in the queue, or [`NEVER`].
     pub alarm_ps: AtomicU64,
     pub dispatch: Mutex<NewDispatches<DispatchFn<P>>>,
+    /// The same for puts.
+    pub puts: Mutex<NewDispatches<PutFn<P>>>,
     /// Functions that every turn is to call, and that the thread that advances has not seen yet.
     pub progress: Mutex<Vec<ProgressFn<P>>>,
     /// There are some.
@@ -104,6 +111,7 @@ pub(super) struct Held<P: Platform> {
 pub(super) struct Calls<P: Platform> {
     pub work: VecDeque<Work<P>>,
     pub dispatch: DispatchTable<DispatchFn<P>>,
+    pub puts: DispatchTable<PutFn<P>>,
     /// Functions that every turn calls.
     pub progress: Vec<ProgressFn<P>>,
 }
@@ -130,6 +138,7 @@ impl<P: Platform> Context<P> {
                 posted: AtomicBool::new(false),
                 alarm_ps: AtomicU64::new(NEVER),
                 dispatch: Mutex::new(NewDispatches::new()),
+                puts: Mutex::new(NewDispatches::new()),
                 progress: Mutex::new(Vec::new()),
                 more_progress: AtomicBool::new(false),
                 at_destroy: Mutex::new(Vec::new()),
@@ -138,6 +147,7 @@ impl<P: Platform> Context<P> {
                     calls: Calls {
                         work: VecDeque::with_capacity(crate::PREPARED),
                         dispatch: DispatchTable::new(),
+                        puts: DispatchTable::new(),
                         progress: Vec::new(),
                     },
                 }),
@@ -197,6 +207,21 @@ impl<P: Platform> Context<P> {
     pub fn set_dispatch(&self, id: u8, callback: DispatchFn<P>) -> Result<(), Error> {
         check_dispatch(id)?;
         if lock(&self.shared.dispatch).set(id, callback) {
+            Ok(())
+        } else {
+            Err(Error::DispatchInUse { id })
+        }
+    }
+
+    /// Sets the callback for puts that peers have told by dispatch identifier `id`, 0 to 223
+    /// ([`PutNotify::Dispatch`](crate::PutNotify::Dispatch)): `advance` calls it when all of a put's data is in memory.
+    /// The identifiers are not those of messages. Set it before such puts arrive.
+    ///
+    /// # Errors
+    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
+    pub fn set_put_dispatch(&self, id: u8, callback: PutFn<P>) -> Result<(), Error> {
+        check_dispatch(id)?;
+        if lock(&self.shared.puts).set(id, callback) {
             Ok(())
         } else {
             Err(Error::DispatchInUse { id })

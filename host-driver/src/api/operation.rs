@@ -9,6 +9,8 @@ pub type Instruction<P> = operation::Instruction<P, DoneFn<P>, CallFn<P>>;
 pub type SendMessage<P> = operation::SendMessage<P, DoneFn<P>>;
 /// PUT, see [`operation::Put`].
 pub type Put<P> = operation::Put<P, DoneFn<P>>;
+/// A wait for a byte counter, see [`operation::Count`].
+pub type Count<P> = operation::Count<P, DoneFn<P>>;
 /// GET, see [`operation::Get`].
 pub type Get<P> = operation::Get<P, DoneFn<P>>;
 /// RPUT, see [`operation::Rput`].

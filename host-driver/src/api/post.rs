@@ -157,6 +157,7 @@ impl<P: Platform> Context<P> {
             destination: rput.destination,
             data: rput.data,
             remote,
+            notify: rput.notify,
             local_done: rput.local_done,
             remote_done: rput.remote_done,
         })

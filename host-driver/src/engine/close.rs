@@ -26,6 +26,7 @@ impl<P: Platform> Engine<P> {
         let closed = self.close_resources(left.is_some());
         self.assemblies.clear();
         self.gets.close();
+        self.counters.close();
         self.fences.close();
         lock(&self.core.cookies).leak_all();
         closed.and(outcome)

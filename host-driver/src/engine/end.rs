@@ -4,17 +4,19 @@ use gyre_layout::{Coord, ErrorReason};
 
 use super::Engine;
 use crate::ack::sender::refuse;
+use crate::buffer::RemoteAddress;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::rma::fence;
 use crate::rma::gets::{Landed, Purpose};
+use crate::rma::notify::PutArrival;
 use crate::rndv;
 use crate::sync::lock;
 use crate::task::TaskLocation;
 use crate::transport::injection::Finish;
-use crate::transport::wire::{GetFailed, MessagesRefused, Refused};
+use crate::transport::wire::{GetFailed, MessagesRefused, PutNotice, Refused};
 use crate::upcalls::{Upcalls, deliver, deliver_error};
 
 impl<P: Platform> Engine<P> {
@@ -87,7 +89,16 @@ impl<P: Platform> Engine<P> {
                 rndv::fetched(&mut self.am(up), peer, (done, cookie), get.result)
             }
             Purpose::PutSync { cookie, number } => {
-                let told = self.put_landed(peer, cookie, number);
+                let told = self.put_landed(peer, cookie, number).map(drop);
+                get.result.and(told)
+            }
+            Purpose::PutNotice(notice) => {
+                let told = match get.result.is_ok() {
+                    true => self.put_arrived(peer, &notice, up),
+                    false => self
+                        .put_landed(peer, notice.cookie, notice.number)
+                        .map(drop),
+                };
                 get.result.and(told)
             }
             Purpose::PeerFence { cookie, number } => {
@@ -119,17 +130,59 @@ impl<P: Platform> Engine<P> {
     }
 
     /// The put of `peer` with this number is in memory, or has been refused: acknowledges it, or says so.
-    fn put_landed(&mut self, peer: Endpoint, cookie: u32, number: u32) -> Result<(), Fault> {
+    /// Returns whether it is in memory.
+    fn put_landed(&mut self, peer: Endpoint, cookie: u32, number: u32) -> Result<bool, Fault> {
         let refused = self
             .refusals
             .has_refused(&mut self.io, &mut self.gets, peer, number);
         if refused == Ok(false) {
             self.acks.owe(&self.core, peer, cookie);
-            return Ok(());
+            return Ok(true);
         }
         // Where the node does not say, the put may have been refused.
         let told = refuse(&mut self.io, peer, (cookie, Refused::PUT));
-        refused.map(drop).and(told)
+        refused.and(told).map(|()| false)
+    }
+
+    /// As [`put_landed`](Self::put_landed), of a put that the program here is told of.
+    fn put_arrived(
+        &mut self,
+        peer: Endpoint,
+        notice: &PutNotice,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        if !self.put_landed(peer, notice.cookie, notice.number)? {
+            return Ok(());
+        }
+        let arrival = PutArrival {
+            origin: peer,
+            remote: RemoteAddress {
+                slot: notice.slot,
+                offset: notice.offset,
+            },
+            length: notice.length as usize,
+            word: notice.word,
+        };
+        match up.put(notice.dispatch, &arrival) {
+            true => Ok(()),
+            false => Err(Error::UnknownPutDispatch {
+                id: notice.dispatch,
+                origin: peer.task,
+                length: arrival.length,
+            }
+            .into()),
+        }
+    }
+
+    /// Calls the done callbacks of byte counters that are at zero. Returns how many.
+    pub(super) fn poll_counters(&mut self, up: &mut impl Upcalls<P>) -> Result<usize, Fault> {
+        let mut count = 0;
+        while let Some(done) = self.counters.take_zero(&self.core.platform)? {
+            count += 1;
+            up.progress().completed += 1;
+            deliver(up, done, Ok(()))?;
+        }
+        Ok(count)
     }
 
     /// The peer has acknowledged `cookie`.

@@ -19,6 +19,7 @@ use crate::platform::Platform;
 use crate::refusal::Refusals;
 use crate::rma::fence::Fences;
 use crate::rma::gets::Gets;
+use crate::rma::target_counter::TargetCounters;
 use crate::route::{Hop, Network, Routing};
 use crate::sync::Arc;
 use crate::task::TaskLocation;
@@ -149,6 +150,7 @@ impl<P: Platform> Opened<P> {
             table: Some(Arc::clone(parts.table)),
             assemblies: Assemblies::new(),
             gets: Gets::new(counters),
+            counters: TargetCounters::new(),
             acks: AckSender::new(acks),
             fences: Fences::new(),
             refusals,

@@ -18,7 +18,7 @@ use crate::transport::envelope::Envelope;
 use crate::transport::reception::Packet;
 use crate::transport::wire::{
     self, FIRST_SYSTEM, Fence, FenceAck, FlowAsk, FlowGrant, GetFailed, Headed, MessagesRefused,
-    PutSync, Refused, Rts, System, WireError,
+    PutNotice, PutSync, Refused, Rts, System, WireError,
 };
 use crate::upcalls::Upcalls;
 
@@ -305,6 +305,14 @@ impl<P: Platform> Engine<P> {
                 let PutSync { cookie, number } = fields.map_err(wrong)?;
                 let puts = PutsBy::unpack(incoming.tag);
                 let purpose = Purpose::PutSync { cookie, number };
+                synchronise(&mut self.gets, peer, puts, purpose);
+                Ok(())
+            }
+            Some(System::PutNotice) => {
+                let fields = wire::end("put notice", PutNotice::decode(payload).map_err(wrong)?);
+                let notice = fields.map_err(wrong)?;
+                let puts = PutsBy::unpack(incoming.tag);
+                let purpose = Purpose::PutNotice(notice);
                 synchronise(&mut self.gets, peer, puts, purpose);
                 Ok(())
             }

@@ -155,6 +155,10 @@ impl<P: Platform> Engine<P> {
                 up.call(call);
                 Ok(())
             }
+            Instruction::Count(count) => {
+                self.counters.push(count.counter, count.done);
+                Ok(())
+            }
             Instruction::TreeBarrier { routes, done } => {
                 self.collnet.start_barrier(&mut self.io, &routes, done, up)
             }

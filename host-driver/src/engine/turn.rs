@@ -60,6 +60,7 @@ impl<P: Platform> Engine<P> {
     fn is_quiet(&self) -> bool {
         !self.io.lanes.awaits()
             && self.gets.len() == 0
+            && self.counters.len() == 0
             && self.collnet.is_unused()
             && self.inbox.is_none()
     }
@@ -139,6 +140,9 @@ impl<P: Platform> Engine<P> {
         let mut landed = 0;
         if self.gets.len() > 0 {
             landed += self.poll_gets(up)?;
+        }
+        if self.counters.len() > 0 {
+            landed += self.poll_counters(up)?;
         }
         if !self.collnet.is_unused() {
             landed += self.collnet.poll(&mut self.io, up)?;

@@ -85,7 +85,9 @@ impl PutsBy {
 fn asks_for_puts(descriptor: &Descriptor) -> bool {
     let dispatch = Envelope::unpack(descriptor.sw0).dispatch;
     descriptor.kind == Kind::MemFifo
-        && [System::PutSync as u8, System::Fence as u8].contains(&dispatch)
+        && [System::PutSync, System::PutNotice, System::Fence]
+            .map(|system| system as u8)
+            .contains(&dispatch)
 }
 
 impl<P: Platform> Peer<P> {

@@ -19,6 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::Platform;
+use crate::rma::notify::PutNotify;
 use crate::route::Routing;
 use crate::transport::wire;
 use crate::transport::wire::Bytes;
@@ -224,6 +225,7 @@ impl Primitives {
             destination: to,
             data,
             remote: place,
+            notify: PutNotify::None,
             local_done: None,
             remote_done: done,
         })

@@ -12,6 +12,7 @@ use crate::platform::Platform;
 use crate::refusal::word::GetWord;
 use crate::route::Routing;
 use crate::transport::counter::{Count, CounterBlock};
+use crate::transport::wire::PutNotice;
 use gyre_layout::{CounterRef, RmwOp};
 
 /// What a get is for: what happens when its counter is zero.
@@ -23,6 +24,8 @@ pub(crate) enum Purpose {
     Receive { done: Option<DoneId>, cookie: u32 },
     /// The puts of the peer before this are in memory, or put `number` was refused: acknowledge that.
     PutSync { cookie: u32, number: u32 },
+    /// The same of a put that the program here is to be told of.
+    PutNotice(PutNotice),
     /// The target's part of fence `cookie` of the peer, behind its puts up to `number` (FN-3).
     PeerFence { cookie: u32, number: u32 },
     /// The origin's own gets before its fence `cookie` have landed.

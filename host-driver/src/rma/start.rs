@@ -15,11 +15,12 @@ use crate::platform::Platform;
 use crate::refusal::Refusals;
 use crate::refusal::word::GetWord;
 use crate::rma::gets::{Gets, Purpose, Request, Started, Waiting};
+use crate::rma::notify::PutNotify;
 use crate::route::Routing;
 use crate::transport::injection::{Finish, Outgoing, Payload};
-use crate::transport::wire::{Bytes, PutSync, System};
+use crate::transport::wire::{Bytes, PutNotice, PutSync, System};
 
-/// PUT, and PUT_SYNC behind it where somebody waits for its end.
+/// PUT, and PUT_SYNC or PUT_NOTICE behind it where somebody waits for its end.
 ///
 /// # Errors
 /// Those of a send.
@@ -36,18 +37,27 @@ pub(crate) fn put<P: Platform>(
         length: put.data.len() as u32,
     };
     let message_id = io.lanes.message_id(None);
-    let number = refusals.number(put.remote_done.is_some());
+    let told = match put.notify {
+        PutNotify::Dispatch { dispatch, word } => Some((dispatch, word)),
+        _ => None,
+    };
+    // What the target is told of it acknowledges: until then it may need this context.
+    let answered = put.remote_done.is_some() || told.is_some();
+    let number = refusals.number(answered);
     let word = refusals.put_word(peer, number)?;
-    let descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
+    let mut descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
         .with_software(0, word)
         .with_message_id(message_id);
-    let cookie = put.remote_done.map(|remote_done| {
+    if let PutNotify::Counter(counter) = put.notify {
+        descriptor = descriptor.with_counter(counter.reference());
+    }
+    let cookie = answered.then(|| {
         io.core.remember(Pending {
             peer,
             fenced: true,
             data: BufferRange::empty(),
             local_done: None,
-            remote_done: Some(remote_done),
+            remote_done: put.remote_done,
         })
     });
     let outgoing = Outgoing {
@@ -60,16 +70,28 @@ pub(crate) fn put<P: Platform>(
         },
     };
     io.transmit(peer, outgoing)?;
-    match cookie {
-        // Behind the put, in the same FIFO.
-        Some(cookie) => {
-            let label = io.lanes.system_label(System::PutSync);
-            let number = number.get();
-            let payload = Payload::Staged(PutSync { cookie, number }.encode());
-            io.send_descriptor(peer, label, payload, Finish::Control)
+    // Behind the put, in the same FIFO.
+    let Some(cookie) = cookie else {
+        return Ok(());
+    };
+    let number = number.get();
+    let (system, message) = match told {
+        Some((dispatch, word)) => {
+            let notice = PutNotice {
+                cookie,
+                number,
+                length: source.length,
+                offset: put.remote.offset,
+                word,
+                slot: put.remote.slot,
+                dispatch,
+            };
+            (System::PutNotice, notice.encode())
         }
-        None => Ok(()),
-    }
+        None => (System::PutSync, PutSync { cookie, number }.encode()),
+    };
+    let label = io.lanes.system_label(system);
+    io.send_descriptor(peer, label, Payload::Staged(message), Finish::Control)
 }
 
 /// GET: waits for a counter.

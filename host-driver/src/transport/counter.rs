@@ -7,11 +7,29 @@ use crate::platform::{DmaBuffer, Platform};
 use gyre_layout::CounterRef;
 
 /// Bytes of a counter.
-const COUNTER_BYTES: usize = 8;
+pub(crate) const COUNTER_BYTES: usize = 8;
 /// Bytes of a pair.
 const PAIR_BYTES: usize = 2 * COUNTER_BYTES;
 /// Counters that the header of a put can name in one slot.
-const REACH: u64 = 1 << 22;
+pub(crate) const REACH: u32 = 1 << 22;
+
+/// Number of the first of the counters in `memory`, all of which puts can name.
+///
+/// # Errors
+/// [`Error::CounterReach`] when the memory lies too far into its slot.
+pub(crate) fn index_of(memory: &impl DmaBuffer) -> Result<u32, Fault> {
+    let counters = (memory.len() / COUNTER_BYTES) as u64;
+    let first = memory.offset() / COUNTER_BYTES as u64;
+    if first + counters > u64::from(REACH) {
+        return Err(Error::CounterReach {
+            offset: memory.offset(),
+            bytes: memory.len(),
+        }
+        .into());
+    }
+    // Below 2^22.
+    Ok(first as u32)
+}
 
 /// What a pair says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,18 +58,10 @@ impl<P: Platform> CounterBlock<P> {
     pub fn open(platform: &P, count: u16) -> Result<Self, Fault> {
         platform.charge(Op::Allocate, 1);
         let memory = platform.alloc(usize::from(count) * PAIR_BYTES, PAIR_BYTES)?;
-        let first = memory.offset() / COUNTER_BYTES as u64;
-        if first + 2 * u64::from(count) > REACH {
-            return Err(Error::CounterReach {
-                offset: memory.offset(),
-                bytes: memory.len(),
-            }
-            .into());
-        }
+        let first = index_of(&memory)?;
         Ok(Self {
             memory: Some(memory),
-            // Below 2^22.
-            first: first as u32,
+            first,
             free: (0..count).rev().collect(),
         })
     }

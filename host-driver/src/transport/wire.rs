@@ -45,6 +45,8 @@ pub(crate) enum System {
     FlowAsk = 235,
     /// [`FlowGrant`]. So may it.
     FlowGrant = 236,
+    /// [`PutNotice`]: asks that the target be told when the puts before it are in memory.
+    PutNotice = 237,
 }
 
 /// Words in the payload of a path acknowledgement, and those of a recipient besides its cookies.
@@ -53,7 +55,7 @@ pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
 
 impl System {
     /// By number.
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Headed,
         Self::Data,
         Self::Rts,
@@ -67,6 +69,7 @@ impl System {
         Self::MessagesRefused,
         Self::FlowAsk,
         Self::FlowGrant,
+        Self::PutNotice,
     ];
 
     /// The message with this dispatch identifier.
@@ -170,6 +173,26 @@ message! {
         cookie: u32,
         /// Number of the put.
         number: u32,
+    }
+}
+
+message! {
+    /// Has the target told of a put once the puts of the flow before this are in memory; then it acknowledges that.
+    PutNotice, "put notice" {
+        /// To be acknowledged.
+        cookie: u32,
+        /// Number of the put.
+        number: u32,
+        /// Bytes of the put.
+        length: u32,
+        /// Where the put went: byte offset in its slot.
+        offset: u64,
+        /// The user's word.
+        word: u64,
+        /// Base slot of the put.
+        slot: u16,
+        /// The user's dispatch identifier for puts.
+        dispatch: u8,
     }
 }
 
@@ -428,7 +451,7 @@ mod tests {
             assert_eq!(System::from_id(system as u8), Some(system));
         }
         assert_eq!(System::from_id(223), None);
-        assert_eq!(System::from_id(237), None);
+        assert_eq!(System::from_id(238), None);
         assert_eq!(System::from_id(231), Some(System::GetFailed));
     }
 

@@ -1,8 +1,8 @@
 //! Everything that can be posted.
 
 use gyre_driver::{
-    BufferRange, Client, Context, Endpoint, Error, Fence, Get, MemoryRegion, Put, RegionRights,
-    Rmw, RmwOp, RmwWidth, Routing, SendImmediate, SendMessage, TaskId,
+    BufferRange, Client, Context, Endpoint, Error, Fence, Get, MemoryRegion, Put, PutNotify,
+    RegionRights, Rmw, RmwOp, RmwWidth, Routing, SendImmediate, SendMessage, TaskId,
 };
 use gyre_testkit::{Double, Memory, Process, Refusal};
 
@@ -41,6 +41,7 @@ fn instructions() -> [(&'static str, Post); 8] {
                 destination: world.peer(),
                 data: world.data(LENGTHS[2]),
                 remote: world.window.remote_address().expect("a buffer"),
+                notify: PutNotify::None,
                 local_done: into(log),
                 remote_done: into(log),
             };

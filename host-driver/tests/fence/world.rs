@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Error, Fence, Get, Ordered, Put,
-    Receive, Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
+    PutNotify, Receive, Resources, SameNode, SendImmediate, SendMessage, TaskId, advancev,
 };
 use parking_lot::Mutex;
 
@@ -192,6 +192,7 @@ impl World {
                 destination: endpoint,
                 data: process.buffer(&data),
                 remote: at,
+                notify: PutNotify::None,
                 local_done: None,
                 remote_done: if kind == 4 { acknowledged() } else { None },
             }),

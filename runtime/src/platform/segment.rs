@@ -49,6 +49,11 @@ impl HardwareThread {
             place: processor.place(number)?,
         })
     }
+
+    /// Where it is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
 }
 
 /// Bytes of a cache line.

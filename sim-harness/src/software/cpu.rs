@@ -211,6 +211,20 @@ impl Cpu {
         }
     }
 
+    /// Says that the calling actor runs on hardware thread `number` of the node's processor. It takes no time and
+    /// changes none.
+    pub fn run_on(&self, number: usize) {
+        if let Some(actor) = self.actor() {
+            actor.hardware_thread.set(Some(number));
+        }
+    }
+
+    /// Hardware thread that the calling actor runs on, if it has been said.
+    #[must_use]
+    pub fn hardware_thread(&self) -> Option<usize> {
+        self.actor()?.hardware_thread.get()
+    }
+
     /// Notes what happened to a message, if the machine keeps a log.
     pub fn log_message(&self, message: u32, what: &'static str) {
         if let Some(actor) = self.actor()

@@ -7,8 +7,8 @@ use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Error, Geometry, ReduceOp, Request,
 };
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Context, Endpoint, Platform as _, Put, RemoteAddress,
-    Resources, SameNode, TaskId, TaskMap,
+    BufferRange, Client, ClientConfig, Context, Endpoint, Platform as _, Put, PutNotify,
+    RemoteAddress, Resources, SameNode, TaskId, TaskMap,
 };
 use gyre_sim::{SimError, Topology};
 
@@ -348,6 +348,7 @@ impl Streams {
                     destination: context.endpoint(task, 0)?,
                     data: self.source.clone(),
                     remote,
+                    notify: PutNotify::None,
                     local_done: None,
                     remote_done: None,
                 })?;

@@ -69,7 +69,10 @@ fn start(
         let costs = Arc::clone(&costs);
         let ends_ps = Rc::clone(ends_ps);
         let segments = segments[node].clone();
-        let platform = move |cpu| SimPlatform::new(cpu, number, number.into(), costs, segments);
+        let platform = move |cpu| {
+            let slot = number.into();
+            SimPlatform::new(cpu, number, slot, costs, segments, Arc::default())
+        };
         let remote = match tasks {
             Tasks::Coroutines => None,
             Tasks::Processes(more, limit) => {

@@ -1,0 +1,10 @@
+//! The word for all of something.
+
+use serde::Deserialize;
+
+/// `"all"`.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum All {
+    All,
+}

@@ -1,0 +1,99 @@
+//! Why a configuration cannot be used.
+
+use core::ops::Range;
+
+use gyre_layout::Coord;
+
+use crate::error::Error;
+
+/// A configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No TOML, or not the fields that belong there; the message names line and column.
+    #[error("{file}: {source}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// What is wrong, and where.
+        #[source]
+        source: toml::de::Error,
+    },
+    /// A field with a value that makes no sense.
+    #[error("{file}:{line}: {field} is {value}, expected {expected}")]
+    Field {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        expected: String,
+    },
+    /// An application that the file does not have.
+    #[error("{file}: no application `{application}`, expected one of: {}", .known.join(", "))]
+    UnknownApplication {
+        /// The file.
+        file: String,
+        /// The application.
+        application: String,
+        /// Those that are there.
+        known: Vec<String>,
+    },
+    /// A process that the application does not have.
+    #[error("process {process} of an application of {processes} processes")]
+    UnknownProcess {
+        /// The process.
+        process: u32,
+        /// Processes of the application.
+        processes: usize,
+    },
+    /// The driver refuses the tasks of a client.
+    #[error("{file}:{line}: tasks of client `{client}`: {source}")]
+    Tasks {
+        /// The file.
+        file: String,
+        /// Line of the tasks.
+        line: usize,
+        /// The client.
+        client: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// The machine's nodes have not what a client needs.
+    #[error("{file}:{line}: {source}")]
+    Room {
+        /// The file.
+        file: String,
+        /// Line of the client.
+        line: usize,
+        /// What is missing.
+        source: Box<Error>,
+    },
+    /// Two clients of one application would use the same resource of a node.
+    #[error(
+        "{file}:{line}: client `{client}` needs {what} {}..{} of node {node}, which overlap {}..{} of client `{other}`",
+        .needs.start, .needs.end, .has.start, .has.end
+    )]
+    Overlap {
+        /// The file.
+        file: Box<str>,
+        /// Line of the client that comes later.
+        line: usize,
+        /// That client.
+        client: Box<str>,
+        /// The resource.
+        what: &'static str,
+        /// Numbers that it needs.
+        needs: Range<u64>,
+        /// The client before it.
+        other: Box<str>,
+        /// Numbers that that one has.
+        has: Range<u64>,
+        /// The node.
+        node: Coord,
+    },
+}
