@@ -107,6 +107,13 @@ impl Fences {
         self.single.len() + self.all.len() + self.half.len()
     }
 
+    /// Bytes of the records of fences that have not ended.
+    pub fn bytes(&self) -> usize {
+        self.single.len() * size_of::<(u32, Record)>()
+            + self.all.len() * size_of::<(u32, AllRecord)>()
+            + self.half.len() * size_of::<(Endpoint, u32)>()
+    }
+
     /// Gives all fences up.
     pub fn close(&mut self) {
         self.single.clear();
