@@ -8,7 +8,7 @@ use gyre::platform::{SimPlatform, Transfers};
 use gyre::thread_team::{ThreadLayout, ThreadTeam};
 use gyre_affinity::{Domains, Place, Processor, Tree, Unit};
 use gyre_collectives::{DataType, Error, ReduceOp, ThreadMember, ThreadRoot};
-use gyre_driver::{CostTable, Platform as _, SharedSegment as _};
+use gyre_driver::{CostTable, Platform as _, PlatformLock as _, RangeError, SharedSegment as _};
 use gyre_sim::{MachineConfig, Until};
 
 type Thread = ThreadMember<SimPlatform>;
@@ -449,37 +449,31 @@ fn af5_threads_that_disagree_get_an_error() {
 
 #[test]
 fn af6_a_line_costs_what_the_description_says() {
-    let processor = Arc::new(Processor {
+    let processor = Processor {
         core_cycles: 10,
         module_cycles: 200,
         processor_cycles: 3000,
         ..Processor::default()
-    });
+    };
     let cpu_ps = MachineConfig::default().cpu_ps;
     let mut job = job(&[1, 1, 1], &processor);
     let run = move |process: gyre::job::Process| {
         if process.task.0 != 0 {
             return Ok(());
         }
-        let thread = |number| {
-            let platform = process.platform.bound(&processor, number);
-            let platform = platform.expect("a hardware thread");
-            let segment = platform.share(5, 256)?;
-            Ok::<_, gyre_driver::SegmentError>((platform, segment))
-        };
-        assert!(process.platform.bound(&processor, 64).is_none());
+        let platform = &process.platform;
+        let segment = platform.share(5, 256)?;
+        assert!(!platform.run_on(64));
         let took = |number: usize, write: bool, offset: usize, bytes: usize| {
-            let (platform, segment) = thread(number)?;
+            assert!(platform.run_on(number));
             let from = platform.now_ps();
             let access = match write {
                 true => segment.write(offset, &vec![1; bytes]),
                 false => segment.read(offset, &mut vec![0; bytes]),
             };
             access.expect("inside");
-            Ok::<_, gyre_driver::SegmentError>((platform.now_ps() - from) / cpu_ps)
+            (platform.now_ps() - from) / cpu_ps
         };
-        // The segment stays while this handle is there.
-        let _handle = thread(0)?;
         for (number, write, offset, bytes, cycles, what) in [
             (1, false, 0, 64, 0, "what nobody has written"),
             (0, true, 0, 128, 0, "a first write"),
@@ -501,7 +495,7 @@ fn af6_a_line_costs_what_the_description_says() {
                 "a write to a line that was taken away",
             ),
         ] {
-            assert_eq!(took(number, write, offset, bytes)?, cycles, "{what}");
+            assert_eq!(took(number, write, offset, bytes), cycles, "{what}");
         }
         Ok::<(), gyre_driver::SegmentError>(())
     };
@@ -518,4 +512,58 @@ fn af6_a_line_costs_what_the_description_says() {
         ((63, 0), 1),
     ];
     assert_eq!(transfers, expected.into_iter().collect());
+}
+
+#[test]
+fn af6_software_that_has_asked_for_no_hardware_thread_pays_for_lines_too() {
+    let processor = Processor {
+        core_cycles: 10,
+        module_cycles: 200,
+        processor_cycles: 3000,
+        ..Processor::default()
+    };
+    let cpu_ps = MachineConfig::default().cpu_ps;
+    // A task a core, two threads each.
+    let mut job = job(&[1, 1, 1], &processor);
+    let share = |process: gyre::job::Process| process.platform.share(5, 64);
+    let (segments, _) = job.each("shares", Until::Quiet, share).expect("memory");
+    let segments = Arc::new(segments);
+    for (from, to, cycles) in [
+        ((0, 0), (0, 1), 10),
+        ((0, 1), (1, 0), 200),
+        ((1, 0), (5, 1), 3000),
+    ] {
+        for locked in [false, true] {
+            let touch = |who: (usize, usize), write: bool| {
+                let segments = Arc::clone(&segments);
+                move |process: gyre::job::Process, thread: usize| {
+                    if (process.number, thread) != who {
+                        return Ok(0);
+                    }
+                    let segment = &segments[process.number];
+                    let begin = process.platform.now_ps();
+                    match (locked, write) {
+                        (true, _) => {
+                            segment.lock();
+                            segment.unlock();
+                        }
+                        (false, true) => segment.write(0, &[1; 8])?,
+                        (false, false) => segment.read(0, &mut [0; 8])?,
+                    }
+                    Ok::<_, RangeError>((process.platform.now_ps() - begin) / cpu_ps)
+                }
+            };
+            let writes = touch(from, true);
+            job.threads("writes", 2, Until::Quiet, writes)
+                .expect("inside");
+            let (took, _) = job
+                .threads("reads", 2, Until::Quiet, touch(to, false))
+                .expect("inside");
+            assert_eq!(
+                took.iter().sum::<u64>(),
+                cycles,
+                "{from:?} {to:?}, lock {locked}"
+            );
+        }
+    }
 }

@@ -94,6 +94,11 @@ struct Place {
     from_file: Option<Arc<ClientConfig>>,
 }
 
+/// The shared segments of `nodes` nodes with this processor.
+fn node_segments(nodes: usize, processor: &Processor) -> Vec<NodeSegments> {
+    (0..nodes).map(|_| NodeSegments::new(processor)).collect()
+}
+
 /// A machine that is brought up, with tasks on its nodes.
 pub struct Job {
     machine: Machine,
@@ -137,9 +142,8 @@ impl Job {
             .away
             .iter()
             .map(|away| (away.rank, away.node, away.process));
-        let segments: Vec<_> = (0..topology.nodes())
-            .map(|_| NodeSegments::default())
-            .collect();
+        let processor = Processor::default();
+        let segments = node_segments(topology.nodes(), &processor);
         Ok(Self {
             machine,
             costs: Arc::new(costs.clone()),
@@ -156,7 +160,7 @@ impl Job {
                 })
                 .collect(),
             per_node: placement.per_node.max(1),
-            processor: Processor::default(),
+            processor,
         })
     }
 
@@ -182,13 +186,25 @@ impl Job {
         Ok(job.with_processor(&spec.processor))
     }
 
-    /// The same job on nodes with another processor than the reference machine's.
+    /// The same job on nodes with another processor than the reference machine's. Before its first phase.
     #[must_use]
-    pub fn with_processor(self, processor: &Processor) -> Self {
-        Self {
-            processor: processor.clone(),
-            ..self
+    pub fn with_processor(mut self, processor: &Processor) -> Self {
+        let segments = node_segments(self.machine.topology().nodes(), processor);
+        for place in &mut self.places {
+            place.segments = segments[place.node].clone();
         }
+        self.processor = processor.clone();
+        self
+    }
+
+    /// Hardware thread of its node that thread `number` of process `process` of the job runs on, unless it says
+    /// otherwise: a node's processes take a core each, in their order, and their threads those of the core. Where there are
+    /// more, they begin again.
+    pub fn hardware_thread(&self, process: usize, number: usize) -> usize {
+        let process = usize::from(self.places[process].process);
+        let threads = usize::from(self.processor.threads);
+        let cores = self.processor.hardware_threads() / threads;
+        process % cores * threads + (process / cores + number) % threads
     }
 
     /// The processor of every node.
@@ -229,7 +245,7 @@ impl Job {
     }
 
     /// Cache lines of shared segments that have gone from one hardware thread to another on the node of
-    /// `task`, among threads that are bound to one.
+    /// `task`.
     pub fn transfers(&self, task: TaskId) -> Transfers {
         self.places[task.0 as usize].segments.transfers()
     }
@@ -312,11 +328,13 @@ impl Job {
                 let segments = place.segments.clone();
                 let platform = Rc::clone(&place.platform);
                 let from_file = place.from_file.clone();
+                let hardware = self.hardware_thread(number, thread);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
                     _ => format!("task {number} {name} {thread}"),
                 };
                 self.machine.spawn(node, &actor, move |cpu| {
+                    cpu.run_on(hardware);
                     // The memory of process p lies behind base slot p.
                     let slot = u16::from(process);
                     let new = || SimPlatform::new(cpu, process, slot, costs, segments);

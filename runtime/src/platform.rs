@@ -7,7 +7,6 @@ mod segment;
 use std::sync::Arc;
 
 use fragile::Fragile;
-use gyre_affinity::Processor;
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
@@ -15,7 +14,6 @@ use gyre_driver::{
 use gyre_sim::{Cpu, Lock};
 
 use heap::{Heap, Piece};
-use segment::HardwareThread;
 
 pub use heap::PROCESS_BYTES;
 pub use layer::{Layer, Layered};
@@ -38,7 +36,6 @@ pub struct SimPlatform {
     heap: Arc<Heap>,
     slot: u16,
     segments: NodeSegments,
-    thread: Option<HardwareThread>,
 }
 
 impl SimPlatform {
@@ -57,19 +54,19 @@ impl SimPlatform {
             heap: Arc::new(Heap::new(process_base(process))),
             slot,
             segments,
-            thread: None,
         }
     }
 
-    /// The same process as a software thread sees it that runs on hardware thread `thread` of `processor`:
-    /// it waits for the cache lines of shared segments that others have written (AF-6). `None` when there is
-    /// no such hardware thread.
+    /// Has the software thread that calls this run on hardware thread `number` of the node from now on: it waits for the
+    /// cache lines of shared segments that others have written (AF-6). False, and nothing changes, when there is no such
+    /// hardware thread.
     #[must_use]
-    pub fn bound(&self, processor: &Arc<Processor>, thread: usize) -> Option<Self> {
-        Some(Self {
-            thread: Some(HardwareThread::new(processor, thread)?),
-            ..self.clone()
-        })
+    pub fn run_on(&self, number: usize) -> bool {
+        let known = self.segments.has_thread(number);
+        if known {
+            self.cpu().run_on(number);
+        }
+        known
     }
 
     /// The node's processor.
@@ -117,8 +114,7 @@ impl Platform for SimPlatform {
     }
 
     fn share(&self, number: u32, bytes: usize) -> Result<NodeSegment, SegmentError> {
-        self.segments
-            .share(self.cpu(), self.thread.clone(), number, bytes)
+        self.segments.share(self.cpu(), number, bytes)
     }
 
     fn now_ps(&self) -> u64 {

@@ -19,6 +19,8 @@ pub(super) struct ActorState {
     pub(super) ticket: Cell<u64>,
     pub(super) wait: Cell<Wait>,
     pub(super) description: RefCell<String>,
+    /// Hardware thread that it runs on, if that is known.
+    pub(super) hardware_thread: Cell<Option<usize>>,
     /// Posted register writes that are not answered.
     pub(super) posted: Cell<u32>,
     /// First refused posted write that was not reported.
@@ -72,6 +74,7 @@ impl Actor {
             ticket: Cell::new(0),
             wait: Cell::new(Wait::Ready),
             description: RefCell::default(),
+            hardware_thread: Cell::new(None),
             posted: Cell::new(0),
             posted_error: Cell::new(None),
             yielder: Cell::new(std::ptr::null()),

@@ -211,6 +211,19 @@ impl Cpu {
         }
     }
 
+    /// Has the running actor run on hardware thread `number` of its node's processor from now on.
+    pub fn run_on(&self, number: usize) {
+        if let Some(actor) = self.actor() {
+            actor.hardware_thread.set(Some(number));
+        }
+    }
+
+    /// Hardware thread of the node's processor that the running actor runs on; `None` outside of actors, and for one that
+    /// has not said so.
+    pub fn hardware_thread(&self) -> Option<usize> {
+        self.actor()?.hardware_thread.get()
+    }
+
     /// Notes what happened to a message, if the machine keeps a log.
     pub fn log_message(&self, message: u32, what: &'static str) {
         if let Some(actor) = self.actor()
