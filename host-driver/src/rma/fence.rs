@@ -437,3 +437,32 @@ pub(crate) fn answer<P: Platform>(
     io.send_control(peer, System::FenceAck, message.encode())?;
     result.and(refused.map(|_| ()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fn6_every_kind_of_fence_counts_until_it_has_ended() {
+        let peer = Endpoint {
+            client: 0,
+            context: 0,
+            task: TaskId(0),
+        };
+        let mut fences = Fences::new();
+        fences.half.insert((peer, 1));
+        assert_eq!(fences.len(), 1, "a peer's, of which half has come");
+        let all = AllRecord {
+            next_task: 0,
+            next_context: 0,
+            under_way: 0,
+            result: Ok(()),
+            done: None,
+        };
+        fences.all.insert(2, all);
+        assert_eq!(fences.len(), 2, "one of all endpoints besides");
+        assert!(fences.bytes() > 0);
+        fences.close();
+        assert_eq!((fences.len(), fences.bytes()), (0, 0));
+    }
+}
