@@ -2,32 +2,13 @@
 //!
 //!     cargo run --release --example hello -- --shape 2x2x2
 //!
-//! The steps are those of every PAMI program: a client by its name, a context of it, a callback for the
-//! messages that arrive there, work posted to the context, and a loop that advances it.
+//! It does what every PAMI program does: says where messages that arrive shall go, sends some, and advances its context
+//! until what it waits for has come.
 
-use std::error::Error;
-use std::process::ExitCode;
-use std::sync::Arc;
+use gyre::prelude::*;
 
-use gyre::error::RunError;
-use gyre::job::{Job, Process};
-use gyre::machine_file::MachineSpec;
-use gyre::placement::Placement;
-use gyre::platform::SimPlatform;
-use gyre::program::{Program, Report, TASKS_PER_NODE};
-use gyre::settings::Settings;
-use gyre_driver::{Client, Context, Receive, SendImmediate, TaskId};
-use gyre_sim::Until;
-use parking_lot::Mutex;
-
-/// The program: name, default shape, and the function that runs it.
-pub const PROGRAM: Program = Program {
-    name: "hello",
-    about: "Every task greets task 0",
-    shape: &[2, 2, 2],
-    settings: &[&TASKS_PER_NODE],
-    run,
-};
+/// The program: its name, what it does, the shape of its machine, and the function that runs it.
+pub const PROGRAM: Program = Program::new("hello", "Every task greets task 0", &[2; 3], run);
 
 fn main() -> ExitCode {
     PROGRAM.main()
@@ -36,73 +17,32 @@ fn main() -> ExitCode {
 /// Dispatch identifier of greetings.
 const GREETING: u8 = 1;
 
-/// The greetings that a task has got, in order of arrival.
-type Greetings = Arc<Mutex<Vec<(TaskId, String)>>>;
-
-/// First phase of every task: a client, its context, and what to do with a greeting.
-fn initialize(process: Process) -> Result<(Context<SimPlatform>, Greetings), Box<dyn Error>> {
-    let client = Client::create(&process.platform, process.client("hello"))?;
-    let context = client.create_context(0)?;
-    let greetings = Greetings::default();
-    let book = Arc::clone(&greetings);
-    context.set_dispatch(
-        GREETING,
-        Box::new(move |_, arrival| {
-            // A greeting fits into one packet: all of it is here already.
-            let text = String::from_utf8_lossy(arrival.immediate.unwrap_or_default());
-            book.lock().push((arrival.origin.task(), text.into_owned()));
-            Receive::Consumed
-        }),
-    )?;
-    Ok((context, greetings))
-}
-
 /// What task `task` of `tasks` says.
 fn greeting(task: TaskId, tasks: usize) -> String {
     format!("Hello from {task} of {tasks}")
 }
 
-/// Second phase: every context is there, so that messages find one. Gives the greetings that have come.
-fn greet(
-    process: Process,
-    (context, greetings): (Context<SimPlatform>, Greetings),
-) -> Result<Vec<(TaskId, String)>, Box<dyn Error>> {
-    let tasks = context.tasks().len();
-    let destination = context.endpoint(TaskId(0), 0)?;
-    context.send_immediate(&SendImmediate {
-        data: greeting(process.task, tasks).as_bytes(),
-        ..SendImmediate::new(destination, GREETING)
-    })?;
-    // An immediate message leaves at the call where nothing waits before it; all else happens in `advance`.
-    let expected = if process.task == TaskId(0) { tasks } else { 0 };
-    let greeted = || greetings.lock().len() == expected;
-    context.advance_until(|| greeted() && context.is_at_rest())?;
-    context.destroy()?;
-    let heard = std::mem::take(&mut *greetings.lock());
-    Ok(heard)
+/// What every task does: all contexts are there when it begins. Returns the greetings that have come to it.
+fn greet(task: &Task) -> TaskResult<Vec<String>> {
+    let (context, tasks) = (task.context(), task.count());
+    let inbox = Inbox::create(context, GREETING)?;
+    let text = greeting(task.id(), tasks);
+    // An immediate message is copied, and leaves at the call where nothing waits before it.
+    let message = SendImmediate::new(context.endpoint(TaskId(0), 0)?, GREETING);
+    context.send_immediate(&message.with_data(text.as_bytes()))?;
+    let expected = if task.id() == TaskId(0) { tasks } else { 0 };
+    // All else happens while the context is advanced, as here until the messages have come.
+    let mut messages = inbox.take(expected)?;
+    messages.sort_by_key(|message| message.origin.task());
+    Ok(messages.iter().map(Message::text).collect())
 }
 
-fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {
-    let per_node = settings.get(&TASKS_PER_NODE);
-    let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::of(spec, &placement)?;
-    let (contexts, ready) = job.each("initializes", Until::Done, initialize)?;
-    let (greetings, ended) = job.each_with("greets", Until::Quiet, contexts, greet)?;
-    job.finish()?;
-
-    let tasks = greetings.len();
-    let expected = (0..tasks as u32).map(|n| (TaskId(n), greeting(TaskId(n), tasks)));
-    let mut found = greetings[0].clone();
-    found.sort();
-    let check = match found.into_iter().eq(expected) {
-        true => Ok(()),
-        false => Err(format!("expected one greeting of each of {tasks} tasks")),
-    };
-    let lines = greetings[0].iter().map(|(_, text)| text.as_str());
-    Ok(Report::new(ended.clone())
-        .param("tasks_per_node", per_node)
-        .metric("tasks", tasks)
-        .metric("cycles", ended.cycles - ready.cycles)
-        .check(check)
-        .picture(lines.collect::<Vec<_>>().join("\n")))
+/// Runs the tasks on the machine, and checks what they return.
+fn run(launch: &Launch<'_>) -> Result<Report, RunError> {
+    let (greetings, report) = launch.run(greet)?;
+    let all = (0..).map(TaskId).take(launch.tasks());
+    let expected = all.map(|task| greeting(task, launch.tasks()));
+    let greeted = expected.eq(greetings[0].clone());
+    let report = report.check_that(greeted, "one greeting of each task");
+    Ok(report.picture(greetings[0].join("\n")))
 }

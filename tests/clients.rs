@@ -293,9 +293,8 @@ fn take_turns(part: &Active) -> Result<(), Failure> {
             return Ok(());
         }
         let mut idle = true;
-        if context.trylock() {
+        if let Some(context) = context.try_lock() {
             idle = context.advance(1)?.is_idle();
-            context.unlock()?;
         }
         if idle {
             context.wait_since(seen, None)?;

@@ -19,7 +19,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use gyre_driver::{Context, Endpoint, Instruction, Platform};
+use gyre_driver::{Completion, Context, Endpoint, Instruction, Platform};
 
 use arrive::arrive;
 use begin::{begin, query, signature};
@@ -245,6 +245,17 @@ impl<P: Platform> Member<P> {
     /// As [`Member::post_as`].
     pub fn post(&self, request: Request<P::Buffer>, done: Option<Done<P>>) -> Result<(), Error> {
         self.post_as(Initiator::All, None, request, done)
+    }
+
+    /// Carries a collective out that every endpoint of the geometry posts: posts it, and advances the context until it has
+    /// ended here, as [`Completion::wait`] does.
+    ///
+    /// # Errors
+    /// As [`Member::post`]; what the collective ends with.
+    pub fn carry_out(&self, request: Request<P::Buffer>) -> Result<(), Error> {
+        let done = Completion::new();
+        self.post(request, Some(done.callback()))?;
+        done.wait(self.context())
     }
 
     /// Posts a collective. `initiator` says who else does; `algorithm` names one of the geometry's list, or leaves

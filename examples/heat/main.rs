@@ -13,19 +13,10 @@
 mod grid;
 mod task;
 
-use std::process::ExitCode;
-
-use gyre::error::RunError;
-use gyre::job::Job;
-use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::placement::Placement;
-use gyre::program::{Program, Report, TASKS_PER_NODE};
-use gyre::settings::{Default as Unless, Setting, Settings, Values};
-use gyre_sim::Until;
+use gyre::prelude::*;
 
 use grid::{Blocks, FACES, Grid, Triple};
-use task::{Problem, Solved, Task};
+use task::{Problem, Solved, solve};
 
 const GRID: Setting<Grid> = Setting::choice(
     "grid",
@@ -43,46 +34,38 @@ const FLIP: Setting<u32> = Setting {
     values: Values::Such(|_| true, "a step from 0 to the last"),
 };
 
-/// The program: name, default shape, and the function that runs it.
-pub const PROGRAM: Program = Program {
-    name: "heat",
-    about: "The heat equation in three dimensions, borders exchanged by RPUT",
-    shape: &[2, 2, 2],
-    settings: &[&TASKS_PER_NODE, &GRID, &STEPS, &FLIP],
+/// The program: its name, what it does, the shape of its machine, and the function that runs it.
+pub const PROGRAM: Program = Program::new(
+    "heat",
+    "The heat equation in three dimensions, borders exchanged by RPUT",
+    &[2; 3],
     run,
-};
+)
+.with_settings(&[&GRID, &STEPS, &FLIP]);
 
 fn main() -> ExitCode {
     PROGRAM.main()
 }
 
-fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {
-    let per_node = settings.get(&TASKS_PER_NODE);
-    let problem = problem(spec, settings, per_node)?;
-    let placement = Placement::filled(per_node, &spec.config.dims)?;
-    let mut job = Job::of(spec, &placement)?;
-    let open = move |process| Task::open(process, problem);
-    let (tasks, _) = job.each("opens", Until::Done, open)?;
-    let (solved, end) = job.each_with("solves", Until::Quiet, tasks, |_, task| task.solve())?;
-    job.finish()?;
+fn run(launch: &Launch<'_>) -> Result<Report, RunError> {
+    let problem = problem(launch)?;
+    let (solved, report) = launch.run(move |task| solve(task, problem))?;
 
     let blocks = problem.blocks;
     let cells = assemble(&blocks, &solved);
     let serial = blocks.grid.serial(problem.steps);
     let began = solved.iter().map(|task| task.time_ps.0).min().unwrap_or(0);
     let ended = solved.iter().map(|task| task.time_ps.1).max().unwrap_or(0);
-    let cycles = (ended - began).div_ceil(spec.config.cycle_ps);
+    let cycles = (ended - began).div_ceil(launch.spec().config.cycle_ps);
     let sizes = (0..solved.len() as u32).map(|task| blocks.block(task));
     let border: usize = sizes
         .clone()
         .flat_map(|block| FACES.map(move |face| block.face_cells(face)))
         .sum();
-    Ok(Report::new(end)
-        .param("tasks_per_node", per_node)
+    Ok(report
         .param("grid", text(blocks.grid.0))
         .param("steps", problem.steps)
         .param("flip", problem.flip)
-        .metric("tasks", solved.len())
         .metric("blocks", text(blocks.parts))
         .metric(
             "smallest_block_cells",
@@ -96,24 +79,20 @@ fn run(spec: &MachineSpec, settings: &Settings) -> Result<Report, RunError> {
         .picture(slice(blocks.grid, &cells)))
 }
 
-/// What the settings ask for on the machine of `spec`.
-fn problem(
-    spec: &MachineSpec,
-    settings: &Settings,
-    per_node: usize,
-) -> Result<Problem, UsageError> {
+/// What the settings ask for on the machine of `launch`.
+fn problem(launch: &Launch<'_>) -> Result<Problem, UsageError> {
     // Tasks of a node are neighbours in x; dimensions beyond the third lengthen z.
-    let mut parts = [per_node, 1, 1];
-    for (d, &size) in spec.config.dims.iter().enumerate() {
+    let mut parts = [launch.tasks_per_node(), 1, 1];
+    for (d, &size) in launch.spec().config.dims.iter().enumerate() {
         parts[d.min(2)] *= usize::from(size);
     }
-    let grid = settings.get(&GRID);
+    let grid = launch.get(&GRID);
     if (0..3).any(|d| grid.0[d] < parts[d]) {
         let expected = format!("at least {}, a cell for each task", text(parts));
         return Err(GRID.refuse(grid, expected));
     }
-    let steps = settings.get(&STEPS);
-    let flip = settings.given(&FLIP);
+    let steps = launch.get(&STEPS);
+    let flip = launch.given(&FLIP);
     match flip {
         Some(flip) if flip >= steps => {
             Err(FLIP.refuse(flip, format!("a step from 0 to {}", steps - 1)))

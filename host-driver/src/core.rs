@@ -5,11 +5,11 @@ use gyre_layout::Coord;
 
 use crate::ack::cookie::{CookieTable, Pending};
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
-use crate::task::{TaskId, TaskLocation};
+use crate::task::{Destination, TaskId, TaskLocation};
 
 /// The part of a context that posting threads and the engine both see.
 pub(crate) struct Core<P: Platform> {
@@ -54,6 +54,18 @@ impl<P: Platform> Core<P> {
     #[inline]
     pub fn place(&self, peer: Endpoint) -> Result<TaskLocation, Error> {
         self.layout.config.tasks.place(peer.task, peer.context)
+    }
+
+    /// Where an endpoint is, as descriptors name it.
+    ///
+    /// # Errors
+    /// As [`place`](Self::place).
+    #[inline]
+    pub fn destination(&self, peer: Endpoint) -> Result<Destination, Fault> {
+        self.layout
+            .config
+            .tasks
+            .destination(peer.task, peer.context)
     }
 
     /// The endpoint of this client at context offset `context` of `task`, unchecked.

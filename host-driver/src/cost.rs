@@ -85,7 +85,8 @@ macro_rules! operations {
 
 operations! {
     Post post "One instruction put on a context's work queue.",
-    Advance advance "One turn of `advance`: a look at the work queue and at the context's resources.",
+    Advance advance "One turn of `advance`: a look at the work queue and at the reception FIFO.",
+    Conclude conclude "The end of an `advance` in which something has happened.",
     Wait wait "One look whether a thread may sleep.",
     Batch batch "What has been posted taken off the work queue, and started with one access an injection FIFO.",
     Start start "One instruction taken off the work queue and turned into an operation.",
@@ -93,7 +94,7 @@ operations! {
     Descriptor descriptor "One 64 B descriptor built and stored in the ring.",
     Register register "One register access issued, without its bus time.",
     Poll poll "One injection FIFO looked at for completed descriptors.",
-    Retire retire "One completed descriptor retired.",
+    Retire retire "One completed descriptor retired that has kept data, or with which something ends.",
     Receive receive "One look at a reception FIFO that finds packets, and the room given back.",
     Packet packet "One received packet: its header read and checked, its sender found.",
     Assemble assemble "One packet put into a message of several, or into one of the driver's own.",

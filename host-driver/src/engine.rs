@@ -12,6 +12,8 @@ mod turn;
 
 pub(crate) use open::Parts;
 
+use gyre_layout::PackedCoord;
+
 use crate::ack::AckStats;
 use crate::ack::sender::AckSender;
 use crate::am::AmIo;
@@ -26,6 +28,7 @@ use crate::refusal::Refusals;
 use crate::rma::fence::{FenceIo, Fences};
 use crate::rma::gets::{Gets, Landed};
 use crate::sync::Arc;
+use crate::task::TaskId;
 use crate::transport::injection::Lane;
 use crate::transport::reception::ReceptionFifo;
 use crate::transport::remote_get::RemoteGetFifo;
@@ -47,6 +50,14 @@ pub(crate) struct Engine<P: Platform> {
     fences: Fences,
     refusals: Refusals<P>,
     collnet: Collnet<P>,
+    /// The last turn may have changed what follows, and [`unfinished`](Self::unfinished).
+    changed: bool,
+    /// What [`can_start`](Self::can_start) said then.
+    startable: bool,
+    /// What [`has_unfinished`](Self::has_unfinished) said then.
+    unfinished: bool,
+    /// Nothing is under way: packets, wake-ups and posts apart, the next turn will find nothing.
+    quiet: bool,
     /// Completions have not been looked at since the wake cause was cleared.
     completions_unseen: bool,
     /// Turns since packets were last looked for.
@@ -55,6 +66,8 @@ pub(crate) struct Engine<P: Platform> {
     since_completions: u32,
     /// Polls in a row that found nothing.
     idle_polls: u32,
+    /// Where the last packet came from: node, process and task.
+    last_origin: Option<((PackedCoord, u8), TaskId)>,
     /// Payload of a packet while it is handled.
     payload: Box<[u8]>,
     /// Empty between turns; keeps its memory.
@@ -101,9 +114,24 @@ impl<P: Platform> Engine<P> {
         (!nothing).then_some(left)
     }
 
+    /// Whether nothing is left, `unacknowledged` sends and puts among what may be.
+    pub fn is_at_rest(&self, unacknowledged: usize) -> bool {
+        // What is left mostly is asked first.
+        unacknowledged == 0
+            && self.in_flight() == 0
+            && self.io.waiting() == 0
+            && self.assemblies.is_empty()
+            && self.gets.len() == 0
+            && self.left(unacknowledged).is_none()
+    }
+
     /// Descriptors handed to the DMA engine and not completed.
     pub fn in_flight(&self) -> usize {
-        self.io.lanes.in_flight() + self.collnet.in_flight()
+        let lanes = self.io.lanes.in_flight();
+        match self.collnet.is_unused() {
+            true => lanes,
+            false => lanes + self.collnet.in_flight(),
+        }
     }
 
     /// Whether something waits for room.
@@ -111,13 +139,23 @@ impl<P: Platform> Engine<P> {
         let waits = |lane: &Lane<P>| lane.waiting() > 0;
         !self.io.completed.is_empty()
             || self.gets.waiting() > 0
-            || self.io.lanes.any(waits)
+            || self.io.lanes.waiting() > 0
             || self.collnet.any(waits)
             || self.io.shared.as_ref().is_some_and(|s| s.waiting() > 0)
     }
 
-    /// Whether there is something to do that no wake-up will announce.
+    /// Whether the last turn may have changed what [`unfinished`](Self::unfinished) says.
+    pub fn has_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Whether the last turn left something to do that no wake-up will announce.
     pub fn unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    /// Whether there is something to do that no wake-up will announce.
+    fn has_unfinished(&self) -> bool {
         self.completions_unseen
             || !self.acks.is_empty()
             || self.collnet.can_start()

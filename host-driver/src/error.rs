@@ -323,6 +323,14 @@ pub enum Error {
         /// Its value.
         value: u64,
     },
+    /// Data that is to be read as elements of a type, and is not a whole number of them.
+    #[error("{bytes} bytes of data, expected a multiple of {element}, the bytes of an element")]
+    ElementLength {
+        /// Bytes of the data.
+        bytes: usize,
+        /// Bytes of an element.
+        element: usize,
+    },
     /// The counters of a context lie where no put can name them.
     #[error("counters at bytes {offset}..{} of their slot, expected below 2^25: create contexts first", .offset + *.bytes as u64)]
     CounterReach {
@@ -420,9 +428,6 @@ pub enum Error {
     /// Two threads advance one context: take its lock first.
     #[error("the context is being advanced by another thread: take its lock first")]
     Busy,
-    /// `unlock` of a context that is not locked.
-    #[error("unlock of a context that is not locked")]
-    NotLocked,
     /// The context has been destroyed.
     #[error("the context has been destroyed")]
     Destroyed,

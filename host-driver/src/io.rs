@@ -1,7 +1,7 @@
 //! What protocols send with: the ways out of a context.
 
 use gyre_firmware::Node;
-use gyre_layout::event;
+use gyre_layout::{Source, event};
 
 use crate::core::Core;
 use crate::endpoint::Endpoint;
@@ -13,7 +13,7 @@ use crate::transport::injection::{Completed, Finish, Outgoing, Payload};
 use crate::transport::lanes::{Label, Lanes};
 use crate::transport::registers::{self, Bus};
 use crate::transport::shared_memory::{Message, SharedLane};
-use crate::transport::wire::System;
+use crate::transport::wire::{Bytes, System};
 
 /// The ways out of a context, and what has completed on them.
 pub(crate) struct Io<P: Platform> {
@@ -76,7 +76,10 @@ impl<P: Platform> Io<P> {
     /// # Errors
     /// [`Error::UnknownTask`](crate::Error::UnknownTask).
     pub fn shares_memory(&self, peer: Endpoint) -> Result<bool, Fault> {
-        Ok(self.shared.is_some() && self.core.place(peer)?.node == self.core.node())
+        Ok(
+            self.shared.is_some()
+                && self.core.destination(peer)?.node == self.core.layout.here.node,
+        )
     }
 
     /// Sends a message of the driver's own.
@@ -87,7 +90,7 @@ impl<P: Platform> Io<P> {
         &mut self,
         peer: Endpoint,
         system: System,
-        payload: Vec<u8>,
+        payload: Bytes,
     ) -> Result<(), Fault> {
         let label = self.lanes.system_label(system);
         self.send_message(peer, label, Payload::Staged(payload), Finish::Control)
@@ -104,9 +107,9 @@ impl<P: Platform> Io<P> {
         payload: Payload<P>,
         finish: Finish,
     ) -> Result<(), Fault> {
-        let to = self.core.place(peer)?;
+        let to = self.core.destination(peer)?;
         match &mut self.shared {
-            Some(shared) if to.node == self.core.layout.location.node => {
+            Some(shared) if to.node == self.core.layout.here.node => {
                 let envelope = self.lanes.envelope(label.dispatch, label.comm);
                 let index = self.core.layout.index(to.process, peer.context);
                 let fifo = self.core.layout.reception_fifo(to.process, peer.context);
@@ -133,10 +136,10 @@ impl<P: Platform> Io<P> {
         payload: Payload<P>,
         finish: Finish,
     ) -> Result<(), Fault> {
-        let to = self.core.place(peer)?;
-        let descriptor = self.lanes.message(to, peer.context, label, payload.len());
+        let to = self.core.destination(peer)?;
+        let message = self.lanes.message(to, peer.context, label);
         let outgoing = Outgoing {
-            descriptor,
+            descriptor: message.descriptor(Source::of_length(payload.len())),
             payload,
             finish,
         };

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use crate::ack::config::AckConfig;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::flow::ordered::Ordered;
 use crate::resources::Resources;
 use crate::sync::Arc;
-use crate::task::{TaskId, TaskLocation};
+use crate::task::{Destination, TaskId, TaskLocation};
 use crate::task_map::TaskMap;
 
 /// How to create a client.
@@ -77,24 +77,46 @@ pub struct ContextInfo {
 pub(crate) struct ClientLayout {
     pub config: ClientConfig,
     pub location: TaskLocation,
+    /// The same as descriptors and packets have it.
+    pub here: Destination,
 }
 
 impl ClientLayout {
     /// The endpoint (task, context offset), checked.
     pub fn endpoint(&self, task: TaskId, context: u8) -> Result<Endpoint, Error> {
-        self.config.tasks.location(task)?;
-        if context >= self.config.contexts {
-            return Err(Error::UnknownContext {
-                client: self.config.name.clone(),
-                offset: context,
-                contexts: self.config.contexts,
-            });
-        }
-        Ok(Endpoint {
+        let endpoint = Endpoint {
             client: self.config.id,
             context,
             task,
-        })
+        };
+        self.destination(endpoint)?;
+        Ok(endpoint)
+    }
+
+    /// Where an endpoint of this client is, checked.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`].
+    #[inline]
+    pub fn destination(&self, endpoint: Endpoint) -> Result<Destination, Fault> {
+        let destination = self
+            .config
+            .tasks
+            .destination(endpoint.task, endpoint.context)?;
+        if endpoint.context >= self.config.contexts {
+            return Err(self.unknown_context(endpoint.context));
+        }
+        Ok(destination)
+    }
+
+    #[cold]
+    fn unknown_context(&self, offset: u8) -> Fault {
+        Error::UnknownContext {
+            client: self.config.name.clone(),
+            offset,
+            contexts: self.config.contexts,
+        }
+        .into()
     }
 
     /// Contexts of the client on this node, created or not.

@@ -17,8 +17,9 @@
 //!   ([`SameNode`]); the node's endpoint table, in shared memory, says which contexts are open there.
 //! * [`Messaging`] pairs sends with receives by (origin rank, tag, communicator).
 //!
-//! A thread that has posted work and waits for a callback to note its end calls
-//! [`Context::advance_until`]; a communication thread does the same for others.
+//! A thread waits for the operations that it has posted by a [`Completion`], for a matched message by its
+//! [`Request`](matching::Request), for active messages by an [`Inbox`], and for anything else that callbacks note by
+//! [`Context::advance_until`]; a communication thread does the same for others. [`BufferSlice`]s are buffers of numbers.
 
 #![forbid(unsafe_code)]
 
@@ -47,6 +48,7 @@ mod resources;
 mod rma;
 mod rndv;
 mod route;
+mod slice;
 mod sync;
 mod task;
 mod task_map;
@@ -63,7 +65,8 @@ pub use am::dispatch::Arrival;
 pub use api::advance::advancev;
 pub use api::client::Client;
 pub use api::completion::{Completion, CompletionFn};
-pub use api::context::{CallFn, Context, DispatchFn, DoneFn, ProgressFn, Receive};
+pub use api::context::{CallFn, Context, ContextLock, DispatchFn, DoneFn, ProgressFn, Receive};
+pub use api::inbox::{Inbox, Message};
 pub use api::operation::{
     Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage, TreeTransfer,
 };
@@ -87,6 +90,8 @@ pub use progress::Progress;
 pub use region::{MemoryRegion, RegionRights, RemoteRegion};
 pub use resources::Resources;
 pub use route::{Hop, Network, Routing};
+pub use slice::{BufferSlice, Element};
 pub use task::{Rank, TaskId, TaskLocation};
 pub use task_map::TaskMap;
 pub use transport::wire::MAX_HEADER;
+pub use zerocopy::IntoBytes;

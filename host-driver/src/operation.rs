@@ -3,8 +3,6 @@
 //! The operations are generic over their done callback `D`, and over the function `C` of a call: programs give
 //! functions, protocols get [their numbers](crate::done).
 
-use std::borrow::Cow;
-
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::collnet::routes::TreeRoutes;
 use crate::endpoint::Endpoint;
@@ -13,6 +11,7 @@ use crate::platform::Platform;
 use crate::region::RemoteRegion;
 use crate::route::Routing;
 use crate::sync::Arc;
+use crate::transport::wire::Bytes;
 use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 
 /// One entry of a context's work queue.
@@ -22,7 +21,7 @@ pub enum Instruction<P: Platform, D, C> {
     /// Send a short message that has been copied already.
     SendImmediate {
         /// The message.
-        message: ImmediateMessage<'static>,
+        message: ImmediateMessage,
         /// Called when the DMA engine has read the copy.
         local_done: Option<D>,
     },
@@ -136,7 +135,7 @@ pub struct SendImmediate<'a> {
     pub data: &'a [u8],
 }
 
-impl SendImmediate<'_> {
+impl<'a> SendImmediate<'a> {
     /// Most bytes of data without a header: the payload of a packet.
     pub const MAX: usize = gyre_layout::MAX_PAYLOAD_BYTES;
     /// Most bytes of header and data together.
@@ -153,6 +152,12 @@ impl SendImmediate<'_> {
             header: &[],
             data: &[],
         }
+    }
+
+    /// The same with this data.
+    #[must_use]
+    pub const fn with_data(self, data: &'a [u8]) -> Self {
+        Self { data, ..self }
     }
 }
 
@@ -178,13 +183,19 @@ pub struct TreeTransfer<P: Platform, D> {
 }
 
 /// An immediate SEND as one packet: made by [`Context::send_immediate`](crate::Context::send_immediate).
-pub struct ImmediateMessage<'a> {
-    pub(crate) destination: Endpoint,
+pub struct ImmediateMessage {
+    pub(crate) envelope: ImmediateEnvelope,
+    pub(crate) payload: Bytes,
+}
+
+/// What the packet of an immediate message says about it.
+#[derive(Clone, Copy)]
+pub(crate) struct ImmediateEnvelope {
+    pub destination: Endpoint,
     /// Dispatch identifier of the packet.
-    pub(crate) dispatch: u8,
-    pub(crate) comm: u8,
-    pub(crate) tag: u32,
-    pub(crate) payload: Cow<'a, [u8]>,
+    pub dispatch: u8,
+    pub comm: u8,
+    pub tag: u32,
 }
 
 /// PUT: `data` is written at `remote` in the memory of `destination`'s node by the DMA engines alone.

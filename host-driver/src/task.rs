@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use gyre_layout::Coord;
+use gyre_layout::{Coord, LayoutError, PackedCoord};
 
 /// A task: one process of the parallel application, numbered from 0 in its client's task list (EP-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,10 +33,23 @@ pub struct TaskLocation {
     pub process: u8,
 }
 
-impl TaskLocation {
-    /// The location as a number, which is hashed faster.
-    pub(crate) fn key(self) -> u64 {
-        let [a, b, c, d, e] = self.node.0;
-        u64::from_le_bytes([a, b, c, d, e, self.process, 0, 0])
+/// The same as descriptors and packets have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Destination {
+    /// Its node.
+    pub node: PackedCoord,
+    /// Number of the process among the client's processes of that node.
+    pub process: u8,
+}
+
+impl TryFrom<TaskLocation> for Destination {
+    type Error = LayoutError;
+
+    /// Refuses a node that no packet can name.
+    fn try_from(location: TaskLocation) -> Result<Self, LayoutError> {
+        Ok(Self {
+            node: location.node.try_into()?,
+            process: location.process,
+        })
     }
 }

@@ -3,11 +3,11 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
-use gyre_layout::Coord;
+use gyre_layout::{Coord, PackedCoord};
 use rustc_hash::FxHashMap;
 
-use crate::error::Error;
-use crate::task::{TaskId, TaskLocation};
+use crate::error::{Error, Fault};
+use crate::task::{Destination, TaskId, TaskLocation};
 
 /// Contexts of a task that live on another node than the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +15,24 @@ struct Away {
     task: TaskId,
     contexts: Range<u8>,
     location: TaskLocation,
+    destination: Destination,
 }
 
 /// A client's task list: task to place and back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMap {
     locations: Vec<TaskLocation>,
+    /// The same, looked up for every message.
+    destinations: Vec<Destination>,
     /// Few, if any.
     away: Vec<Away>,
-    /// Looked up for every packet, never walked.
+    /// By node and process, as packets name them. Looked up for every packet, never walked.
     tasks: FxHashMap<u64, TaskId>,
+}
+
+/// A process of a node as a number, which is hashed fast.
+fn key(node: PackedCoord, process: u8) -> u64 {
+    u64::from(node.bits()) << 8 | u64::from(process)
 }
 
 impl TaskMap {
@@ -32,9 +40,10 @@ impl TaskMap {
     ///
     /// # Errors
     /// [`Error::TooManyProcesses`] for more than 256 tasks on a node, [`Error::TooManyTasks`] for more
-    /// than 2^32 - 1.
+    /// than 2^32 - 1, [`Error::Layout`] for a coordinate that no packet can name.
     pub fn new(nodes: impl IntoIterator<Item = Coord>) -> Result<Self, Error> {
         let mut locations = Vec::new();
+        let mut destinations = Vec::new();
         let mut tasks = FxHashMap::default();
         let mut processes: BTreeMap<Coord, usize> = BTreeMap::new();
         for node in nodes {
@@ -46,11 +55,14 @@ impl TaskMap {
             let process = u8::try_from(*count).map_err(|_| Error::TooManyProcesses { node })?;
             *count += 1;
             let location = TaskLocation { node, process };
+            let destination = Destination::try_from(location)?;
             locations.push(location);
-            tasks.insert(location.key(), TaskId(task));
+            destinations.push(destination);
+            tasks.insert(key(destination.node, process), TaskId(task));
         }
         Ok(Self {
             locations,
+            destinations,
             away: Vec::new(),
             tasks,
         })
@@ -61,7 +73,7 @@ impl TaskMap {
     ///
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::TooManyProcesses`]; [`Error::Away`] for contexts that live on another node
-    /// already, for context 0, which stays with its task, and for a second part of a task on one node.
+    /// already, for context 0, which stays with its task, and for a second part of a task on one node; [`Error::Layout`].
     pub fn with_away(
         mut self,
         task: TaskId,
@@ -89,11 +101,13 @@ impl TaskMap {
         let process = self.processes_on(node);
         let process = u8::try_from(process).map_err(|_| Error::TooManyProcesses { node })?;
         let location = TaskLocation { node, process };
-        self.tasks.insert(location.key(), task);
+        let destination = Destination::try_from(location)?;
+        self.tasks.insert(key(destination.node, process), task);
         self.away.push(Away {
             task,
             contexts,
             location,
+            destination,
         });
         Ok(self)
     }
@@ -115,10 +129,39 @@ impl TaskMap {
     /// # Errors
     /// As [`TaskMap::location`].
     pub fn place(&self, task: TaskId, context: u8) -> Result<TaskLocation, Error> {
-        let here = |away: &&Away| away.task == task && away.contexts.contains(&context);
-        match self.away.iter().find(here) {
+        match self.away(task, context) {
             Some(away) => Ok(away.location),
             None => self.location(task),
+        }
+    }
+
+    fn away(&self, task: TaskId, context: u8) -> Option<&Away> {
+        let here = |away: &&Away| away.task == task && away.contexts.contains(&context);
+        self.away.iter().find(here)
+    }
+
+    /// Where context `context` of `task` lives, as descriptors name it.
+    ///
+    /// # Errors
+    /// As [`TaskMap::location`].
+    #[inline]
+    pub(crate) fn destination(&self, task: TaskId, context: u8) -> Result<Destination, Fault> {
+        if !self.away.is_empty()
+            && let Some(away) = self.away(task, context)
+        {
+            return Ok(away.destination);
+        }
+        match self.destinations.get(task.0 as usize) {
+            Some(&destination) => Ok(destination),
+            None => Err(self.unknown(task).into()),
+        }
+    }
+
+    #[cold]
+    fn unknown(&self, task: TaskId) -> Error {
+        Error::UnknownTask {
+            task,
+            tasks: self.locations.len(),
         }
     }
 
@@ -148,17 +191,20 @@ impl TaskMap {
     pub fn location(&self, task: TaskId) -> Result<TaskLocation, Error> {
         match self.locations.get(task.0 as usize) {
             Some(&location) => Ok(location),
-            None => Err(Error::UnknownTask {
-                task,
-                tasks: self.locations.len(),
-            }),
+            None => Err(self.unknown(task)),
         }
     }
 
     /// The task that lives at `location`.
     #[must_use]
     pub fn task_at(&self, location: TaskLocation) -> Option<TaskId> {
-        self.tasks.get(&location.key()).copied()
+        self.task_of(location.node.try_into().ok()?, location.process)
+    }
+
+    /// The task of a process of `node`.
+    #[inline]
+    pub(crate) fn task_of(&self, node: PackedCoord, process: u8) -> Option<TaskId> {
+        self.tasks.get(&key(node, process)).copied()
     }
 
     /// Processes of this client on `node`.

@@ -41,7 +41,7 @@ fn ep2_a_token_is_complete_when_all_its_callbacks_have_been_called() {
         contexts[0].advance(1).expect("no error");
         machine.settle();
     }
-    assert_eq!(contexts[0].complete(&token), Ok(()));
+    assert_eq!(token.wait(&contexts[0]), Ok(()));
 }
 
 #[test]

@@ -368,20 +368,22 @@ fn ep3_another_thread_may_post_but_not_advance_without_the_lock() {
     machine.set_hook(move |op| {
         if op == Op::Descriptor && !sent {
             sent = true;
-            assert!(!other.trylock(), "the lock is taken");
+            assert!(other.try_lock().is_none(), "the lock is taken");
             seen.lock().push(other.advance(1));
             let second = message(&other, 1, 1, b"second");
             other.send(second).expect("posting needs no lock");
         }
     });
-    contexts[0].lock();
-    contexts[0].advance(1).expect("undisturbed");
-    contexts[0].unlock().expect("held");
+    let locked = contexts[0].lock();
+    locked.advance(1).expect("undisturbed");
+    drop(locked);
     machine.clear_hook();
     assert_eq!(*answers.lock(), [Err(Error::Busy)]);
-    assert!(contexts[0].trylock(), "the lock is free again");
-    assert_eq!(contexts[0].unlock(), Ok(()));
-    assert_eq!(contexts[0].unlock(), Err(Error::NotLocked));
+    assert!(contexts[0].try_lock().is_some(), "the lock is free again");
+    assert!(
+        contexts[0].try_lock().is_some(),
+        "and its guard gives it back"
+    );
     settle(&machine, &contexts);
     let tags: Vec<_> = log.lock().iter().map(|m| m.1).collect();
     assert_eq!(tags, [0, 1]);

@@ -162,11 +162,11 @@ impl Shared {
     /// Advances under the lock until `over`.
     fn advance_until(&self, over: impl Fn() -> bool) {
         while !over() {
-            self.context.lock();
+            let locked = self.context.lock();
             self.holder.store(Some(thread::current().id()));
-            let advanced = self.context.advance(1);
+            let advanced = locked.advance(1);
             self.holder.store(None);
-            self.context.unlock().expect("nobody else unlocks");
+            drop(locked);
             advanced.expect("nobody else advances");
             // Packets move.
             self.context.platform().yield_now();

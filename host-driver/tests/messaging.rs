@@ -117,7 +117,7 @@ fn receive(
     tag: Option<u32>,
     comm: u32,
     room: usize,
-) -> Request {
+) -> Request<Process, Received> {
     let into = module.context().platform().buffer(&vec![0xee; room]);
     receive_into(module, log, number, (from, tag, comm), into)
 }
@@ -128,7 +128,7 @@ fn receive_into(
     number: usize,
     (from, tag, comm): (Option<u32>, Option<u32>, u32),
     into: BufferRange<Memory>,
-) -> Request {
+) -> Request<Process, Received> {
     let (copy, log) = (into.clone(), Arc::clone(log));
     let done = move |_: &Context<Process>, result: Result<Received, Error>| {
         log.lock().push((number, result, bytes_of(&copy)));
@@ -150,7 +150,7 @@ fn bytes_of(range: &BufferRange<Memory>) -> Vec<u8> {
     bytes
 }
 
-fn send(module: &Module, to: u32, tag: u32, comm: u32, data: &[u8]) -> Request {
+fn send(module: &Module, to: u32, tag: u32, comm: u32, data: &[u8]) -> Request<Process, ()> {
     let buffer = module.context().platform().buffer(data);
     module
         .send(Rank(to), tag, &Communicator::world(comm), buffer, None)
@@ -1141,5 +1141,43 @@ fn ct1_ep3_receives_of_a_context_that_is_destroyed_end_once() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn ct1_ct6_a_request_without_callback_is_waited_for_and_tells_its_outcome() {
+    for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
+        let (machine, modules) = modules_by(ordered, 2, config);
+        let (world, platform) = (&Communicator::WORLD, modules[1].context().platform());
+        let into = platform.buffer(&[0; 900]);
+        let receive = |tag, into| {
+            let request = modules[1].receive(None, Some(tag), world, into, None);
+            request.expect("valid")
+        };
+        let received = receive(7, into.clone());
+        let too_long = receive(8, platform.buffer(&[0; 10]));
+        let sent = [7, 8].map(|tag| send(&modules[0], 1, tag, 0, &pattern(800, 3)));
+        assert!(!received.is_complete());
+        settle(&machine, &modules);
+        let expected = Received {
+            source: Rank(0),
+            tag: 7,
+            comm: 0,
+            length: 800,
+        };
+        assert_eq!(received.wait(), Ok(expected));
+        assert_eq!(received.wait(), Ok(expected), "it may be asked again");
+        assert_eq!(bytes_of(&into)[..800], pattern(800, 3));
+        let error = Error::MessageTooLong {
+            message: 800,
+            receive: 10,
+        };
+        assert_eq!(too_long.wait(), Err(error));
+        for request in sent {
+            assert_eq!(request.wait(), Ok(()));
+        }
+        let left = receive(9, into);
+        modules[1].context().destroy().expect("nothing under way");
+        assert_eq!(left.wait(), Err(Error::Destroyed));
     }
 }

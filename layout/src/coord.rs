@@ -40,6 +40,38 @@ impl Coord {
     }
 }
 
+/// A position as headers and descriptors hold it: 30 bits, every coordinate below 64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PackedCoord(u32);
+
+impl PackedCoord {
+    /// The lower 30 bits of `bits`.
+    pub(crate) const fn from_bits(bits: u32) -> Self {
+        Self(bits & ((1 << 30) - 1))
+    }
+
+    /// The 30 bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The coordinates.
+    #[must_use]
+    pub fn unpack(self) -> Coord {
+        Coord::unpack(self.0)
+    }
+}
+
+impl TryFrom<Coord> for PackedCoord {
+    type Error = LayoutError;
+
+    /// As [`Coord::pack`].
+    fn try_from(coord: Coord) -> Result<Self, LayoutError> {
+        coord.pack().map(Self)
+    }
+}
+
 impl fmt::Display for Coord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e] = self.0;
@@ -57,6 +89,9 @@ mod tests {
         let packed = coord.pack().expect("every coordinate is below 64");
         assert_eq!(packed >> 30, 0);
         assert_eq!(Coord::unpack(packed), coord);
+        let typed = PackedCoord::try_from(coord).expect("every coordinate is below 64");
+        assert_eq!((typed.bits(), typed.unpack()), (packed, coord));
+        assert_eq!(PackedCoord::from_bits(packed | 3 << 30), typed);
     }
 
     #[test]

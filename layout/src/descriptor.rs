@@ -2,7 +2,8 @@
 
 use crate::field::{Packer, bit_fields, to_bytes, to_words};
 use crate::{
-    Collective, Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, Rmw, RmwOp, VClass,
+    BitField, Collective, Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, PackedCoord, Rmw,
+    RmwOp, VClass,
 };
 
 bit_fields! {
@@ -55,6 +56,19 @@ pub struct Source {
     pub length: u32,
 }
 
+impl Source {
+    /// `length` bytes, in a place that is not known yet.
+    #[must_use]
+    pub const fn of_length(length: usize) -> Self {
+        Self {
+            slot: 0,
+            offset: 0,
+            // No descriptor says more.
+            length: length as u32,
+        }
+    }
+}
+
 /// An injection descriptor (HW-1). Make one with [`Descriptor::memory_fifo`], [`Descriptor::put`],
 /// [`Descriptor::remote_get`], [`Descriptor::rmw`], [`Descriptor::collective_put`] or
 /// [`Descriptor::collective_fifo`].
@@ -104,6 +118,70 @@ pub struct Descriptor {
     pub msg_id: u32,
     /// Node that a remote get came from; written by the DMA engine, else zero.
     pub requester: Coord,
+}
+
+/// A message into a reception FIFO: what [`Descriptor::memory_fifo`] has of it, without its source. Software encodes
+/// one for every message, and of the fields of a descriptor it needs few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Destination.
+    pub dst: PackedCoord,
+    /// Leave a copy at every node on the way.
+    pub deposit: bool,
+    /// Reception FIFO at the destination.
+    pub fifo: u16,
+    /// Software words 0 and 1.
+    pub software: [u32; 2],
+    /// Message id for waves and timelines.
+    pub msg_id: u32,
+}
+
+impl Message {
+    /// The descriptor of the message with payload `source`.
+    #[must_use]
+    pub fn descriptor(&self, source: Source) -> Descriptor {
+        Descriptor {
+            deposit: self.deposit,
+            ..Descriptor::memory_fifo(self.dst.unpack(), source, self.fifo)
+                .with_software(self.software[0], self.software[1])
+                .with_message_id(self.msg_id)
+        }
+    }
+
+    /// The bytes of [`Message::descriptor`].
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if a value does not fit into its field.
+    #[inline(always)] // Most fields are constants.
+    pub fn encode(&self, source: Source) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
+        let (slot, offset) = (u64::from(source.slot), source.offset);
+        let fifo = u64::from(self.fifo);
+        if (slot >> SRC_SLOT.width) | (fifo >> TARGET.width) | (offset >> 40) != 0 {
+            return self.descriptor(source).encode();
+        }
+        // Two fields of a word each, the lower one first.
+        let pair = |low: BitField, value: u64, high: BitField, other: u64| {
+            value << (low.lsb % 64) | other << (high.lsb % 64)
+        };
+        let kind = pair(
+            KIND,
+            u8::from(Kind::MemFifo).into(),
+            DEPOSIT,
+            self.deposit.into(),
+        );
+        let class = u8::from(VClass::Request).into();
+        Ok(to_bytes([
+            kind | pair(DST, self.dst.bits().into(), VCLASS, class),
+            pair(LENGTH, source.length.into(), SRC_OFF_HI, offset >> 32)
+                | pair(SRC_SLOT, slot, TARGET, fifo),
+            offset & 0xffff_ffff,
+            0,
+            pair(SW0, self.software[0].into(), SW1, self.software[1].into()),
+            self.msg_id.into(),
+            0,
+            0,
+        ]))
+    }
 }
 
 impl Descriptor {
@@ -393,6 +471,45 @@ mod tests {
                 width: 4
             })
         );
+    }
+
+    #[test]
+    fn hw1_a_message_is_encoded_as_its_descriptor_is_and_refused_for_the_same_reasons() {
+        let dst = PackedCoord::try_from(Coord([5, 4, 63, 2, 1])).expect("below 64");
+        let message = Message {
+            dst,
+            deposit: true,
+            fifo: 0x2a5,
+            software: [0xdead_beef, 0x1234_5678],
+            msg_id: 0x8765_4321,
+        };
+        let wide = Message {
+            fifo: 0x400,
+            ..message
+        };
+        let plain = Message {
+            deposit: false,
+            ..message
+        };
+        let slot = Source {
+            slot: 0x400,
+            ..SOURCE
+        };
+        let offset = Source {
+            offset: 1 << 40,
+            ..SOURCE
+        };
+        for (message, source, valid) in [
+            (message, SOURCE, true),
+            (plain, SOURCE, true),
+            (wide, SOURCE, false),
+            (message, slot, false),
+            (message, offset, false),
+        ] {
+            let encoded = message.encode(source);
+            assert_eq!(encoded, message.descriptor(source).encode());
+            assert_eq!(encoded.is_ok(), valid, "{message:?} {source:?}");
+        }
     }
 
     #[test]

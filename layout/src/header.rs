@@ -1,7 +1,7 @@
 //! The packet header: 32 bytes, the first flits of every packet.
 
 use crate::field::{Packer, bit_fields, to_bytes, to_words};
-use crate::{Coord, HEADER_BYTES, Kind, LayoutError, VClass};
+use crate::{Coord, HEADER_BYTES, Kind, LayoutError, PackedCoord, VClass};
 
 bit_fields! {
     /// Fields of a packet header, lowest bit first: `header_t` in SystemVerilog.
@@ -191,6 +191,52 @@ impl Header {
     }
 }
 
+/// What software needs of the header of a packet in a reception FIFO. It reads one for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageHeader {
+    /// Source.
+    pub src: PackedCoord,
+    /// What the packet is for.
+    pub kind: Kind,
+    /// Payload bytes, as the header says.
+    pub len: u16,
+    /// First packet of its message.
+    pub first: bool,
+    /// Last packet of its message.
+    pub last: bool,
+    /// Byte of the message at which the payload begins.
+    pub offset: u32,
+    /// Bytes of the message.
+    pub length: u32,
+    /// Software words 0 and 1.
+    pub software: [u32; 2],
+}
+
+impl MessageHeader {
+    /// These fields of the header in `bytes`.
+    ///
+    /// # Errors
+    /// As [`Header::decode`].
+    #[inline(always)]
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
+        let words = to_words::<4, _>(bytes);
+        // What is zero wherever software finds a packet.
+        if FLOW.of(&words) | BIRTH.of(&words) | FLOW_VALID.of(&words) | FLOW_SEQ.of(&words) != 0 {
+            Header::decode(bytes)?;
+        }
+        Ok(Self {
+            src: PackedCoord::from_bits(SRC.of(&words) as u32),
+            kind: Kind::try_from(KIND.of(&words) as u8)?,
+            len: LEN.of(&words) as u16,
+            first: FIRST.of(&words) != 0,
+            last: LAST.of(&words) != 0,
+            offset: OFFSET.of(&words) as u32,
+            length: AUX.of(&words) as u32,
+            software: [SW0.of(&words) as u32, SW1.of(&words) as u32],
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +268,38 @@ mod tests {
     fn header_round_trips() {
         let bytes = put().encode().expect("every value fits");
         assert_eq!(Header::decode(&bytes), Ok(put()));
+    }
+
+    #[test]
+    fn message_header_has_the_fields_of_the_header_and_refuses_what_it_refuses() {
+        let header = Header {
+            kind: Kind::MemFifo,
+            ..put()
+        };
+        let bytes = header.encode().expect("every value fits");
+        let message = MessageHeader::decode(&bytes).expect("a header");
+        assert_eq!(message.src.unpack(), header.src);
+        assert_eq!((message.kind, message.len), (header.kind, header.len));
+        assert_eq!((message.first, message.last), (header.first, header.last));
+        assert_eq!(
+            (message.offset, message.length),
+            (header.offset, header.aux)
+        );
+        assert_eq!(message.software, [header.sw0, header.sw1]);
+        // A flow's place without a flow, a birth, a kind that does not exist.
+        for (byte, value) in [(15, 0x80), (13, 0x04), (8, 0xff)] {
+            let mut wrong = put().encode().expect("every value fits");
+            wrong[11] = 0;
+            wrong[15] = 0;
+            wrong[byte] = value;
+            let refused = Header::decode(&wrong).map(drop);
+            assert!(refused.is_err(), "byte {byte}");
+            assert_eq!(
+                MessageHeader::decode(&wrong).map(drop),
+                refused,
+                "byte {byte}"
+            );
+        }
     }
 
     #[test]

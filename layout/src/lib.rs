@@ -18,11 +18,11 @@ mod rmw;
 
 pub use codes::{CollOp, CollType, ErrorReason, Kind, RmwOp, VClass};
 pub use coll::Collective;
-pub use coord::Coord;
-pub use descriptor::{Descriptor, Source};
+pub use coord::{Coord, PackedCoord};
+pub use descriptor::{Descriptor, Message, Source};
 pub use error::LayoutError;
 pub use field::{BitField, Field};
-pub use header::{CounterRef, FlowPlace, Header, PutTarget};
+pub use header::{CounterRef, FlowPlace, Header, MessageHeader, PutTarget};
 pub use link::{LINK_FIELDS, LinkState};
 pub use rmw::Rmw;
 

@@ -1,5 +1,6 @@
 //! Configuration files of clients, as a program of tasks is given one on the command line (EP-5).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,13 +26,18 @@ const NODE: Parameters = Parameters {
     groups: 1,
 };
 
-/// The client of a program of tasks, from a configuration file: the only one of the application that has the
-/// program's name.
+fn refuse(error: gyre_driver::ConfigError) -> UsageError {
+    UsageError::Combination(error.to_string())
+}
+
+/// The clients of a program of tasks, from a configuration: those of the application that has the program's name.
 #[derive(Debug, Clone)]
 pub struct ClientFile {
     configuration: Arc<Configuration>,
     path: String,
     application: &'static str,
+    /// What the program has been written for; without, that is one client with all tasks.
+    own: Option<Arc<Self>>,
 }
 
 impl ClientFile {
@@ -46,50 +52,99 @@ impl ClientFile {
             reason,
         };
         let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
-        let configuration = Configuration::from_toml(&path, &text)
-            .map_err(|error| UsageError::Combination(error.to_string()))?;
+        Self::parse(path, &text, application)
+    }
+
+    /// The same from the text of a file; `path` names it in errors.
+    ///
+    /// # Errors
+    /// A text that cannot be understood.
+    pub fn parse(path: String, text: &str, application: &'static str) -> Result<Self, UsageError> {
+        let configuration = Configuration::from_toml(&path, text).map_err(refuse)?;
         Ok(Self {
             configuration: Arc::new(configuration),
             path,
             application,
+            own: None,
         })
     }
 
-    /// The client of each task, where task `t` lives on node `nodes[t]`.
+    /// The same for a program that has been written for the clients of `own`: every process must have clients of the
+    /// same names.
+    #[must_use]
+    pub fn in_place_of(self, own: Self) -> Self {
+        Self {
+            own: Some(Arc::new(own)),
+            ..self
+        }
+    }
+
+    /// The clients of each process, where process `p` lives on node `nodes[p]`.
     ///
     /// # Errors
     /// Clients that are not as the program needs them, or for which the nodes have no room.
-    pub fn of_tasks(&self, nodes: &[Coord]) -> Result<Vec<ClientConfig>, UsageError> {
+    pub fn of_processes(&self, nodes: &[Coord]) -> Result<Vec<Vec<ClientConfig>>, UsageError> {
         let Self {
             configuration,
             path,
             application,
+            ..
         } = self;
-        let words = |error: gyre_driver::ConfigError| UsageError::Combination(error.to_string());
         configuration
             .check_room(application, nodes, &NODE)
-            .map_err(words)?;
-        let mut clients = Vec::new();
-        for process in 0..nodes.len() as u32 {
-            let mut own = configuration
-                .clients(application, nodes, process)
-                .map_err(words)?;
-            let only = own.pop().filter(|client| {
-                own.is_empty() && client.tasks.len() == nodes.len() && client.task.0 == process
-            });
-            let Some(client) = only else {
-                return Err(UsageError::Combination(format!(
-                    "{path}: application `{application}`: expected one client, with tasks = \"all\""
-                )));
-            };
-            if client.resources.owner != OWNER {
+            .map_err(refuse)?;
+        let of_process = |process| {
+            let clients = self.clients(nodes, process)?;
+            self.check_use(nodes, process, &clients)?;
+            let foreign = clients.iter().find(|c| c.resources.owner != OWNER);
+            if let Some(client) = foreign {
                 return Err(UsageError::Combination(format!(
                     "{path}: client `{}`: owner is {}, expected {OWNER}, that of the memory of all processes",
                     client.name, client.resources.owner
                 )));
             }
-            clients.push(client);
-        }
-        Ok(clients)
+            Ok(clients)
+        };
+        (0..nodes.len() as u32).map(of_process).collect()
+    }
+
+    fn clients(&self, nodes: &[Coord], process: u32) -> Result<Vec<ClientConfig>, UsageError> {
+        let clients = self.configuration.clients(self.application, nodes, process);
+        clients.map_err(refuse)
+    }
+
+    /// Refuses clients of a process for which the program has not been written.
+    fn check_use(
+        &self,
+        nodes: &[Coord],
+        process: u32,
+        clients: &[ClientConfig],
+    ) -> Result<(), UsageError> {
+        let expected = match &self.own {
+            None => match clients {
+                [client] if client.tasks.len() == nodes.len() && client.task.0 == process => {
+                    return Ok(());
+                }
+                _ => "one client, with tasks = \"all\"".into(),
+            },
+            Some(own) => {
+                let names = |clients: &[ClientConfig]| -> BTreeSet<String> {
+                    clients.iter().map(|client| client.name.clone()).collect()
+                };
+                let expected = names(&own.clients(nodes, process)?);
+                if names(clients) == expected {
+                    return Ok(());
+                }
+                let expected: Vec<_> = expected.iter().map(|name| format!("`{name}`")).collect();
+                format!(
+                    "process {process} to have the clients {}",
+                    expected.join(", ")
+                )
+            }
+        };
+        Err(UsageError::Combination(format!(
+            "{}: application `{}`: expected {expected}",
+            self.path, self.application
+        )))
     }
 }

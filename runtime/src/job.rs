@@ -47,20 +47,28 @@ pub struct Process {
     pub node: usize,
     /// The node as the process sees it. Every phase gets the same.
     pub platform: SimPlatform,
-    /// The client that a file gives the task.
-    from_file: Option<Arc<ClientConfig>>,
+    /// The clients that a configuration gives the process.
+    configured: Arc<[ClientConfig]>,
     /// Most processes on a node of the job, at least one.
     per_node: usize,
 }
 
 impl Process {
-    /// The client of all tasks that a file gives, or without a file: one of this name with one context each, the
-    /// default resources, eager limit and rules of acknowledgement. Where many share a node, each has fewer memory
-    /// regions.
-    pub fn client(&self, name: &str) -> ClientConfig {
-        if let Some(client) = &self.from_file {
-            return ClientConfig::clone(client);
+    /// The clients that a configuration gives the process, or without one: that of all tasks of this name, with so many
+    /// contexts each.
+    pub fn clients(&self, name: &str, contexts: u8) -> Vec<ClientConfig> {
+        match &*self.configured {
+            [] => vec![ClientConfig {
+                contexts,
+                ..self.client(name)
+            }],
+            configured => configured.to_vec(),
         }
+    }
+
+    /// A client of all tasks, of this name, with one context each, the default resources, eager limit and rules of
+    /// acknowledgement. Where many share a node, each has fewer memory regions.
+    pub fn client(&self, name: &str) -> ClientConfig {
         let resources = Resources::default();
         let free = group_page::SLOT_COUNT as usize - usize::from(resources.slot_first);
         // At most 32.
@@ -91,7 +99,7 @@ struct Place {
     process: u8,
     segments: NodeSegments,
     platform: Rc<OnceCell<SimPlatform>>,
-    from_file: Option<Arc<ClientConfig>>,
+    configured: Arc<[ClientConfig]>,
 }
 
 /// The shared segments of `nodes` nodes with this processor.
@@ -156,7 +164,7 @@ impl Job {
                     process,
                     segments: segments[node].clone(),
                     platform: Rc::default(),
-                    from_file: None,
+                    configured: Arc::default(),
                 })
                 .collect(),
             per_node: placement.per_node.max(1),
@@ -164,8 +172,8 @@ impl Job {
         })
     }
 
-    /// The job on the machine of `spec`, with its processors, its costs, its waveform and the clients of its file,
-    /// if there are any.
+    /// The job on the machine of `spec`, with its processors, its costs, its waveform and the clients of its
+    /// configuration, if there is one.
     ///
     /// # Errors
     /// As [`Job::new`]; clients that the program or the nodes have no use or no room for, before anything is
@@ -177,11 +185,11 @@ impl Job {
             .iter()
             .map(|&n| topology.header_coord(n))
             .collect();
-        let clients = spec.clients.as_ref().map(|file| file.of_tasks(&nodes));
+        let clients = spec.clients.as_ref().map(|file| file.of_processes(&nodes));
         let clients = clients.transpose()?;
         let mut job = Self::new(&spec.config, &spec.costs, placement, spec.trace.clone())?;
-        for (place, client) in job.places.iter_mut().zip(clients.into_iter().flatten()) {
-            place.from_file = Some(Arc::new(client));
+        for (place, clients) in job.places.iter_mut().zip(clients.into_iter().flatten()) {
+            place.configured = clients.into();
         }
         Ok(job.with_processor(&spec.processor))
     }
@@ -327,7 +335,7 @@ impl Job {
                 let (task, node, process) = (place.task, place.node, place.process);
                 let segments = place.segments.clone();
                 let platform = Rc::clone(&place.platform);
-                let from_file = place.from_file.clone();
+                let configured = Arc::clone(&place.configured);
                 let hardware = self.hardware_thread(number, thread);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
@@ -344,7 +352,7 @@ impl Job {
                         tasks,
                         node,
                         platform: platform.get_or_init(new).clone(),
-                        from_file,
+                        configured,
                         per_node,
                     };
                     let result = body(process, thread)?;

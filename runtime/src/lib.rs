@@ -1,6 +1,7 @@
 //! Runs parallel programs on the simulated machine: the only crate that knows both the driver and the machine.
 //!
-//! - [`program`] is a program with a command line of its own; [`options`], [`settings`] and [`machine_file`] are what a user
+//! - [`prelude`] is what a program imports. [`program`] is one with a command line of its own, [`launch`] the run that it was
+//!   called for, [`task`] what each of its tasks gets, [`report`] what it has found; [`options`], [`settings`] and [`machine_file`] are what a user
 //!   can say there, [`clients`] the file of its clients, [`error`] why a run did not succeed.
 //! - [`job`] is a machine that is brought up ([`bring_up`]), with tasks on its nodes ([`placement`]).
 //! - [`platform`] is a node as the driver of a task sees it.
@@ -12,13 +13,17 @@ pub mod clients;
 pub mod console;
 pub mod error;
 pub mod job;
+pub mod launch;
 pub mod machine_file;
 pub mod options;
 pub mod outcome;
 pub mod placement;
 pub mod platform;
+pub mod prelude;
 pub mod program;
 pub mod progress;
+pub mod report;
 pub mod settings;
+pub mod task;
 pub mod team;
 pub mod thread_team;

@@ -94,7 +94,7 @@ pub struct MachineSpec {
     pub seed: u64,
     /// The waveform of a program's run, if one is asked for: then the models are traced ones.
     pub trace: Option<TraceConfig>,
-    /// The clients of a program of tasks, if a file gives them.
+    /// The clients of a program of tasks, if a configuration gives them.
     pub clients: Option<ClientFile>,
 }
 

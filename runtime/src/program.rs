@@ -1,25 +1,24 @@
 //! Programs with a command line of their own: the options, exit status and report of `gyre` around a
-//! function that runs tasks on a machine. The programs in `examples/` are made with it.
+//! function that [launches](crate::launch) tasks on a machine. The programs in `examples/` are made with it.
 
 use clap::{Args as _, FromArgMatches as _};
-use gyre_sim::RunReport;
-use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::clients::ClientFile;
 use crate::console::print;
 use crate::error::RunError;
+use crate::launch::{Launch, TASKS_PER_NODE};
 use crate::machine_file::{self, MachineSpec};
 use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
-use crate::settings::{self, Setting, Settings, Table};
+use crate::report::Report;
+use crate::settings::{self, Settings, Table};
 
-/// How many tasks each node has: the setting of programs that fill the machine.
-pub const TASKS_PER_NODE: Setting<usize> =
-    Setting::number("tasks_per_node", "", 1, (1, 16), "tasks of each node");
+/// Settings of every program beside those of the machine.
+const SETTINGS: &Table = &[&TASKS_PER_NODE];
 
 /// Options of a program.
 #[derive(Debug, clap::Args)]
@@ -31,80 +30,19 @@ struct Options {
     clients: Option<PathBuf>,
 }
 
+/// Runs a program as it has been launched, and checks what came out.
+pub type RunFn = fn(&Launch<'_>) -> Result<Report, RunError>;
+
 /// A program.
 #[derive(Clone, Copy)]
 pub struct Program {
-    /// Its name, in its help and in its report.
+    /// Its name, in its help and in its report; the name of its application in configurations of clients.
     pub name: &'static str,
-    /// What it does, in a line.
-    pub about: &'static str,
-    /// Shape of the machine when neither the options nor a machine file give one.
-    pub shape: &'static [u16],
-    /// Its settings beside those of the machine.
-    pub settings: &'static Table,
-    /// Runs on the machine, with its waveform if there is one, and checks what came out.
-    pub run: fn(&MachineSpec, &Settings) -> Result<Report, RunError>,
-}
-
-/// What a program has found, in simulated cycles, bytes and ratios.
-#[derive(Debug, Clone)]
-pub struct Report {
-    machine: RunReport,
-    params: Map<String, Value>,
-    metrics: Map<String, Value>,
-    pictures: Vec<String>,
-    passed: bool,
-}
-
-impl Report {
-    /// A report on a run of the machine.
-    #[must_use]
-    pub fn new(machine: RunReport) -> Self {
-        Self {
-            machine,
-            params: Map::new(),
-            metrics: Map::new(),
-            pictures: Vec::new(),
-            passed: true,
-        }
-    }
-
-    /// Adds a parameter that the figures depend on.
-    #[must_use]
-    pub fn param(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.params.insert(name.into(), value.into());
-        self
-    }
-
-    /// Adds a figure. A list of objects is shown as a table.
-    #[must_use]
-    pub fn metric(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.metrics.insert(name.into(), value.into());
-        self
-    }
-
-    /// Adds text for people, shown below the tables.
-    #[must_use]
-    pub fn picture(mut self, text: impl Into<String>) -> Self {
-        self.pictures.push(text.into());
-        self
-    }
-
-    /// Says whether the program's own check held, as metric `verified`; if not, what it found, as metric
-    /// `faults`. Then the exit status is 1.
-    #[must_use]
-    pub fn check(self, result: Result<(), String>) -> Self {
-        let report = self.metric("verified", result.is_ok());
-        match result {
-            Ok(()) => report,
-            Err(found) => Self {
-                passed: false,
-                ..report
-                    .metric("faults", vec![found.as_str()])
-                    .picture(format!("NOT VERIFIED: {found}"))
-            },
-        }
-    }
+    about: &'static str,
+    shape: &'static [u16],
+    settings: &'static Table,
+    clients: Option<(&'static str, &'static str)>,
+    run: RunFn,
 }
 
 /// What a program prints and how it ends.
@@ -119,6 +57,41 @@ pub struct Printed {
 }
 
 impl Program {
+    /// A program by its name, what it does, in a line, the shape of its machine when neither the options nor a machine
+    /// file give one, and the function that runs it.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        shape: &'static [u16],
+        run: RunFn,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            shape,
+            settings: &[],
+            clients: None,
+            run,
+        }
+    }
+
+    /// The same with settings beside those of every program.
+    #[must_use]
+    pub const fn with_settings(self, settings: &'static Table) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// The same with the clients of a configuration, which `path` names in errors; the option `--clients` may give others
+    /// of the same names. A program without has one client, by its own name, with all tasks.
+    #[must_use]
+    pub const fn with_clients(self, path: &'static str, text: &'static str) -> Self {
+        Self {
+            clients: Some((path, text)),
+            ..self
+        }
+    }
+
     /// Runs the program with the arguments of the process.
     #[must_use]
     pub fn main(&self) -> ExitCode {
@@ -140,6 +113,7 @@ impl Program {
         };
         let tables = [
             (self.name, self.settings),
+            ("every program", SETTINGS),
             ("machine", machine_file::SETTINGS),
         ];
         let command = clap::Command::new(self.name)
@@ -177,17 +151,30 @@ impl Program {
         }
     }
 
+    /// The clients that a file gives, or the program itself.
+    fn client_file(&self, path: Option<&Path>) -> Result<Option<ClientFile>, UsageError> {
+        let own = self.clients.map(|(path, text)| {
+            let own = ClientFile::parse(path.into(), text, self.name)?;
+            Ok::<_, UsageError>(own.clone().in_place_of(own))
+        });
+        let own = own.transpose()?;
+        let file = path.map(|path| ClientFile::read(path, self.name));
+        Ok(match (file.transpose()?, own) {
+            (Some(file), Some(own)) => Some(file.in_place_of(own)),
+            (file, own) => file.or(own),
+        })
+    }
+
     fn outcome(&self, options: &Options) -> Result<Outcome, RunError> {
         let clients = options.clients.as_deref();
         let options = &options.machine;
-        let settings = Settings::parse(&options.set, &[self.settings, machine_file::SETTINGS])?;
+        let tables = [self.settings, SETTINGS, machine_file::SETTINGS];
+        let settings = Settings::parse(&options.set, &tables)?;
         let spec = MachineSpec::new(options, &settings, Some(self.shape.to_vec()))?;
         let mut spec = spec.traced(options)?;
-        spec.clients = clients
-            .map(|path| ClientFile::read(path, self.name))
-            .transpose()?;
+        spec.clients = self.client_file(clients)?;
         let clock = Stopwatch::start();
-        let mut report = (self.run)(&spec, &settings)?;
+        let mut report = (self.run)(&Launch::new(self.name, &spec, &settings)?)?;
         let cycles = report.machine.cycles;
         let sim = SimFigures::new(cycles, spec.nodes(), &clock, spec.config.threads);
         if let Some(trace) = &spec.trace {

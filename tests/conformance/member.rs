@@ -290,7 +290,7 @@ impl<P: Platform> Task<P> {
         &self,
         open: &Open<P>,
         receive: &Posted,
-    ) -> Result<Option<gyre_driver::matching::Request>, Error> {
+    ) -> Result<Option<gyre_driver::matching::Request<P, Received>>, Error> {
         let program = &self.world.program;
         let Posted {
             number, at, kind, ..
@@ -650,7 +650,7 @@ impl<P: Platform> Task<P> {
             result,
             done: None,
         };
-        let nothing = Err(Error::NotLocked);
+        let nothing = Err(Error::Cancelled);
         Ok(match wrong {
             Wrong::LongImmediate => immediate(&[], &[0; SendImmediate::MAX + 1], DATA),
             Wrong::LongHeadedImmediate => immediate(&[0; SendImmediate::MAX_HEADED], &[0], DATA),
@@ -697,7 +697,6 @@ impl<P: Platform> Task<P> {
                 });
                 context.post(Instruction::Call(advance))
             }
-            Wrong::NotLocked => context.unlock(),
             Wrong::SecondContext => {
                 let second = self.client.create_context(op.from.context as u8);
                 second.map(drop)

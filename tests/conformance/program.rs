@@ -74,11 +74,10 @@ pub enum Wrong {
     ResultLength,
     DispatchInUse,
     AdvanceInCallback,
-    NotLocked,
     SecondContext,
 }
 
-const WRONG: [Wrong; 15] = [
+const WRONG: [Wrong; 14] = [
     Wrong::LongImmediate,
     Wrong::LongHeadedImmediate,
     Wrong::LongHeader,
@@ -92,7 +91,6 @@ const WRONG: [Wrong; 15] = [
     Wrong::ResultLength,
     Wrong::DispatchInUse,
     Wrong::AdvanceInCallback,
-    Wrong::NotLocked,
     Wrong::SecondContext,
 ];
 

@@ -3,7 +3,7 @@
 use gyre::program::{Printed, Program};
 use serde_json::{Value, json};
 
-use crate::programs::{heat, hello, ping_pong, work_queue};
+use crate::programs::{heat, hello, modules, norm, ping_pong, work_queue};
 use crate::waveform;
 
 /// Runs a program with `arguments`, blanks between them.
@@ -191,6 +191,49 @@ fn ep4_work_queue_sums_what_the_workers_found() {
 }
 
 #[test]
+fn ep1_ep6_two_clients_of_one_program_run_side_by_side() {
+    for arguments in [
+        "--shape 1",
+        "--shape 2x3",
+        "--shape 2 --set tasks_per_node=3 --set jobs=7",
+        // By rendezvous and by one packet.
+        "--shape 3 --set numbers=2000",
+        "--shape 3 --set numbers=4",
+    ] {
+        let metrics = metrics(&modules::PROGRAM, arguments);
+        let cycles = |name: &str| metrics[name].as_u64().expect("a whole number");
+        let apart = [cycles("mpi_cycles"), cycles("runtime_cycles")];
+        assert!(apart.iter().all(|&one| one <= cycles("cycles")));
+    }
+    let together = metrics(&modules::PROGRAM, "--shape 3x2 --set jobs=200");
+    let cycles = |name: &str| together[name].as_u64().expect("a whole number");
+    let after_each_other = cycles("mpi_cycles") + cycles("runtime_cycles");
+    assert!(cycles("cycles") < after_each_other, "{together}");
+}
+
+#[test]
+fn ep7_ep10_ep13_collectives_take_several_endpoints_a_task() {
+    for arguments in [
+        "--shape 1 --set numbers=1",
+        "--shape 2x2 --set endpoints=2 --set numbers=1000",
+        "--shape 3x2 --set endpoints=1",
+        "--shape 2 --set tasks_per_node=2 --set endpoints=4 --set numbers=3000",
+    ] {
+        metrics(&norm::PROGRAM, arguments);
+    }
+    let cycles = |endpoints: u32| {
+        let arguments = format!("--shape 3x3x3 --set endpoints={endpoints}");
+        let metrics = metrics(&norm::PROGRAM, &arguments);
+        metrics["broadcast_cycles"].as_u64().expect("a number")
+    };
+    let (one, three) = (cycles(1), cycles(3));
+    assert!(
+        6 * three < 5 * one,
+        "{three} cycles by three endpoints, {one} by one"
+    );
+}
+
+#[test]
 fn x5_programs_refuse_options_and_settings() {
     let hello = &hello::PROGRAM;
     refused(hello, "--shape 2x0", &["hello: --shape", "`2x0`"]);
@@ -211,6 +254,8 @@ fn x5_programs_refuse_options_and_settings() {
         &["1 to 1"],
     );
     refused(&work_queue::PROGRAM, "--shape 1", &["worker", "--shape"]);
+    let many = "--shape 1 --set tasks_per_node=8 --set endpoints=3";
+    refused(&norm::PROGRAM, many, &["--set endpoints", "at most 2"]);
     let help = execute(heat, "--help");
     assert_eq!(help.status, 0);
     for words in [
@@ -278,6 +323,15 @@ fn ep5_x5_clients_that_cannot_be_are_refused_before_anything_runs() {
     ] {
         refused(hello, &clients(name, more), words);
     }
+    let path = crate::scratch("clients-modules.toml");
+    let client = "[[application.modules.client]]\nname = \"mpi\"\ntasks = \"all\"\n";
+    std::fs::write(&path, client).expect("the build's folder can be written");
+    let one = format!("--shape 2 --clients {}", crate::text(&path));
+    let words = &["process 0 to have the clients `mpi`, `runtime`"];
+    refused(&modules::PROGRAM, &one, words);
+    let many = "--shape 1 --set tasks_per_node=16";
+    let words = &["examples/modules.toml:", "client `mpi`", "client `runtime`"];
+    refused(&modules::PROGRAM, many, words);
     let other = clients("other.toml", "tasks = \"all\"\n");
     refused(&heat::PROGRAM, &other, &["no application `heat`", "hello"]);
 }

@@ -11,13 +11,15 @@ use std::process::Command;
 
 use gyre::program::Program;
 
-use crate::programs::{heat, hello, ping_pong, work_queue};
+use crate::programs::{heat, hello, modules, norm, ping_pong, work_queue};
 use crate::root;
 
 /// Programs that documents call.
-const PROGRAMS: [Program; 4] = [
+const PROGRAMS: [Program; 6] = [
     heat::PROGRAM,
     hello::PROGRAM,
+    modules::PROGRAM,
+    norm::PROGRAM,
     ping_pong::PROGRAM,
     work_queue::PROGRAM,
 ];

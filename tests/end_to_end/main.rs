@@ -20,6 +20,8 @@ mod programs {
     #[path = "heat/main.rs"]
     pub mod heat;
     pub mod hello;
+    pub mod modules;
+    pub mod norm;
     pub mod ping_pong;
     pub mod work_queue;
 }

@@ -290,15 +290,12 @@ fn contexts(list: &mut List) {
         w.run([false; 2]);
     });
     list.plain("lock and unlock", |w| {
-        w.account.count(|| {
-            w.contexts[0].lock();
-            w.contexts[0].unlock().expect("locked");
-        });
+        w.account.count(|| drop(w.contexts[0].lock()));
     });
-    list.plain("trylock and unlock", |w| {
+    list.plain("try_lock and unlock", |w| {
         w.account.count(|| {
-            assert!(w.contexts[0].trylock());
-            w.contexts[0].unlock().expect("locked");
+            let locked = w.contexts[0].try_lock();
+            assert!(locked.is_some());
         });
     });
 }
@@ -330,6 +327,15 @@ fn messages(list: &mut List) {
         }
         list.plain(format!("immediate {length} B, both ends"), move |w| {
             w.post_and_run(BOTH, || w.immediate(CONSUME, 0, length));
+        });
+    }
+    for count in [4, 16] {
+        list.plain(format!("consume {count} of 0 B in one advance"), move |w| {
+            (0..count).for_each(|_| w.immediate(CONSUME, 0, 0));
+            w.contexts[0].advance(1).expect("no faults");
+            w.machine.settle();
+            w.advance(1);
+            w.run([false; 2]);
         });
     }
     list.add("answer an immediate send in its callback", |account| {

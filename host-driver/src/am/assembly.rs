@@ -319,16 +319,15 @@ pub(crate) fn plain<P: Platform, U: Upcalls<P>>(
     envelope: Envelope,
 ) -> Result<(), Fault> {
     let length = packet.payload.len();
-    let incoming = Incoming {
+    let arrival = Arrival {
         origin,
-        dispatch: envelope.dispatch,
         comm: envelope.comm,
         tag: packet.sw1,
         header: &[],
         length,
         immediate: Some(packet.payload),
     };
-    match dispatch(am, &incoming)? {
+    match call(am, envelope.dispatch, &arrival)? {
         Target::Nowhere => Ok(()),
         Target::Buffer { into, done } => {
             store(am, &into, 0, packet.payload)?;
@@ -346,7 +345,6 @@ pub(crate) fn dispatch<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     incoming: &Incoming<'_>,
 ) -> Result<Target<P>, Fault> {
-    let id = incoming.dispatch;
     let arrival = Arrival {
         origin: incoming.origin,
         comm: incoming.comm,
@@ -355,16 +353,26 @@ pub(crate) fn dispatch<P: Platform, U: Upcalls<P>>(
         length: incoming.length,
         immediate: incoming.immediate,
     };
-    match am.up.dispatch(id, &arrival) {
+    call(am, incoming.dispatch, &arrival)
+}
+
+/// The same of a message as its dispatch callback sees it.
+#[inline]
+fn call<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    id: u8,
+    arrival: &Arrival<'_>,
+) -> Result<Target<P>, Fault> {
+    match am.up.dispatch(id, arrival) {
         None => Err(Error::UnknownDispatch {
             id,
-            origin: incoming.origin.task,
-            length: incoming.length,
+            origin: arrival.origin.task,
+            length: arrival.length,
         }
         .into()),
         Some(Receive::Consumed) => Ok(Target::Nowhere),
         Some(Receive::Refused(error)) => Err(error),
-        Some(Receive::Into { into, done }) if into.len() < incoming.length => Ok(Target::TooLong {
+        Some(Receive::Into { into, done }) if into.len() < arrival.length => Ok(Target::TooLong {
             receive: into.len(),
             done,
         }),

@@ -93,11 +93,18 @@ impl<F> DispatchTable<F> {
         }
     }
 
-    /// Takes the callback of `id` out to be called; looks among the new ones if it is not known.
-    pub fn take(&mut self, id: u8, new: &Mutex<NewDispatches<F>>) -> Option<F> {
-        if let Some(callback) = self.known(id) {
-            return Some(callback);
+    /// The callback of `id`; looks among the new ones if it is not known.
+    #[inline]
+    pub fn find(&mut self, id: u8, new: &Mutex<NewDispatches<F>>) -> Option<&mut F> {
+        let id = usize::from(id);
+        if !matches!(self.callbacks.get(id), Some(Some(_))) {
+            self.take_new(new);
         }
+        self.callbacks.get_mut(id)?.as_mut()
+    }
+
+    #[cold]
+    fn take_new(&mut self, new: &Mutex<NewDispatches<F>>) {
         for (id, callback) in lock(new).new.drain(..) {
             let id = usize::from(id);
             if self.callbacks.len() <= id {
@@ -105,15 +112,5 @@ impl<F> DispatchTable<F> {
             }
             self.callbacks[id] = Some(callback);
         }
-        self.known(id)
-    }
-
-    fn known(&mut self, id: u8) -> Option<F> {
-        self.callbacks.get_mut(usize::from(id))?.take()
-    }
-
-    /// Puts a callback back after its call.
-    pub fn put_back(&mut self, id: u8, callback: F) {
-        self.callbacks[usize::from(id)] = Some(callback);
     }
 }

@@ -8,10 +8,10 @@ use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
 use crate::io::Io;
-use crate::operation::{ImmediateMessage, SendMessage};
+use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendMessage};
 use crate::platform::Platform;
 use crate::rndv;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
 use crate::transport::wire::{Headed, System};
@@ -92,11 +92,12 @@ pub(crate) fn start<P: Platform>(
 /// Those of a send.
 pub(crate) fn immediate<P: Platform>(
     io: &mut Io<P>,
-    message: ImmediateMessage<'_>,
+    message: ImmediateMessage,
     local_done: Option<DoneId>,
 ) -> Result<(), Fault> {
-    let label = label(io, &message);
-    let payload = Payload::Staged(message.payload.into_owned());
+    let ImmediateMessage { envelope, payload } = message;
+    let label = label(io, envelope);
+    let payload = Payload::Staged(payload);
     let finish = match local_done {
         None => Finish::Control,
         local_done => Finish::Send {
@@ -105,7 +106,7 @@ pub(crate) fn immediate<P: Platform>(
             answered: false,
         },
     };
-    io.send_message(message.destination, label, payload, finish)
+    io.send_message(envelope.destination, label, payload, finish)
 }
 
 /// Sends an immediate message to `to`, where its destination is, at the call, if nothing waits that must go
@@ -116,10 +117,11 @@ pub(crate) fn immediate<P: Platform>(
 #[inline]
 pub(crate) fn inject<P: Platform>(
     io: &mut Io<P>,
-    message: &ImmediateMessage<'_>,
-    to: TaskLocation,
+    envelope: ImmediateEnvelope,
+    payload: &[u8],
+    to: Destination,
 ) -> Result<bool, Fault> {
-    if io.shared.is_some() && to.node == io.core.node() {
+    if io.shared.is_some() && to.node == io.core.layout.here.node {
         return Ok(false);
     }
     // A flow may have to be requested first.
@@ -127,17 +129,17 @@ pub(crate) fn inject<P: Platform>(
         return Ok(false);
     }
     io.platform().charge(Op::Inject, 1);
-    let label = label(io, message);
-    let (offset, length) = (message.destination.context, message.payload.len());
-    let descriptor = io.lanes.message(to, offset, label, length);
-    io.lanes.inject(descriptor, &message.payload)
+    let label = label(io, envelope);
+    let message = io.lanes.message(to, envelope.destination.context, label);
+    io.lanes.inject(&message, payload)
 }
 
-fn label<P: Platform>(io: &mut Io<P>, message: &ImmediateMessage<'_>) -> Label {
+#[inline]
+fn label<P: Platform>(io: &mut Io<P>, envelope: ImmediateEnvelope) -> Label {
     Label {
-        dispatch: message.dispatch,
-        comm: message.comm,
-        tag: message.tag,
+        dispatch: envelope.dispatch,
+        comm: envelope.comm,
+        tag: envelope.tag,
         message_id: io.lanes.message_id(None),
     }
 }

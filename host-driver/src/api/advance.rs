@@ -2,7 +2,7 @@
 
 use crate::api::callbacks::Callbacks;
 use crate::api::context::{Calls, Context, Held};
-use crate::api::queue::Queue;
+use crate::cost::Op;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::platform::Platform;
@@ -21,30 +21,36 @@ impl<P: Platform> Context<P> {
         let mut held = self.enter()?;
         let Held { engine, calls } = &mut *held;
         let mut result = Ok(());
+        let mut changed = false;
         for _ in 0..maximum.max(1) {
             let mut callbacks = Callbacks::new(self, calls);
             result = engine.turn(&mut callbacks);
-            let turn = callbacks.counts();
-            progress.add(turn);
-            if result.is_err() || !turn.is_idle() {
+            progress = callbacks.counts();
+            changed |= engine.has_changed();
+            if result.is_err() || !progress.is_idle() {
                 break;
             }
         }
-        let unfinished = result.is_err() || engine.unfinished();
-        self.shared()
-            .unfinished
-            .store(unfinished, Ordering::Release);
+        let mut news = false;
+        if changed {
+            self.platform().charge(Op::Conclude, 1);
+            let unfinished = engine.unfinished();
+            self.shared()
+                .unfinished
+                .store(unfinished, Ordering::Release);
+            news = unfinished;
+        }
+        news |= progress.callbacks > 0;
         if result.is_err() {
             self.core().leave_rest();
+        } else {
+            news |= self.comes_to_rest(engine, calls);
         }
-        let comes_to_rest = result.is_ok() && self.comes_to_rest(engine, calls);
         drop(held);
         // Threads that wait on this context look again at what callbacks may have changed. What other threads
         // have posted meanwhile they have announced themselves.
-        let news = progress.callbacks > 0 || comes_to_rest || unfinished;
         if news {
-            let asleep = self.with_queue(Queue::announce);
-            self.signal(asleep);
+            self.announce();
         }
         result?;
         Ok(progress)
@@ -87,7 +93,7 @@ impl<P: Platform> Context<P> {
         if self.core().rests() || engine.in_flight() > 0 {
             return false;
         }
-        let nothing = |unacknowledged| engine.left(unacknowledged).is_none();
+        let nothing = |unacknowledged| engine.is_at_rest(unacknowledged);
         self.core()
             .come_to_rest(|unacknowledged| calls.work.is_empty() && nothing(unacknowledged))
     }

@@ -57,7 +57,8 @@ impl<'a, P: Platform> Callbacks<'a, P> {
     /// The functions for every turn that have been added since the last one.
     fn take_progress(&mut self) {
         let shared = self.context.shared();
-        if shared.more_progress.swap(false, Ordering::AcqRel) {
+        if shared.more_progress.load(Ordering::Acquire) {
+            shared.more_progress.store(false, Ordering::Release);
             self.calls.progress.append(&mut lock(&shared.progress));
         }
     }
@@ -108,9 +109,10 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
 
     fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>) -> Option<Receive<P, DoneId>> {
         let shared = self.context.shared();
-        let mut function = self.calls.dispatch.take(id, &shared.dispatch)?;
-        let receive = self.callback(Op::Dispatch, |context| function(context, arrival));
-        self.calls.dispatch.put_back(id, function);
+        let function = self.calls.dispatch.find(id, &shared.dispatch)?;
+        self.progress.callbacks += 1;
+        self.context.platform().charge(Op::Dispatch, 1);
+        let receive = guarded(self.context, |context| function(context, arrival));
         Some(receive.map_done(|done| lock(&shared.queue).done.insert(done)))
     }
 

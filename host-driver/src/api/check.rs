@@ -3,11 +3,11 @@
 use crate::buffer::RemoteAddress;
 use crate::core::Core;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::operation::{Instruction, Rmw};
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::wire::{FIRST_SYSTEM, MAX_HEADER};
 
 /// Refuses an instruction that could not be carried out.
@@ -33,7 +33,8 @@ pub(super) fn check_instruction<P: Platform, D, C>(
             Ok(())
         }
         Instruction::SendImmediate { message, .. } => {
-            check_endpoint(core, message.destination).map(drop)
+            check_endpoint(core, message.envelope.destination)?;
+            Ok(())
         }
         Instruction::Put(put) => {
             check_endpoint(core, put.destination)?;
@@ -47,9 +48,13 @@ pub(super) fn check_instruction<P: Platform, D, C>(
             check_endpoint(core, rmw.destination)?;
             check_rmw(rmw)
         }
-        Instruction::Fence(fence) => check_endpoint(core, fence.destination).map(drop),
+        Instruction::Fence(fence) => {
+            check_endpoint(core, fence.destination)?;
+            Ok(())
+        }
         Instruction::Acknowledge { peer, .. } | Instruction::Refuse { peer, .. } => {
-            check_endpoint(core, *peer).map(drop)
+            check_endpoint(core, *peer)?;
+            Ok(())
         }
         Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
         Instruction::FenceAll(_)
@@ -60,18 +65,22 @@ pub(super) fn check_instruction<P: Platform, D, C>(
 }
 
 /// Checks an endpoint, and says where it is.
+#[inline]
 pub(super) fn check_endpoint<P: Platform>(
     core: &Core<P>,
     endpoint: Endpoint,
-) -> Result<TaskLocation, Error> {
-    if endpoint.client != core.info.endpoint.client {
-        return Err(Error::ForeignEndpoint {
-            expected: core.info.endpoint.client,
-            found: endpoint.client,
-        });
+) -> Result<Destination, Fault> {
+    let client = core.info.endpoint.client;
+    if endpoint.client != client {
+        return Err(foreign(client, endpoint));
     }
-    core.layout.endpoint(endpoint.task, endpoint.context)?;
-    core.place(endpoint)
+    core.layout.destination(endpoint)
+}
+
+#[cold]
+fn foreign(expected: u8, endpoint: Endpoint) -> Fault {
+    let found = endpoint.client;
+    Error::ForeignEndpoint { expected, found }.into()
 }
 
 /// Refuses dispatch identifiers of the driver.

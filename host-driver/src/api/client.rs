@@ -56,7 +56,11 @@ impl<P: Platform> Client<P> {
                 .process_of(config.task, registers::coord(platform)?)?,
             false => config.tasks.location(config.task)?,
         };
-        let layout = ClientLayout { config, location };
+        let layout = ClientLayout {
+            here: location.try_into()?,
+            config,
+            location,
+        };
         let node = registers::node(platform)?;
         layout.check(node.parameters())?;
         let table = Arc::new(EndpointTable::open(platform, &layout)?);

@@ -6,14 +6,14 @@ use crate::platform::Platform;
 use crate::sync::{Arc, Mutex, lock};
 
 /// A token for one or more operations: it completes when every done callback taken from it has been called.
-/// Clones are handles to the same token. [`Context::complete`] advances a context until then.
+/// Clones are handles to the same token. [`wait`](Self::wait) advances a context until then.
 ///
 /// `E` is the error of the callbacks: [`enum@Error`] for operations of a context, that of the collectives for theirs.
 ///
 /// ```text
 /// let sent = Completion::new();
 /// context.send(SendMessage { local_done: Some(sent.callback()), ..message })?;
-/// context.complete(&sent)?;
+/// sent.wait(&context)?;
 /// ```
 #[derive(Debug)]
 pub struct Completion<E = Error> {
@@ -104,13 +104,14 @@ impl<E> Drop for Notifier<E> {
     }
 }
 
-impl<P: Platform> Context<P> {
-    /// Advances until `completion` is complete, as [`Context::advance_until`] does.
+impl<E: From<Error>> Completion<E> {
+    /// Advances `context` until the token is complete, as [`Context::advance_until`] does, and takes the outcome. The
+    /// token may then be used for further operations.
     ///
     /// # Errors
     /// The first error that a callback of the token got; as [`Context::advance_until`].
-    pub fn complete<E: From<Error>>(&self, completion: &Completion<E>) -> Result<(), E> {
-        self.advance_until(|| completion.is_complete())?;
-        completion.take_result()
+    pub fn wait<P: Platform>(&self, context: &Context<P>) -> Result<(), E> {
+        context.advance_until(|| self.is_complete())?;
+        self.take_result()
     }
 }

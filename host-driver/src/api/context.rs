@@ -16,7 +16,9 @@ use crate::error::Error;
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::operation::Instruction;
 use crate::platform::{Platform, PlatformLock};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
+use crate::sync::{
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, lock, try_lock,
+};
 use crate::task::TaskId;
 use crate::task_map::TaskMap;
 
@@ -42,7 +44,7 @@ pub(super) type Work<P> = Instruction<P, DoneId, CallFn<P>>;
 ///
 /// [`post`](Self::post) and [`wait`](Self::wait) may be called by any thread at any time.
 /// [`advance`](Self::advance) may be called by one thread at a time: threads that share a context take
-/// its [`lock`](Self::lock) around it. On every platform a handle is `Send` and `Sync`, and callbacks are `Send`: they
+/// its [`lock`](Self::lock) for it. On every platform a handle is `Send` and `Sync`, and callbacks are `Send`: they
 /// run on the thread that advances (EP-2, EP-3).
 pub struct Context<P: Platform> {
     shared: Arc<Shared<P>>,
@@ -60,10 +62,13 @@ impl<P: Platform> Clone for Context<P> {
 pub(super) struct Shared<P: Platform> {
     pub core: Arc<Core<P>>,
     lock: P::Lock,
-    locked: AtomicBool,
     /// Taken around every use of the queue: orders posts and takes by the machine's time.
     pub queue_lock: P::Lock,
     pub queue: Mutex<Queue<P, DoneFn<P>, CallFn<P>>>,
+    /// Threads inside `wait`: changes under the lock of the queue.
+    pub sleepers: AtomicUsize,
+    /// Announcements made to threads inside `wait`, or on their way there.
+    pub announcements: AtomicU64,
     /// The queue has work, or the context has been destroyed.
     pub posted: AtomicBool,
     /// Time of the first alarm in the queue, or [`NEVER`].
@@ -79,7 +84,7 @@ pub(super) struct Shared<P: Platform> {
     pub engine_lock: P::Lock,
     /// Only ever taken with `try_lock`, by the holder of `engine_lock`.
     held: Mutex<Held<P>>,
-    /// A thread is in `advance`: no other may be.
+    /// The holder of `engine_lock` is in `advance`: no other thread may be.
     advancing: AtomicBool,
     /// A callback is running.
     pub in_callback: AtomicBool,
@@ -119,8 +124,9 @@ impl<P: Platform> Context<P> {
                 queue_lock: platform.new_lock(),
                 engine_lock: platform.new_lock(),
                 core,
-                locked: AtomicBool::new(false),
                 queue: Mutex::new(Queue::new()),
+                sleepers: AtomicUsize::new(0),
+                announcements: AtomicU64::new(0),
                 posted: AtomicBool::new(false),
                 alarm_ps: AtomicU64::new(NEVER),
                 dispatch: Mutex::new(NewDispatches::new()),
@@ -223,35 +229,20 @@ impl<P: Platform> Context<P> {
         Ok(self.enter()?.engine.fence_bytes())
     }
 
-    /// Takes the context's lock; other threads of the node run meanwhile.
-    pub fn lock(&self) {
+    /// Takes the context's lock, which is held until the guard is dropped; other threads of the node run while it
+    /// waits (EP-3).
+    pub fn lock(&self) -> ContextLock<'_, P> {
         self.platform().charge(Op::Lock, 1);
         self.shared.lock.lock();
-        self.shared.locked.store(true, Ordering::Release);
+        ContextLock { context: self }
     }
 
-    /// Takes the context's lock if it is free, and says whether it did.
+    /// Takes the context's lock if it is free; `None` where another thread holds it (EP-3).
     #[must_use]
-    pub fn trylock(&self) -> bool {
+    pub fn try_lock(&self) -> Option<ContextLock<'_, P>> {
         self.platform().charge(Op::Lock, 1);
         let taken = self.shared.lock.trylock();
-        if taken {
-            self.shared.locked.store(true, Ordering::Release);
-        }
-        taken
-    }
-
-    /// Gives the context's lock back.
-    ///
-    /// # Errors
-    /// [`Error::NotLocked`] when nobody holds it.
-    pub fn unlock(&self) -> Result<(), Error> {
-        self.platform().charge(Op::Lock, 1);
-        if !self.shared.locked.swap(false, Ordering::AcqRel) {
-            return Err(Error::NotLocked);
-        }
-        self.shared.lock.unlock();
-        Ok(())
+        taken.then(|| ContextLock { context: self })
     }
 
     /// Has [`destroy`](Self::destroy) call a function when all else that has not finished is given up: for protocols over
@@ -267,17 +258,19 @@ impl<P: Platform> Context<P> {
 
     /// Makes this thread the one that advances.
     pub(super) fn enter(&self) -> Result<HeldGuard<'_, P>, Error> {
-        let advancing = &self.shared.advancing;
-        let others = advancing.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire);
-        if others.is_err() {
-            return Err(if self.shared.in_callback.load(Ordering::Acquire) {
-                Error::AdvanceInCallback
-            } else {
-                Error::Busy
-            });
+        let shared = &*self.shared;
+        if !shared.engine_lock.trylock() {
+            if shared.advancing.load(Ordering::Acquire) {
+                return Err(if shared.in_callback.load(Ordering::Acquire) {
+                    Error::AdvanceInCallback
+                } else {
+                    Error::Busy
+                });
+            }
+            // A thread that sends an immediate message gives it back soon.
+            shared.engine_lock.lock();
         }
-        // A thread that sends an immediate message gives it back soon.
-        self.shared.engine_lock.lock();
+        shared.advancing.store(true, Ordering::Release);
         self.hold_engine(true)
     }
 
@@ -292,6 +285,27 @@ impl<P: Platform> Context<P> {
             return Err(Error::Busy);
         };
         Ok(HeldGuard { held, _hold: hold })
+    }
+}
+
+/// A context's lock, held: dropping it gives the lock back. It derefs to the context, for its thread to advance.
+#[must_use = "the lock is held until the guard is dropped"]
+pub struct ContextLock<'a, P: Platform> {
+    context: &'a Context<P>,
+}
+
+impl<P: Platform> Deref for ContextLock<'_, P> {
+    type Target = Context<P>;
+
+    fn deref(&self) -> &Context<P> {
+        self.context
+    }
+}
+
+impl<P: Platform> Drop for ContextLock<'_, P> {
+    fn drop(&mut self) {
+        self.context.platform().charge(Op::Lock, 1);
+        self.context.shared.lock.unlock();
     }
 }
 
@@ -323,9 +337,10 @@ struct Hold<'a, P: Platform> {
 
 impl<P: Platform> Drop for Hold<'_, P> {
     fn drop(&mut self) {
-        self.shared.engine_lock.unlock();
+        // Before the lock: who finds it taken after that waits for it.
         if self.advances {
             self.shared.advancing.store(false, Ordering::Release);
         }
+        self.shared.engine_lock.unlock();
     }
 }

@@ -26,7 +26,7 @@ impl<P: Platform> Context<P> {
             self.note_alarm(queue);
             self.shared().posted.store(true, Ordering::Release);
             let posted = core::mem::take(&mut queue.work).len();
-            (posted, queue.announce())
+            (posted, self.announce_to(queue))
         });
         self.signal(asleep);
         let posted = posted + core::mem::take(&mut calls.work).len();

@@ -1,7 +1,5 @@
 //! What a program asks of a context: sends, puts, gets, read-modify-writes, fences, acknowledgements.
 
-use std::borrow::Cow;
-
 use crate::ack::cookie::Pending;
 use crate::api::check::{check_dispatch, check_endpoint, check_instruction, check_region};
 use crate::api::context::{Context, DoneFn};
@@ -10,12 +8,12 @@ use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{ImmediateMessage, SendImmediate};
+use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
 use crate::sync::{Ordering, lock};
-use crate::task::TaskLocation;
-use crate::transport::wire::{Headed, System};
+use crate::task::Destination;
+use crate::transport::wire::{Bytes, Headed, System};
 
 impl<P: Platform> Context<P> {
     /// Puts an instruction on the work queue, checks it, and returns; `advance` carries it out.
@@ -64,40 +62,40 @@ impl<P: Platform> Context<P> {
                 limit,
             });
         }
-        let (dispatch, payload) = if message.header.is_empty() {
-            (message.dispatch, Cow::Borrowed(message.data))
-        } else {
-            self.charge_copy(bytes);
-            // Both lengths are below 512.
-            let fields = Headed {
-                cookie: 0,
-                length: message.data.len() as u32,
-                header_length: message.header.len() as u16,
-                dispatch: message.dispatch,
-            };
-            let mut payload = fields.encode();
-            payload.extend_from_slice(message.header);
-            payload.extend_from_slice(message.data);
-            (System::Headed as u8, Cow::Owned(payload))
-        };
-        let message = ImmediateMessage {
+        let mut envelope = ImmediateEnvelope {
             destination: message.destination,
-            dispatch,
+            dispatch: message.dispatch,
             comm: message.comm,
             tag: message.tag,
-            payload,
         };
-        if self.inject(&message, to)? {
+        if message.header.is_empty() {
+            if self.inject(envelope, message.data, to)? {
+                return Ok(());
+            }
+            self.charge_copy(bytes);
+            return self.post_immediate(envelope, message.data.into());
+        }
+        self.charge_copy(bytes);
+        // Both lengths are below 512.
+        let fields = Headed {
+            cookie: 0,
+            length: message.data.len() as u32,
+            header_length: message.header.len() as u16,
+            dispatch: message.dispatch,
+        };
+        let mut payload = fields.encode();
+        payload.extend_from_slice(message.header);
+        payload.extend_from_slice(message.data);
+        envelope.dispatch = System::Headed as u8;
+        if self.inject(envelope, &payload, to)? {
             return Ok(());
         }
-        if let Cow::Borrowed(payload) = message.payload {
-            self.charge_copy(payload.len());
-        }
+        self.post_immediate(envelope, payload)
+    }
+
+    fn post_immediate(&self, envelope: ImmediateEnvelope, payload: Bytes) -> Result<(), Error> {
         self.post(Instruction::SendImmediate {
-            message: ImmediateMessage {
-                payload: Cow::Owned(message.payload.into_owned()),
-                ..message
-            },
+            message: ImmediateMessage { envelope, payload },
             local_done: None,
         })
     }
@@ -108,13 +106,19 @@ impl<P: Platform> Context<P> {
     }
 
     /// Sends an immediate message at the call, if it can be; says whether it did.
-    fn inject(&self, message: &ImmediateMessage<'_>, to: TaskLocation) -> Result<bool, Error> {
+    #[inline]
+    fn inject(
+        &self,
+        envelope: ImmediateEnvelope,
+        payload: &[u8],
+        to: Destination,
+    ) -> Result<bool, Error> {
         // What has been posted goes first. A context that has been destroyed is found by the post.
         if self.has_posted() || !self.shared().engine_lock.trylock() {
             return Ok(false);
         }
         let mut held = self.hold_engine(false)?;
-        let injected = held.engine.inject(message, to)?;
+        let injected = held.engine.inject(envelope, payload, to)?;
         if injected {
             self.core().leave_rest();
         }

@@ -18,10 +18,6 @@ pub(super) struct Queue<P: Platform, D, C> {
     pub(super) alarms: BTreeMap<(u64, u64), C>,
     /// Alarms set so far.
     pub(super) alarms_ever: u64,
-    /// Threads inside `wait`.
-    pub(super) sleepers: usize,
-    /// Announcements made to threads inside `wait`, or on their way there.
-    pub(super) announcements: u64,
     /// Threads inside `wait` that the last announcement has not reached.
     pub(super) unaware: usize,
     pub(super) destroyed: bool,
@@ -34,17 +30,8 @@ impl<P: Platform, D, C> Queue<P, D, C> {
             done: DoneTable::new(),
             alarms: BTreeMap::new(),
             alarms_ever: 0,
-            sleepers: 0,
-            announcements: 0,
             unaware: 0,
             destroyed: false,
         }
-    }
-
-    /// Everybody inside `wait` is to look again. Says whether the wake group must be signalled for that.
-    pub(super) fn announce(&mut self) -> bool {
-        self.announcements += 1;
-        self.unaware = self.sleepers;
-        self.sleepers > 0
     }
 }

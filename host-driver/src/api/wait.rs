@@ -49,7 +49,7 @@ impl<P: Platform> Context<P> {
     /// post, and with every `advance` that has run callbacks or after which the context is at rest.
     #[must_use]
     pub fn epoch(&self) -> u64 {
-        self.with_queue(|queue| queue.announcements)
+        self.shared().announcements.load(Ordering::SeqCst)
     }
 
     /// As [`wait`](Self::wait), and returns at once when something has happened since `epoch`. A thread that
@@ -84,12 +84,18 @@ impl<P: Platform> Context<P> {
             if queue.destroyed {
                 return Err(Error::Destroyed);
             }
+            let shared = self.shared();
+            // Before the announcements are looked at: who makes one after that finds somebody asleep.
+            shared.sleepers.fetch_add(1, Ordering::SeqCst);
+            let announcements = shared.announcements.load(Ordering::SeqCst);
             let sleeps = queue.work.is_empty()
-                && since.is_none_or(|epoch| epoch == queue.announcements)
-                && !self.shared().unfinished.load(Ordering::Acquire)
+                && since.is_none_or(|epoch| epoch == announcements)
+                && !shared.unfinished.load(Ordering::Acquire)
                 && !self.core().woken.load(Ordering::Acquire);
-            queue.sleepers += usize::from(sleeps);
-            Ok(sleeps.then_some(queue.announcements))
+            if !sleeps {
+                shared.sleepers.fetch_sub(1, Ordering::SeqCst);
+            }
+            Ok(sleeps.then_some(announcements))
         })?;
         let Some(asleep_since) = asleep_since else {
             return Ok(WakeReason::Wake);
@@ -103,8 +109,11 @@ impl<P: Platform> Context<P> {
         };
         let mut reason = self.platform().wait(group, until_ps);
         let (destroyed, others) = self.with_queue(|queue| {
-            queue.sleepers -= 1;
-            queue.unaware -= usize::from(queue.announcements != asleep_since);
+            self.shared().sleepers.fetch_sub(1, Ordering::SeqCst);
+            let announcements = self.shared().announcements.load(Ordering::SeqCst);
+            // One that is being made has not reached anybody yet.
+            let told = usize::from(announcements != asleep_since);
+            queue.unaware = queue.unaware.saturating_sub(told);
             (queue.destroyed, queue.unaware > 0)
         });
         // A signal that found nobody asleep yet wakes only one of those that were about to sleep.
@@ -167,10 +176,31 @@ impl<P: Platform> Context<P> {
                 return Err(Error::Destroyed);
             }
             put(queue);
-            Ok(queue.announce())
+            Ok(self.announce_to(queue))
         })?;
         self.signal(asleep);
         Ok(())
+    }
+
+    /// Everybody inside `wait` is to look again.
+    pub(super) fn announce(&self) {
+        let shared = self.shared();
+        if shared.sleepers.load(Ordering::SeqCst) == 0 {
+            shared.announcements.fetch_add(1, Ordering::SeqCst);
+            // Who goes to sleep from now on knows of it.
+            if shared.sleepers.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+        }
+        let asleep = self.with_queue(|queue| self.announce_to(queue));
+        self.signal(asleep);
+    }
+
+    /// The same under the lock of the queue. Says whether the wake group must be signalled for that.
+    pub(super) fn announce_to(&self, queue: &mut ContextQueue<P>) -> bool {
+        self.shared().announcements.fetch_add(1, Ordering::SeqCst);
+        queue.unaware = self.shared().sleepers.load(Ordering::SeqCst);
+        queue.unaware > 0
     }
 
     /// Signals the wake group, if an announcement asks for it.

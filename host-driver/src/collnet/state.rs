@@ -113,27 +113,27 @@ impl<P: Platform> Use<P> {
     }
 
     /// Hands the contributions of a part over when those before it have been.
-    pub fn inject_in_order(&mut self, outgoing: Vec<Outgoing<P>>) {
+    pub fn inject_in_order(&mut self, platform: &P, outgoing: Vec<Outgoing<P>>) {
         match self.held.is_empty() {
-            true => self.inject(outgoing),
+            true => self.inject(platform, outgoing),
             false => self.held.push_back(Some(outgoing)),
         }
     }
 
     /// Hands over the contributions of the first broadcast that waits, and those behind it.
-    pub fn inject_broadcast(&mut self, outgoing: Vec<Outgoing<P>>) {
+    pub fn inject_broadcast(&mut self, platform: &P, outgoing: Vec<Outgoing<P>>) {
         self.held.pop_front();
-        self.inject(outgoing);
+        self.inject(platform, outgoing);
         while let Some(next) = self.held.front_mut().and_then(Option::take) {
             self.held.pop_front();
-            self.inject(next);
+            self.inject(platform, next);
         }
     }
 
     /// Hands the contributions of a part over, each to its class route.
-    fn inject(&mut self, outgoing: Vec<Outgoing<P>>) {
+    fn inject(&mut self, platform: &P, outgoing: Vec<Outgoing<P>>) {
         for (lane, outgoing) in self.lanes.iter_mut().zip(outgoing) {
-            lane.enqueue(outgoing);
+            lane.put(platform, outgoing);
         }
     }
 }

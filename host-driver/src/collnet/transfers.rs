@@ -221,7 +221,7 @@ impl<P: Platform> Collnet<P> {
                 self.enter(io, barrier, Then::Broadcast(route, outgoing))
             }
             _ => {
-                used.inject_in_order(outgoing);
+                used.inject_in_order(io.platform(), outgoing);
                 Ok(())
             }
         }
@@ -313,7 +313,7 @@ impl<P: Platform> Collnet<P> {
                 }
                 Some(Then::Broadcast(class, outgoing)) => {
                     if let Some(used) = self.uses.get_mut(&class) {
-                        used.inject_broadcast(outgoing);
+                        used.inject_broadcast(platform, outgoing);
                     }
                 }
                 None => {}

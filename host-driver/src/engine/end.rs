@@ -19,6 +19,7 @@ use crate::upcalls::{Upcalls, deliver, deliver_error};
 
 impl<P: Platform> Engine<P> {
     /// Calls the done callbacks of what has completed; an error that has none is returned.
+    #[inline(never)] // Keeps the turn short.
     pub(super) fn run_completions(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let mut completed = core::mem::take(&mut self.io.completed);
         let mut result = Ok(());

@@ -24,9 +24,9 @@ use crate::upcalls::Upcalls;
 
 impl<P: Platform> Engine<P> {
     /// Takes all packets that are there, up to one with an error: those behind it wait for the next turn, so that
-    /// no error is lost.
-    pub(super) fn receive(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
-        if self.reception.poll(&self.core.platform)? > 0 {
+    /// no error is lost. `bytes` of them are in the reception FIFO.
+    pub(super) fn receive(&mut self, bytes: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        if bytes > 0 {
             self.receive_network(up)?;
         }
         match self.inbox {
@@ -61,6 +61,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Takes the packets that are in the context's ring in shared memory, up to one with an error.
+    #[inline(never)] // Keeps the turn short.
     fn receive_shared(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -96,6 +97,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Handles one packet.
+    #[inline]
     fn handle(
         &mut self,
         packet: &Packet<'_>,
@@ -103,19 +105,18 @@ impl<P: Platform> Engine<P> {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let envelope = Envelope::unpack(packet.sw0);
-        let from = TaskLocation {
-            node: packet.node,
-            process: envelope.process,
-        };
+        let (node, process) = (packet.node, envelope.process);
         let config = &self.core.layout.config;
-        let known = config.tasks.task_at(from);
-        let Some(task) = known.filter(|_| envelope.context < config.contexts) else {
-            return Err(Error::UnknownOrigin {
-                node: packet.node,
-                process: envelope.process,
-            }
-            .into());
+        let task = match self.last_origin {
+            // The one of the packet before it, mostly.
+            Some((last, task)) if last == (node, process) => Some(task),
+            _ => config.tasks.task_of(node, process),
         };
+        let Some(task) = task.filter(|_| envelope.context < config.contexts) else {
+            let node = node.unpack();
+            return Err(Error::UnknownOrigin { node, process }.into());
+        };
+        self.last_origin = Some(((node, process), task));
         if packet.kind != Kind::MemFifo {
             return Err(out_of_order(
                 task,
@@ -128,16 +129,17 @@ impl<P: Platform> Engine<P> {
         if self.is_plain(packet, envelope) {
             return assembly::plain(&mut self.am(up), packet, peer, envelope);
         }
+        let from = TaskLocation {
+            node: packet.node.unpack(),
+            process: envelope.process,
+        };
         self.part(packet, (from, envelope.context, path), peer, envelope, up)
     }
 
     /// Whether a packet is all of a user's message, and no other message is half here: the case that has to be
     /// fast.
     fn is_plain(&self, packet: &Packet<'_>, envelope: Envelope) -> bool {
-        envelope.dispatch < FIRST_SYSTEM
-            && (packet.first, packet.last, packet.offset) == (true, true, 0)
-            && packet.length as usize == packet.payload.len()
-            && self.assemblies.is_empty()
+        envelope.dispatch < FIRST_SYSTEM && packet.is_whole() && self.assemblies.is_empty()
     }
 
     /// Handles a packet that is not all of a user's message.
@@ -151,11 +153,33 @@ impl<P: Platform> Engine<P> {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         self.core.leave_rest();
+        self.changed = true;
         match System::from_id(envelope.dispatch) {
             Some(System::PathAck) => return self.path_ack(packet, peer, up),
             Some(System::FlowAsk) => return self.flow_requested(packet, peer),
             Some(System::FlowGrant) => return self.flow_granted(packet, peer),
             _ => {}
+        }
+        let system = envelope.dispatch >= FIRST_SYSTEM && envelope.dispatch != System::Data as u8;
+        if system && packet.is_whole() {
+            let cut =
+                match self.assemblies.is_empty() {
+                    true => Ok(()),
+                    false => self.assemblies.cut(up, &origin, peer.task).and(
+                        self.assemblies
+                            .cut_announced(up, &origin, peer.task, envelope.dispatch),
+                    ),
+                };
+            let incoming = Incoming {
+                origin: peer,
+                dispatch: envelope.dispatch,
+                comm: envelope.comm,
+                tag: packet.sw1,
+                header: &[],
+                length: packet.payload.len(),
+                immediate: None,
+            };
+            return self.system(origin, incoming, packet.payload, up).and(cut);
         }
         if packet.first {
             let cut = self.assemblies.cut(up, &origin, peer.task);
@@ -199,7 +223,19 @@ impl<P: Platform> Engine<P> {
         let cut = self
             .assemblies
             .cut_announced(up, &origin, peer.task, dispatch);
-        let mut incoming = Incoming {
+        if dispatch >= FIRST_SYSTEM {
+            let wrong = malformed(
+                peer.task,
+                WireError {
+                    message: "system message",
+                    field: "length",
+                    value: length as u64,
+                    expected: "one packet",
+                },
+            );
+            return (Assembly::nowhere(length), cut.and(Err(wrong)));
+        }
+        let incoming = Incoming {
             origin: peer,
             dispatch,
             comm: envelope.comm,
@@ -208,28 +244,13 @@ impl<P: Platform> Engine<P> {
             length,
             immediate: (packet.payload.len() == length).then_some(packet.payload),
         };
-        if dispatch < FIRST_SYSTEM {
-            let (assemblies, mut am) = self.assemblies(up);
-            let (assembly, known) = assemblies.user(&mut am, &incoming);
-            return (assembly, cut.and(known));
-        }
-        let handled = match incoming.immediate.take() {
-            // All system messages but data have one packet.
-            Some(payload) => self.system(origin, incoming, payload, up),
-            None => Err(malformed(
-                peer.task,
-                WireError {
-                    message: "system message",
-                    field: "length",
-                    value: length as u64,
-                    expected: "one packet",
-                },
-            )),
-        };
-        (Assembly::nowhere(length), cut.and(handled))
+        let (assemblies, mut am) = self.assemblies(up);
+        let (assembly, known) = assemblies.user(&mut am, &incoming);
+        (assembly, cut.and(known))
     }
 
     /// A message of the driver's own. `incoming` has what its packet header says.
+    #[inline(never)]
     fn system(
         &mut self,
         origin: Origin,
@@ -365,7 +386,7 @@ impl<P: Platform> Engine<P> {
         let wrong = |error| malformed(peer.task, error);
         let fields = FlowAsk::decode(packet.payload).map_err(wrong)?;
         let request = wire::end("flow request", fields).map_err(wrong)?;
-        let from: (Endpoint, Coord) = (peer, packet.node);
+        let from: (Endpoint, Coord) = (peer, packet.node.unpack());
         peers::answer(self.io.flows.as_mut(), &mut self.io.lanes, from, request)
     }
 
@@ -376,7 +397,7 @@ impl<P: Platform> Engine<P> {
         let fields = FlowGrant::decode(packet.payload).map_err(wrong)?;
         let grant = wire::end("flow grant", fields).map_err(wrong)?;
         match &mut self.io.flows {
-            Some(flows) => flows.granted(&mut self.io.lanes, peer, packet.node, grant),
+            Some(flows) => flows.granted(&mut self.io.lanes, peer, packet.node.unpack(), grant),
             None => Ok(()),
         }
     }

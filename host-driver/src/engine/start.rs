@@ -6,11 +6,11 @@ use crate::am::send;
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
-use crate::operation::{ImmediateMessage, Instruction};
+use crate::operation::{ImmediateEnvelope, Instruction};
 use crate::platform::Platform;
 use crate::rma;
 use crate::sync::lock;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::wire::Refused;
 use crate::upcalls::{Upcalls, deliver_error};
 
@@ -19,15 +19,20 @@ impl<P: Platform> Engine<P> {
     ///
     /// # Errors
     /// Those of the bus.
+    #[inline]
     pub fn inject(
         &mut self,
-        message: &ImmediateMessage<'_>,
-        to: TaskLocation,
+        envelope: ImmediateEnvelope,
+        payload: &[u8],
+        to: Destination,
     ) -> Result<bool, Fault> {
-        send::inject(&mut self.io, message, to)
+        let injected = send::inject(&mut self.io, envelope, payload, to)?;
+        self.quiet &= !injected;
+        Ok(injected)
     }
 
     /// Carries out what has been posted, and starts as many operations as there is room for.
+    #[inline(never)] // Keeps the turn short.
     pub(super) fn start_work(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -42,6 +47,33 @@ impl<P: Platform> Engine<P> {
             up.progress().instructions += 1;
             result = result.and(self.start_or_fail(instruction, up));
         }
+        if self.gets.waiting() > 0 {
+            result = result.and(self.start_gets(up));
+        }
+        let (mut started, outcome) = self.io.lanes.start(&mut self.io.completed);
+        result = result.and(outcome);
+        if !self.collnet.is_unused() {
+            match self.collnet.start(platform, &mut self.io.completed) {
+                Ok(count) => started += count,
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        if let Some(shared) = &mut self.io.shared {
+            started += shared.start(platform, &mut self.io.completed);
+        }
+        up.progress().started += started;
+        if self.io.completed.is_empty() {
+            return result;
+        }
+        result.and(self.run_completions(up))
+    }
+
+    /// Asks for as many gets as there are counters for.
+    #[inline(never)]
+    fn start_gets(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let platform = &core.platform;
+        let mut result = Ok(());
         while self.gets.waiting() > 0 {
             let started = match self.gets.start(platform) {
                 Ok(Some(get)) => {
@@ -63,20 +95,7 @@ impl<P: Platform> Engine<P> {
         while let Some(get) = self.gets.starved() {
             result = result.and(self.end_get(get, up));
         }
-        let (mut started, outcome) = self.io.lanes.start(&mut self.io.completed);
-        result = result.and(outcome);
-        match self.collnet.start(platform, &mut self.io.completed) {
-            Ok(count) => started += count,
-            Err(error) => result = result.and(Err(error)),
-        }
-        if let Some(shared) = &mut self.io.shared {
-            started += shared.start(platform, &mut self.io.completed);
-        }
-        up.progress().started += started;
-        if self.io.completed.is_empty() {
-            return result;
-        }
-        result.and(self.run_completions(up))
+        result
     }
 
     /// Carries out one instruction. Its done callbacks get the error where it cannot be, wherever it failed.

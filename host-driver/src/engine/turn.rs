@@ -30,78 +30,173 @@ impl<P: Platform> Engine<P> {
     pub fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::Advance, 1);
         up.tick();
-        if up.has_work() || self.can_start() {
+        self.changed = false;
+        // One thread alone advances: nobody else takes the wake-up.
+        let woken = self.core.woken.load(Ordering::Acquire);
+        let work = up.has_work();
+        let mut arrived = None;
+        if self.quiet && !woken && !work {
+            // Packets alone can have come.
+            let bytes = self.poll_reception()?;
+            self.idle_polls += 1;
+            let completions = self.idle_polls.is_multiple_of(PATIENCE) && self.in_flight() > 0;
+            if bytes == 0 && self.idle_polls < IDLE_POLLS && !completions {
+                return Ok(());
+            }
+            arrived = Some(bytes);
+        }
+        let result = self.busy_turn(woken, work, arrived, up);
+        self.changed |= result.is_err();
+        if self.changed {
+            self.startable = result.is_err() || self.can_start();
+            self.unfinished = result.is_err() || self.has_unfinished();
+            self.quiet = !self.startable && !self.unfinished && self.is_quiet();
+        }
+        result
+    }
+
+    /// Whether nothing is under way that a turn would have to look after: descriptors for which nobody waits complete
+    /// by themselves, and wake the context.
+    fn is_quiet(&self) -> bool {
+        !self.io.lanes.awaits()
+            && self.gets.len() == 0
+            && self.collnet.is_unused()
+            && self.inbox.is_none()
+    }
+
+    /// A turn while something is under way, or after a wake-up; `arrived`: bytes of packets, if they have been looked for.
+    fn busy_turn(
+        &mut self,
+        woken: bool,
+        work: bool,
+        arrived: Option<usize>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let starts = work || self.startable;
+        if starts {
+            self.changed = true;
             self.start_work(up)?;
         }
-        let woken = self.core.woken.swap(false, Ordering::AcqRel);
         // A wake-up follows every event after the cause was cleared, so a turn that had work to start
         // need not look for packets.
         let due = woken
+            || !starts
             || self.completions_unseen
-            || up.progress().is_idle()
             || self.since_poll >= PATIENCE
             || self.io.blocked();
         if due {
-            if let Err(error) = self.poll(woken, up) {
+            self.since_poll = 0;
+            let polled = self.poll(woken, arrived, up);
+            if polled.is_err() {
                 // What the failed poll has not seen must be looked at again.
                 self.core.woken.store(true, Ordering::Release);
-                return Err(error);
+                return polled;
             }
         } else {
             self.since_poll += 1;
         }
-        self.acks.iterate(&mut self.io)?;
+        if !self.acks.is_empty() {
+            self.acks.iterate(&mut self.io)?;
+            self.changed = true;
+        }
         // What callbacks have posted and what packets have asked for starts now, not a turn later.
-        if up.has_work() || self.can_start() {
+        if up.has_work() || self.changed && self.can_start() {
+            self.changed = true;
             self.start_work(up)?;
         }
         Ok(())
     }
 
-    fn poll(&mut self, woken: bool, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+    /// Looks for packets; returns their bytes.
+    fn poll_reception(&mut self) -> Result<usize, Fault> {
+        let polled = self.reception.poll(&self.core.platform);
+        if polled.is_err() {
+            self.core.woken.store(true, Ordering::Release);
+        }
+        polled
+    }
+
+    fn poll(
+        &mut self,
+        woken: bool,
+        arrived: Option<usize>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
         if woken {
+            // Before the cause is cleared: who is woken after that says so again.
+            self.core.woken.store(false, Ordering::Release);
             // Cleared before FIFOs and counters are read: what comes later sets it again.
             let cause = registers::wake_cause(self.core.info.wake_group);
             registers::write(&self.core.platform, cause, self.io.events())?;
-            self.completions_unseen = self.in_flight() > 0;
         }
-        self.since_poll = 0;
         let before = up.progress().packets;
-        self.receive(up)?;
+        let bytes = match arrived {
+            Some(bytes) => bytes,
+            None => self.reception.poll(&self.core.platform)?,
+        };
+        self.receive(bytes, up)?;
         let packets = up.progress().packets - before;
-        let landed = self.poll_gets(up)? + self.collnet.poll(&mut self.io, up)?;
+        let mut landed = 0;
+        if self.gets.len() > 0 {
+            landed += self.poll_gets(up)?;
+        }
+        if !self.collnet.is_unused() {
+            landed += self.collnet.poll(&mut self.io, up)?;
+        }
+        self.changed |= landed > 0;
 
         // Completions cost a read per FIFO: they can wait while packets come in.
         self.since_completions += 1;
         if packets > 0 {
             self.idle_polls = 0;
             if self.since_completions < PATIENCE && !self.io.lanes.any(Lane::blocked) {
+                if woken && self.in_flight() > 0 {
+                    self.completions_unseen = true;
+                    self.changed = true;
+                }
                 return Ok(());
             }
         }
+        self.poll_completions(woken, packets + landed, up)
+    }
+
+    /// Takes what has completed; `found`: packets and gets that the same poll has found.
+    fn poll_completions(
+        &mut self,
+        woken: bool,
+        found: usize,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
         self.since_completions = 0;
+        // Those of the collective network are there already.
+        let contributed = self.io.completed.len();
         let (retired, mut outcome) = self.io.lanes.poll(&mut self.io.completed);
-        if packets + landed + retired > 0 {
+        if found + retired > 0 {
             self.idle_polls = 0;
         } else if outcome.is_ok() {
             self.idle_polls += 1;
             if woken || self.idle_polls >= IDLE_POLLS || self.refusals.unseen() {
                 self.idle_polls = 0;
+                self.changed = true;
                 outcome = self.check_errors();
             }
         }
-        self.completions_unseen =
-            self.io.lanes.any(Lane::resuming) || self.collnet.any(Lane::resuming);
+        let unseen = self.io.lanes.any(Lane::resuming) || self.collnet.any(Lane::resuming);
+        self.changed |= unseen != self.completions_unseen;
+        self.completions_unseen = unseen;
+        up.progress().completed += contributed + retired;
+        self.changed |= retired > 0;
         if self.io.completed.is_empty() {
             return outcome;
         }
-        up.progress().completed += self.io.completed.len();
+        self.changed = true;
         let called = self.run_completions(up);
         outcome.and(called)
     }
 
     /// Woken for nothing that was expected: looks whether an error is the reason. The error event keeps
     /// waking the context until this has run.
+    #[cold]
     fn check_errors(&mut self) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -157,10 +252,8 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Ends the gets whose data has arrived; returns how many.
+    #[inline(never)]
     fn poll_gets(&mut self, up: &mut impl Upcalls<P>) -> Result<usize, Fault> {
-        if self.gets.len() == 0 {
-            return Ok(0);
-        }
         let mut result = self.gets.poll(&self.core.platform, &mut self.landed);
         let mut landed = core::mem::take(&mut self.landed);
         let count = landed.len();

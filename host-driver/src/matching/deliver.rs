@@ -9,7 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 
 use crate::platform::Platform;
-use crate::sync::{Arc, Ordering, lock};
+use crate::sync::{Arc, lock};
 
 /// Why a post cannot fail but for a context that is being destroyed.
 const POSTS: &str = "the origin's message has shown that it exists";
@@ -151,7 +151,7 @@ pub(super) fn finish<P: Platform>(
     receiver: Receiver<P>,
     result: Result<Received, Error>,
 ) {
-    receiver.complete.store(true, Ordering::Release);
+    *lock(&receiver.outcome) = Some(result.clone());
     if let Some(done) = receiver.done {
         context.platform().charge(Op::Callback, 1);
         done(context, result);

@@ -10,7 +10,7 @@ use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::platform::Platform;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, Weak, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock};
 use crate::task::{Rank, TaskId};
 
 use super::arrive::{self, ArriveFn};
@@ -143,11 +143,11 @@ impl<P: Platform> Messaging<P> {
         comm: &Communicator,
         data: BufferRange<P::Buffer>,
         done: Option<DoneFn<P>>,
-    ) -> Result<Request, Error> {
+    ) -> Result<Request<P, ()>, Error> {
         let request = self.request();
-        let complete = Arc::clone(&request.complete);
+        let outcome = Arc::clone(&request.outcome);
         let done: DoneFn<P> = Box::new(move |context, result| {
-            complete.store(true, Ordering::Release);
+            *lock(&outcome) = Some(result.clone());
             if let Some(done) = done {
                 done(context, result);
             }
@@ -223,14 +223,14 @@ impl<P: Platform> Messaging<P> {
         comm: &Communicator,
         into: BufferRange<P::Buffer>,
         done: Option<ReceiveDone<P>>,
-    ) -> Result<Request, Error> {
+    ) -> Result<Request<P, Received>, Error> {
         let pattern = self.pattern(from, tag, comm)?;
         self.context.check_alive()?;
         let request = self.request();
         let receiver = Receiver {
             into,
             done,
-            complete: Arc::clone(&request.complete),
+            outcome: Arc::clone(&request.outcome),
         };
         let (attempts, matched) = lock(&self.inner.table).receive(request.id, pattern, receiver);
         let platform = self.context.platform();
@@ -267,7 +267,7 @@ impl<P: Platform> Messaging<P> {
     ///
     /// # Errors
     /// [`Error::Destroyed`].
-    pub fn cancel(&self, request: &Request) -> Result<bool, Error> {
+    pub fn cancel<T>(&self, request: &Request<P, T>) -> Result<bool, Error> {
         self.context.check_alive()?;
         let (attempts, receiver) = lock(&self.inner.table).cancel(request.id);
         self.context.platform().charge(Op::MatchAttempt, attempts);
@@ -310,10 +310,11 @@ impl<P: Platform> Messaging<P> {
         })
     }
 
-    fn request(&self) -> Request {
+    fn request<T>(&self) -> Request<P, T> {
         Request {
+            context: self.context.clone(),
             id: self.inner.requests.fetch_add(1, Ordering::Relaxed),
-            complete: Arc::new(AtomicBool::new(false)),
+            outcome: Arc::new(Mutex::new(None)),
         }
     }
 }

@@ -17,10 +17,11 @@ use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{ImmediateMessage, SendImmediate};
+use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::Platform;
 use crate::route::Routing;
 use crate::transport::wire;
+use crate::transport::wire::Bytes;
 
 pub use super::format::{ClearToSend, RequestToSend};
 
@@ -83,7 +84,7 @@ impl Primitives {
             slot: rts.place.slot,
             answer: rts.answer.into(),
         };
-        let mut header = fields.encode();
+        let mut header = fields.encode().into_vec();
         header.extend(label.wide().into_iter().flatten());
         context.send(SendMessage {
             comm: label.byte(),
@@ -133,18 +134,21 @@ impl Primitives {
     ) -> Result<(), Error> {
         let wide = label.wide();
         if let Some(number) = wide.filter(|_| data.len() <= WIDE_INSIDE) {
-            let mut payload = vec![0; number.len() + data.len()];
+            let mut payload = Bytes::new();
+            payload.resize(number.len() + data.len(), 0);
             let (first, rest) = payload.split_at_mut(number.len());
             first.copy_from_slice(&number);
             data.read(0, rest)?;
             let chunks = payload.len().div_ceil(COPY_CHUNK);
             context.platform().charge(Op::CopyChunk, chunks as u64);
             let message = ImmediateMessage {
-                destination: to,
-                dispatch: self.id(Handler::Eager),
-                comm: label.byte(),
-                tag: label.tag,
-                payload: payload.into(),
+                envelope: ImmediateEnvelope {
+                    destination: to,
+                    dispatch: self.id(Handler::Eager),
+                    comm: label.byte(),
+                    tag: label.tag,
+                },
+                payload,
             };
             return context.post(Instruction::SendImmediate {
                 message,
@@ -175,7 +179,7 @@ impl Primitives {
     ) -> Result<(), Error> {
         context.platform().charge(Op::Control, 1);
         context.send(SendMessage {
-            header: WireTransfer { transfer }.encode(),
+            header: WireTransfer { transfer }.encode().into_vec(),
             eager: true,
             local_done: Some(done),
             ..SendMessage::new(to, self.id(Handler::Transfer), data)

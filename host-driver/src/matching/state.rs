@@ -1,5 +1,6 @@
 //! State of a messaging module: its configuration, receives and messages.
 
+use core::fmt;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::layout::DEFAULT_EAGER_LIMIT;
 use crate::platform::Platform;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, Weak};
+use crate::sync::{Arc, AtomicU64, Mutex, Weak, lock};
 
 use super::communicator::Group;
 use super::held::{HeldBuffer, HeldMemory};
@@ -56,14 +57,36 @@ impl MessagingConfig {
 /// Done callback of a receive: called once, by the thread that advances the context.
 pub type ReceiveDone<P> = Box<dyn FnOnce(&Context<P>, Result<Received, Error>) + Send>;
 
-/// Handle of a send or receive.
-#[derive(Debug, Clone)]
-pub struct Request {
+/// How a send or receive has ended, once it has.
+pub(super) type Outcome<T> = Mutex<Option<Result<T, Error>>>;
+
+/// Handle of a send, for which `T` is `()`, or of a receive, for which it is [`Received`]. Clones are handles to the same.
+pub struct Request<P: Platform, T> {
+    pub(super) context: Context<P>,
     pub(super) id: u64,
-    pub(super) complete: Arc<AtomicBool>,
+    pub(super) outcome: Arc<Outcome<T>>,
 }
 
-impl Request {
+impl<P: Platform, T> Clone for Request<P, T> {
+    fn clone(&self) -> Self {
+        Self {
+            context: self.context.clone(),
+            id: self.id,
+            outcome: Arc::clone(&self.outcome),
+        }
+    }
+}
+
+impl<P: Platform, T> fmt::Debug for Request<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = &self.id;
+        let complete = &self.is_complete();
+        let mut debug = f.debug_struct("Request");
+        debug.field("id", id).field("complete", complete).finish()
+    }
+}
+
+impl<P: Platform, T> Request<P, T> {
     /// Number of the request, unique in its [`Messaging`].
     #[must_use]
     pub fn id(&self) -> u64 {
@@ -73,7 +96,24 @@ impl Request {
     /// Whether the request has completed, well or not: its done callback has been or is being called.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.complete.load(Ordering::Acquire)
+        lock(&self.outcome).is_some()
+    }
+}
+
+impl<P: Platform, T: Clone> Request<P, T> {
+    /// Advances the context until the request has completed, as [`Context::advance_until`] does: `data` of a send may
+    /// then be changed again, the message of a receive is there. Call it without the lock, never from a callback.
+    ///
+    /// # Errors
+    /// What the done callback gets; as [`Context::advance_until`].
+    pub fn wait(&self) -> Result<T, Error> {
+        let mut outcome = None;
+        self.context.advance_until(|| {
+            outcome.clone_from(&lock(&self.outcome));
+            outcome.is_some()
+        })?;
+        // There is one: the loop has ended.
+        outcome.unwrap_or(Err(Error::Destroyed))
     }
 }
 
@@ -98,7 +138,7 @@ pub struct MessagingStats {
 pub(super) struct Receiver<P: Platform> {
     pub(super) into: BufferRange<P::Buffer>,
     pub(super) done: Option<ReceiveDone<P>>,
-    pub(super) complete: Arc<AtomicBool>,
+    pub(super) outcome: Arc<Outcome<Received>>,
 }
 
 /// What is known of a message that has come, besides match data and length.

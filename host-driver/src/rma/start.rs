@@ -17,7 +17,7 @@ use crate::refusal::word::GetWord;
 use crate::rma::gets::{Gets, Purpose, Request, Started, Waiting};
 use crate::route::Routing;
 use crate::transport::injection::{Finish, Outgoing, Payload};
-use crate::transport::wire::{PutSync, System};
+use crate::transport::wire::{Bytes, PutSync, System};
 
 /// PUT, and PUT_SYNC behind it where somebody waits for its end.
 ///
@@ -182,7 +182,7 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
     if let Some(flow) = flow {
         put = put.with_flow(flow);
     }
-    let payload = put.encode()?.to_vec();
+    let payload = Bytes::from_buf(put.encode()?);
     let source = Source {
         slot: 0,
         offset: 0,

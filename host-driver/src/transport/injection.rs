@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gyre_firmware::{InjectionConfig, Node, Register};
-use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason, MAX_PAYLOAD_BYTES};
+use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason, MAX_PAYLOAD_BYTES, Message, Source};
 
 use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
@@ -13,6 +13,7 @@ use crate::platform::{DmaBuffer, Platform, PlatformLock};
 use crate::resources::RING_ALIGN;
 use crate::sync::{Arc, Mutex, try_lock};
 use crate::transport::registers::{self, Bus};
+use crate::transport::wire::Bytes;
 
 /// Bytes of an entry of the staging area.
 const STAGING_BYTES: usize = MAX_PAYLOAD_BYTES;
@@ -25,9 +26,20 @@ pub(crate) enum Payload<P: Platform> {
     /// A range of the user's, in place.
     Data(BufferRange<P::Buffer>),
     /// At most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area when the descriptor is written.
-    Staged(Vec<u8>),
+    Staged(Bytes),
     /// Nothing: the descriptor says all.
     Inside,
+}
+
+impl Finish {
+    /// Whether there is something to do when the descriptor has completed without error.
+    fn matters(self) -> bool {
+        match self {
+            Self::Send { local_done, .. } => local_done.is_some(),
+            Self::Tree { .. } => true,
+            Self::Control | Self::Get { .. } | Self::Fence { .. } => false,
+        }
+    }
 }
 
 impl<P: Platform> Payload<P> {
@@ -69,14 +81,33 @@ pub(crate) struct Outgoing<P: Platform> {
     pub finish: Finish,
 }
 
-/// A descriptor that the DMA engine has and has not completed.
+/// Descriptors in a row that are in the ring and have not completed.
 struct InFlight<P: Platform> {
-    payload: Payload<P>,
+    /// The user that they belong to.
+    user: u32,
+    /// How many: more than one only of those with which nothing ends.
+    count: u32,
+    /// What the descriptor reads, kept until it has.
+    data: Option<BufferRange<P::Buffer>>,
     finish: Finish,
     refused: Option<Result<ErrorReason, u8>>,
 }
 
-/// A descriptor that has completed.
+impl<P: Platform> InFlight<P> {
+    /// Whether nothing ends with them, wherever they go.
+    fn is_plain(&self) -> bool {
+        matches!(self.finish, Finish::Control) && self.data.is_none() && self.refused.is_none()
+    }
+}
+
+/// What others have seen completed of a user's descriptors.
+#[derive(Default)]
+struct Mailbox {
+    count: usize,
+    completed: Vec<Completed>,
+}
+
+/// A descriptor that has completed, and with which something ends.
 pub(crate) struct Completed {
     pub finish: Finish,
     pub result: Result<(), Fault>,
@@ -94,10 +125,10 @@ struct Ring<P: Platform> {
     head: u32,
     /// Value of TAIL that the hardware knows.
     published: u32,
-    /// Each with the user that it belongs to.
-    in_flight: VecDeque<(u32, InFlight<P>)>,
-    /// Completions of each user that nobody, or another user, has seen.
-    mailboxes: BTreeMap<u32, Vec<Completed>>,
+    in_flight: VecDeque<InFlight<P>>,
+    /// Completions of each user that another user has seen.
+    mailboxes: BTreeMap<u32, Mailbox>,
+    /// Most descriptors in the ring: a power of two.
     capacity: usize,
     /// Users so far: their numbers.
     users_ever: u32,
@@ -202,7 +233,15 @@ pub(crate) struct Lane<P: Platform> {
     /// Number of the context among the FIFO's users.
     user: u32,
     waiting: VecDeque<Outgoing<P>>,
+    /// Descriptors that are in the ring, and that the hardware does not know of yet.
+    written: usize,
+    /// Operations that have made no descriptor.
+    failed: Vec<Completed>,
     in_flight: usize,
+    /// Descriptors in the ring may keep data, or something may end with them.
+    awaiting: bool,
+    /// Half of what the ring holds.
+    many: usize,
     /// The ring was full when this context last wrote to it.
     full: bool,
     /// A refused descriptor of this context had not been skipped when it last looked.
@@ -212,16 +251,20 @@ pub(crate) struct Lane<P: Platform> {
 impl<P: Platform> Lane<P> {
     /// Makes a context a user of `fifo`.
     pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>) -> Result<Self, Fault> {
-        let user = fifo.with(platform, |ring| {
+        let (user, many) = fifo.with(platform, |ring| {
             ring.users += 1;
             ring.users_ever = ring.users_ever.wrapping_add(1);
-            Ok(ring.users_ever)
+            Ok((ring.users_ever, ring.capacity.div_ceil(2)))
         })?;
         Ok(Self {
             fifo: Arc::clone(fifo),
             user,
             waiting: VecDeque::new(),
+            written: 0,
+            failed: Vec::new(),
             in_flight: 0,
+            awaiting: false,
+            many,
             full: false,
             resuming: false,
         })
@@ -232,9 +275,9 @@ impl<P: Platform> Lane<P> {
         self.waiting.clear();
         self.fifo.with(platform, |ring| {
             ring.mailboxes.remove(&self.user);
-            for (user, entry) in &mut ring.in_flight {
-                if *user == self.user {
-                    *user = NOBODY;
+            for entry in &mut ring.in_flight {
+                if entry.user == self.user {
+                    entry.user = NOBODY;
                     entry.finish = Finish::Control;
                 }
             }
@@ -251,13 +294,37 @@ impl<P: Platform> Lane<P> {
         self.in_flight
     }
 
+    /// Operations that the DMA engine does not know of yet.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.written + self.failed.len()
     }
 
-    /// Puts an operation behind those that wait already.
-    pub fn enqueue(&mut self, outgoing: Outgoing<P>) {
-        self.waiting.push_back(outgoing);
+    /// Makes a descriptor of an operation, for the next [`start`](Self::start) to start; it waits for that where others wait
+    /// already, without room, and where several contexts share the FIFO.
+    pub fn put(&mut self, platform: &P, outgoing: Outgoing<P>) {
+        if self.fifo.lock.is_some() || !self.waiting.is_empty() {
+            self.waiting.push_back(outgoing);
+            return;
+        }
+        // Without a lock there is nobody else who could hold the ring.
+        let Some(mut ring) = try_lock(&self.fifo.ring) else {
+            self.waiting.push_back(outgoing);
+            return;
+        };
+        if ring.is_full() {
+            self.full = true;
+            self.waiting.push_back(outgoing);
+            return;
+        }
+        match ring.write(platform, self.user, outgoing) {
+            Ok(()) => self.written += 1,
+            Err(completed) => self.failed.push(completed),
+        }
+    }
+
+    /// Whether a descriptor of this context is under way with which something ends, or room is short.
+    pub fn awaits(&self) -> bool {
+        self.in_flight > 0 && (self.awaiting || self.in_flight >= self.many)
     }
 
     /// Whether the next waiting operation found no room.
@@ -274,32 +341,23 @@ impl<P: Platform> Lane<P> {
     /// write of TAIL. One that makes no descriptor goes to `completed` with its error. Returns how many
     /// left the queue.
     pub fn start(&mut self, platform: &P, completed: &mut Vec<Completed>) -> Result<usize, Fault> {
-        let fifo = Arc::clone(&self.fifo);
-        fifo.with(platform, |ring| {
-            let before = self.waiting.len();
-            while ring.in_flight.len() < ring.capacity {
+        completed.append(&mut self.failed);
+        self.fifo.with(platform, |ring| {
+            while !ring.is_full() {
                 let Some(outgoing) = self.waiting.pop_front() else {
                     break;
                 };
-                match ring.write(platform, &outgoing) {
-                    Ok(()) => {
-                        self.in_flight += 1;
-                        let entry = InFlight {
-                            payload: outgoing.payload,
-                            finish: outgoing.finish,
-                            refused: None,
-                        };
-                        ring.in_flight.push_back((self.user, entry));
-                    }
-                    Err(error) => completed.push(Completed {
-                        finish: outgoing.finish,
-                        result: Err(error),
-                    }),
+                match ring.write(platform, self.user, outgoing) {
+                    Ok(()) => self.written += 1,
+                    Err(failed) => completed.push(failed),
                 }
             }
-            self.full = ring.in_flight.len() >= ring.capacity;
+            self.full = ring.is_full();
+            self.awaiting = ring.awaits();
             ring.publish(platform)?;
-            Ok(before - self.waiting.len())
+            let started = core::mem::take(&mut self.written);
+            self.in_flight += started;
+            Ok(started)
         })
     }
 
@@ -309,26 +367,25 @@ impl<P: Platform> Lane<P> {
     pub fn inject(
         &mut self,
         platform: &P,
-        descriptor: &mut Descriptor,
+        message: &Message,
         payload: &[u8],
     ) -> Result<bool, Fault> {
-        if !self.waiting.is_empty() {
+        if self.waiting() > 0 {
             return Ok(false);
         }
         self.fifo.with(platform, |ring| {
-            if ring.in_flight.len() >= ring.capacity {
+            if ring.is_full() {
                 return Ok(false);
             }
-            ring.stage(platform, payload, descriptor)?;
-            ring.append(platform, descriptor)?;
+            let source = ring.stage(platform, payload)?;
+            ring.append(platform, &message.encode(source)?)?;
+            ring.record_plain(self.user);
+            if let Err(error) = ring.publish(platform) {
+                // Who sends it is told.
+                ring.unwrite();
+                return Err(error);
+            }
             self.in_flight += 1;
-            let entry = InFlight {
-                payload: Payload::Inside,
-                finish: Finish::Control,
-                refused: None,
-            };
-            ring.in_flight.push_back((self.user, entry));
-            ring.publish(platform)?;
             Ok(true)
         })
     }
@@ -336,13 +393,7 @@ impl<P: Platform> Lane<P> {
     /// Reads HEAD and retires what has completed: what is this context's goes into `completed`. Returns
     /// how many that are.
     pub fn poll(&mut self, platform: &P, completed: &mut Vec<Completed>) -> Result<usize, Fault> {
-        let fifo = Arc::clone(&self.fifo);
-        fifo.with(platform, |ring| {
-            let user = self.user;
-            self.collect(ring, completed, |ring, completed| {
-                ring.retire(platform, user, completed)
-            })
-        })
+        self.with_completions(platform, completed, Ring::retire)
     }
 
     /// Looks whether the FIFO has halted at a descriptor that the DMA engine refuses; if so, retires what
@@ -352,41 +403,90 @@ impl<P: Platform> Lane<P> {
         platform: &P,
         completed: &mut Vec<Completed>,
     ) -> Result<(), Fault> {
-        let fifo = Arc::clone(&self.fifo);
-        fifo.with(platform, |ring| {
-            let user = self.user;
-            self.collect(ring, completed, |ring, completed| {
-                ring.check_halt(platform, user, completed)
-            })
+        self.with_completions(platform, completed, Ring::check_halt)
             .map(drop)
-        })
     }
 
-    /// Takes what has completed of this context: what others have seen, then what `look` finds.
-    fn collect(
+    /// Takes what has completed of this context: what others have seen, then what `look` finds. Returns how many
+    /// descriptors that are.
+    fn with_completions(
         &mut self,
-        ring: &mut Ring<P>,
+        platform: &P,
         completed: &mut Vec<Completed>,
-        look: impl FnOnce(&mut Ring<P>, &mut Vec<Completed>) -> Result<(), Fault>,
+        look: impl FnOnce(&mut Ring<P>, &P, u32, &mut Vec<Completed>) -> (usize, Result<(), Fault>),
     ) -> Result<usize, Fault> {
-        let before = completed.len();
-        if let Some(mine) = ring.mailboxes.remove(&self.user) {
-            completed.extend(mine);
-        }
-        let looked = look(ring, completed);
-        let count = completed.len() - before;
-        self.in_flight -= count;
-        self.full &= ring.in_flight.len() >= ring.capacity;
-        self.resuming = ring.resuming() == Some(self.user);
-        looked.map(|()| count)
+        self.fifo.with(platform, |ring| {
+            let mut count = 0;
+            if !ring.mailboxes.is_empty()
+                && let Some(mine) = ring.mailboxes.remove(&self.user)
+            {
+                count = mine.count;
+                completed.extend(mine.completed);
+            }
+            let (seen, looked) = look(ring, platform, self.user, completed);
+            count += seen;
+            self.in_flight -= count;
+            self.full &= ring.is_full();
+            self.awaiting = ring.awaits();
+            self.resuming = ring.resuming() == Some(self.user);
+            looked.map(|()| count)
+        })
     }
 }
 
 impl<P: Platform> Ring<P> {
-    /// Writes the descriptor of an operation behind the others.
-    fn write(&mut self, platform: &P, outgoing: &Outgoing<P>) -> Result<(), Fault> {
-        let mut descriptor = outgoing.descriptor;
-        match &outgoing.payload {
+    /// Whether there is no place for another descriptor.
+    fn is_full(&self) -> bool {
+        self.used() >= self.capacity
+    }
+
+    /// Whether somebody may wait for one of the descriptors in the ring.
+    fn awaits(&self) -> bool {
+        match self.in_flight.front() {
+            None => false,
+            // Those of several contexts wait in mailboxes as well.
+            Some(first) => self.users > 1 || self.in_flight.len() > 1 || !first.is_plain(),
+        }
+    }
+
+    /// Descriptors in the ring that have not been retired.
+    fn used(&self) -> usize {
+        self.tail.wrapping_sub(self.head) as usize / DESCRIPTOR_BYTES
+    }
+
+    /// Writes the descriptor of an operation behind the others. One that makes none ends with its error.
+    fn write(&mut self, platform: &P, user: u32, outgoing: Outgoing<P>) -> Result<(), Completed> {
+        let Outgoing {
+            mut descriptor,
+            payload,
+            finish,
+        } = outgoing;
+        let written = self
+            .source(platform, &payload, &mut descriptor)
+            .and_then(|()| Ok(descriptor.encode()?))
+            .and_then(|bytes| self.append(platform, &bytes));
+        if let Err(error) = written {
+            return Err(Completed {
+                finish,
+                result: Err(error),
+            });
+        }
+        let data = match payload {
+            Payload::Data(data) => Some(data),
+            Payload::Staged(_) | Payload::Inside => None,
+        };
+        self.record(user, data, finish);
+        Ok(())
+    }
+
+    /// Fills in where a descriptor reads its payload.
+    fn source(
+        &self,
+        platform: &P,
+        payload: &Payload<P>,
+        descriptor: &mut Descriptor,
+    ) -> Result<(), Fault> {
+        match payload {
             Payload::Data(data) => {
                 let memory = self.memory.as_ref().ok_or(Error::Destroyed)?;
                 // One without data gets a source inside the ring, so that it names a valid slot.
@@ -394,43 +494,88 @@ impl<P: Platform> Ring<P> {
                 descriptor.source.slot = slot;
                 descriptor.source.offset = offset;
             }
-            Payload::Staged(bytes) => self.stage(platform, bytes, &mut descriptor)?,
+            Payload::Staged(bytes) => {
+                let staged = self.stage(platform, bytes)?;
+                // The length of a read-modify-write is that of its operand.
+                descriptor.source.slot = staged.slot;
+                descriptor.source.offset = staged.offset;
+            }
             Payload::Inside => {}
         }
-        self.append(platform, &descriptor)
+        Ok(())
     }
 
-    /// Copies the payload of the next descriptor to its place in the staging area.
+    /// Notes what ends with the descriptor that has been written.
+    fn record(&mut self, user: u32, data: Option<BufferRange<P::Buffer>>, finish: Finish) {
+        if data.is_none() && matches!(finish, Finish::Control) {
+            return self.record_plain(user);
+        }
+        self.in_flight.push_back(InFlight {
+            user,
+            count: 1,
+            data,
+            finish,
+            refused: None,
+        });
+    }
+
+    /// Notes that nothing ends with the descriptor that has been written.
+    #[inline]
+    fn record_plain(&mut self, user: u32) {
+        if let Some(last) = self.in_flight.back_mut()
+            && last.user == user
+            && last.is_plain()
+        {
+            last.count += 1;
+            return;
+        }
+        self.in_flight.push_back(InFlight {
+            user,
+            count: 1,
+            data: None,
+            finish: Finish::Control,
+            refused: None,
+        });
+    }
+
+    /// Takes the last descriptor back, which the hardware does not know of.
+    fn unwrite(&mut self) {
+        self.tail = self.tail.wrapping_sub(DESCRIPTOR_BYTES as u32);
+        match self.in_flight.back_mut() {
+            Some(last) if last.count > 1 => last.count -= 1,
+            _ => drop(self.in_flight.pop_back()),
+        }
+    }
+
+    /// Copies the payload of the next descriptor to its place in the staging area, and returns where that is.
     #[inline(always)]
-    fn stage(
-        &self,
-        platform: &P,
-        payload: &[u8],
-        descriptor: &mut Descriptor,
-    ) -> Result<(), Fault> {
+    fn stage(&self, platform: &P, payload: &[u8]) -> Result<Source, Fault> {
         let Some(staging) = &self.staging else {
             return Err(Error::Destroyed.into());
         };
         let place = (self.tail as usize / DESCRIPTOR_BYTES) & (self.capacity - 1);
         let entry = place * STAGING_BYTES;
-        descriptor.source.slot = staging.slot();
-        descriptor.source.offset = staging.offset() + entry as u64;
         if !payload.is_empty() {
             platform.charge(Op::CopyChunk, payload.len().div_ceil(COPY_CHUNK) as u64);
             staging.write(entry, payload)?;
         }
-        Ok(())
+        Ok(Source {
+            slot: staging.slot(),
+            offset: staging.offset() + entry as u64,
+            // At most a packet's.
+            length: payload.len() as u32,
+        })
     }
 
     /// Writes a descriptor behind the others.
     #[inline(always)]
-    fn append(&mut self, platform: &P, descriptor: &Descriptor) -> Result<(), Fault> {
+    fn append(&mut self, platform: &P, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Result<(), Fault> {
         let Some(memory) = &self.memory else {
             return Err(Error::Destroyed.into());
         };
         platform.charge(Op::Descriptor, 1);
         let place = self.tail as usize & (memory.len() - 1);
-        memory.write(place, &descriptor.encode()?)?;
+        memory.write(place, descriptor)?;
         self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
         Ok(())
     }
@@ -446,13 +591,22 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Reads HEAD and takes what has completed: that of `user` goes into `completed`, that of others into their
-    /// mailboxes.
+    /// mailboxes. Returns how many descriptors of `user` have.
     fn retire(
         &mut self,
         platform: &P,
         user: u32,
         completed: &mut Vec<Completed>,
-    ) -> Result<(), Fault> {
+    ) -> (usize, Result<(), Fault>) {
+        match self.completed_until(platform) {
+            Ok(head) if head == self.head => (0, Ok(())),
+            Ok(head) => (self.take_until(platform, head, user, completed), Ok(())),
+            Err(error) => (0, Err(error)),
+        }
+    }
+
+    /// HEAD, checked.
+    fn completed_until(&self, platform: &P) -> Result<u32, Fault> {
         platform.charge(Op::Poll, 1);
         let value = registers::read(platform, Register::injection_head(self.id))?;
         let inconsistent = |reason| -> Fault {
@@ -465,64 +619,117 @@ impl<P: Platform> Ring<P> {
             .into()
         };
         let head = u32::try_from(value).map_err(|_| inconsistent("more than 32 bits"))?;
-        let bytes = head.wrapping_sub(self.head) as usize;
-        if !bytes.is_multiple_of(DESCRIPTOR_BYTES) {
+        let bytes = head.wrapping_sub(self.head);
+        if !bytes.is_multiple_of(DESCRIPTOR_BYTES as u32) {
             return Err(inconsistent("not a whole number of descriptors"));
         }
-        let count = bytes / DESCRIPTOR_BYTES;
-        if count > self.in_flight.len() {
+        if bytes > self.tail.wrapping_sub(self.head) {
             return Err(inconsistent("beyond the tail"));
         }
-        if count == 0 {
-            return Ok(());
-        }
-        platform.charge(Op::Retire, count as u64);
-        for (owner, entry) in self.in_flight.drain(..count) {
-            let result = match entry.refused {
-                None => Ok(()),
-                Some(reason) => Err(Error::Descriptor {
-                    fifo: self.id,
-                    reason,
-                }
-                .into()),
-            };
-            let entry = Completed {
-                finish: entry.finish,
-                result,
-            };
-            if owner == user {
-                completed.push(entry);
-            } else if owner != NOBODY {
-                self.mailboxes.entry(owner).or_default().push(entry);
-            }
-        }
-        self.head = head;
-        Ok(())
+        Ok(head)
     }
 
+    /// Takes the descriptors before `head`: those of `user` with which something ends go into `completed`, those of
+    /// others into their mailboxes. Returns how many of `user` they are.
+    fn take_until(
+        &mut self,
+        platform: &P,
+        head: u32,
+        user: u32,
+        completed: &mut Vec<Completed>,
+    ) -> usize {
+        let mut left = head.wrapping_sub(self.head) / DESCRIPTOR_BYTES as u32;
+        self.head = head;
+        let mut mine = 0;
+        while left > 0
+            && let Some(first) = self.in_flight.front_mut()
+        {
+            let count = first.count.min(left);
+            left -= count;
+            first.count -= count;
+            let owner = first.user;
+            if !first.is_plain() {
+                platform.charge(Op::Retire, 1);
+            }
+            let ended = match first.count {
+                0 => self.in_flight.pop_front().and_then(|run| self.ended(run)),
+                _ => None,
+            };
+            if owner == user {
+                mine += count as usize;
+                completed.extend(ended);
+            } else if owner != NOBODY {
+                let mailbox = self.mailboxes.entry(owner).or_default();
+                mailbox.count += count as usize;
+                mailbox.completed.extend(ended);
+            }
+        }
+        mine
+    }
+
+    /// What ends with a descriptor that has completed.
+    #[inline]
+    fn ended(&self, run: InFlight<P>) -> Option<Completed> {
+        let result = match run.refused {
+            None if !run.finish.matters() => return None,
+            None => Ok(()),
+            Some(reason) => Err(Error::Descriptor {
+                fifo: self.id,
+                reason,
+            }
+            .into()),
+        };
+        Some(Completed {
+            finish: run.finish,
+            result,
+        })
+    }
+
+    /// Looks whether the FIFO has halted; as [`retire`](Self::retire).
     fn check_halt(
         &mut self,
         platform: &P,
         user: u32,
         completed: &mut Vec<Completed>,
-    ) -> Result<(), Fault> {
-        let halt = registers::injection_halt(platform, self.id)?;
-        let Some(reason) = halt.filter(|_| self.resuming().is_none()) else {
-            return Ok(());
+    ) -> (usize, Result<(), Fault>) {
+        let halt = match registers::injection_halt(platform, self.id) {
+            Ok(halt) => halt.filter(|_| self.resuming().is_none()),
+            Err(error) => return (0, Err(error)),
+        };
+        let Some(reason) = halt else {
+            return (0, Ok(()));
         };
         // The engine halts when nothing older is in flight: HEAD points at the descriptor.
-        self.retire(platform, user, completed)?;
-        match self.in_flight.front_mut() {
-            Some((_, entry)) => entry.refused = Some(reason),
-            None => {
-                return Err(Error::Descriptor {
-                    fifo: self.id,
-                    reason,
-                }
-                .into());
+        let (count, retired) = self.retire(platform, user, completed);
+        let refused = retired.and_then(|()| self.refuse_first(reason));
+        (
+            count,
+            refused.and_then(|()| registers::skip_refused(platform, self.id)),
+        )
+    }
+
+    /// Notes that the DMA engine refuses the first descriptor that has not completed.
+    fn refuse_first(&mut self, reason: Result<ErrorReason, u8>) -> Result<(), Fault> {
+        let Some(first) = self.in_flight.front_mut() else {
+            return Err(Error::Descriptor {
+                fifo: self.id,
+                reason,
             }
+            .into());
+        };
+        if first.count > 1 {
+            first.count -= 1;
+            let alone = InFlight {
+                count: 1,
+                data: None,
+                refused: Some(reason),
+                ..*first
+            };
+            self.in_flight.push_front(alone);
+        } else {
+            first.refused = Some(reason);
         }
-        registers::skip_refused(platform, self.id)
+        Ok(())
     }
 
     /// Disables the FIFO and frees its memory, unless the DMA engine may still read that.
@@ -533,6 +740,9 @@ impl<P: Platform> Ring<P> {
                 cause,
             })?;
         self.closed = true;
+        while self.tail != self.published {
+            self.unwrite();
+        }
         if self.in_flight.is_empty() {
             self.memory = None;
             self.staging = None;
@@ -542,8 +752,8 @@ impl<P: Platform> Ring<P> {
 
     /// Whose refused descriptor has not been skipped yet.
     fn resuming(&self) -> Option<u32> {
-        let (user, entry) = self.in_flight.front()?;
-        entry.refused.is_some().then_some(*user)
+        let first = self.in_flight.front()?;
+        first.refused.is_some().then_some(first.user)
     }
 }
 
@@ -554,8 +764,8 @@ impl<P: Platform> Drop for Ring<P> {
         if let Some(memory) = self.memory.take() {
             core::mem::forget(memory);
             core::mem::forget(self.staging.take());
-            for (_, entry) in self.in_flight.drain(..) {
-                core::mem::forget(entry.payload);
+            for entry in self.in_flight.drain(..) {
+                core::mem::forget(entry.data);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a context sends through the DMA engine: its injection FIFOs, and the descriptors of its messages.
 
 use gyre_firmware::Node;
-use gyre_layout::{Coord, Descriptor, Source};
+use gyre_layout::{Coord, Message, Source};
 
 use crate::core::Core;
 use crate::cost::Op;
@@ -9,11 +9,11 @@ use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::platform::Platform;
 use crate::sync::Arc;
-use crate::task::TaskLocation;
+use crate::task::Destination;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::{Completed, Finish, InjectionFifo, Lane, Outgoing, Payload};
 use crate::transport::registers::Bus;
-use crate::transport::wire::System;
+use crate::transport::wire::{Bytes, System};
 
 /// What the packets of a message say about it.
 #[derive(Clone, Copy)]
@@ -28,6 +28,10 @@ pub(crate) struct Label {
 pub(crate) struct Lanes<P: Platform> {
     core: Arc<Core<P>>,
     lanes: Vec<Lane<P>>,
+    /// Descriptors handed to the DMA engine and not completed.
+    in_flight: usize,
+    /// Operations that wait for room, or for the next [`start`](Self::start).
+    waiting: usize,
     next_message: u32,
 }
 
@@ -44,6 +48,8 @@ impl<P: Platform> Lanes<P> {
         let mut opened = Self {
             core: Arc::clone(core),
             lanes: Vec::with_capacity(fifos.len()),
+            in_flight: 0,
+            waiting: 0,
             next_message: 0,
         };
         for fifo in fifos {
@@ -62,7 +68,8 @@ impl<P: Platform> Lanes<P> {
     /// Puts an operation on the lane that leads to its node.
     pub fn put(&mut self, outgoing: Outgoing<P>) {
         let lane = self.lane(outgoing.descriptor.dst);
-        self.lanes[lane].enqueue(outgoing);
+        self.lanes[lane].put(&self.core.platform, outgoing);
+        self.waiting += 1;
     }
 
     /// Hands a message of one packet to the DMA engine at once, if nothing waits before it and there is room; says
@@ -71,9 +78,14 @@ impl<P: Platform> Lanes<P> {
     /// # Errors
     /// Those of the bus.
     #[inline(always)]
-    pub fn inject(&mut self, mut descriptor: Descriptor, payload: &[u8]) -> Result<bool, Fault> {
-        let lane = self.lane(descriptor.dst);
-        self.lanes[lane].inject(&self.core.platform, &mut descriptor, payload)
+    pub fn inject(&mut self, message: &Message, payload: &[u8]) -> Result<bool, Fault> {
+        let lane = match self.lanes.len() {
+            1 => 0,
+            _ => self.lane(message.dst.unpack()),
+        };
+        let injected = self.lanes[lane].inject(&self.core.platform, message, payload)?;
+        self.in_flight += usize::from(injected);
+        Ok(injected)
     }
 
     /// Puts a message of the driver's own to `peer` on its lane, past everything that flows hold back.
@@ -84,13 +96,13 @@ impl<P: Platform> Lanes<P> {
         &mut self,
         peer: Endpoint,
         system: System,
-        payload: Vec<u8>,
+        payload: Bytes,
     ) -> Result<(), Fault> {
         let label = self.system_label(system);
-        let to = self.core.place(peer)?;
-        let descriptor = self.message(to, peer.context, label, payload.len());
+        let to = self.core.destination(peer)?;
+        let message = self.message(to, peer.context, label);
         self.put(Outgoing {
-            descriptor,
+            descriptor: message.descriptor(Source::of_length(payload.len())),
             payload: Payload::Staged(payload),
             finish: Finish::Control,
         });
@@ -116,24 +128,17 @@ impl<P: Platform> Lanes<P> {
         })
     }
 
-    /// The descriptor of a memory-FIFO message of `length` bytes to the context at `offset` of `to`, without its
-    /// source.
+    /// A memory-FIFO message to the context at `offset` of `to`.
     #[inline(always)]
-    pub fn message(&self, to: TaskLocation, offset: u8, label: Label, length: usize) -> Descriptor {
-        let source = Source {
-            slot: 0,
-            offset: 0,
-            // Checked when the message was posted.
-            length: length as u32,
-        };
+    pub fn message(&self, to: Destination, offset: u8, label: Label) -> Message {
         let envelope = self.envelope(label.dispatch, label.comm);
-        let target = self.core.layout.reception_fifo(to.process, offset);
-        Descriptor {
+        Message {
+            dst: to.node,
             // A copy stays at every node on the way.
             deposit: label.dispatch == System::PathAck as u8,
-            ..Descriptor::memory_fifo(to.node, source, target)
-                .with_software(envelope.pack(), label.tag)
-                .with_message_id(label.message_id)
+            fifo: self.core.layout.reception_fifo(to.process, offset),
+            software: [envelope.pack(), label.tag],
+            msg_id: label.message_id,
         }
     }
 
@@ -162,12 +167,17 @@ impl<P: Platform> Lanes<P> {
 
     /// Descriptors handed to the DMA engine and not completed.
     pub fn in_flight(&self) -> usize {
-        self.lanes.iter().map(Lane::in_flight).sum()
+        self.in_flight
+    }
+
+    /// Whether a descriptor is under way for which somebody waits, or so many that room is short.
+    pub fn awaits(&self) -> bool {
+        self.in_flight > 0 && self.any(Lane::awaits)
     }
 
     /// Operations that wait for room.
     pub fn waiting(&self) -> usize {
-        self.lanes.iter().map(Lane::waiting).sum()
+        self.waiting
     }
 
     /// Whether this holds for any lane.
@@ -181,6 +191,9 @@ impl<P: Platform> Lanes<P> {
     /// The first error of a lane; the others have been started nevertheless.
     pub fn start(&mut self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
         let (mut started, mut result) = (0, Ok(()));
+        if self.waiting == 0 {
+            return (started, result);
+        }
         for lane in &mut self.lanes {
             if lane.waiting() > 0 {
                 match lane.start(&self.core.platform, completed) {
@@ -189,6 +202,8 @@ impl<P: Platform> Lanes<P> {
                 }
             }
         }
+        self.in_flight += started;
+        self.waiting = self.lanes.iter().map(Lane::waiting).sum();
         (started, result)
     }
 
@@ -206,6 +221,7 @@ impl<P: Platform> Lanes<P> {
                 }
             }
         }
+        self.in_flight = self.lanes.iter().map(Lane::in_flight).sum();
         (retired, result)
     }
 
@@ -214,12 +230,11 @@ impl<P: Platform> Lanes<P> {
     /// # Errors
     /// Those of the bus.
     pub fn check_halt(&mut self, completed: &mut Vec<Completed>) -> Result<(), Fault> {
-        for lane in &mut self.lanes {
-            if lane.in_flight() > 0 {
-                lane.check_halt(&self.core.platform, completed)?;
-            }
-        }
-        Ok(())
+        let platform = &self.core.platform;
+        let mut lanes = self.lanes.iter_mut().filter(|lane| lane.in_flight() > 0);
+        let result = lanes.try_for_each(|lane| lane.check_halt(platform, completed));
+        self.in_flight = self.lanes.iter().map(Lane::in_flight).sum();
+        result
     }
 
     /// Ends the use of the FIFOs; what has not completed is given up.

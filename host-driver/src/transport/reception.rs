@@ -2,7 +2,9 @@
 
 use gyre_firmware::{Node, ReceptionConfig, Register};
 use gyre_layout::registers::reception_fifo::{STATUS, status};
-use gyre_layout::{Coord, HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, packet_bytes};
+use gyre_layout::{
+    HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, MessageHeader, PackedCoord, packet_bytes,
+};
 
 use crate::cost::Op;
 use crate::error::{Error, Fault};
@@ -26,7 +28,7 @@ pub(crate) struct ReceptionFifo<P: Platform> {
 #[derive(Clone, Copy)]
 pub(crate) struct Packet<'a> {
     /// Node that sent it.
-    pub node: Coord,
+    pub node: PackedCoord,
     pub kind: Kind,
     /// First packet of its message.
     pub first: bool,
@@ -44,9 +46,16 @@ pub(crate) struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
+    /// Whether it is all of its message.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.first && self.last && self.offset == 0 && self.length as usize == self.payload.len()
+    }
+
     /// Copies the packet at `head` out of a ring of `size` bytes, of which `available` are packets, by
     /// `read` of bytes at a place in the ring; its payload goes to the start of `payload`. `None` when the
     /// packet does not end inside those.
+    #[inline(always)]
     pub fn read(
         size: usize,
         head: u32,
@@ -58,7 +67,7 @@ impl<'a> Packet<'a> {
         let place = head as usize & (size - 1);
         let mut bytes = [0; HEADER_BYTES];
         read(place, &mut bytes)?;
-        let header = Header::decode(&bytes)?;
+        let header = MessageHeader::decode(&bytes)?;
         let len = usize::from(header.len);
         if len > MAX_PAYLOAD_BYTES || packet_bytes(len) > available {
             return Ok(None);
@@ -77,9 +86,9 @@ impl<'a> Packet<'a> {
             first: header.first,
             last: header.last,
             offset: header.offset,
-            length: header.aux,
-            sw0: header.sw0,
-            sw1: header.sw1,
+            length: header.length,
+            sw0: header.software[0],
+            sw1: header.software[1],
             payload: &payload[..len],
         }))
     }
@@ -162,6 +171,7 @@ impl<P: Platform> ReceptionFifo<P> {
     /// # Errors
     /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet
     /// cannot be found.
+    #[inline(always)] // The packet is taken apart where it is taken.
     pub fn next<'a>(
         &mut self,
         platform: &P,
@@ -218,6 +228,7 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(())
     }
 
+    #[inline(always)]
     fn read_packet<'a>(
         &self,
         available: usize,

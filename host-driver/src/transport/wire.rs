@@ -1,7 +1,8 @@
 //! System messages: what contexts say to each other for the protocols, as memory-FIFO messages of one
 //! packet with dispatch identifiers of their own. All numbers are little-endian, without gaps.
 
-use gyre_layout::MAX_PAYLOAD_BYTES;
+use gyre_layout::{DESCRIPTOR_BYTES, MAX_PAYLOAD_BYTES};
+use smallvec::SmallVec;
 
 use crate::task::TaskId;
 
@@ -10,6 +11,9 @@ pub(crate) const FIRST_SYSTEM: u8 = 224;
 
 /// Most bytes of a header of a send, so that every protocol carries it in its first packet.
 pub const MAX_HEADER: usize = 448;
+
+/// The payload of a message of the driver's own: short ones, and those of one descriptor, without memory of their own.
+pub(crate) type Bytes = SmallVec<[u8; DESCRIPTOR_BYTES]>;
 
 /// Dispatch identifiers of the system messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,7 @@ pub(crate) const PATH_ACK_WORDS: usize = MAX_PAYLOAD_BYTES / 4;
 pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
 
 impl System {
+    /// By number.
     const ALL: [Self; 13] = [
         Self::Headed,
         Self::Data,
@@ -66,7 +71,9 @@ impl System {
 
     /// The message with this dispatch identifier.
     pub fn from_id(id: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|&system| system as u8 == id)
+        Self::ALL
+            .get(usize::from(id.checked_sub(FIRST_SYSTEM)?))
+            .copied()
     }
 }
 
@@ -93,8 +100,8 @@ macro_rules! message {
             pub const BYTES: usize = 0 $(+ size_of::<$type>())*;
 
             /// The fields' bytes.
-            pub fn encode(&self) -> Vec<u8> {
-                let mut bytes = Vec::with_capacity(Self::BYTES);
+            pub fn encode(&self) -> $crate::transport::wire::Bytes {
+                let mut bytes = $crate::transport::wire::Bytes::with_capacity(Self::BYTES);
                 $(bytes.extend_from_slice(&self.$field.to_le_bytes());)*
                 bytes
             }
@@ -315,7 +322,7 @@ pub(crate) fn end<T>(message: &'static str, (fields, rest): (T, &[u8])) -> Resul
 }
 
 /// The payload of an ACK message.
-pub(crate) fn encode_cookies(cookies: &[u32]) -> Vec<u8> {
+pub(crate) fn encode_cookies(cookies: &[u32]) -> Bytes {
     cookies.iter().flat_map(|c| c.to_le_bytes()).collect()
 }
 
@@ -334,9 +341,7 @@ pub(crate) fn decode_cookies(bytes: &[u8]) -> Result<impl Iterator<Item = u32>, 
 }
 
 /// The payload of a path acknowledgement.
-pub(crate) fn encode_path_ack<'a>(
-    recipients: impl Iterator<Item = (TaskId, &'a [u32])>,
-) -> Vec<u8> {
+pub(crate) fn encode_path_ack<'a>(recipients: impl Iterator<Item = (TaskId, &'a [u32])>) -> Bytes {
     let entry = |(task, cookies): (TaskId, &'a [u32])| {
         [task.0, cookies.len() as u32]
             .into_iter()
@@ -395,7 +400,7 @@ mod tests {
             dispatch: 0x15,
         };
         let mut bytes = rts.encode();
-        assert_eq!(bytes, (1..=0x15).collect::<Vec<u8>>());
+        assert_eq!(bytes[..], (1..=0x15).collect::<Vec<u8>>());
         assert_eq!(bytes.len(), Rts::BYTES);
         bytes.push(9);
         assert_eq!(Rts::decode(&bytes), Ok((rts, &[9][..])));
@@ -419,6 +424,9 @@ mod tests {
         }
         let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
         assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
+        for system in System::ALL {
+            assert_eq!(System::from_id(system as u8), Some(system));
+        }
         assert_eq!(System::from_id(223), None);
         assert_eq!(System::from_id(237), None);
         assert_eq!(System::from_id(231), Some(System::GetFailed));

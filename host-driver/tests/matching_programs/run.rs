@@ -20,7 +20,7 @@ use crate::program::{Comm, Label, Pattern, Setting, Step, comms};
 struct Sent {
     to: usize,
     label: Label,
-    request: Request,
+    request: Request<Process, ()>,
     done: Arc<AtomicCell<u32>>,
 }
 
@@ -28,7 +28,7 @@ struct Sent {
 struct Posted {
     at: usize,
     pattern: Pattern,
-    request: Request,
+    request: Request<Process, Received>,
     into: BufferRange<Memory>,
     /// What its callback has got, a value a call.
     done: Arc<Mutex<Vec<Result<Received, Error>>>>,
