@@ -8,7 +8,7 @@ PROFILE := --release --locked
 # Crates whose files import each other in one direction only.
 ONE_WAY := affinity collectives deadlock firmware goal host-driver layout remote sim-harness testkit wave
 
-.PHONY: run test fuzz build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
+.PHONY: run test fuzz conformance build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus and leaves the first message's waveform in out/.
 run: setup-verilator
@@ -21,6 +21,10 @@ test: setup csr-check fmt-check clippy lint syn unit model-check
 # Random stimuli against the RTL, 10,000 cases, some minutes on two cores; what is found lies in out/fuzz.
 fuzz: setup-verilator
 	$(CARGO) run $(PROFILE) -- fuzz --cases 10000 --threads 2
+
+# 1,000 random programs of the driver's users on the test double and on the RTL; `make test` runs the first 100.
+conformance: setup-verilator
+	GYRE_PROGRAMS=1000 $(CARGO) test $(PROFILE) --test conformance
 
 # The command, target/release/gyre, after a change in Rust; a change in rtl/ needs nothing.
 build: setup-verilator

@@ -10,7 +10,6 @@ mod class_latency;
 mod dispatch;
 mod endpoint_parallel;
 mod fence;
-mod heap;
 mod hop_latency;
 mod link_bandwidth;
 mod link_load;
@@ -38,8 +37,6 @@ use gyre::options::{MachineOptions, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
 use gyre::progress;
 use gyre::settings::{self, Setting, Settings, Table};
-
-pub use heap::COUNTING;
 
 /// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
 const TASKS: Setting<usize> = Setting::number("tasks", "", 1, (1, 8), "tasks on each node");

@@ -151,9 +151,14 @@ impl GoalRun {
             Rank::open(process.platform, config, state, bar.clone()).map(Arc::new)
         })?;
         for rank in &ranks {
-            let node = self.placement.node[rank.number() as usize];
-            for (name, thread) in Rank::threads(rank, self.comm_thread) {
-                job.machine().spawn(node, &name, move |_| thread());
+            let process = rank.number() as usize;
+            let node = self.placement.node[process];
+            for (number, (name, thread)) in (0..).zip(Rank::threads(rank, self.comm_thread)) {
+                let hardware = job.hardware_thread(process, number);
+                job.machine().spawn(node, &name, move |cpu| {
+                    cpu.run_on(hardware);
+                    thread()
+                });
             }
         }
         Ok(Loaded {

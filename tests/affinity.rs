@@ -6,7 +6,7 @@ use gyre::platform::{SimPlatform, Transfers};
 use gyre::thread_team::{ThreadLayout, ThreadTeam};
 use gyre_affinity::{Domains, Place, PlaceError, Processor, ThreadPlace as _, Tree, Unit};
 use gyre_collectives::{DataType, Error, ReduceOp, ThreadGroup, ThreadMember, ThreadRoot};
-use gyre_driver::{CostTable, Platform as _, SharedSegment as _};
+use gyre_driver::{CostTable, Platform as _, PlatformLock as _, RangeError, SharedSegment as _};
 use gyre_sim::{MachineConfig, Until};
 
 type Thread = ThreadMember<SimPlatform>;
@@ -459,25 +459,19 @@ fn af6_a_line_costs_what_the_description_says() {
         if process.task.0 != 0 {
             return Ok(());
         }
-        let thread = |number| {
-            let platform = process.platform.bound(number);
-            let platform = platform.expect("a hardware thread");
-            let segment = platform.share(5, 256)?;
-            Ok::<_, gyre_driver::SegmentError>((platform, segment))
-        };
-        assert!(process.platform.bound(64).is_none());
+        let platform = &process.platform;
+        let segment = platform.share(5, 256)?;
+        assert!(!platform.run_on(64));
         let took = |number: usize, write: bool, offset: usize, bytes: usize| {
-            let (platform, segment) = thread(number)?;
+            assert!(platform.run_on(number));
             let from = platform.now_ps();
             let access = match write {
                 true => segment.write(offset, &vec![1; bytes]),
                 false => segment.read(offset, &mut vec![0; bytes]),
             };
             access.expect("inside");
-            Ok::<_, gyre_driver::SegmentError>((platform.now_ps() - from) / cpu_ps)
+            (platform.now_ps() - from) / cpu_ps
         };
-        // The segment stays while this handle is there.
-        let _handle = thread(0)?;
         for (number, write, offset, bytes, cycles, what) in [
             (1, false, 0, 64, 0, "what nobody has written"),
             (0, true, 0, 128, 0, "a first write"),
@@ -499,7 +493,7 @@ fn af6_a_line_costs_what_the_description_says() {
                 "a write to a line that was taken away",
             ),
         ] {
-            assert_eq!(took(number, write, offset, bytes)?, cycles, "{what}");
+            assert_eq!(took(number, write, offset, bytes), cycles, "{what}");
         }
         Ok::<(), gyre_driver::SegmentError>(())
     };
@@ -534,8 +528,9 @@ fn af1_af2_threads_ask_where_they_run_and_make_their_tree_of_the_answers() {
         let thread = (hardware * 3 + 1) % all;
         let platform = &process.platform;
         let place = platform.thread_place().expect("the job has given it one");
-        let bound = platform.bound(5).expect("there are 8");
-        let bound = bound.thread_place().expect("it is bound");
+        assert!(platform.run_on(5), "there are 8");
+        let bound = platform.thread_place().expect("it has moved there");
+        assert!(platform.run_on(hardware));
         let group = ThreadGroup::gather(platform, ("asked", 1), (thread, all), 2)?;
         let mut sum = (hardware as u64).to_le_bytes();
         let mut member = group.join(platform, thread, None)?;
@@ -574,6 +569,8 @@ fn af1_x5_a_thread_beyond_those_of_the_processor_is_an_error_at_all_threads_of_i
     let mut job = job.expect("a machine").with_processor(&small);
     let run = |process: Process| -> Result<_, Error> {
         let thread = process.task.0 as usize;
+        // What no program does: it asks whether there is such a thread.
+        process.platform.cpu().run_on(thread);
         let asked = process.platform.thread_place();
         let gathered = ThreadGroup::gather(&process.platform, ("asked", 1), (thread, 2), 4);
         Ok((asked, gathered.err().map(|error| error.to_string())))
@@ -593,4 +590,58 @@ fn af1_x5_a_thread_beyond_those_of_the_processor_is_an_error_at_all_threads_of_i
     let other = format!("{unknown}thread 1 of the group has been given none");
     assert_eq!(asked[0].1, Some(other));
     assert_eq!(asked[1].1, Some(format!("{unknown}{reason}")));
+}
+
+#[test]
+fn af6_software_that_has_asked_for_no_hardware_thread_pays_for_lines_too() {
+    let processor = Processor {
+        core_cycles: 10,
+        module_cycles: 200,
+        processor_cycles: 3000,
+        ..Processor::default()
+    };
+    let cpu_ps = MachineConfig::default().cpu_ps;
+    // A task a core, two threads each.
+    let mut job = job(&[1, 1, 1], &processor);
+    let share = |process: gyre::job::Process| process.platform.share(5, 64);
+    let (segments, _) = job.each("shares", Until::Quiet, share).expect("memory");
+    let segments = Arc::new(segments);
+    for (from, to, cycles) in [
+        ((0, 0), (0, 1), 10),
+        ((0, 1), (1, 0), 200),
+        ((1, 0), (5, 1), 3000),
+    ] {
+        for locked in [false, true] {
+            let touch = |who: (usize, usize), write: bool| {
+                let segments = Arc::clone(&segments);
+                move |process: gyre::job::Process, thread: usize| {
+                    if (process.number, thread) != who {
+                        return Ok(0);
+                    }
+                    let segment = &segments[process.number];
+                    let begin = process.platform.now_ps();
+                    match (locked, write) {
+                        (true, _) => {
+                            segment.lock();
+                            segment.unlock();
+                        }
+                        (false, true) => segment.write(0, &[1; 8])?,
+                        (false, false) => segment.read(0, &mut [0; 8])?,
+                    }
+                    Ok::<_, RangeError>((process.platform.now_ps() - begin) / cpu_ps)
+                }
+            };
+            let writes = touch(from, true);
+            job.threads("writes", 2, Until::Quiet, writes)
+                .expect("inside");
+            let (took, _) = job
+                .threads("reads", 2, Until::Quiet, touch(to, false))
+                .expect("inside");
+            assert_eq!(
+                took.iter().sum::<u64>(),
+                cycles,
+                "{from:?} {to:?}, lock {locked}"
+            );
+        }
+    }
 }

@@ -172,6 +172,11 @@ impl<P: Platform> Engine<P> {
         self.acks.stats()
     }
 
+    /// Bytes that fences keep.
+    pub fn fence_bytes(&self) -> usize {
+        self.fences.bytes() + self.gets.fence_bytes()
+    }
+
     /// What active messages use.
     fn am<'a, U>(&'a mut self, up: &'a mut U) -> AmIo<'a, P, U> {
         AmIo {

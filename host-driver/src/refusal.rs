@@ -18,6 +18,7 @@
 //! Only where a node has refused more packets than it could keep nobody knows whose they were: then everybody
 //! is told once.
 
+mod puts;
 pub(crate) mod word;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,7 @@ use crate::transport::registers;
 use crate::transport::shared_memory::EndpointTable;
 use crate::transport::wire::{FIRST_SYSTEM, GetFailed, MessagesRefused, System};
 
+use puts::RefusedPuts;
 use word::{GetWord, PutNumber, PutWord};
 
 /// What a context knows of refused puts, and the number of its own.
@@ -54,9 +56,8 @@ pub(crate) struct Refusals<P: Platform> {
     unknown: bool,
     /// Who has been told of that.
     told: BTreeSet<Endpoint>,
-    /// Refused puts to this context of which no fence has told, by node and reception FIFO of the origin; in
-    /// order.
-    puts: BTreeMap<(Coord, u16), Vec<PutNumber>>,
+    /// Refused puts to this context of which no fence has told, by node and reception FIFO of the origin.
+    puts: BTreeMap<(Coord, u16), RefusedPuts>,
     /// The node had refused packets when the context was opened, of which no event tells.
     unseen: bool,
 }
@@ -110,9 +111,7 @@ impl<P: Platform> Refusals<P> {
     fn note(&mut self, packets: &RefusedPackets) {
         for word in packets.words().filter_map(PutWord::unpack) {
             let puts = self.puts.entry((packets.source, word.origin)).or_default();
-            if !puts.contains(&word.put) {
-                puts.push(word.put);
-            }
+            puts.note(word.put);
         }
     }
 
@@ -121,24 +120,17 @@ impl<P: Platform> Refusals<P> {
         let Some(puts) = self.puts.get_mut(&origin) else {
             return false;
         };
-        let before = puts.len();
-        puts.retain(|put| !put.covered_by(number));
-        let refused = puts.len() < before;
+        let refused = puts.covers_fence(number);
         if puts.is_empty() {
             self.puts.remove(&origin);
         }
         refused
     }
 
-    /// Whether put `number` of `origin` has been refused. Of those up to it one is kept for the fence.
+    /// Whether put `number` of `origin` has been refused.
     fn is_refused(&mut self, origin: (Coord, u16), number: u32) -> bool {
-        let Some(puts) = self.puts.get_mut(&origin) else {
-            return false;
-        };
-        let refused = puts.contains(&PutNumber::synchronised(number));
-        let mut kept = false;
-        puts.retain(|put| !put.covered_by(number) || !core::mem::replace(&mut kept, true));
-        refused
+        let puts = self.puts.get_mut(&origin);
+        puts.is_some_and(|puts| puts.is_refused(number))
     }
 
     /// The software word of a put of this context to `peer`.

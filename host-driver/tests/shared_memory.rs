@@ -506,3 +506,29 @@ fn hw7_random_programs_end_the_same_by_loop_back_and_through_shared_memory() {
         assert_eq!(by_memory, random_program(seed, SameNode::Loopback));
     }
 }
+
+#[test]
+fn x5_each_message_without_callback_is_an_error_of_its_own() {
+    for same_node in [SameNode::Loopback, SameNode::SharedMemory] {
+        let machine = Double::new(1, 1);
+        let contexts = contexts(&clients(&machine, &[0, 0], through(same_node)));
+        let log = log_messages(&contexts[1]);
+        let to = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+        for dispatch in [SINK + 1, SINK, SINK + 2] {
+            let message = SendImmediate::new(to, dispatch);
+            contexts[0].send_immediate(&message).expect("valid");
+        }
+        contexts[0].advance(1).expect("no error");
+        machine.settle();
+        // All three are there before the first is looked at.
+        let advanced = (0..8).map(|_| contexts[1].advance(1).map(drop));
+        let errors: Vec<_> = advanced.filter_map(Result::err).collect();
+        let unknown = |id| Error::UnknownDispatch {
+            id,
+            origin: TaskId(0),
+            length: 0,
+        };
+        assert_eq!(errors, [unknown(SINK + 1), unknown(SINK + 2)]);
+        assert_eq!(log.lock().len(), 1);
+    }
+}

@@ -110,6 +110,11 @@ struct Place {
     configured: Arc<[ClientConfig]>,
 }
 
+/// The shared segments of `nodes` nodes with this processor.
+fn node_segments(nodes: usize, processor: &Processor) -> Vec<NodeSegments> {
+    (0..nodes).map(|_| NodeSegments::new(processor)).collect()
+}
+
 /// A machine that is brought up, with tasks on its nodes.
 pub struct Job {
     machine: Machine,
@@ -155,9 +160,8 @@ impl Job {
             .away
             .iter()
             .map(|away| (away.rank, away.node, away.process));
-        let segments: Vec<_> = (0..topology.nodes())
-            .map(|_| NodeSegments::default())
-            .collect();
+        let processor = Processor::default();
+        let segments = node_segments(topology.nodes(), &processor);
         Ok(Self {
             machine,
             costs: Arc::new(costs.clone()),
@@ -175,7 +179,7 @@ impl Job {
                 .collect(),
             geometries: Arc::default(),
             per_node: placement.per_node.max(1),
-            processor: Arc::default(),
+            processor: Arc::new(processor),
         })
     }
 
@@ -204,13 +208,25 @@ impl Job {
         Ok(job.with_processor(&spec.processor))
     }
 
-    /// The same job on nodes with another processor than the reference machine's.
+    /// The same job on nodes with another processor than the reference machine's. Before its first phase.
     #[must_use]
-    pub fn with_processor(self, processor: &Processor) -> Self {
-        Self {
-            processor: Arc::new(processor.clone()),
-            ..self
+    pub fn with_processor(mut self, processor: &Processor) -> Self {
+        let segments = node_segments(self.machine.topology().nodes(), processor);
+        for place in &mut self.places {
+            place.segments = segments[place.node].clone();
         }
+        self.processor = Arc::new(processor.clone());
+        self
+    }
+
+    /// Hardware thread of its node that thread `number` of process `process` of the job runs on, unless it says
+    /// otherwise: a node's processes take a core each, in their order, and their threads those of the core. Where there are
+    /// more, they begin again.
+    pub fn hardware_thread(&self, process: usize, number: usize) -> usize {
+        let process = usize::from(self.places[process].process);
+        let threads = usize::from(self.processor.threads);
+        let cores = self.processor.hardware_threads() / threads;
+        process % cores * threads + (process / cores + number) % threads
     }
 
     /// The processor of every node.
@@ -251,7 +267,7 @@ impl Job {
     }
 
     /// Cache lines of shared segments that have gone from one hardware thread to another on the node of
-    /// `task`, among threads that are bound to one.
+    /// `task`.
     pub fn transfers(&self, task: TaskId) -> Transfers {
         self.places[task.0 as usize].segments.transfers()
     }
@@ -336,14 +352,13 @@ impl Job {
                 let configured = Arc::clone(&place.configured);
                 let geometries = Arc::clone(&self.geometries);
                 let processor = Arc::clone(&self.processor);
+                let hardware = self.hardware_thread(number, thread);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
                     _ => format!("task {number} {name} {thread}"),
                 };
                 self.machine.spawn(node, &actor, move |cpu| {
-                    // A process has a core; threads that are more share the core's.
-                    let threads = usize::from(processor.threads);
-                    cpu.run_on(usize::from(process) * threads + thread % threads);
+                    cpu.run_on(hardware);
                     // The memory of process p lies behind base slot p.
                     let slot = u16::from(process);
                     let new = || SimPlatform::new(cpu, process, slot, costs, segments, processor);

@@ -15,7 +15,6 @@ use gyre_driver::{
 use gyre_sim::{Cpu, Lock};
 
 use heap::{Heap, Piece};
-use segment::HardwareThread;
 
 pub use heap::PROCESS_BYTES;
 pub use layer::{Layer, Layered};
@@ -39,7 +38,6 @@ pub struct SimPlatform {
     slot: u16,
     segments: NodeSegments,
     processor: Arc<Processor>,
-    thread: Option<HardwareThread>,
 }
 
 impl SimPlatform {
@@ -60,19 +58,19 @@ impl SimPlatform {
             slot,
             segments,
             processor,
-            thread: None,
         }
     }
 
-    /// The same process as a software thread sees it that runs on hardware thread `thread` of the
-    /// node's processor: it waits for the cache lines of shared segments that others have written (AF-6). `None` when there is
-    /// no such hardware thread.
+    /// Has the software thread that calls this run on hardware thread `number` of the node from now on: it waits for the
+    /// cache lines of shared segments that others have written (AF-6). False, and nothing changes, when there is no such
+    /// hardware thread.
     #[must_use]
-    pub fn bound(&self, thread: usize) -> Option<Self> {
-        Some(Self {
-            thread: Some(HardwareThread::new(&self.processor, thread)?),
-            ..self.clone()
-        })
+    pub fn run_on(&self, number: usize) -> bool {
+        let known = self.segments.has_thread(number);
+        if known {
+            self.cpu().run_on(number);
+        }
+        known
     }
 
     /// The node's processor.
@@ -120,8 +118,7 @@ impl Platform for SimPlatform {
     }
 
     fn share(&self, number: u32, bytes: usize) -> Result<NodeSegment, SegmentError> {
-        self.segments
-            .share(self.cpu(), self.thread.clone(), number, bytes)
+        self.segments.share(self.cpu(), number, bytes)
     }
 
     fn now_ps(&self) -> u64 {
@@ -157,12 +154,9 @@ impl Platform for SimPlatform {
 }
 
 impl ThreadPlace for SimPlatform {
-    /// Of a handle that is bound to a hardware thread that one, of any other the one that the job has given the calling
-    /// thread: the machine file's `[processor]` says where it is.
+    /// The hardware thread that the job has given the calling thread, or that it [runs on](SimPlatform::run_on) since: the
+    /// machine file's `[processor]` says where it is.
     fn thread_place(&self) -> Result<Place, PlaceError> {
-        if let Some(thread) = &self.thread {
-            return Ok(thread.place());
-        }
         let number = self.cpu().hardware_thread().ok_or_else(|| PlaceError {
             reason: "it has been given none".into(),
         })?;

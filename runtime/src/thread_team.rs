@@ -22,6 +22,7 @@ pub struct ThreadTeam {
     /// Software threads of a process, and processes of a node.
     threads: usize,
     processes: usize,
+    layout: Rc<ThreadLayout>,
     members: Rc<Vec<RefCell<ThreadMember<SimPlatform>>>>,
 }
 
@@ -56,6 +57,12 @@ impl ThreadLayout {
             hardware,
         })
     }
+
+    /// Has the software thread that calls this, number `thread` of its node, run where the layout says.
+    fn bind(&self, process: &Process, thread: usize) {
+        let bound = process.platform.run_on(self.hardware[process.node][thread]);
+        assert!(bound, "the layout was made for the processor");
+    }
 }
 
 impl ThreadTeam {
@@ -89,26 +96,27 @@ impl ThreadTeam {
         let (leaders, _) = job.each("opens its context", Until::Quiet, enter)?;
         let leaders: Vec<RefCell<Option<Member<SimPlatform>>>> =
             leaders.into_iter().map(RefCell::new).collect();
+        let hardware = Rc::clone(&layout);
         let join = move |process: Process, number: usize| {
             let task = process.task.0 as usize;
             let thread = task % processes * threads + number;
-            let tree = &layout.trees[process.node];
-            let bound = process
-                .platform
-                .bound(layout.hardware[process.node][thread]);
-            let platform = bound.expect("a hardware thread for every software thread");
+            let tree = &hardware.trees[process.node];
+            hardware.bind(&process, thread);
             let leader = match thread == tree.root() {
                 true => leaders[task].take(),
                 false => None,
             };
             let group = ThreadGroup::new("threads", 1, tree.clone()).among(process.node, nodes);
-            group.join(&platform, thread, leader).map(RefCell::new)
+            group
+                .join(&process.platform, thread, leader)
+                .map(RefCell::new)
         };
         let (members, _) = job.threads("joins", threads, Until::Quiet, join)?;
         Ok(Self {
             job,
             threads,
             processes,
+            layout,
             members: Rc::new(members),
         })
     }
@@ -128,9 +136,12 @@ impl ThreadTeam {
         E: Into<ActorError> + 'static,
     {
         let members = Rc::clone(&self.members);
-        let threads = self.threads;
+        let layout = Rc::clone(&self.layout);
+        let (threads, processes) = (self.threads, self.processes);
         let body = move |process: Process, number: usize| {
-            let member = &members[process.task.0 as usize * threads + number];
+            let task = process.task.0 as usize;
+            layout.bind(&process, task % processes * threads + number);
+            let member = &members[task * threads + number];
             body(process.node, &mut member.borrow_mut())
         };
         self.job.threads(name, threads, Until::Quiet, body)

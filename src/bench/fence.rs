@@ -6,8 +6,8 @@
 
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, Context, Endpoint, Error, Fence, Platform,
-    SendImmediate, SendMessage, TaskId, TaskMap, advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Completion, Context, Endpoint, Error, Fence,
+    Platform, SendImmediate, SendMessage, TaskId, TaskMap, advancev,
 };
 use gyre_layout::{Coord, MAX_DIM};
 use gyre_sim::Until;
@@ -15,7 +15,6 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 
 use super::dispatch;
-use super::heap::{self, Heap, Taken};
 use super::packets::{Sent, sent};
 use super::{Measured, Total, figures};
 use gyre::error::RunError;
@@ -304,26 +303,29 @@ impl Task {
     }
 }
 
-/// Memory that the driver takes for one fence, of a client with `endpoints` endpoints and a handle of each;
+/// Memory that the driver keeps for one fence, at both ends.
+#[derive(Clone, Copy)]
+struct State {
+    /// Most bytes at any time.
+    peak: usize,
+    /// Bytes at the end.
+    left: usize,
+}
+
+/// Memory that the driver keeps for one fence, of a client with `endpoints` endpoints and a handle of each;
 /// cycles and hash. One thread advances both ends of the fence, two contexts of one task.
-fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(Taken, u64, u64), RunError> {
-    if !heap::counts() {
-        return Err(RunError::Check(
-            "the counting allocator is not the program's".into(),
-        ));
-    }
+fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(State, u64, u64), RunError> {
     let placement = Placement::of_nodes(vec![0], spec.nodes())?;
     let mut job = Job::of(spec, &placement)?;
     let tasks = endpoints / usize::from(CONTEXTS);
     let map = Arc::new(many_tasks(tasks).map_err(JobError::Placement)?);
     let measure = move |process: Process| {
-        let platform = Heap::new(process.platform.clone());
         let config = ClientConfig {
             tasks: Arc::clone(&map),
             contexts: CONTEXTS,
             ..process.client("fence")
         };
-        let client = Client::create(&platform, config)?;
+        let client = Client::create(&process.platform, config)?;
         let contexts = [client.create_context(0)?, client.create_context(1)?];
         let mut handles = Vec::with_capacity(endpoints);
         for task in 0..tasks as u32 {
@@ -331,30 +333,29 @@ fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(Taken, u64, u64)
                 handles.push(client.endpoint(TaskId(task), context)?);
             }
         }
-        let fence = || fence_between(&contexts, handles[1]);
-        // Queues keep the room that they have once had.
-        fence()?;
-        let (fenced, taken) = platform.measure(fence);
-        fenced.map(|()| taken)
+        // Nothing is left of the first: the second keeps as much.
+        fence_between(&contexts, handles[1])?;
+        fence_between(&contexts, handles[1])
     };
-    let (taken, report) = job.each("measures", Until::Quiet, measure)?;
-    Ok((taken[0], report.cycles, report.hash))
+    let (state, report) = job.each("measures", Until::Quiet, measure)?;
+    Ok((state[0], report.cycles, report.hash))
 }
 
-/// A fence of `peer`, which is one of the contexts, by the first one.
-fn fence_between(contexts: &[Context<Heap>], peer: Endpoint) -> Result<(), Error> {
-    let done = Arc::new(OnceLock::new());
-    let ended = Arc::clone(&done);
+/// What a fence of `peer`, which is one of the contexts, by the first one has them keep.
+fn fence_between(contexts: &[Context<SimPlatform>], peer: Endpoint) -> Result<State, Error> {
+    let done = Completion::new();
     contexts[0].fence(Fence {
         destination: peer,
-        done: Some(Box::new(move |_, result| {
-            // Called once.
-            let _ = ended.set(result);
-        })),
+        done: Some(done.callback()),
     })?;
+    let mut peak = 0;
     loop {
-        if let Some(result) = done.get() {
-            return result.clone();
+        let bytes = contexts.iter().map(Context::fence_bytes);
+        let left = bytes.sum::<Result<usize, Error>>()?;
+        peak = peak.max(left);
+        if done.is_complete() {
+            done.take_result()?;
+            return Ok(State { peak, left });
         }
         advancev(contexts, 1)?;
     }

@@ -245,6 +245,15 @@ impl<P: Platform> Context<P> {
         Ok(self.enter()?.engine.ack_stats())
     }
 
+    /// Bytes of memory that the context keeps for fences which have not ended: its own, and its part in those of peers. It
+    /// does not depend on how many endpoints there are (FN-2).
+    ///
+    /// # Errors
+    /// As [`ack_stats`](Self::ack_stats).
+    pub fn fence_bytes(&self) -> Result<usize, Error> {
+        Ok(self.enter()?.engine.fence_bytes())
+    }
+
     /// Takes the context's lock, which is held until the guard is dropped; other threads of the node run while it
     /// waits (EP-3).
     pub fn lock(&self) -> ContextLock<'_, P> {

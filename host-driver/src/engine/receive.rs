@@ -23,49 +23,44 @@ use crate::transport::wire::{
 use crate::upcalls::Upcalls;
 
 impl<P: Platform> Engine<P> {
-    /// Takes all packets that are there: `bytes` of them are in the reception FIFO.
+    /// Takes all packets that are there, up to one with an error: those behind it wait for the next turn, so that
+    /// no error is lost. `bytes` of them are in the reception FIFO.
     pub(super) fn receive(&mut self, bytes: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
-        let network = match bytes {
-            0 => Ok(()),
-            _ => self.receive_network(up),
-        };
-        if self.inbox.is_none() {
-            return network;
+        if bytes > 0 {
+            self.receive_network(up)?;
         }
-        let shared = self.receive_shared(up);
-        network.and(shared)
+        match self.inbox {
+            Some(_) => self.receive_shared(up),
+            None => Ok(()),
+        }
     }
 
-    /// Takes the packets that are in the reception FIFO.
+    /// Takes the packets that are in the reception FIFO, up to one with an error.
     fn receive_network(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
         platform.charge(Op::Receive, 1);
-        let mut result = Ok(());
         let mut payload = core::mem::take(&mut self.payload);
-        loop {
+        let result = loop {
             match self.reception.next(platform, &mut payload) {
                 Ok(Some(ref packet)) => {
                     up.progress().packets += 1;
                     charge_packet(platform, packet);
                     let handled = self.handle(packet, Path::Network, up);
-                    if handled.is_err() && result.is_ok() {
-                        result = handled;
+                    if handled.is_err() {
+                        break handled;
                     }
                 }
-                Ok(None) => break,
-                Err(error) => {
-                    result = result.and(Err(error));
-                    break;
-                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
             }
-        }
+        };
         self.payload = payload;
         self.reception.give_back(platform)?;
         result
     }
 
-    /// Takes the packets that are in the context's ring in shared memory.
+    /// Takes the packets that are in the context's ring in shared memory, up to one with an error.
     #[inline(never)] // Keeps the turn short.
     fn receive_shared(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
@@ -74,24 +69,31 @@ impl<P: Platform> Engine<P> {
             return Ok(());
         };
         inbox.poll(platform)?;
-        let mut result = Ok(());
         let mut payload = [0; MAX_PAYLOAD_BYTES];
-        while let Some(inbox) = &mut self.inbox {
+        let result = loop {
+            let Some(inbox) = &mut self.inbox else {
+                return Ok(());
+            };
             match inbox.next(platform, &mut payload) {
                 Ok(Some(packet)) => {
                     up.progress().packets += 1;
                     charge_packet(platform, &packet);
                     let handled = self.handle(&packet, Path::SharedMemory, up);
-                    result = result.and(handled);
+                    if handled.is_err() {
+                        break handled;
+                    }
                 }
-                Ok(None) => {
-                    let given = inbox.give_back(platform);
-                    return result.and(given);
-                }
-                Err(error) => result = result.and(Err(error)),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
             }
+        };
+        match &mut self.inbox {
+            Some(inbox) => {
+                let given = inbox.give_back(platform);
+                result.and(given)
+            }
+            None => result,
         }
-        result
     }
 
     /// Handles one packet.

@@ -107,6 +107,13 @@ impl Fences {
         self.single.len() + self.all.len() + self.half.len()
     }
 
+    /// Bytes of the records of fences that have not ended.
+    pub fn bytes(&self) -> usize {
+        self.single.len() * size_of::<(u32, Record)>()
+            + self.all.len() * size_of::<(u32, AllRecord)>()
+            + self.half.len() * size_of::<(Endpoint, u32)>()
+    }
+
     /// Gives all fences up.
     pub fn close(&mut self) {
         self.single.clear();
@@ -429,4 +436,33 @@ pub(crate) fn answer<P: Platform>(
     let message = FenceAck { cookie, outcome };
     io.send_control(peer, System::FenceAck, message.encode())?;
     result.and(refused.map(|_| ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fn6_every_kind_of_fence_counts_until_it_has_ended() {
+        let peer = Endpoint {
+            client: 0,
+            context: 0,
+            task: TaskId(0),
+        };
+        let mut fences = Fences::new();
+        fences.half.insert((peer, 1));
+        assert_eq!(fences.len(), 1, "a peer's, of which half has come");
+        let all = AllRecord {
+            next_task: 0,
+            next_context: 0,
+            under_way: 0,
+            result: Ok(()),
+            done: None,
+        };
+        fences.all.insert(2, all);
+        assert_eq!(fences.len(), 2, "one of all endpoints besides");
+        assert!(fences.bytes() > 0);
+        fences.close();
+        assert_eq!((fences.len(), fences.bytes()), (0, 0));
+    }
 }

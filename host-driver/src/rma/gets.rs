@@ -37,6 +37,11 @@ impl Purpose {
     fn is_barrier(&self) -> bool {
         !matches!(self, Self::User(_) | Self::Receive { .. })
     }
+
+    /// Whether the get is a fence's.
+    fn is_fence(&self) -> bool {
+        matches!(self, Self::PeerFence { .. } | Self::OwnFence { .. })
+    }
 }
 
 /// What is asked of the peer's DMA engine.
@@ -116,6 +121,13 @@ impl<P: Platform> Gets<P> {
 
     pub fn len(&self) -> usize {
         self.waiting.len() + self.active.len()
+    }
+
+    /// Bytes of the gets of fences.
+    pub fn fence_bytes(&self) -> usize {
+        let waiting = self.waiting.iter().filter(|get| get.purpose.is_fence());
+        let active = self.active.iter().filter(|get| get.purpose.is_fence());
+        waiting.count() * size_of::<Waiting<P>>() + active.count() * size_of::<Active<P>>()
     }
 
     /// Gets that have no counter yet.

@@ -7,6 +7,7 @@
 //! long as for one of the core's. That is a transfer, from the writer to the reader.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use fragile::Fragile;
@@ -24,6 +25,7 @@ pub struct NodeSegments(Arc<Registry>);
 struct Registry {
     /// The node's memory below that of its processes.
     memory: Heap,
+    processor: Processor,
     /// Those that some process has a handle of.
     open: Mutex<BTreeMap<u32, Weak<Segment>>>,
     transfers: Mutex<Transfers>,
@@ -32,32 +34,18 @@ struct Registry {
 /// Cache lines that have gone from one hardware thread to another, by (writer, reader).
 pub type Transfers = BTreeMap<(usize, usize), u64>;
 
-/// The hardware thread that a software thread runs on.
-#[derive(Clone)]
-pub(super) struct HardwareThread {
-    processor: Arc<Processor>,
+/// A hardware thread.
+#[derive(Clone, Copy)]
+struct HardwareThread {
     number: usize,
     place: Place,
 }
 
-impl HardwareThread {
-    /// Hardware thread `number` of `processor`, if there is one.
-    pub fn new(processor: &Arc<Processor>, number: usize) -> Option<Self> {
-        Some(Self {
-            processor: Arc::clone(processor),
-            number,
-            place: processor.place(number)?,
-        })
-    }
-
-    /// Where it is.
-    pub fn place(&self) -> Place {
-        self.place
-    }
-}
-
 /// Bytes of a cache line.
 const LINE: usize = 64;
+
+/// Number of the line of a segment's lock: behind all of its data.
+const LOCK: Range<usize> = usize::MAX - 1..usize::MAX;
 
 /// A cache line that has been written.
 struct Line {
@@ -68,7 +56,7 @@ struct Line {
 
 impl Line {
     /// What a thread has to wait for that does not have the line.
-    fn way(&self, reader: &HardwareThread) -> Option<Unit> {
+    fn way(&self, reader: HardwareThread) -> Option<Unit> {
         if self.holders.iter().any(|h| h.number == reader.number) {
             return None;
         }
@@ -81,27 +69,37 @@ impl Line {
 }
 
 impl Default for NodeSegments {
-    /// A node without segments.
+    /// Those of a node with the reference processor.
     fn default() -> Self {
-        Self(Arc::new(Registry {
-            memory: Heap::new(0),
-            open: Mutex::default(),
-            transfers: Mutex::default(),
-        }))
+        Self::new(&Processor::default())
     }
 }
 
 impl NodeSegments {
+    /// Those of a node with this processor: none at first.
+    pub fn new(processor: &Processor) -> Self {
+        Self(Arc::new(Registry {
+            memory: Heap::new(0),
+            processor: processor.clone(),
+            open: Mutex::default(),
+            transfers: Mutex::default(),
+        }))
+    }
+
+    /// Whether the node's processor has hardware thread `number`.
+    pub(super) fn has_thread(&self, number: usize) -> bool {
+        self.0.processor.place(number).is_some()
+    }
+
     /// The transfers since the machine began.
     pub fn transfers(&self) -> Transfers {
         self.0.transfers.lock().clone()
     }
 
-    /// A handle of segment `number`, for a software thread on `thread` if it is bound to one.
+    /// A handle of segment `number`.
     pub(super) fn share(
         &self,
         cpu: &Cpu,
-        thread: Option<HardwareThread>,
         number: u32,
         bytes: usize,
     ) -> Result<NodeSegment, SegmentError> {
@@ -117,7 +115,7 @@ impl NodeSegments {
             if segment.len != bytes {
                 return Err(refuse(format!("it has {} bytes", segment.len)));
             }
-            return Ok(NodeSegment { segment, thread });
+            return Ok(NodeSegment(segment));
         }
         let (piece, _) = self
             .0
@@ -135,7 +133,7 @@ impl NodeSegments {
         });
         let mut open = self.0.open.lock();
         open.insert(number, Arc::downgrade(&segment));
-        Ok(NodeSegment { segment, thread })
+        Ok(NodeSegment(segment))
     }
 }
 
@@ -146,7 +144,7 @@ struct Segment {
     number: u32,
     piece: Piece,
     len: usize,
-    /// By number, those that a bound thread has written.
+    /// By number, those that have been written; the lock has one of its own.
     lines: Mutex<BTreeMap<usize, Line>>,
 }
 
@@ -170,73 +168,86 @@ impl Drop for Segment {
     }
 }
 
-/// A process's handle of a shared segment. Threads that are bound to no hardware thread wait for no line,
-/// and take none away.
-pub struct NodeSegment {
-    segment: Arc<Segment>,
-    thread: Option<HardwareThread>,
-}
+/// A process's handle of a shared segment. Software that is on no hardware thread waits for no line, and takes none
+/// away.
+pub struct NodeSegment(Arc<Segment>);
 
 impl NodeSegment {
-    /// Brings the lines of an access to its thread, and lets the time pass that this takes.
-    fn touch(&self, offset: usize, bytes: usize, write: bool) {
-        let Some(thread) = &self.thread else { return };
+    /// Brings lines to the thread that accesses them, and lets the time pass that this takes.
+    fn touch(&self, lines_of_access: Range<usize>, write: bool) {
+        let cpu = self.0.cpu.get();
+        let processor = &self.0.registry.processor;
+        let Some(number) = cpu.hardware_thread() else {
+            return;
+        };
+        let Some(place) = processor.place(number) else {
+            return;
+        };
+        let thread = HardwareThread { number, place };
         let mut cycles = 0;
-        let mut lines = self.segment.lines.lock();
-        let mut transfers = self.segment.registry.transfers.lock();
-        for number in offset / LINE..(offset + bytes).div_ceil(LINE) {
+        let mut lines = self.0.lines.lock();
+        let mut transfers = self.0.registry.transfers.lock();
+        for number in lines_of_access {
             if let Some(line) = lines.get_mut(&number)
                 && let Some(unit) = line.way(thread)
             {
-                cycles += u64::from(thread.processor.line_cycles(unit));
+                cycles += u64::from(processor.line_cycles(unit));
                 let pair = (line.writer.number, thread.number);
                 *transfers.entry(pair).or_default() += 1;
-                line.holders.push(thread.clone());
+                line.holders.push(thread);
             }
             if write {
                 let line = Line {
-                    writer: thread.clone(),
-                    holders: vec![thread.clone()],
+                    writer: thread,
+                    holders: vec![thread],
                 };
                 lines.insert(number, line);
             }
         }
         drop((lines, transfers));
-        self.segment.cpu.get().charge_instructions(cycles);
+        cpu.charge_instructions(cycles);
     }
+}
+
+/// Numbers of the lines of an access.
+fn lines(offset: usize, bytes: usize) -> Range<usize> {
+    offset / LINE..(offset + bytes).div_ceil(LINE)
 }
 
 impl SharedSegment for NodeSegment {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        let address = self.segment.address(offset, out.len())?;
-        self.segment.cpu.get().mem_read(address, out);
-        self.touch(offset, out.len(), false);
+        let address = self.0.address(offset, out.len())?;
+        self.0.cpu.get().mem_read(address, out);
+        self.touch(lines(offset, out.len()), false);
         Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        let address = self.segment.address(offset, data.len())?;
+        let address = self.0.address(offset, data.len())?;
         // What tasks say to each other this way is on no link.
-        self.segment.cpu.get().mem_share(address, data);
-        self.touch(offset, data.len(), true);
+        self.0.cpu.get().mem_share(address, data);
+        self.touch(lines(offset, data.len()), true);
         Ok(())
     }
 
     fn address(&self) -> Option<u64> {
-        self.segment.address(0, 0).ok()
+        self.0.address(0, 0).ok()
     }
 }
 
 impl PlatformLock for NodeSegment {
     fn lock(&self) {
-        self.segment.lock.get().lock();
+        self.0.lock.get().lock();
+        self.touch(LOCK, true);
     }
 
     fn trylock(&self) -> bool {
-        self.segment.lock.get().try_lock()
+        let taken = self.0.lock.get().try_lock();
+        self.touch(LOCK, taken);
+        taken
     }
 
     fn unlock(&self) {
-        self.segment.lock.get().unlock();
+        self.0.lock.get().unlock();
     }
 }

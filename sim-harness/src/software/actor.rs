@@ -19,7 +19,7 @@ pub(super) struct ActorState {
     pub(super) ticket: Cell<u64>,
     pub(super) wait: Cell<Wait>,
     pub(super) description: RefCell<String>,
-    /// Hardware thread of the node's processor that it runs on, if that is known.
+    /// Hardware thread that it runs on, if that is known.
     pub(super) hardware_thread: Cell<Option<usize>>,
     /// Posted register writes that are not answered.
     pub(super) posted: Cell<u32>,

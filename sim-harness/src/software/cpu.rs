@@ -211,15 +211,15 @@ impl Cpu {
         }
     }
 
-    /// Says that the calling actor runs on hardware thread `number` of the node's processor. It takes no time and
-    /// changes none.
+    /// Has the running actor run on hardware thread `number` of its node's processor from now on.
     pub fn run_on(&self, number: usize) {
         if let Some(actor) = self.actor() {
             actor.hardware_thread.set(Some(number));
         }
     }
 
-    /// Hardware thread that the calling actor runs on, if it has been said.
+    /// Hardware thread of the node's processor that the running actor runs on; `None` outside of actors, and for one that
+    /// has not said so.
     #[must_use]
     pub fn hardware_thread(&self) -> Option<usize> {
         self.actor()?.hardware_thread.get()

@@ -93,6 +93,8 @@ fn start(
             &name,
             move |cpu| -> Result<(), Box<dyn std::error::Error>> {
                 let platform = platform(cpu);
+                // A core for each process.
+                assert!(platform.run_on(4 * usize::from(number)));
                 match remote {
                     None => exchange.run(&platform, |_| {})?,
                     Some(remote) => remote.serve(&platform)?,

@@ -1,0 +1,92 @@
+//! Refused puts of one origin, of which no fence has told.
+
+use super::word::PutNumber;
+
+/// A refused put, which stands for those behind it up to a number: none of these is a fence, which takes a number too.
+struct Run {
+    first: PutNumber,
+    last: u32,
+}
+
+/// Refused puts of one origin: as few as tell each fence what it has to say.
+#[derive(Default)]
+pub(super) struct RefusedPuts(Vec<Run>);
+
+impl RefusedPuts {
+    /// Notes that a put has been refused.
+    pub fn note(&mut self, put: PutNumber) {
+        if self.0.iter().all(|run| run.first != put) {
+            self.0.push(Run {
+                first: put,
+                last: put.get(),
+            });
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a put before fence `number` has been refused; says so once.
+    pub fn covers_fence(&mut self, number: u32) -> bool {
+        let before = self.0.len();
+        self.0.retain(|run| !run.first.covered_by(number));
+        self.0.len() < before
+    }
+
+    /// Whether put `number`, which is in memory otherwise, has been refused. What the fences before and behind it have
+    /// to say stays known, since they may come to their end later.
+    pub fn is_refused(&mut self, number: u32) -> bool {
+        let put = PutNumber::synchronised(number);
+        let refused = self.0.iter().any(|run| run.first == put);
+        let goes_on = |run: &&mut Run| PutNumber::synchronised(run.last).next() == put;
+        if let Some(run) = self.0.iter_mut().find(goes_on) {
+            run.last = put.get();
+            let (first, last) = (run.first, run.last);
+            let inside =
+                |run: &Run| run.first.covered_by(last) && first.covered_by(run.first.get());
+            self.0.retain(|run| run.first == first || !inside(run));
+        }
+        refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(number: u32) -> PutNumber {
+        PutNumber::synchronised(number)
+    }
+
+    #[test]
+    fn fn1_x5_a_fence_tells_of_a_put_before_it_when_puts_behind_it_end_first() {
+        let mut puts = RefusedPuts::default();
+        // Number 2 is a fence's.
+        for number in [1, 3] {
+            puts.note(put(number));
+        }
+        assert!(puts.is_refused(1) && puts.is_refused(3));
+        assert!(puts.covers_fence(1));
+        assert!(puts.covers_fence(3));
+        assert!(!puts.covers_fence(4) && puts.is_empty());
+    }
+
+    #[test]
+    fn fn1_x5_refused_puts_without_a_fence_between_them_are_kept_as_one() {
+        let mut puts = RefusedPuts::default();
+        for number in (0..).map(put).take(100) {
+            if !number.get().is_multiple_of(3) {
+                puts.note(number);
+            }
+            puts.note(number.plain());
+            assert_eq!(
+                puts.is_refused(number.get()),
+                !number.get().is_multiple_of(3)
+            );
+            assert!(puts.0.len() <= 2);
+        }
+        assert!(puts.covers_fence(99) && puts.is_empty());
+    }
+}
