@@ -7,6 +7,7 @@ pub(crate) mod client;
 mod collnet;
 pub(crate) mod completion;
 pub(crate) mod context;
+mod deferred;
 mod destroy;
 pub(crate) mod operation;
 mod post;

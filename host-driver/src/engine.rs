@@ -16,6 +16,7 @@ use crate::ack::AckStats;
 use crate::ack::sender::AckSender;
 use crate::am::AmIo;
 use crate::am::assembly::Assemblies;
+use crate::am::kept::{DeferredStats, KeptMessages};
 use crate::collnet::state::Collnet;
 use crate::core::Core;
 use crate::error::Error;
@@ -44,6 +45,8 @@ pub(crate) struct Engine<P: Platform> {
     assemblies: Assemblies<P>,
     gets: Gets<P>,
     acks: AckSender,
+    /// Messages whose receives are deferred.
+    kept: KeptMessages<P>,
     fences: Fences,
     refusals: Refusals<P>,
     collnet: Collnet<P>,
@@ -145,11 +148,17 @@ impl<P: Platform> Engine<P> {
         self.acks.stats()
     }
 
+    /// Counts of messages whose receives are deferred.
+    pub fn deferred_stats(&self) -> DeferredStats {
+        self.kept.stats()
+    }
+
     /// What active messages use.
     fn am<'a, U>(&'a mut self, up: &'a mut U) -> AmIo<'a, P, U> {
         AmIo {
             io: &mut self.io,
             acks: &mut self.acks,
+            kept: &mut self.kept,
             up,
         }
     }
@@ -159,6 +168,7 @@ impl<P: Platform> Engine<P> {
         let am = AmIo {
             io: &mut self.io,
             acks: &mut self.acks,
+            kept: &mut self.kept,
             up,
         };
         (&mut self.assemblies, am)
@@ -169,6 +179,7 @@ impl<P: Platform> Engine<P> {
         let am = AmIo {
             io: &mut self.io,
             acks: &mut self.acks,
+            kept: &mut self.kept,
             up,
         };
         (&mut self.gets, am)

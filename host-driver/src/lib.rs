@@ -60,10 +60,13 @@ const PREPARED: usize = 16;
 pub use ack::config::{AckConfig, AckConfigError, AckMethod, CoalescingRule, Together};
 pub use ack::{AckDispatcher, AckPacket, AckStats, MAX_COOKIES, Recipients};
 pub use am::dispatch::Arrival;
+pub use am::kept::{DEFERRED_LIMIT, DeferredStats};
 pub use api::advance::advancev;
 pub use api::client::Client;
 pub use api::completion::{Completion, CompletionFn};
-pub use api::context::{CallFn, Context, DispatchFn, DoneFn, ProgressFn, Receive};
+pub use api::context::{
+    CallFn, Context, DeferFn, DeferredReceive, DispatchFn, DoneFn, ProgressFn, Receive,
+};
 pub use api::operation::{
     Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage, TreeTransfer,
 };
@@ -78,7 +81,7 @@ pub use gyre_firmware::{RoutePart, parent as tree_parent};
 pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 pub use layout::{ClientConfig, ContextInfo, DEFAULT_EAGER_LIMIT, SameNode};
 pub use matching::{Communicator, Messaging, MessagingConfig};
-pub use operation::{ImmediateMessage, RmwWidth, SendImmediate};
+pub use operation::{ImmediateMessage, RmwWidth, SendImmediate, SendProtocol};
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError,
     SegmentError, SharedSegment, WakeReason,

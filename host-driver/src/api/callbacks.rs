@@ -5,6 +5,7 @@ use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Error;
+use crate::operation::DeferredId;
 use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::sync::{Ordering, lock};
@@ -107,12 +108,21 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         self.callback(Op::Callback, call);
     }
 
-    fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>) -> Option<Receive<P, DoneId>> {
+    fn dispatch(
+        &mut self,
+        id: u8,
+        arrival: &Arrival<'_>,
+    ) -> Option<Receive<P, DoneId, DeferredId>> {
         let shared = self.context.shared();
         let mut function = self.calls.dispatch.take(id, &shared.dispatch)?;
-        let receive = self.callback(Op::Dispatch, |context| function(context, arrival));
+        let receive = self.callback(Op::Dispatch, |context| {
+            function(context, arrival).map(
+                |done| lock(&shared.queue).done.insert(done),
+                |keep| context.defer(keep),
+            )
+        });
         self.calls.dispatch.put_back(id, function);
-        Some(receive.map_done(|done| lock(&shared.queue).done.insert(done)))
+        Some(receive)
     }
 
     fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool {

@@ -54,6 +54,8 @@ pub(super) fn check_instruction<P: Platform, D, C>(
         Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
         Instruction::FenceAll(_)
         | Instruction::Call(_)
+        | Instruction::Receive(_)
+        | Instruction::Discard { .. }
         | Instruction::TreeBarrier { .. }
         | Instruction::TreeRelease { .. } => Ok(()),
     }

@@ -20,16 +20,17 @@ impl<P: Platform> Context<P> {
         let mut held = self.enter()?;
         self.check_alive()?;
         let Held { engine, calls } = &mut *held;
-        let (posted, asleep) = self.with_queue(|queue| {
+        // Dropped outside: what functions hold may look at the queue when it goes.
+        let ((posted, _alarms), asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
-            queue.alarms.clear();
+            let alarms = core::mem::take(&mut queue.alarms);
             self.note_alarm(queue);
             self.shared().posted.store(true, Ordering::Release);
-            let posted = core::mem::take(&mut queue.work).len();
-            (posted, queue.announce())
+            let work = core::mem::take(&mut queue.work);
+            ((work, alarms), queue.announce())
         });
         self.signal(asleep);
-        let posted = posted + core::mem::take(&mut calls.work).len();
+        let posted = posted.len() + core::mem::take(&mut calls.work).len();
         let mut callbacks = Callbacks::new(self, calls);
         let result = engine.close(posted, &mut callbacks);
         callbacks.abandon();

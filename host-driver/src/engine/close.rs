@@ -25,6 +25,7 @@ impl<P: Platform> Engine<P> {
         });
         let closed = self.close_resources(left.is_some());
         self.assemblies.clear();
+        self.kept.clear();
         self.gets.close();
         self.fences.close();
         lock(&self.core.cookies).leak_all();

@@ -7,6 +7,7 @@ use super::Engine;
 use crate::ack::sender::AckSender;
 use crate::ack::{AckDispatcher, Recipients};
 use crate::am::assembly::Assemblies;
+use crate::am::kept::KeptMessages;
 use crate::collnet::state::Collnet;
 use crate::core::Core;
 use crate::endpoint::Endpoint;
@@ -150,6 +151,7 @@ impl<P: Platform> Opened<P> {
             assemblies: Assemblies::new(),
             gets: Gets::new(counters),
             acks: AckSender::new(acks),
+            kept: KeptMessages::new(),
             fences: Fences::new(),
             refusals,
             collnet: Collnet::new(),

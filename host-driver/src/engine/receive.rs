@@ -156,7 +156,8 @@ impl<P: Platform> Engine<P> {
             _ => {}
         }
         if packet.first {
-            let cut = self.assemblies.cut(up, &origin, peer.task);
+            let (assemblies, mut am) = self.assemblies(up);
+            let cut = assemblies.cut(&mut am, &origin, peer.task);
             let (assembly, known) = self.begin(packet, origin, peer, envelope, up);
             let continued = self.add(packet, origin, peer, assembly, up);
             return known.and(continued).and(cut);
@@ -192,11 +193,11 @@ impl<P: Platform> Engine<P> {
         let length = packet.length as usize;
         let dispatch = envelope.dispatch;
         if dispatch == System::Data as u8 {
-            return self.assemblies.data(up, &origin, peer.task, length);
+            let (assemblies, mut am) = self.assemblies(up);
+            return assemblies.data(&mut am, &origin, peer.task, length);
         }
-        let cut = self
-            .assemblies
-            .cut_announced(up, &origin, peer.task, dispatch);
+        let (assemblies, mut am) = self.assemblies(up);
+        let cut = assemblies.cut_announced(&mut am, &origin, peer.task, dispatch);
         let mut incoming = Incoming {
             origin: peer,
             dispatch,
@@ -275,7 +276,7 @@ impl<P: Platform> Engine<P> {
                     let acknowledged = self.acknowledged(peer, cookie, up);
                     result = result.and(acknowledged);
                 }
-                result
+                result.and(self.end_fences(peer, up))
             }
             Some(System::PutSync) => {
                 let fields = wire::end("put synchronisation", {
@@ -308,7 +309,8 @@ impl<P: Platform> Engine<P> {
             }
             Some(System::Refused) => {
                 let fields = wire::end("refusal", Refused::decode(payload).map_err(wrong)?);
-                self.refused_by_peer(peer, fields.map_err(wrong)?, up)
+                let refused = self.refused_by_peer(peer, fields.map_err(wrong)?, up);
+                refused.and(self.end_fences(peer, up))
             }
             Some(System::MessagesRefused) => {
                 let fields = wire::end("refused messages", {
@@ -352,9 +354,13 @@ impl<P: Platform> Engine<P> {
             let acknowledged = self.acknowledged(peer, cookie, up);
             result = result.and(acknowledged);
         }
+        result.and(self.end_fences(peer, up))
+    }
+
+    /// Ends the fences that waited for nothing but what `peer` has acknowledged or refused.
+    fn end_fences(&mut self, peer: Endpoint, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let (fences, with) = self.fences();
-        let ended = fences.end_all_of(with, peer, up);
-        result.and(ended)
+        fences.end_all_of(with, peer, up)
     }
 
     /// FLOW_ASK has come. As [`path_ack`](Self::path_ack) it is exempt from per-origin ordering.

@@ -52,8 +52,8 @@ pub(super) fn deliver<P: Platform>(
             }
         }
         Message::Held(held) => {
-            let copied = fits.and_then(|()| copy(context, held.range(), &receiver.into));
-            drop(held);
+            let platform = context.platform();
+            let copied = fits.and_then(|()| Ok(held.copy_out(platform, &receiver.into)?));
             finish(context, receiver, copied.map(|()| received));
         }
         Message::Failed(error) => finish(context, receiver, Err(error)),
@@ -118,29 +118,6 @@ pub(super) fn write<P: Platform>(
 fn fits(message: usize, receive: usize) -> Result<(), Error> {
     if message > receive {
         return Err(Error::MessageTooLong { message, receive });
-    }
-    Ok(())
-}
-
-/// Copies a held message to the start of its receive.
-fn copy<P: Platform>(
-    context: &Context<P>,
-    from: &BufferRange<P::Buffer>,
-    to: &BufferRange<P::Buffer>,
-) -> Result<(), Error> {
-    let mut chunk = [0; 512];
-    let mut offset = 0;
-    while offset < from.len() {
-        let bytes = chunk.len().min(from.len() - offset);
-        from.read(offset, &mut chunk[..bytes])?;
-        to.write(offset, &chunk[..bytes])?;
-        offset += bytes;
-    }
-    let platform = context.platform();
-    platform.charge(Op::CopyChunk, from.len().div_ceil(COPY_CHUNK) as u64);
-    if !from.is_empty() {
-        // The held memory is given back.
-        platform.charge(Op::Allocate, 1);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::am::dispatch::Arrival;
+use crate::am::held::HeldMemory;
 use crate::api::context::{Context, DoneFn, Receive};
 use crate::api::operation::Instruction;
 use crate::buffer::{BufferRange, RemoteAddress};
@@ -16,7 +17,6 @@ use crate::task::{Rank, TaskId};
 use super::arrive::{self, ArriveFn};
 use super::communicator::{Communicator, Group};
 use super::deliver::{deliver, fail_send, finish, give_up};
-use super::held::HeldMemory;
 use super::label::Label;
 use super::primitives::{Handler, Primitives, RequestToSend};
 use super::state::{
@@ -53,7 +53,7 @@ impl<P: Platform> Messaging<P> {
             config,
             primitives,
             table: Mutex::new(MatchTable::new()),
-            memory: HeldMemory::default(),
+            memory: HeldMemory::new(usize::MAX),
             awaiting_cts: Mutex::new(BTreeMap::new()),
             endings: Mutex::new(VecDeque::new()),
             requests: AtomicU64::new(0),

@@ -17,7 +17,7 @@ use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{ImmediateMessage, SendImmediate};
+use crate::operation::{ImmediateMessage, SendImmediate, SendProtocol};
 use crate::platform::Platform;
 use crate::route::Routing;
 use crate::transport::wire;
@@ -155,7 +155,7 @@ impl Primitives {
             comm: label.byte(),
             tag: label.tag,
             header: wide.map_or_else(Vec::new, Vec::from),
-            eager: true,
+            protocol: SendProtocol::Eager,
             local_done: done,
             ..SendMessage::new(to, self.id(Handler::Eager), data)
         })
@@ -176,7 +176,7 @@ impl Primitives {
         context.platform().charge(Op::Control, 1);
         context.send(SendMessage {
             header: WireTransfer { transfer }.encode(),
-            eager: true,
+            protocol: SendProtocol::Eager,
             local_done: Some(done),
             ..SendMessage::new(to, self.id(Handler::Transfer), data)
         })

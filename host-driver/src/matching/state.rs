@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
+use crate::am::held::{HeldBuffer, HeldMemory};
 use crate::api::context::Context;
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::endpoint::Endpoint;
@@ -13,7 +14,6 @@ use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, Weak};
 
 use super::communicator::Group;
-use super::held::{HeldBuffer, HeldMemory};
 use super::primitives::Primitives;
 use super::table::{MatchTable, Pair, Received};
 
