@@ -49,7 +49,7 @@ fn keep(context: &Context<Process>) -> Kept {
     let queue = Arc::clone(&kept);
     let dispatch = move |_: &Context<Process>, arrival: &Arrival<'_>| {
         let (queue, length) = (Arc::clone(&queue), arrival.length);
-        Receive::Deferred(Box::new(move |message| {
+        Receive::Deferred(Box::new(move |_, message| {
             queue.lock().push_back((length, message));
         }))
     };
@@ -193,7 +193,7 @@ fn ep4_a_receive_may_be_posted_by_the_callback_that_defers_it() {
         let (log, place) = (Arc::clone(&done), room.clone());
         let dispatch = move |_: &Context<Process>, _: &Arrival<'_>| {
             let (log, place) = (Arc::clone(&log), place.clone());
-            Receive::Deferred(Box::new(move |message| {
+            Receive::Deferred(Box::new(move |_, message| {
                 let posted = message.receive(place, Routing::Fixed, into(&log));
                 posted.expect("not destroyed");
             }))

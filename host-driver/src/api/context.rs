@@ -33,8 +33,8 @@ pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P> 
 /// Called by every turn of `advance`; says whether it has found something to do. May post; may not advance.
 pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool + Send>;
 
-/// Gets a message whose receive is deferred.
-pub type DeferFn<P> = Box<dyn FnOnce(DeferredReceive<P>)>;
+/// Gets a message whose receive is deferred, as part of its dispatch callback. May post; may not advance.
+pub type DeferFn<P> = Box<dyn FnOnce(&Context<P>, DeferredReceive<P>)>;
 
 /// What a dispatch callback wants done with its message.
 pub type Receive<P> = crate::am::dispatch::Receive<P, DoneFn<P>, DeferFn<P>>;

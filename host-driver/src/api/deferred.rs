@@ -14,10 +14,11 @@ impl<P: Platform> Context<P> {
     pub(super) fn defer(&self, keep: DeferFn<P>) -> DeferredId {
         let number = self.shared().deferred_ever.fetch_add(1, Ordering::Relaxed);
         let id = DeferredId(number);
-        keep(DeferredReceive {
+        let message = DeferredReceive {
             context: self.downgrade(),
             message: Some(id),
-        });
+        };
+        keep(self, message);
         id
     }
 }

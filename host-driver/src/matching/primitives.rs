@@ -2,7 +2,8 @@
 //!
 //! | primitive | what it does |
 //! |---|---|
-//! | RTS | tells a peer about a message: match data, where its data is, its size |
+//! | rendezvous | tells a peer about a message by the RTS of a SEND, whose data it fetches when it has the receive |
+//! | RTS | tells a peer about a message that is to be asked for: match data, where its data is, its size |
 //! | CTS | tells the sender of an RTS to send the data |
 //! | memory FIFO | sends data that the peer's processor receives |
 //! | remote get | fetches data from a peer, whose DMA engine answers with direct puts |
@@ -81,7 +82,6 @@ impl Primitives {
             length: rts.length,
             offset: rts.place.offset,
             slot: rts.place.slot,
-            answer: rts.answer.into(),
         };
         let mut header = fields.encode();
         header.extend(label.wide().into_iter().flatten());
@@ -91,6 +91,30 @@ impl Primitives {
             header,
             local_done: Some(done),
             ..SendMessage::new(to, self.id(Handler::RequestToSend), BufferRange::empty())
+        })
+    }
+
+    /// Rendezvous: tells `to` about a message with `label`, whose `data` it fetches. `done` is called when it has, or has
+    /// used the message up: `data` may be changed again. Fences cover its arrival alone.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn rendezvous<P: Platform>(
+        self,
+        context: &Context<P>,
+        to: Endpoint,
+        label: Label,
+        data: BufferRange<P::Buffer>,
+        done: DoneFn<P>,
+    ) -> Result<(), Error> {
+        context.send(SendMessage {
+            comm: label.byte(),
+            tag: label.tag,
+            header: label.wide().map_or_else(Vec::new, Vec::from),
+            protocol: SendProtocol::Rendezvous,
+            fenced: false,
+            remote_done: Some(done),
+            ..SendMessage::new(to, self.id(Handler::RequestToSend), data)
         })
     }
 

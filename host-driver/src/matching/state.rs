@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Deserialize;
 
 use crate::am::held::{HeldBuffer, HeldMemory};
-use crate::api::context::Context;
-use crate::buffer::{BufferRange, RemoteAddress};
+use crate::api::context::{Context, DeferredReceive};
+use crate::buffer::BufferRange;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::layout::DEFAULT_EAGER_LIMIT;
@@ -104,14 +104,10 @@ pub(super) struct Receiver<P: Platform> {
 /// What is known of a message that has come, besides match data and length.
 pub(super) enum Message<P: Platform> {
     /// All of it is at its origin.
-    AtOrigin {
-        origin: Endpoint,
-        place: RemoteAddress,
-        cookie: u32,
-    },
+    AtOrigin(DeferredReceive<P>),
     /// It is being sent, after a CTS.
     Awaited { origin: Endpoint, cookie: u32 },
-    /// Its first packet has come, the last one has not.
+    /// Its first packet or its RTS has come, and no more is known.
     Arriving,
     /// It is held here, whole.
     Held(HeldBuffer<P>),
