@@ -1,6 +1,6 @@
 //! What messages of collectives say about themselves. All numbers are little-endian, without gaps.
 
-use gyre_driver::{Error as DriverError, RemoteAddress, TaskId};
+use gyre_driver::{Error as DriverError, TaskId};
 
 use crate::algorithm::Algorithm;
 use crate::collective::Collective;
@@ -13,8 +13,8 @@ use crate::signature::Signature;
 pub(crate) enum Form {
     /// Packet number `part` of its data follows.
     Data { part: u16 },
-    /// Its data stays with the sender, which wants it acknowledged by `cookie`.
-    Announced { cookie: u32, place: RemoteAddress },
+    /// Its data stays with the sender until it is received (rendezvous).
+    Announced,
     /// No step of a schedule: the member is to follow (EP-9).
     Start,
     /// The sender has given the collective up.
@@ -27,7 +27,7 @@ pub(crate) enum Form {
 impl Form {
     /// Whether a receive of a schedule waits for it.
     pub fn is_data(self) -> bool {
-        matches!(self, Self::Data { .. } | Self::Announced { .. })
+        matches!(self, Self::Data { .. } | Self::Announced)
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of a header; an announcement has 14 more.
+    /// Bytes of a header.
     pub const BYTES: usize = 36;
 
     /// The header of a message without data.
@@ -77,12 +77,12 @@ impl Header {
                 number = part;
                 0
             }
-            Form::Announced { .. } => 1,
+            Form::Announced => 1,
             Form::Start => 2,
             Form::GivenUp => 3,
             Form::Waits => 4,
         };
-        let mut bytes = Vec::with_capacity(Self::BYTES + 14);
+        let mut bytes = Vec::with_capacity(Self::BYTES);
         bytes.extend_from_slice(&self.geometry.to_le_bytes());
         bytes.extend_from_slice(&[
             form | (s.initiator as u8) << 4,
@@ -95,11 +95,6 @@ impl Header {
         }
         bytes.extend_from_slice(&s.bytes.to_le_bytes());
         bytes.extend_from_slice(&number.to_le_bytes());
-        if let Form::Announced { cookie, place } = self.form {
-            bytes.extend_from_slice(&cookie.to_le_bytes());
-            bytes.extend_from_slice(&place.slot.to_le_bytes());
-            bytes.extend_from_slice(&place.offset.to_le_bytes());
-        }
         bytes
     }
 
@@ -118,11 +113,7 @@ impl Header {
         let mut rest = bytes;
         let mut take = |width: usize| {
             let Some((field, tail)) = rest.split_at_checked(width) else {
-                return Err(wrong(
-                    "length",
-                    bytes.len() as u64,
-                    "36 bytes and data, or 50 bytes",
-                ));
+                return Err(wrong("length", bytes.len() as u64, "36 bytes and data"));
             };
             rest = tail;
             let mut value = [0; 8];
@@ -154,13 +145,7 @@ impl Header {
         let op = pick(index(op) < ReduceOp::ALL.len(), "operation", op)?;
         let form = match form & 15 {
             0 => Form::Data { part },
-            1 => Form::Announced {
-                cookie: take(4)? as u32,
-                place: RemoteAddress {
-                    slot: take(2)? as u16,
-                    offset: take(8)?,
-                },
-            },
+            1 => Form::Announced,
             2 => Form::Start,
             3 => Form::GivenUp,
             4 => Form::Waits,
