@@ -73,6 +73,9 @@ impl<P: Platform> Engine<P> {
             Ok(count) => started += count,
             Err(error) => result = result.and(Err(error)),
         }
+        if let Some(flows) = &mut self.io.flows {
+            result = result.and(flows.report());
+        }
         if let Some(shared) = &mut self.io.shared {
             started += shared.start(platform, &mut self.io.completed);
         }

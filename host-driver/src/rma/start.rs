@@ -59,7 +59,7 @@ pub(crate) fn put<P: Platform>(
             answered: true,
         },
     };
-    io.transmit(peer, outgoing)?;
+    io.transmit(peer, outgoing);
     match cookie {
         // Behind the put, in the same FIFO.
         Some(cookie) => {
@@ -151,7 +151,8 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
                 payload: Payload::Inside,
                 finish,
             };
-            return io.transmit(get.peer, outgoing);
+            io.transmit(get.peer, outgoing);
+            return Ok(());
         }
     };
     let source = Source {
@@ -198,5 +199,6 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
         payload: Payload::Staged(payload),
         finish,
     };
-    io.transmit(get.peer, outgoing)
+    io.transmit(get.peer, outgoing);
+    Ok(())
 }
