@@ -9,6 +9,7 @@ use gyre_driver::{
     DeferredReceive, DoneFn, Error, Fence, Instruction, Receive, Resources, Routing, SendMessage,
     SendProtocol, TaskId,
 };
+use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Memory, Process, config};
 use parking_lot::Mutex;
 
@@ -478,5 +479,46 @@ fn fn3_a_rendezvous_may_be_asked_for_whatever_the_length() {
         assert_eq!(contents(&room), pattern(length));
         assert_eq!((*done.lock()).clone(), [Ok(())]);
         assert_eq!(*told.lock(), [Ok(())]);
+    }
+}
+
+#[test]
+fn ep3_x5_a_destroyed_context_tells_those_whose_messages_it_has_kept_or_not_looked_at() {
+    for length in LENGTHS {
+        // Kept, received and not fetched yet, and not looked at.
+        for state in 0..3 {
+            let pair = Pair::new();
+            let told = pair.send(length);
+            if state < 2 {
+                assert_eq!(pair.settle(), []);
+            } else {
+                pair.contexts[0].advance(2).expect("no error");
+                pair.machine.settle();
+            }
+            let done = Log::default();
+            if state == 1 {
+                let room = pair.room(length);
+                let posted = pair.take().receive(room, Routing::Fixed, into(&done));
+                posted.expect("not destroyed");
+                pair.contexts[1].advance(1).expect("no error");
+            }
+            let moving = pair.machine.clone();
+            pair.machine.set_hook(move |_| {
+                moving.step();
+            });
+            let _ = pair.contexts[1].destroy();
+            pair.machine.clear_hook();
+            assert_eq!(pair.settle(), []);
+            let gone = Error::MessagesRefused {
+                peer: TaskId(1),
+                context: 0,
+                reason: Ok(ErrorReason::PktRecFifo),
+            };
+            let waits = state != 1 || length == 5000;
+            let expected = if waits { Err(gone) } else { Ok(()) };
+            assert_eq!(*told.lock(), [expected], "{length} bytes, state {state}");
+            assert_eq!(done.lock().len(), usize::from(state == 1));
+            assert!(pair.contexts[0].is_at_rest());
+        }
     }
 }

@@ -102,6 +102,12 @@ impl<P: Platform> KeptMessages<P> {
         into
     }
 
+    /// The origins that wait to be told what becomes of their messages.
+    pub fn origins(&self) -> impl Iterator<Item = Endpoint> {
+        let waits = self.messages.values().filter(|m| m.cookie.is_some());
+        waits.map(|message| message.origin)
+    }
+
     /// Gives all messages up.
     pub fn clear(&mut self) {
         self.messages.clear();

@@ -180,7 +180,7 @@ impl<P: Platform> Opened<P> {
             let mask = registers::wake_mask(core.info.wake_group);
             let _ = registers::write(platform, mask, 0);
         }
-        if let Some(inbox) = self.inbox.take() {
+        if let Some(mut inbox) = self.inbox.take() {
             let _ = inbox.close(platform);
         }
         if let Ok(mut node) = registers::node(platform) {
@@ -196,7 +196,8 @@ impl<P: Platform> Opened<P> {
             let _ = lanes.close(node);
         }
         if let Some(mut reception) = self.reception.take() {
-            let _ = reception.close(node, false);
+            let _ = reception.disable(node);
+            reception.free();
         }
         if let Some(mut remote_get) = self.remote_get.take() {
             let _ = remote_get.close(node, false);
