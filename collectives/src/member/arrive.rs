@@ -21,12 +21,14 @@ pub(super) fn arrive<P: Platform>(
     context: &Context<P>,
     arrival: &Arrival<'_>,
 ) -> Receive<P> {
-    context.platform().charge(Op::Control, 1);
-    // What has a header of the driver's has its data after that, at its sender.
+    // What has a header of the driver's has its data at its sender; the RTS that carries it has been charged.
     let announced = !arrival.header.is_empty();
     let bytes = match announced {
         true => arrival.header,
-        false => arrival.immediate.unwrap_or(&[]),
+        false => {
+            context.platform().charge(Op::Control, 1);
+            arrival.immediate.unwrap_or(&[])
+        }
     };
     if !announced && Notice::is(bytes) {
         return executor.negotiation.arrive(context, arrival, bytes);

@@ -60,7 +60,7 @@ impl Messenger {
         data: BufferRange<P::Buffer>,
         done: DoneFn<P>,
     ) -> Result<(), Error> {
-        context.platform().charge(Op::Control, 1);
+        // The RTS that carries the header is charged where it is built.
         self.counts.count(|stats| stats.messages += 1);
         Ok(context.send(SendMessage {
             header: header.encode(),
