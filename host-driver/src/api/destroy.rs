@@ -9,9 +9,9 @@ use crate::sync::Ordering;
 impl<P: Platform> Context<P> {
     /// Ends the context and gives its FIFOs back to the node; the client may then create another one in its
     /// place. Nothing can be posted any more. What has not finished is given up: its done callbacks get
-    /// [`Error::Destroyed`], and [`Error::WorkLeft`] says how much it was. To lose nothing, and to leave no
-    /// peer waiting, advance until the context [is at rest](Self::is_at_rest). Messages that arrive later are
-    /// errors of the node.
+    /// [`Error::Destroyed`], and [`Error::WorkLeft`] says how much it was. To lose nothing, advance until the context
+    /// [is at rest](Self::is_at_rest). Peers that wait for it are told: what they have sent it gets
+    /// [`Error::MessagesRefused`], as what arrives later.
     ///
     /// # Errors
     /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]: the context is as before.

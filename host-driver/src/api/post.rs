@@ -250,7 +250,7 @@ impl<P: Platform> Context<P> {
     ///
     /// # Errors
     /// As [`Context::post`].
-    pub fn refuse(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
+    pub(crate) fn refuse(&self, peer: Endpoint, cookie: u32) -> Result<(), Error> {
         self.post(Instruction::Refuse { peer, cookie })
     }
 }
