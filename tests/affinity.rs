@@ -1,5 +1,7 @@
 //! Collectives of software threads on the machine: results, who talks to whom, and what lines cost.
 
+use std::sync::Arc;
+
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::{SimPlatform, Transfers};

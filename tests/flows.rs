@@ -220,3 +220,38 @@ fn hw4_ep3_a_context_opened_anew_gets_what_comes_by_the_flow_to_the_one_before_i
         tasks = ran.into_iter().map(|(task, _)| task).collect();
     }
 }
+
+/// Task 0 requests a flow of a context that does not advance and is destroyed; one that is opened anew gets the messages.
+#[test]
+fn hw4_ep3_a_flow_request_that_is_lost_with_its_context_leaves_nobody_waiting() {
+    let mut job = mesh();
+    let create = |process: Process| client(&process, Ordered::Flow);
+    let (clients, _) = job.each("creates", Until::Done, create).expect("all are");
+    let here = Arc::new(clients);
+    let clients = Arc::clone(&here);
+    let open = move |process: Process| Task::open(&clients[process.task.0 as usize]);
+    let (all, _) = job.each("opens", Until::Done, open).expect("all open");
+    let run = move |process: Process| -> Result<usize, Error> {
+        let task = &all[process.task.0 as usize];
+        match process.task {
+            TaskId(0) => {
+                task.messages(all[8].context.query().endpoint)?;
+                task.context.advance_until(|| task.context.is_at_rest())?;
+            }
+            TaskId(8) => {
+                // The request has come long before.
+                let until = process.platform.now_ps() + 50_000_000;
+                while process.platform.now_ps() < until {
+                    // Time goes on with the accesses.
+                    open_flows(&process.platform)?;
+                }
+                task.context.destroy()?;
+                Task::open(&here[8])?.receive()?;
+            }
+            _ => {}
+        }
+        open_flows(&process.platform)
+    };
+    let (open, _) = job.each("runs", Until::Quiet, run).expect("all end");
+    assert_eq!((open[0], open[8]), (0, 0), "the fixed route");
+}

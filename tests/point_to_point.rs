@@ -10,10 +10,10 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, ByteCounter, Client, ClientConfig, Context, CostTable, Fence,
-    Instruction, MemoryRegion, Ordered, Platform, PutArrival, PutNotify, Receive, RegionRights,
-    RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, RoutePart, Rput, SameNode, SendImmediate,
-    SendMessage, TaskId, TreeChoice,
+    Arrival, BufferRange, ByteCounter, Client, ClientConfig, Context, CostTable, DeferredReceive,
+    DoneFn, Fence, Instruction, MemoryRegion, Ordered, Platform, PutArrival, PutNotify, Receive,
+    RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, RoutePart, Routing, Rput,
+    SameNode, SendImmediate, SendMessage, TaskId, TreeChoice,
 };
 use gyre_sim::{MachineConfig, RunReport, Until};
 use parking_lot::Mutex;
@@ -492,5 +492,92 @@ fn ep16_hw1_the_target_of_puts_is_told_by_callback_and_by_byte_counter_on_the_ma
 -> Result<(), Failure> {
     told(Ordered::Fixed)?;
     told(Ordered::Flow)?;
+    Ok(())
+}
+
+/// Task 1 keeps every message that comes, receives them when all are there, the last first, and refuses the last one.
+#[test]
+fn ep4_x5_deferred_receives_get_their_data_and_tell_both_ends() -> Result<(), Failure> {
+    type Results = Arc<Mutex<BTreeMap<usize, Result<(), gyre_driver::Error>>>>;
+    type Kept = Arc<Mutex<Vec<DeferredReceive<SimPlatform>>>>;
+    const COUNT: usize = LENGTHS.len() + 1;
+    let config = MachineConfig {
+        dims: vec![2],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::filled(1, &config.dims)?;
+    let mut job = Job::new(&config, &CostTable::default(), &placement, None)?;
+    let open = |process: Process| -> Result<(Context<SimPlatform>, Kept), Failure> {
+        let client = Client::create(&process.platform, process.client("deferred"))?;
+        let context = client.create_context(0)?;
+        let kept = Kept::default();
+        let keep = Arc::clone(&kept);
+        let dispatch = move |_: &Context<SimPlatform>, _: &Arrival<'_>| {
+            let keep = Arc::clone(&keep);
+            Receive::Deferred(Box::new(move |_, message| keep.lock().push(message)))
+        };
+        context.set_dispatch(DATA, Box::new(dispatch))?;
+        Ok((context, kept))
+    };
+    let (contexts, _) = job.each("opens", Until::Done, open)?;
+    let lengths = || LENGTHS.into_iter().chain([5000]).enumerate();
+    let run = move |process: Process, (context, kept): (Context<SimPlatform>, Kept)| {
+        let results = Results::default();
+        let note = |what: usize| -> Option<DoneFn<SimPlatform>> {
+            let results = Arc::clone(&results);
+            Some(Box::new(move |_, result| {
+                assert!(results.lock().insert(what, result).is_none());
+            }))
+        };
+        if process.task == TaskId(0) {
+            for (what, length) in lengths() {
+                let data = BufferRange::copied(&process.platform, &bytes_of(0, 1, what, length))?;
+                context.send(SendMessage {
+                    remote_done: note(what),
+                    ..SendMessage::new(context.endpoint(TaskId(1), 0)?, DATA, data)
+                })?;
+            }
+        } else {
+            context.advance_until(|| kept.lock().len() == COUNT)?;
+            // What waits long waits no differently.
+            let until = process.platform.now_ps() + 20_000_000;
+            while process.platform.now_ps() < until {
+                context.wait(Some(until))?;
+                context.advance(1)?;
+            }
+            drop(kept.lock().pop());
+            let mut ranges = Vec::new();
+            for (what, length) in lengths()
+                .take(LENGTHS.len())
+                .collect::<Vec<_>>()
+                .into_iter()
+                .rev()
+            {
+                let into = BufferRange::zeroed(&process.platform, length)?;
+                let message = kept.lock().pop().ok_or("one was kept")?;
+                message.receive(into.clone(), Routing::Fixed, note(what))?;
+                ranges.push((what, into));
+            }
+            context.advance_until(|| results.lock().len() == LENGTHS.len())?;
+            for (what, into) in ranges {
+                let mut got = vec![0; into.len()];
+                into.read(0, &mut got)?;
+                assert_eq!(got, bytes_of(0, 1, what, into.len()), "message {what}");
+            }
+            let stats = context.deferred_stats()?;
+            assert_eq!((stats.messages, stats.held_bytes), (0, 0));
+            assert_eq!(stats.peak_held_bytes, 600 + 17);
+        }
+        context.advance_until(|| context.is_at_rest())?;
+        let results = std::mem::take(&mut *results.lock());
+        Ok::<_, Failure>(results)
+    };
+    let (results, _) = job.each_with("sends", Until::Quiet, contexts, run)?;
+    let received = |what| (what, Ok(()));
+    let mut told: BTreeMap<_, _> = (0..LENGTHS.len()).map(received).collect();
+    assert_eq!(results[1], told);
+    let refused = gyre_driver::Error::NotFetched { peer: TaskId(1) };
+    told.insert(LENGTHS.len(), Err(refused));
+    assert_eq!(results[0], told);
     Ok(())
 }

@@ -14,7 +14,7 @@ use gyre_collectives::{
 };
 use gyre_driver::{
     BufferRange, ClientConfig, CostTable, Instruction, Platform as _, Receive, RoutePart,
-    SendMessage, TaskId, TreeChoice,
+    SendMessage, SendProtocol, TaskId, TreeChoice,
 };
 use gyre_sim::MachineConfig;
 
@@ -626,7 +626,7 @@ fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_besi
         let send = |to: usize| {
             let done = Arc::clone(&sent);
             let mut message = SendMessage::new(world[to % world.len()], DISPATCH, noise.clone());
-            message.eager = true;
+            message.protocol = SendProtocol::Eager;
             message.local_done = Some(Box::new(move |_, _| {
                 done.fetch_add(1);
             }));

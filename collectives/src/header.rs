@@ -1,6 +1,6 @@
 //! What messages of collectives say about themselves. All numbers are little-endian, without gaps.
 
-use gyre_driver::{Error as DriverError, RemoteAddress, TaskId};
+use gyre_driver::{Error as DriverError, TaskId};
 
 use crate::algorithm::Algorithm;
 use crate::collective::Collective;
@@ -18,8 +18,8 @@ const MOST: usize = 36 + 4 + 14;
 pub(crate) enum Form {
     /// Packet number `part` of its data follows.
     Data { part: u16 },
-    /// Its data stays with the sender, which wants it acknowledged by `cookie`.
-    Announced { cookie: u32, place: RemoteAddress },
+    /// Its data stays with the sender until it is received (rendezvous).
+    Announced,
     /// No step of a schedule: the member is to follow (EP-9).
     Start,
     /// The sender has given the collective up.
@@ -32,7 +32,7 @@ pub(crate) enum Form {
 impl Form {
     /// Whether a receive of a schedule waits for it.
     pub fn is_data(self) -> bool {
-        matches!(self, Self::Data { .. } | Self::Announced { .. })
+        matches!(self, Self::Data { .. } | Self::Announced)
     }
 }
 
@@ -87,7 +87,7 @@ impl Header {
                 number = part;
                 0
             }
-            Form::Announced { .. } => 1,
+            Form::Announced => 1,
             Form::Start => 2,
             Form::GivenUp => 3,
             Form::Waits => 4,
@@ -113,11 +113,6 @@ impl Header {
         bytes.extend_from_slice(&number.to_le_bytes());
         if flags != 0 {
             bytes.extend_from_slice(&reduction.to_le_bytes());
-        }
-        if let Form::Announced { cookie, place } = self.form {
-            bytes.extend_from_slice(&cookie.to_le_bytes());
-            bytes.extend_from_slice(&place.slot.to_le_bytes());
-            bytes.extend_from_slice(&place.offset.to_le_bytes());
         }
         bytes
     }
@@ -174,13 +169,7 @@ impl Header {
             .map_err(|(field, value)| wrong(field, value, "a known code"))?;
         let form = match form & 15 {
             0 => Form::Data { part },
-            1 => Form::Announced {
-                cookie: take(4)? as u32,
-                place: RemoteAddress {
-                    slot: take(2)? as u16,
-                    offset: take(8)?,
-                },
-            },
+            1 => Form::Announced,
             2 => Form::Start,
             3 => Form::GivenUp,
             4 => Form::Waits,

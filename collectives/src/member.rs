@@ -11,6 +11,7 @@ mod memory;
 mod messenger;
 mod network;
 mod operation;
+mod payload;
 mod state;
 pub(crate) mod stats;
 mod step;

@@ -1,10 +1,14 @@
 //! Active messages (EP-4): dispatch, and the messages that packets make up.
 
 pub(crate) mod assembly;
+pub(crate) mod deferred;
 pub(crate) mod dispatch;
+pub(crate) mod held;
+pub(crate) mod kept;
 pub(crate) mod send;
 
 use crate::ack::sender::AckSender;
+use crate::am::kept::KeptMessages;
 use crate::io::Io;
 use crate::platform::Platform;
 
@@ -12,5 +16,6 @@ use crate::platform::Platform;
 pub(crate) struct AmIo<'a, P: Platform, U> {
     pub io: &'a mut Io<P>,
     pub acks: &'a mut AckSender,
+    pub kept: &'a mut KeptMessages<P>,
     pub up: &'a mut U,
 }

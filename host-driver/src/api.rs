@@ -8,6 +8,7 @@ mod collnet;
 pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod counter;
+mod deferred;
 mod destroy;
 pub(crate) mod inbox;
 pub(crate) mod operation;

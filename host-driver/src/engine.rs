@@ -18,6 +18,7 @@ use crate::ack::AckStats;
 use crate::ack::sender::AckSender;
 use crate::am::AmIo;
 use crate::am::assembly::Assemblies;
+use crate::am::kept::{DeferredStats, KeptMessages};
 use crate::collnet::state::Collnet;
 use crate::core::Core;
 use crate::error::Error;
@@ -50,6 +51,8 @@ pub(crate) struct Engine<P: Platform> {
     /// Byte counters that the program waits for.
     counters: TargetCounters<P>,
     acks: AckSender,
+    /// Messages whose receives are deferred.
+    kept: KeptMessages<P>,
     fences: Fences,
     refusals: Refusals<P>,
     collnet: Collnet<P>,
@@ -177,11 +180,17 @@ impl<P: Platform> Engine<P> {
         self.fences.bytes() + self.gets.fence_bytes()
     }
 
+    /// Counts of messages whose receives are deferred.
+    pub fn deferred_stats(&self) -> DeferredStats {
+        self.kept.stats()
+    }
+
     /// What active messages use.
     fn am<'a, U>(&'a mut self, up: &'a mut U) -> AmIo<'a, P, U> {
         AmIo {
             io: &mut self.io,
             acks: &mut self.acks,
+            kept: &mut self.kept,
             up,
         }
     }
@@ -191,6 +200,7 @@ impl<P: Platform> Engine<P> {
         let am = AmIo {
             io: &mut self.io,
             acks: &mut self.acks,
+            kept: &mut self.kept,
             up,
         };
         (&mut self.assemblies, am)
@@ -201,6 +211,7 @@ impl<P: Platform> Engine<P> {
         let am = AmIo {
             io: &mut self.io,
             acks: &mut self.acks,
+            kept: &mut self.kept,
             up,
         };
         (&mut self.gets, am)

@@ -207,6 +207,18 @@ pub enum Error {
         /// Bytes of the receive.
         receive: usize,
     },
+    /// Eager data of a message whose receive is deferred, without room to hold it.
+    #[error(
+        "{bytes} bytes of a message whose receive is deferred, beside {held} bytes held: the limit is {limit}"
+    )]
+    HeldMemory {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes held already.
+        held: usize,
+        /// Most bytes that may be.
+        limit: usize,
+    },
     /// A transfer on a class route whose range has another length.
     #[error("a range of {range} bytes in a transfer of {bytes} bytes on a class route")]
     TreeLength {

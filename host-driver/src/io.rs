@@ -143,20 +143,15 @@ impl<P: Platform> Io<P> {
             payload,
             finish,
         };
-        self.transmit(peer, outgoing)
+        self.transmit(peer, outgoing);
+        Ok(())
     }
 
     /// Sends an operation that concerns `peer` to its node, behind what was sent there before it.
-    ///
-    /// # Errors
-    /// Those of the bus.
-    pub fn transmit(&mut self, peer: Endpoint, outgoing: Outgoing<P>) -> Result<(), Fault> {
+    pub fn transmit(&mut self, peer: Endpoint, outgoing: Outgoing<P>) {
         match &mut self.flows {
             Some(flows) => flows.transmit(&mut self.lanes, peer, outgoing),
-            None => {
-                self.lanes.put(outgoing);
-                Ok(())
-            }
+            None => self.lanes.put(outgoing),
         }
     }
 

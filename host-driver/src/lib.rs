@@ -62,11 +62,13 @@ const PREPARED: usize = 16;
 pub use ack::config::{AckConfig, AckConfigError, AckMethod, CoalescingRule, Together};
 pub use ack::{AckDispatcher, AckPacket, AckStats, MAX_COOKIES, Recipients};
 pub use am::dispatch::Arrival;
+pub use am::kept::{DEFERRED_LIMIT, DeferredStats};
 pub use api::advance::advancev;
 pub use api::client::Client;
 pub use api::completion::{Completion, CompletionFn};
 pub use api::context::{
-    CallFn, Context, ContextLock, DispatchFn, DoneFn, ProgressFn, PutFn, Receive,
+    CallFn, Context, ContextLock, DeferFn, DeferredReceive, DispatchFn, DoneFn, ProgressFn, PutFn,
+    Receive,
 };
 pub use api::counter::ByteCounter;
 pub use api::inbox::{Inbox, Message};
@@ -89,7 +91,7 @@ pub use gyre_firmware::{RoutePart, parent as tree_parent};
 pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 pub use layout::{ClientConfig, ContextInfo, DEFAULT_EAGER_LIMIT, SameNode};
 pub use matching::{Communicator, Messaging, MessagingConfig};
-pub use operation::{ImmediateMessage, RmwWidth, SendImmediate};
+pub use operation::{ImmediateMessage, RmwWidth, SendImmediate, SendProtocol};
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError,
     SegmentError, SharedSegment, WakeReason,

@@ -22,7 +22,6 @@ mod arrive;
 mod communicator;
 mod deliver;
 mod format;
-mod held;
 mod label;
 mod module;
 pub mod primitives;

@@ -51,6 +51,16 @@ pub enum Instruction<P: Platform, D, C> {
         /// The cookie, see [`Context::expect_ack`](crate::Context::expect_ack).
         cookie: u32,
     },
+    /// Receive a message whose receive was deferred: posted by
+    /// [`DeferredReceive::receive`](crate::DeferredReceive::receive).
+    Receive(ReceiveDeferred<P, D>),
+    /// Do without the data of such a message.
+    Discard {
+        /// The message.
+        message: DeferredId,
+        /// Tell its origin that the data has not been received.
+        refused: bool,
+    },
     /// Call a function from `advance`, in order with the other instructions.
     Call(C),
     /// Wait until a byte counter of this context is zero, see [`ByteCounter::arm`](crate::ByteCounter::arm).
@@ -74,6 +84,30 @@ pub enum Instruction<P: Platform, D, C> {
     },
 }
 
+/// Names a message of a context whose receive is deferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeferredId(pub(crate) u64);
+
+/// The receive of a message whose dispatch callback has deferred it.
+pub struct ReceiveDeferred<P: Platform, D> {
+    pub(crate) message: DeferredId,
+    pub(crate) into: BufferRange<P::Buffer>,
+    pub(crate) routing: Routing,
+    pub(crate) done: Option<D>,
+}
+
+/// How the data of a SEND travels (FN-3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SendProtocol {
+    /// Eager up to the client's `eager_limit`, by rendezvous above.
+    #[default]
+    ByLength,
+    /// With the message, however long it is.
+    Eager,
+    /// Stays at the origin until the destination fetches it, however short it is.
+    Rendezvous,
+}
+
 /// SEND: an active message that the dispatch callback `dispatch` of the destination receives.
 ///
 /// Up to the client's `eager_limit` the data travels with the message (eager). Above it the destination
@@ -91,8 +125,12 @@ pub struct SendMessage<P: Platform, D> {
     pub header: Vec<u8>,
     /// The data, kept alive until it has been read. Do not change it before `local_done`.
     pub data: BufferRange<P::Buffer>,
-    /// Send the data eagerly however long it is.
-    pub eager: bool,
+    /// How the data travels.
+    pub protocol: SendProtocol,
+    /// Whether fences of the destination wait for its acknowledgement where that may come behind the fence's, as when
+    /// acknowledgements are copied on their path ([`Together::Path`](crate::Together::Path)). `false` for a message whose
+    /// receive the destination may defer until after the fence, which covers its arrival alone.
+    pub fenced: bool,
     /// Called when the data has been read: it may be changed again.
     pub local_done: Option<D>,
     /// Called when the destination has all data and its receive is done.
@@ -112,7 +150,8 @@ impl<P: Platform, D> SendMessage<P, D> {
             tag: 0,
             header: Vec::new(),
             data,
-            eager: false,
+            protocol: SendProtocol::ByLength,
+            fenced: true,
             local_done: None,
             remote_done: None,
             message_id: None,
@@ -392,7 +431,11 @@ impl<P: Platform, D: Copy, C> Instruction<P, D, C> {
             Self::TreeBarrier { done, .. } | Self::TreeRelease { done, .. } => [*done, None],
             Self::TreeTransfer(transfer) => [transfer.done, None],
             Self::SendImmediate { local_done, .. } => [*local_done, None],
-            Self::Acknowledge { .. } | Self::Refuse { .. } | Self::Call(_) => [None, None],
+            Self::Receive(receive) => [receive.done, None],
+            Self::Acknowledge { .. }
+            | Self::Refuse { .. }
+            | Self::Discard { .. }
+            | Self::Call(_) => [None, None],
         }
     }
 }
@@ -408,7 +451,8 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
                 tag: send.tag,
                 header: send.header,
                 data: send.data,
-                eager: send.eager,
+                protocol: send.protocol,
+                fenced: send.fenced,
                 local_done: send.local_done.map(&mut name),
                 remote_done: send.remote_done.map(name),
                 message_id: send.message_id,
@@ -457,6 +501,13 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
             Self::FenceAll(done) => Instruction::FenceAll(done.map(name)),
             Self::Acknowledge { peer, cookie } => Instruction::Acknowledge { peer, cookie },
             Self::Refuse { peer, cookie } => Instruction::Refuse { peer, cookie },
+            Self::Receive(receive) => Instruction::Receive(ReceiveDeferred {
+                message: receive.message,
+                into: receive.into,
+                routing: receive.routing,
+                done: receive.done.map(name),
+            }),
+            Self::Discard { message, refused } => Instruction::Discard { message, refused },
             Self::Call(call) => Instruction::Call(call),
             Self::TreeBarrier { routes, done } => Instruction::TreeBarrier {
                 routes,

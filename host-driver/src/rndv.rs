@@ -1,22 +1,23 @@
 //! The rendezvous: the data of a long message stays at its origin until the destination fetches it (FN-3).
 
 use crate::ack::cookie::Pending;
-use crate::ack::sender::refuse;
 use crate::am::AmIo;
 use crate::am::assembly::{self, Incoming, Target};
+use crate::am::deferred::{self, tell};
+use crate::am::kept::{Data, Kept};
 use crate::buffer::RemoteAddress;
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::io::Io;
-use crate::operation::SendMessage;
+use crate::operation::{ReceiveDeferred, SendMessage};
 use crate::platform::Platform;
 use crate::rma::gets::{Gets, Purpose, Request, Waiting};
 use crate::route::Routing;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
-use crate::transport::wire::{Refused, Rts, System};
+use crate::transport::wire::{Rts, System};
 use crate::upcalls::{Upcalls, deliver};
 
 /// Sends RTS; the data stays here until the destination has fetched it.
@@ -30,13 +31,11 @@ pub(crate) fn send<P: Platform>(
 ) -> Result<(), Fault> {
     let peer = send.destination;
     let length = send.data.len() as u32;
-    let Some((slot, offset)) = send.data.location() else {
-        // A range with bytes has a buffer.
-        return Err(Error::EmptyRegion.into());
-    };
+    // Nothing is fetched of a range without bytes.
+    let (slot, offset) = send.data.location().unwrap_or_default();
     let cookie = io.core.remember(Pending {
         peer,
-        fenced: true,
+        fenced: send.fenced,
         data: send.data,
         local_done: send.local_done,
         remote_done: send.remote_done,
@@ -64,7 +63,16 @@ pub(crate) fn send<P: Platform>(
     io.send_message(peer, rts, Payload::Staged(payload), finish)
 }
 
-/// RTS has come: the data is fetched straight into the receive buffer.
+/// The data of a message, at its origin.
+struct Remote {
+    peer: Endpoint,
+    /// By which the origin wants to be told what became of it.
+    cookie: u32,
+    place: RemoteAddress,
+    length: usize,
+}
+
+/// RTS has come: the data is fetched straight into the receive buffer, now or when a deferred receive is posted.
 ///
 /// # Errors
 /// Those of the message that no done callback takes.
@@ -74,36 +82,96 @@ pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
     incoming: &Incoming<'_>,
     rts: Rts,
 ) -> Result<(), Fault> {
-    let peer = incoming.origin;
-    let length = incoming.length;
-    let (target, known) = match assembly::dispatch(am, incoming) {
-        Ok(target) => (target, Ok(())),
-        Err(error) => (Target::Nowhere, Err(error)),
+    let remote = Remote {
+        peer: incoming.origin,
+        cookie: rts.cookie,
+        place: RemoteAddress {
+            slot: rts.slot,
+            offset: rts.offset,
+        },
+        length: incoming.length,
     };
+    match assembly::dispatch(am, incoming) {
+        Ok(Target::Deferred { id, .. }) => {
+            let message = Kept {
+                origin: remote.peer,
+                length: remote.length,
+                cookie: Some(remote.cookie),
+                data: Data::AtOrigin(remote.place),
+                receive: None,
+            };
+            am.kept.put(id, message);
+            Ok(())
+        }
+        Ok(target) => fetch(am, gets, &remote, target, Routing::Fixed),
+        Err(error) => {
+            let told = tell(am, remote.peer, Some(remote.cookie), false);
+            Err::<(), _>(error).and(told)
+        }
+    }
+}
+
+/// The deferred receive of a message is posted: its data is fetched, or copied from where it is held.
+///
+/// # Errors
+/// Those of the message that no done callback takes.
+pub(crate) fn receive<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    gets: &mut Gets<P>,
+    receive: ReceiveDeferred<P, DoneId>,
+) -> Result<(), Fault> {
+    let ReceiveDeferred {
+        message: id,
+        into,
+        routing,
+        done,
+    } = receive;
+    let Some(message) = am.kept.take(id) else {
+        return deliver(am.up, done, Err(Error::Destroyed.into()));
+    };
+    let (Data::AtOrigin(place), Some(cookie)) = (&message.data, message.cookie) else {
+        return deferred::receive(am, id, message, into, done);
+    };
+    let remote = Remote {
+        peer: message.origin,
+        cookie,
+        place: *place,
+        length: message.length,
+    };
+    let target = Target::of(message.length, into, done);
+    fetch(am, gets, &remote, target, routing)
+}
+
+/// Fetches data to where it goes.
+///
+/// # Errors
+/// Those of the message that no done callback takes.
+fn fetch<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    gets: &mut Gets<P>,
+    remote: &Remote,
+    target: Target<P>,
+    routing: Routing,
+) -> Result<(), Fault> {
+    let &Remote {
+        peer,
+        cookie,
+        place,
+        length,
+    } = remote;
     match target {
         Target::Buffer { into, done } if length > 0 => {
-            let into = into.part(0, length)?;
             gets.push(Waiting {
                 peer,
-                remote: RemoteAddress {
-                    slot: rts.slot,
-                    offset: rts.offset,
-                },
-                request: Request::Get(Routing::Fixed),
-                into,
-                purpose: Purpose::Receive {
-                    done,
-                    cookie: rts.cookie,
-                },
+                remote: place,
+                request: Request::Get(routing),
+                into: into.part(0, length)?,
+                purpose: Purpose::Receive { done, cookie },
             });
-            known
+            Ok(())
         }
         // Nothing is fetched: the origin is told that its data is free.
-        other => {
-            let cookie = Some((peer, rts.cookie));
-            let ended = assembly::end(am, other, length, cookie);
-            known.and(ended)
-        }
+        other => assembly::end(am, other, length, Some((peer, cookie))),
     }
 }
 
@@ -117,11 +185,8 @@ pub(crate) fn fetched<P: Platform, U: Upcalls<P>>(
     (done, cookie): (Option<DoneId>, u32),
     result: Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let fetched = result.is_ok();
+    let received = result.is_ok();
     let delivered = deliver(am.up, done, result);
-    if fetched {
-        am.acks.owe(&am.io.core, peer, cookie);
-        return delivered;
-    }
-    delivered.and(refuse(am.io, peer, (cookie, Refused::DATA)))
+    let told = tell(am, peer, Some(cookie), received);
+    delivered.and(told)
 }

@@ -6,7 +6,7 @@
 use crate::am::dispatch::{Arrival, Receive};
 use crate::done::DoneId;
 use crate::error::{Error, Fault};
-use crate::operation::Instruction;
+use crate::operation::{DeferredId, Instruction};
 use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::rma::notify::PutArrival;
@@ -38,7 +38,8 @@ pub(crate) trait Upcalls<P: Platform> {
     fn call(&mut self, call: Self::Call);
 
     /// Calls the dispatch callback of `id`; `None` when there is none.
-    fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>) -> Option<Receive<P, DoneId>>;
+    fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>)
+    -> Option<Receive<P, DoneId, DeferredId>>;
 
     /// Calls the callback for puts of `id`; false when there is none.
     fn put(&mut self, id: u8, arrival: &PutArrival) -> bool;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig, Protocol, Received};
-use gyre_driver::{BufferRange, Context, Error, Rank, SendMessage, TaskId, advancev};
+use gyre_driver::{BufferRange, Context, Error, Rank, SendMessage, SendProtocol, TaskId, advancev};
 use gyre_testkit::{Double, Memory, Process};
 use parking_lot::Mutex;
 
@@ -250,7 +250,7 @@ fn ct1_x5_messages_whose_number_is_cut_or_too_small_are_refused() {
         let message = SendMessage {
             comm: 255,
             header,
-            eager: true,
+            protocol: SendProtocol::Eager,
             ..SendMessage::new(to, DISPATCH, data)
         };
         contexts[0].send(message).expect("valid");

@@ -10,7 +10,7 @@ use gyre_driver::matching::{
 };
 use gyre_driver::{
     AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Rank, Receive,
-    RemoteAddress, Resources, SendImmediate, TaskId, advancev,
+    RemoteAddress, Resources, Routing, SendImmediate, TaskId, advancev,
 };
 use gyre_testkit::{Double, Memory, Process};
 use parking_lot::Mutex;
@@ -336,10 +336,12 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
     let seen = Arc::new(Mutex::new(None));
     let log = Arc::clone(&seen);
     let dispatch = move |_: &Context<Process>, arrival: &gyre_driver::Arrival<'_>| {
-        let (comm, rts) = RequestToSend::decode(arrival).expect("an RTS");
-        let match_data = (arrival.origin.task(), comm, arrival.tag);
-        *log.lock() = Some((match_data, rts, arrival.length));
-        Receive::Consumed
+        let match_data = (arrival.origin.task(), arrival.comm, arrival.tag);
+        let (log, length, immediate) = (Arc::clone(&log), arrival.length, arrival.immediate);
+        assert_eq!((arrival.header, immediate), (&[][..], None), "and no data");
+        Receive::Deferred(Box::new(move |_, message| {
+            *log.lock() = Some((match_data, length, message));
+        }))
     };
     contexts[1]
         .set_dispatch(DISPATCH + 1, Box::new(dispatch))
@@ -354,12 +356,21 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
     assert_eq!(machine.packets(), 1, "nothing else leaves");
     contexts[1].advance(1).expect("no error");
     let seen = seen.lock().take();
-    let (match_data, rts, payload) = seen.expect("the RTS has come");
+    let (match_data, length, message) = seen.expect("the RTS has come");
     assert_eq!(match_data, (TaskId(0), 5, 77));
-    assert_eq!(rts.length, 90_001);
-    assert_eq!(Some(rts.place), part.remote_address());
-    assert!(!rts.answer);
-    assert_eq!(payload, 0, "and no data");
+    assert_eq!(length, 90_001);
+    let into = contexts[1].platform().buffer(&vec![0; length]);
+    let posted = message.receive(into.clone(), Routing::Fixed, None);
+    posted.expect("not destroyed");
+    for _ in 0..40 {
+        machine.settle();
+        advancev(&contexts, 1).expect("no error");
+    }
+    assert_eq!(
+        bytes_of(&into),
+        bytes_of(&part),
+        "it says where the data is"
+    );
 }
 
 #[test]
@@ -599,7 +610,6 @@ fn ct7_the_system_module_has_the_six_primitives() {
             slot: 3,
             offset: 99,
         },
-        answer: true,
     };
     let label = Label { comm: 1, tag: 2 };
     primitives
@@ -903,7 +913,7 @@ fn x5_memory_that_runs_out_is_the_error_of_the_receive_and_not_a_lost_message() 
 
 #[test]
 fn x5_control_messages_that_make_no_sense_are_refused_by_name() {
-    let (machine, modules) = modules(2, ALWAYS);
+    let (machine, modules) = modules(2, PRIOR_ART);
     let to = modules[0].context().endpoint(TaskId(1), 0).expect("exists");
     let refused = |dispatch, header: &[u8], data: &[u8]| {
         let message = SendImmediate {
@@ -924,12 +934,6 @@ fn x5_control_messages_that_make_no_sense_are_refused_by_name() {
         refused(DISPATCH + 1, &[0; 9], &[]),
         "request to send of a matched message from task 0: offset is 9, expected a message long \
          enough to hold the field"
-    );
-    let mut rts = vec![0; 19];
-    rts[18] = 2;
-    assert_eq!(
-        refused(DISPATCH + 1, &rts, &[]),
-        "request to send of a matched message from task 0: answer is 2, expected 0 or 1"
     );
     assert_eq!(
         refused(DISPATCH + 2, &[], &[0; 13]),
@@ -1048,39 +1052,14 @@ fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
     let (machine, modules) = modules(2, ALWAYS);
     let log = Log::default();
     receive(&modules[1], &log, 0, Some(0), Some(5), 2, 1300);
-    let context = modules[0].context();
-    let primitives = Primitives::new(DISPATCH).expect("a user's identifiers");
-    let to = context.endpoint(TaskId(1), 0).expect("exists");
     let ends = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&ends);
-    let data = context.platform().buffer(&pattern(1300, 1));
-    let cookie = primitives
-        .await_acknowledge(
-            context,
-            to,
-            data,
-            Box::new(move |_, result| told.lock().push(result)),
-        )
-        .expect("exists");
-    let rts = RequestToSend {
-        cookie,
-        length: 1300,
-        // Granted to nobody.
-        place: RemoteAddress {
-            slot: 99,
-            offset: 0,
-        },
-        answer: false,
-    };
-    primitives
-        .request_to_send(
-            context,
-            to,
-            Label { comm: 2, tag: 5 },
-            rts,
-            Box::new(|_, _| ()),
-        )
-        .expect("valid");
+    // In a slot that is granted to nobody.
+    let data = BufferRange::whole(machine.process(0).alloc_in_slot(1300, 99));
+    let done = move |_: &Context<Process>, result| told.lock().push(result);
+    let comm = Communicator::world(2);
+    let sent = modules[0].send(Rank(1), 5, &comm, data, Some(Box::new(done)));
+    sent.expect("valid");
     let mut errors = Vec::new();
     for _ in 0..100 {
         machine.step();

@@ -9,7 +9,7 @@ use gyre_driver::{
     Arrival, BufferRange, CallFn, Client, ClientConfig, Communicator, Context, DoneFn, Endpoint,
     Error, Fence, Get, Instruction, MemoryRegion, Messaging, MessagingConfig, Platform, Put,
     PutNotify, Rank, Receive, RegionRights, RemoteAddress, RemoteRegion, Rget, Rmw, RmwOp,
-    RmwWidth, Routing, Rput, SendImmediate, SendMessage, TaskId,
+    RmwWidth, Routing, Rput, SendImmediate, SendMessage, SendProtocol, TaskId,
 };
 use parking_lot::Mutex;
 
@@ -466,7 +466,10 @@ impl<P: Platform> Task<P> {
                 let dispatch = if known { DATA } else { UNKNOWN };
                 let message = SendMessage {
                     tag,
-                    eager,
+                    protocol: match eager {
+                        true => SendProtocol::Eager,
+                        false => SendProtocol::ByLength,
+                    },
                     header: bytes_of(number + 1, header),
                     local_done: Some(self.done(op, "local", None)),
                     remote_done: Some(self.done(op, "remote", None)),

@@ -1,5 +1,6 @@
 //! Messages of collectives, as they arrive.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gyre_driver::{Arrival, Context, Endpoint, Error as DriverError, Op, Platform, Receive};
@@ -9,7 +10,7 @@ use super::executor::Executor;
 use super::follow::follow;
 use super::history::Relevance;
 use super::memory;
-use super::messenger::discard;
+use super::payload::Payload;
 use crate::collnet::message::Notice;
 use crate::error::Error;
 use crate::header::{Form, Header};
@@ -20,47 +21,95 @@ pub(super) fn arrive<P: Platform>(
     context: &Context<P>,
     arrival: &Arrival<'_>,
 ) -> Receive<P> {
-    context.platform().charge(Op::Control, 1);
-    let origin = arrival.origin;
-    let bytes = arrival.immediate.unwrap_or(&[]);
-    if Notice::is(bytes) {
+    // What has a header of the driver's has its data at its sender; the RTS that carries it has been charged.
+    let announced = !arrival.header.is_empty();
+    let bytes = match announced {
+        true => arrival.header,
+        false => {
+            context.platform().charge(Op::Control, 1);
+            arrival.immediate.unwrap_or(&[])
+        }
+    };
+    if !announced && Notice::is(bytes) {
         return executor.negotiation.arrive(context, arrival, bytes);
     }
-    let (header, data) = match Header::decode(bytes, origin.task()) {
-        Ok((header, at)) => (header, &bytes[at..]),
-        Err(error) => return Receive::Refused(error.into()),
-    };
-    let number = header.geometry;
-    match relevance(executor, &header, origin) {
-        Err(error) => return Receive::Refused(error.into()),
-        Ok(Relevance::Ended) => {
-            // The sender waits for what will not come: its collective ends, and here `advance` says so.
-            discard(context, &header, origin);
-            if header.form == Form::Waits && is_on_tree(executor, &header) {
-                executor.abandon_network(context, number);
-            }
-            deny(executor, context, &header);
-            let sequence = u64::from(header.sequence);
-            let expected = "one that has not ended";
-            let error = malformed(origin, "collective", sequence, expected);
-            return Receive::Refused(error.into());
+    match understand(executor, context, arrival, (bytes, announced)) {
+        Err(error) => Receive::Refused(error.into()),
+        Ok((header, data, relevance)) if announced && relevance != Relevance::Late => {
+            debug_assert!(data.is_empty());
+            let executor = Arc::clone(executor);
+            Receive::Deferred(Box::new(move |context, message| {
+                let data = Payload::Announced(message);
+                take(&executor, context, header, data, relevance);
+            }))
         }
-        Ok(Relevance::Late) => {
-            discard(context, &header, origin);
-            if header.form == Form::GivenUp {
-                memory::give_up(&executor.states, context, (number, header.sequence));
-            }
-        }
-        Ok(Relevance::Running) => deliver(executor, context, header, origin, data),
-        Ok(Relevance::Early) => {
-            match header.form {
-                Form::GivenUp => executor.given_up(context, &header),
-                _ => keep(executor, header, origin, data),
-            }
-            follow(executor, context, number);
+        Ok((header, data, relevance)) => {
+            let data = Payload::Here(Cow::Borrowed(data));
+            take(executor, context, header, data, relevance);
+            Receive::Consumed
         }
     }
-    Receive::Consumed
+}
+
+/// The header of a message, the data behind it, and what to do with it.
+///
+/// # Errors
+/// A message that makes no sense, or that belongs to no collective that is under way or to come.
+fn understand<'a, P: Platform>(
+    executor: &Arc<Executor<P>>,
+    context: &Context<P>,
+    arrival: &Arrival<'_>,
+    (bytes, announced): (&'a [u8], bool),
+) -> Result<(Header, &'a [u8], Relevance), DriverError> {
+    let origin = arrival.origin;
+    let (header, at) = Header::decode(bytes, origin.task())?;
+    let data = &bytes[at..];
+    if announced != (header.form == Form::Announced) {
+        let expected = "that of data at its sender with a header, and no other";
+        return Err(malformed(origin, "form", u64::from(announced), expected));
+    }
+    if announced && (header.length as usize != arrival.length || !data.is_empty()) {
+        let length = u64::from(header.length);
+        return Err(malformed(origin, "length", length, "that of the data"));
+    }
+    let relevance = relevance(executor, &header, origin)?;
+    if relevance != Relevance::Ended {
+        return Ok((header, data, relevance));
+    }
+    // The sender waits for what will not come: its collective ends, and here `advance` says so.
+    if header.form == Form::Waits && is_on_tree(executor, &header) {
+        executor.abandon_network(context, header.geometry);
+    }
+    deny(executor, context, &header);
+    let sequence = u64::from(header.sequence);
+    let expected = "one that has not ended";
+    Err(malformed(origin, "collective", sequence, expected))
+}
+
+/// Takes a message that has been understood.
+fn take<P: Platform>(
+    executor: &Arc<Executor<P>>,
+    context: &Context<P>,
+    header: Header,
+    data: Payload<'_, P>,
+    relevance: Relevance,
+) {
+    let number = header.geometry;
+    match (relevance, header.form) {
+        (Relevance::Running, _) => deliver(executor, context, header, data),
+        (Relevance::Early, Form::GivenUp) => {
+            executor.given_up(context, &header);
+            follow(executor, context, number);
+        }
+        (Relevance::Early, _) => {
+            keep(executor, header, data);
+            follow(executor, context, number);
+        }
+        (Relevance::Late | Relevance::Ended, Form::GivenUp) => {
+            memory::give_up(&executor.states, context, (number, header.sequence));
+        }
+        (Relevance::Late | Relevance::Ended, _) => {}
+    }
 }
 
 /// What to do with a message.
@@ -85,17 +134,13 @@ fn relevance<P: Platform>(
 }
 
 /// Keeps a message until its time has come.
-fn keep<P: Platform>(executor: &Executor<P>, header: Header, origin: Endpoint, data: &[u8]) {
-    let early = Early {
-        header,
-        origin,
-        data: data.to_vec(),
-    };
-    let number = header.geometry;
+fn keep<P: Platform>(executor: &Executor<P>, header: Header, data: Payload<'_, P>) {
+    let data = data.into_owned();
+    executor.messenger.counts.hold(data.len());
+    let early = Early { header, data };
     executor
         .states
-        .entry(number, |state| state.early.keep(early));
-    executor.messenger.counts.hold(data.len());
+        .entry(header.geometry, |state| state.early.keep(early));
 }
 
 /// Takes a message for a collective under way.
@@ -103,8 +148,7 @@ fn deliver<P: Platform>(
     executor: &Arc<Executor<P>>,
     context: &Context<P>,
     header: Header,
-    origin: Endpoint,
-    data: &[u8],
+    data: Payload<'_, P>,
 ) {
     let key = (header.geometry, header.sequence);
     match header.form {
@@ -115,19 +159,19 @@ fn deliver<P: Platform>(
                 executor.give_up(context, key, error);
             }
         }
-        Form::Data { .. } | Form::Announced { .. } => {
+        Form::Data { .. } | Form::Announced => {
             let taken = executor.states.with(key.0, |state| {
                 let (geometry, _) = state.joined.as_ref()?;
                 let operation = state.running.get_mut(&key.1)?;
                 Some(operation.take(geometry, &header, data.len()))
             });
             match taken.flatten() {
-                None | Some(Ok(None)) => keep(executor, header, origin, data),
+                None | Some(Ok(None)) => keep(executor, header, data),
                 Some(Ok(Some(destination))) => {
-                    executor.store(context, key, (&header, origin, data), destination);
+                    executor.store(context, key, (&header, data), destination);
                 }
                 Some(Err(error)) => {
-                    discard(context, &header, origin);
+                    data.discard();
                     executor.give_up(context, key, error);
                 }
             }

@@ -2,35 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use gyre_driver::Endpoint;
+use gyre_driver::Platform;
 
+use super::payload::Payload;
 use crate::header::Header;
 use crate::signature::Signature;
 
 /// A message that nothing waits for yet.
-pub(super) struct Early {
+pub(super) struct Early<P: Platform> {
     pub header: Header,
-    pub origin: Endpoint,
-    pub data: Vec<u8>,
+    pub data: Payload<'static, P>,
 }
 
 /// Messages that nothing waits for yet, by the number of their collective.
-#[derive(Default)]
-pub(super) struct EarlyMessages(BTreeMap<u32, Vec<Early>>);
+pub(super) struct EarlyMessages<P: Platform>(BTreeMap<u32, Vec<Early<P>>>);
 
-impl EarlyMessages {
+impl<P: Platform> Default for EarlyMessages<P> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<P: Platform> EarlyMessages<P> {
     /// Keeps a message until its time has come.
-    pub fn keep(&mut self, early: Early) {
+    pub fn keep(&mut self, early: Early<P>) {
         self.0.entry(early.header.sequence).or_default().push(early);
     }
 
     /// Takes out the messages of a collective.
-    pub fn take_all(&mut self, sequence: u32) -> Vec<Early> {
+    pub fn take_all(&mut self, sequence: u32) -> Vec<Early<P>> {
         self.0.remove(&sequence).unwrap_or_default()
     }
 
     /// Takes out a message with data of a collective by its rank and tag.
-    pub fn take(&mut self, sequence: u32, key: (u32, u32)) -> Option<Early> {
+    pub fn take(&mut self, sequence: u32, key: (u32, u32)) -> Option<Early<P>> {
         let list = self.0.get_mut(&sequence)?;
         let at = list.iter().position(|early| {
             let header = &early.header;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use gyre_driver::{Context, DoneFn, Endpoint, Op, Platform};
+use gyre_driver::{Context, DoneFn, Op, Platform};
 
-use super::messenger::{Messenger, discard};
+use super::messenger::Messenger;
 use super::operation::{Destination, Operation};
+use super::payload::Payload;
 use super::state::{Key, States};
 use super::step::{Progress, StepEnd, Steps};
 use super::watch::{self, Watch};
@@ -111,7 +112,7 @@ impl<P: Platform> Executor<P> {
         self: &Arc<Self>,
         context: &Context<P>,
         key: Key,
-        message: (&Header, Endpoint, &[u8]),
+        message: (&Header, Payload<'_, P>),
         destination: Destination<P>,
     ) {
         let ended = self.steps(context, key).store(message, destination);
@@ -203,7 +204,7 @@ impl<P: Platform> Executor<P> {
     /// rest.
     fn fail(self: &Arc<Self>, context: &Context<P>, key: Key, by: (u32, Signature), error: Error) {
         let (number, sequence) = key;
-        self.drop_early(context, key);
+        self.drop_early(key);
         let failed = self.states.with(number, |state| {
             state.history.fail(sequence, by);
             state.order.forget(sequence);
@@ -249,7 +250,7 @@ impl<P: Platform> Executor<P> {
     }
 
     /// Drops the messages that have come for a collective.
-    pub fn drop_early(&self, context: &Context<P>, (number, sequence): Key) {
+    pub fn drop_early(&self, (number, sequence): Key) {
         let early = self
             .states
             .with(number, |state| state.early.take_all(sequence));
@@ -257,7 +258,7 @@ impl<P: Platform> Executor<P> {
         let bytes = early.iter().map(|early| early.data.len()).sum();
         self.messenger.counts.release(bytes);
         for early in early {
-            discard(context, &early.header, early.origin);
+            early.data.discard();
         }
     }
 

@@ -104,7 +104,7 @@ fn refuse<P: Platform>(
     let messenger = &executor.messenger;
     messenger.give_up(context, (geometry, rank), sequence, signature);
     let key = (geometry.number(), sequence);
-    executor.drop_early(context, key);
+    executor.drop_early(key);
     executor.states.with(key.0, |state| {
         state.history.refuse(sequence, (rank, signature));
     });

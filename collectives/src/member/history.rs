@@ -94,7 +94,7 @@ impl History {
                     Some(ended) if *ended != header.signature => Relevance::Ended,
                     _ => Relevance::Late,
                 },
-                Form::Data { .. } | Form::Announced { .. } => Relevance::Ended,
+                Form::Data { .. } | Form::Announced => Relevance::Ended,
             }
         }
     }

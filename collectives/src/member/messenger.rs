@@ -1,6 +1,8 @@
 //! Messages of collectives, as they are sent.
 
-use gyre_driver::{Context, Endpoint, Op, Platform, SendImmediate};
+use gyre_driver::{
+    BufferRange, Context, DoneFn, Endpoint, Op, Platform, SendImmediate, SendMessage, SendProtocol,
+};
 
 use super::stats::Counts;
 use crate::error::Error;
@@ -45,6 +47,30 @@ impl Messenger {
         })?)
     }
 
+    /// Announces data, which the receiver fetches when the turn of its receive has come. `done` is called when it has, or
+    /// has used the message up: that says nothing about the collective.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn announce<P: Platform>(
+        &self,
+        context: &Context<P>,
+        to: Endpoint,
+        header: &Header,
+        data: BufferRange<P::Buffer>,
+        done: DoneFn<P>,
+    ) -> Result<(), Error> {
+        // The RTS that carries the header is charged where it is built.
+        self.counts.count(|stats| stats.messages += 1);
+        Ok(context.send(SendMessage {
+            header: header.encode(),
+            protocol: SendProtocol::Rendezvous,
+            fenced: false,
+            remote_done: Some(done),
+            ..SendMessage::new(to, self.dispatch, data)
+        })?)
+    }
+
     /// Sends all members but the one with rank `rank` the message that it has given a collective up. A member that
     /// cannot be told that cannot be told the collective either: its own error will say so.
     pub fn give_up<P: Platform>(
@@ -60,13 +86,5 @@ impl Messenger {
                 let _ = self.send(context, to, &header, &[]);
             }
         }
-    }
-}
-
-/// Does without the data of a message from `origin`.
-pub(super) fn discard<P: Platform>(context: &Context<P>, header: &Header, origin: Endpoint) {
-    if let Form::Announced { cookie, .. } = header.form {
-        // The origin is one of the client's endpoints; a context that is being destroyed owes nothing.
-        let _ = context.acknowledge(origin, cookie);
     }
 }

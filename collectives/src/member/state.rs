@@ -26,7 +26,7 @@ pub(super) struct State<P: Platform> {
     pub joined: Option<(Geometry, u32)>,
     pub history: History,
     pub running: BTreeMap<u32, Operation<P>>,
-    pub early: EarlyMessages,
+    pub early: EarlyMessages<P>,
     /// Taken out while it is called.
     pub follow: Option<FollowFn<P>>,
     /// The endpoints that share nodes.

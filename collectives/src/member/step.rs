@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use gyre_driver::{Context, Endpoint, Op, Platform};
+use gyre_driver::{Context, Op, Platform};
 
 use super::early::Early;
-use super::messenger::{Messenger, discard};
+use super::messenger::Messenger;
 use super::operation::{Destination, Operation};
+use super::payload::Payload;
 use super::state::{Key, State, States};
 use super::transfer::{self, charge_copies};
 use crate::error::Error;
@@ -138,20 +139,20 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
             self.states.with(number, take).flatten()
         };
         let mut ended = false;
-        while let Some(Early {
-            header,
-            origin,
-            data,
-        }) = take()
-        {
-            self.messenger.counts.release(data.len());
+        while let Some(Early { header, data }) = take() {
+            let bytes = data.len();
+            self.messenger.counts.release(bytes);
             let taken =
-                self.with(|(geometry, _), operation| operation.take(geometry, &header, data.len()));
-            if taken.is_err() {
-                discard(self.context, &header, origin);
-            }
-            if let Some(destination) = taken? {
-                ended |= self.store((&header, origin, &data), destination)?.is_some();
+                self.with(|(geometry, _), operation| operation.take(geometry, &header, bytes));
+            match taken {
+                Ok(Some(destination)) => {
+                    ended |= self.store((&header, data), destination)?.is_some();
+                }
+                Ok(None) => data.discard(),
+                Err(error) => {
+                    data.discard();
+                    return Err(error);
+                }
             }
         }
         Ok(Progress::of(ended))
@@ -163,7 +164,7 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
     /// [`Error::Driver`].
     pub fn store(
         &self,
-        message: (&Header, Endpoint, &[u8]),
+        message: (&Header, Payload<'_, P>),
         destination: Destination<P>,
     ) -> Result<Option<usize>, Error> {
         let (owner, key) = (Arc::clone(self.owner), self.key);

@@ -1,9 +1,10 @@
 //! The data of messages: sent in packets, or announced and fetched from where it lies.
 
-use gyre_driver::{BufferRange, Context, DoneFn, Endpoint, Get, Op, Platform, SendImmediate};
+use gyre_driver::{BufferRange, Context, DoneFn, Endpoint, Op, Platform, SendImmediate};
 
-use super::messenger::{Messenger, discard};
+use super::messenger::Messenger;
 use super::operation::Destination;
+use super::payload::Payload;
 use crate::error::Error;
 use crate::header::{Form, Header};
 
@@ -37,49 +38,32 @@ pub(super) fn send<P: Platform>(
     let counts = &messenger.counts;
     counts.count(|stats| stats.sent_bytes += data.len() as u64);
     let inline = inline(&header);
-    let place = match data.remote_address() {
-        Some(place) if data.len() > PACKETS * inline => place,
-        _ => {
-            let mut bytes = vec![0; data.len()];
-            data.read(0, &mut bytes).map_err(gyre_driver::Error::from)?;
-            let parts = bytes.chunks(inline);
-            let none = bytes.is_empty().then_some(&[][..]);
-            for (part, data) in (0..).zip(parts.chain(none)) {
-                let form = Form::Data { part };
-                messenger.send(context, to, &Header { form, ..header }, data)?;
-            }
-            return Ok(true);
+    if data.len() <= PACKETS * inline || data.remote_address().is_none() {
+        let mut bytes = vec![0; data.len()];
+        data.read(0, &mut bytes).map_err(gyre_driver::Error::from)?;
+        let parts = bytes.chunks(inline);
+        let none = bytes.is_empty().then_some(&[][..]);
+        for (part, data) in (0..).zip(parts.chain(none)) {
+            let form = Form::Data { part };
+            messenger.send(context, to, &Header { form, ..header }, data)?;
         }
-    };
-    let bytes = data.len();
-    let length = u32::try_from(bytes).map_err(|_| gyre_driver::Error::MessageLength { bytes })?;
-    // The receiver acknowledges whatever becomes of the collective; until then the data stays.
-    let cookie = context.expect_ack(
-        to,
-        Box::new(move |context, result| {
-            drop(data);
-            done(context, result);
-        }),
-    )?;
-    let form = Form::Announced { cookie, place };
-    let header = Header {
-        length,
-        form,
-        ..header
-    };
-    messenger.send(context, to, &header, &[])?;
+        return Ok(true);
+    }
+    let form = Form::Announced;
+    let header = Header { form, ..header };
+    messenger.announce(context, to, &header, data, Box::new(done))?;
     Ok(false)
 }
 
-/// Stores the data of a message from `origin`, or has it fetched: then `done` is called at the end. Returns the step
-/// that has ended by the message.
+/// Stores the data of a message, or has it fetched: then `done` is called at the end. Returns the step that has ended by
+/// the message.
 ///
 /// # Errors
 /// [`Error::Driver`].
 pub(super) fn store<P: Platform>(
     messenger: &Messenger,
     context: &Context<P>,
-    (header, origin, data): (&Header, Endpoint, &[u8]),
+    (header, data): (&Header, Payload<'_, P>),
     Destination {
         step,
         into,
@@ -90,29 +74,23 @@ pub(super) fn store<P: Platform>(
     let Some(into) = into else {
         let counts = &messenger.counts;
         counts.count(|stats| stats.discarded += u64::from(step.is_some()));
-        discard(context, header, origin);
+        data.discard();
         return Ok(step);
     };
-    let (cookie, place) = match header.form {
-        Form::Announced { cookie, place } => (cookie, place),
-        Form::Data { part } => {
+    match (data, header.form) {
+        (Payload::Announced(message), _) => {
+            let fetched: DoneFn<P> = Box::new(move |context, result| {
+                done(context, result.map(|()| step).map_err(Error::from));
+            });
+            message.receive(into, routing, Some(fetched))?;
+            Ok(None)
+        }
+        (Payload::Here(data), Form::Data { part }) => {
             charge_copies(context, 1, data.len());
             let at = usize::from(part) * inline(header);
-            into.write(at, data).map_err(gyre_driver::Error::from)?;
-            return Ok(step);
+            into.write(at, &data).map_err(gyre_driver::Error::from)?;
+            Ok(step)
         }
-        Form::Start | Form::GivenUp | Form::Waits => return Ok(None),
-    };
-    let fetched: DoneFn<P> = Box::new(move |context, result| {
-        let acknowledged = result.and_then(|()| context.acknowledge(origin, cookie));
-        done(context, acknowledged.map(|()| step).map_err(Error::from));
-    });
-    context.get(Get {
-        source: origin,
-        remote: place,
-        into,
-        routing,
-        done: Some(fetched),
-    })?;
-    Ok(None)
+        (Payload::Here(_), _) => Ok(None),
+    }
 }

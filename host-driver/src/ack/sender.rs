@@ -64,6 +64,15 @@ impl AckSender {
         send(io, packets)
     }
 
+    /// Sends all that is owed to anybody.
+    ///
+    /// # Errors
+    /// Those of a send.
+    pub fn flush_all<P: Platform>(&mut self, io: &mut Io<P>) -> Result<(), Fault> {
+        let packets = self.dispatcher.flush_all();
+        send(io, packets)
+    }
+
     /// Charges a step of the dispatcher that began when it had looked at `before` recipients.
     fn charge<P: Platform>(&self, core: &Core<P>, before: u64) {
         let looked_at = self.dispatcher.stats().looked_at - before;

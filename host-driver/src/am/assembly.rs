@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use gyre_layout::MAX_PAYLOAD_BYTES;
 
 use crate::am::AmIo;
+use crate::am::deferred::{arrived, tell};
 use crate::am::dispatch::{Arrival, Receive};
 use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
+use crate::operation::DeferredId;
 use crate::platform::Platform;
 use crate::task::{TaskId, TaskLocation};
 use crate::transport::envelope::Envelope;
@@ -51,6 +53,8 @@ pub(crate) struct Assembly<P: Platform> {
 /// Where a message goes.
 pub(crate) enum Target<P: Platform> {
     Nowhere,
+    /// Nowhere, and its origin is told.
+    Refused,
     Buffer {
         into: BufferRange<P::Buffer>,
         done: Option<DoneId>,
@@ -60,6 +64,23 @@ pub(crate) enum Target<P: Platform> {
         receive: usize,
         done: Option<DoneId>,
     },
+    /// Its receive is deferred.
+    Deferred {
+        id: DeferredId,
+        /// Where eager data is held, if there is room.
+        into: Option<BufferRange<P::Buffer>>,
+    },
+}
+
+impl<P: Platform> Target<P> {
+    /// That of a message of `length` bytes and its receive.
+    pub fn of(length: usize, into: BufferRange<P::Buffer>, done: Option<DoneId>) -> Self {
+        if into.len() < length {
+            let receive = into.len();
+            return Self::TooLong { receive, done };
+        }
+        Self::Buffer { into, done }
+    }
 }
 
 /// A headed message whose data comes in the next message of its origin.
@@ -122,14 +143,14 @@ impl<P: Platform> Assemblies<P> {
     ///
     /// # Errors
     /// [`Error::PacketOrder`] when no done callback takes it.
-    pub fn cut(
+    pub fn cut<U: Upcalls<P>>(
         &mut self,
-        up: &mut impl Upcalls<P>,
+        am: &mut AmIo<'_, P, U>,
         origin: &Origin,
         task: TaskId,
     ) -> Result<(), Fault> {
         match self.arriving.remove(origin) {
-            Some(cut) => fail(up, cut.target, out_of_order(task, "first", 1, 0)),
+            Some(cut) => fail(am, cut.target, out_of_order(task, "first", 1, 0)),
             None => Ok(()),
         }
     }
@@ -139,9 +160,9 @@ impl<P: Platform> Assemblies<P> {
     ///
     /// # Errors
     /// [`Error::PacketOrder`] when no done callback takes it.
-    pub fn cut_announced(
+    pub fn cut_announced<U: Upcalls<P>>(
         &mut self,
-        up: &mut impl Upcalls<P>,
+        am: &mut AmIo<'_, P, U>,
         origin: &Origin,
         task: TaskId,
         dispatch: u8,
@@ -150,7 +171,7 @@ impl<P: Platform> Assemblies<P> {
             Some(announced) => {
                 let (found, expected) = (u64::from(dispatch), System::Data as u64);
                 let error = out_of_order(task, "dispatch", found, expected);
-                fail(up, announced.target, error)
+                fail(am, announced.target, error)
             }
             None => Ok(()),
         }
@@ -160,9 +181,9 @@ impl<P: Platform> Assemblies<P> {
     ///
     /// # Errors
     /// [`Error::PacketOrder`] when they are not those that were announced, and no done callback takes it.
-    pub fn data(
+    pub fn data<U: Upcalls<P>>(
         &mut self,
-        up: &mut impl Upcalls<P>,
+        am: &mut AmIo<'_, P, U>,
         origin: &Origin,
         task: TaskId,
         length: usize,
@@ -181,7 +202,7 @@ impl<P: Platform> Assemblies<P> {
                 let expected = other.as_ref().map_or(0, |a| a.length as u64);
                 let error = out_of_order(task, "length", length as u64, expected);
                 let failed = match other {
-                    Some(other) => fail(up, other.target, error),
+                    Some(other) => fail(am, other.target, error),
                     None => Err(error),
                 };
                 (Assembly::nowhere(length), failed)
@@ -199,7 +220,7 @@ impl<P: Platform> Assemblies<P> {
         incoming: &Incoming<'_>,
     ) -> (Assembly<P>, Result<(), Fault>) {
         let length = incoming.length;
-        match dispatch(am, incoming) {
+        match dispatch_eager(am, incoming, None) {
             Ok(target) => {
                 let assembly = Assembly {
                     length,
@@ -240,11 +261,11 @@ impl<P: Platform> Assemblies<P> {
             ));
         }
         incoming.immediate = inside.then_some(data);
-        let (target, known) = match dispatch(am, &incoming) {
-            Ok(target) => (target, Ok(())),
-            Err(error) => (Target::Nowhere, Err(error)),
-        };
         let cookie = (cookie != 0).then_some((peer, cookie));
+        let (target, known) = match dispatch_eager(am, &incoming, cookie) {
+            Ok(target) => (target, Ok(())),
+            Err(error) => (Target::Refused, Err(error)),
+        };
         if !inside {
             let announced = Announced {
                 length,
@@ -254,9 +275,7 @@ impl<P: Platform> Assemblies<P> {
             self.announced.insert(origin, announced);
             return known;
         }
-        if let Target::Buffer { into, .. } = &target {
-            store(am, into, 0, data)?;
-        }
+        store_at(am, &target, 0, data)?;
         let ended = end(am, target, length, cookie);
         known.and(ended)
     }
@@ -286,12 +305,10 @@ impl<P: Platform> Assemblies<P> {
         ] {
             if value != expected {
                 let error = out_of_order(task, field, value, expected);
-                return fail(am.up, assembly.target, error);
+                return fail(am, assembly.target, error);
             }
         }
-        if let Target::Buffer { into, .. } = &assembly.target {
-            store(am, into, assembly.received, packet.payload)?;
-        }
+        store_at(am, &assembly.target, assembly.received, packet.payload)?;
         assembly.received += bytes;
         if !ends {
             self.arriving.insert(origin, assembly);
@@ -333,8 +350,46 @@ pub(crate) fn plain<P: Platform, U: Upcalls<P>>(
             store(am, &into, 0, packet.payload)?;
             deliver(am.up, done, Ok(()))
         }
-        too_long => end(am, too_long, length, None),
+        Target::Deferred { id, .. } => {
+            let into = hold(am, id, (origin, length), None);
+            let held = Target::Deferred { id, into };
+            store_at(am, &held, 0, packet.payload)?;
+            end(am, held, length, None)
+        }
+        other => end(am, other, length, None),
     }
+}
+
+/// The same as [`dispatch`] for a message whose data comes without being fetched: that of one whose receive is deferred
+/// is held. `cookie`: what is to be acknowledged.
+///
+/// # Errors
+/// As [`dispatch`].
+fn dispatch_eager<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    incoming: &Incoming<'_>,
+    cookie: Option<(Endpoint, u32)>,
+) -> Result<Target<P>, Fault> {
+    match dispatch(am, incoming)? {
+        Target::Deferred { id, .. } => Ok(Target::Deferred {
+            id,
+            into: hold(am, id, (incoming.origin, incoming.length), cookie),
+        }),
+        target => Ok(target),
+    }
+}
+
+/// Has an eager message held; returns where its data goes.
+#[cold]
+fn hold<P: Platform, U>(
+    am: &mut AmIo<'_, P, U>,
+    id: DeferredId,
+    (origin, length): (Endpoint, usize),
+    cookie: Option<(Endpoint, u32)>,
+) -> Option<BufferRange<P::Buffer>> {
+    let cookie = cookie.map(|(_, cookie)| cookie);
+    let platform = &am.io.core.platform;
+    am.kept.hold(platform, id, (origin, cookie), length)
 }
 
 /// Calls the dispatch callback of a message, and says where the message goes.
@@ -372,11 +427,8 @@ fn call<P: Platform, U: Upcalls<P>>(
         .into()),
         Some(Receive::Consumed) => Ok(Target::Nowhere),
         Some(Receive::Refused(error)) => Err(error),
-        Some(Receive::Into { into, done }) if into.len() < arrival.length => Ok(Target::TooLong {
-            receive: into.len(),
-            done,
-        }),
-        Some(Receive::Into { into, done }) => Ok(Target::Buffer { into, done }),
+        Some(Receive::Into { into, done }) => Ok(Target::of(arrival.length, into, done)),
+        Some(Receive::Deferred(id)) => Ok(Target::Deferred { id, into: None }),
     }
 }
 
@@ -392,6 +444,14 @@ pub(crate) fn end<P: Platform, U: Upcalls<P>>(
 ) -> Result<(), Fault> {
     let (done, result) = match target {
         Target::Nowhere => (None, Ok(())),
+        Target::Refused => {
+            return match cookie {
+                Some((peer, cookie)) => tell(am, peer, Some(cookie), false),
+                None => Ok(()),
+            };
+        }
+        // What becomes of its data is told when it is received.
+        Target::Deferred { id, .. } => return arrived(am, id, Ok(())),
         Target::Buffer { done, .. } => (done, Ok(())),
         Target::TooLong { receive, done } => (
             done,
@@ -409,6 +469,22 @@ pub(crate) fn end<P: Platform, U: Upcalls<P>>(
     delivered
 }
 
+/// Copies payload to where its message goes, if that is anywhere.
+fn store_at<P: Platform, U>(
+    am: &AmIo<'_, P, U>,
+    target: &Target<P>,
+    offset: usize,
+    payload: &[u8],
+) -> Result<(), Fault> {
+    match target {
+        Target::Buffer { into, .. }
+        | Target::Deferred {
+            into: Some(into), ..
+        } => store(am, into, offset, payload),
+        _ => Ok(()),
+    }
+}
+
 /// Copies payload to its place.
 fn store<P: Platform, U>(
     am: &AmIo<'_, P, U>,
@@ -422,16 +498,17 @@ fn store<P: Platform, U>(
 }
 
 /// Ends a message with an error.
-fn fail<P: Platform>(
-    up: &mut impl Upcalls<P>,
+fn fail<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
     target: Target<P>,
     error: Fault,
 ) -> Result<(), Fault> {
     let done = match target {
-        Target::Nowhere => None,
+        Target::Nowhere | Target::Refused => None,
         Target::Buffer { done, .. } | Target::TooLong { done, .. } => done,
+        Target::Deferred { id, .. } => return arrived(am, id, Err(error)),
     };
-    deliver(up, done, Err(error))
+    deliver(am.up, done, Err(error))
 }
 
 /// A packet that does not continue its message.

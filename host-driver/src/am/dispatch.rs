@@ -25,8 +25,9 @@ pub struct Arrival<'a> {
     pub immediate: Option<&'a [u8]>,
 }
 
-/// What a dispatch callback wants done with its message.
-pub enum Receive<P: Platform, D> {
+/// What a dispatch callback wants done with its message. `D` is a done callback, `K` what gets a message whose receive is
+/// deferred.
+pub enum Receive<P: Platform, D, K> {
     /// Nothing more: the callback has used the immediate data, or does not want the message.
     Consumed,
     /// The message makes no sense: it is dropped, and `advance` returns the error.
@@ -40,11 +41,21 @@ pub enum Receive<P: Platform, D> {
         /// Called when all of it is there.
         done: Option<D>,
     },
+    /// Deferred receive: the function gets a [handle](crate::DeferredReceive) to the message, before the dispatch
+    /// callback counts as having returned, and the program receives or discards the message by it whenever it likes.
+    /// Data that stays at its origin (rendezvous) waits there; eager data is held here, up to
+    /// [`DEFERRED_LIMIT`](crate::DEFERRED_LIMIT) bytes of all such messages of the context together. What does not
+    /// fit is lost: the receive gets [`Error::HeldMemory`].
+    Deferred(K),
 }
 
-impl<P: Platform, D> Receive<P, D> {
-    /// The same with another done callback, which `name` makes of it.
-    pub(crate) fn map_done<E>(self, name: impl FnOnce(D) -> E) -> Receive<P, E> {
+impl<P: Platform, D, K> Receive<P, D, K> {
+    /// The same with what `name` makes of its done callback, and `keep` of what gets a deferred message.
+    pub(crate) fn map<E, L>(
+        self,
+        name: impl FnOnce(D) -> E,
+        keep: impl FnOnce(K) -> L,
+    ) -> Receive<P, E, L> {
         match self {
             Self::Consumed => Receive::Consumed,
             Self::Refused(error) => Receive::Refused(error),
@@ -52,6 +63,7 @@ impl<P: Platform, D> Receive<P, D> {
                 into,
                 done: done.map(name),
             },
+            Self::Deferred(kept) => Receive::Deferred(keep(kept)),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
 use crate::io::Io;
-use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendMessage};
+use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendMessage, SendProtocol};
 use crate::platform::Platform;
 use crate::rndv;
 use crate::task::Destination;
@@ -34,7 +34,12 @@ pub(crate) fn start<P: Platform>(
         message_id,
     };
     let peer = send.destination;
-    if !send.eager && send.data.len() > io.core.layout.config.eager_limit {
+    let waits = match send.protocol {
+        SendProtocol::ByLength => send.data.len() > io.core.layout.config.eager_limit,
+        SendProtocol::Eager => false,
+        SendProtocol::Rendezvous => true,
+    };
+    if waits {
         return rndv::send(io, send, label);
     }
     if send.header.is_empty() && send.remote_done.is_none() {
@@ -48,7 +53,7 @@ pub(crate) fn start<P: Platform>(
     let cookie = send.remote_done.map(|remote_done| {
         io.core.remember(Pending {
             peer,
-            fenced: true,
+            fenced: send.fenced,
             data: BufferRange::empty(),
             local_done: None,
             remote_done: Some(remote_done),

@@ -5,6 +5,7 @@ use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Error;
+use crate::operation::DeferredId;
 use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::rma::notify::PutArrival;
@@ -108,13 +109,21 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         self.callback(Op::Callback, call);
     }
 
-    fn dispatch(&mut self, id: u8, arrival: &Arrival<'_>) -> Option<Receive<P, DoneId>> {
+    fn dispatch(
+        &mut self,
+        id: u8,
+        arrival: &Arrival<'_>,
+    ) -> Option<Receive<P, DoneId, DeferredId>> {
         let shared = self.context.shared();
         let function = self.calls.dispatch.find(id, &shared.dispatch)?;
         self.progress.callbacks += 1;
         self.context.platform().charge(Op::Dispatch, 1);
-        let receive = guarded(self.context, |context| function(context, arrival));
-        Some(receive.map_done(|done| lock(&shared.queue).done.insert(done)))
+        Some(guarded(self.context, |context| {
+            function(context, arrival).map(
+                |done| lock(&shared.queue).done.insert(done),
+                |keep| context.defer(keep),
+            )
+        }))
     }
 
     fn put(&mut self, id: u8, arrival: &PutArrival) -> bool {

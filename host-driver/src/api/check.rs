@@ -62,6 +62,8 @@ pub(super) fn check_instruction<P: Platform, D, C>(
         Instruction::FenceAll(_)
         | Instruction::Call(_)
         | Instruction::Count(_)
+        | Instruction::Receive(_)
+        | Instruction::Discard { .. }
         | Instruction::TreeBarrier { .. }
         | Instruction::TreeRelease { .. } => Ok(()),
     }

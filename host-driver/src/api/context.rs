@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::ack::AckStats;
 use crate::am::dispatch::{Arrival, DispatchTable, NewDispatches};
+use crate::am::kept::DeferredStats;
 use crate::api::check::check_dispatch;
 use crate::api::queue::{NEVER, Queue};
 use crate::core::Core;
@@ -14,11 +15,11 @@ use crate::endpoint::Endpoint;
 use crate::engine::{Engine, Parts};
 use crate::error::Error;
 use crate::layout::{ClientLayout, ContextInfo};
-use crate::operation::Instruction;
+use crate::operation::{DeferredId, Instruction};
 use crate::platform::{Platform, PlatformLock};
 use crate::rma::notify::PutArrival;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, lock, try_lock,
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Weak, lock, try_lock,
 };
 use crate::task::TaskId;
 use crate::task_map::TaskMap;
@@ -39,8 +40,11 @@ pub type PutFn<P> = Box<dyn FnMut(&Context<P>, &PutArrival) + Send>;
 /// Called by every turn of `advance`; says whether it has found something to do. May post; may not advance.
 pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool + Send>;
 
+/// Gets a message whose receive is deferred, as part of its dispatch callback. May post; may not advance.
+pub type DeferFn<P> = Box<dyn FnOnce(&Context<P>, DeferredReceive<P>)>;
+
 /// What a dispatch callback wants done with its message.
-pub type Receive<P> = crate::am::dispatch::Receive<P, DoneFn<P>>;
+pub type Receive<P> = crate::am::dispatch::Receive<P, DoneFn<P>, DeferFn<P>>;
 
 /// An instruction whose done callbacks stand in the queue's table.
 pub(super) type Work<P> = Instruction<P, DoneId, CallFn<P>>;
@@ -61,6 +65,15 @@ impl<P: Platform> Clone for Context<P> {
             shared: Arc::clone(&self.shared),
         }
     }
+}
+
+/// A message whose receive is deferred: the handle by which the program receives or discards it, on any thread and at any
+/// time after [`Receive::Deferred`](crate::Receive::Deferred) (EP-4). Dropped, it refuses the message: a SEND whose `remote_done` waits for
+/// it gets [`Error::NotFetched`]. It does not keep its context.
+pub struct DeferredReceive<P: Platform> {
+    pub(super) context: Weak<Shared<P>>,
+    /// Until the message is received or discarded.
+    pub(super) message: Option<DeferredId>,
 }
 
 /// A context as its handles see it.
@@ -87,6 +100,8 @@ pub(super) struct Shared<P: Platform> {
     pub more_progress: AtomicBool,
     /// Functions that the end of the context is to call.
     pub at_destroy: Mutex<Vec<CallFn<P>>>,
+    /// Receives deferred so far.
+    pub deferred_ever: AtomicU64,
     /// Taken by the thread that uses `held`, and held across platform calls and callbacks.
     pub engine_lock: P::Lock,
     /// Only ever taken with `try_lock`, by the holder of `engine_lock`.
@@ -142,6 +157,7 @@ impl<P: Platform> Context<P> {
                 progress: Mutex::new(Vec::new()),
                 more_progress: AtomicBool::new(false),
                 at_destroy: Mutex::new(Vec::new()),
+                deferred_ever: AtomicU64::new(0),
                 held: Mutex::new(Held {
                     engine,
                     calls: Calls {
@@ -157,6 +173,16 @@ impl<P: Platform> Context<P> {
                 closed: AtomicBool::new(false),
             }),
         })
+    }
+
+    /// A handle of the context that `weak` is of, while it has any.
+    pub(super) fn upgrade(weak: &Weak<Shared<P>>) -> Option<Self> {
+        weak.upgrade().map(|shared| Self { shared })
+    }
+
+    /// Does not keep the context.
+    pub(super) fn downgrade(&self) -> Weak<Shared<P>> {
+        Arc::downgrade(&self.shared)
     }
 
     pub(super) fn shared(&self) -> &Shared<P> {
@@ -243,6 +269,14 @@ impl<P: Platform> Context<P> {
     /// [`Error::Destroyed`].
     pub fn ack_stats(&self) -> Result<AckStats, Error> {
         Ok(self.enter()?.engine.ack_stats())
+    }
+
+    /// Counts of messages whose receives are deferred.
+    ///
+    /// # Errors
+    /// As [`ack_stats`](Self::ack_stats).
+    pub fn deferred_stats(&self) -> Result<DeferredStats, Error> {
+        Ok(self.enter()?.engine.deferred_stats())
     }
 
     /// Bytes of memory that the context keeps for fences which have not ended: its own, and its part in those of peers. It

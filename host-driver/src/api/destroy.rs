@@ -9,9 +9,9 @@ use crate::sync::Ordering;
 impl<P: Platform> Context<P> {
     /// Ends the context and gives its FIFOs back to the node; the client may then create another one in its
     /// place. Nothing can be posted any more. What has not finished is given up: its done callbacks get
-    /// [`Error::Destroyed`], and [`Error::WorkLeft`] says how much it was. To lose nothing, and to leave no
-    /// peer waiting, advance until the context [is at rest](Self::is_at_rest). Messages that arrive later are
-    /// errors of the node.
+    /// [`Error::Destroyed`], and [`Error::WorkLeft`] says how much it was. To lose nothing, advance until the context
+    /// [is at rest](Self::is_at_rest). Peers that wait for it are told: what they have sent it gets
+    /// [`Error::MessagesRefused`], as what arrives later.
     ///
     /// # Errors
     /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]: the context is as before.
@@ -20,16 +20,17 @@ impl<P: Platform> Context<P> {
         let mut held = self.enter()?;
         self.check_alive()?;
         let Held { engine, calls } = &mut *held;
-        let (posted, asleep) = self.with_queue(|queue| {
+        // Dropped outside: what functions hold may look at the queue when it goes.
+        let ((posted, _alarms), asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
-            queue.alarms.clear();
+            let alarms = core::mem::take(&mut queue.alarms);
             self.note_alarm(queue);
             self.shared().posted.store(true, Ordering::Release);
-            let posted = core::mem::take(&mut queue.work).len();
-            (posted, self.announce_to(queue))
+            let work = core::mem::take(&mut queue.work);
+            ((work, alarms), self.announce_to(queue))
         });
         self.signal(asleep);
-        let posted = posted + core::mem::take(&mut calls.work).len();
+        let posted = posted.len() + core::mem::take(&mut calls.work).len();
         let mut callbacks = Callbacks::new(self, calls);
         let result = engine.close(posted, &mut callbacks);
         callbacks.abandon();

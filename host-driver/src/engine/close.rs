@@ -1,16 +1,27 @@
-//! The end of a context: its resources of the node are given back.
+//! The end of a context: its peers are told, and its resources of the node are given back.
+
+use std::collections::BTreeMap;
+
+use gyre_layout::{ErrorReason, Kind, MAX_PAYLOAD_BYTES};
 
 use super::Engine;
+use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::platform::Platform;
 use crate::sync::lock;
+use crate::transport::envelope::Envelope;
+use crate::transport::reception::Packet;
 use crate::transport::registers;
+use crate::transport::wire::{FIRST_SYSTEM, MessagesRefused, System};
 use crate::upcalls::Upcalls;
 
+/// Looks that the last messages of a context have to leave its injection FIFOs.
+const LAST_LOOKS: u32 = 256;
+
 impl<P: Platform> Engine<P> {
-    /// Gives the resources back. What has not finished, `posted` instructions besides, is given up: its done
-    /// callbacks are left to the interface. Memory that the DMA engine or a peer may still write is leaked rather
-    /// than given to somebody else.
+    /// Gives the resources back, and tells the peers that wait for the context. What has not finished, `posted`
+    /// instructions besides, is given up: its done callbacks are left to the interface. Memory that the DMA engine or a
+    /// peer may still write is leaked rather than given to somebody else.
     ///
     /// # Errors
     /// [`Error::WorkLeft`](crate::Error::WorkLeft) when something was given up; those of the node. The context is
@@ -18,13 +29,18 @@ impl<P: Platform> Engine<P> {
     pub fn close(&mut self, posted: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let (_, mut outcome) = self.io.lanes.poll(&mut self.io.completed);
         outcome = outcome.and(self.run_completions(up));
+        // Owed acknowledgements count as work that is left, though they are sent.
         let left = self.left(lock(&self.core.cookies).len());
         outcome = outcome.and(match (posted, left) {
             (0, None) => Ok(()),
             (posted, left) => Err(left.unwrap_or_default().error(posted).into()),
         });
-        let closed = self.close_resources(left.is_some());
+        let mut closed = self.withdraw();
+        closed = closed.and(self.tell_peers());
+        closed = closed.and(self.run_completions(up));
+        closed = closed.and(self.close_resources(left.is_some()));
         self.assemblies.clear();
+        self.kept.clear();
         self.gets.close();
         self.counters.close();
         self.fences.close();
@@ -32,8 +48,8 @@ impl<P: Platform> Engine<P> {
         closed.and(outcome)
     }
 
-    /// Disables FIFOs and wake-ups; `in_use`: the DMA engine may still use their memory.
-    fn close_resources(&mut self, in_use: bool) -> Result<(), Fault> {
+    /// Sees to it that nothing arrives any more: the node refuses it, and another context of the client tells its origin.
+    fn withdraw(&mut self) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
         let mut node = registers::node(platform)?;
@@ -43,13 +59,122 @@ impl<P: Platform> Engine<P> {
             let index = core.layout.index_here(core.offset());
             outcome = outcome.and(table.withdraw(platform, index).map_err(Fault::from));
         }
-        if let Some(inbox) = self.inbox.take() {
+        if let Some(inbox) = &mut self.inbox {
             outcome = outcome.and(inbox.close(platform));
         }
-        outcome = outcome.and(self.io.close(&mut node));
+        outcome.and(self.reception.disable(&mut node))
+    }
+
+    /// Tells the peers that wait for this context that it is gone: the origins of what lies in its reception FIFO and of
+    /// what it has kept, and those for which its gets are.
+    fn tell_peers(&mut self) -> Result<(), Fault> {
+        let mut peers = BTreeMap::new();
+        let mut outcome = self.drain(&mut peers);
+        for peer in self.kept.origins().chain(self.gets.awaited_by()) {
+            peers.entry(peer).or_insert(false);
+        }
+        if peers.is_empty() && self.acks.is_empty() {
+            return outcome;
+        }
+        // What has been received has been, whatever is told behind it.
+        outcome = outcome.and(self.acks.flush_all(&mut self.io));
+        for (peer, plain) in peers {
+            outcome = outcome.and(self.tell_peer(peer, plain));
+        }
+        for _ in 0..LAST_LOOKS {
+            let (_, started) = self.io.lanes.start(&mut self.io.completed);
+            outcome = outcome.and(started);
+            if let Some(shared) = &mut self.io.shared {
+                shared.start(&self.core.platform, &mut self.io.completed);
+            }
+            if self.io.lanes.in_flight() + self.io.waiting() == 0 || outcome.is_err() {
+                break;
+            }
+            let (_, polled) = self.io.lanes.poll(&mut self.io.completed);
+            outcome = outcome.and(polled);
+        }
+        outcome
+    }
+
+    /// Takes the packets that are there, and notes whose they are: whether messages of the program are among them.
+    fn drain(&mut self, peers: &mut BTreeMap<Endpoint, bool>) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let platform = &core.platform;
+        let mut note = |packet: &Packet<'_>| {
+            let envelope = Envelope::unpack(packet.sw0);
+            let tasks = &core.layout.config.tasks;
+            let Some(task) = tasks.task_of(packet.node, envelope.process) else {
+                return;
+            };
+            let peer = core.peer(task, envelope.context);
+            let known = envelope.context < core.layout.config.contexts;
+            if known && packet.kind == Kind::MemFifo && is_answered(envelope.dispatch) {
+                let plain = envelope.dispatch < FIRST_SYSTEM;
+                *peers.entry(peer).or_insert(false) |= plain;
+            }
+        };
+        let mut payload = [0; MAX_PAYLOAD_BYTES];
+        if self.reception.poll(platform)? > 0 {
+            while let Some(packet) = self.reception.next(platform, &mut payload)? {
+                note(&packet);
+            }
+        }
+        if let Some(inbox) = &mut self.inbox {
+            while let Some(packet) = inbox.next(platform, &mut payload)? {
+                note(&packet);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_peer(&mut self, peer: Endpoint, plain: bool) -> Result<(), Fault> {
+        // A context need not tell itself.
+        if peer == self.core.info.endpoint {
+            return Ok(());
+        }
+        let message = MessagesRefused {
+            process: self.core.layout.location.process,
+            context: self.core.offset(),
+            reason: ErrorReason::PktRecFifo.into(),
+            what: match plain {
+                true => MessagesRefused::PLAIN,
+                false => MessagesRefused::SYSTEM,
+            },
+        };
+        let (system, payload) = (System::MessagesRefused, message.encode());
+        // Past what waits for a flow: there is nobody who could take the grant.
+        match self.io.shares_memory(peer)? {
+            true => self.io.send_control(peer, system, payload),
+            false => self.io.lanes.put_control(peer, system, payload),
+        }
+    }
+
+    /// Disables the other FIFOs; `in_use`: the DMA engine may still use their memory.
+    fn close_resources(&mut self, in_use: bool) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let platform = &core.platform;
+        let mut node = registers::node(platform)?;
+        self.inbox = None;
+        let mut outcome = self.io.close(&mut node);
         outcome = outcome.and(self.collnet.close(platform, &mut node));
         let remote_get = self.remote_get.close(&mut node, in_use);
-        let reception = self.reception.close(&mut node, in_use);
-        outcome.and(remote_get).and(reception)
+        if !in_use {
+            self.reception.free();
+        }
+        outcome.and(remote_get)
     }
+}
+
+/// Whether the origin of a message with this dispatch identifier waits for what becomes of it, or has to be told that it
+/// is lost. Answers are not answered.
+fn is_answered(dispatch: u8) -> bool {
+    let requests = [
+        System::Headed,
+        System::Data,
+        System::Rts,
+        System::PutSync,
+        System::Fence,
+        System::FlowAsk,
+    ];
+    dispatch < FIRST_SYSTEM || requests.iter().any(|&system| system as u8 == dispatch)
 }

@@ -7,6 +7,7 @@ use super::Engine;
 use crate::ack::sender::AckSender;
 use crate::ack::{AckDispatcher, Recipients};
 use crate::am::assembly::Assemblies;
+use crate::am::kept::KeptMessages;
 use crate::collnet::state::Collnet;
 use crate::core::Core;
 use crate::endpoint::Endpoint;
@@ -152,6 +153,7 @@ impl<P: Platform> Opened<P> {
             gets: Gets::new(counters),
             counters: TargetCounters::new(),
             acks: AckSender::new(acks),
+            kept: KeptMessages::new(),
             fences: Fences::new(),
             refusals,
             collnet: Collnet::new(),
@@ -182,7 +184,7 @@ impl<P: Platform> Opened<P> {
             let mask = registers::wake_mask(core.info.wake_group);
             let _ = registers::write(platform, mask, 0);
         }
-        if let Some(inbox) = self.inbox.take() {
+        if let Some(mut inbox) = self.inbox.take() {
             let _ = inbox.close(platform);
         }
         if let Ok(mut node) = registers::node(platform) {
@@ -198,7 +200,8 @@ impl<P: Platform> Opened<P> {
             let _ = lanes.close(node);
         }
         if let Some(mut reception) = self.reception.take() {
-            let _ = reception.close(node, false);
+            let _ = reception.disable(node);
+            reception.free();
         }
         if let Some(mut remote_get) = self.remote_get.take() {
             let _ = remote_get.close(node, false);

@@ -162,14 +162,15 @@ impl<P: Platform> Engine<P> {
         }
         let system = envelope.dispatch >= FIRST_SYSTEM && envelope.dispatch != System::Data as u8;
         if system && packet.is_whole() {
-            let cut =
-                match self.assemblies.is_empty() {
-                    true => Ok(()),
-                    false => self.assemblies.cut(up, &origin, peer.task).and(
-                        self.assemblies
-                            .cut_announced(up, &origin, peer.task, envelope.dispatch),
-                    ),
-                };
+            let cut = match self.assemblies.is_empty() {
+                true => Ok(()),
+                false => {
+                    let (assemblies, mut am) = self.assemblies(up);
+                    let dispatch = envelope.dispatch;
+                    let cut = assemblies.cut(&mut am, &origin, peer.task);
+                    cut.and(assemblies.cut_announced(&mut am, &origin, peer.task, dispatch))
+                }
+            };
             let incoming = Incoming {
                 origin: peer,
                 dispatch: envelope.dispatch,
@@ -182,7 +183,8 @@ impl<P: Platform> Engine<P> {
             return self.system(origin, incoming, packet.payload, up).and(cut);
         }
         if packet.first {
-            let cut = self.assemblies.cut(up, &origin, peer.task);
+            let (assemblies, mut am) = self.assemblies(up);
+            let cut = assemblies.cut(&mut am, &origin, peer.task);
             let (assembly, known) = self.begin(packet, origin, peer, envelope, up);
             let continued = self.add(packet, origin, peer, assembly, up);
             return known.and(continued).and(cut);
@@ -218,11 +220,11 @@ impl<P: Platform> Engine<P> {
         let length = packet.length as usize;
         let dispatch = envelope.dispatch;
         if dispatch == System::Data as u8 {
-            return self.assemblies.data(up, &origin, peer.task, length);
+            let (assemblies, mut am) = self.assemblies(up);
+            return assemblies.data(&mut am, &origin, peer.task, length);
         }
-        let cut = self
-            .assemblies
-            .cut_announced(up, &origin, peer.task, dispatch);
+        let (assemblies, mut am) = self.assemblies(up);
+        let cut = assemblies.cut_announced(&mut am, &origin, peer.task, dispatch);
         if dispatch >= FIRST_SYSTEM {
             let wrong = malformed(
                 peer.task,
@@ -298,7 +300,7 @@ impl<P: Platform> Engine<P> {
                     let acknowledged = self.acknowledged(peer, cookie, up);
                     result = result.and(acknowledged);
                 }
-                result
+                result.and(self.end_fences(peer, up))
             }
             Some(System::PutSync) => {
                 let fields = wire::end("put synchronisation", {
@@ -339,7 +341,8 @@ impl<P: Platform> Engine<P> {
             }
             Some(System::Refused) => {
                 let fields = wire::end("refusal", Refused::decode(payload).map_err(wrong)?);
-                self.refused_by_peer(peer, fields.map_err(wrong)?, up)
+                let refused = self.refused_by_peer(peer, fields.map_err(wrong)?, up);
+                refused.and(self.end_fences(peer, up))
             }
             Some(System::MessagesRefused) => {
                 let fields = wire::end("refused messages", {
@@ -383,9 +386,13 @@ impl<P: Platform> Engine<P> {
             let acknowledged = self.acknowledged(peer, cookie, up);
             result = result.and(acknowledged);
         }
+        result.and(self.end_fences(peer, up))
+    }
+
+    /// Ends the fences that waited for nothing but what `peer` has acknowledged or refused.
+    fn end_fences(&mut self, peer: Endpoint, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let (fences, with) = self.fences();
-        let ended = fences.end_all_of(with, peer, up);
-        result.and(ended)
+        fences.end_all_of(with, peer, up)
     }
 
     /// FLOW_ASK has come. As [`path_ack`](Self::path_ack) it is exempt from per-origin ordering.

@@ -2,13 +2,14 @@
 
 use super::Engine;
 use crate::ack::sender::refuse;
-use crate::am::send;
+use crate::am::{deferred, send};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
 use crate::operation::{ImmediateEnvelope, Instruction};
 use crate::platform::Platform;
 use crate::rma;
+use crate::rndv;
 use crate::sync::lock;
 use crate::task::Destination;
 use crate::transport::wire::Refused;
@@ -57,6 +58,9 @@ impl<P: Platform> Engine<P> {
                 Ok(count) => started += count,
                 Err(error) => result = result.and(Err(error)),
             }
+        }
+        if let Some(flows) = &mut self.io.flows {
+            result = result.and(flows.report());
         }
         if let Some(shared) = &mut self.io.shared {
             started += shared.start(platform, &mut self.io.completed);
@@ -150,6 +154,13 @@ impl<P: Platform> Engine<P> {
             }
             Instruction::Refuse { peer, cookie } => {
                 refuse(&mut self.io, peer, (cookie, Refused::DATA))
+            }
+            Instruction::Receive(receive) => {
+                let (gets, mut am) = self.gets(up);
+                rndv::receive(&mut am, gets, receive)
+            }
+            Instruction::Discard { message, refused } => {
+                deferred::discard(&mut self.am(up), message, refused)
             }
             Instruction::Call(call) => {
                 up.call(call);

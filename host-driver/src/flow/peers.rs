@@ -3,7 +3,7 @@
 //! Requests and responses have a route each: the fixed route or a flow. It is found out before the first packet
 //! leaves, for nothing may be under way on another: the context takes a flow of its node, requests one of the peer's
 //! (FLOW_ASK), and holds back what it has for that context until the grant or denial is here (FLOW_GRANT). Where there
-//! is one shortest path only, or a node has no flow left, it is the fixed route. Both messages take the fixed route,
+//! is one shortest path only, or a node has no flow left or refuses the access, it is the fixed route. Both messages take the fixed route,
 //! exempt from per-origin ordering.
 //!
 //! What asks when puts have landed names the flow that they took, since what comes back has to follow them.
@@ -58,6 +58,10 @@ pub(crate) struct Flows<P: Platform> {
     peers: BTreeMap<Endpoint, Peer<P>>,
     /// Those that end here.
     granted: Targets,
+    /// Flows that start here, that no packet takes and that could not be closed.
+    unclosed: Vec<u8>,
+    /// The first error of the bus that has not been reported: what it concerned has taken the fixed route.
+    fault: Option<Fault>,
 }
 
 /// Place of a class in [`Peer::routes`].
@@ -138,6 +142,8 @@ impl<P: Platform> Flows<P> {
             count: registers::count(&core.platform)?,
             peers: BTreeMap::new(),
             granted: Targets::new(),
+            unclosed: Vec::new(),
+            fault: None,
         }))
     }
 
@@ -153,27 +159,33 @@ impl<P: Platform> Flows<P> {
 
     /// Sends an operation that concerns `peer`, behind what was sent before it, or holds it back until its route is
     /// known.
-    ///
-    /// # Errors
-    /// Those of the bus, of which the operation has not been sent and will not be.
-    pub fn transmit(
-        &mut self,
-        lanes: &mut Lanes<P>,
-        peer: Endpoint,
-        mut outgoing: Outgoing<P>,
-    ) -> Result<(), Fault> {
+    pub fn transmit(&mut self, lanes: &mut Lanes<P>, peer: Endpoint, mut outgoing: Outgoing<P>) {
         if self.direct(peer, &mut outgoing.descriptor) {
             lanes.put(outgoing);
-            return Ok(());
+            return;
         }
         let node = outgoing.descriptor.dst;
         self.peer(peer, node).held.push_back(outgoing);
-        let released = self.release(lanes, peer, node);
-        if released.is_err() {
-            // The caller is told: nobody waits for it. It is the last one still, for the others were before it.
-            self.peer(peer, node).held.pop_back();
+        self.release(lanes, peer, node);
+    }
+
+    /// Says once what has kept operations from taking a flow.
+    ///
+    /// # Errors
+    /// Those of the bus.
+    pub fn report(&mut self) -> Result<(), Fault> {
+        self.fault.take().map_or(Ok(()), Err)
+    }
+
+    /// The value of a step towards a flow; without one, its error is left to [`report`](Self::report).
+    fn note<R>(&mut self, result: Result<R, Fault>) -> Option<R> {
+        match result {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.fault.get_or_insert(fault);
+                None
+            }
         }
-        released
     }
 
     /// Lets a descriptor for `peer` take its route; false when it has to wait.
@@ -205,11 +217,11 @@ impl<P: Platform> Flows<P> {
     }
 
     /// Sends what has been held back for `peer` as far as its routes are known, and requests the next one.
-    fn release(&mut self, lanes: &mut Lanes<P>, peer: Endpoint, node: Coord) -> Result<(), Fault> {
+    fn release(&mut self, lanes: &mut Lanes<P>, peer: Endpoint, node: Coord) {
         loop {
             let state = self.peer(peer, node);
             let Some(first) = state.held.front() else {
-                return Ok(());
+                return;
             };
             match state.route(&first.descriptor) {
                 Route::Fixed | Route::Flow(_) => {
@@ -218,12 +230,14 @@ impl<P: Platform> Flows<P> {
                         lanes.put(outgoing);
                     }
                 }
-                Route::Requested(..) => return Ok(()),
+                Route::Requested(..) => return,
                 Route::Unknown => {
                     let vclass = first.descriptor.vclass;
-                    if self.request(lanes, peer, node, vclass)? {
-                        return Ok(());
+                    let requested = self.request(lanes, peer, node, vclass);
+                    if self.note(requested) == Some(true) {
+                        return;
                     }
+                    self.peer(peer, node).routes[class_of(vclass)] = Route::Fixed;
                 }
             }
         }
@@ -247,11 +261,10 @@ impl<P: Platform> Flows<P> {
         let platform = &self.core.platform;
         let flow = registers::open_any(platform, End::Source, self.count, &config)?;
         let asked = platform.now_ps();
-        self.peer(peer, node).routes[class_of(vclass)] =
-            flow.map_or(Route::Fixed, |flow| Route::Requested(flow, asked));
         let Some(flow) = flow else {
             return Ok(false);
         };
+        self.peer(peer, node).routes[class_of(vclass)] = Route::Requested(flow, asked);
         let message = FlowAsk {
             vclass: vclass.into(),
             flow,
@@ -264,7 +277,7 @@ impl<P: Platform> Flows<P> {
     /// FLOW_GRANT has come from `peer` on `node`: what was held back goes on.
     ///
     /// # Errors
-    /// Those of the bus; [`Error::Layout`] for a class that is none.
+    /// [`Error::Layout`] for a class that is none.
     pub fn granted(
         &mut self,
         lanes: &mut Lanes<P>,
@@ -278,23 +291,43 @@ impl<P: Platform> Flows<P> {
         if self.peer(peer, node).routes[class] != Route::Requested(grant.flow, grant.asked) {
             return Ok(());
         }
-        let platform = &self.core.platform;
-        registers::close(platform, End::Source, grant.flow)?;
+        let opened = self.open_granted(node, vclass, grant);
+        let route = match self.note(opened) {
+            Some(true) => Route::Flow(grant.flow),
+            _ => Route::Fixed,
+        };
+        self.peer(peer, node).routes[class] = route;
+        self.release(lanes, peer, node);
+        Ok(())
+    }
+
+    /// Opens a flow anew with the number that has been granted; false when there is none.
+    fn open_granted(
+        &mut self,
+        node: Coord,
+        vclass: VClass,
+        grant: FlowGrant,
+    ) -> Result<bool, Fault> {
+        self.close_source(grant.flow)?;
         let config = FlowConfig {
             peer: node,
             number: grant.number,
             vclass,
             owner: self.core.layout.config.resources.owner,
         };
+        let platform = &self.core.platform;
         // Somebody else may have taken it in between.
-        let route = match grant.number != FlowGrant::NONE
-            && registers::open(platform, End::Source, grant.flow, &config)?
-        {
-            true => Route::Flow(grant.flow),
-            false => Route::Fixed,
-        };
-        self.peer(peer, node).routes[class] = route;
-        self.release(lanes, peer, node)
+        Ok(grant.number != FlowGrant::NONE
+            && registers::open(platform, End::Source, grant.flow, &config)?)
+    }
+
+    /// Closes a flow that starts here; one that cannot be is closed with the context.
+    fn close_source(&mut self, flow: u8) -> Result<(), Fault> {
+        let closed = registers::close(&self.core.platform, End::Source, flow);
+        if closed.is_err() {
+            self.unclosed.push(flow);
+        }
+        closed.map(drop)
     }
 
     /// Opens the target side of a flow that `peer` on `node` has requested, and returns its number or
@@ -311,8 +344,8 @@ impl<P: Platform> Flows<P> {
         let mut granted = self.granted.iter();
         let over = granted.find(|(_, granted)| **granted == config);
         if let Some(over) = over.map(|(&flow, _)| flow) {
-            self.granted.remove(&over);
             registers::close(platform, End::Target, over)?;
+            self.granted.remove(&over);
         }
         let flow = registers::open_any(platform, End::Target, self.count, &config)?;
         if let Some(flow) = flow {
@@ -325,21 +358,25 @@ impl<P: Platform> Flows<P> {
     /// well.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// [`Error::UnknownTask`].
     pub fn refused(&mut self, lanes: &mut Lanes<P>, peer: Endpoint) -> Result<(), Fault> {
         let Some(state) = self.peers.get_mut(&peer) else {
             return Ok(());
         };
-        let mut outcome = Ok(());
+        let mut requested = Vec::new();
         for route in &mut state.routes {
             if let Route::Requested(flow, _) = *route {
                 *route = Route::Fixed;
-                let closed = registers::close(&self.core.platform, End::Source, flow);
-                outcome = outcome.and(closed.map(drop));
+                requested.push(flow);
             }
         }
+        for flow in requested {
+            let closed = self.close_source(flow);
+            self.note(closed);
+        }
         let node = self.core.place(peer)?.node;
-        outcome.and(self.release(lanes, peer, node))
+        self.release(lanes, peer, node);
+        Ok(())
     }
 
     /// Gives up everything that is held back. Closes the flows that start here; those that end here are left to the
@@ -348,15 +385,19 @@ impl<P: Platform> Flows<P> {
     /// # Errors
     /// The first error of the bus; the others have been closed nevertheless.
     pub fn close(&mut self) -> Result<(), Fault> {
-        let platform = &self.core.platform;
-        let mut outcome = Ok(());
+        let mut sources = core::mem::take(&mut self.unclosed);
         for peer in core::mem::take(&mut self.peers).into_values() {
             for route in peer.routes {
                 if let Route::Flow(flow) | Route::Requested(flow, _) = route {
-                    let closed = registers::close(platform, End::Source, flow);
-                    outcome = outcome.and(closed.map(drop));
+                    sources.push(flow);
                 }
             }
+        }
+        let platform = &self.core.platform;
+        let mut outcome = self.fault.take().map_or(Ok(()), Err);
+        for flow in sources {
+            let closed = registers::close(platform, End::Source, flow);
+            outcome = outcome.and(closed.map(drop));
         }
         let granted = core::mem::take(&mut self.granted);
         outcome.and(self.orphaned.leave(platform, self.core.offset(), granted))
@@ -374,9 +415,14 @@ pub(crate) fn answer<P: Platform>(
     request: FlowAsk,
 ) -> Result<(), Fault> {
     let vclass = VClass::try_from(request.vclass).map_err(Error::from)?;
-    let number = match flows {
-        Some(flows) => flows.grant(node, vclass, &request)?,
-        None => FlowGrant::NONE,
+    let granted = match flows {
+        Some(flows) => flows.grant(node, vclass, &request),
+        None => Ok(FlowGrant::NONE),
+    };
+    // Who asks is told in any case.
+    let (number, outcome) = match granted {
+        Ok(number) => (number, Ok(())),
+        Err(error) => (FlowGrant::NONE, Err(error)),
     };
     let grant = FlowGrant {
         vclass: request.vclass,
@@ -384,5 +430,6 @@ pub(crate) fn answer<P: Platform>(
         asked: request.asked,
         number,
     };
-    lanes.put_control(peer, System::FlowGrant, grant.encode())
+    let told = lanes.put_control(peer, System::FlowGrant, grant.encode());
+    outcome.and(told)
 }

@@ -61,7 +61,43 @@ pub(super) fn eager<P: Platform>(
     Ok(Receive::Consumed)
 }
 
-/// An RTS has come (CT-2, CT-3).
+/// The RTS of a message has come: its data is fetched when it has its receive (CT-2 to CT-4).
+pub(super) fn rendezvous<P: Platform>(
+    context: &Context<P>,
+    inner: &Arc<Inner<P>>,
+    arrival: &Arrival<'_>,
+) -> Result<Receive<P>, Error> {
+    let comm = format::decode_rendezvous(arrival)?;
+    let data = match_data(arrival, comm, arrival.length);
+    let (attempts, matched) = {
+        let mut table = lock(&inner.table);
+        let (attempts, receiver) = table.arrive(&data);
+        let matched = receiver.ok_or_else(|| table.insert(data, Message::Arriving, false, None));
+        (attempts, matched)
+    };
+    let platform = context.platform();
+    platform.charge(Op::MatchAttempt, attempts);
+    match matched {
+        Ok((received, receiver)) => Ok(Receive::Into {
+            into: receiver.into.clone(),
+            done: Some(Box::new(move |context, result| {
+                finish(context, receiver, result.map(|()| received));
+            })),
+        }),
+        Err(id) => {
+            platform.charge(Op::Enqueue, 1);
+            let module = Arc::clone(inner);
+            Ok(Receive::Deferred(Box::new(move |context, message| {
+                let matched = lock(&module.table).ready(id, Message::AtOrigin(message));
+                if let Some(matched) = matched {
+                    deliver(context, matched);
+                }
+            })))
+        }
+    }
+}
+
+/// The RTS of a message has come whose data comes after a CTS (CT-8).
 pub(super) fn request_to_send<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
@@ -72,39 +108,16 @@ pub(super) fn request_to_send<P: Platform>(
     platform.charge(Op::Control, 1);
     let data = match_data(arrival, comm, rts.length as usize);
     let (origin, cookie) = (arrival.origin, rts.cookie);
-    let at_origin = Message::AtOrigin {
-        origin,
-        place: rts.place,
-        cookie,
-    };
-    let (attempts, matched) = {
+    let (attempts, transfer) = {
         let mut table = lock(&inner.table);
         let (attempts, receiver) = table.arrive(&data);
-        let matched = match receiver {
-            receiver if rts.answer => {
-                let awaited = Message::Awaited { origin, cookie };
-                Err(table.insert(data, awaited, false, receiver))
-            }
-            Some((received, receiver)) => Ok(Pair {
-                received,
-                message: at_origin,
-                receiver,
-            }),
-            None => Err(table.insert(data, at_origin, true, None)),
-        };
-        (attempts, matched)
+        let awaited = Message::Awaited { origin, cookie };
+        (attempts, table.insert(data, awaited, false, receiver))
     };
     platform.charge(Op::MatchAttempt, attempts);
-    match matched {
-        Ok(pair) => deliver(context, inner, pair),
-        Err(transfer) => {
-            platform.charge(Op::Enqueue, 1);
-            if rts.answer {
-                let cts = ClearToSend { cookie, transfer };
-                inner.primitives.clear_to_send(context, origin, cts)?;
-            }
-        }
-    }
+    platform.charge(Op::Enqueue, 1);
+    let cts = ClearToSend { cookie, transfer };
+    inner.primitives.clear_to_send(context, origin, cts)?;
     Ok(Receive::Consumed)
 }
 
@@ -190,7 +203,7 @@ fn hold<P: Platform>(
         let arrived = !matches!(message, Message::Failed(_));
         let matched = lock(&module.table).ready(id, message);
         if let Some(matched) = matched {
-            deliver(context, &module, matched);
+            deliver(context, matched);
         }
         if let Some(owed) = owed {
             answer(context, &module, owed, arrived);

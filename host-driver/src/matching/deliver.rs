@@ -3,85 +3,45 @@
 use super::state::{Ending, Inner, Matched, Message, Receiver};
 use super::table::{Pair, Received};
 use crate::api::context::{Context, DoneFn};
-use crate::buffer::{BufferRange, RemoteAddress};
+use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 
 use crate::platform::Platform;
+use crate::route::Routing;
 use crate::sync::{Arc, lock};
 
 /// Why a post cannot fail but for a context that is being destroyed.
 const POSTS: &str = "the origin's message has shown that it exists";
 
 /// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
-pub(super) fn deliver<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    matched: Matched<P>,
-) {
+pub(super) fn deliver<P: Platform>(context: &Context<P>, matched: Matched<P>) {
     let Pair {
         received,
         message,
         receiver,
     } = matched;
-    let length = received.length;
-    let fits = fits(length, receiver.into.len());
     match message {
-        Message::AtOrigin {
-            origin,
-            place,
-            cookie,
-        } => {
-            let part = fits.and_then(|()| Ok(receiver.into.part(0, length)?));
-            match part {
-                Ok(part) if length > 0 => {
-                    fetch(
-                        context,
-                        inner,
-                        (origin, place, cookie),
-                        part,
-                        received,
-                        receiver,
-                    );
-                }
-                other => {
-                    finish(context, receiver, other.map(|_| received));
-                    acknowledge(context, inner, origin, cookie);
-                }
-            }
+        Message::AtOrigin(message) => {
+            let into = receiver.into.clone();
+            let done: DoneFn<P> = Box::new(move |context, result| {
+                finish(context, receiver, result.map(|()| received));
+            });
+            // Nobody destroys the context meanwhile.
+            let posted = message.receive(into, Routing::Fixed, Some(done));
+            posted.expect(POSTS);
         }
         Message::Held(held) => {
-            let copied = fits.and_then(|()| copy(context, held.range(), &receiver.into));
-            drop(held);
+            let platform = context.platform();
+            let copied = fits(received.length, receiver.into.len())
+                .and_then(|()| Ok(held.copy_out(platform, &receiver.into)?));
             finish(context, receiver, copied.map(|()| received));
         }
         Message::Failed(error) => finish(context, receiver, Err(error)),
         // The table gives messages away when they are ready.
         Message::Awaited { .. } | Message::Arriving => {}
     }
-}
-
-/// Fetches the data of a message from its origin (CT-4 to CT-6).
-fn fetch<P: Platform>(
-    context: &Context<P>,
-    inner: &Arc<Inner<P>>,
-    (origin, place, cookie): (Endpoint, RemoteAddress, u32),
-    into: BufferRange<P::Buffer>,
-    received: Received,
-    receiver: Receiver<P>,
-) {
-    let module = Arc::clone(inner);
-    let done: DoneFn<P> = Box::new(move |context, result| {
-        let arrived = has_arrived(&result);
-        finish(context, receiver, result.map(|()| received));
-        answer(context, &module, (origin, cookie), arrived);
-    });
-    let got = inner
-        .primitives
-        .remote_get(context, origin, place, into, done);
-    // Runs in `advance`: nobody destroys the context meanwhile.
-    got.expect(POSTS);
 }
 
 /// A post from a callback has ended: a context that is being destroyed sends nothing any more, and its peers are not told.
@@ -122,29 +82,6 @@ fn fits(message: usize, receive: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Copies a held message to the start of its receive.
-fn copy<P: Platform>(
-    context: &Context<P>,
-    from: &BufferRange<P::Buffer>,
-    to: &BufferRange<P::Buffer>,
-) -> Result<(), Error> {
-    let mut chunk = [0; 512];
-    let mut offset = 0;
-    while offset < from.len() {
-        let bytes = chunk.len().min(from.len() - offset);
-        from.read(offset, &mut chunk[..bytes])?;
-        to.write(offset, &chunk[..bytes])?;
-        offset += bytes;
-    }
-    let platform = context.platform();
-    platform.charge(Op::CopyChunk, from.len().div_ceil(COPY_CHUNK) as u64);
-    if !from.is_empty() {
-        // The held memory is given back.
-        platform.charge(Op::Allocate, 1);
-    }
-    Ok(())
-}
-
 /// Completes a receive.
 pub(super) fn finish<P: Platform>(
     context: &Context<P>,
@@ -171,15 +108,10 @@ pub(super) fn answer<P: Platform>(
     arrived: bool,
 ) {
     if arrived {
-        acknowledge(context, inner, origin, cookie);
+        posted(inner.primitives.acknowledge(context, origin, cookie));
     } else {
         posted(context.refuse(origin, cookie));
     }
-}
-
-/// Tells the origin of a message that its data is free. Runs in `advance`.
-fn acknowledge<P: Platform>(context: &Context<P>, inner: &Inner<P>, origin: Endpoint, cookie: u32) {
-    posted(inner.primitives.acknowledge(context, origin, cookie));
 }
 
 /// The context is destroyed: receives that have not ended are given up.
@@ -191,7 +123,9 @@ pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) 
             Ending::Cancelled(receiver) => finish(context, receiver, Err(Error::Cancelled)),
         }
     }
-    let receivers = lock(&inner.table).close();
+    // Messages are dropped when nothing is locked: their handles look at the queue.
+    let (receivers, messages) = lock(&inner.table).close();
+    drop(messages);
     for receiver in receivers {
         finish(context, receiver, Err(Error::Destroyed));
     }

@@ -18,8 +18,6 @@ message! {
         offset: u64,
         /// Base slot of the data at the origin; 0 when there is none.
         slot: u16,
-        /// Whether the target is to answer with a CTS (1) or to fetch the data (0).
-        answer: u8,
     }
 }
 
@@ -50,8 +48,6 @@ pub struct RequestToSend {
     pub length: u32,
     /// Where the data is; of no meaning when there is none.
     pub place: RemoteAddress,
-    /// Whether the target is to answer with a CTS, rather than to fetch the data.
-    pub answer: bool,
 }
 
 /// What a CTS says.
@@ -109,19 +105,6 @@ impl RequestToSend {
             wire::end(message, ((comm, fields), rest))
         });
         let (comm, fields) = decoded.map_err(|error| malformed(arrival, error))?;
-        let answer = match fields.answer {
-            0 => false,
-            1 => true,
-            value => {
-                let error = WireError {
-                    message,
-                    field: "answer",
-                    value: value.into(),
-                    expected: "0 or 1",
-                };
-                return Err(malformed(arrival, error));
-            }
-        };
         let rts = Self {
             cookie: fields.cookie,
             length: fields.length,
@@ -129,7 +112,6 @@ impl RequestToSend {
                 slot: fields.slot,
                 offset: fields.offset,
             },
-            answer,
         };
         Ok((comm, rts))
     }
@@ -150,6 +132,17 @@ impl ClearToSend {
             transfer: fields.transfer,
         })
     }
+}
+
+/// The number of the communicator of a message that has arrived by rendezvous.
+///
+/// # Errors
+/// [`Error::SystemMessage`] when its header is none of such a message.
+pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Error> {
+    let message = "request to send of a matched message";
+    Label::decode(message, arrival.comm, arrival.header)
+        .and_then(|decoded| wire::end(message, decoded))
+        .map_err(|error| malformed(arrival, error))
 }
 
 /// The number that the arrived data of a transfer is labelled with.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::am::dispatch::Arrival;
+use crate::am::held::HeldMemory;
 use crate::api::context::{Context, DoneFn, Receive};
 use crate::api::operation::Instruction;
 use crate::buffer::{BufferRange, RemoteAddress};
@@ -16,7 +17,6 @@ use crate::task::{Rank, TaskId};
 use super::arrive::{self, ArriveFn};
 use super::communicator::{Communicator, Group};
 use super::deliver::{deliver, fail_send, finish, give_up};
-use super::held::HeldMemory;
 use super::label::Label;
 use super::primitives::{Handler, Primitives, RequestToSend};
 use super::state::{
@@ -53,15 +53,19 @@ impl<P: Platform> Messaging<P> {
             config,
             primitives,
             table: Mutex::new(MatchTable::new()),
-            memory: HeldMemory::default(),
+            memory: HeldMemory::new(usize::MAX),
             awaiting_cts: Mutex::new(BTreeMap::new()),
             endings: Mutex::new(VecDeque::new()),
             requests: AtomicU64::new(0),
             groups: Mutex::new(BTreeMap::new()),
         });
+        let requested = match config.protocol {
+            Protocol::RemoteGet => arrive::rendezvous,
+            Protocol::TemporaryBuffer => arrive::request_to_send,
+        };
         for (handler, arrive) in [
             (Handler::Eager, arrive::eager as ArriveFn<P>),
-            (Handler::RequestToSend, arrive::request_to_send),
+            (Handler::RequestToSend, requested),
             (Handler::ClearToSend, arrive::clear_to_send),
             (Handler::Transfer, arrive::transfer),
         ] {
@@ -157,16 +161,18 @@ impl<P: Platform> Messaging<P> {
         let to = self.context.endpoint(task, offset)?;
         let comm = comm.number();
         let label = Label { comm, tag };
+        let primitives = self.inner.primitives;
         if self.is_eager(data.len()) {
-            let primitives = self.inner.primitives;
             primitives.memory_fifo(&self.context, to, label, data, Some(done))?;
+        } else if self.inner.config.protocol == Protocol::RemoteGet {
+            primitives.rendezvous(&self.context, to, label, data, done)?;
         } else {
             self.send_request(to, label, data, done)?;
         }
         Ok(request)
     }
 
-    /// Sends the RTS of a message.
+    /// Sends the RTS of a message whose data a CTS asks for (CT-8).
     fn send_request(
         &self,
         to: Endpoint,
@@ -177,21 +183,17 @@ impl<P: Platform> Messaging<P> {
         let length = data.len();
         let length = u32::try_from(length).map_err(|_| Error::MessageLength { bytes: length })?;
         let inner = &self.inner;
-        let answer = inner.config.protocol == Protocol::TemporaryBuffer;
         let nowhere = RemoteAddress { slot: 0, offset: 0 };
         let place = data.remote_address().unwrap_or(nowhere);
         let waits = data.clone();
         let cookie = inner
             .primitives
             .await_acknowledge(&self.context, to, data, done)?;
-        if answer {
-            lock(&inner.awaiting_cts).insert(cookie, waits);
-        }
+        lock(&inner.awaiting_cts).insert(cookie, waits);
         let rts = RequestToSend {
             cookie,
             length,
             place,
-            answer,
         };
         let sender = Arc::clone(inner);
         let left: DoneFn<P> = Box::new(move |context, result| {
@@ -285,7 +287,7 @@ impl<P: Platform> Messaging<P> {
         let end = move |context: &Context<P>| {
             let ending = lock(&inner.endings).pop_front();
             match ending {
-                Some(Ending::Matched(matched)) => deliver(context, &inner, matched),
+                Some(Ending::Matched(matched)) => deliver(context, matched),
                 Some(Ending::Cancelled(receiver)) => {
                     finish(context, receiver, Err(Error::Cancelled));
                 }

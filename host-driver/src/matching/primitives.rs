@@ -2,7 +2,8 @@
 //!
 //! | primitive | what it does |
 //! |---|---|
-//! | RTS | tells a peer about a message: match data, where its data is, its size |
+//! | rendezvous | tells a peer about a message by the RTS of a SEND, whose data it fetches when it has the receive |
+//! | RTS | tells a peer about a message that is to be asked for: match data, where its data is, its size |
 //! | CTS | tells the sender of an RTS to send the data |
 //! | memory FIFO | sends data that the peer's processor receives |
 //! | remote get | fetches data from a peer, whose DMA engine answers with direct puts |
@@ -17,7 +18,7 @@ use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
+use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate, SendProtocol};
 use crate::platform::Platform;
 use crate::rma::notify::PutNotify;
 use crate::route::Routing;
@@ -83,7 +84,6 @@ impl Primitives {
             length: rts.length,
             offset: rts.place.offset,
             slot: rts.place.slot,
-            answer: rts.answer.into(),
         };
         let mut header = fields.encode().into_vec();
         header.extend(label.wide().into_iter().flatten());
@@ -93,6 +93,30 @@ impl Primitives {
             header,
             local_done: Some(done),
             ..SendMessage::new(to, self.id(Handler::RequestToSend), BufferRange::empty())
+        })
+    }
+
+    /// Rendezvous: tells `to` about a message with `label`, whose `data` it fetches. `done` is called when it has, or has
+    /// used the message up: `data` may be changed again. Fences cover its arrival alone.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub fn rendezvous<P: Platform>(
+        self,
+        context: &Context<P>,
+        to: Endpoint,
+        label: Label,
+        data: BufferRange<P::Buffer>,
+        done: DoneFn<P>,
+    ) -> Result<(), Error> {
+        context.send(SendMessage {
+            comm: label.byte(),
+            tag: label.tag,
+            header: label.wide().map_or_else(Vec::new, Vec::from),
+            protocol: SendProtocol::Rendezvous,
+            fenced: false,
+            remote_done: Some(done),
+            ..SendMessage::new(to, self.id(Handler::RequestToSend), data)
         })
     }
 
@@ -160,7 +184,7 @@ impl Primitives {
             comm: label.byte(),
             tag: label.tag,
             header: wide.map_or_else(Vec::new, Vec::from),
-            eager: true,
+            protocol: SendProtocol::Eager,
             local_done: done,
             ..SendMessage::new(to, self.id(Handler::Eager), data)
         })
@@ -181,7 +205,7 @@ impl Primitives {
         context.platform().charge(Op::Control, 1);
         context.send(SendMessage {
             header: WireTransfer { transfer }.encode().into_vec(),
-            eager: true,
+            protocol: SendProtocol::Eager,
             local_done: Some(done),
             ..SendMessage::new(to, self.id(Handler::Transfer), data)
         })

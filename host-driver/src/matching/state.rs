@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
-use crate::api::context::Context;
-use crate::buffer::{BufferRange, RemoteAddress};
+use crate::am::held::{HeldBuffer, HeldMemory};
+use crate::api::context::{Context, DeferredReceive};
+use crate::buffer::BufferRange;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::layout::DEFAULT_EAGER_LIMIT;
@@ -14,7 +15,6 @@ use crate::platform::Platform;
 use crate::sync::{Arc, AtomicU64, Mutex, Weak, lock};
 
 use super::communicator::Group;
-use super::held::{HeldBuffer, HeldMemory};
 use super::primitives::Primitives;
 use super::table::{MatchTable, Pair, Received};
 
@@ -144,14 +144,10 @@ pub(super) struct Receiver<P: Platform> {
 /// What is known of a message that has come, besides match data and length.
 pub(super) enum Message<P: Platform> {
     /// All of it is at its origin.
-    AtOrigin {
-        origin: Endpoint,
-        place: RemoteAddress,
-        cookie: u32,
-    },
+    AtOrigin(DeferredReceive<P>),
     /// It is being sent, after a CTS.
     Awaited { origin: Endpoint, cookie: u32 },
-    /// Its first packet has come, the last one has not.
+    /// Its first packet or its RTS has come, and no more is known.
     Arriving,
     /// It is held here, whole.
     Held(HeldBuffer<P>),

@@ -221,15 +221,17 @@ impl<R, M> MatchTable<R, M> {
     }
 
     /// Takes all receives, whether a message has matched them or not, in the order posted within either; and forgets all
-    /// messages.
-    pub fn close(&mut self) -> Vec<R> {
-        let matched = core::mem::take(&mut self.pending).into_values();
+    /// messages, which it returns beside them.
+    pub fn close(&mut self) -> (Vec<R>, Vec<M>) {
+        let pending = core::mem::take(&mut self.pending).into_values();
+        let pending = pending.map(|pending| (pending.receiver, pending.message));
+        let (receivers, messages): (Vec<_>, Vec<_>) = pending.unzip();
+        let matched = receivers.into_iter().flatten();
         let posted = core::mem::take(&mut self.posted).into_iter();
-        let matched = matched.filter_map(|pending| pending.receiver);
-        matched
+        let receivers = matched
             .map(|(_, receiver)| receiver)
-            .chain(posted.map(|posted| posted.receiver))
-            .collect()
+            .chain(posted.map(|posted| posted.receiver));
+        (receivers.collect(), messages)
     }
 
     /// The oldest message without receive that matches, and what a receive gets with it.

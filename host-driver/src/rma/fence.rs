@@ -350,7 +350,7 @@ impl Fences {
         self.end(with, message.cookie, up)
     }
 
-    /// Acknowledgements have come as a copy: fences that waited for them alone end.
+    /// Acknowledgements have come behind the fence's own: fences that waited for them alone end.
     ///
     /// # Errors
     /// As [`fail`](Self::fail).

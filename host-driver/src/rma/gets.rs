@@ -281,6 +281,20 @@ impl<P: Platform> Gets<P> {
         }
     }
 
+    /// The peers that wait to be told of the end of gets.
+    pub fn awaited_by(&self) -> impl Iterator<Item = Endpoint> {
+        let waiting = self.waiting.iter().map(|get| (get.peer, get.purpose));
+        let active = self.active.iter().map(|get| (get.peer, get.purpose));
+        let awaited = waiting.chain(active).filter(|(_, purpose)| match purpose {
+            Purpose::User(_) | Purpose::OwnFence { .. } => false,
+            Purpose::Receive { .. }
+            | Purpose::PutSync { .. }
+            | Purpose::PutNotice(_)
+            | Purpose::PeerFence { .. } => true,
+        });
+        awaited.map(|(peer, _)| peer)
+    }
+
     /// Whether the next poll will say that gets were refused.
     pub fn has_refused(&self) -> bool {
         self.refused

@@ -69,7 +69,7 @@ pub(crate) fn put<P: Platform>(
             answered: true,
         },
     };
-    io.transmit(peer, outgoing)?;
+    io.transmit(peer, outgoing);
     // Behind the put, in the same FIFO.
     let Some(cookie) = cookie else {
         return Ok(());
@@ -173,7 +173,8 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
                 payload: Payload::Inside,
                 finish,
             };
-            return io.transmit(get.peer, outgoing);
+            io.transmit(get.peer, outgoing);
+            return Ok(());
         }
     };
     let source = Source {
@@ -220,5 +221,6 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
         payload: Payload::Staged(payload),
         finish,
     };
-    io.transmit(get.peer, outgoing)
+    io.transmit(get.peer, outgoing);
+    Ok(())
 }

@@ -16,6 +16,7 @@ use crate::transport::registers::{self, Bus};
 pub(crate) struct ReceptionFifo<P: Platform> {
     id: u16,
     ring: Option<P::Buffer>,
+    enabled: bool,
     /// Bytes consumed, modulo 2^32.
     head: u32,
     /// Value of HEAD that the hardware knows.
@@ -119,23 +120,29 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(Self {
             id,
             ring: Some(ring),
+            enabled: true,
             head: 0,
             published: 0,
             tail: 0,
         })
     }
 
-    /// Disables the FIFO, and frees its ring unless something may still be on its way there (`in_use`).
-    pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Fault> {
+    /// Disables the FIFO: the node refuses packets from now on. Those that are there can still be taken.
+    pub fn disable(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         node.close_reception(self.id)
             .map_err(|cause| Error::SetUp {
                 what: "a reception FIFO",
                 cause,
             })?;
-        if !in_use {
+        self.enabled = false;
+        Ok(())
+    }
+
+    /// Frees the ring of a FIFO that has been disabled.
+    pub fn free(&mut self) {
+        if !self.enabled {
             self.ring = None;
         }
-        Ok(())
     }
 
     /// Reads TAIL and says how many bytes of packets there are.

@@ -180,7 +180,6 @@ fn x5_a_put_that_fails_half_way_ends_its_callbacks_once() {
 }
 
 #[test]
-#[ignore = "what waits for a flow whose opening fails waits for ever"]
 fn x5_an_instruction_by_a_flow_that_fails_half_way_ends_its_callbacks_once() {
     let faults = faults(|kind, _| kind == "flows");
     assert!(faults.is_empty(), "{}", faults.join("\n"));

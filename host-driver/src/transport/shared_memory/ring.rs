@@ -63,18 +63,20 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
-    /// Closes the ring: packets in it are lost, and who waits for room is woken to find out.
-    pub fn close(&self, platform: &P) -> Result<(), Fault> {
+    /// Closes the ring: who waits for room is woken to find out. Packets that are in it can still be [taken](Self::next).
+    pub fn close(&mut self, platform: &P) -> Result<(), Fault> {
         platform.charge(Op::Lock, 2);
         self.segment.lock();
         let words = self.segment.read_words(STATE);
-        let closed = words.and_then(|[state, _, _, waiting]: [u32; 4]| {
+        let closed = words.and_then(|[state, _, tail, waiting]: [u32; 4]| {
             self.segment
                 .write_words(STATE, [state.wrapping_add(1), 0, 0, 0])?;
-            Ok(waiting)
+            Ok((tail, waiting))
         });
         self.segment.unlock();
-        wake(platform, closed?);
+        let (tail, waiting) = closed?;
+        self.tail = tail;
+        wake(platform, waiting);
         Ok(())
     }
 

@@ -1,0 +1,125 @@
+//! The messages whose receives are deferred.
+
+use std::collections::BTreeMap;
+
+use crate::am::held::{HeldBuffer, HeldMemory};
+use crate::buffer::{BufferRange, RemoteAddress};
+use crate::done::DoneId;
+use crate::endpoint::Endpoint;
+use crate::error::Fault;
+use crate::operation::DeferredId;
+use crate::platform::Platform;
+
+/// Most bytes of eager data that a context holds of messages whose receives are deferred.
+pub const DEFERRED_LIMIT: usize = 1 << 20;
+
+/// Counts of a context's messages whose receives are deferred.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeferredStats {
+    /// Messages that are neither received nor discarded now.
+    pub messages: usize,
+    /// Bytes of eager data held now.
+    pub held_bytes: usize,
+    /// Most bytes of eager data held at any time.
+    pub peak_held_bytes: usize,
+}
+
+/// Where the data of a message is.
+pub(crate) enum Data<P: Platform> {
+    /// At its origin (rendezvous).
+    AtOrigin(RemoteAddress),
+    /// Here.
+    Held {
+        held: HeldBuffer<P>,
+        /// All of it has come.
+        whole: bool,
+    },
+    /// Nowhere.
+    Lost(Fault),
+}
+
+/// A message whose receive is deferred.
+pub(crate) struct Kept<P: Platform> {
+    pub origin: Endpoint,
+    /// Bytes of the data.
+    pub length: usize,
+    /// By which the origin wants to be told what became of it.
+    pub cookie: Option<u32>,
+    pub data: Data<P>,
+    /// The receive, where it was posted before all data had come.
+    pub receive: Option<(BufferRange<P::Buffer>, Option<DoneId>)>,
+}
+
+/// The messages of a context whose receives are deferred.
+pub(crate) struct KeptMessages<P: Platform> {
+    messages: BTreeMap<DeferredId, Kept<P>>,
+    memory: HeldMemory,
+}
+
+impl<P: Platform> KeptMessages<P> {
+    /// None.
+    pub fn new() -> Self {
+        Self {
+            messages: BTreeMap::new(),
+            memory: HeldMemory::new(DEFERRED_LIMIT),
+        }
+    }
+
+    /// Keeps a message.
+    pub fn put(&mut self, id: DeferredId, message: Kept<P>) {
+        self.messages.insert(id, message);
+    }
+
+    /// Takes a message out; `None` when it has been received or discarded.
+    pub fn take(&mut self, id: DeferredId) -> Option<Kept<P>> {
+        self.messages.remove(&id)
+    }
+
+    /// Keeps an eager message that begins to come from `origin`, and returns where its data goes: nowhere when there is
+    /// no room.
+    pub fn hold(
+        &mut self,
+        platform: &P,
+        id: DeferredId,
+        (origin, cookie): (Endpoint, Option<u32>),
+        length: usize,
+    ) -> Option<BufferRange<P::Buffer>> {
+        let (data, into) = match self.memory.alloc(platform, length) {
+            Ok(held) => {
+                let into = held.range().clone();
+                (Data::Held { held, whole: false }, Some(into))
+            }
+            Err(error) => (Data::Lost(error.into()), None),
+        };
+        let message = Kept {
+            origin,
+            length,
+            cookie,
+            data,
+            receive: None,
+        };
+        self.put(id, message);
+        into
+    }
+
+    /// The origins that wait to be told what becomes of their messages.
+    pub fn origins(&self) -> impl Iterator<Item = Endpoint> {
+        let waits = self.messages.values().filter(|m| m.cookie.is_some());
+        waits.map(|message| message.origin)
+    }
+
+    /// Gives all messages up.
+    pub fn clear(&mut self) {
+        self.messages.clear();
+    }
+
+    /// Counts of the messages.
+    pub fn stats(&self) -> DeferredStats {
+        let (held_bytes, peak_held_bytes) = self.memory.held_and_peak();
+        DeferredStats {
+            messages: self.messages.len(),
+            held_bytes,
+            peak_held_bytes,
+        }
+    }
+}
