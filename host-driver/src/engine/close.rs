@@ -121,7 +121,10 @@ impl<P: Platform> Engine<P> {
         }
         if let Some(inbox) = &mut self.inbox {
             while let Some(packet) = inbox.next(platform, &mut payload)? {
-                note(&packet);
+                // Who is half-way finds the ring closed.
+                if packet.last {
+                    note(&packet);
+                }
             }
         }
         Ok(())

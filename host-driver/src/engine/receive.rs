@@ -316,7 +316,7 @@ impl<P: Platform> Engine<P> {
                 let fields = wire::end("put notice", PutNotice::decode(payload).map_err(wrong)?);
                 let notice = fields.map_err(wrong)?;
                 let puts = PutsBy::unpack(incoming.tag);
-                let purpose = Purpose::PutNotice(notice);
+                let purpose = Purpose::PutNotice(Box::new(notice));
                 synchronise(&mut self.gets, peer, puts, purpose);
                 Ok(())
             }

@@ -16,7 +16,7 @@ use crate::transport::wire::PutNotice;
 use gyre_layout::{CounterRef, RmwOp};
 
 /// What a get is for: what happens when its counter is zero.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Purpose {
     /// A get or read-modify-write of the user.
     User(Option<DoneId>),
@@ -25,7 +25,7 @@ pub(crate) enum Purpose {
     /// The puts of the peer before this are in memory, or put `number` was refused: acknowledge that.
     PutSync { cookie: u32, number: u32 },
     /// The same of a put that the program here is to be told of.
-    PutNotice(PutNotice),
+    PutNotice(Box<PutNotice>),
     /// The target's part of fence `cookie` of the peer, behind its puts up to `number` (FN-3).
     PeerFence { cookie: u32, number: u32 },
     /// The origin's own gets before its fence `cookie` have landed.
@@ -283,8 +283,8 @@ impl<P: Platform> Gets<P> {
 
     /// The peers that wait to be told of the end of gets.
     pub fn awaited_by(&self) -> impl Iterator<Item = Endpoint> {
-        let waiting = self.waiting.iter().map(|get| (get.peer, get.purpose));
-        let active = self.active.iter().map(|get| (get.peer, get.purpose));
+        let waiting = self.waiting.iter().map(|get| (get.peer, &get.purpose));
+        let active = self.active.iter().map(|get| (get.peer, &get.purpose));
         let awaited = waiting.chain(active).filter(|(_, purpose)| match purpose {
             Purpose::User(_) | Purpose::OwnFence { .. } => false,
             Purpose::Receive { .. }
