@@ -170,7 +170,7 @@ fn caught(fault: Fault, words: &[&str]) {
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let mut errors = Vec::new();
-    for _ in 0..12 {
+    for _ in 0..150 {
         let program = programs()
             .new_tree(&mut runner)
             .expect("no filter")

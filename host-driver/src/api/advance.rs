@@ -39,6 +39,9 @@ impl<P: Platform> Context<P> {
                 .unfinished
                 .store(unfinished, Ordering::Release);
             news = unfinished;
+        } else if engine.unfinished() {
+            self.shared().unfinished.store(true, Ordering::Release);
+            news = true;
         }
         news |= progress.callbacks > 0;
         if result.is_err() {

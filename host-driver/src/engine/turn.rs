@@ -35,7 +35,7 @@ impl<P: Platform> Engine<P> {
         let woken = self.core.woken.load(Ordering::Acquire);
         let work = up.has_work();
         let mut arrived = None;
-        if self.quiet && !woken && !work {
+        if self.quiet && !woken && !work && !self.completions_unseen {
             // Packets alone can have come.
             let bytes = self.poll_reception()?;
             self.idle_polls += 1;
@@ -156,7 +156,7 @@ impl<P: Platform> Engine<P> {
             if self.since_completions < PATIENCE && !self.io.lanes.any(Lane::blocked) {
                 if woken && self.in_flight() > 0 {
                     self.completions_unseen = true;
-                    self.changed = true;
+                    self.unfinished = true;
                 }
                 return Ok(());
             }
@@ -189,7 +189,8 @@ impl<P: Platform> Engine<P> {
         self.changed |= unseen != self.completions_unseen;
         self.completions_unseen = unseen;
         up.progress().completed += contributed + retired;
-        self.changed |= retired > 0;
+        // Where nothing else was under way, descriptors for which nobody waits leave everything as it was.
+        self.changed |= retired > 0 && !self.quiet;
         if self.io.completed.is_empty() {
             return outcome;
         }
