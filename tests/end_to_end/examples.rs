@@ -228,7 +228,7 @@ fn ep7_ep10_ep13_collectives_take_several_endpoints_a_task() {
     };
     let (one, three) = (cycles(1), cycles(3));
     assert!(
-        6 * three < 5 * one,
+        9 * three < 8 * one,
         "{three} cycles by three endpoints, {one} by one"
     );
 }
