@@ -42,6 +42,16 @@ pub(crate) struct Destination {
     pub process: u8,
 }
 
+impl Destination {
+    /// Where that is.
+    pub fn location(self) -> TaskLocation {
+        TaskLocation {
+            node: self.node.unpack(),
+            process: self.process,
+        }
+    }
+}
+
 impl TryFrom<TaskLocation> for Destination {
     type Error = LayoutError;
 

@@ -14,15 +14,13 @@ use crate::task::{Destination, TaskId, TaskLocation};
 struct Away {
     task: TaskId,
     contexts: Range<u8>,
-    location: TaskLocation,
     destination: Destination,
 }
 
 /// A client's task list: task to place and back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMap {
-    locations: Vec<TaskLocation>,
-    /// The same, looked up for every message.
+    /// By task. Looked up for every message.
     destinations: Vec<Destination>,
     /// Few, if any.
     away: Vec<Away>,
@@ -42,26 +40,22 @@ impl TaskMap {
     /// [`Error::TooManyProcesses`] for more than 256 tasks on a node, [`Error::TooManyTasks`] for more
     /// than 2^32 - 1, [`Error::Layout`] for a coordinate that no packet can name.
     pub fn new(nodes: impl IntoIterator<Item = Coord>) -> Result<Self, Error> {
-        let mut locations = Vec::new();
         let mut destinations = Vec::new();
         let mut tasks = FxHashMap::default();
         let mut processes: BTreeMap<Coord, usize> = BTreeMap::new();
         for node in nodes {
-            let task = u32::try_from(locations.len())
+            let task = u32::try_from(destinations.len())
                 .ok()
                 .filter(|&task| task < u32::MAX)
                 .ok_or(Error::TooManyTasks)?;
             let count = processes.entry(node).or_default();
             let process = u8::try_from(*count).map_err(|_| Error::TooManyProcesses { node })?;
             *count += 1;
-            let location = TaskLocation { node, process };
-            let destination = Destination::try_from(location)?;
-            locations.push(location);
+            let destination = Destination::try_from(TaskLocation { node, process })?;
             destinations.push(destination);
             tasks.insert(key(destination.node, process), TaskId(task));
         }
         Ok(Self {
-            locations,
             destinations,
             away: Vec::new(),
             tasks,
@@ -83,7 +77,7 @@ impl TaskMap {
         let home = self.location(task)?.node;
         let overlaps = |away: &Away| {
             let apart = away.contexts.end <= contexts.start || contexts.end <= away.contexts.start;
-            away.task == task && (!apart || away.location.node == node)
+            away.task == task && (!apart || away.destination.location().node == node)
         };
         if contexts.is_empty()
             || contexts.start == 0
@@ -100,13 +94,11 @@ impl TaskMap {
         }
         let process = self.processes_on(node);
         let process = u8::try_from(process).map_err(|_| Error::TooManyProcesses { node })?;
-        let location = TaskLocation { node, process };
-        let destination = Destination::try_from(location)?;
+        let destination = Destination::try_from(TaskLocation { node, process })?;
         self.tasks.insert(key(destination.node, process), task);
         self.away.push(Away {
             task,
             contexts,
-            location,
             destination,
         });
         Ok(self)
@@ -115,13 +107,13 @@ impl TaskMap {
     /// Number of tasks.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.locations.len()
+        self.destinations.len()
     }
 
     /// Whether there is no task.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.locations.is_empty()
+        self.destinations.is_empty()
     }
 
     /// Where context `context` of `task` lives.
@@ -129,10 +121,7 @@ impl TaskMap {
     /// # Errors
     /// As [`TaskMap::location`].
     pub fn place(&self, task: TaskId, context: u8) -> Result<TaskLocation, Error> {
-        match self.away(task, context) {
-            Some(away) => Ok(away.location),
-            None => self.location(task),
-        }
+        Ok(self.destination(task, context)?.location())
     }
 
     fn away(&self, task: TaskId, context: u8) -> Option<&Away> {
@@ -161,7 +150,7 @@ impl TaskMap {
     fn unknown(&self, task: TaskId) -> Error {
         Error::UnknownTask {
             task,
-            tasks: self.locations.len(),
+            tasks: self.destinations.len(),
         }
     }
 
@@ -179,7 +168,7 @@ impl TaskMap {
         let away = self.away.iter().filter(|away| away.task == task);
         [self.location(task)?]
             .into_iter()
-            .chain(away.map(|away| away.location))
+            .chain(away.map(|away| away.destination.location()))
             .find(|location| location.node == node)
             .ok_or(Error::NoProcess { task, node })
     }
@@ -189,8 +178,8 @@ impl TaskMap {
     /// # Errors
     /// [`Error::UnknownTask`] for a task that is not in the list.
     pub fn location(&self, task: TaskId) -> Result<TaskLocation, Error> {
-        match self.locations.get(task.0 as usize) {
-            Some(&location) => Ok(location),
+        match self.destinations.get(task.0 as usize) {
+            Some(destination) => Ok(destination.location()),
             None => Err(self.unknown(task)),
         }
     }
@@ -210,8 +199,9 @@ impl TaskMap {
     /// Processes of this client on `node`.
     #[must_use]
     pub fn processes_on(&self, node: Coord) -> usize {
-        let away = self.away.iter().map(|away| &away.location);
-        let all = self.locations.iter().chain(away);
-        all.filter(|location| location.node == node).count()
+        let away = self.away.iter().map(|away| &away.destination);
+        let all = self.destinations.iter().chain(away);
+        all.filter(|destination| destination.location().node == node)
+            .count()
     }
 }

@@ -350,13 +350,11 @@ pub(crate) fn plain<P: Platform, U: Upcalls<P>>(
             store(am, &into, 0, packet.payload)?;
             deliver(am.up, done, Ok(()))
         }
-        Target::Deferred { id, .. } => {
-            let into = hold(am, id, (origin, length), None);
-            let held = Target::Deferred { id, into };
-            store_at(am, &held, 0, packet.payload)?;
-            end(am, held, length, None)
+        other => {
+            let target = hold(am, other, (origin, length), None);
+            store_at(am, &target, 0, packet.payload)?;
+            end(am, target, length, None)
         }
-        other => end(am, other, length, None),
     }
 }
 
@@ -370,26 +368,24 @@ fn dispatch_eager<P: Platform, U: Upcalls<P>>(
     incoming: &Incoming<'_>,
     cookie: Option<(Endpoint, u32)>,
 ) -> Result<Target<P>, Fault> {
-    match dispatch(am, incoming)? {
-        Target::Deferred { id, .. } => Ok(Target::Deferred {
-            id,
-            into: hold(am, id, (incoming.origin, incoming.length), cookie),
-        }),
-        target => Ok(target),
-    }
+    let target = dispatch(am, incoming)?;
+    Ok(hold(am, target, (incoming.origin, incoming.length), cookie))
 }
 
-/// Has an eager message held; returns where its data goes.
-#[cold]
+/// Has an eager message held whose receive is deferred; returns where its data goes.
 fn hold<P: Platform, U>(
     am: &mut AmIo<'_, P, U>,
-    id: DeferredId,
+    target: Target<P>,
     (origin, length): (Endpoint, usize),
     cookie: Option<(Endpoint, u32)>,
-) -> Option<BufferRange<P::Buffer>> {
+) -> Target<P> {
+    let Target::Deferred { id, .. } = target else {
+        return target;
+    };
     let cookie = cookie.map(|(_, cookie)| cookie);
     let platform = &am.io.core.platform;
-    am.kept.hold(platform, id, (origin, cookie), length)
+    let into = am.kept.hold(platform, id, (origin, cookie), length);
+    Target::Deferred { id, into }
 }
 
 /// Calls the dispatch callback of a message, and says where the message goes.

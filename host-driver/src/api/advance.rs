@@ -31,19 +31,16 @@ impl<P: Platform> Context<P> {
                 break;
             }
         }
-        let mut news = false;
         if changed {
             self.platform().charge(Op::Conclude, 1);
-            let unfinished = engine.unfinished();
+        }
+        let unfinished = engine.unfinished();
+        if changed || unfinished {
             self.shared()
                 .unfinished
                 .store(unfinished, Ordering::Release);
-            news = unfinished;
-        } else if engine.unfinished() {
-            self.shared().unfinished.store(true, Ordering::Release);
-            news = true;
         }
-        news |= progress.callbacks > 0;
+        let mut news = unfinished || progress.callbacks > 0;
         if result.is_err() {
             self.core().leave_rest();
         } else {

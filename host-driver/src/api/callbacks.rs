@@ -36,9 +36,7 @@ impl<'a, P: Platform> Callbacks<'a, P> {
 
     /// Runs a callback, which `op` stands for, and during which the context may not be advanced.
     fn callback<R>(&mut self, op: Op, call: impl FnOnce(&Context<P>) -> R) -> R {
-        self.progress.callbacks += 1;
-        self.context.platform().charge(op, 1);
-        guarded(self.context, call)
+        charged(self.context, &mut self.progress, op, call)
     }
 
     /// The context is destroyed: calls everything that waits for it.
@@ -64,6 +62,18 @@ impl<'a, P: Platform> Callbacks<'a, P> {
             self.calls.progress.append(&mut lock(&shared.progress));
         }
     }
+}
+
+/// Runs a callback, which `op` stands for.
+fn charged<P: Platform, R>(
+    context: &Context<P>,
+    progress: &mut Progress,
+    op: Op,
+    call: impl FnOnce(&Context<P>) -> R,
+) -> R {
+    progress.callbacks += 1;
+    context.platform().charge(op, 1);
+    guarded(context, call)
 }
 
 /// Runs a function during which the context may not be advanced.
@@ -116,14 +126,18 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
     ) -> Option<Receive<P, DoneId, DeferredId>> {
         let shared = self.context.shared();
         let function = self.calls.dispatch.find(id, &shared.dispatch)?;
-        self.progress.callbacks += 1;
-        self.context.platform().charge(Op::Dispatch, 1);
-        Some(guarded(self.context, |context| {
+        let call = |context: &Context<P>| {
             function(context, arrival).map(
                 |done| lock(&shared.queue).done.insert(done),
                 |keep| context.defer(keep),
             )
-        }))
+        };
+        Some(charged(
+            self.context,
+            &mut self.progress,
+            Op::Dispatch,
+            call,
+        ))
     }
 
     fn put(&mut self, id: u8, arrival: &PutArrival) -> bool {
@@ -131,9 +145,8 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         let Some(function) = self.calls.puts.find(id, &shared.puts) else {
             return false;
         };
-        self.progress.callbacks += 1;
-        self.context.platform().charge(Op::Dispatch, 1);
-        guarded(self.context, |context| function(context, arrival));
+        let call = |context: &Context<P>| function(context, arrival);
+        charged(self.context, &mut self.progress, Op::Dispatch, call);
         true
     }
 

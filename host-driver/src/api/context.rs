@@ -231,12 +231,7 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
     pub fn set_dispatch(&self, id: u8, callback: DispatchFn<P>) -> Result<(), Error> {
-        check_dispatch(id)?;
-        if lock(&self.shared.dispatch).set(id, callback) {
-            Ok(())
-        } else {
-            Err(Error::DispatchInUse { id })
-        }
+        set_callback(&self.shared.dispatch, id, callback)
     }
 
     /// Sets the callback for puts that peers have told by dispatch identifier `id`, 0 to 223
@@ -246,12 +241,7 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
     pub fn set_put_dispatch(&self, id: u8, callback: PutFn<P>) -> Result<(), Error> {
-        check_dispatch(id)?;
-        if lock(&self.shared.puts).set(id, callback) {
-            Ok(())
-        } else {
-            Err(Error::DispatchInUse { id })
-        }
+        set_callback(&self.shared.puts, id, callback)
     }
 
     /// Has every turn of `advance` from now on call a function that looks for what no event of the node announces,
@@ -344,6 +334,15 @@ impl<P: Platform> Context<P> {
             return Err(Error::Busy);
         };
         Ok(HeldGuard { held, _hold: hold })
+    }
+}
+
+/// Sets the callback of dispatch identifier `id`.
+fn set_callback<F>(callbacks: &Mutex<NewDispatches<F>>, id: u8, callback: F) -> Result<(), Error> {
+    check_dispatch(id)?;
+    match lock(callbacks).set(id, callback) {
+        true => Ok(()),
+        false => Err(Error::DispatchInUse { id }),
     }
 }
 

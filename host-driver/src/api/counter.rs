@@ -15,7 +15,7 @@ use crate::sync::Arc;
 /// let counter = context.create_counter()?;
 /// let arrived = Completion::new();
 /// counter.arm(bytes, Some(arrived.callback()))?;   // then tell the peers
-/// context.complete(&arrived)?;                     // all bytes are in memory
+/// arrived.wait(&context)?;                         // all bytes are in memory
 /// ```
 ///
 /// Bytes that are refused, and those of a put that its origin gives up, never come: the origin has the error.

@@ -37,7 +37,9 @@ impl<P: Platform> Engine<P> {
         let mut arrived = None;
         if self.quiet && !woken && !work && !self.completions_unseen {
             // Packets alone can have come.
-            let bytes = self.poll_reception()?;
+            let bytes = self.reception.poll(&self.core.platform);
+            // What the failed look has not seen must be looked at again.
+            let bytes = bytes.inspect_err(|_| self.core.woken.store(true, Ordering::Release))?;
             self.idle_polls += 1;
             let completions = self.idle_polls.is_multiple_of(PATIENCE) && self.in_flight() > 0;
             if bytes == 0 && self.idle_polls < IDLE_POLLS && !completions {
@@ -106,15 +108,6 @@ impl<P: Platform> Engine<P> {
             self.start_work(up)?;
         }
         Ok(())
-    }
-
-    /// Looks for packets; returns their bytes.
-    fn poll_reception(&mut self) -> Result<usize, Fault> {
-        let polled = self.reception.poll(&self.core.platform);
-        if polled.is_err() {
-            self.core.woken.store(true, Ordering::Release);
-        }
-        polled
     }
 
     fn poll(
