@@ -121,11 +121,11 @@ pub struct Job {
     costs: Arc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
-    /// Of the program's client, from a file.
+    /// Of the program's clients, from a file.
     geometries: Arc<Geometries>,
     /// Most processes on a node, at least one.
     per_node: usize,
-    processor: Arc<Processor>,
+    processor: Processor,
 }
 
 impl Job {
@@ -179,7 +179,7 @@ impl Job {
                 .collect(),
             geometries: Arc::default(),
             per_node: placement.per_node.max(1),
-            processor: Arc::new(processor),
+            processor,
         })
     }
 
@@ -215,7 +215,7 @@ impl Job {
         for place in &mut self.places {
             place.segments = segments[place.node].clone();
         }
-        self.processor = Arc::new(processor.clone());
+        self.processor = processor.clone();
         self
     }
 
@@ -351,7 +351,6 @@ impl Job {
                 let platform = Rc::clone(&place.platform);
                 let configured = Arc::clone(&place.configured);
                 let geometries = Arc::clone(&self.geometries);
-                let processor = Arc::clone(&self.processor);
                 let hardware = self.hardware_thread(number, thread);
                 let actor = match count {
                     1 => format!("task {number} {name}"),
@@ -361,7 +360,7 @@ impl Job {
                     cpu.run_on(hardware);
                     // The memory of process p lies behind base slot p.
                     let slot = u16::from(process);
-                    let new = || SimPlatform::new(cpu, process, slot, costs, segments, processor);
+                    let new = || SimPlatform::new(cpu, process, slot, costs, segments);
                     let process = Process {
                         task,
                         number,

@@ -7,7 +7,7 @@ mod segment;
 use std::sync::Arc;
 
 use fragile::Fragile;
-use gyre_affinity::{Place, PlaceError, Processor, ThreadPlace};
+use gyre_affinity::{Place, PlaceError, ThreadPlace};
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
@@ -37,19 +37,17 @@ pub struct SimPlatform {
     heap: Arc<Heap>,
     slot: u16,
     segments: NodeSegments,
-    processor: Arc<Processor>,
 }
 
 impl SimPlatform {
     /// Process `process` of the node of `cpu`, whose memory lies behind base slot `slot` and whose node has
-    /// the shared segments `segments` and the processor `processor`.
+    /// the shared segments `segments`, and with them its processor.
     pub fn new(
         cpu: Cpu,
         process: u8,
         slot: u16,
         costs: Arc<CostTable>,
         segments: NodeSegments,
-        processor: Arc<Processor>,
     ) -> Self {
         Self {
             cpu: Fragile::new(cpu),
@@ -57,7 +55,6 @@ impl SimPlatform {
             heap: Arc::new(Heap::new(process_base(process))),
             slot,
             segments,
-            processor,
         }
     }
 
@@ -66,7 +63,7 @@ impl SimPlatform {
     /// hardware thread.
     #[must_use]
     pub fn run_on(&self, number: usize) -> bool {
-        let known = self.segments.has_thread(number);
+        let known = self.segments.processor().place(number).is_some();
         if known {
             self.cpu().run_on(number);
         }
@@ -160,10 +157,11 @@ impl ThreadPlace for SimPlatform {
         let number = self.cpu().hardware_thread().ok_or_else(|| PlaceError {
             reason: "it has been given none".into(),
         })?;
-        self.processor.place(number).ok_or_else(|| PlaceError {
+        let processor = self.segments.processor();
+        processor.place(number).ok_or_else(|| PlaceError {
             reason: format!(
                 "it is number {number}, expected one below {}, as many as the node's processor has",
-                self.processor.hardware_threads()
+                processor.hardware_threads()
             ),
         })
     }

@@ -86,9 +86,9 @@ impl NodeSegments {
         }))
     }
 
-    /// Whether the node's processor has hardware thread `number`.
-    pub(super) fn has_thread(&self, number: usize) -> bool {
-        self.0.processor.place(number).is_some()
+    /// The node's processor.
+    pub(super) fn processor(&self) -> &Processor {
+        &self.0.processor
     }
 
     /// The transfers since the machine began.

@@ -71,7 +71,7 @@ fn start(
         let segments = segments[node].clone();
         let platform = move |cpu| {
             let slot = number.into();
-            SimPlatform::new(cpu, number, slot, costs, segments, Arc::default())
+            SimPlatform::new(cpu, number, slot, costs, segments)
         };
         let remote = match tasks {
             Tasks::Coroutines => None,
