@@ -447,14 +447,19 @@ fn af5_threads_that_disagree_get_an_error() {
     assert_eq!(errors[0].len(), 5);
 }
 
-#[test]
-fn af6_a_line_costs_what_the_description_says() {
-    let processor = Processor {
+/// A processor whose lines cost differently from everywhere.
+fn apart() -> Processor {
+    Processor {
         core_cycles: 10,
         module_cycles: 200,
         processor_cycles: 3000,
         ..Processor::default()
-    };
+    }
+}
+
+#[test]
+fn af6_a_line_costs_what_the_description_says() {
+    let processor = apart();
     let cpu_ps = MachineConfig::default().cpu_ps;
     let mut job = job(&[1, 1, 1], &processor);
     let run = move |process: gyre::job::Process| {
@@ -596,12 +601,7 @@ fn af1_x5_a_thread_beyond_those_of_the_processor_is_an_error_at_all_threads_of_i
 
 #[test]
 fn af6_software_that_has_asked_for_no_hardware_thread_pays_for_lines_too() {
-    let processor = Processor {
-        core_cycles: 10,
-        module_cycles: 200,
-        processor_cycles: 3000,
-        ..Processor::default()
-    };
+    let processor = apart();
     let cpu_ps = MachineConfig::default().cpu_ps;
     // A task a core, two threads each.
     let mut job = job(&[1, 1, 1], &processor);

@@ -1,22 +1,15 @@
 //! Completion tokens: a thread waits for operations without callbacks of its own (EP-2).
 
 use gyre_driver::{
-    BufferRange, Client, Completion, Context, Error, Put, PutNotify, Receive, RemoteAddress,
-    Resources, SendMessage, TaskId,
+    BufferRange, Completion, Context, Error, Put, PutNotify, Receive, RemoteAddress, Resources,
+    SendMessage, TaskId,
 };
-use gyre_testkit::{Double, Process, config};
+use gyre_testkit::{Double, Process};
 
 const STORE: u8 = 1;
 
 fn pair(machine: &Double) -> Vec<Context<Process>> {
-    let tasks = machine.tasks(&[0, 1]);
-    let context = |task| {
-        let config = config(&tasks, task, Resources::default());
-        let client = Client::create(&machine.process(task as usize), config);
-        client.and_then(|client| client.create_context(0))
-    };
-    let contexts = (0..2).map(context).collect::<Result<_, _>>();
-    contexts.expect("the double has the resources")
+    machine.contexts(&[0, 1], Resources::default())
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Fence, Get, Instruction,
-    Put, PutNotify, Receive, Resources, SameNode, SendMessage, TaskId, advancev,
+    Put, PutNotify, Receive, Resources, SameNode, SendMessage, TaskId,
 };
 use gyre_testkit::{Double, Process, config};
 use parking_lot::Mutex;
@@ -39,16 +39,7 @@ fn create(
 }
 
 fn settle(machine: &Double, contexts: &[Context<Process>]) {
-    let mut idle = 0;
-    while idle < 20 {
-        let moved = machine.step();
-        let progress = advancev(contexts, 1).expect("no error");
-        idle = if moved || !progress.is_idle() {
-            0
-        } else {
-            idle + 1
-        };
-    }
+    assert_eq!(machine.run_until_idle(contexts, 20), []);
 }
 
 /// Receives messages; counts those that are whole.

@@ -92,20 +92,7 @@ impl World {
 
     /// The same without the contexts of tasks before `first`.
     fn settle_from(&self, first: usize) -> Vec<Error> {
-        let mut errors = Vec::new();
-        let mut idle = 0;
-        while idle < 40 {
-            let moved = self.machine.step();
-            match advancev(&self.contexts[first..], 1) {
-                Ok(progress) if !moved && progress.is_idle() => idle += 1,
-                Ok(_) => idle = 0,
-                Err(error) => {
-                    errors.push(error);
-                    idle = 0;
-                }
-            }
-        }
-        errors
+        self.machine.run_until_idle(&self.contexts[first..], 40)
     }
 
     fn tags(&self, at: usize, from: u32) -> Vec<u32> {

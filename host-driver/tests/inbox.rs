@@ -1,31 +1,19 @@
 //! Inboxes and typed slices: a thread takes active messages when it wants them (EP-4).
 
 use gyre_driver::{
-    BufferSlice, Client, Context, Error, Inbox, Message, RangeError, Resources, SendImmediate,
-    SendMessage, TaskId, advancev,
+    BufferSlice, Context, Error, Inbox, Message, RangeError, Resources, SendImmediate, SendMessage,
+    TaskId,
 };
-use gyre_testkit::{Double, Memory, Process, config};
+use gyre_testkit::{Double, Memory, Process};
 
 const NUMBERS: u8 = 1;
 
 fn pair(machine: &Double) -> Vec<Context<Process>> {
-    let tasks = machine.tasks(&[0, 1]);
-    let context = |task| {
-        let config = config(&tasks, task, Resources::default());
-        let client = Client::create(&machine.process(task as usize), config);
-        client.and_then(|client| client.create_context(0))
-    };
-    let contexts = (0..2).map(context).collect::<Result<_, _>>();
-    contexts.expect("the double has the resources")
+    machine.contexts(&[0, 1], Resources::default())
 }
 
 fn settle(machine: &Double, contexts: &[Context<Process>]) {
-    let mut idle = 0;
-    while idle < 3 {
-        let moved = machine.step();
-        let still = advancev(contexts, 1).expect("no error").is_idle();
-        idle = if moved || !still { 0 } else { idle + 1 };
-    }
+    assert_eq!(machine.run_until_idle(contexts, 3), []);
 }
 
 fn numbers(count: usize, seed: usize) -> Vec<f64> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gyre_driver::{
     BufferRange, ByteCounter, Client, ClientConfig, Completion, Context, Endpoint, Error, Fence,
-    Ordered, Put, PutArrival, PutNotify, RemoteAddress, RemoteCounter, Resources, TaskId, advancev,
+    Ordered, Put, PutArrival, PutNotify, RemoteAddress, RemoteCounter, Resources, TaskId,
 };
 use gyre_testkit::{Double, Fault, Memory, Process, config};
 use parking_lot::Mutex;
@@ -112,18 +112,7 @@ impl World {
 
     /// Runs until nothing happens. Returns what has, and the errors that had no callback.
     fn settle(&self) -> (Vec<Event>, Vec<Error>) {
-        let (mut errors, mut idle) = (Vec::new(), 0);
-        while idle < 40 {
-            let moved = self.machine.step();
-            match advancev(&self.contexts, 1) {
-                Ok(progress) if !moved && progress.is_idle() => idle += 1,
-                Ok(_) => idle = 0,
-                Err(error) => {
-                    errors.push(error);
-                    idle = 0;
-                }
-            }
-        }
+        let errors = self.machine.run_until_idle(&self.contexts, 40);
         (std::mem::take(&mut *self.log.lock()), errors)
     }
 }

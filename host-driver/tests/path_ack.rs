@@ -71,16 +71,7 @@ fn send(from: &Context<Process>, to: u32, tag: u32, length: usize, done: &Arc<At
 }
 
 fn settle(machine: &Double, contexts: &[Context<Process>]) {
-    let mut idle = 0;
-    while idle < 40 {
-        let moved = machine.step();
-        let progress = advancev(contexts, 1).expect("no error");
-        idle = if moved || !progress.is_idle() {
-            0
-        } else {
-            idle + 1
-        };
-    }
+    assert_eq!(machine.run_until_idle(contexts, 40), []);
     for context in contexts {
         assert!(context.is_at_rest());
     }

@@ -122,19 +122,7 @@ impl World {
     /// Runs until nothing happens; gives what has been noted since the last time, by name, and the errors
     /// that had no callback.
     fn settle(&self) -> (Noted, Vec<Error>) {
-        let mut errors = Vec::new();
-        let mut idle = 0;
-        while idle < 40 {
-            let moved = self.machine.step();
-            match advancev(&self.contexts, 1) {
-                Ok(progress) if !moved && progress.is_idle() => idle += 1,
-                Ok(_) => idle = 0,
-                Err(error) => {
-                    errors.push(error);
-                    idle = 0;
-                }
-            }
-        }
+        let errors = self.machine.run_until_idle(&self.contexts, 40);
         assert!(self.contexts.iter().all(Context::is_at_rest));
         let mut noted = std::mem::take(&mut *self.log.lock());
         noted.sort_by_key(|(what, _)| *what);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Fence, Op, Receive,
-    Resources, SameNode, SendImmediate, SendMessage, TaskId, WakeReason, advancev,
+    Resources, SameNode, SendImmediate, SendMessage, TaskId, WakeReason,
 };
 use gyre_testkit::{Double, Process, config};
 use parking_lot::Mutex;
@@ -102,16 +102,7 @@ fn send(context: &Context<Process>, to: u32, tag: u32, data: &[u8]) -> SendMessa
 }
 
 fn settle(machine: &Double, contexts: &[Context<Process>]) {
-    let mut idle = 0;
-    while idle < 20 {
-        let moved = machine.step();
-        let progress = advancev(contexts, 1).expect("no error");
-        idle = if moved || !progress.is_idle() {
-            0
-        } else {
-            idle + 1
-        };
-    }
+    assert_eq!(machine.run_until_idle(contexts, 20), []);
 }
 
 type Results = Arc<Mutex<Vec<Result<(), Error>>>>;

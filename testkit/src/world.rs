@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gyre_driver::{
-    AckConfig, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, Ordered, Resources, SameNode,
-    TaskId, TaskMap,
+    AckConfig, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, Error, Ordered, Resources,
+    SameNode, TaskId, TaskMap, advancev,
 };
 
 use crate::double::Double;
@@ -53,5 +53,23 @@ impl Double {
                     .expect("the double has the resources")
             })
             .collect()
+    }
+
+    /// Advances contexts until nothing has happened in `looks` steps of the machine in a row. Returns the errors of
+    /// `advance`.
+    pub fn run_until_idle(&self, contexts: &[Context<Process>], looks: usize) -> Vec<Error> {
+        let (mut errors, mut idle) = (Vec::new(), 0);
+        while idle < looks {
+            let moved = self.step();
+            match advancev(contexts, 1) {
+                Ok(progress) if !moved && progress.is_idle() => idle += 1,
+                Ok(_) => idle = 0,
+                Err(error) => {
+                    errors.push(error);
+                    idle = 0;
+                }
+            }
+        }
+        errors
     }
 }
