@@ -74,7 +74,7 @@ module dma_rx
     input  logic                             ctr_r_valid_i,
     input  logic [63:0]                      ctr_r_data_i,
     input  logic                             ctr_r_err_i,
-    // answers to read-modify-writes, and news for sources of flows
+    // answers to read-modify-writes, and acknowledgements for sources of flows
     output logic                             answer_valid_o,
     output logic [3:0]                       answer_path_o,
     output tx_cmd_t                          answer_o,
@@ -355,9 +355,9 @@ module dma_rx
       .idle_o(ctr_idle)
   );
 
-  logic       rmw_answer_valid, rmw_answer_ready, news_valid, news_ready;
-  logic [3:0] rmw_answer_path, news_path;
-  tx_cmd_t    rmw_answer, news;
+  logic       rmw_answer_valid, rmw_answer_ready, flow_ack_valid, flow_ack_ready;
+  logic [3:0] rmw_answer_path, flow_ack_path;
+  tx_cmd_t    rmw_answer, flow_ack;
 
   rmw_unit #(.NDim(NDim)) u_rmw (
       .clk_i, .rst_ni, .cfg_i, .req_i(rmw_req[NRmw-1:0]), .gnt_o(rmw_gnt[NRmw-1:0]), .row_i(rmw_row[0:NRmw-1]),
@@ -383,7 +383,7 @@ module dma_rx
       .out_valid_o(released_valid), .out_ready_i(merge_ready[1]), .out_ctl_o(released_ctl),
       .out_data_o(released_data), .ctr_valid_o(lower[NPath]), .ctr_addr_o(lower_addr[NPath]),
       .ctr_bytes_o(lower_bytes[NPath]), .ctr_ack_i(lower_ack[NPath]), .ctr_busy_i(lower_busy),
-      .answer_valid_o(news_valid), .answer_path_o(news_path), .answer_o(news), .answer_ready_i(news_ready),
+      .answer_valid_o(flow_ack_valid), .answer_path_o(flow_ack_path), .answer_o(flow_ack), .answer_ready_i(flow_ack_ready),
       .err_o(err[NRx+2]), .err_ack_i(err_ack_i && err_gnt[NRx+2]), .busy_o(flow_busy), .holds_o(flow_holds),
       .idle_o(flow_idle)
   );
@@ -391,14 +391,14 @@ module dma_rx
   // Both kinds of answers take turns.
   logic [1:0] answer_gnt;
   rr_arbiter #(.N(2)) u_answer (
-      .clk_i, .rst_ni, .req_i({news_valid, rmw_answer_valid}), .advance_i(answer_valid_o && answer_ready_i),
+      .clk_i, .rst_ni, .req_i({flow_ack_valid, rmw_answer_valid}), .advance_i(answer_valid_o && answer_ready_i),
       .gnt_o(answer_gnt)
   );
-  assign answer_valid_o   = rmw_answer_valid || news_valid;
-  assign answer_path_o    = answer_gnt[1] ? news_path : rmw_answer_path;
-  assign answer_o         = answer_gnt[1] ? news : rmw_answer;
+  assign answer_valid_o   = rmw_answer_valid || flow_ack_valid;
+  assign answer_path_o    = answer_gnt[1] ? flow_ack_path : rmw_answer_path;
+  assign answer_o         = answer_gnt[1] ? flow_ack : rmw_answer;
   assign rmw_answer_ready = answer_gnt[0] && answer_ready_i;
-  assign news_ready       = answer_gnt[1] && answer_ready_i;
+  assign flow_ack_ready   = answer_gnt[1] && answer_ready_i;
 
   // ---- write masters ------------------------------------------------------------------------------
   logic [NAxi-1:0] mux_idle;

@@ -63,7 +63,7 @@ module dma_tx
     output logic [FW-1:0]                    inj_data_o [NPath],
     input  logic [Coll-1:0][NetClasses-1:0]  inj_credit_i,
     input  logic [CollRoutes-1:0]            coll_credit_i,
-    // Answers to read-modify-writes, and news for sources of flows, from the receive side
+    // Answers to read-modify-writes, and acknowledgements for sources of flows, from the receive side
     input  logic                             answer_valid_i,
     input  logic [3:0]                       answer_path_i,
     input  tx_cmd_t                          answer_i,

@@ -1,5 +1,5 @@
 // Completion of puts of ordered-dynamic flows (HW-4): their payload went to memory by the path they came in by; what is
-// left, to lower a byte counter, is kept in their place and done in its turn: another counter when the one before is in
+// left, to lower a byte counter, is kept in their slot and done in its turn: another counter when the one before is in
 // memory.
 module flow_complete
   import gyre_pkg::*, gyre_dma_pkg::*;
@@ -9,7 +9,7 @@ module flow_complete
 ) (
     input  logic             clk_i,
     input  logic             rst_ni,
-    // a put claims its place
+    // a put claims its slot
     input  logic             claim_i,
     input  flow_ref_t        claim_ref_i,
     input  flow_counter_t    claim_counter_i,
@@ -31,13 +31,13 @@ module flow_complete
   localparam int unsigned NPlace = NFlow * Window;
   localparam int unsigned NumW   = (NPlace > 1) ? $clog2(NPlace) : 1;
 
-  function automatic logic [NumW-1:0] place_number(logic [IdW-1:0] id, flow_seq_t seq);
+  function automatic logic [NumW-1:0] slot_number(logic [IdW-1:0] id, flow_seq_t seq);
     return NumW'(32'(id) * Window + 32'(seq & flow_seq_t'(Window - 1)));
   endfunction
 
   flow_counter_t counter_mem [NPlace];
   always_ff @(posedge clk_i) begin
-    if (claim_i) counter_mem[place_number(claim_ref_i.id[IdW-1:0], claim_ref_i.seq)] <= claim_counter_i;
+    if (claim_i) counter_mem[slot_number(claim_ref_i.id[IdW-1:0], claim_ref_i.seq)] <= claim_counter_i;
   end
 
   logic             work_q, next, done, may;
@@ -64,7 +64,7 @@ module flow_complete
   always_ff @(posedge clk_i) begin
     if (next) begin
       flow_q    <= flow;
-      counter_q <= counter_mem[place_number(flow, seq_i[flow])];
+      counter_q <= counter_mem[slot_number(flow, seq_i[flow])];
     end
     if (ctr_ack_i) last_addr_q <= counter_q.ctr_addr;
   end

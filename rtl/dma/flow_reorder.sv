@@ -1,8 +1,8 @@
 // Target side of ordered-dynamic flows (HW-4): packets of a flow arrive by any link in any order and go on in that of
-// their sequence numbers. Requests are kept whole in their reserved places (flow_store) and go on to the reception
-// FIFOs as if they had come by one path; of puts only the completion is kept (flow_complete). The source is told
-// what was released (flow_news) and so never has more under way than there are places: storage cannot run out,
-// and taking a packet never waits for another. A flow that is closed by force discards what is in its places; what comes for
+// their sequence numbers. Requests are kept whole in their reserved slots (flow_store) and go on to the reception
+// FIFOs as if they had come by one path; of puts only the completion is kept (flow_complete). The source is sent
+// what was released (flow_ack) and so never has more under way than there are slots: storage cannot run out,
+// and taking a packet never waits for another. A flow that is closed by force discards what is in its slots; what comes for
 // it later is refused.
 module flow_reorder
   import gyre_pkg::*, gyre_dma_pkg::*;
@@ -65,8 +65,8 @@ module flow_reorder
     // errors, held until taken
     output error_t           err_o,
     input  logic             err_ack_i,
-    output logic             busy_o,                // a put's completion or news for a source are under way
-    output logic             holds_o,               // a place is in use, or about to be
+    output logic             busy_o,                // a put's completion or an acknowledgement to a source is under way
+    output logic             holds_o,               // a slot is in use, or about to be
     output logic             idle_o
 );
   localparam int unsigned NFill = 2 * NIn + 1;
@@ -81,11 +81,11 @@ module flow_reorder
   logic [NFlow-1:0] head     [NumClasses];
   logic [NFlow-1:0] released [NumClasses];
   logic [NFlow-1:0] going    [NumClasses];
-  logic [NFlow-1:0] news, told, telling;
+  logic [NFlow-1:0] ack_due, acked, acking;
   flow_seq_t        seq      [NFlow];
   flow_end_t        flow_end [NFlow];
   logic [3:0]       path     [NFlow];
-  logic             table_idle, store_idle, complete_idle, news_idle, table_holds, store_holds, complete_busy;
+  logic             table_idle, store_idle, complete_idle, ack_idle, table_holds, store_holds, complete_busy;
 
   assign look[1]     = put_i;
   assign look_src[1] = put_src_i;
@@ -100,7 +100,7 @@ module flow_reorder
   flow_table #(.NDim(NDim), .NFlow(NFlow), .Window(Window), .NFill(NFill)) u_table (
       .clk_i, .rst_ni, .cfg_i, .reg_req_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_ack_o, .reg_err_o, .reg_rdata_o,
       .look_i(look), .look_src_i(look_src), .look_epoch_i(look_epoch), .look_ok_o(look_ok), .claim_i(claim), .fill_i(fill), .void_i(fill_void),
-      .head_o(head), .seq_o(seq), .release_i(released), .going_i(going), .telling_i(telling), .news_o(news), .told_i(told), .end_o(flow_end),
+      .head_o(head), .seq_o(seq), .release_i(released), .going_i(going), .acking_i(acking), .ack_due_o(ack_due), .acked_i(acked), .end_o(flow_end),
       .path_o(path), .holds_o(table_holds), .idle_o(table_idle)
   );
 
@@ -118,9 +118,9 @@ module flow_reorder
       .busy_o(complete_busy), .idle_o(complete_idle)
   );
 
-  flow_news #(.NFlow(NFlow)) u_news (
-      .clk_i, .rst_ni, .coord_i(cfg_i.coord), .news_i(news), .seq_i(seq), .end_i(flow_end), .path_i(path),
-      .told_o(told), .telling_o(telling), .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .idle_o(news_idle)
+  flow_ack #(.NFlow(NFlow)) u_ack (
+      .clk_i, .rst_ni, .coord_i(cfg_i.coord), .ack_due_i(ack_due), .seq_i(seq), .end_i(flow_end), .path_i(path),
+      .acked_o(acked), .acking_o(acking), .answer_valid_o, .answer_path_o, .answer_o, .answer_ready_i, .idle_o(ack_idle)
   );
 
   logic put_quiet;
@@ -128,8 +128,8 @@ module flow_reorder
     put_quiet = !put_claim_i;
     for (int unsigned i = 0; i < 2 * NIn; i++) if (put_done_i[i].valid) put_quiet = 1'b0;
   end
-  // A released packet's place is free with its last flit: what has gone on is no longer held here.
-  assign busy_o  = complete_busy || !news_idle;
+  // A released packet's slot is free with its last flit: what has gone on is no longer held here.
+  assign busy_o  = complete_busy || !ack_idle;
   assign holds_o = table_holds || store_holds;
-  assign idle_o  = table_idle && store_idle && complete_idle && news_idle && put_quiet;
+  assign idle_o  = table_idle && store_idle && complete_idle && ack_idle && put_quiet;
 endmodule

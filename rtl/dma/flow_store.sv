@@ -1,4 +1,4 @@
-// Request packets of ordered-dynamic flows (HW-4): takes them from the reception paths of links, each into its place, and
+// Request packets of ordered-dynamic flows (HW-4): takes them from the reception paths of links, each into its slot, and
 // lets those whose turn has come go on as whole packets, one flit a cycle each way for all paths and flows together.
 // Taking a packet waits for nothing but other packets' flits. Released packets no longer name their flow, nor
 // its epoch: the number in their message follows from their offset in it.
@@ -29,7 +29,7 @@ module flow_store
     input  logic [NIn-1:0]   tail_i,
     input  logic [NIn-1:0]   bad_i,             // with tail: damaged
     output logic [NIn-1:0]   pop_o,
-    // places
+    // slots
     output flow_ref_t        look_o,
     output coord_t           look_src_o,
     output logic [9:0]       look_epoch_o,
@@ -49,7 +49,7 @@ module flow_store
     // errors, held until taken
     output error_t           err_o,
     input  logic             err_ack_i,
-    output logic             holds_o,           // something of a packet is here, beside those in places
+    output logic             holds_o,           // something of a packet is here, beside those in slots
     output logic             idle_o
 );
   localparam int unsigned IdW         = (NFlow > 1) ? $clog2(NFlow) : 1;
@@ -61,7 +61,7 @@ module flow_store
   localparam int unsigned BodyW       = $clog2(NPlace * BodyFlits);
   localparam int unsigned CountW      = $clog2(BodyFlits + 1);
 
-  function automatic logic [NumW-1:0] place_number(logic [IdW-1:0] id, flow_seq_t seq);
+  function automatic logic [NumW-1:0] slot_number(logic [IdW-1:0] id, flow_seq_t seq);
     return NumW'(32'(id) * Window + 32'(seq & flow_seq_t'(Window - 1)));
   endfunction
 
@@ -128,7 +128,7 @@ module flow_store
 
   // ---- stage 2: look up, claim, store -----------------------------------------------------------------
   // Packet of each path whose payload comes in.
-  flow_ref_t        ref_q  [NIn];       // its place; none: it is drained only
+  flow_ref_t        ref_q  [NIn];       // its slot; none: it is drained only
   logic [NIn-1:0]   open_q, drop_q;     // its payload is not over; nothing of it is stored
   logic [CountW-1:0] left_q [NIn];      // flits to come
   packet_info_t     info_q [NIn];       // for the error register
@@ -204,22 +204,22 @@ module flow_store
       info_q[path_q]  <= packet_info(hdr_q.kind, hdr_q.src, hdr_q.sw0[29:0], hdr_q.sw1[29:0]);
       where_q[path_q] <= hdr_q.target;
       if (claim_o && !drop) begin
-        header_mem[place_number(hdr_q.flow[IdW-1:0], hdr_q.flow_seq)] <= hdr_q;
-        dbg_mem[place_number(hdr_q.flow[IdW-1:0], hdr_q.flow_seq)]    <= dbg_q;
+        header_mem[slot_number(hdr_q.flow[IdW-1:0], hdr_q.flow_seq)] <= hdr_q;
+        dbg_mem[slot_number(hdr_q.flow[IdW-1:0], hdr_q.flow_seq)]    <= dbg_q;
       end
     end else if (store) begin
       left_q[path_q] <= left - 1'b1;
-      body_mem[BodyW'(32'(place_number(ref_q[path_q].id[IdW-1:0], ref_q[path_q].seq)) * BodyFlits + BodyFlits - 32'(left))]
+      body_mem[BodyW'(32'(slot_number(ref_q[path_q].id[IdW-1:0], ref_q[path_q].seq)) * BodyFlits + BodyFlits - 32'(left))]
           <= data_q;
     end
   end
   assign err_o = err_q;
 
   // ---- packets in their order ---------------------------------------------------------------------------
-  // Flits are counted down, as they were stored: the payload ends at the end of its place.
+  // Flits are counted down, as they were stored: the payload ends at the end of its slot.
   logic             out_q, next;
   logic [IdW-1:0]   out_flow, out_flow_q;
-  logic [NumW-1:0]  out_place, out_place_q;
+  logic [NumW-1:0]  out_slot, out_slot_q;
   logic [6:0]       cnt_q, out_flits_q;
   header_t          out_hdr, out_hdr_q;
   logic [31:0]      out_dbg_q;
@@ -232,12 +232,12 @@ module flow_store
 
   always_comb begin
     out_flow  = '0;
-    out_place = '0;
+    out_slot = '0;
     out_hdr   = '0;
     if (next) begin
       for (int unsigned f = 0; f < NFlow; f++) if (out_gnt[f]) out_flow = IdW'(f);
-      out_place = place_number(out_flow, seq_i[out_flow]);
-      out_hdr   = header_mem[out_place];
+      out_slot = slot_number(out_flow, seq_i[out_flow]);
+      out_hdr   = header_mem[out_slot];
       out_hdr.flow       = '0;
       out_hdr.flow_seq   = '0;
       out_hdr.flow_valid = 1'b0;
@@ -261,9 +261,9 @@ module flow_store
   always_ff @(posedge clk_i) begin
     if (next) begin
       out_flow_q  <= out_flow;
-      out_place_q <= out_place;
+      out_slot_q <= out_slot;
       out_hdr_q   <= out_hdr;
-      out_dbg_q   <= dbg_mem[out_place];
+      out_dbg_q   <= dbg_mem[out_slot];
       out_flits_q <= packet_flits(out_hdr.len, FlitBytes);
     end
   end
@@ -281,7 +281,7 @@ module flow_store
       if (cnt_q < 7'(HeaderFlits)) begin
         for (int unsigned h = 0; h < HeaderFlits; h++) if (cnt_q == 7'(h)) out_data_o = header_flits[h];
       end else begin
-        out_data_o = body_mem[BodyW'(32'(out_place_q) * BodyFlits + BodyFlits - 32'(out_flits_q) + 32'(cnt_q))];
+        out_data_o = body_mem[BodyW'(32'(out_slot_q) * BodyFlits + BodyFlits - 32'(out_flits_q) + 32'(cnt_q))];
       end
       release_o[out_flow_q] = out_ready_i && out_tail;
     end

@@ -1,16 +1,16 @@
-// Target side of ordered-dynamic flows (HW-4): registers, and the places of each flow. A flow comes from one other node
-// with packets of one class, and has `Window` places, by sequence number: as many as its source lets be under way, so a
-// packet never waits for one. A place is claimed by a packet's header and full when the packet may go on; it is released
+// Target side of ordered-dynamic flows (HW-4): registers, and the slots of each flow. A flow comes from one other node
+// with packets of one class, and has `Window` slots, by sequence number: as many as its source lets be under way, so a
+// packet never waits for one. A slot is claimed by a packet's header and full when the packet may go on; it is released
 // when its turn has come and it has gone on. Places of packets that were refused or damaged are void: they are
 // released without more.
-// Closing one in use by force: nothing more is taken, what is in places is discarded unless it is going on already, and the
-// flow is closed when its last place is free. Until then CTRL reads as open, with [62] set. Packets of another epoch than
+// Closing one in use by force: nothing more is taken, what is in slots is discarded unless it is going on already, and the
+// flow is closed when its last slot is free. Until then CTRL reads as open, with [62] set. Packets of another epoch than
 // the flow's are not its own.
 // Flow f at f*0x10: CTRL {[63] open, [62] close by force, [54:48] epoch, [36] class, [34:32] number at the source,
 // [29:0] source}, STATUS {[16] in use,
 // [12:8] first sequence number that the source does not know to be released, [4:0] next to be released}; at 0x7F8 PARAMS
 // {[12:8] window, [3:0] flows}. Answers with an error: opening one that is open, or from a node without a way there;
-// closing one with places in use or news for its source, unless by force; writes to STATUS and PARAMS; an absent flow.
+// closing one with slots in use or an acknowledgement due to its source, unless by force; writes to STATUS and PARAMS; an absent flow.
 module flow_table
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -30,13 +30,13 @@ module flow_table
     output logic             reg_ack_o,
     output logic             reg_err_o,
     output logic [63:0]      reg_rdata_o,
-    // look-ups, one a class; claim_i takes the place that was found
+    // look-ups, one a class; claim_i takes the slot that was found
     input  flow_ref_t        look_i     [NumClasses],
     input  coord_t           look_src_i [NumClasses],
     input  logic [9:0]       look_epoch_i [NumClasses],
     output logic             look_ok_o  [NumClasses],
     input  logic             claim_i    [NumClasses],
-    // claimed places get full
+    // claimed slots get full
     input  flow_ref_t        fill_i     [NFill],
     input  logic [NFill-1:0] void_i,
     // packets whose turn has come, none of them void
@@ -44,17 +44,17 @@ module flow_table
     output flow_seq_t        seq_o      [NFlow],        // next to be released
     input  logic [NFlow-1:0] release_i  [NumClasses],
     input  logic [NFlow-1:0] going_i    [NumClasses],   // the next is going on, and will be released
-    input  logic [NFlow-1:0] telling_i,                 // news are about to leave
-    // news for sources
-    output logic [NFlow-1:0] news_o,
-    input  logic [NFlow-1:0] told_i,                    // the source is told seq_o
+    input  logic [NFlow-1:0] acking_i,                  // an acknowledgement is about to leave
+    // acknowledgements for sources
+    output logic [NFlow-1:0] ack_due_o,
+    input  logic [NFlow-1:0] acked_i,                   // the source is sent seq_o
     output flow_end_t        end_o      [NFlow],
     output logic [3:0]       path_o     [NFlow],        // way to the source
-    output logic             holds_o,                   // a place is claimed
+    output logic             holds_o,                   // a slot is claimed
     output logic             idle_o
 );
   localparam int unsigned IdW    = (NFlow > 1) ? $clog2(NFlow) : 1;
-  localparam int unsigned PlaceW = (Window > 1) ? $clog2(Window) : 1;
+  localparam int unsigned SlotW  = (Window > 1) ? $clog2(Window) : 1;
   localparam int unsigned Half   = (Window > 1) ? Window / 2 : 1;
 
   if (NFlow < 1 || NFlow > MaxFlows) begin : gen_bad_nflow
@@ -67,12 +67,12 @@ module flow_table
   flow_end_t                    end_q     [NFlow];
   logic [3:0]                   path_q    [NFlow];
   flow_seq_t                    next_q    [NFlow];   // to be released
-  flow_seq_t                    told_q    [NFlow];   // the source knows of what was released before
+  flow_seq_t                    acked_q   [NFlow];   // released before, and acknowledged to the source
   logic [NFlow-1:0][Window-1:0] claimed_q, full_q, void_q;
   logic [NFlow-1:0]             closing_q;           // by force
 
-  function automatic logic [PlaceW-1:0] place(flow_seq_t seq);
-    return PlaceW'(seq & flow_seq_t'(Window - 1));
+  function automatic logic [SlotW-1:0] slot(flow_seq_t seq);
+    return SlotW'(seq & flow_seq_t'(Window - 1));
   endfunction
 
   // ---- look-ups -------------------------------------------------------------------------------------
@@ -88,12 +88,12 @@ module flow_table
         look_ok_o[c] = 32'(look_i[c].id) < NFlow && end_q[id].open && end_q[id].vclass == 1'(c) &&
                        end_q[id].peer == look_src_i[c] && look_epoch_i[c] == 10'(end_q[id].epoch) &&
                        !closing_q[id] && 32'(ahead) < Window &&
-                       !claimed_q[id][place(look_i[c].seq)];
+                       !claimed_q[id][slot(look_i[c].seq)];
       end
     end
   end
 
-  // ---- places -----------------------------------------------------------------------------------------
+  // ---- slots -----------------------------------------------------------------------------------------
   logic [NFlow-1:0][Window-1:0] claim, fill, fill_void, freed;
   logic [NFlow-1:0]             turn, skip, released;
   always_comb begin
@@ -101,11 +101,11 @@ module flow_table
     fill      = '0;
     fill_void = '0;
     for (int unsigned c = 0; c < NumClasses; c++)
-      if (claim_i[c]) claim[look_i[c].id[IdW-1:0]][place(look_i[c].seq)] = 1'b1;
+      if (claim_i[c]) claim[look_i[c].id[IdW-1:0]][slot(look_i[c].seq)] = 1'b1;
     for (int unsigned i = 0; i < NFill; i++) begin
       if (fill_i[i].valid) begin
-        fill[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)]      = 1'b1;
-        fill_void[fill_i[i].id[IdW-1:0]][place(fill_i[i].seq)] = void_i[i];
+        fill[fill_i[i].id[IdW-1:0]][slot(fill_i[i].seq)]      = 1'b1;
+        fill_void[fill_i[i].id[IdW-1:0]][slot(fill_i[i].seq)] = void_i[i];
       end
     end
   end
@@ -117,8 +117,8 @@ module flow_table
     head_o[1] = '0;
     if (full_q != '0) begin
       for (int unsigned f = 0; f < NFlow; f++) begin
-        turn[f]      = full_q[f][place(next_q[f])];
-        skip[f]      = turn[f] && void_q[f][place(next_q[f])] && !closing_q[f];
+        turn[f]      = full_q[f][slot(next_q[f])];
+        skip[f]      = turn[f] && void_q[f][slot(next_q[f])] && !closing_q[f];
         head_o[0][f] = turn[f] && !skip[f] && !closing_q[f] && !end_q[f].vclass;
         head_o[1][f] = turn[f] && !skip[f] && !closing_q[f] && end_q[f].vclass;
       end
@@ -130,8 +130,8 @@ module flow_table
     if ((released | closing_q) != '0) begin
       for (int unsigned f = 0; f < NFlow; f++) begin
         if (closing_q[f]) freed[f] = full_q[f];
-        if (closing_q[f] && (going_i[0][f] || going_i[1][f])) freed[f][place(next_q[f])] = 1'b0;
-        if (released[f]) freed[f][place(next_q[f])] = 1'b1;
+        if (closing_q[f] && (going_i[0][f] || going_i[1][f])) freed[f][slot(next_q[f])] = 1'b0;
+        if (released[f]) freed[f][slot(next_q[f])] = 1'b1;
       end
     end
   end
@@ -148,12 +148,12 @@ module flow_table
     end
   end
 
-  // ---- news for the source: half a window, or nothing more is here -------------------------------------
+  // ---- acknowledgement to the source: half a window, or nothing more is here -------------------------------------
   logic [NFlow-1:0] unknown;
   always_comb begin
     for (int unsigned f = 0; f < NFlow; f++) begin
-      unknown[f] = next_q[f] != told_q[f];
-      news_o[f]  = unknown[f] && !closing_q[f] && (claimed_q[f] == '0 || 32'(flow_seq_t'(next_q[f] - told_q[f])) >= Half);
+      unknown[f] = next_q[f] != acked_q[f];
+      ack_due_o[f]  = unknown[f] && !closing_q[f] && (claimed_q[f] == '0 || 32'(flow_seq_t'(next_q[f] - acked_q[f])) >= Half);
     end
   end
 
@@ -179,7 +179,7 @@ module flow_table
         bad = 1'b1;
       end else if (reg_addr_i[3]) begin
         bad   = reg_we_i;
-        rdata = {47'd0, in_use, 3'd0, told_q[ri], 3'd0, next_q[ri]};
+        rdata = {47'd0, in_use, 3'd0, acked_q[ri], 3'd0, next_q[ri]};
       end else begin
         rdata = flow_end_bits(end_q[ri]) | 64'(closing_q[ri]) << 62;
         if (reg_we_i) begin
@@ -201,27 +201,27 @@ module flow_table
   for (genvar f = 0; f < NFlow; f++) begin : gen_flow
     logic written, over;
     assign written = write && ri == IdW'(f);
-    assign over    = closing_q[f] && claimed_q[f] == '0 && !telling_i[f];
+    assign over    = closing_q[f] && claimed_q[f] == '0 && !acking_i[f];
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) begin
         end_q[f]  <= '0;
         path_q[f] <= '0;
         next_q[f] <= '0;
-        told_q[f] <= '0;
+        acked_q[f] <= '0;
         closing_q[f] <= 1'b0;
       end else if (written || over) begin
         end_q[f]  <= (written && wanted.open) ? wanted : '0;
         path_q[f] <= (written && wanted.open) ? route_port(cfg_i, wanted.peer, LocalPort) : '0;
         next_q[f] <= '0;
-        told_q[f] <= '0;
+        acked_q[f] <= '0;
         closing_q[f] <= 1'b0;
       end else if (forced && ri == IdW'(f)) begin
         closing_q[f] <= 1'b1;
         if (released[f]) next_q[f] <= next_q[f] + 1'b1;
-        if (told_i[f]) told_q[f] <= next_q[f];
-      end else if (released[f] || told_i[f]) begin
+        if (acked_i[f]) acked_q[f] <= next_q[f];
+      end else if (released[f] || acked_i[f]) begin
         if (released[f]) next_q[f] <= next_q[f] + 1'b1;
-        if (told_i[f]) told_q[f] <= next_q[f];
+        if (acked_i[f]) acked_q[f] <= next_q[f];
       end
     end
     assign seq_o[f]  = next_q[f];
@@ -235,11 +235,11 @@ module flow_table
       end
       if (rst_ni && fill[f] != '0) begin
         FillClaimed : assert ((fill[f] & (~claimed_q[f] & ~claim[f] | full_q[f])) == '0)
-        else $fatal(1, "%m: a place gets full that is not claimed, or twice");
+        else $fatal(1, "%m: a slot gets full that is not claimed, or twice");
       end
       if (rst_ni && claim[f] != '0) begin
         ClaimFree : assert (end_q[f].open && (claim[f] & claimed_q[f]) == '0 && !written)
-        else $fatal(1, "%m: a place is claimed twice, or of a flow that is not open");
+        else $fatal(1, "%m: a slot is claimed twice, or of a flow that is not open");
       end
     end
 `endif

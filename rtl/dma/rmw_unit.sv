@@ -5,11 +5,11 @@
 //   ErrPktSlot           slot invalid or without atomic right
 //   ErrPktOwner          slot of another owner than that of the requesting injection FIFO
 //   ErrPktBounds         operand leaves the slot, or the 48-bit address space
-//   ErrRouteUnreachable  no way back to the requester
+//   ErrRouteUnreachable  no route back to the requester
 // A request that is refused, or whose memory access fails, is answered without a value: the other counter of
-// the requester's pair moves (rmw_aux_t). Only one without a way back is not answered.
+// the requester's pair moves (rmw_aux_t). Only one without a route back is not answered.
 //
-// A request is taken only with a place for its answer at hand, so the counter unit never waits for one to be
+// A request is taken only with a slot for its answer at hand, so the counter unit never waits for one to be
 // sent, and responses, whose counters go through that unit, never wait for requests.
 module rmw_unit
   import gyre_pkg::*;
@@ -94,7 +94,7 @@ module rmw_unit
   logic [AddrW:0]     addr_end;
   logic [3:0]         port;
   err_e               err;
-  logic               way_back, origin_full;
+  logic               route_back, origin_full;
 
   assign hdr       = header_t'(row_q[255:0]);
   assign aux       = rmw_aux_t'(hdr.aux);
@@ -108,34 +108,34 @@ module rmw_unit
     addr_end = '0;
     port     = '0;
     err      = ErrNone;
-    way_back = 1'b0;
+    route_back = 1'b0;
     if (valid_q) begin
       offset   = {aux.offset_hi, hdr.offset};
       end_off  = {1'b0, offset} + (aux.wide ? (OffsetW + 1)'(8) : (OffsetW + 1)'(4));
       addr     = slot_i.base + AddrW'(offset);
       addr_end = {1'b0, slot_i.base} + (AddrW + 1)'(end_off);
       port     = route_port(cfg_i, hdr.src, LocalPort);
-      way_back = port == LocalPort || port < PathLocal;
+      route_back = port == LocalPort || port < PathLocal;
       if (desc.rmw_op > RmwXor || desc.rsvd2 != '0)         err = ErrPktRmw;
       else if (!slot_i.valid || !slot_i.atomic)             err = ErrPktSlot;
       else if (slot_i.owner != aux.owner)                   err = ErrPktOwner;
       else if (end_off > {1'b0, slot_i.limit} || addr_end > {1'b1, AddrW'(0)})
                                                             err = ErrPktBounds;
       else if (addr[1:0] != '0 || (aux.wide && addr[2]))    err = ErrPktRmw;
-      else if (!way_back)                                   err = ErrRouteUnreachable;
+      else if (!route_back)                                   err = ErrRouteUnreachable;
     end
   end
 
   always_comb begin
     err_o        = '0;
     err_o.reason = ErrNone;
-    if (err != ErrNone && (!origin_full || !way_back))
+    if (err != ErrNone && (!origin_full || !route_back))
       err_o = '{valid: 1'b1, reason: err, where: hdr.target,
                 info: packet_info(hdr.kind, hdr.src, hdr.sw0[29:0], hdr.sw1[29:0])};
   end
   assign refused = err_o.valid && err_ack_i;
 
-  // ---- places for answers: what goes back with the value ------------------------------------------
+  // ---- slots for answers: what goes back with the value ------------------------------------------
   typedef struct packed {
     logic        refused;      // no value comes
     coord_t      dst;
@@ -163,7 +163,7 @@ module rmw_unit
                         offset: {aux.result_off_hi, hdr.sw1}, dbg: dbg_q};
 
   gyre_fifo #(.Width($bits(origin_t)), .Depth(Depth)) u_origins (
-      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rmw_ack_i || (refused && way_back)), .data_i(origin_new),
+      .clk_i, .rst_ni, .clear_i(1'b0), .push_i(rmw_ack_i || (refused && route_back)), .data_i(origin_new),
       .pop_i(pop), .data_o(origin), .empty_o(origin_empty), .full_o(origin_full), .level_o(unused_origin_level)
   );
   gyre_fifo #(.Width(65), .Depth(Depth)) u_old (

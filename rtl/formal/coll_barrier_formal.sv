@@ -41,7 +41,7 @@ module coll_barrier_formal
 
   // Inputs that arrived in this round, and whether all were told to the parent.
   logic [2:0] here_q, part;
-  logic       told_q, up, down, let_go;
+  logic       acked_q, up, down, let_go;
   assign part   = {child_q, member_q};
   assign up     = bar_out[0][Route];
   assign down   = bar_out[1][Route] || bar_out[2][Route] || done[Route];
@@ -50,10 +50,10 @@ module coll_barrier_formal
     if (!rst_n) begin
       {parent_q, member_q, child_q} <= {parent_i, member_i, child_i};
       here_q <= '0;
-      told_q <= 1'b0;
+      acked_q <= 1'b0;
     end else begin
       here_q <= (down ? '0 : here_q) | {pulse[2:1], enter_i};
-      told_q <= (told_q || up) && !down;
+      acked_q <= (acked_q || up) && !down;
     end
   end
 
@@ -64,10 +64,10 @@ module coll_barrier_formal
   always_ff @(posedge clk_i) if (rst_n) begin
     AssumePart : assume (part != '0);
     AssumeOnce : assume (({pulse[2:1], enter_i} & (~part | here_q)) == '0);
-    AssumeFreed : assume (!let_go || (parent_q && told_q && !freed_q));
+    AssumeFreed : assume (!let_go || (parent_q && acked_q && !freed_q));
     NoneMissing : assert (!(up || down) || here_q == part);
-    ToldOnce : assert (!up || (parent_q && !told_q));
-    ReleasedByParent : assert (!down || !parent_q || (told_q && freed_q));
+    ToldOnce : assert (!up || (parent_q && !acked_q));
+    ReleasedByParent : assert (!down || !parent_q || (acked_q && freed_q));
     ToAll : assert (!down || {bar_out[2][Route], bar_out[1][Route], done[Route]} == part);
     NoError : assert (!err.valid);
     NoOther : assert (((bar_out[0] | bar_out[1] | bar_out[2] | done) & ~(16'd1 << Route)) == '0);
@@ -78,8 +78,8 @@ module coll_barrier_formal
   // Two cycles beyond the arrival of the last input.
   logic whole_q, whole_qq;
   always_ff @(posedge clk_i) begin
-    whole_q  <= rst_n && here_q == part && !down && !told_q && !up;
+    whole_q  <= rst_n && here_q == part && !down && !acked_q && !up;
     whole_qq <= whole_q;
-    if (rst_n) Prompt : assert (!(whole_q && here_q == part && whole_qq) || up || down || told_q);
+    if (rst_n) Prompt : assert (!(whole_q && here_q == part && whole_qq) || up || down || acked_q);
   end
 endmodule

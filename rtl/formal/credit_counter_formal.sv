@@ -1,4 +1,4 @@
-// credit_counter: credits here and credits given out are always as many as the receiver has places.
+// credit_counter: credits here and credits given out are always as many as the receiver has slots.
 module credit_counter_formal #(
     parameter int unsigned Max = 5,
     localparam int unsigned W = $clog2(Max + 1)

@@ -1,4 +1,4 @@
-// loopback: each class has as many credits as its FIFO has places, lost or doubled never, and its flits come out as its
+// loopback: each class has as many credits as its FIFO has slots, lost or doubled never, and its flits come out as its
 // own; their order is that of gyre_fifo. The depth is that of a full packet of the widest flits.
 module loopback_formal
   import gyre_pkg::*;

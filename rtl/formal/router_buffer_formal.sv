@@ -1,5 +1,5 @@
 // router_buffer: what comes out of a virtual channel is what went into it, in order, with the route of its packet, however
-// the places of the shared memory are used; places are neither lost nor used twice. Two channels are in use, and one flit,
+// the slots of the shared memory are used; slots are neither lost nor used twice. Two channels are in use, and one flit,
 // chosen freely, is followed.
 module router_buffer_formal
   import gyre_pkg::*;

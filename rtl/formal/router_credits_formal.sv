@@ -59,7 +59,7 @@ module router_credits_formal
     end
   end
 
-  // All places: those of the channels' own, and those that are shared.
+  // All slots: those of the channels' own, and those that are shared.
   logic [31:0] used, claimed, flits;
   always_comb begin
     used    = '0;

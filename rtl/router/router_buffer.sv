@@ -1,9 +1,9 @@
 // Flit buffer of a link input: the queues of all virtual channels in one memory, as linked lists (a dynamically
-// allocated multi-queue). One flit in and one out a cycle; a flit that comes while another leaves takes its place,
-// else one from the list of free places. The route of a packet is computed when its head is written; that of the
+// allocated multi-queue). One flit in and one out a cycle; a flit that comes while another leaves takes its slot,
+// else one from the list of free slots. The route of a packet is computed when its head is written; that of the
 // packet at the front of each queue is in registers, so that arbitration does not wait for the memory.
 //
-// Who may use how much is the sender's business (router_output); here a flit must only find a place.
+// Who may use how much is the sender's business (router_output); here a flit must only find a slot.
 module router_buffer
   import gyre_pkg::*;
 #(
@@ -39,13 +39,13 @@ module router_buffer
   logic [FlitW-1:0] data_mem [Flits];
   flit_ctl_t        ctl_mem  [Flits];
   route_t           route_mem[Flits];
-  logic [SlotW-1:0] next_mem [Flits];       // place of the flit behind, or the next free place
+  logic [SlotW-1:0] next_mem [Flits];       // slot of the flit behind, or the next free slot
 
   logic [SlotW-1:0]  head_q [NumVc], tail_q [NumVc];
   route_t            route_q[NumVc];
   logic [NumVc-1:0]  nonempty_q, body_q;
-  logic [SlotW-1:0]  free_q;                // list of free places
-  logic [CountW-1:0] freed_q, used_q;       // places on it; places that were ever used
+  logic [SlotW-1:0]  free_q;                // list of free slots
+  logic [CountW-1:0] freed_q, used_q;       // slots on it; slots that were ever used
 
   logic [SlotW-1:0]  slot, head, after;
   logic              single;                // the flit read is the only one of its channel
@@ -173,7 +173,7 @@ module router_buffer
     end
     if (rst_ni && (push_i || pop_i)) begin
       FreeCount : assert (total_q == 32'(used_q) - 32'(freed_q))
-      else $fatal(1, "%m: places lost or used twice");
+      else $fatal(1, "%m: slots lost or used twice");
     end
   end
 `endif

@@ -53,7 +53,7 @@ module router_inject
   logic [NetClasses-1:0] nonempty, body, req, urgent, read, last_q, credit_q;
   logic [DynClasses-1:0][WaitW-1:0] wait_q;
   route_t                route [NetClasses];
-  logic [VcW-1:0]        way_q [NetClasses]; // channel of the packet whose head has left
+  logic [VcW-1:0]        grant_q [NetClasses]; // channel of the packet whose head has left
   logic [1:0]            class_read;
   logic [NetClasses-1:0] full;
   logic [VcW-1:0]        vc;
@@ -96,7 +96,7 @@ module router_inject
     if (nonempty != '0) begin
       for (int unsigned c = 0; c < NetClasses; c++) begin
         if (nonempty[c]) begin
-          vc = body[c] ? way_q[c] : det_vc(2'(c), route[c].dateline);
+          vc = body[c] ? grant_q[c] : det_vc(2'(c), route[c].dateline);
           if (body[c]) req[c] = body_ok_i[vc];
           else if (c < DynClasses && !plenty_i[c[0]] && !urgent_o[c[0]]) req[c] = 1'b0;
           else if (route[c].minimal != '0) req[c] = dyn_head_ok_i[c[0]];
@@ -131,14 +131,14 @@ module router_inject
   always_comb begin
     out_vc_o = '0;
     if (req_o) begin
-      if (body[class_read]) out_vc_o = way_q[class_read];
+      if (body[class_read]) out_vc_o = grant_q[class_read];
       else if (route[class_read].minimal != '0) out_vc_o = dyn_vc_i[class_read[0]];
       else out_vc_o = det_vc(class_read, route[class_read].dateline);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (pop_i && ctl_o.head) way_q[class_read] <= out_vc_o;
+    if (pop_i && ctl_o.head) grant_q[class_read] <= out_vc_o;
   end
 
   for (genvar c = 0; c < int'(DynClasses); c++) begin : gen_wait

@@ -69,12 +69,12 @@ module router_input
   logic [NumVc-1:0] nonempty, body, open_q;
   logic             full;
   route_t           route [NumVc];
-  // Way of the packet whose head has left.
+  // Grant of the packet whose head has left.
   typedef struct packed {
     logic [3:0]     port;
     logic [VcW-1:0] vc;
-  } way_t;
-  way_t             way_q[NumVc];
+  } grant_t;
+  grant_t           grant_q[NumVc];
   error_t           err_q;
 
   // ---- write side: flits of the link, or the tail that closes a packet cut short -----------
@@ -142,7 +142,7 @@ module router_input
   logic [WaitW-1:0] wait_q;     // cycles that it has, 0 when none is watched
   logic             overdue;
   logic             keep;       // it goes on with its packet, before all others
-  way_t             way;
+  grant_t           grant;
   logic [1:0]       vclass;
   logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
   logic [VcW-2:0]   det;        // deterministic channel of its fixed route
@@ -161,15 +161,15 @@ module router_input
     vclass  = '0;
     det     = '0;
     port    = '0;
-    way     = '0;
+    grant   = '0;
     if (nonempty != '0) begin
       if (nonempty[last_q] && body[last_q] && !overdue && nonempty[DetVcs-1:DynClasses*VcPerClass] == '0) begin
-        way    = way_q[last_q];
-        port   = PortW'(way.port);
+        grant  = grant_q[last_q];
+        port   = PortW'(grant.port);
         vclass = vc_class(last_q);
-        if (way.port == LocalPort) keep = ej_body_ok[vclass];
-        else if (way.port == NoPort) keep = 1'b1;
-        else keep = body_ok_i[port][way.vc] && (!route[last_q].deposit || ej_body_ok[vclass]);
+        if (grant.port == LocalPort) keep = ej_body_ok[vclass];
+        else if (grant.port == NoPort) keep = 1'b1;
+        else keep = body_ok_i[port][grant.vc] && (!route[last_q].deposit || ej_body_ok[vclass]);
         req[last_q] = keep;
       end
       if (!keep) begin
@@ -179,13 +179,13 @@ module router_input
           if (nonempty[v]) begin
             vclass = vc_class(VcW'(v));
             if (body[v]) begin
-              way  = way_q[v];
-              port = PortW'(way.port);
-              if (way.port == LocalPort) req[v] = ej_body_ok[vclass];
-              else if (way.port == NoPort) req[v] = 1'b1;
+              grant = grant_q[v];
+              port = PortW'(grant.port);
+              if (grant.port == LocalPort) req[v] = ej_body_ok[vclass];
+              else if (grant.port == NoPort) req[v] = 1'b1;
               else begin
-                req[v] = body_ok_i[port][way.vc] && (!route[v].deposit || ej_body_ok[vclass]);
-                if (!vc_dynamic(way.vc) && no_credit_i[port][way.vc[VcW-2:0]]) stall_o[port] = 1'b1;
+                req[v] = body_ok_i[port][grant.vc] && (!route[v].deposit || ej_body_ok[vclass]);
+                if (!vc_dynamic(grant.vc) && no_credit_i[port][grant.vc[VcW-2:0]]) stall_o[port] = 1'b1;
               end
             end else begin
               port = PortW'(route[v].port);
@@ -249,7 +249,7 @@ module router_input
       .gnt_o    (read)
   );
 
-  // ---- the channel picked, and its way --------------------------------------------------------
+  // ---- the channel picked, and its grant ------------------------------------------------------
   logic [P-1:0]     choice;
   logic [1:0]       req_class;
   logic [RoomW-1:0] most;
@@ -277,8 +277,8 @@ module router_input
       high_o = req_class > ClassResponse;
       birth_o = route[in_vc_o].birth;
       if (body[in_vc_o]) begin
-        port_o   = way_q[in_vc_o].port;
-        out_vc_o = way_q[in_vc_o].vc;
+        port_o   = grant_q[in_vc_o].port;
+        out_vc_o = grant_q[in_vc_o].vc;
       end else begin
         port_o   = route[in_vc_o].port;
         out_vc_o = det_vc(req_class, route[in_vc_o].dateline);
@@ -298,7 +298,7 @@ module router_input
   end
 
   always_ff @(posedge clk_i) begin
-    if (pop_i && ctl_o.head) way_q[in_vc_o] <= '{port: port_o, vc: out_vc_o};
+    if (pop_i && ctl_o.head) grant_q[in_vc_o] <= '{port: port_o, vc: out_vc_o};
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

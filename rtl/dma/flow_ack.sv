@@ -1,7 +1,7 @@
 // Control packets of ordered-dynamic flows (HW-4): tells sources how far their flows have come, one flow at a time in
 // turn, by packets of a header only in the response class on the fixed route. What a packet says is fixed when it leaves:
 // what is released while it waits is in it.
-module flow_news
+module flow_ack
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
     parameter int unsigned NFlow = 4
@@ -9,12 +9,12 @@ module flow_news
     input  logic             clk_i,
     input  logic             rst_ni,
     input  coord_t           coord_i,
-    input  logic [NFlow-1:0] news_i,
+    input  logic [NFlow-1:0] ack_due_i,
     input  flow_seq_t        seq_i  [NFlow],   // next to be released
     input  flow_end_t        end_i  [NFlow],
     input  logic [3:0]       path_i [NFlow],
-    output logic [NFlow-1:0] told_o,
-    output logic [NFlow-1:0] telling_o,        // a packet waits to leave
+    output logic [NFlow-1:0] acked_o,
+    output logic [NFlow-1:0] acking_o,         // a packet waits to leave
     // packets
     output logic             answer_valid_o,
     output logic [3:0]       answer_path_o,
@@ -27,7 +27,7 @@ module flow_news
   logic             work_q, next;
   logic [IdW-1:0]   flow, flow_q;
   logic [NFlow-1:0] candidates, gnt;
-  assign candidates = work_q ? '0 : news_i;
+  assign candidates = work_q ? '0 : ack_due_i;
   assign next       = candidates != '0;
   rr_arbiter #(.N(NFlow)) u_turn (.clk_i, .rst_ni, .req_i(candidates), .advance_i(next), .gnt_o(gnt));
   always_comb begin
@@ -53,10 +53,10 @@ module flow_news
   assign answer_path_o  = work_q ? path_i[flow_q] : '0;
   always_comb begin
     answer_o = '0;
-    told_o   = '0;
-    telling_o = '0;
+    acked_o  = '0;
+    acking_o = '0;
     if (work_q) begin
-      telling_o[flow_q]      = 1'b1;
+      acking_o[flow_q]       = 1'b1;
       answer_o.answer        = 1'b1;
       answer_o.header.dst    = end_i[flow_q].peer;
       answer_o.header.vclass = ClassResponse;
@@ -66,7 +66,7 @@ module flow_news
       answer_o.header.last   = 1'b1;
       answer_o.header.target = {end_i[flow_q].epoch, end_i[flow_q].peer_flow};
       answer_o.header.seq    = 10'(seq_i[flow_q]);
-      told_o[flow_q]         = answer_ready_i;
+      acked_o[flow_q]        = answer_ready_i;
     end
   end
   assign idle_o = !work_q && !next;
@@ -74,8 +74,8 @@ module flow_news
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && work_q) begin
-      NewsThere : assert (news_i[flow_q] || end_i[flow_q].open)
-      else $fatal(1, "%m: news of a flow that is closed");
+      AckDue : assert (ack_due_i[flow_q] || end_i[flow_q].open)
+      else $fatal(1, "%m: acknowledgement of a flow that is closed");
     end
   end
 `endif
