@@ -90,7 +90,7 @@ impl CommandError {
     }
 }
 
-/// Runs the command of the process's arguments and gives its exit status.
+/// Runs the command of the process's arguments and returns its exit status.
 pub fn main() -> ExitCode {
     progress::show_builds();
     let cli = Cli::parse();

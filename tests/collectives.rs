@@ -177,7 +177,7 @@ fn check(collective: Collective, at: At, round: usize, count: usize, receive: &R
     }
 }
 
-/// Runs every collective by every algorithm with blocks of `count` doubles; gives the algorithms of broadcasts.
+/// Runs every collective by every algorithm with blocks of `count` doubles; returns the algorithms of broadcasts.
 fn sweep(seat: &Seat, count: usize, buffers: &[(Range, Range)]) -> Result<Vec<Algorithm>, Error> {
     let (me, tasks) = (seat.member.position(), buffers.len());
     let (send, receive) = &buffers[me];

@@ -128,7 +128,7 @@ fn buffers(team: &Team, tasks: usize) -> Arc<Vec<(Range, Range)>> {
     Arc::new((0..tasks).map(of).collect())
 }
 
-/// Runs every collective of every size with several roots; gives the messages that each endpoint has sent meanwhile.
+/// Runs every collective of every size with several roots; returns the messages that each endpoint has sent meanwhile.
 fn sweep(mut team: Team, tasks: usize) -> Vec<u64> {
     let buffers = buffers(&team, tasks);
     let run = move |seat: &Seat| {

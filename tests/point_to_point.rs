@@ -257,7 +257,7 @@ impl Task {
     }
 }
 
-/// Six tasks on four nodes, two nodes with two each, run the program; gives the machine's report.
+/// Six tasks on four nodes, two nodes with two each, run the program; returns the machine's report.
 fn program(same_node: SameNode, ordered: Ordered) -> RunReport {
     let config = MachineConfig {
         dims: vec![2, 2, 1],

@@ -14,7 +14,7 @@ fn place(processor: u16, module: u16, core: u16, thread: u16) -> Place {
     }
 }
 
-/// Checks that a tree joins all its threads, and gives the depth of each.
+/// Checks that a tree joins all its threads, and returns the depth of each.
 fn depths(tree: &Tree) -> Vec<usize> {
     let depth = |thread: usize| {
         let mut depth = 0;

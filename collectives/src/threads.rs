@@ -29,7 +29,7 @@ use crate::member::Member;
 use crate::reduction::any::Reduction;
 use crate::request::Request;
 
-use lanes::{CHUNK, Kind, Lanes, Way};
+use lanes::{CHUNK, Direction, Kind, Lanes};
 
 /// The software threads of a node that carry out collectives together. Made alike by all of them; clones are
 /// handles to the same.
@@ -69,8 +69,8 @@ impl ThreadGroup {
 
     /// The software threads of one node, each of which asks where it runs (AF-1) and tells the others: they are joined by
     /// the tree of their affinity domains, in each of which a thread talks to up to `arity` others below it. The caller
-    /// is number `thread` of `count`. Returns when all of them have called it; costs of the way through memory are the
-    /// platform's. A number is used once on a node.
+    /// is number `thread` of `count`. Returns when all of them have called it; the platform charges its memory
+    /// traffic. A number is used once on a node.
     ///
     /// # Errors
     /// [`Error::ThreadPlace`] where nobody knows where a thread runs: at all of them; [`Error::Thread`],
@@ -182,7 +182,7 @@ impl ThreadGroup {
     }
 }
 
-/// Which threads take part in a way through the tree.
+/// Which threads take part in one direction of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Path {
     All,
@@ -191,7 +191,7 @@ enum Path {
 }
 
 /// A software thread of a group. All threads of all nodes call the same collectives in the same order; each call
-/// returns when it has ended for the caller. Costs of the way through memory are the platform's.
+/// returns when it has ended for the caller. The platform charges its memory traffic.
 pub struct ThreadMember<P: Platform> {
     platform: P,
     group: ThreadGroup,
@@ -391,7 +391,7 @@ impl<P: Platform> ThreadMember<P> {
             let data = &mut data[range];
             let part = &mut part[..data.len()];
             for &child in &from {
-                self.lanes.receive(Way::Up, child, kind, part)?;
+                self.lanes.receive(Direction::Up, child, kind, part)?;
                 match path {
                     Path::To(_) => data.copy_from_slice(part),
                     Path::All => {
@@ -401,11 +401,11 @@ impl<P: Platform> ThreadMember<P> {
                     }
                 }
             }
-            self.lanes.taken(Way::Up)?;
+            self.lanes.taken(Direction::Up)?;
             if sends {
-                self.lanes.publish(Way::Up, kind, data)?;
+                self.lanes.publish(Direction::Up, kind, data)?;
             }
-            self.lanes.next(Way::Up);
+            self.lanes.next(Direction::Up);
         }
         Ok(())
     }
@@ -423,13 +423,13 @@ impl<P: Platform> ThreadMember<P> {
         for range in chunks(data.len(), kind.reduction.bytes()) {
             let data = &mut data[range];
             if receives {
-                self.lanes.receive(Way::Down, 0, kind, data)?;
+                self.lanes.receive(Direction::Down, 0, kind, data)?;
             }
-            self.lanes.taken(Way::Down)?;
+            self.lanes.taken(Direction::Down)?;
             if sends {
-                self.lanes.publish(Way::Down, kind, data)?;
+                self.lanes.publish(Direction::Down, kind, data)?;
             }
-            self.lanes.next(Way::Down);
+            self.lanes.next(Direction::Down);
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ fn small() -> (World, Vec<Member<Place>>) {
     (world, members)
 }
 
-/// Has every member post what `request` says, and gives the ends.
+/// Has every member post what `request` says, and returns the ends.
 fn post(
     world: &World,
     members: &[Member<Place>],

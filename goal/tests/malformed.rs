@@ -2,7 +2,7 @@
 
 use gyre_goal::{LoadError, Reason, parse, parse_file};
 
-/// The message of the error that `text` gives, without the file name.
+/// The message of the error that `text` causes, without the file name.
 fn refusal(text: &str) -> String {
     match parse("f", text.as_bytes()) {
         Ok(program) => panic!("accepted as:\n{program}"),

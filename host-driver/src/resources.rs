@@ -79,7 +79,7 @@ impl Default for Resources {
 }
 
 impl Resources {
-    /// Refuses values that make no sense on any node: gives field, value and what it must be.
+    /// Refuses values that make no sense on any node: returns field, value and what it must be.
     pub(crate) fn check(&self) -> Result<(), (&'static str, u64, &'static str)> {
         for (field, value) in [
             ("injection_per_context", self.injection_per_context),

@@ -129,7 +129,7 @@ impl World {
         self.machine.process(task).buffer(&vec![0; length])
     }
 
-    /// Runs until nothing happens; gives what has been noted since the last time, by name, and the errors
+    /// Runs until nothing happens; returns what has been noted since the last time, by name, and the errors
     /// that had no callback.
     fn settle(&self) -> (Noted, Vec<Error>) {
         let contexts = self.contexts.lock();

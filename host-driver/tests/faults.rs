@@ -236,7 +236,7 @@ fn fence(context: &Context<Process>) -> Ends {
     ends
 }
 
-/// Runs until everything has ended that will; gives the errors of `advance`.
+/// Runs until everything has ended that will; returns the errors of `advance`.
 fn errors(machine: &Double, contexts: &[Context<Process>]) -> Vec<Error> {
     let mut errors = Vec::new();
     for _ in 0..100 {

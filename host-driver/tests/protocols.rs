@@ -66,7 +66,7 @@ impl Pair {
         assert_eq!(self.errors(), []);
     }
 
-    /// Runs until nothing happens, woken for errors too; gives the errors of `advance`.
+    /// Runs until nothing happens, woken for errors too; returns the errors of `advance`.
     fn errors(&self) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut idle = 0;

@@ -119,7 +119,7 @@ impl World {
         context.fence(fence).expect("valid");
     }
 
-    /// Runs until nothing happens; gives what has been noted since the last time, by name, and the errors
+    /// Runs until nothing happens; returns what has been noted since the last time, by name, and the errors
     /// that had no callback.
     fn settle(&self) -> (Noted, Vec<Error>) {
         let errors = self.machine.run_until_idle(&self.contexts, 40);

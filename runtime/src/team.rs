@@ -27,7 +27,7 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Carries a collective out that all members post; gives the time of its end, picoseconds.
+    /// Carries a collective out that all members post; returns the time of its end, picoseconds.
     ///
     /// # Errors
     /// As [`Member::post_as`], and those the collective ends with.
@@ -42,7 +42,7 @@ impl Seat {
         })
     }
 
-    /// Begins what ends with a callback, and advances until then; gives the time of its end, picoseconds.
+    /// Begins what ends with a callback, and advances until then; returns the time of its end, picoseconds.
     ///
     /// # Errors
     /// Those of `begin`, those of the context, and what it ends with.

@@ -1,7 +1,7 @@
 //! `gyre bench bandwidth`: payload share of a link under long messages that the driver moves (EP-4, CT-4).
 //!
 //! One task moves messages to its neighbour by rendezvous and by rput, and from it by rget. It keeps a window
-//! of them under way: whenever one is done it posts the next. A message is done when all of it is in the
+//! of them under method: whenever one is done it posts the next. A message is done when all of it is in the
 //! memory where it belongs, and the software there knows.
 
 use crossbeam_utils::atomic::AtomicCell;
@@ -35,13 +35,13 @@ type Failure = Box<dyn Error>;
 
 /// How messages are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Method {
     Rendezvous,
     Rput,
     Rget,
 }
 
-impl Way {
+impl Method {
     const ALL: [Self; 3] = [Self::Rendezvous, Self::Rput, Self::Rget];
 
     fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Way {
 /// How many messages.
 #[derive(Clone, Copy)]
 struct Load {
-    /// Messages under way at once.
+    /// Messages under method at once.
     window: usize,
     /// Messages in all.
     total: usize,
@@ -77,8 +77,13 @@ const MESSAGE_BYTES: Setting<usize> = Setting::number(
     (4097, 1 << 24),
     "length of each message, above the eager limit",
 );
-const IN_FLIGHT: Setting<usize> =
-    Setting::number("in_flight", "", 16, (1, 64), "messages under way at once");
+const IN_FLIGHT: Setting<usize> = Setting::number(
+    "in_flight",
+    "",
+    16,
+    (1, 64),
+    "messages under method at once",
+);
 const WARMUP_MESSAGES: Setting<usize> = Setting::number(
     "warmup_messages",
     "",
@@ -111,13 +116,13 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let share = |bytes: usize, ps: u64| bytes as f64 / ((ps * FLIT_BYTES) as f64 / cycle_ps as f64);
     let mut rows = Vec::new();
     let mut least = f64::INFINITY;
-    for way in Way::ALL {
+    for method in Method::ALL {
         // The window is full from the first of the messages that count to the last.
         let load = Load {
             window,
             total: warm_up + messages + window,
         };
-        let done = transfer(&mut job, &tasks, way, load)?.1;
+        let done = transfer(&mut job, &tasks, method, load)?.1;
         let steady = share(
             messages * bytes,
             done[warm_up + messages - 1] - done[warm_up - 1],
@@ -127,11 +132,11 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
             window: 1,
             total: 2,
         };
-        let (posted, done) = transfer(&mut job, &tasks, way, load)?;
+        let (posted, done) = transfer(&mut job, &tasks, method, load)?;
         let single = done[1] - posted[1];
         least = least.min(steady);
         rows.push(json!({
-            "transfer": way.name(),
+            "transfer": method.name(),
             "payload_share": steady,
             "single_message_payload_share": share(bytes, single),
             "single_message_cycles": single.div_ceil(cycle_ps),
@@ -159,34 +164,34 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
 fn transfer(
     job: &mut Job,
     tasks: &[Arc<Task>],
-    way: Way,
+    method: Method,
     load: Load,
 ) -> Result<(Vec<u64>, Vec<u64>), RunError> {
     let (origin, target) = (&tasks[0], &tasks[1]);
-    let (from, to) = match way {
-        Way::Rendezvous | Way::Rput => (origin, target),
-        Way::Rget => (target, origin),
+    let (from, to) = match method {
+        Method::Rendezvous | Method::Rput => (origin, target),
+        Method::Rget => (target, origin),
     };
-    let failed = |error| RunError::Check(format!("{}: {error}", way.name()));
-    from.fill(way as u8 + 1).map_err(failed)?;
+    let failed = |error| RunError::Check(format!("{}: {error}", method.name()));
+    from.fill(method as u8 + 1).map_err(failed)?;
     let all = tasks.to_vec();
     let run = move |process: Process| {
         let task = &all[process.task.0 as usize];
         task.over.store(false);
         if process.task.0 == 0 {
-            task.originate(way, load, &all[1])?;
+            task.originate(method, load, &all[1])?;
         } else {
             task.context.advance_until(|| task.over.load())?;
         }
         task.context.advance_until(|| task.context.is_at_rest())?;
         Ok::<(), Failure>(())
     };
-    job.each(way.name(), Until::Quiet, run)?;
+    job.each(method.name(), Until::Quiet, run)?;
     let used = load.window.min(load.total);
     if from.content(used).map_err(failed)? != to.content(used).map_err(failed)? {
         return Err(failed("what has arrived is not what was sent".into()));
     }
-    let done = std::mem::take(&mut *tasks[way.witness()].done.lock());
+    let done = std::mem::take(&mut *tasks[method.witness()].done.lock());
     for task in tasks {
         task.done.lock().clear();
     }
@@ -197,7 +202,7 @@ fn transfer(
 struct Task {
     context: Context<SimPlatform>,
     peer: Endpoint,
-    /// As many messages as can be under way.
+    /// As many messages as can be under method.
     memory: BufferRange<NodeBuffer>,
     bytes: usize,
     region: MemoryRegion<SimPlatform>,
@@ -268,11 +273,11 @@ impl Task {
     }
 
     /// Moves all messages, and tells the other task that it has.
-    fn originate(self: &Arc<Self>, way: Way, load: Load, peer: &Self) -> Result<(), Failure> {
+    fn originate(self: &Arc<Self>, method: Method, load: Load, peer: &Self) -> Result<(), Failure> {
         let stream = Arc::new(Stream {
             task: Arc::clone(self),
             region: peer.region.remote(),
-            way,
+            method,
             load,
             finished: AtomicCell::default(),
         });
@@ -297,7 +302,7 @@ impl Task {
 struct Stream {
     task: Arc<Task>,
     region: RemoteRegion,
-    way: Way,
+    method: Method,
     load: Load,
     finished: AtomicCell<usize>,
 }
@@ -318,19 +323,19 @@ impl Stream {
         let this = Arc::clone(self);
         let done: DoneFn<SimPlatform> = Box::new(move |context, result| {
             this.finished.fetch_add(usize::from(result.is_ok()));
-            if this.way != Way::Rendezvous {
+            if this.method != Method::Rendezvous {
                 this.task.finish(context, result);
             }
             // What was posted before was accepted, and so is this.
             this.post_next().expect("a message as those before");
         });
-        match self.way {
-            Way::Rendezvous => context.send(SendMessage {
+        match self.method {
+            Method::Rendezvous => context.send(SendMessage {
                 tag: index as u32,
                 remote_done: Some(done),
                 ..SendMessage::new(task.peer, DATA, buffer)
             }),
-            Way::Rput => context.rput(Rput {
+            Method::Rput => context.rput(Rput {
                 destination: task.peer,
                 data: buffer,
                 region: self.region,
@@ -339,7 +344,7 @@ impl Stream {
                 local_done: None,
                 remote_done: Some(done),
             }),
-            Way::Rget => context.rget(Rget {
+            Method::Rget => context.rget(Rget {
                 source: task.peer,
                 region: self.region,
                 offset,

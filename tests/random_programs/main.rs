@@ -147,7 +147,7 @@ fn run_counted(
     }
 }
 
-/// Runs `cases` random programs, always the same ones; gives the error of each that fails, made as small as
+/// Runs `cases` random programs, always the same ones; returns the error of each that fails, made as small as
 /// `shrinks` attempts can.
 fn check(cases: u32, shrinks: u32) -> Result<(), String> {
     let config = Config {

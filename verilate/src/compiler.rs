@@ -171,7 +171,7 @@ impl Compiler {
         })
     }
 
-    /// Compiles all units into `out`, a core for each file, the largest first; gives the objects of each.
+    /// Compiles all units into `out`, a core for each file, the largest first; returns the objects of each.
     ///
     /// `progress` hears after each file of the bytes of source that are done, and of all of them.
     pub(crate) fn compile(

@@ -114,7 +114,7 @@ impl<P: Platform> Agreement<P> {
         }
     }
 
-    /// Routes are to be taken: gives those taken before, and the nodes below.
+    /// Routes are to be taken: returns those taken before, and the nodes below.
     pub fn take(&mut self, choice: TreeChoice) -> (Option<Arc<TreeRoutes<P>>>, Vec<Endpoint>) {
         let children = self.children();
         self.choice = choice;

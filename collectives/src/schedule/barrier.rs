@@ -10,7 +10,7 @@ impl Builder<'_> {
         self.dissemination(&ranks, self.rank as usize, &[]);
     }
 
-    /// The same among `ranks`, of which this member is number `me`, when it has done `before`; gives the steps after
+    /// The same among `ranks`, of which this member is number `me`, when it has done `before`; returns the steps after
     /// which all have.
     pub(super) fn dissemination(
         &mut self,

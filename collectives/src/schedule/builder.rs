@@ -107,7 +107,7 @@ impl Builder<'_> {
         self.add(action, after)
     }
 
-    /// Copies; gives the step, none if there is nothing to do.
+    /// Copies; returns the step, none if there is nothing to do.
     pub fn copy(&mut self, from: Slice, to: Slice, after: &[usize]) -> Option<usize> {
         debug_assert_eq!(from.len, to.len);
         (from.len > 0 && from != to).then(|| self.add(Action::Copy { from, to }, after))

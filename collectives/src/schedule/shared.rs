@@ -56,7 +56,7 @@ impl Builder<'_> {
     }
 
     /// A barrier of the endpoints `ranks` of this node, the first of which meets those of the others. `among` adds the
-    /// steps of that behind those given, and gives those after which all have come.
+    /// steps of that behind those given, and returns those after which all have come.
     pub(super) fn barrier_of_nodes(
         &mut self,
         ranks: &[u32],
@@ -177,7 +177,7 @@ impl Builder<'_> {
     }
 
     /// Up the trees of the nodes, among the nodes, down to all, part by part. `among` adds the steps of the nodes' first
-    /// for a part behind those given, and gives those after which the result is there. Nobody publishes a part before it
+    /// for a part behind those given, and returns those after which the result is there. Nobody publishes a part before it
     /// has read the one down that went through the same slot.
     pub(super) fn up_and_down(
         &mut self,

@@ -4,7 +4,7 @@
 //! what goes down to its children, and a line with how much it has taken of either. A part of a message has a
 //! number, the same at all threads, and lies in the slot of that number modulo the slots; before a slot is written
 //! again, those that read it have taken what was there. Messages say how much their sender has taken, so that
-//! the line is looked at only when messages go one way for long.
+//! the line is looked at only when messages go in one direction for long.
 
 use gyre_affinity::Tree;
 use gyre_driver::{Op, Platform, SharedSegment};
@@ -21,7 +21,7 @@ const LINE: usize = 64;
 const SLOT: usize = 1024;
 /// Most bytes of data in a part: a multiple of the size of every built-in type's elements.
 pub(super) const CHUNK: usize = SLOT - HEADER;
-/// Slots of a thread for each way.
+/// Slots of a thread for each direction.
 const DEPTH: u32 = 2;
 /// Bytes of a thread's piece: the line, then the slots.
 const PIECE: usize = LINE + 2 * DEPTH as usize * SLOT;
@@ -30,9 +30,9 @@ const SEGMENTS: u32 = 1 << 24;
 /// Bytes that [`Op::CopyChunk`] stands for.
 const COPY_CHUNK: usize = 32;
 
-/// The ways through the tree.
+/// Directions in the affinity tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     /// To the parent.
     Up,
     /// To the children.
@@ -88,9 +88,9 @@ pub(super) struct Lanes<P: Platform> {
     thread: usize,
     parent: Option<usize>,
     children: Vec<usize>,
-    /// Parts that have gone each way so far, read or not.
+    /// Parts that have gone in each direction so far, read or not.
     done: [u32; 2],
-    /// Parts that this thread has taken, each way.
+    /// Parts that this thread has taken, in each direction.
     taken: [u32; 2],
     /// Parts that the parent is known to have taken of what goes up, and each child of what goes down.
     parent_taken: u32,
@@ -122,17 +122,17 @@ impl<P: Platform> Lanes<P> {
         })
     }
 
-    /// Writes the next part that goes `way`, when there is room.
-    pub fn publish(&mut self, way: Way, kind: Kind, data: &[u8]) -> Result<(), Error> {
-        let number = self.done[way as usize];
-        self.wait_for_room(way, number)?;
+    /// Writes the next part in `direction`, when there is room.
+    pub fn publish(&mut self, direction: Direction, kind: Kind, data: &[u8]) -> Result<(), Error> {
+        let number = self.done[direction as usize];
+        self.wait_for_room(direction, number)?;
         let mut words = [0; HEADER / 4];
         words[0] = number.wrapping_add(1);
-        // What goes one way says what has been taken of the other.
-        words[1] = self.taken[1 - way as usize];
+        // What goes in one direction says what has been taken of the other.
+        words[1] = self.taken[1 - direction as usize];
         words[2..].copy_from_slice(&kind.words());
         charge_copies(&self.platform, HEADER + data.len());
-        let slot = slot(self.thread, way, number);
+        let slot = slot(self.thread, direction, number);
         let (first, rest) = data.split_at(data.len().min(LINE - HEADER));
         self.write(slot + LINE, rest)?;
         let mut line = words.map(u32::to_le_bytes).as_flattened().to_vec();
@@ -140,19 +140,19 @@ impl<P: Platform> Lanes<P> {
         self.write(slot, &line)
     }
 
-    /// Waits for the next part that comes `way`, from child number `child` or from the parent.
+    /// Waits for the next part in `direction`, from child number `child` or from the parent.
     pub fn receive(
         &mut self,
-        way: Way,
+        direction: Direction,
         child: usize,
         kind: Kind,
         data: &mut [u8],
     ) -> Result<(), Error> {
-        let number = self.done[way as usize];
-        let Some(from) = self.sender(way, child) else {
+        let number = self.done[direction as usize];
+        let Some(from) = self.sender(direction, child) else {
             return Ok(());
         };
-        let slot = slot(from, way, number);
+        let slot = slot(from, direction, number);
         let words: [u32; HEADER / 4] = loop {
             self.platform.charge(Op::Counter, 1);
             let words = self.read_words(slot)?;
@@ -177,54 +177,54 @@ impl<P: Platform> Lanes<P> {
                 });
             }
         }
-        match way {
-            Way::Up => self.children_taken[child] = words[1],
-            Way::Down => self.parent_taken = words[1],
+        match direction {
+            Direction::Up => self.children_taken[child] = words[1],
+            Direction::Down => self.parent_taken = words[1],
         }
         charge_copies(&self.platform, data.len());
         let read = self.segment.read(slot + HEADER, data);
         Ok(read.map_err(gyre_driver::Error::from)?)
     }
 
-    /// Says that this thread needs the next part that comes `way` no longer, or has never.
-    pub fn taken(&mut self, way: Way) -> Result<(), Error> {
-        let read_by_anybody = match way {
-            Way::Up => !self.children.is_empty(),
-            Way::Down => self.parent.is_some(),
+    /// Says that this thread needs the next part in `direction` no longer, or has never.
+    pub fn taken(&mut self, direction: Direction) -> Result<(), Error> {
+        let read_by_anybody = match direction {
+            Direction::Up => !self.children.is_empty(),
+            Direction::Down => self.parent.is_some(),
         };
-        self.taken[way as usize] = self.done[way as usize].wrapping_add(1);
+        self.taken[direction as usize] = self.done[direction as usize].wrapping_add(1);
         if !read_by_anybody {
             return Ok(());
         }
         self.platform.charge(Op::Counter, 1);
-        let word = self.taken[way as usize].to_le_bytes();
-        self.write(taken_place(self.thread, way), &word)
+        let word = self.taken[direction as usize].to_le_bytes();
+        self.write(taken_place(self.thread, direction), &word)
     }
 
-    /// A part has gone `way`.
-    pub fn next(&mut self, way: Way) {
-        let done = &mut self.done[way as usize];
+    /// A part has gone in `direction`.
+    pub fn next(&mut self, direction: Direction) {
+        let done = &mut self.done[direction as usize];
         *done = done.wrapping_add(1);
     }
 
     /// Waits until the slot of part `number` is free.
-    fn wait_for_room(&mut self, way: Way, number: u32) -> Result<(), Error> {
+    fn wait_for_room(&mut self, direction: Direction, number: u32) -> Result<(), Error> {
         let needed = number.wrapping_add(1).wrapping_sub(DEPTH);
-        let readers = match way {
-            Way::Up => self.parent.iter().len(),
-            Way::Down => self.children.len(),
+        let readers = match direction {
+            Direction::Up => self.parent.iter().len(),
+            Direction::Down => self.children.len(),
         };
         for reader in 0..readers {
-            while self.known_taken(way, reader).wrapping_sub(needed) >= 1 << 31 {
-                let thread = match way {
-                    Way::Up => self.parent.unwrap_or(self.thread),
-                    Way::Down => self.children[reader],
+            while self.known_taken(direction, reader).wrapping_sub(needed) >= 1 << 31 {
+                let thread = match direction {
+                    Direction::Up => self.parent.unwrap_or(self.thread),
+                    Direction::Down => self.children[reader],
                 };
                 self.platform.charge(Op::Counter, 1);
-                let [taken] = self.read_words(taken_place(thread, way))?;
-                match way {
-                    Way::Up => self.parent_taken = taken,
-                    Way::Down => self.children_taken[reader] = taken,
+                let [taken] = self.read_words(taken_place(thread, direction))?;
+                match direction {
+                    Direction::Up => self.parent_taken = taken,
+                    Direction::Down => self.children_taken[reader] = taken,
                 }
                 if taken.wrapping_sub(needed) >= 1 << 31 {
                     self.platform.yield_now();
@@ -234,17 +234,17 @@ impl<P: Platform> Lanes<P> {
         Ok(())
     }
 
-    fn known_taken(&self, way: Way, reader: usize) -> u32 {
-        match way {
-            Way::Up => self.parent_taken,
-            Way::Down => self.children_taken[reader],
+    fn known_taken(&self, direction: Direction, reader: usize) -> u32 {
+        match direction {
+            Direction::Up => self.parent_taken,
+            Direction::Down => self.children_taken[reader],
         }
     }
 
-    fn sender(&self, way: Way, child: usize) -> Option<usize> {
-        match way {
-            Way::Up => self.children.get(child).copied(),
-            Way::Down => self.parent,
+    fn sender(&self, direction: Direction, child: usize) -> Option<usize> {
+        match direction {
+            Direction::Up => self.children.get(child).copied(),
+            Direction::Down => self.parent,
         }
     }
 
@@ -260,13 +260,13 @@ impl<P: Platform> Lanes<P> {
 }
 
 /// Byte of the segment at which a thread says how much it has taken.
-fn taken_place(thread: usize, way: Way) -> usize {
-    thread * PIECE + 4 * way as usize
+fn taken_place(thread: usize, direction: Direction) -> usize {
+    thread * PIECE + 4 * direction as usize
 }
 
 /// Byte of the segment at which the slot of a part begins.
-fn slot(thread: usize, way: Way, number: u32) -> usize {
-    let slot = way as u32 * DEPTH + number % DEPTH;
+fn slot(thread: usize, direction: Direction, number: u32) -> usize {
+    let slot = direction as u32 * DEPTH + number % DEPTH;
     thread * PIECE + LINE + slot as usize * SLOT
 }
 

@@ -41,7 +41,7 @@ impl<P: Platform> CookieTable<P> {
         self.pending.len()
     }
 
-    /// Remembers an operation and gives its cookie, which is never 0.
+    /// Remembers an operation and returns its cookie, which is never 0.
     pub fn insert(&mut self, pending: Pending<P>) -> u32 {
         loop {
             self.last = self.last.wrapping_add(1);

@@ -177,7 +177,7 @@ impl<P: Platform> TargetCounters<P> {
         self.0.push(Awaited { counter, done });
     }
 
-    /// Takes out the next one that is at zero, and gives its callback.
+    /// Takes out the next one that is at zero, and returns its callback.
     ///
     /// # Errors
     /// Those of the memory.

@@ -71,7 +71,7 @@ impl<P: Platform> CounterBlock<P> {
         !self.free.is_empty()
     }
 
-    /// Takes a free pair, sets both counters to `value`, and gives the first.
+    /// Takes a free pair, sets both counters to `value`, and returns the first.
     pub fn take(&mut self, platform: &P, value: u64) -> Result<Option<(u16, CounterRef)>, Fault> {
         let Some(memory) = &self.memory else {
             return Err(Error::Destroyed.into());

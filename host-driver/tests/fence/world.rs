@@ -218,7 +218,7 @@ impl World {
         .expect("valid");
     }
 
-    /// A check of what `operations` of `from` at `to` have left behind; gives those that are not complete.
+    /// A check of what `operations` of `from` at `to` have left behind; returns those that are not complete.
     pub fn check(
         &self,
         from: usize,

@@ -2,7 +2,7 @@
 //!
 //! Messages of one origin arrive in the order sent; how those of several origins interleave the network decides,
 //! and only their number is seen. A history holds when some interleaving, matched as simply as can be with two
-//! lists, gives every result in it.
+//! lists, returns every result in it.
 
 use std::collections::HashSet;
 

@@ -29,7 +29,7 @@ pub enum FaultError {
     Io(PathBuf, std::io::Error),
 }
 
-/// Writes the faulty files of a unit; gives the folder they are in.
+/// Writes the faulty files of a unit; returns the folder they are in.
 pub fn plant(spec: &Spec) -> Result<PathBuf, FaultError> {
     // Beside the profiles' folders: a model is found by its folders' names too, and all profiles share it.
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

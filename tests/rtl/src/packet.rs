@@ -202,7 +202,7 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// Adds a flit of `flit_bytes` bytes; gives the packet that it ends.
+    /// Adds a flit of `flit_bytes` bytes; returns the packet that it ends.
     ///
     /// # Errors
     /// [`FramingError`] if flits are not head, body, tail of one packet after the other.
