@@ -1,6 +1,9 @@
 //! What messages of collectives say about themselves. All numbers are little-endian, without gaps.
 
 use gyre_driver::{Error as DriverError, TaskId};
+use smallvec::SmallVec;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::algorithm::Algorithm;
 use crate::collective::Collective;
@@ -10,8 +13,29 @@ use crate::signature::Signature;
 
 /// Marks the flags of an operation of the user where else the type of the data stands.
 const USER: u8 = 128;
-/// Most bytes of a header: of an announcement, with an operation of the user.
-const MOST: usize = 36 + 4 + 14;
+
+/// The bytes of a message: short ones, which most are, without memory of their own.
+pub(crate) type Bytes = SmallVec<[u8; 64]>;
+
+/// The fields as they stand; the word of an operation of the user follows.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Fields {
+    geometry: U16,
+    /// Form, and initiator above.
+    form: u8,
+    /// Collective, and algorithm above.
+    kinds: u8,
+    data: u8,
+    op: u8,
+    sequence: U32,
+    from: U32,
+    tag: U32,
+    root: U32,
+    length: U32,
+    bytes: U64,
+    part: U16,
+}
 
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +79,8 @@ impl Header {
     /// Bytes of the header of a message with data in it.
     pub fn bytes(&self) -> usize {
         match self.signature.reduction {
-            ReduceKind::BuiltIn(..) => 36,
-            ReduceKind::User { .. } => 36 + 4,
+            ReduceKind::BuiltIn(..) => size_of::<Fields>(),
+            ReduceKind::User { .. } => size_of::<Fields>() + size_of::<U32>(),
         }
     }
 
@@ -79,12 +103,13 @@ impl Header {
         }
     }
 
-    pub fn encode(&self) -> Vec<u8> {
+    /// Its bytes.
+    pub fn encode(&self) -> Bytes {
         let s = &self.signature;
-        let mut number = 0;
+        let mut part = 0;
         let form = match self.form {
-            Form::Data { part } => {
-                number = part;
+            Form::Data { part: number } => {
+                part = number;
                 0
             }
             Form::Announced => 1,
@@ -98,19 +123,21 @@ impl Header {
             0 => reduction.to_le_bytes(),
             _ => [USER | flags, 0, 0, 0],
         };
-        let mut bytes = Vec::with_capacity(MOST);
-        bytes.extend_from_slice(&self.geometry.to_le_bytes());
-        bytes.extend_from_slice(&[
-            form | (s.initiator as u8) << 4,
-            s.collective as u8 | (s.algorithm as u8) << 4,
+        let fields = Fields {
+            geometry: self.geometry.into(),
+            form: form | (s.initiator as u8) << 4,
+            kinds: s.collective as u8 | (s.algorithm as u8) << 4,
             data,
             op,
-        ]);
-        for word in [self.sequence, self.from, self.tag, s.root, self.length] {
-            bytes.extend_from_slice(&word.to_le_bytes());
-        }
-        bytes.extend_from_slice(&s.bytes.to_le_bytes());
-        bytes.extend_from_slice(&number.to_le_bytes());
+            sequence: self.sequence.into(),
+            from: self.from.into(),
+            tag: self.tag.into(),
+            root: s.root.into(),
+            length: self.length.into(),
+            bytes: s.bytes.into(),
+            part: part.into(),
+        };
+        let mut bytes = Bytes::from_slice(fields.as_bytes());
         if flags != 0 {
             bytes.extend_from_slice(&reduction.to_le_bytes());
         }
@@ -129,66 +156,52 @@ impl Header {
             value,
             expected,
         };
-        let mut rest = bytes;
-        let mut take = |width: usize| {
-            let Some((field, tail)) = rest.split_at_checked(width) else {
-                return Err(wrong("length", bytes.len() as u64, "a whole header"));
-            };
-            rest = tail;
-            let mut value = [0; 8];
-            value[..width].copy_from_slice(field);
-            Ok(u64::from_le_bytes(value))
-        };
-        // Each value fits the width it was taken with.
-        let geometry = take(2)? as u16;
-        let (form, kinds, data, op) = (take(1)?, take(1)?, take(1)?, take(1)?);
-        let (sequence, from, tag) = (take(4)? as u32, take(4)? as u32, take(4)? as u32);
-        let (root, length) = (take(4)? as u32, take(4)? as u32);
-        let (block, part) = (take(8)?, take(2)? as u16);
-        // Each comes from 8 bits.
-        let index = |value: u64| value as usize;
-        let pick = |ok: bool, field, value| match ok {
-            true => Ok(index(value)),
-            false => Err(wrong(field, value, "a known code")),
-        };
-        let collectives = Collective::ALL.len();
-        let collective = pick(index(kinds & 15) < collectives, "collective", kinds & 15)?;
-        let algorithms = Algorithm::ALL.len();
-        let algorithm = pick(index(kinds >> 4) < algorithms, "algorithm", kinds >> 4)?;
-        let initiator = pick(
-            index(form >> 4) < Initiator::ALL.len(),
-            "initiator",
-            form >> 4,
-        )?;
-        // Each comes from 8 bits.
-        let (flags, reduction) = match data as u8 & USER {
-            0 => (0, (data | op << 8) as u32),
-            _ => (data as u8 & !USER, take(4)? as u32),
+        let cut = || wrong("length", bytes.len() as u64, "a whole header");
+        let (fields, mut rest) = Fields::ref_from_prefix(bytes).map_err(|_| cut())?;
+        let (reduction, flags) = match fields.data & USER {
+            0 => (u32::from(fields.data) | u32::from(fields.op) << 8, 0),
+            _ => {
+                let (word, after) = U32::read_from_prefix(rest).map_err(|_| cut())?;
+                rest = after;
+                (word.get(), fields.data & !USER)
+            }
         };
         let reduction = ReduceKind::unpack(flags, reduction)
             .map_err(|(field, value)| wrong(field, value, "a known code"))?;
-        let form = match form & 15 {
-            0 => Form::Data { part },
+        let unknown = |field, code: u8| wrong(field, code.into(), "a known code");
+        let (collective, algorithm) = (fields.kinds & 15, fields.kinds >> 4);
+        let initiator = fields.form >> 4;
+        let signature = Signature {
+            collective: *Collective::ALL
+                .get(usize::from(collective))
+                .ok_or_else(|| unknown("collective", collective))?,
+            algorithm: *Algorithm::ALL
+                .get(usize::from(algorithm))
+                .ok_or_else(|| unknown("algorithm", algorithm))?,
+            initiator: *Initiator::ALL
+                .get(usize::from(initiator))
+                .ok_or_else(|| unknown("initiator", initiator))?,
+            reduction,
+            root: fields.root.get(),
+            bytes: fields.bytes.get(),
+        };
+        let form = match fields.form & 15 {
+            0 => Form::Data {
+                part: fields.part.get(),
+            },
             1 => Form::Announced,
             2 => Form::Start,
             3 => Form::GivenUp,
             4 => Form::Waits,
-            other => return Err(wrong("form", other, "0 to 4")),
+            other => return Err(wrong("form", other.into(), "0 to 4")),
         };
         let header = Self {
-            geometry,
-            sequence,
-            from,
-            tag,
-            signature: Signature {
-                collective: Collective::ALL[collective],
-                algorithm: Algorithm::ALL[algorithm],
-                initiator: Initiator::ALL[initiator],
-                reduction,
-                root,
-                bytes: block,
-            },
-            length,
+            geometry: fields.geometry.get(),
+            sequence: fields.sequence.get(),
+            from: fields.from.get(),
+            tag: fields.tag.get(),
+            signature,
+            length: fields.length.get(),
             form,
         };
         Ok((header, bytes.len() - rest.len()))

@@ -62,6 +62,10 @@ impl Signature {
 
     /// The first field in which two differ, with both values.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, u64, u64)> {
+        // Mostly there is none, and every message is compared.
+        if self == other {
+            return None;
+        }
         self.first_difference(other.fields().map(|(_, value)| value))
     }
 

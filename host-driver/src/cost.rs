@@ -85,7 +85,8 @@ macro_rules! operations {
 
 operations! {
     Post post "One instruction put on a context's work queue.",
-    Advance advance "One turn of `advance`: a look at the work queue and at the reception FIFO.",
+    Advance advance "One call of `advance`, without its turns.",
+    Turn turn "One turn of `advance`: a look at the work queue and at the reception FIFO.",
     Conclude conclude "The end of an `advance` in which something has happened.",
     Wait wait "One look whether a thread may sleep.",
     Batch batch "What has been posted taken off the work queue, and started with one access an injection FIFO.",
@@ -108,6 +109,9 @@ operations! {
     Counter counter "One byte counter set or looked at.",
     Control control "One system message built or taken apart.",
     Acknowledge acknowledge "One message handed to the acknowledgement dispatcher, or one iteration of it with messages owed.",
+    Begin begin "One collective begun at a member, and ended: its algorithm chosen, its schedule made.",
+    Step step "One step of a collective's schedule carried out.",
+    Arrive arrive "One message of a collective taken.",
     Combine combine "Two elements of a reduction combined by the processor.",
 }
 

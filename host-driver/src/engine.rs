@@ -56,7 +56,7 @@ pub(crate) struct Engine<P: Platform> {
     fences: Fences,
     refusals: Refusals<P>,
     collnet: Collnet<P>,
-    /// The last turn may have changed what follows, and [`unfinished`](Self::unfinished).
+    /// The last turns may have changed what follows, and [`unfinished`](Self::unfinished).
     changed: bool,
     /// What [`can_start`](Self::can_start) said then.
     startable: bool,
@@ -151,7 +151,7 @@ impl<P: Platform> Engine<P> {
             || self.io.shared.as_ref().is_some_and(|s| s.waiting() > 0)
     }
 
-    /// Whether the last turn may have changed what [`unfinished`](Self::unfinished) says.
+    /// Whether the last turns may have changed what [`unfinished`](Self::unfinished) says.
     pub fn has_changed(&self) -> bool {
         self.changed
     }

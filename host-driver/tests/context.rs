@@ -142,7 +142,8 @@ fn ep4_an_immediate_send_leaves_at_the_call_unless_something_goes_before_it() {
         .map(|tag| (0, tag, pattern(tag as usize, tag as usize)))
         .collect();
     assert_eq!(log.lock()[4..], expected);
-    assert!(contexts[0].is_at_rest());
+    let at_rest = || contexts[0].is_at_rest();
+    contexts[0].advance_until(at_rest).expect("no error");
     contexts[0].destroy().expect("at rest");
     let destination = contexts[0].endpoint(TaskId(1), 0).expect("task exists");
     let late = contexts[0].send_immediate(&SendImmediate::new(destination, HELLO));

@@ -84,9 +84,9 @@ fn ep2_advance_looks_again_until_something_has_happened() {
     let machine = Double::new(1, 1);
     let contexts = pair(&machine);
     let looks = |maximum: usize| {
-        let before = machine.charged(Op::Advance);
+        let before = machine.charged(Op::Turn);
         let progress = contexts[0].advance(maximum).expect("no error");
-        (machine.charged(Op::Advance) - before, progress.is_idle())
+        (machine.charged(Op::Turn) - before, progress.is_idle())
     };
     let one = looks(1).0;
     assert_eq!(looks(0), (one, true));

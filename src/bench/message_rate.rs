@@ -1,7 +1,7 @@
 //! `gyre bench message-rate`: how many short messages a node sends to its neighbours, by the number of its
 //! contexts (EP-2, EP-4).
 //!
-//! One task sends immediate messages to a task on each neighbouring node in turn, from 1, 2, 4 and 8 contexts,
+//! One task sends immediate messages to a task on each neighbouring node in turn, from 1, 2, 4, 8 and 16 contexts,
 //! each driven by a thread of its own. Context `c` sends to context `c` of the others, where a thread of its
 //! own receives. What arrives within a window of time counts; before it begins and until it ends all
 //! contexts send.
@@ -28,7 +28,7 @@ use gyre::platform::SimPlatform;
 use gyre::settings::{Setting, Settings, Table};
 
 /// Numbers of contexts.
-const CONTEXTS: [u8; 4] = [1, 2, 4, 8];
+const CONTEXTS: [u8; 5] = [1, 2, 4, 8, 16];
 /// Messages that a context may have sent and not known completed: enough that the DMA engine never pauses.
 const UNDER_WAY: usize = 64;
 /// Dispatch identifiers: a message, and the end of them.

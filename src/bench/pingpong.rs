@@ -5,7 +5,7 @@
 //! received the message before, and posts its own, to the moment at which the receive is done at the other
 //! end: in the dispatch callback, if that has all of the data at hand, or in the done callback. The processors' part of it is software: at the sender from the post to the write of TAIL that hands
 //! the message to its DMA engine, at the receiver every `advance` that takes a packet or calls a callback,
-//! from the one that finds the message to the end of the receive. Register accesses for which a processor
+//! from the turn that finds the message to the end of the receive. Register accesses for which a processor
 //! waits are software. The rest is hardware: DMA engines, network, memory and wake-up. What the receiver
 //! does meanwhile, asleep or looking in vain, is in its shadow.
 
@@ -34,6 +34,8 @@ use gyre::settings::{Setting, Settings, Table};
 const SIZES: [usize; 7] = [0, 8, 64, 512, 4 << 10, 64 << 10, 512 << 10];
 /// Round trips before those that count.
 const WARM_UP: usize = 3;
+/// Looks for a message before a receiver sleeps.
+const LOOKS: usize = 64;
 /// Dispatch identifier of the messages.
 const PING: u8 = 1;
 
@@ -93,7 +95,7 @@ struct Trip {
     posted: u64,
     /// Handed to the DMA engine.
     rung: u64,
-    /// The receiver's `advance` began that called the dispatch callback.
+    /// The receiver's turn of `advance` began that called the dispatch callback.
     found: u64,
     /// Time from then on in which the receiver slept or looked in vain.
     shadow: u64,
@@ -188,8 +190,8 @@ struct Player {
     peer: Endpoint,
     first: bool,
     data: BufferRange<NodeBuffer>,
-    /// The `advance` under way began, picoseconds.
-    advanced: AtomicCell<u64>,
+    /// The turn of `advance` under way began, picoseconds; `None` before the first.
+    turned: AtomicCell<Option<u64>>,
     /// Time slept or looked in vain so far, picoseconds.
     shadow: AtomicCell<u64>,
     /// The message that is arriving.
@@ -210,7 +212,7 @@ impl Player {
             first: process.task.0 == 0,
             context,
             data,
-            advanced: AtomicCell::default(),
+            turned: AtomicCell::default(),
             shadow: AtomicCell::default(),
             arriving: AtomicCell::default(),
             received: AtomicCell::default(),
@@ -218,7 +220,7 @@ impl Player {
         let this = Arc::clone(&player);
         let dispatch = move |context: &Context<Metered>, arrival: &Arrival<'_>| {
             this.arriving.store(Trip {
-                found: this.advanced.load(),
+                found: this.turned.load().unwrap_or_default(),
                 shadow: this.shadow.load(),
                 ..Trip::default()
             });
@@ -238,6 +240,12 @@ impl Player {
             }
         };
         player.context.set_dispatch(PING, Box::new(dispatch))?;
+        let this = Arc::clone(&player);
+        let turn = move |context: &Context<Metered>| {
+            this.turn(context);
+            false
+        };
+        player.context.add_progress(Box::new(turn));
         Ok(player)
     }
 
@@ -297,7 +305,6 @@ impl Player {
             self.context.send(message)?;
         }
         loop {
-            self.advance()?;
             if let Some(rung) = platform.0.rung_ps() {
                 return Ok(Trip {
                     posted,
@@ -305,17 +312,28 @@ impl Player {
                     ..Trip::default()
                 });
             }
+            self.advance()?;
         }
     }
 
+    /// Looks for something to do for a while, as a program does that waits for short messages.
     fn advance(&self) -> Result<bool, Error> {
-        let from = self.context.platform().now_ps();
-        self.advanced.store(from);
-        let progress = self.context.advance(1)?;
-        if progress.packets + progress.callbacks == 0 {
+        self.turned.store(None);
+        let progress = self.context.advance(LOOKS)?;
+        if progress.packets + progress.callbacks == 0
+            && let Some(from) = self.turned.load()
+        {
             self.in_shadow(from);
         }
         Ok(progress.is_idle())
+    }
+
+    /// A turn of `advance` begins: the one before it, of the same call, has found nothing.
+    fn turn(&self, context: &Context<Metered>) {
+        let now = context.platform().now_ps();
+        if let Some(from) = self.turned.swap(Some(now)) {
+            self.shadow.fetch_add(now - from);
+        }
     }
 
     /// The time since `from` was none of a message's.

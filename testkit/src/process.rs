@@ -140,7 +140,7 @@ impl Platform for Process {
     }
 
     fn charge(&self, op: Op, count: u64) {
-        if op == Op::Advance {
+        if op == Op::Turn {
             self.machine.watch();
         }
         {

@@ -21,18 +21,17 @@ pub(super) fn arrive<P: Platform>(
     context: &Context<P>,
     arrival: &Arrival<'_>,
 ) -> Receive<P> {
-    // What has a header of the driver's has its data at its sender; the RTS that carries it has been charged.
+    // What has a header of the driver's has its data at its sender.
     let announced = !arrival.header.is_empty();
     let bytes = match announced {
         true => arrival.header,
-        false => {
-            context.platform().charge(Op::Control, 1);
-            arrival.immediate.unwrap_or(&[])
-        }
+        false => arrival.immediate.unwrap_or(&[]),
     };
     if !announced && Notice::is(bytes) {
+        context.platform().charge(Op::Control, 1);
         return executor.negotiation.arrive(context, arrival, bytes);
     }
+    context.platform().charge(Op::Arrive, 1);
     match understand(executor, context, arrival, (bytes, announced)) {
         Err(error) => Receive::Refused(error.into()),
         Ok((header, data, relevance)) if announced && relevance != Relevance::Late => {

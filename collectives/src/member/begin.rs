@@ -93,7 +93,7 @@ pub(super) fn begin<P: Platform>(
         keeps_block: request.keeps_block(),
         neighbours: &neighbours,
     };
-    context.platform().charge(Op::Control, 1);
+    context.platform().charge(Op::Begin, 1);
     let schedule = schedule(&geometry, rank, signature.algorithm, arguments);
     let scratch = scratch(context, schedule.scratch);
     let send = request.send.unwrap_or_else(BufferRange::empty);
@@ -114,7 +114,7 @@ pub(super) fn begin<P: Platform>(
         for step in operation.network_steps() {
             state.order.push((sequence, step));
         }
-        state.running.insert(sequence, operation);
+        state.running.insert(sequence, Box::new(operation));
     });
     if let Some(memory) = node_memory {
         memory.begin(sequence);

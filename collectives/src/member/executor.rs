@@ -92,6 +92,7 @@ impl<P: Platform> Executor<P> {
 
     /// Carries out a step. Returns whether it has ended.
     fn step(self: &Arc<Self>, context: &Context<P>, key: Key, step: usize) -> Result<bool, Error> {
+        context.platform().charge(Op::Step, 1);
         match self.steps(context, key).carry_out(step)? {
             Progress::Ended => Ok(true),
             Progress::Waits => Ok(false),
@@ -214,7 +215,7 @@ impl<P: Platform> Executor<P> {
         let turn = memory::give_up(&self.states, context, key);
         let Some(Operation {
             signature, done, ..
-        }) = operation
+        }) = operation.map(|operation| *operation)
         else {
             return;
         };

@@ -1,6 +1,6 @@
 //! The numbers of a geometry's collectives: which is next, which have ended, which were given up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::header::{Form, Header};
 use crate::signature::Signature;
@@ -29,7 +29,7 @@ pub(super) struct History {
     /// Collectives that were given up, and by which rank: what still comes for them is dropped.
     failed: BTreeMap<u32, (u32, Signature)>,
     /// The last that have ended.
-    ended: BTreeMap<u32, Signature>,
+    ended: VecDeque<(u32, Signature)>,
 }
 
 impl History {
@@ -67,15 +67,17 @@ impl History {
 
     /// Remembers a collective that has ended here, for those that still wait.
     pub fn end(&mut self, sequence: u32, signature: Signature) {
-        self.ended.insert(sequence, signature);
-        if self.ended.len() > REMEMBERED {
-            self.ended.pop_first();
+        if self.ended.len() == REMEMBERED {
+            self.ended.pop_front();
         }
+        self.ended.push_back((sequence, signature));
     }
 
     /// What a collective was that has ended here, if it is remembered.
     pub fn ended(&self, sequence: u32) -> Option<&Signature> {
-        self.ended.get(&sequence)
+        let mut ended = self.ended.iter();
+        let (_, signature) = ended.find(|(number, _)| *number == sequence)?;
+        Some(signature)
     }
 
     /// What to do with a message; `running` says whether its collective is under way.
@@ -90,7 +92,7 @@ impl History {
         } else {
             match header.form {
                 Form::Start | Form::GivenUp => Relevance::Late,
-                Form::Waits => match self.ended.get(&sequence) {
+                Form::Waits => match self.ended(sequence) {
                     Some(ended) if *ended != header.signature => Relevance::Ended,
                     _ => Relevance::Late,
                 },

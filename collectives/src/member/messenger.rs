@@ -37,7 +37,10 @@ impl Messenger {
         header: &Header,
         data: &[u8],
     ) -> Result<(), Error> {
-        context.platform().charge(Op::Control, 1);
+        // Data is sent by a step, which has been charged.
+        if !header.form.is_data() {
+            context.platform().charge(Op::Control, 1);
+        }
         self.counts.count(|stats| stats.messages += 1);
         let mut bytes = header.encode();
         bytes.extend_from_slice(data);
@@ -63,7 +66,7 @@ impl Messenger {
         // The RTS that carries the header is charged where it is built.
         self.counts.count(|stats| stats.messages += 1);
         Ok(context.send(SendMessage {
-            header: header.encode(),
+            header: header.encode().into_vec(),
             protocol: SendProtocol::Rendezvous,
             fenced: false,
             remote_done: Some(done),

@@ -158,7 +158,7 @@ impl<P: Platform> Operation<P> {
         self.schedule.steps[step].action
     }
 
-    /// Notes the end of a step; gives those whose turn has come by it.
+    /// Notes the end of a step; returns those whose turn has come by it.
     pub fn end(&mut self, step: usize) -> Vec<usize> {
         self.left -= 1;
         let mut ready = Vec::new();

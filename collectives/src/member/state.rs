@@ -25,7 +25,7 @@ pub(super) struct State<P: Platform> {
     /// The geometry and this context's rank, once joined.
     pub joined: Option<(Geometry, u32)>,
     pub history: History,
-    pub running: BTreeMap<u32, Operation<P>>,
+    pub running: BTreeMap<u32, Box<Operation<P>>>,
     pub early: EarlyMessages<P>,
     /// Taken out while it is called.
     pub follow: Option<FollowFn<P>>,

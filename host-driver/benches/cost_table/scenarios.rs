@@ -1,6 +1,7 @@
 //! What is measured: uses of the driver in which every operation occurs, alone as far as it can be and in
 //! whole protocols.
 
+mod collective;
 mod combine;
 
 use std::sync::Arc;
@@ -221,6 +222,7 @@ pub fn scenarios() -> Vec<Scenario> {
     one_sided(&mut list);
     fences(&mut list);
     matched(&mut list);
+    collective::scenarios(&mut list);
     combine::scenarios(&mut list);
     list.0
 }
@@ -284,6 +286,10 @@ fn contexts(list: &mut List) {
                 w.contexts[0].advance(1).expect("no faults");
             }
         });
+    });
+    list.plain("64 turns of advance over nothing", |w| {
+        w.account
+            .count(|| w.contexts[0].advance(64).expect("no faults"));
     });
     list.plain("wait over nothing", |w| {
         w.account

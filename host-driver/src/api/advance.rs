@@ -17,20 +17,13 @@ impl<P: Platform> Context<P> {
     /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]; errors of the hardware, and
     /// errors of messages that no done callback takes. After those the context can be advanced further.
     pub fn advance(&self, maximum: usize) -> Result<Progress, Error> {
-        let mut progress = Progress::default();
+        self.platform().charge(Op::Advance, 1);
         let mut held = self.enter()?;
         let Held { engine, calls } = &mut *held;
-        let mut result = Ok(());
-        let mut changed = false;
-        for _ in 0..maximum.max(1) {
-            let mut callbacks = Callbacks::new(self, calls);
-            result = engine.turn(&mut callbacks);
-            progress = callbacks.counts();
-            changed |= engine.has_changed();
-            if result.is_err() || !progress.is_idle() {
-                break;
-            }
-        }
+        let mut callbacks = Callbacks::new(self, calls);
+        let result = engine.turns(maximum, &mut callbacks);
+        let progress = callbacks.counts();
+        let changed = engine.has_changed();
         if changed {
             self.platform().charge(Op::Conclude, 1);
         }

@@ -18,19 +18,36 @@ use crate::upcalls::Upcalls;
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
 /// starves.
 const PATIENCE: u32 = 8;
+/// The idle turn that looks at completions for which nobody waits, as does every [`QUIET_TURNS`]th: a thread that never
+/// sleeps is never woken for them. By then a short message has mostly left.
+const FIRST_QUIET_TURN: u32 = 3;
+const QUIET_TURNS: u32 = 16;
 /// Polls that may find nothing before errors are looked for without a wake-up: a thread that never waits
 /// is never woken for them.
 const IDLE_POLLS: u32 = 256;
 
 impl<P: Platform> Engine<P> {
-    /// One turn: new work first, then packets and completions when they are due.
+    /// Turns until one has found something to do, at most `maximum` and at least one.
     ///
     /// # Errors
     /// Those of the hardware, and of operations that no done callback takes.
-    pub fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
-        self.core.platform.charge(Op::Advance, 1);
-        up.tick();
+    pub fn turns(&mut self, maximum: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.changed = false;
+        let mut left = maximum;
+        loop {
+            let result = self.turn(up);
+            if left <= 1 || result.is_err() || !up.progress().is_idle() {
+                return result;
+            }
+            left -= 1;
+        }
+    }
+
+    /// One turn: new work first, then packets and completions when they are due.
+    #[inline(always)]
+    fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Turn, 1);
+        up.tick();
         // One thread alone advances: nobody else takes the wake-up.
         let woken = self.core.woken.load(Ordering::Acquire);
         let work = up.has_work();
@@ -41,7 +58,9 @@ impl<P: Platform> Engine<P> {
             // What the failed look has not seen must be looked at again.
             let bytes = bytes.inspect_err(|_| self.core.woken.store(true, Ordering::Release))?;
             self.idle_polls += 1;
-            let completions = self.idle_polls.is_multiple_of(PATIENCE) && self.in_flight() > 0;
+            let due =
+                self.idle_polls == FIRST_QUIET_TURN || self.idle_polls.is_multiple_of(QUIET_TURNS);
+            let completions = due && self.in_flight() > 0;
             if bytes == 0 && self.idle_polls < IDLE_POLLS && !completions {
                 return Ok(());
             }

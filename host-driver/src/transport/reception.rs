@@ -151,6 +151,11 @@ impl<P: Platform> ReceptionFifo<P> {
             return Err(Error::Destroyed.into());
         };
         let value = registers::read(platform, Register::reception_tail(self.id))?;
+        if value == u64::from(self.head) {
+            // All that has come has been taken: mostly.
+            self.tail = self.head;
+            return Ok(0);
+        }
         let inconsistent = |reason| -> Fault {
             Error::Register {
                 register: "TAIL",

@@ -3,6 +3,8 @@
 
 use gyre_layout::{DESCRIPTOR_BYTES, MAX_PAYLOAD_BYTES};
 use smallvec::SmallVec;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::task::TaskId;
 
@@ -80,13 +82,62 @@ impl System {
     }
 }
 
-/// A system message that is none.
+/// A malformed control message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WireError {
     pub message: &'static str,
     pub field: &'static str,
     pub value: u64,
     pub expected: &'static str,
+}
+
+/// A field of a message: its bytes stand little-endian and unaligned.
+pub(crate) trait Field: Copy {
+    /// Its bytes.
+    type Wire: FromBytes
+        + IntoBytes
+        + Immutable
+        + KnownLayout
+        + Unaligned
+        + Copy
+        + From<Self>
+        + Into<Self>;
+}
+
+impl Field for u8 {
+    type Wire = Self;
+}
+
+impl Field for u16 {
+    type Wire = U16;
+}
+
+impl Field for u32 {
+    type Wire = U32;
+}
+
+impl Field for u64 {
+    type Wire = U64;
+}
+
+/// The error of a message of `bytes` bytes that ends inside its `fields`: (name, bytes) of each.
+#[cold]
+pub(crate) fn cut(
+    message: &'static str,
+    fields: &[(&'static str, usize)],
+    bytes: usize,
+) -> WireError {
+    let mut end = 0;
+    let cut = fields.iter().find(|(_, size)| {
+        end += size;
+        end > bytes
+    });
+    WireError {
+        message,
+        field: cut.map_or("length", |(name, _)| name),
+        value: bytes as u64,
+        expected: "a message long enough to hold the field",
+    }
 }
 
 /// Declares a message by its fields, in the order in which they stand.
@@ -98,37 +149,48 @@ macro_rules! message {
             $($(#[$field_doc])* pub $field: $type,)*
         }
 
-        impl $name {
-            /// Bytes of the fields.
-            pub const BYTES: usize = 0 $(+ size_of::<$type>())*;
+        const _: () = {
+            use $crate::transport::wire::{Bytes, Field, WireError, cut};
 
-            /// The fields' bytes.
-            pub fn encode(&self) -> $crate::transport::wire::Bytes {
-                let mut bytes = $crate::transport::wire::Bytes::with_capacity(Self::BYTES);
-                $(bytes.extend_from_slice(&self.$field.to_le_bytes());)*
-                bytes
+            /// The fields as they stand.
+            #[derive(
+                zerocopy::FromBytes,
+                zerocopy::IntoBytes,
+                zerocopy::Immutable,
+                zerocopy::KnownLayout,
+                zerocopy::Unaligned,
+            )]
+            #[repr(C)]
+            struct Wire {
+                $($field: <$type as Field>::Wire,)*
             }
 
-            /// The fields at the start of `bytes`, and what follows them.
-            pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
-                let mut rest = bytes;
-                let message = Self {
-                    $($field: {
-                        let Some((field, after)) = rest.split_first_chunk() else {
-                            return Err(WireError {
-                                message: $text,
-                                field: stringify!($field),
-                                value: bytes.len() as u64,
-                                expected: "a message long enough to hold the field",
-                            });
-                        };
-                        rest = after;
-                        <$type>::from_le_bytes(*field)
-                    },)*
-                };
-                Ok((message, rest))
+            impl $name {
+                /// Bytes of the fields.
+                pub const BYTES: usize = size_of::<Wire>();
+
+                /// The fields' bytes.
+                pub fn encode(&self) -> Bytes {
+                    let wire = Wire {
+                        $($field: self.$field.into(),)*
+                    };
+                    Bytes::from_slice(zerocopy::IntoBytes::as_bytes(&wire))
+                }
+
+                /// The fields at the start of `bytes`, and what follows them.
+                pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
+                    let Some((fields, rest)) = bytes.split_first_chunk::<{ $name::BYTES }>() else {
+                        let fields = [$((stringify!($field), size_of::<$type>()),)*];
+                        return Err(cut($text, &fields, bytes.len()));
+                    };
+                    let wire: Wire = zerocopy::transmute!(*fields);
+                    let message = Self {
+                        $($field: wire.$field.into(),)*
+                    };
+                    Ok((message, rest))
+                }
             }
-        }
+        };
     };
 }
 pub(crate) use message;
@@ -286,20 +348,20 @@ impl MessagesRefused {
 }
 
 message! {
-    /// Asks for a place where an ordered-dynamic flow can end (HW-4).
-    FlowAsk, "question for a flow" {
+    /// Requests a target-side context of an ordered-dynamic flow (HW-4).
+    FlowAsk, "flow request" {
         /// Class of the flow's packets.
         vclass: u8,
         /// Number of the flow at the origin's node.
         flow: u8,
-        /// When it is asked, by which the origin tells its questions apart: simulated time, ps.
+        /// Time of the request, by which the origin tells its requests apart: simulated time, ps.
         asked: u64,
     }
 }
 
 message! {
     /// Answers [`FlowAsk`].
-    FlowGrant, "answer about a flow" {
+    FlowGrant, "flow grant" {
         /// As it was asked.
         vclass: u8,
         /// As it was asked.
@@ -312,7 +374,7 @@ message! {
 }
 
 impl FlowGrant {
-    /// No flow can end there.
+    /// Denied: the target has no context free.
     pub const NONE: u8 = 0xff;
 }
 
