@@ -1,8 +1,6 @@
 //! Fences on the test double: whatever is under way between two endpoints, and however the classes of the
 //! network overtake each other, a fence ends after everything before it and not later than it must.
 
-#[path = "../checked/mod.rs"]
-mod checked;
 mod world;
 
 use std::collections::BTreeSet;

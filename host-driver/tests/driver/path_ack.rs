@@ -1,11 +1,9 @@
 //! Acknowledgements by the path rule on the test double: one packet to the farthest recipient, which leaves a
 //! copy at every node on the way (AK-4).
 
-mod checked;
-
 use std::sync::Arc;
 
-use checked::into_checked;
+use crate::checked::into_checked;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, BufferRange, Client, ClientConfig, Context, Ordered, Resources, SendMessage, TaskId,
