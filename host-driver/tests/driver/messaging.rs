@@ -12,7 +12,7 @@ use gyre_driver::{
     AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Rank, Receive,
     RemoteAddress, Resources, Routing, SendImmediate, TaskId, advancev,
 };
-use gyre_testkit::{Double, Memory, Process};
+use gyre_testkit::{Double, Fault, Memory, Process};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -289,6 +289,35 @@ fn ct1_probe_finds_what_a_receive_would_match_and_leaves_it() {
 }
 
 #[test]
+fn ct1_every_comparison_of_a_message_with_a_receive_is_charged() {
+    let (machine, modules) = modules(2, NEVER);
+    let (log, comm) = (Log::default(), Communicator::WORLD);
+    let charged = |expected| assert_eq!(machine.charged(Op::MatchAttempt), expected);
+    for tag in 0..5 {
+        send(&modules[0], 1, tag, 0, b"x");
+    }
+    settle(&machine, &modules);
+    charged(0);
+    let found = modules[1].probe(None, Some(4), &comm).expect("valid");
+    assert!(found.is_some());
+    charged(5);
+    receive(&modules[1], &log, 0, None, Some(3), 0, 1);
+    charged(5 + 4);
+    // Behind the four messages that are left.
+    let posted = [10, 11, 12].map(|tag| receive(&modules[1], &log, 1, None, Some(tag), 0, 1));
+    charged(9 + 3 * 4);
+    assert_eq!(modules[1].cancel(&posted[1]), Ok(true));
+    charged(21 + 2);
+    assert_eq!(modules[1].cancel(&posted[1]), Ok(false));
+    charged(23 + 2);
+    for tag in [12, 13] {
+        send(&modules[0], 1, tag, 0, b"x");
+    }
+    settle(&machine, &modules);
+    charged(25 + 2 + 1);
+}
+
+#[test]
 fn ct1_cancel_takes_back_a_receive_without_message_and_no_other() {
     for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);
@@ -446,6 +475,8 @@ fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
     let stats = modules[1].stats();
     assert_eq!((stats.unexpected, stats.pending), (4, 4));
     assert_eq!(stats.held_bytes, 1199, "all but the one that waits");
+    let allocated = 2 * contexts_allocate() + 2;
+    assert_eq!(machine.charged(Op::Allocate), allocated);
     for (number, (tag, length)) in lengths.into_iter().enumerate() {
         receive(&modules[1], &log, number, Some(0), Some(tag), 0, length);
     }
@@ -458,6 +489,11 @@ fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
     }
     let stats = modules[1].stats();
     assert_eq!((stats.held_bytes, stats.peak_held_bytes), (0, 1199));
+    assert_eq!(
+        machine.charged(Op::Allocate),
+        allocated + 2,
+        "what held bytes is freed"
+    );
 }
 
 #[test]
@@ -1080,6 +1116,31 @@ fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
 }
 
 #[test]
+fn ct6_ct8_x5_a_message_of_which_a_packet_is_lost_fails_at_both_ends() {
+    for early in [true, false] {
+        let (machine, modules) = modules(2, PRIOR_ART);
+        let log = Log::default();
+        let receive = || receive(&modules[1], &log, 0, Some(0), Some(5), 2, 5000);
+        if early {
+            receive();
+        }
+        // Behind RTS, CTS and the first packets of the data.
+        machine.plant(Fault::LosePacket(6));
+        let sent = send(&modules[0], 1, 5, 2, &pattern(5000, 1));
+        let contexts: Vec<_> = modules.iter().map(|m| m.context().clone()).collect();
+        let errors = machine.run_until_idle(&contexts, 40);
+        assert!(!errors.is_empty(), "packets that belong to no message");
+        if !early {
+            receive();
+            settle(&machine, &modules);
+        }
+        let failed = matches!(results(&log)[..], [(0, Err(Error::PacketOrder { .. }))]);
+        assert!(failed, "{:?}", results(&log));
+        assert_eq!(sent.wait(), Err(Error::NotFetched { peer: TaskId(1) }));
+    }
+}
+
+#[test]
 fn ct1_ep3_receives_of_a_context_that_is_destroyed_end_once() {
     // From nothing there to the data on its way; messages that wait, that travel at once, and those of the prior art.
     for config in [ALWAYS, NEVER, PRIOR_ART] {
@@ -1152,6 +1213,8 @@ fn ct1_ct6_a_request_without_callback_is_waited_for_and_tells_its_outcome() {
             receive: 10,
         };
         assert_eq!(too_long.wait(), Err(error));
+        assert_ne!(received.id(), too_long.id());
+        assert_ne!(sent[0].id(), sent[1].id());
         for request in sent {
             assert_eq!(request.wait(), Ok(()));
         }
