@@ -9,8 +9,8 @@ use gyre_driver::matching::{
     ANY_TAG, Communicator, Label, Messaging, MessagingConfig, Protocol, Received, Request,
 };
 use gyre_driver::{
-    AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Rank, Receive,
-    RemoteAddress, Resources, Routing, SendImmediate, TaskId, advancev,
+    AckConfig, BufferRange, Client, Context, DEFAULT_EAGER_LIMIT, Error, Fence, Op, Ordered,
+    Platform, Rank, Receive, RemoteAddress, Resources, Routing, SendImmediate, TaskId, advancev,
 };
 use gyre_testkit::{Double, Fault, Memory, Process};
 use parking_lot::Mutex;
@@ -62,6 +62,16 @@ fn modules(nodes: usize, config: MessagingConfig) -> (Double, Vec<Module>) {
 
 /// The same where ordered traffic goes by `ordered`.
 fn modules_by(ordered: Ordered, nodes: usize, config: MessagingConfig) -> (Double, Vec<Module>) {
+    modules_that(AckConfig::immediate(), ordered, nodes, config)
+}
+
+/// The same that acknowledge by `ack`.
+fn modules_that(
+    ack: AckConfig,
+    ordered: Ordered,
+    nodes: usize,
+    config: MessagingConfig,
+) -> (Double, Vec<Module>) {
     let machine = Double::new(nodes, 1);
     if ordered == Ordered::Flow {
         machine.diagonal();
@@ -69,7 +79,7 @@ fn modules_by(ordered: Ordered, nodes: usize, config: MessagingConfig) -> (Doubl
     let tasks = machine.tasks(&(0..nodes).collect::<Vec<_>>());
     let module = |task: usize| {
         let config_of_client = gyre_driver::ClientConfig {
-            ack: AckConfig::immediate(),
+            ack: ack.clone(),
             ordered,
             ..gyre_testkit::config(&tasks, task as u32, small())
         };
@@ -403,6 +413,26 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
 }
 
 #[test]
+fn ct2_fn1_a_fence_waits_for_the_arrival_of_a_message_and_not_for_its_receive() {
+    // Acknowledgements that are copies may come behind the answer to the fence.
+    let copied = AckConfig::by_path(1);
+    let (machine, modules) = modules_that(copied, Ordered::Fixed, 2, ALWAYS);
+    let sent = send(&modules[0], 1, 5, 0, &pattern(1300, 1));
+    let fenced = Arc::new(AtomicCell::new(false));
+    let over = Arc::clone(&fenced);
+    let fence = Fence {
+        destination: modules[1].context().query().endpoint,
+        done: Some(Box::new(move |_, result| over.store(result.is_ok()))),
+    };
+    modules[0].context().fence(fence).expect("valid");
+    settle(&machine, &modules);
+    assert!(fenced.load() && !sent.is_complete());
+    receive(&modules[1], &Log::default(), 0, None, None, 0, 1300);
+    settle(&machine, &modules);
+    assert!(sent.is_complete());
+}
+
+#[test]
 fn ct3_rts_first_waits_in_the_pending_queue_without_payload() {
     let (machine, modules) = modules(2, ALWAYS);
     let log = Log::default();
@@ -494,6 +524,15 @@ fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
         allocated + 2,
         "what held bytes is freed"
     );
+}
+
+#[test]
+fn ct3_below_the_switch_over_nothing_is_asked_for_whatever_the_eager_limit() {
+    let (machine, modules) = modules(2, NEVER);
+    let sent = send(&modules[0], 1, 1, 0, &pattern(DEFAULT_EAGER_LIMIT + 1, 1));
+    settle(&machine, &modules);
+    assert!(sent.is_complete());
+    assert_eq!(machine.messages_from(1), 0);
 }
 
 #[test]
