@@ -1,7 +1,7 @@
 //! Acknowledgements by the path rule on the Verilated machine: one packet to the farthest recipient, of which
 //! the routers leave a copy at every node on the way (AK-4).
 
-#[path = "../host-driver/tests/checked/mod.rs"]
+#[path = "../host-driver/tests/driver/checked.rs"]
 mod checked;
 
 use std::sync::Arc;

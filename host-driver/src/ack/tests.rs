@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::task::TaskId;
 
+mod cookie;
 mod path;
 
 fn peer(task: u32) -> Endpoint {

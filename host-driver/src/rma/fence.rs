@@ -452,6 +452,8 @@ mod tests {
         let mut fences = Fences::new();
         fences.half.insert((peer, 1));
         assert_eq!(fences.len(), 1, "a peer's, of which half has come");
+        let half = size_of::<(Endpoint, u32)>();
+        assert_eq!(fences.bytes(), half);
         let all = AllRecord {
             next_task: 0,
             next_context: 0,
@@ -461,7 +463,19 @@ mod tests {
         };
         fences.all.insert(2, all);
         assert_eq!(fences.len(), 2, "one of all endpoints besides");
-        assert!(fences.bytes() > 0);
+        let all = size_of::<(u32, AllRecord)>();
+        assert_eq!(fences.bytes(), half + all);
+        let single = Record {
+            peer,
+            answered: false,
+            own_gets_landed: false,
+            last_cookie: 0,
+            result: Ok(()),
+            owner: Owner::All(2),
+        };
+        fences.single.insert(3, single);
+        let single = size_of::<(u32, Record)>();
+        assert_eq!((fences.len(), fences.bytes()), (3, half + all + single));
         fences.close();
         assert_eq!((fences.len(), fences.bytes()), (0, 0));
     }

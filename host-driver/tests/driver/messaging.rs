@@ -9,10 +9,10 @@ use gyre_driver::matching::{
     ANY_TAG, Communicator, Label, Messaging, MessagingConfig, Protocol, Received, Request,
 };
 use gyre_driver::{
-    AckConfig, BufferRange, Client, Context, Error, Op, Ordered, Platform, Rank, Receive,
-    RemoteAddress, Resources, Routing, SendImmediate, TaskId, advancev,
+    AckConfig, BufferRange, Client, Context, DEFAULT_EAGER_LIMIT, Error, Fence, Op, Ordered,
+    Platform, Rank, Receive, RemoteAddress, Resources, Routing, SendImmediate, TaskId, advancev,
 };
-use gyre_testkit::{Double, Memory, Process};
+use gyre_testkit::{Double, Fault, Memory, Process};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -62,6 +62,16 @@ fn modules(nodes: usize, config: MessagingConfig) -> (Double, Vec<Module>) {
 
 /// The same where ordered traffic goes by `ordered`.
 fn modules_by(ordered: Ordered, nodes: usize, config: MessagingConfig) -> (Double, Vec<Module>) {
+    modules_that(AckConfig::immediate(), ordered, nodes, config)
+}
+
+/// The same that acknowledge by `ack`.
+fn modules_that(
+    ack: AckConfig,
+    ordered: Ordered,
+    nodes: usize,
+    config: MessagingConfig,
+) -> (Double, Vec<Module>) {
     let machine = Double::new(nodes, 1);
     if ordered == Ordered::Flow {
         machine.diagonal();
@@ -69,7 +79,7 @@ fn modules_by(ordered: Ordered, nodes: usize, config: MessagingConfig) -> (Doubl
     let tasks = machine.tasks(&(0..nodes).collect::<Vec<_>>());
     let module = |task: usize| {
         let config_of_client = gyre_driver::ClientConfig {
-            ack: AckConfig::immediate(),
+            ack: ack.clone(),
             ordered,
             ..gyre_testkit::config(&tasks, task as u32, small())
         };
@@ -289,6 +299,35 @@ fn ct1_probe_finds_what_a_receive_would_match_and_leaves_it() {
 }
 
 #[test]
+fn ct1_every_comparison_of_a_message_with_a_receive_is_charged() {
+    let (machine, modules) = modules(2, NEVER);
+    let (log, comm) = (Log::default(), Communicator::WORLD);
+    let charged = |expected| assert_eq!(machine.charged(Op::MatchAttempt), expected);
+    for tag in 0..5 {
+        send(&modules[0], 1, tag, 0, b"x");
+    }
+    settle(&machine, &modules);
+    charged(0);
+    let found = modules[1].probe(None, Some(4), &comm).expect("valid");
+    assert!(found.is_some());
+    charged(5);
+    receive(&modules[1], &log, 0, None, Some(3), 0, 1);
+    charged(5 + 4);
+    // Behind the four messages that are left.
+    let posted = [10, 11, 12].map(|tag| receive(&modules[1], &log, 1, None, Some(tag), 0, 1));
+    charged(9 + 3 * 4);
+    assert_eq!(modules[1].cancel(&posted[1]), Ok(true));
+    charged(21 + 2);
+    assert_eq!(modules[1].cancel(&posted[1]), Ok(false));
+    charged(23 + 2);
+    for tag in [12, 13] {
+        send(&modules[0], 1, tag, 0, b"x");
+    }
+    settle(&machine, &modules);
+    charged(25 + 2 + 1);
+}
+
+#[test]
 fn ct1_cancel_takes_back_a_receive_without_message_and_no_other() {
     for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);
@@ -374,6 +413,26 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
 }
 
 #[test]
+fn ct2_fn1_a_fence_waits_for_the_arrival_of_a_message_and_not_for_its_receive() {
+    // Acknowledgements that are copies may come behind the answer to the fence.
+    let copied = AckConfig::by_path(1);
+    let (machine, modules) = modules_that(copied, Ordered::Fixed, 2, ALWAYS);
+    let sent = send(&modules[0], 1, 5, 0, &pattern(1300, 1));
+    let fenced = Arc::new(AtomicCell::new(false));
+    let over = Arc::clone(&fenced);
+    let fence = Fence {
+        destination: modules[1].context().query().endpoint,
+        done: Some(Box::new(move |_, result| over.store(result.is_ok()))),
+    };
+    modules[0].context().fence(fence).expect("valid");
+    settle(&machine, &modules);
+    assert!(fenced.load() && !sent.is_complete());
+    receive(&modules[1], &Log::default(), 0, None, None, 0, 1300);
+    settle(&machine, &modules);
+    assert!(sent.is_complete());
+}
+
+#[test]
 fn ct3_rts_first_waits_in_the_pending_queue_without_payload() {
     let (machine, modules) = modules(2, ALWAYS);
     let log = Log::default();
@@ -446,6 +505,8 @@ fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
     let stats = modules[1].stats();
     assert_eq!((stats.unexpected, stats.pending), (4, 4));
     assert_eq!(stats.held_bytes, 1199, "all but the one that waits");
+    let allocated = 2 * contexts_allocate() + 2;
+    assert_eq!(machine.charged(Op::Allocate), allocated);
     for (number, (tag, length)) in lengths.into_iter().enumerate() {
         receive(&modules[1], &log, number, Some(0), Some(tag), 0, length);
     }
@@ -458,6 +519,20 @@ fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
     }
     let stats = modules[1].stats();
     assert_eq!((stats.held_bytes, stats.peak_held_bytes), (0, 1199));
+    assert_eq!(
+        machine.charged(Op::Allocate),
+        allocated + 2,
+        "what held bytes is freed"
+    );
+}
+
+#[test]
+fn ct3_below_the_switch_over_nothing_is_asked_for_whatever_the_eager_limit() {
+    let (machine, modules) = modules(2, NEVER);
+    let sent = send(&modules[0], 1, 1, 0, &pattern(DEFAULT_EAGER_LIMIT + 1, 1));
+    settle(&machine, &modules);
+    assert!(sent.is_complete());
+    assert_eq!(machine.messages_from(1), 0);
 }
 
 #[test]
@@ -1080,6 +1155,31 @@ fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
 }
 
 #[test]
+fn ct6_ct8_x5_a_message_of_which_a_packet_is_lost_fails_at_both_ends() {
+    for early in [true, false] {
+        let (machine, modules) = modules(2, PRIOR_ART);
+        let log = Log::default();
+        let receive = || receive(&modules[1], &log, 0, Some(0), Some(5), 2, 5000);
+        if early {
+            receive();
+        }
+        // Behind RTS, CTS and the first packets of the data.
+        machine.plant(Fault::LosePacket(6));
+        let sent = send(&modules[0], 1, 5, 2, &pattern(5000, 1));
+        let contexts: Vec<_> = modules.iter().map(|m| m.context().clone()).collect();
+        let errors = machine.run_until_idle(&contexts, 40);
+        assert!(!errors.is_empty(), "packets that belong to no message");
+        if !early {
+            receive();
+            settle(&machine, &modules);
+        }
+        let failed = matches!(results(&log)[..], [(0, Err(Error::PacketOrder { .. }))]);
+        assert!(failed, "{:?}", results(&log));
+        assert_eq!(sent.wait(), Err(Error::NotFetched { peer: TaskId(1) }));
+    }
+}
+
+#[test]
 fn ct1_ep3_receives_of_a_context_that_is_destroyed_end_once() {
     // From nothing there to the data on its way; messages that wait, that travel at once, and those of the prior art.
     for config in [ALWAYS, NEVER, PRIOR_ART] {
@@ -1152,6 +1252,8 @@ fn ct1_ct6_a_request_without_callback_is_waited_for_and_tells_its_outcome() {
             receive: 10,
         };
         assert_eq!(too_long.wait(), Err(error));
+        assert_ne!(received.id(), too_long.id());
+        assert_ne!(sent[0].id(), sent[1].id());
         for request in sent {
             assert_eq!(request.wait(), Ok(()));
         }

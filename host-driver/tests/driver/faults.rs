@@ -135,6 +135,12 @@ fn a_flipped_byte_shows_in_the_data() {
 /// A message of one header and 800 bytes, of which a byte of the first packet is another. Gives what its receive
 /// and the next one got, and the errors of `advance`.
 fn headed_with_a_flipped_byte(at: usize) -> (Vec<Result<(), Error>>, Vec<Error>) {
+    ends_of([(8, 800), (8, 800)], Fault::FlipAt { packet: 0, at })
+}
+
+/// What the receives of two messages of so many bytes of header and data got, on a machine with a fault, and the errors
+/// of `advance`.
+fn ends_of(messages: [(usize, usize); 2], fault: Fault) -> (Vec<Result<(), Error>>, Vec<Error>) {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], Resources::default());
     let ends = Ends::default();
@@ -150,18 +156,30 @@ fn headed_with_a_flipped_byte(at: usize) -> (Vec<Result<(), Error>>, Vec<Error>)
     contexts[1]
         .set_dispatch(1, Box::new(receive))
         .expect("free");
-    machine.plant(Fault::FlipAt { packet: 0, at });
-    for _ in 0..2 {
+    machine.plant(fault);
+    for (header, length) in messages {
         let destination = contexts[0].endpoint(TaskId(1), 0).expect("exists");
-        let data = machine.process(0).buffer(&[5; 800]);
+        let data = machine.process(0).buffer(&vec![5; length]);
         let send = SendMessage {
-            header: vec![3; 8],
+            header: vec![3; header],
             ..SendMessage::new(destination, 1, data)
         };
         contexts[0].send(send).expect("valid");
     }
     let errors = errors(&machine, &contexts);
     (std::mem::take(&mut *ends.lock()), errors)
+}
+
+#[test]
+fn x5_a_message_of_one_packet_fails_the_one_before_it_that_is_not_whole() {
+    // Without its last packet, and without what its header announces.
+    for (before, field) in [((0, 800), "first"), ((8, 510), "dispatch")] {
+        let (ends, errors) = ends_of([before, (0, 16)], Fault::LosePacket(1));
+        let [Err(Error::PacketOrder { field: wrong, .. }), Ok(())] = ends[..] else {
+            panic!("{before:?}: {ends:?}");
+        };
+        assert_eq!((wrong, errors), (field, vec![]));
+    }
 }
 
 #[test]

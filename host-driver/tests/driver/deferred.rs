@@ -470,6 +470,7 @@ fn fn3_a_rendezvous_may_be_asked_for_whatever_the_length() {
         let stats = pair.contexts[1].deferred_stats().expect("it is");
         assert_eq!((stats.messages, stats.held_bytes), (1, 0));
         assert_eq!(pair.machine.messages_from(0), 1);
+        let packets = pair.machine.packets();
         let (done, room) = (Log::default(), pair.room(length));
         let posted = pair
             .take()
@@ -479,6 +480,8 @@ fn fn3_a_rendezvous_may_be_asked_for_whatever_the_length() {
         assert_eq!(contents(&room), pattern(length));
         assert_eq!((*done.lock()).clone(), [Ok(())]);
         assert_eq!(*told.lock(), [Ok(())]);
+        let acknowledged_alone = pair.machine.packets() - packets == 1;
+        assert_eq!(acknowledged_alone, length == 0, "no bytes need no get");
     }
 }
 

@@ -6,7 +6,7 @@ use gyre_driver::{
 };
 use gyre_testkit::{Double, Memory, Process, Refusal};
 
-use crate::{Arrivals, Change, EAGER, Log, SINK, client, into, kinds, settle, sink};
+use super::{Arrivals, Change, EAGER, Log, SINK, client, into, kinds, settle, sink};
 
 /// Two contexts, and a region of the second.
 struct World {

@@ -1,8 +1,6 @@
 //! Fences on the test double: whatever is under way between two endpoints, and however the classes of the
 //! network overtake each other, a fence ends after everything before it and not later than it must.
 
-#[path = "../checked/mod.rs"]
-mod checked;
 mod world;
 
 use std::collections::BTreeSet;
@@ -10,7 +8,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    Client, ClientConfig, Context, Receive, Resources, SendMessage, TaskId, advancev,
+    Client, ClientConfig, Context, Fence, Receive, Resources, SendMessage, TaskId, advancev,
 };
 use gyre_testkit::{Double, Fault, Process, config};
 use world::{Operation, Random, SINK, STRIDE, World, small, transport};
@@ -172,6 +170,34 @@ fn fn8_control_messages_of_a_fence_do_not_grow_with_what_it_covers() {
     }
     // FENCE, FENCE_ACK, and two gets of no bytes with their puts.
     assert_eq!(packets, BTreeSet::from([6]));
+}
+
+#[test]
+fn fn2_memory_of_fences_grows_with_their_number_alone() {
+    let machine = Double::new(2, 1);
+    // All but one wait for the counter.
+    let resources = Resources {
+        counters: 1,
+        ..small()
+    };
+    let contexts = machine.contexts(&[0, 1], resources);
+    let destination = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+    let bytes = || contexts[0].fence_bytes().expect("nobody advances");
+    let mut each = BTreeSet::new();
+    for fences in 1..4 {
+        let before = bytes();
+        let fence = Fence {
+            destination,
+            done: None,
+        };
+        contexts[0].fence(fence).expect("valid");
+        contexts[0].advance(1).expect("no error");
+        each.insert(bytes() - before);
+        assert!(bytes() < fences * 512, "{} B", bytes());
+    }
+    assert!(each.len() <= 2, "one with a counter, and others: {each:?}");
+    assert_eq!(machine.run_until_idle(&contexts, 40), []);
+    assert_eq!(bytes(), 0);
 }
 
 #[test]

@@ -231,6 +231,38 @@ fn ep2_ep3_clients_and_contexts_are_made_again_on_the_same_resources() {
 }
 
 #[test]
+fn ep2_ep3_memory_is_given_back_but_for_what_a_get_may_still_fill() {
+    const BYTES: usize = 1 << 16;
+    // A get that has ended, one that has not, and one of a context that nobody destroys.
+    for (ended, destroyed) in [(true, true), (false, true), (false, false)] {
+        let machine = Double::new(2, 1);
+        let clients = create(&machine, &[0, 1], |config| config);
+        let _peer = clients[1].create_context(0).expect("free");
+        let remote = machine.process(1).buffer(&[0; BYTES]);
+        let before = machine.allocated(0);
+        let context = clients[0].create_context(0).expect("free");
+        let get = Get {
+            source: context.endpoint(TaskId(1), 0).expect("exists"),
+            remote: remote.remote_address().expect("a buffer"),
+            into: machine.process(0).buffer(&[0; BYTES]),
+            routing: gyre_driver::Routing::Fixed,
+            done: None,
+        };
+        context.get(get).expect("valid");
+        context.advance(1).expect("no error");
+        if ended {
+            settle(&machine, std::slice::from_ref(&context));
+        }
+        if destroyed {
+            assert_eq!(context.destroy().is_ok(), ended);
+        }
+        drop((context, clients));
+        let kept = machine.allocated(0) - before;
+        assert_eq!((kept >= BYTES, kept == 0), (!ended, ended), "{kept} B");
+    }
+}
+
+#[test]
 fn ep2_a_context_that_cannot_be_created_leaves_no_fifo_behind() {
     let machine = Double::new(1, 1);
     let tasks = machine.tasks(&[0]);

@@ -3,7 +3,7 @@
 use gyre_driver::{RegionRights, SendMessage, TaskId};
 use gyre_testkit::{Double, Refusal};
 
-use crate::{Log, SINK, client, into, kinds, settle, sink, small};
+use super::{Log, SINK, client, into, kinds, settle, sink, small};
 
 #[test]
 fn x5_a_context_that_cannot_be_opened_leaves_nothing_behind() {

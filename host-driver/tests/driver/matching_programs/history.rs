@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use gyre_driver::matching::Received;
 
-use crate::program::Pattern;
+use super::program::Pattern;
 
 /// Something that happened at a task, in its order.
 #[derive(Debug, Clone, Copy)]

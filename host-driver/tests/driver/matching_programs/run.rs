@@ -12,8 +12,8 @@ use gyre_driver::{
 use gyre_testkit::{Double, Memory, Process, config};
 use parking_lot::Mutex;
 
-use crate::history::{Event, Facts, Fate, Matching, explain};
-use crate::program::{Comm, Label, Pattern, Setting, Step, comms};
+use super::history::{Event, Facts, Fate, Matching, explain};
+use super::program::{Comm, Label, Pattern, Setting, Step, comms};
 
 /// A message of the program.
 #[derive(Debug)]

@@ -1,15 +1,13 @@
 //! Acknowledgements by the path rule on the test double: one packet to the farthest recipient, which leaves a
 //! copy at every node on the way (AK-4).
 
-mod checked;
-
 use std::sync::Arc;
 
-use checked::into_checked;
+use crate::checked::into_checked;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    AckConfig, BufferRange, Client, ClientConfig, Context, Ordered, Resources, SendMessage, TaskId,
-    advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Context, Op, Ordered, Resources, SendMessage,
+    TaskId, advancev,
 };
 use gyre_testkit::{Double, Process, config};
 use parking_lot::Mutex;
@@ -166,10 +164,12 @@ fn ak4_ak5_copies_come_between_packets_of_messages_and_nothing_is_lost_or_double
         let taken = contexts
             .iter()
             .map(|context| context.ack_stats().expect("not advanced"));
-        let counts = taken.fold((0, 0), |sum, stats| {
-            (sum.0 + stats.packets, sum.1 + stats.messages)
+        let counts = taken.fold((0, 0, 0), |sum, stats| {
+            let steps = stats.messages + stats.iterations + stats.looked_at;
+            (sum.0 + stats.packets, sum.1 + stats.messages, sum.2 + steps)
         });
         assert_eq!(counts.1, u64::from(count));
+        assert_eq!(machine.charged(Op::Acknowledge), counts.2);
         copied += counts.1 - counts.0;
     }
     assert!(copied > 1000, "{copied} acknowledgements joined others");

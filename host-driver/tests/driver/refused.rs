@@ -473,3 +473,32 @@ fn x5_a_read_modify_write_that_comes_damaged_ends_with_an_error_and_no_other_doe
         }
     }
 }
+
+#[test]
+fn x5_a_damaged_read_modify_write_is_not_taken_for_one_whose_answer_waits() {
+    for seed in 1..40 {
+        let world = World::new(seed, &[0, 1], 4);
+        let region = world.region.remote();
+        for what in ["1", "2"] {
+            world.add(1, region, false, world.noted(what));
+        }
+        world.contexts[1].advance(1).expect("no error");
+        // One is carried out, the other comes damaged.
+        while world.word() == 0 {
+            assert!(world.machine.step());
+        }
+        world.machine.plant(Fault::CutRmw);
+        // The requester looks when it has been told of both.
+        for _ in 0..1000 {
+            world.machine.step();
+            world.contexts[0].advance(1).expect("no error");
+        }
+        let ends: Vec<_> = world.settled().into_iter().map(|(_, end)| end).collect();
+        let lost = Err(Error::RemoteRefused {
+            peer: TaskId(0),
+            reason: Ok(ErrorReason::PktTruncated),
+        });
+        assert!(ends.len() == 2 && ends.contains(&Ok(())) && ends.contains(&lost));
+        assert_eq!(world.word(), 1);
+    }
+}

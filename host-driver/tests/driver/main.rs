@@ -1,0 +1,26 @@
+//! The driver on its test double.
+
+mod absent;
+mod checked;
+mod communicators;
+mod completion;
+mod config;
+mod context;
+mod cost_table;
+mod deferred;
+mod destroy;
+mod failing_bus;
+mod faults;
+mod fence;
+mod flows;
+mod host_threads;
+mod inbox;
+mod matching_programs;
+mod messaging;
+mod notified_puts;
+mod path_ack;
+mod progress;
+mod protocols;
+mod refused;
+mod rest;
+mod shared_memory;
