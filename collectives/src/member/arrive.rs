@@ -31,7 +31,6 @@ pub(super) fn arrive<P: Platform>(
         context.platform().charge(Op::Control, 1);
         return executor.negotiation.arrive(context, arrival, bytes);
     }
-    context.platform().charge(Op::Arrive, 1);
     match understand(executor, context, arrival, (bytes, announced)) {
         Err(error) => Receive::Refused(error.into()),
         Ok((header, data, relevance)) if announced && relevance != Relevance::Late => {

@@ -92,7 +92,6 @@ impl<P: Platform> Executor<P> {
 
     /// Carries out a step. Returns whether it has ended.
     fn step(self: &Arc<Self>, context: &Context<P>, key: Key, step: usize) -> Result<bool, Error> {
-        context.platform().charge(Op::Step, 1);
         match self.steps(context, key).carry_out(step)? {
             Progress::Ended => Ok(true),
             Progress::Waits => Ok(false),
