@@ -47,12 +47,14 @@ pub struct GoalRun {
 #[derive(Debug, Error)]
 pub enum GoalError {
     /// The machine stopped.
-    #[error("{source}{blocked}")]
+    #[error("{source}{blocked}{shown}")]
     Machine {
         /// Why.
         source: SimError,
         /// Operations that wait, a line each, with the text's line numbers; empty when none does.
         blocked: String,
+        /// The waveform of it, and how to repeat it, a line each; empty when there is none.
+        shown: String,
     },
     /// The ranks cannot be placed.
     #[error(transparent)]
@@ -73,6 +75,7 @@ impl From<SimError> for GoalError {
         Self::Machine {
             source,
             blocked: String::new(),
+            shown: String::new(),
         }
     }
 }
@@ -180,7 +183,7 @@ impl Loaded {
     ///
     /// # Errors
     /// [`GoalError::Machine`], with the operations that were blocked.
-    pub fn run(mut self) -> Result<GoalReport, GoalError> {
+    pub fn run(&mut self) -> Result<GoalReport, GoalError> {
         let sim = self.job.machine().run(Until::Quiet).map_err(|source| {
             let blocked: Vec<String> = self
                 .ranks
@@ -192,6 +195,7 @@ impl Loaded {
             GoalError::Machine {
                 source,
                 blocked: blocked.concat(),
+                shown: String::new(),
             }
         })?;
         let cycle_ps = self.job.machine().config().cycle_ps;
