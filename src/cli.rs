@@ -51,7 +51,13 @@ struct BenchArgs {
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     /// The machine that `--trace` shows, by number, in a bench that makes several [default: 1]
-    #[arg(long, value_name = "NUMBER", requires = "trace", value_parser = number)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "trace",
+        conflicts_with = "trace_on_failure",
+        value_parser = number
+    )]
     trace_machine: Option<usize>,
     #[command(flatten)]
     machine: MachineOptions,

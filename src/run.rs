@@ -3,13 +3,13 @@
 use clap::Args;
 use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered, SameNode};
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
-use gyre_sim::{SimError, TraceConfig, Until};
+use gyre_sim::{SimError, Until};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 use crate::cli::CommandError;
-use crate::goal_run::{GoalError, GoalReport, GoalRun, MAX_MESSAGE_BYTES, MessageSpan};
+use crate::goal_run::{GoalError, GoalReport, GoalRun, Loaded, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError, cubic_shape};
@@ -17,7 +17,7 @@ use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
 use gyre::progress;
 use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
-use gyre::waves::{self, CommandLine, Failed, Failure, trace_config};
+use gyre::waves::{self, CommandLine, Failed, Failure, Wave, trace_config};
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
 const BUNDLED: [(&str, &str); 5] = [
@@ -115,8 +115,7 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     };
     let spec = MachineSpec::new(options, &settings, shape)?;
     let goal = GoalRun {
-        machine: spec.config.clone(),
-        costs: spec.costs.clone(),
+        spec: spec.clone(),
         placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
         reception_fifo: settings.get(&RECEPTION_FIFO),
         injection_fifo: settings.get(&INJECTION_FIFO),
@@ -136,7 +135,7 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     };
     let bar = progress::bar(operations, "operations");
     let clock = Stopwatch::start();
-    let (result, _) = runs.run(&bar, None);
+    let (result, _) = runs.attempt(&bar, None, Loaded::run);
     bar.finish_and_clear();
     let report = match result {
         Ok(report) => report,
@@ -284,19 +283,16 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Runs it to its end. Gives the file of the waveform, if anything was written, as well.
-    fn run(
+    /// Runs it as far as `run` does. Gives the file of the waveform, if anything was written, as well.
+    fn attempt<T>(
         &self,
         bar: &ProgressBar,
-        trace: Option<TraceConfig>,
-    ) -> (
-        Result<GoalReport, GoalError>,
-        Result<Option<PathBuf>, SimError>,
-    ) {
-        match self.goal.load(self.program.clone(), bar, trace) {
-            Ok(mut loaded) => (loaded.run(), loaded.machine().finish_trace()),
-            Err(error) => (Err(error), Ok(None)),
-        }
+        wave: Option<Wave>,
+        run: impl FnOnce(Loaded) -> Result<T, GoalError>,
+    ) -> (Result<T, GoalError>, Result<Option<PathBuf>, SimError>) {
+        let spec = self.goal.spec.attempt(wave);
+        let loaded = self.goal.load(&spec, self.program.clone(), bar);
+        (loaded.and_then(run), spec.machines.take_written())
     }
 
     /// Repeats a run that failed, with the waveform that the options ask for. What to say of it, in lines; nothing if they
@@ -318,28 +314,19 @@ impl Runs<'_> {
             text,
             failure,
             machine: 0,
-            nodes: self
-                .goal
-                .machine
-                .dims
-                .iter()
-                .map(|&s| usize::from(s))
-                .product(),
+            nodes: self.goal.spec.nodes(),
             options,
             command: self.command,
         };
-        failed
-            .repeat(&on_failure, |wave| {
-                let (result, written) = self.run(&ProgressBar::hidden(), Some(wave.config));
-                (
-                    result.map_or_else(
-                        |error| Some(error.to_string()),
-                        |report| self.wrong(&report),
-                    ),
-                    written,
-                )
-            })
-            .map(Some)
+        let again = |wave| {
+            let (result, written) = self.attempt(&ProgressBar::hidden(), Some(wave), Loaded::run);
+            let text = match result {
+                Ok(report) => self.wrong(&report),
+                Err(error) => Some(error.to_string()),
+            };
+            (text, written)
+        };
+        failed.repeat(&on_failure, again).map(Some)
     }
 
     /// An error with what the waveform shows of it.
@@ -351,7 +338,7 @@ impl Runs<'_> {
         else {
             return Ok(error);
         };
-        let failure = Failure::of(&source, self.goal.machine.cycle_ps);
+        let failure = Failure::of(&source, self.goal.spec.config.cycle_ps);
         let lines = self.show(text, failure)?;
         Ok(GoalError::Machine {
             source,
@@ -392,13 +379,12 @@ impl Runs<'_> {
         if window.start >= report.sim.cycles {
             return Err(waves::begins_late(&config, report.sim.cycles).into());
         }
-        let hidden = ProgressBar::hidden();
-        let mut loaded = self
-            .goal
-            .load(self.program.clone(), &hidden, Some(config))?;
-        let machine = loaded.machine();
-        machine.run(Until::Cycle(window.end.min(report.sim.cycles)))?;
-        Ok(machine.finish_trace()?.map(|written| {
+        let end = window.end.min(report.sim.cycles);
+        let wave = Wave { machine: 0, config };
+        let run = |mut loaded: Loaded| Ok(loaded.machine().run(Until::Cycle(end))?);
+        let (result, written) = self.attempt(&ProgressBar::hidden(), Some(wave), run);
+        result?;
+        Ok(written?.map(|written| {
             format!(
                 "waveform of cycles {} to {}: {}",
                 window.start,

@@ -145,7 +145,10 @@ impl Job {
     }
 
     /// The same on a machine that has been made.
-    fn on(
+    ///
+    /// # Errors
+    /// [`JobError`].
+    pub fn on(
         mut machine: Observed<Machine>,
         costs: &CostTable,
         placement: &Placement,

@@ -91,6 +91,7 @@ pub struct MachineOptions {
         long,
         value_name = "FROM:TO",
         requires = "trace",
+        conflicts_with = "trace_on_failure",
         allow_hyphen_values = true
     )]
     pub trace_window: Option<String>,

@@ -100,8 +100,11 @@ impl Machines {
         Some((last, self.cycles(last)))
     }
 
-    /// The file of the waveform, if anything was written.
-    fn take_written(&self) -> Result<Option<PathBuf>, SimError> {
+    /// The file of the waveform, if anything was written, when the machine that it shows has ended.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn take_written(&self) -> Result<Option<PathBuf>, SimError> {
         self.0.borrow_mut().written.take().unwrap_or(Ok(None))
     }
 }
@@ -226,8 +229,9 @@ impl MachineSpec {
         })
     }
 
-    /// The same for another attempt at the command, with this waveform.
-    fn attempt(&self, wave: Option<Wave>) -> Self {
+    /// The same for another attempt at the command, with this waveform: its machines count from 0 again.
+    #[must_use]
+    pub fn attempt(&self, wave: Option<Wave>) -> Self {
         Self {
             machines: Machines::with(wave),
             ..self.clone()
@@ -684,6 +688,53 @@ mod tests {
         assert_eq!(stalled(503).window(10), 496..503);
         assert_eq!(stalled(490).window(10), 496..501);
         assert!(Failure::of(&SimError::Stopped, 2000).is_none());
+    }
+
+    #[test]
+    fn x2_a_repetition_that_ends_otherwise_has_diverged() {
+        let options = MachineOptions::default();
+        let command = CommandLine::default();
+        let failed = Failed {
+            text: "node 1, cycle 9: broken".into(),
+            failure: Failure {
+                when: When::In(9),
+                nodes: (0..12).collect(),
+            },
+            machine: 0,
+            nodes: 12,
+            options: &options,
+            command: &command,
+        };
+        let on_failure = OnFailure {
+            path: "w.vcd".into(),
+            cycles: 4,
+        };
+        let said = |again: Option<&str>| {
+            let again = again.map(str::to_owned);
+            let repeated = failed.repeat(&on_failure, |wave| {
+                assert_eq!(wave.config.window, 6..10);
+                assert_eq!(wave.config.scopes.len(), FAILURE_NODES);
+                (again, Ok(Some(wave.config.path)))
+            });
+            repeated.expect("no window was given")
+        };
+        let same = said(Some("node 1, cycle 9: broken"));
+        let shown =
+            "waveform of cycles 6 to 10, nodes 0,1,2,3,4,5,6,7, the first 8 of 12 nodes: w.vcd";
+        assert!(
+            same.starts_with(shown) && !same.contains("diverged"),
+            "{same}"
+        );
+        let later = said(Some("node 1, cycle 10: broken"));
+        assert!(
+            later.contains("diverged") && later.contains("cycle 10"),
+            "{later}"
+        );
+        let none = said(None);
+        assert!(
+            none.contains("diverged") && none.contains("without an error"),
+            "{none}"
+        );
     }
 
     #[test]

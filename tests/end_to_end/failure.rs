@@ -166,7 +166,8 @@ fn x2_a_failed_assertion_leaves_the_cycles_up_to_it() {
             (shown.first(), shown.last()),
             (Some(&(cycle - 299)), Some(&cycle))
         );
-        assert_eq!(shown.len(), 300);
+        // Others are left out, when nothing happens.
+        assert!(shown.len() > 50 && shown.is_sorted(), "{shown:?}");
         assert_eq!(wave.nodes(), set(&["node0"]));
         // What the assertion is about is there when it fails, at the beginning of its cycle.
         assert!(crate::waveform::carries(&scratch(name), "dbg", 0x1_0001));
@@ -234,7 +235,11 @@ fn x2_a_watchdog_leaves_the_cycles_around_the_last_progress() {
 #[test]
 fn x2_a_deadlock_leaves_the_cycles_around_the_last_progress() {
     let program = scratch("all-wait.goal");
-    let wait = |rank| format!("rank {rank} {{\nrecv 8b from {}\n}}\n", (rank + 1) % 3);
+    // Each waits for the next before it sends to the one before.
+    let wait = |rank| {
+        let (next, last) = ((rank + 1) % 3, (rank + 2) % 3);
+        format!("rank {rank} {{\nw: recv 8b from {next}\ns: send 8b to {last}\ns requires w\n}}\n")
+    };
     let ranks: String = (0..3).map(wait).collect();
     fs::write(&program, format!("num_ranks 3\n{ranks}")).expect("own folder");
     let arguments = ["run", text(&program), "--shape", "3"];
@@ -246,6 +251,18 @@ fn x2_a_deadlock_leaves_the_cycles_around_the_last_progress() {
     assert!(shown[0] + 250 > progress && shown[shown.len() - 1] <= progress + 250);
     assert_eq!(wave.nodes(), set(&["node0", "node1", "node2"]));
     assert!(said.contains("nodes 0,1,2: "), "{said}");
+}
+
+#[test]
+fn x2_a_failure_before_the_program_begins_is_shown_too() {
+    let machine = scratch("impatient.toml");
+    fs::write(&machine, "[machine]\ndims = [5]\nwatchdog = 64\n").expect("own folder");
+    let program = program(2);
+    let arguments = ["run", text(&program), "--machine", text(&machine)];
+    let (error, _, mut wave) = shown(&arguments, "bring-up.fst", "");
+    assert!(error.contains("node 4 firmware: since"), "{error}");
+    assert_eq!(wave.cycles().first(), Some(&0));
+    assert_eq!(wave.nodes().len(), 5);
 }
 
 #[test]
@@ -310,7 +327,7 @@ fn x2_benches_leave_the_cycles_up_to_a_failure_too() {
 #[test]
 fn x1_x2_waveforms_of_benches_name_their_machine_and_change_nothing() {
     for (bench, shape, machine, window) in [
-        ("hop-latency", "4x1x1", "2", "100:160"),
+        ("hop-latency", "8x1x1", "2", "100:160"),
         ("pingpong", "2", "1", "16000:16050"),
     ] {
         let arguments = ["bench", bench, "--shape", shape];
@@ -354,7 +371,7 @@ fn x1_x2_waveforms_of_benches_name_their_machine_and_change_nothing() {
     ]
     .map(str::to_owned);
     let late: Vec<&str> = late.iter().map(String::as_str).collect();
-    let output = gyre(&[&["bench", "hop-latency", "--shape", "4"][..], &late].concat());
+    let output = gyre(&[&["bench", "hop-latency", "--shape", "8"][..], &late].concat());
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(
