@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use gyre::console::{complain, print};
-use gyre::error::{RunError, status_of};
+use gyre::error::RunError;
 use thiserror::Error;
 
 use crate::bench;
@@ -100,8 +100,8 @@ impl CommandError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Run(error) => error.status(),
-            Self::Goal(GoalError::Machine { source, .. }) => status_of(source),
-            Self::Program(_) | Self::Goal(GoalError::Placement(_)) => 2,
+            Self::Goal(error) => error.status(),
+            Self::Program(_) => 2,
         }
     }
 }

@@ -16,6 +16,7 @@ use gyre_sim::{Machine, RunReport, SimError, Until};
 use indicatif::ProgressBar;
 use thiserror::Error;
 
+use gyre::error::status_of;
 use gyre::job::{Job, JobError};
 use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
@@ -46,18 +47,35 @@ pub struct GoalRun {
 #[derive(Debug, Error)]
 pub enum GoalError {
     /// The machine stopped.
-    #[error("{source}{blocked}{shown}")]
+    #[error("{source}{blocked}")]
     Machine {
         /// Why.
         source: SimError,
         /// Operations that wait, a line each, with the text's line numbers; empty when none does.
         blocked: String,
-        /// The waveform of it, and how to repeat it, a line each; empty when there is none.
-        shown: String,
     },
     /// The ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] gyre_driver::Error),
+    /// The machine stopped, and a waveform shows it.
+    #[error("{}\n{shown}", .source.to_string().trim_end())]
+    Shown {
+        /// Why.
+        source: Box<GoalError>,
+        /// The waveform, and how to repeat it, in lines.
+        shown: String,
+    },
+}
+
+impl GoalError {
+    /// Exit status of a command that ended with it.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Machine { source, .. } => status_of(source),
+            Self::Placement(_) => 2,
+            Self::Shown { source, .. } => source.status(),
+        }
+    }
 }
 
 impl From<JobError> for GoalError {
@@ -74,7 +92,6 @@ impl From<SimError> for GoalError {
         Self::Machine {
             source,
             blocked: String::new(),
-            shown: String::new(),
         }
     }
 }
@@ -194,7 +211,6 @@ impl Loaded {
             GoalError::Machine {
                 source,
                 blocked: blocked.concat(),
-                shown: String::new(),
             }
         })?;
         let cycle_ps = self.job.machine().config().cycle_ps;

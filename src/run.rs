@@ -331,19 +331,18 @@ impl Runs<'_> {
 
     /// An error with what the waveform shows of it.
     fn shown(&self, error: GoalError) -> Result<GoalError, UsageError> {
-        let text = error.to_string();
-        let GoalError::Machine {
-            source, blocked, ..
-        } = error
-        else {
-            return Ok(error);
+        let failure = match &error {
+            GoalError::Machine { source, .. } => {
+                Failure::of(source, self.goal.spec.config.cycle_ps)
+            }
+            GoalError::Placement(_) | GoalError::Shown { .. } => None,
         };
-        let failure = Failure::of(&source, self.goal.spec.config.cycle_ps);
-        let lines = self.show(text, failure)?;
-        Ok(GoalError::Machine {
-            source,
-            blocked,
-            shown: lines.map_or(String::new(), |lines| format!("\n{lines}")),
+        Ok(match self.show(error.to_string(), failure)? {
+            Some(shown) => GoalError::Shown {
+                source: error.into(),
+                shown,
+            },
+            None => error,
         })
     }
 

@@ -350,8 +350,8 @@ fn wrong(option: &str, error: ConfigError) -> UsageError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     when: When,
-    /// Nodes that it concerns; empty where that is not known.
-    nodes: BTreeSet<usize>,
+    /// Nodes that it concerns, those that it concerns most first; empty where that is not known.
+    nodes: Vec<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -367,13 +367,16 @@ impl Failure {
     #[must_use]
     pub fn of(error: &SimError, cycle_ps: u64) -> Option<Self> {
         let (when, nodes) = match error {
-            SimError::Hardware { node, cycle, .. } => (When::In(*cycle), [*node].into()),
-            SimError::Actor { node, ps, .. } => (When::In(ps / cycle_ps), [*node].into()),
+            SimError::Hardware { node, cycle, .. } => (When::In(*cycle), vec![*node]),
+            SimError::Actor { node, ps, .. } => (When::In(ps / cycle_ps), vec![*node]),
             SimError::Deadlock(report) | SimError::Watchdog { report, .. } => {
+                let (idle, busy): (Vec<_>, Vec<_>) = report.nodes.iter().partition(|n| n.idle);
+                let left = busy.into_iter().chain(idle).map(|node| node.node);
                 let actors = report.actors.iter().map(|actor| actor.node);
-                let nodes = report.nodes.iter().map(|node| node.node);
+                let mut seen = BTreeSet::new();
+                let nodes = left.chain(actors).filter(|&node| seen.insert(node));
                 let when = When::Since(report.last_progress, report.cycle);
-                (when, actors.chain(nodes).collect())
+                (when, nodes.collect())
             }
             _ => return None,
         };
@@ -385,7 +388,7 @@ impl Failure {
     pub fn at_end(cycles: u64) -> Self {
         Self {
             when: When::In(cycles.saturating_sub(1)),
-            nodes: BTreeSet::new(),
+            nodes: Vec::new(),
         }
     }
 
@@ -448,9 +451,9 @@ impl Failed<'_> {
         let window = window.transpose()?.map(|(from, to)| from..to);
         let concerned: Vec<usize> = match self.failure.nodes.is_empty() {
             true => (0..self.nodes).collect(),
-            false => self.failure.nodes.iter().copied().collect(),
+            false => self.failure.nodes.clone(),
         };
-        let shown = &concerned[..concerned.len().min(FAILURE_NODES)];
+        let shown: BTreeSet<usize> = concerned.iter().copied().take(FAILURE_NODES).collect();
         let default = || shown.iter().map(|node| format!("node{node}")).collect();
         let config = TraceConfig {
             path: on_failure.path.clone(),
@@ -468,7 +471,7 @@ impl Failed<'_> {
         let (error, written) = again(wave);
         let of_all = match self.options.trace_scope {
             None if shown.len() < concerned.len() => {
-                format!(", the first {} of {} nodes", shown.len(), concerned.len())
+                format!(", {} of {} nodes", shown.len(), concerned.len())
             }
             _ => String::new(),
         };
@@ -661,7 +664,7 @@ pub fn begins_late(config: &TraceConfig, end: u64) -> UsageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gyre_sim::StallReport;
+    use gyre_sim::{StallReport, StalledActor, StalledNode};
 
     #[test]
     fn x2_the_window_ends_with_the_failing_cycle_or_lies_around_the_last_progress() {
@@ -671,7 +674,7 @@ mod tests {
             cycle: 100,
             message: String::new(),
         });
-        assert_eq!(broken.nodes, [3].into());
+        assert_eq!(broken.nodes, [3]);
         assert_eq!(broken.window(10), 91..101);
         assert_eq!(broken.window(1), 100..101);
         assert_eq!(broken.window(1000), 0..101);
@@ -688,6 +691,31 @@ mod tests {
         assert_eq!(stalled(503).window(10), 496..503);
         assert_eq!(stalled(490).window(10), 496..501);
         assert!(Failure::of(&SimError::Stopped, 2000).is_none());
+    }
+
+    #[test]
+    fn x2_nodes_with_work_left_come_before_those_that_wait() {
+        let actor = |node| StalledActor {
+            node,
+            name: String::new(),
+            since_ps: 0,
+            waits_for: String::new(),
+            description: String::new(),
+        };
+        let node = |node, idle| StalledNode {
+            node,
+            idle,
+            reads_open: 0,
+            writes_open: 0,
+            registers: Vec::new(),
+        };
+        let report = StallReport {
+            actors: (0..4).map(actor).collect(),
+            nodes: vec![node(1, true), node(3, false)],
+            ..StallReport::default()
+        };
+        let failure = Failure::of(&SimError::Deadlock(Box::new(report)), 2000);
+        assert_eq!(failure.expect("a failure of a machine").nodes, [3, 1, 0, 2]);
     }
 
     #[test]
@@ -719,8 +747,7 @@ mod tests {
             repeated.expect("no window was given")
         };
         let same = said(Some("node 1, cycle 9: broken"));
-        let shown =
-            "waveform of cycles 6 to 10, nodes 0,1,2,3,4,5,6,7, the first 8 of 12 nodes: w.vcd";
+        let shown = "waveform of cycles 6 to 10, nodes 0,1,2,3,4,5,6,7, 8 of 12 nodes: w.vcd";
         assert!(
             same.starts_with(shown) && !same.contains("diverged"),
             "{same}"
