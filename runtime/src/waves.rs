@@ -783,7 +783,7 @@ mod tests {
                 &["run", "--trace-on-failure", "w.fst:4", "--", "a b.goal"],
                 0
             ),
-            "gyre run --trace w.fst --trace-window 5:9 --trace-scope 0,3 -- 'a b.goal'"
+            "gyre run --trace w.fst --trace-window 5:9 --trace-scope '0,3' -- 'a b.goal'"
         );
         assert_eq!(
             with_wave(
@@ -795,7 +795,7 @@ mod tests {
                 ],
                 1
             ),
-            "gyre bench ack --trace w.fst --trace-window 5:9 --trace-scope 0,3 --trace-machine 2"
+            "gyre bench ack --trace w.fst --trace-window 5:9 --trace-scope '0,3' --trace-machine 2"
         );
     }
 }

@@ -188,7 +188,7 @@ fn x1_x2_traced_and_plain_nodes_mix_and_change_nothing() {
     };
     for name in ["w.vcd", "w.fst"] {
         let path = dir.path().join(name);
-        let (seen, start) = run(&mixed, trace(&path, 100..900, &["node1"]));
+        let (seen, start) = run(&mixed, trace(&path, 200..250, &["node1"]));
         assert_eq!(
             (seen.hash, seen.cycles, seen.makespan_ps),
             (fast.hash, fast.cycles, fast.makespan_ps)
@@ -198,7 +198,7 @@ fn x1_x2_traced_and_plain_nodes_mix_and_change_nothing() {
             nodes_in(&wave),
             ["machine", "node1"].map(str::to_owned).into()
         );
-        assert!(wave.time_table().contains(&((start + 899) * 2000 + 1000)));
+        assert!(wave.time_table().contains(&((start + 249) * 2000 + 1000)));
     }
     let mut machine = Machine::new(mixed).expect("made");
     let plain = trace(&dir.path().join("w.vcd"), 0..9, &["node1", "node2"]);
@@ -233,7 +233,7 @@ fn x2_waveform_of_a_run_that_fails_ends_with_the_failing_cycle() {
         let error = failing(&traced(&[2]), trace(&path, 480..u64::MAX, &["node1"]));
         assert_eq!(error.to_string(), plain);
         let wave = Wave::read(&path);
-        assert_eq!(wave.0.time_table().last(), Some(&500_000), "{name}");
+        assert_eq!(wave.0.time_table().last(), Some(&1_001_000), "{name}");
         let left = fs::read_dir(dir.path()).expect("readable");
         let left = left.map(|entry| entry.expect("readable").file_name());
         assert!(
