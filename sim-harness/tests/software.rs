@@ -228,8 +228,11 @@ fn watchdog_stops_software_that_polls_for_ever() {
     assert!(error.to_string().contains("node 0 poller"), "{error}");
 }
 
+/// What an actor does.
+type Body = fn(Cpu) -> Result<(), Failure>;
+
 /// How machines of two nodes stop, whose actors are these.
-fn stopped(window: Option<u64>, actors: &[fn(Cpu) -> Result<(), Failure>]) -> String {
+fn stopped(window: Option<u64>, actors: &[Body]) -> String {
     let config = MachineConfig {
         watchdog: 5000,
         window,
@@ -262,7 +265,7 @@ fn x1_machines_stop_in_the_same_cycle_with_any_window() {
         cpu.sleep_until(cpu.now_ps() + 70 * cpu.cycle_ps());
         Err("soon".into())
     };
-    let cases: [(&[fn(Cpu) -> Result<(), Failure>], &str); 3] = [
+    let cases: [(&[Body], &str); 3] = [
         (&[waits, waits], "deadlock"),
         (&[waits, polls], "no progress for 5056 cycles"),
         (&[fails_late, fails_soon], "soon"),
