@@ -37,6 +37,7 @@ use gyre::options::{MachineOptions, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
 use gyre::progress;
 use gyre::settings::{self, Setting, Settings, Table};
+use gyre::waves::{self, CommandLine};
 
 /// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
 const TASKS: Setting<usize> = Setting::number("tasks", "", 1, (1, 8), "tasks on each node");
@@ -270,11 +271,18 @@ pub fn settings_help() -> String {
     )
 }
 
-/// Runs the bench called `name`; the curve of a sweep is drawn to `plot`.
+/// Runs the bench called `name`, as `command` says; `--trace` shows machine `shown` of it, from 1; the curve of a sweep is
+/// drawn to `plot`.
 ///
 /// # Errors
 /// An unknown name, wrong options, or a machine that stopped.
-pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<Outcome, RunError> {
+pub fn run(
+    name: &str,
+    options: &MachineOptions,
+    shown: Option<usize>,
+    command: &CommandLine,
+    plot: Option<&Path>,
+) -> Result<Outcome, RunError> {
     let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
         let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
         return Err(UsageError::Value {
@@ -284,12 +292,6 @@ pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<
         }
         .into());
     };
-    if options.trace.is_some() {
-        return Err(UsageError::Combination(
-            "--trace: waveforms are written by `gyre run` only".into(),
-        )
-        .into());
-    }
     let settings = Settings::parse(&options.set, &[machine_file::SETTINGS, bench.settings])?;
     let spec = MachineSpec::new(options, &settings, Some(bench.shape.to_vec()))?;
     let spec = spec.simulating_much(bench.long);
@@ -306,7 +308,10 @@ pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<
             UsageError::Combination(format!("--plot {}: {error}", file.display()))
         })?;
     }
-    let mut measured = (bench.run)(&spec, &settings)?;
+    // Scopes below a node are known when the machine is made: of nodes, or of routers alone.
+    waves::check(options, &spec)?;
+    let measure = |spec: &MachineSpec| (bench.run)(spec, &settings);
+    let (mut measured, wave) = waves::observed(&spec, options, shown, command, |_| None, measure)?;
     let mut params = spec.params();
     params.append(&mut measured.params);
     if let (Some(file), Some(Value::Array(curve))) = (plot, measured.metrics.get("curve")) {
@@ -332,7 +337,7 @@ pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<
         metrics: measured.metrics,
         sim: measured.sim,
         hash: format!("{:016x}", measured.hash),
-        pictures: Vec::new(),
+        pictures: wave.into_iter().collect(),
         passed: true,
     })
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use gyre::console::{complain, print};
-use gyre::error::{RunError, status_of};
+use gyre::error::RunError;
 use thiserror::Error;
 
 use crate::bench;
@@ -15,6 +15,7 @@ use crate::goal_run::GoalError;
 use crate::run;
 use gyre::options::{MachineOptions, UsageError};
 use gyre::progress;
+use gyre::waves::CommandLine;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
 #[derive(Debug, Parser)]
@@ -49,8 +50,23 @@ struct BenchArgs {
     /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
+    /// The machine that `--trace` shows, by number, in a bench that makes several [default: 1]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "trace",
+        conflicts_with = "trace_on_failure",
+        value_parser = number
+    )]
+    trace_machine: Option<usize>,
     #[command(flatten)]
     machine: MachineOptions,
+}
+
+/// A number that counts from 1, refused in words that say so.
+fn number(text: &str) -> Result<usize, &'static str> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or("expected a whole number, 1 or more")
 }
 
 /// Why a command did not succeed.
@@ -84,8 +100,8 @@ impl CommandError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Run(error) => error.status(),
-            Self::Goal(GoalError::Machine { source, .. }) => status_of(source),
-            Self::Program(_) | Self::Goal(GoalError::Placement(_)) => 2,
+            Self::Goal(error) => error.status(),
+            Self::Program(_) => 2,
         }
     }
 }
@@ -94,15 +110,20 @@ impl CommandError {
 pub fn main() -> ExitCode {
     progress::show_builds();
     let cli = Cli::parse();
+    let command = CommandLine {
+        program: "gyre".into(),
+        arguments: std::env::args_os().skip(1).collect(),
+    };
     match cli.command {
-        Command::Run(args) => show(run::run(&args), |outcome| {
+        Command::Run(args) => show(run::run(&args, &command), |outcome| {
             (outcome.text(args.machine.json), outcome.passed)
         }),
         Command::Bench(BenchArgs { list: true, .. }) => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => {
             let name = args.name.unwrap_or_default();
+            let shown = args.trace_machine;
             show(
-                bench::run(&name, &args.machine, args.plot.as_deref()),
+                bench::run(&name, &args.machine, shown, &command, args.plot.as_deref()),
                 |outcome| (outcome.text(args.machine.json), outcome.passed),
             )
         }

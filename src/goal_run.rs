@@ -9,24 +9,24 @@ mod rank;
 
 use std::sync::Arc;
 
-use gyre_driver::{ClientConfig, CostTable, Ordered, Resources, SameNode};
+use gyre_driver::{ClientConfig, Ordered, Resources, SameNode};
 use gyre_goal::Program;
 use gyre_goal::exec::RankState;
-use gyre_sim::{Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
+use gyre_sim::{Machine, RunReport, SimError, Until};
 use indicatif::ProgressBar;
 use thiserror::Error;
 
+use gyre::error::status_of;
 use gyre::job::{Job, JobError};
+use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
 pub use rank::MAX_MESSAGE_BYTES;
 use rank::{Rank, RankCounts};
 
 /// What to run, and on what.
 pub struct GoalRun {
-    /// The machine.
-    pub machine: MachineConfig,
-    /// Costs of the driver's operations.
-    pub costs: CostTable,
+    /// The machine, and the costs of the driver's operations.
+    pub spec: MachineSpec,
     /// Nodes of the ranks.
     pub placement: Placement,
     /// Bytes of each reception FIFO.
@@ -57,6 +57,25 @@ pub enum GoalError {
     /// The ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] gyre_driver::Error),
+    /// The machine stopped, and a waveform shows it.
+    #[error("{}\n{shown}", .source.to_string().trim_end())]
+    Shown {
+        /// Why.
+        source: Box<GoalError>,
+        /// The waveform, and how to repeat it, in lines.
+        shown: String,
+    },
+}
+
+impl GoalError {
+    /// Exit status of a command that ended with it.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Machine { source, .. } => status_of(source),
+            Self::Placement(_) => 2,
+            Self::Shown { source, .. } => source.status(),
+        }
+    }
 }
 
 impl From<JobError> for GoalError {
@@ -115,18 +134,18 @@ pub struct Loaded {
 }
 
 impl GoalRun {
-    /// Makes the machine, brings it up, opens a context in every rank and starts the ranks' threads.
-    /// A waveform, if one is asked for, may begin at reset.
+    /// Makes the machine of `spec`, which is [`GoalRun::spec`] in one of its attempts, brings it up, opens a context in every
+    /// rank and starts the ranks' threads.
     ///
     /// # Errors
     /// [`GoalError::Machine`], [`GoalError::Placement`].
     pub fn load(
         &self,
+        spec: &MachineSpec,
         program: Program,
         bar: &ProgressBar,
-        trace: Option<TraceConfig>,
     ) -> Result<Loaded, GoalError> {
-        let mut job = Job::new(&self.machine, &self.costs, &self.placement, trace)?;
+        let mut job = Job::on(spec.machine()?, &spec.costs, &self.placement)?;
         let programs: Vec<_> = program.into_ranks().into_iter().map(Arc::new).collect();
         let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
         let (eager_limit, same_node, ordered) = (self.eager_limit, self.same_node, self.ordered);
@@ -162,7 +181,7 @@ impl GoalRun {
             }
         }
         Ok(Loaded {
-            start_ps: job.machine().cycles() * self.machine.cycle_ps,
+            start_ps: job.machine().cycles() * spec.config.cycle_ps,
             start_flits: flits(job.machine()),
             job,
             ranks,

@@ -3,20 +3,21 @@
 use clap::Args;
 use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered, SameNode};
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
-use gyre_sim::{ModelKind, TraceConfig, Until};
+use gyre_sim::{SimError, Until};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 use crate::cli::CommandError;
-use crate::goal_run::{GoalReport, GoalRun, MAX_MESSAGE_BYTES, MessageSpan};
+use crate::goal_run::{GoalError, GoalReport, GoalRun, Loaded, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
-use gyre::machine_file::{self, MachineSpec, check_trace, trace_config};
-use gyre::options::{MachineOptions, UsageError, cubic_shape};
+use gyre::machine_file::{self, MachineSpec};
+use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError, cubic_shape};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
 use gyre::progress;
 use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
+use gyre::waves::{self, CommandLine, Failed, Failure, Wave, trace_config};
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
 const BUNDLED: [(&str, &str); 5] = [
@@ -99,7 +100,7 @@ pub struct RunArgs {
 ///
 /// # Errors
 /// Wrong options, a malformed program, or a program that did not run to its end.
-pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
+pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandError> {
     let options = &args.machine;
     let program = load(&args.workload)?;
     check_limits(&args.workload, &program)?;
@@ -114,8 +115,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     };
     let spec = MachineSpec::new(options, &settings, shape)?;
     let goal = GoalRun {
-        machine: spec.config.clone(),
-        costs: spec.costs.clone(),
+        spec: spec.clone(),
         placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
         reception_fifo: settings.get(&RECEPTION_FIFO),
         injection_fifo: settings.get(&INJECTION_FIFO),
@@ -124,18 +124,30 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         ordered: settings.get(&ORDERED),
         comm_thread: settings.get(&COMM_THREAD),
     };
-    check_trace(options, &spec)?;
+    waves::check(options, &spec)?;
+    waves::check_scopes(options, &spec)?;
 
+    let runs = Runs {
+        goal: &goal,
+        program: &program,
+        options,
+        command,
+    };
     let bar = progress::bar(operations, "operations");
     let clock = Stopwatch::start();
-    let report = goal.load(program.clone(), &bar, None)?.run()?;
-    let sim = SimFigures::new(report.sim.cycles, spec.nodes(), &clock, spec.config.threads);
+    let (result, _) = runs.attempt(&bar, None, Loaded::run);
     bar.finish_and_clear();
-    let trace = write_trace(options, &goal, program, &report)?;
-
-    let messages: u64 = report.ranks.iter().map(|r| r.received).sum();
-    let bytes: u64 = report.ranks.iter().map(|r| r.received_bytes).sum();
-    let verified = messages == totals.all.sends && bytes == totals.all.bytes;
+    let report = match result {
+        Ok(report) => report,
+        Err(error) => return Err(runs.shown(error)?.into()),
+    };
+    let sim = SimFigures::new(report.sim.cycles, spec.nodes(), &clock, spec.config.threads);
+    let wrong = runs.wrong(&report);
+    let trace = match &wrong {
+        None => runs.trace(&report)?,
+        Some(wrong) => runs.show(wrong.clone(), Some(Failure::at_end(report.sim.cycles)))?,
+    };
+    let (messages, bytes) = arrived(&report);
     let mut params = spec.params();
     params.insert("workload".into(), args.workload.clone().into());
     params.insert("ranks".into(), ranks.into());
@@ -154,7 +166,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         "makespan_ns": report.makespan_ps / 1000,
         "messages": messages,
         "bytes": bytes,
-        "verified": verified,
+        "verified": wrong.is_none(),
         "peak_held_bytes": report.ranks.iter().map(|r| r.peak_held_bytes).max(),
         "first_message": report.first_message.map(span_json),
         "links": link_table(&spec.config, &report.link_flits, report.makespan_cycles),
@@ -166,12 +178,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         report.makespan_cycles,
     )];
     pictures.extend(trace);
-    if !verified {
-        pictures.push(format!(
-            "NOT VERIFIED: {messages} of {} messages and {bytes} of {} bytes arrived and were checked",
-            totals.all.sends, totals.all.bytes
-        ));
-    }
+    let passed = wrong.is_none();
+    pictures.extend(wrong);
     Ok(Outcome {
         bench: "run".into(),
         shape: spec.shape(),
@@ -180,7 +188,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         sim,
         hash: format!("{:016x}", report.sim.hash),
         pictures,
-        passed: verified,
+        passed,
     })
 }
 
@@ -266,58 +274,130 @@ fn per_rank(goal: &GoalRun, report: &GoalReport) -> Vec<Value> {
         .collect()
 }
 
-/// Runs the program again, up to the end of the waveform's window, on models that can write one. Unless
-/// told otherwise the window is that of the first message, the scope its two nodes. The same machine does
-/// the same in both runs, so the waveform shows what the report counts.
-fn write_trace(
-    options: &MachineOptions,
-    goal: &GoalRun,
-    program: Program,
-    report: &GoalReport,
-) -> Result<Option<String>, CommandError> {
-    if options.trace.is_none() {
-        return Ok(None);
+/// Runs the program, with a waveform if there is one to write. The same machine does the same each time, with or without.
+struct Runs<'a> {
+    goal: &'a GoalRun,
+    program: &'a Program,
+    options: &'a MachineOptions,
+    command: &'a CommandLine,
+}
+
+impl Runs<'_> {
+    /// Runs it as far as `run` does. Gives the file of the waveform, if anything was written, as well.
+    fn attempt<T>(
+        &self,
+        bar: &ProgressBar,
+        wave: Option<Wave>,
+        run: impl FnOnce(Loaded) -> Result<T, GoalError>,
+    ) -> (Result<T, GoalError>, Result<Option<PathBuf>, SimError>) {
+        let spec = self.goal.spec.attempt(wave);
+        let loaded = self.goal.load(&spec, self.program.clone(), bar);
+        (loaded.and_then(run), spec.machines.take_written())
     }
-    let (window, scopes) = match report.first_message {
-        Some(span) => {
-            let node = |rank: u32| format!("node{}", goal.placement.node[rank as usize]);
-            let mut scopes = vec![node(span.source), node(span.destination)];
-            scopes.dedup();
-            let window = (span.from.saturating_sub(MARGIN), span.to + MARGIN);
-            (window, scopes)
+
+    /// Repeats a run that failed, with the waveform that the options ask for. What to say of it, in lines; nothing if they
+    /// ask for none.
+    fn show(&self, text: String, failure: Option<Failure>) -> Result<Option<String>, UsageError> {
+        let options = self.options;
+        let on_failure = match (&options.trace_on_failure, &options.trace) {
+            (Some(on_failure), _) => on_failure.clone(),
+            (None, Some(path)) => OnFailure {
+                path: path.clone(),
+                cycles: FAILURE_CYCLES,
+            },
+            (None, None) => return Ok(None),
+        };
+        let Some(failure) = failure else {
+            return Ok(None);
+        };
+        let failed = Failed {
+            text,
+            failure,
+            machine: 0,
+            nodes: self.goal.spec.nodes(),
+            options,
+            command: self.command,
+        };
+        let again = |wave| {
+            let (result, written) = self.attempt(&ProgressBar::hidden(), Some(wave), Loaded::run);
+            let text = match result {
+                Ok(report) => self.wrong(&report),
+                Err(error) => Some(error.to_string()),
+            };
+            (text, written)
+        };
+        failed.repeat(&on_failure, again).map(Some)
+    }
+
+    /// An error with what the waveform shows of it.
+    fn shown(&self, error: GoalError) -> Result<GoalError, UsageError> {
+        let failure = match &error {
+            GoalError::Machine { source, .. } => {
+                Failure::of(source, self.goal.spec.config.cycle_ps)
+            }
+            GoalError::Placement(_) | GoalError::Shown { .. } => None,
+        };
+        Ok(match self.show(error.to_string(), failure)? {
+            Some(shown) => GoalError::Shown {
+                source: error.into(),
+                shown,
+            },
+            None => error,
+        })
+    }
+
+    /// What is wrong with a run that has come to its end.
+    fn wrong(&self, report: &GoalReport) -> Option<String> {
+        let totals = self.program.totals().all;
+        let (messages, bytes) = arrived(report);
+        (messages != totals.sends || bytes != totals.bytes).then(|| {
+            format!(
+                "NOT VERIFIED: {messages} of {} messages and {bytes} of {} bytes arrived and were checked",
+                totals.sends, totals.bytes
+            )
+        })
+    }
+
+    /// Runs the program again, up to the end of the waveform's window. Unless told otherwise the window is that of the first
+    /// message, the scope its two nodes.
+    fn trace(&self, report: &GoalReport) -> Result<Option<String>, CommandError> {
+        let (window, scopes) = match report.first_message {
+            Some(span) => {
+                let node = |rank: u32| format!("node{}", self.goal.placement.node[rank as usize]);
+                let mut scopes = vec![node(span.source), node(span.destination)];
+                scopes.dedup();
+                let window = (span.from.saturating_sub(MARGIN), span.to + MARGIN);
+                (window, scopes)
+            }
+            None => ((0, report.sim.cycles.max(1)), Vec::new()),
+        };
+        let Some(config) = trace_config(self.options, window, scopes)? else {
+            return Ok(None);
+        };
+        let window = config.window.clone();
+        if window.start >= report.sim.cycles {
+            return Err(waves::begins_late(&config, report.sim.cycles).into());
         }
-        None => ((0, report.sim.cycles.max(1)), Vec::new()),
-    };
-    let Some(config) = trace_config(options, window, scopes)? else {
-        return Ok(None);
-    };
-    let TraceConfig { path, window, .. } = config.clone();
-    let traced = GoalRun {
-        machine: gyre_sim::MachineConfig {
-            model: ModelKind::Traced,
-            ..goal.machine.clone()
-        },
-        costs: goal.costs.clone(),
-        placement: goal.placement.clone(),
-        ..*goal
-    };
-    if window.start >= report.sim.cycles {
-        return Err(UsageError::Combination(format!(
-            "--trace-window {}:{} begins after the end of the run at cycle {}",
-            window.start, window.end, report.sim.cycles
-        ))
-        .into());
+        let end = window.end.min(report.sim.cycles);
+        let wave = Wave { machine: 0, config };
+        let run = |mut loaded: Loaded| Ok(loaded.machine().run(Until::Cycle(end))?);
+        let (result, written) = self.attempt(&ProgressBar::hidden(), Some(wave), run);
+        result?;
+        Ok(written?.map(|written| {
+            format!(
+                "waveform of cycles {} to {}: {}",
+                window.start,
+                window.end,
+                written.display()
+            )
+        }))
     }
-    let mut loaded = traced.load(program, &ProgressBar::hidden(), Some(config))?;
-    let machine = loaded.machine();
-    machine.run(Until::Cycle(window.end.min(report.sim.cycles)))?;
-    let written: Option<PathBuf> = machine.finish_trace()?;
-    Ok(written.map(|written| {
-        format!(
-            "waveform of cycles {} to {}: {}",
-            window.start,
-            window.end,
-            if written == path { path } else { written }.display()
-        )
-    }))
+}
+
+/// Messages and bytes that have arrived and were checked.
+fn arrived(report: &GoalReport) -> (u64, u64) {
+    let ranks = report.ranks.iter();
+    ranks.fold((0, 0), |(messages, bytes), rank| {
+        (messages + rank.received, bytes + rank.received_bytes)
+    })
 }

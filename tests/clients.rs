@@ -14,6 +14,7 @@ use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
+use gyre::waves::Machines;
 use gyre_affinity::Processor;
 use gyre_collectives::{
     Algorithm, Collectives, DataType, Geometry, Initiator, Member, ReduceOp, Request,
@@ -544,7 +545,7 @@ fn ep5_ep7_ep8_the_lists_of_a_file_decide_by_endpoints_length_and_alignment_on_t
         processor: Processor::default(),
         costs: CostTable::default(),
         seed: 0,
-        trace: None,
+        machines: Machines::default(),
         clients: Some(ClientFile::read(&path, "chosen")?),
     };
     let mut job = Job::of(&spec, &Placement::filled(2, &spec.config.dims)?)?;

@@ -23,6 +23,14 @@ pub enum RunError {
     /// What came out of the machine is not what had to: status 1.
     #[error("{0}")]
     Check(String),
+    /// A run that failed, with what its waveform shows: the status of its error.
+    #[error("{}\n{shown}", .source.to_string().trim_end())]
+    Shown {
+        /// Why it failed.
+        source: Box<RunError>,
+        /// The waveform, and how to repeat it, in lines.
+        shown: String,
+    },
 }
 
 impl RunError {
@@ -33,6 +41,15 @@ impl RunError {
             Self::Usage(_) | Self::Job(JobError::Placement(_)) => 2,
             Self::Sim(error) | Self::Job(JobError::Machine(error)) => status_of(error),
             Self::Collectives(_) | Self::Check(_) => 1,
+            Self::Shown { source, .. } => source.status(),
+        }
+    }
+
+    /// The same with what its waveform shows.
+    pub(crate) fn shown(self, shown: String) -> Self {
+        Self::Shown {
+            source: self.into(),
+            shown,
         }
     }
 }

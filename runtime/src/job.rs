@@ -23,6 +23,7 @@ use crate::error::RunError;
 use crate::machine_file::MachineSpec;
 use crate::placement::Placement;
 use crate::platform::{NodeSegments, SimPlatform, Transfers};
+use crate::waves::Observed;
 
 /// A job that cannot be set up.
 #[derive(Debug, Error)]
@@ -117,7 +118,7 @@ fn node_segments(nodes: usize, processor: &Processor) -> Vec<NodeSegments> {
 
 /// A machine that is brought up, with tasks on its nodes.
 pub struct Job {
-    machine: Machine,
+    machine: Observed<Machine>,
     costs: Arc<CostTable>,
     tasks: Arc<TaskMap>,
     places: Vec<Place>,
@@ -140,10 +141,18 @@ impl Job {
         placement: &Placement,
         trace: Option<TraceConfig>,
     ) -> Result<Self, JobError> {
-        let mut machine = Machine::new(config.clone())?;
-        if let Some(trace) = trace {
-            machine.trace(trace)?;
-        }
+        Self::on(Observed::alone(config, trace)?, costs, placement)
+    }
+
+    /// The same on a machine that has been made.
+    ///
+    /// # Errors
+    /// [`JobError`].
+    pub fn on(
+        mut machine: Observed<Machine>,
+        costs: &CostTable,
+        placement: &Placement,
+    ) -> Result<Self, JobError> {
         let topology = machine.topology().clone();
         let place = |node| topology.header_coord(node);
         let mut tasks = TaskMap::new(placement.node.iter().map(|&n| place(n)))?;
@@ -183,8 +192,8 @@ impl Job {
         })
     }
 
-    /// The job on the machine of `spec`, with its processors, its costs, its waveform and the clients of its
-    /// configuration, if there is one.
+    /// The job on the next machine of `spec`, with its processors, its costs and the clients of its configuration, if there
+    /// is one.
     ///
     /// # Errors
     /// As [`Job::new`]; clients that the program or the nodes have no use or no room for, before anything is
@@ -200,7 +209,7 @@ impl Job {
         let clients = clients.transpose()?;
         let of_clients = |file: &ClientFile| file.geometries(clients.iter().flatten().flatten());
         let geometries = spec.clients.as_ref().map(of_clients).transpose()?;
-        let mut job = Self::new(&spec.config, &spec.costs, placement, spec.trace.clone())?;
+        let mut job = Self::on(spec.machine()?, &spec.costs, placement)?;
         for (place, clients) in job.places.iter_mut().zip(clients.into_iter().flatten()) {
             place.configured = clients.into();
         }
@@ -240,14 +249,6 @@ impl Job {
         let place = &self.places[task.0 as usize];
         let thread = usize::from(place.process) * usize::from(self.processor.threads);
         Some((place.node, self.processor.place(thread)?))
-    }
-
-    /// Ends the job, and its waveform, if one was asked for.
-    ///
-    /// # Errors
-    /// A file that cannot be written.
-    pub fn finish(mut self) -> Result<(), SimError> {
-        self.machine.finish_trace().map(|_| ())
     }
 
     /// The machine.

@@ -114,7 +114,6 @@ impl<'a> Launch<'a> {
             Ok::<T, E>(result)
         };
         let (results, end) = job.each_with("runs", Until::Quiet, tasks, run)?;
-        job.finish()?;
         // The machine goes on until nobody is left who would be woken.
         let ended = end.makespan_ps.div_ceil(self.spec.config.cycle_ps);
         let cycles = ended.saturating_sub(ready.cycles);

@@ -6,6 +6,7 @@
 //! - [`job`] is a machine that is brought up ([`bring_up`]), with tasks on its nodes ([`placement`]).
 //! - [`platform`] is a node as the driver of a task sees it.
 //! - [`team`] and [`thread_team`] are tasks and threads as members of geometries.
+//! - [`waves`] are the waveforms of a command: of which of its machines, and of the end of a run that failed.
 //! - [`outcome`] is what a command shows at its end, [`progress`] what it shows before, [`console`] where.
 
 pub mod bring_up;
@@ -27,3 +28,4 @@ pub mod settings;
 pub mod task;
 pub mod team;
 pub mod thread_team;
+pub mod waves;

@@ -6,16 +6,15 @@ use std::path::Path;
 use gyre_affinity::Processor;
 use gyre_driver::{CostTable, Op};
 use gyre_layout::MAX_DIM;
-use gyre_sim::{ConfigError, MachineConfig, ModelKind, Optimisation, SimError, TraceConfig};
+use gyre_sim::{MachineConfig, Optimisation};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::clients::ClientFile;
-use crate::options::{
-    MachineOptions, UsageError, parse_mesh, parse_shape, parse_window, rtl_tree, shape_text,
-};
+use crate::options::{MachineOptions, UsageError, parse_mesh, parse_shape, rtl_tree, shape_text};
 use crate::outcome::object;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
+use crate::waves::Machines;
 
 const READ_LATENCY: Setting<u64> = Setting::number(
     "memory_read_latency",
@@ -92,8 +91,8 @@ pub struct MachineSpec {
     pub costs: CostTable,
     /// Seed of everything drawn at random outside the machine.
     pub seed: u64,
-    /// The waveform of a program's run, if one is asked for: then the models are traced ones.
-    pub trace: Option<TraceConfig>,
+    /// The machines that are made of it, and its copies, by number.
+    pub machines: Machines,
     /// The clients of a program of tasks, if a configuration gives them.
     pub clients: Option<ClientFile>,
 }
@@ -145,20 +144,10 @@ impl MachineSpec {
             processor: file.processor,
             costs: file.costs.unwrap_or_default(),
             seed,
-            trace: None,
+            machines: Machines::default(),
             clients: None,
         };
         Ok(spec.simulating_much(false))
-    }
-
-    /// The machine with the waveform that `options` ask for; all cycles and nodes unless told otherwise.
-    pub fn traced(mut self, options: &MachineOptions) -> Result<Self, UsageError> {
-        check_trace(options, &self)?;
-        self.trace = trace_config(options, (0, u64::MAX), Vec::new())?;
-        if self.trace.is_some() {
-            self.config.model = ModelKind::Traced;
-        }
-        Ok(self)
     }
 
     /// The machine with full models for a command that simulates much, unless told otherwise; machines of many nodes
@@ -272,74 +261,5 @@ fn in_words(error: &str) -> String {
     match WORDS.iter().find(known) {
         Some((_, words)) => format!("{before}, expected {words}\n{after}"),
         None => error.to_owned(),
-    }
-}
-
-/// What `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` stand in for what
-/// was not given.
-pub fn trace_config(
-    options: &MachineOptions,
-    window: (u64, u64),
-    scopes: Vec<String>,
-) -> Result<Option<TraceConfig>, UsageError> {
-    let Some(path) = &options.trace else {
-        return Ok(None);
-    };
-    let (from, to) = match &options.trace_window {
-        Some(text) => parse_window(text)?,
-        None => window,
-    };
-    let scopes = match options.trace_scope.as_deref() {
-        None => scopes,
-        Some("all") => Vec::new(),
-        Some(text) => text.split(',').map(|s| scope(s.trim())).collect(),
-    };
-    Ok(Some(TraceConfig {
-        path: path.clone(),
-        window: from..to,
-        scopes,
-    }))
-}
-
-/// Refuses a waveform that could not be written, before anything is simulated.
-pub fn check_trace(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageError> {
-    // The default window and scope are known after the run only, and always fit.
-    let Some(config) = trace_config(options, (0, 1), Vec::new())? else {
-        return Ok(());
-    };
-    let wrong = |error: ConfigError| UsageError::Value {
-        option: format!("--{}", error.field),
-        value: error.value,
-        expected: error.expected,
-    };
-    config.check(spec.nodes()).map_err(wrong)?;
-    let path = &config.path;
-    let existed = path.exists();
-    fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .and_then(|_| {
-            if existed {
-                Ok(())
-            } else {
-                fs::remove_file(path)
-            }
-        })
-        .map_err(|error| UsageError::Combination(format!("--trace {}: {error}", path.display())))?;
-    config
-        .check_scopes(&spec.config)
-        .map_err(|error| match error {
-            SimError::Config(error) => wrong(error),
-            error => UsageError::Combination(error.to_string()),
-        })
-}
-
-/// A scope as the user writes it: a node number, or a path such as `node0.gyre_node`.
-fn scope(text: &str) -> String {
-    if text.chars().all(|c| c.is_ascii_digit()) {
-        format!("node{text}")
-    } else {
-        text.to_string()
     }
 }

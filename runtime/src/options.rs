@@ -7,6 +7,9 @@ use clap::Args;
 use gyre_sim::Optimisation;
 use thiserror::Error;
 
+/// Cycles of a waveform on failure unless told otherwise.
+pub const FAILURE_CYCLES: u64 = 2000;
+
 /// A wrong option, setting or machine file; ends the command with status 2.
 #[derive(Debug, Error)]
 pub enum UsageError {
@@ -73,13 +76,22 @@ pub struct MachineOptions {
     #[arg(long, value_name = "FILE.toml")]
     pub machine: Option<PathBuf>,
     /// Writes a waveform; the ending chooses the format: .vcd or .fst
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "waveform")]
     pub trace: Option<PathBuf>,
+    /// Writes a waveform of the last N cycles if the run fails, which is repeated then; .vcd or .fst [default for N: 2000]
+    #[arg(
+        long,
+        value_name = "FILE[:N]",
+        group = "waveform",
+        value_parser = OnFailure::parse
+    )]
+    pub trace_on_failure: Option<OnFailure>,
     /// Cycles the waveform covers
     #[arg(
         long,
         value_name = "FROM:TO",
         requires = "trace",
+        conflicts_with = "trace_on_failure",
         allow_hyphen_values = true
     )]
     pub trace_window: Option<String>,
@@ -87,7 +99,7 @@ pub struct MachineOptions {
     #[arg(
         long,
         value_name = "NODES",
-        requires = "trace",
+        requires = "waveform",
         allow_negative_numbers = true
     )]
     pub trace_scope: Option<String>,
@@ -97,6 +109,38 @@ pub struct MachineOptions {
     /// Prints one JSON object instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// A waveform on failure as an option gives it: `FILE` or `FILE:N`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnFailure {
+    /// The file.
+    pub path: PathBuf,
+    /// Cycles that it shows.
+    pub cycles: u64,
+}
+
+impl OnFailure {
+    /// Parses it.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        const EXPECTED: &str =
+            "expected FILE.vcd or FILE.fst, or one of them and :N for N cycles, 1 or more";
+        let is_wave = |file: &str| file.ends_with(".vcd") || file.ends_with(".fst");
+        let (file, cycles) = match text.rsplit_once(':') {
+            Some((file, cycles)) if is_wave(file) => (file, cycles.parse().unwrap_or(0)),
+            _ => (text, FAILURE_CYCLES),
+        };
+        if !is_wave(file) || cycles == 0 {
+            return Err(EXPECTED);
+        }
+        Ok(Self {
+            path: file.into(),
+            cycles,
+        })
+    }
 }
 
 /// A whole number, refused in words that say what was expected.
@@ -255,5 +299,20 @@ mod tests {
         assert!(parse_mesh(Some("d"), 3).is_err());
         assert!(parse_mesh(Some("aa"), 3).is_err());
         assert!(parse_mesh(Some(""), 3).is_err());
+    }
+
+    #[test]
+    fn x2_waveforms_on_failure_are_parsed_or_refused() {
+        let parsed =
+            |text| OnFailure::parse(text).map(|o| (o.path.display().to_string(), o.cycles));
+        assert_eq!(parsed("w.fst"), Ok(("w.fst".into(), FAILURE_CYCLES)));
+        assert_eq!(parsed("a:b/w.vcd:7"), Ok(("a:b/w.vcd".into(), 7)));
+        assert_eq!(
+            parsed("a:b/w.vcd"),
+            Ok(("a:b/w.vcd".into(), FAILURE_CYCLES))
+        );
+        for text in ["w.txt", "w.vcd:0", "w.vcd:-1", "w.vcd:x", "w.vcd:", "7", ""] {
+            assert!(parsed(text).is_err(), "{text}");
+        }
     }
 }

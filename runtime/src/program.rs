@@ -16,6 +16,7 @@ use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::report::Report;
 use crate::settings::{self, Settings, Table};
+use crate::waves::{self, CommandLine};
 
 /// Settings of every program beside those of the machine.
 const SETTINGS: &Table = &[&TASKS_PER_NODE];
@@ -106,6 +107,7 @@ impl Program {
         &self,
         arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Printed {
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let refused = |error: String, status| Printed {
             output: String::new(),
             error: format!("{}: {error}\n", self.name),
@@ -121,7 +123,7 @@ impl Program {
             .after_help(settings::help(tables));
         let command = Options::augment_args(command);
         let parsed = command
-            .try_get_matches_from(arguments)
+            .try_get_matches_from(&arguments)
             .and_then(|matches| Options::from_arg_matches(&matches));
         let options = match parsed {
             Ok(options) => options,
@@ -139,7 +141,11 @@ impl Program {
                 };
             }
         };
-        let result = self.outcome(&options);
+        let command = CommandLine {
+            program: self.name.to_owned(),
+            arguments: arguments.get(1..).unwrap_or_default().to_vec(),
+        };
+        let result = self.outcome(&options, &command);
         match result.map(|outcome| (outcome.text(options.machine.json), outcome.passed)) {
             Ok((Ok(output), passed)) => Printed {
                 output,
@@ -165,30 +171,28 @@ impl Program {
         })
     }
 
-    fn outcome(&self, options: &Options) -> Result<Outcome, RunError> {
+    fn outcome(&self, options: &Options, command: &CommandLine) -> Result<Outcome, RunError> {
         let clients = options.clients.as_deref();
         let options = &options.machine;
         let tables = [self.settings, SETTINGS, machine_file::SETTINGS];
         let settings = Settings::parse(&options.set, &tables)?;
-        let spec = MachineSpec::new(options, &settings, Some(self.shape.to_vec()))?;
-        let mut spec = spec.traced(options)?;
+        let mut spec = MachineSpec::new(options, &settings, Some(self.shape.to_vec()))?;
+        waves::check(options, &spec)?;
+        waves::check_scopes(options, &spec)?;
         spec.clients = self.client_file(clients)?;
-        let clock = Stopwatch::start();
-        let mut report = (self.run)(&Launch::new(self.name, &spec, &settings)?)?;
-        let cycles = report.machine.cycles;
-        let sim = SimFigures::new(cycles, spec.nodes(), &clock, spec.config.threads);
-        if let Some(trace) = &spec.trace {
-            let (from, end) = (trace.window.start, cycles);
-            if from >= end {
-                return Err(UsageError::Combination(format!(
-                    "--trace-window {from}:{} begins after the end of the run at cycle {end}",
-                    trace.window.end
-                ))
-                .into());
-            }
-            let path = trace.path.display();
-            report.pictures.push(format!("waveform: {path}"));
-        }
+        let run = |spec: &MachineSpec| {
+            let clock = Stopwatch::start();
+            let report = (self.run)(&Launch::new(self.name, spec, &settings)?)?;
+            let cycles = report.machine.cycles;
+            let sim = SimFigures::new(cycles, spec.nodes(), &clock, spec.config.threads);
+            Ok((report, sim))
+        };
+        let wrong = |(report, _): &(Report, SimFigures)| match report.passed {
+            true => None,
+            false => Some(report.pictures.join("\n")),
+        };
+        let ((mut report, sim), wave) = waves::observed(&spec, options, None, command, wrong, run)?;
+        report.pictures.extend(wave);
         let mut params = spec.params();
         params.append(&mut report.params);
         params.extend(clients.map(|path| ("clients".into(), path.display().to_string().into())));

@@ -57,7 +57,9 @@ public:
             if (was_idle_ && wires_.next_cycle() <= cycle_) was_idle_ = false;
             model_.rst_ni = cycle_ >= reset_end_;
             wires_.drive(model_, cycle_, out_);
+            gyre_rtl_hold();
             rise(skip && Parts<Model>::kPartial);
+            gyre_rtl_release();
             wires_.record(model_, cycle_, out_);
             // Twice in a row, in case idle_o is a register itself.
             const bool idle = model_.rst_ni && model_.idle_o && wires_.quiet(model_);

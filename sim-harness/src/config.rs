@@ -1,5 +1,6 @@
 //! What a machine is made of, and the checks on it.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -77,6 +78,10 @@ pub struct MachineConfig {
     pub cpu_ps: u64,
     /// Fast, or able to write waveforms.
     pub model: ModelKind,
+    /// Nodes that are able to write waveforms where `model` is, by number; the others are fast. None for all. Results do
+    /// not depend on it.
+    #[serde(skip)]
+    pub traced_nodes: Option<BTreeSet<usize>>,
     /// Seed of what registers and memories without a reset hold at the start; none gives zeros.
     pub noise: Option<u32>,
     /// Cycles without progress after which the run stops with a report; 0 never stops.
@@ -111,6 +116,7 @@ impl Default for MachineConfig {
             cycle_ps: 2000,
             cpu_ps: 625,
             model: ModelKind::Fast,
+            traced_nodes: None,
             noise: None,
             watchdog: 2_000_000,
             skip_idle: true,
@@ -204,6 +210,16 @@ impl MachineConfig {
             check_range("window", window, 1..=self.exact_window())?;
         }
         Ok(())
+    }
+
+    /// What a node is made of.
+    pub(crate) fn model_of(&self, node: usize) -> ModelKind {
+        match &self.traced_nodes {
+            Some(nodes) if self.model == ModelKind::Traced && !nodes.contains(&node) => {
+                ModelKind::Fast
+            }
+            _ => self.model,
+        }
     }
 
     /// The longest window in which no node's outputs can reach anything that its inputs depend on.

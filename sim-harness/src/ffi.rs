@@ -63,5 +63,5 @@ unsafe impl Sync for SimModel {}
 
 // SAFETY: a model with its surroundings is memory of its own and a Verilator context. It keeps nothing in
 // thread-local storage from one call to the next, and what Verilator has for all threads it guards itself. Nodes of a
-// fast machine have a context each; those of a traced machine share one, and that machine runs on one thread.
+// fast machine have a context each; the traced ones of a machine share one, and that machine runs on one thread.
 unsafe impl Send for SimNode {}

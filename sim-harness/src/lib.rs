@@ -23,6 +23,7 @@ mod memory;
 mod model_kind;
 mod models;
 mod probe;
+mod progress;
 mod record;
 mod recorded;
 mod report;

@@ -18,6 +18,7 @@ use crate::hash;
 use crate::links::Links;
 use crate::model_kind::{ModelKind, Optimisation};
 use crate::models::{LoadedModel, ModelSpec, Top};
+use crate::progress::Progress;
 use crate::report::{RunReport, Until};
 use crate::software::{ActorId, Cpu, Software};
 use crate::topology::{TREE_PORTS, Topology};
@@ -55,32 +56,34 @@ pub struct Machine {
     /// Nodes of the window under way.
     active: Vec<usize>,
     stopped: bool,
-    /// Cycles run since something useful happened.
-    since_progress: u64,
-    /// Hardware has done something useful since it was last looked at.
-    progress: bool,
+    progress: Progress,
 }
 
 impl Machine {
     /// Makes a machine, all nodes just out of reset, at cycle 0.
     pub fn new(config: MachineConfig) -> Result<Self, SimError> {
         let topology = config.topology()?;
-        let traced = config.model == ModelKind::Traced;
-        let spec = ModelSpec::of(&config, Top::Node(config.model));
-        let loaded = spec.load()?;
+        let load = |kind| ModelSpec::of(&config, Top::Node(kind)).load();
+        let loaded = load(config.model)?;
+        let others = match config.traced_nodes {
+            Some(_) => load(ModelKind::Fast)?,
+            None => Arc::clone(&loaded),
+        };
         let seed = |node: usize| config.noise.unwrap_or(0).wrapping_add(node as u32);
-        let new_context =
-            |node| ffi::new_context(&loaded.entry, config.noise.is_some(), seed(node));
-        let shared_context = new_context(0);
+        let new_context = |model: &LoadedModel, node| {
+            ffi::new_context(&model.entry, config.noise.is_some(), seed(node))
+        };
+        let shared_context = new_context(&loaded, 0);
         let mut nodes = Vec::with_capacity(topology.nodes());
         for node in 0..topology.nodes() {
             // A waveform is of one context. Otherwise each model has its own, and can run on any thread.
-            let context = match traced {
-                true => shared_context.clone(),
-                false => new_context(node),
+            let (model, context) = match config.model_of(node) {
+                ModelKind::Traced => (&loaded, shared_context.clone()),
+                kind if kind == config.model => (&loaded, new_context(&loaded, node)),
+                _ => (&others, new_context(&others, node)),
             };
             let model = ffi::new_node(
-                &loaded.entry,
+                &model.entry,
                 &context,
                 &format!("node{node}"),
                 config.memory.seed.wrapping_add(node as u64),
@@ -92,7 +95,9 @@ impl Machine {
             })?;
             nodes.push(HardNode::new(node, model, &config));
         }
-        let links = Links::whole(&topology, 2 * spec.dims, config.link_latency);
+        let ports = 2 * ModelSpec::model_dims(config.dims.len());
+        let links = Links::whole(&topology, ports, config.link_latency);
+        let traced = config.model == ModelKind::Traced;
         let hardware = Arc::new(Hardware::new(nodes));
         let others = config.threads.min(hardware.len()) - 1;
         Ok(Self {
@@ -109,8 +114,7 @@ impl Machine {
             cycle: 0,
             active: Vec::new(),
             stopped: false,
-            since_progress: 0,
-            progress: false,
+            progress: Progress::default(),
         })
     }
 
@@ -176,7 +180,11 @@ impl Machine {
             return Err(SimError::Stopped);
         }
         let result = self.run_until(until);
-        self.stopped = result.is_err();
+        if result.is_err() {
+            self.stopped = true;
+            // The file is complete then. What is wrong with it hears who asks for it, see `finish_trace`.
+            drop(self.finish_trace());
+        }
         result?;
         Ok(self.report())
     }

@@ -23,7 +23,7 @@ pub(crate) enum Top {
     /// A whole node.
     Node(ModelKind),
     /// Router and links alone.
-    Network,
+    Network(ModelKind),
 }
 
 /// A model that a machine wants.
@@ -157,8 +157,10 @@ impl ModelSpec {
 
     fn library(&self, optimisation: Optimisation) -> Library {
         let dims = self.dims;
-        let traced = self.top == Top::Node(ModelKind::Traced);
-        let covered = self.top == Top::Node(ModelKind::Covered);
+        let (Top::Node(kind) | Top::Network(kind)) = self.top;
+        let traced = kind == ModelKind::Traced;
+        let covered = kind == ModelKind::Covered;
+        let is_node = matches!(self.top, Top::Node(_));
         let (name, top, reset, expected) = match self.top {
             Top::Node(_) => (
                 "node",
@@ -166,7 +168,7 @@ impl ModelSpec {
                 format!("root->{NODE_RESET}"),
                 ports::node(dims),
             ),
-            Top::Network => (
+            Top::Network(_) => (
                 "network",
                 "gyre_network",
                 "false".to_owned(),
@@ -176,16 +178,15 @@ impl ModelSpec {
         let made_of = format!(
             "#pragma once\n#define GYRE_DIMS {dims}\n#define GYRE_TRACED {traced}\n#define GYRE_ROUTER {}\n\
              #define GYRE_COVERED {}\n#define GYRE_RESET {reset}\n",
-            u32::from(self.top == Top::Network),
+            u32::from(!is_node),
             u32::from(covered)
         );
-        let kind = match self.top {
-            Top::Node(ModelKind::Traced) => "_traced",
-            Top::Node(ModelKind::Covered) => "_covered",
-            Top::Node(ModelKind::Fast) | Top::Network => "",
+        let kind = match kind {
+            ModelKind::Traced => "_traced",
+            ModelKind::Covered => "_covered",
+            ModelKind::Fast => "",
         };
         let name = format!("{name}{dims}{kind}_{}", optimisation.name());
-        let is_node = self.top != Top::Network;
         Library::new(
             &name,
             model(top, self.tree())

@@ -1,17 +1,22 @@
 //! A machine of routers and links alone, for raw traffic.
 
-use cxx::UniquePtr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cxx::{SharedPtr, UniquePtr};
 
 use crate::config::{EPOCH, MachineConfig};
 use crate::error::{ConfigError, SimError};
 use crate::ffi;
 use crate::hash::{self, Digest};
 use crate::links::Links;
-use crate::model_kind::Optimisation;
-use crate::models::{ModelSpec, Top};
+use crate::model_kind::{ModelKind, Optimisation};
+use crate::models::{LoadedModel, ModelSpec, Top};
+use crate::progress::Progress;
 use crate::record::{InBuffer, Out, OutReader};
 use crate::stall::StallReport;
 use crate::topology::{MAX_DIMS, Topology};
+use crate::trace::{Trace, TraceConfig};
 
 /// Most payload bytes of a packet.
 const MAX_PAYLOAD: u16 = 512;
@@ -104,19 +109,21 @@ struct RouterNode {
     next: u64,
 }
 
-/// Routers and links without DMA engines, memory and software. Of the configuration, shape, link
-/// latency, window and idle skip count.
+/// Routers and links without DMA engines, memory and software. Of the configuration, shape, link latency, window, idle
+/// skip, watchdog and models count.
 pub struct RouterMachine<T> {
     traffic: T,
+    config: MachineConfig,
     topology: Topology,
+    /// Of the waveform, if there are models that can write one.
+    context: SharedPtr<ffi::SimContext>,
+    trace: Option<Trace>,
     nodes: Vec<RouterNode>,
     optimisation: Optimisation,
     links: Links,
     cycle: u64,
     window: u64,
-    skip_idle: bool,
-    watchdog: u64,
-    since_progress: u64,
+    progress: Progress,
     evaluated: u64,
     offered: u64,
     delivered: u64,
@@ -132,17 +139,25 @@ impl<T: Traffic> RouterMachine<T> {
             let dims = format!("{:?}", config.dims);
             return Err(ConfigError::new("dims", dims, "at least 2 nodes").into());
         }
-        let spec = ModelSpec::of(config, Top::Network);
-        let loaded = spec.load()?;
-        let context = ffi::new_context(
-            &loaded.entry,
-            config.noise.is_some(),
-            config.noise.unwrap_or(0),
-        );
+        let load = |kind| ModelSpec::of(config, Top::Network(kind)).load();
+        let loaded = load(config.model)?;
+        let others = match config.traced_nodes {
+            Some(_) => load(ModelKind::Fast)?,
+            None => Arc::clone(&loaded),
+        };
+        let new_context = |model: &LoadedModel| {
+            let noise = config.noise;
+            ffi::new_context(&model.entry, noise.is_some(), noise.unwrap_or(0))
+        };
+        let (context, other_context) = (new_context(&loaded), new_context(&others));
         let mut nodes = Vec::with_capacity(topology.nodes());
         for node in 0..topology.nodes() {
             let cfg = node_config(&topology, node);
-            let model = ffi::new_router(&loaded.entry, &context, &format!("node{node}"), &cfg)
+            let (model, context) = match config.model_of(node) == config.model {
+                true => (&loaded, &context),
+                false => (&others, &other_context),
+            };
+            let model = ffi::new_router(&model.entry, context, &format!("node{node}"), &cfg)
                 .map_err(|error| SimError::Model {
                     node,
                     message: error.what().to_owned(),
@@ -159,8 +174,15 @@ impl<T: Traffic> RouterMachine<T> {
         }
         Ok(Self {
             traffic,
-            links: Links::torus(&topology, 2 * spec.dims, config.link_latency),
+            links: Links::torus(
+                &topology,
+                2 * ModelSpec::model_dims(config.dims.len()),
+                config.link_latency,
+            ),
+            config: config.clone(),
             topology,
+            context,
+            trace: None,
             nodes,
             optimisation: loaded.optimisation,
             cycle: 0,
@@ -169,9 +191,7 @@ impl<T: Traffic> RouterMachine<T> {
                 .window
                 .unwrap_or(config.link_latency)
                 .min(config.link_latency),
-            skip_idle: config.skip_idle,
-            watchdog: config.watchdog,
-            since_progress: 0,
+            progress: Progress::default(),
             evaluated: 0,
             offered: 0,
             delivered: 0,
@@ -239,6 +259,25 @@ impl<T: Traffic> RouterMachine<T> {
         }
     }
 
+    /// Writes a waveform of nodes that have traced models. Timing does not change.
+    ///
+    /// # Errors
+    /// Scopes that there are not; a machine without traced models.
+    pub fn trace(&mut self, config: TraceConfig) -> Result<(), SimError> {
+        self.finish_trace()?;
+        let spec = ModelSpec::of(&self.config, Top::Network(ModelKind::Traced));
+        self.trace = Some(Trace::new(config, &self.config, &spec, &self.context)?);
+        Ok(())
+    }
+
+    /// Ends the waveform before its window does. Returns the file, if anything was written.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish_trace(&mut self) -> Result<Option<PathBuf>, SimError> {
+        self.trace.as_mut().map_or(Ok(None), Trace::finish)
+    }
+
     /// Runs windows as long as `limit` gives a cycle to go to.
     fn run(&mut self, limit: impl Fn(&Self) -> Option<u64>) -> Result<RouterReport, SimError> {
         if self.stopped {
@@ -246,7 +285,11 @@ impl<T: Traffic> RouterMachine<T> {
         }
         self.stopped = true;
         while let Some(limit) = limit(self) {
-            self.advance(limit)?;
+            if let Err(error) = self.advance(limit) {
+                // The file is complete then. What is wrong with it hears who asks for it, see `finish_trace`.
+                drop(self.finish_trace());
+                return Err(error);
+            }
         }
         self.stopped = false;
         Ok(self.report())
@@ -261,46 +304,82 @@ impl<T: Traffic> RouterMachine<T> {
     }
 
     fn advance(&mut self, limit: u64) -> Result<(), SimError> {
-        if self.skip_idle {
-            self.cycle = self.next_cycle().clamp(self.cycle, limit);
+        if self.config.skip_idle {
+            let start = self.next_cycle().clamp(self.cycle, limit);
+            let trace = self.trace.as_ref();
+            let first = trace.and_then(|trace| trace.begins_between(self.cycle, start));
+            self.cycle = first.unwrap_or(start);
             if self.cycle == limit {
                 return Ok(());
             }
         }
         let start = self.cycle;
-        let end = (start + self.window)
+        self.check_progress()?;
+        let mut end = (start + self.window)
             .min((start + 1).next_multiple_of(EPOCH))
             .min(limit);
-        self.since_progress += end - start;
+        let trace = self.trace.as_ref();
+        if let Some(other) = trace.and_then(|trace| trace.window_end(start)) {
+            end = end.min(other);
+        }
+        let tracing = trace.is_some_and(|trace| trace.covers(start));
+        let mut broken: Option<(u64, SimError)> = None;
         for node in 0..self.nodes.len() {
-            if self.nodes[node].next < end || !self.skip_idle {
-                self.run_node(node, start, end)?;
+            let shown = tracing && self.trace.as_ref().is_some_and(|trace| trace.shows(node));
+            if self.nodes[node].next >= end && !shown && self.config.skip_idle {
+                continue;
+            }
+            let skip = self.config.skip_idle && !shown;
+            if let Err((cycle, message)) = self.run_node(node, start, end, skip)
+                && broken.as_ref().is_none_or(|(first, _)| cycle < *first)
+            {
+                let error = SimError::Hardware {
+                    node,
+                    cycle,
+                    message,
+                };
+                broken = Some((cycle, error));
             }
         }
         self.cycle = end;
-        if self.watchdog > 0
-            && self.since_progress >= self.watchdog
-            && self.delivered < self.offered
-        {
-            return Err(SimError::Watchdog {
-                cycles: self.since_progress,
-                report: Box::new(StallReport {
-                    cycle: self.cycle,
-                    ..Default::default()
-                }),
-            });
-        }
-        Ok(())
+        let dumped = match &mut self.trace {
+            Some(trace) => {
+                let models = self.nodes.iter_mut().map(|node| node.model.pin_mut());
+                trace.write(tracing.then_some(start), end, self.config.cycle_ps, models)
+            }
+            None => Ok(()),
+        };
+        broken.map_or(dumped, |(_, error)| Err(error))
     }
 
-    fn run_node(&mut self, index: usize, start: u64, end: u64) -> Result<(), SimError> {
-        let hardware = |cycle, message: String| SimError::Hardware {
-            node: index,
-            cycle,
-            message,
-        };
+    /// Stops routers that no packet comes through for too long, before they run on from their cycle.
+    fn check_progress(&mut self) -> Result<(), SimError> {
+        let ended = self.progress.enter(self.cycle);
+        let Progress { idle, last, .. } = self.progress;
+        let waits = ended && self.config.watchdog > 0 && self.delivered < self.offered;
+        if !waits || idle < self.config.watchdog {
+            return Ok(());
+        }
+        Err(SimError::Watchdog {
+            cycles: idle,
+            report: Box::new(StallReport {
+                cycle: self.cycle,
+                last_progress: last.unwrap_or(0),
+                ..Default::default()
+            }),
+        })
+    }
+
+    /// Runs a router for a window; an error is a cycle and what broke in it.
+    fn run_node(
+        &mut self,
+        index: usize,
+        start: u64,
+        end: u64,
+        skip: bool,
+    ) -> Result<(), (u64, String)> {
         self.offer_packets(index, end)
-            .map_err(|text| hardware(start, text))?;
+            .map_err(|text| (start, text))?;
         let node = &mut self.nodes[index];
         let input = &mut self.scratch;
         input.clear();
@@ -308,17 +387,14 @@ impl<T: Traffic> RouterMachine<T> {
         input.extend_from_slice(node.input.words());
         node.input.clear();
         let cycles = (end - start) as u32;
-        let result = ffi::run_node(node.model.pin_mut(), start, cycles, self.skip_idle, input);
+        let result = ffi::run_node(node.model.pin_mut(), start, cycles, skip, input);
         let words = match result {
             Ok(words) => words.to_vec(),
-            Err(error) => {
-                let cycle = node.model.cycle();
-                return Err(hardware(cycle, error.what().to_owned()));
-            }
+            Err(error) => return Err((node.model.cycle(), error.what().to_owned())),
         };
         for record in OutReader::new(&words, start) {
             self.take_record(index, record)
-                .map_err(|text| hardware(start, text))?;
+                .map_err(|(cycle, text)| (cycle.unwrap_or(start), text))?;
         }
         let arrival = self.links.next_arrival(index).unwrap_or(u64::MAX);
         let node = &mut self.nodes[index];
@@ -359,7 +435,8 @@ impl<T: Traffic> RouterMachine<T> {
         }
     }
 
-    fn take_record(&mut self, index: usize, record: Out) -> Result<(), String> {
+    /// Handles what came out of a router; an error is a cycle, if it is known, and what is wrong.
+    fn take_record(&mut self, index: usize, record: Out) -> Result<(), (Option<u64>, String)> {
         let node = &mut self.nodes[index];
         match record {
             Out::Link { port, word } => {
@@ -368,7 +445,7 @@ impl<T: Traffic> RouterMachine<T> {
                     node.link_flits[port] += 1;
                     node.digest
                         .link_flit(word.cycle, port, word.word, &word.data);
-                    self.since_progress = 0;
+                    self.progress.note(Some(word.cycle));
                 }
                 if let Some((to, arrival)) = self.links.send(index, port, word) {
                     let next = &mut self.nodes[to].next;
@@ -384,16 +461,20 @@ impl<T: Traffic> RouterMachine<T> {
                 tail_cycle,
             } => {
                 let packet = Header(header);
+                let wrong = |what| {
+                    let text = format!("packet {:#x} {what}", packet.tag());
+                    (Some(tail_cycle), text)
+                };
                 if damaged {
-                    return Err(format!("packet {:#x} arrived damaged", packet.tag()));
+                    return Err(wrong("arrived damaged"));
                 }
                 if packet.dst() != self.topology.packed_coord(index) {
-                    return Err(format!("packet {:#x} left at the wrong node", packet.tag()));
+                    return Err(wrong("left at the wrong node"));
                 }
                 let src = self
                     .topology
                     .node_at(&packet.src())
-                    .ok_or_else(|| format!("packet {:#x} has no source", packet.tag()))?;
+                    .ok_or_else(|| wrong("has no source"))?;
                 self.delivered += 1;
                 self.traffic.delivered(&Delivery {
                     node: index,
@@ -412,7 +493,10 @@ impl<T: Traffic> RouterMachine<T> {
                 node.next = next;
                 self.evaluated += evaluated;
             }
-            other => return Err(format!("unexpected record from a router: {other:?}")),
+            other => {
+                let text = format!("unexpected record from a router: {other:?}");
+                return Err((None, text));
+            }
         }
         Ok(())
     }

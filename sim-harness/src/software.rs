@@ -39,8 +39,8 @@ pub(crate) struct Software {
     failed: Option<(u64, SimError)>,
     makespan_ps: u64,
     ended: u64,
-    /// An actor has ended, or its computation has, since it was last asked.
-    progress: bool,
+    /// Time at which an actor, or its computation, ended last.
+    progress_ps: Option<u64>,
 }
 
 impl Software {
@@ -54,7 +54,7 @@ impl Software {
             failed: None,
             makespan_ps: 0,
             ended: 0,
-            progress: false,
+            progress_ps: None,
         }
     }
 
@@ -178,7 +178,7 @@ impl Software {
         // A ticket is good for one resume.
         state.new_ticket();
         if matches!(state.wait.get(), Wait::Sleep { .. }) {
-            self.progress = true;
+            self.progress_ps = self.progress_ps.max(Some(ps));
         }
         state.local_ps.set(ps);
         let ended = self.shared.run(actor, signal);
@@ -188,8 +188,8 @@ impl Software {
         };
         self.actors.remove(&id);
         self.ended += 1;
-        self.progress = true;
         let end_ps = state.local_ps.get();
+        self.progress_ps = self.progress_ps.max(Some(end_ps));
         self.makespan_ps = self.makespan_ps.max(end_ps);
         if let Err(source) = result {
             let earlier = self.failed.as_ref().is_some_and(|(ps, _)| *ps <= end_ps);
@@ -212,14 +212,20 @@ impl Software {
         }
     }
 
-    /// The first failure of an actor since it was last asked.
-    pub(crate) fn take_failure(&mut self) -> Option<SimError> {
-        self.failed.take().map(|(_, error)| error)
+    /// Time of the first failure of an actor, which may be to come: an actor is ahead of its node by what it charged.
+    pub(crate) fn failure_ps(&self) -> Option<u64> {
+        self.failed.as_ref().map(|(ps, _)| *ps)
     }
 
-    /// Whether an actor has ended, or its computation has, since it was last asked.
-    pub(crate) fn take_progress(&mut self) -> bool {
-        std::mem::take(&mut self.progress)
+    /// The first failure of an actor, if it was before `end_ps`.
+    pub(crate) fn take_failure(&mut self, end_ps: u64) -> Option<SimError> {
+        let failed = self.failed.take_if(|(ps, _)| *ps < end_ps);
+        failed.map(|(_, error)| error)
+    }
+
+    /// Time at which an actor, or its computation, ended last.
+    pub(crate) fn progress_ps(&self) -> Option<u64> {
+        self.progress_ps
     }
 
     /// Whether an actor computes: its time passes without it.

@@ -37,6 +37,9 @@ pub struct StalledNode {
 pub struct StallReport {
     /// Cycle.
     pub cycle: u64,
+    /// Last cycle in which something useful happened: a flit was sent, the hardware wrote memory, or an actor or its
+    /// computation ended. 0 if that never was.
+    pub last_progress: u64,
     /// Actors that have not ended, by node.
     pub actors: Vec<StalledActor>,
     /// Nodes with work left.
@@ -48,7 +51,8 @@ const SHOWN: usize = 40;
 
 impl fmt::Display for StallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "cycle {}:", self.cycle)?;
+        let (cycle, last) = (self.cycle, self.last_progress);
+        writeln!(f, "cycle {cycle}, last progress in cycle {last}:")?;
         for actor in self.actors.iter().take(SHOWN) {
             write!(
                 f,
@@ -98,6 +102,7 @@ mod tests {
         };
         let report = StallReport {
             cycle: 7,
+            last_progress: 3,
             actors: (0..42).map(actor).collect(),
             nodes: Vec::new(),
         };

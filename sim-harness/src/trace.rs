@@ -5,6 +5,7 @@ use std::fs;
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 
 use cxx::SharedPtr;
 
@@ -61,23 +62,25 @@ impl TraceConfig {
         }
     }
 
-    /// Refuses scopes below a node that the model of a machine does not have. Looks
-    /// them up in a waveform without values, beside the one that is to be written.
+    /// Refuses scopes below a node that the model of a machine does not have. Looks them up in a waveform without values,
+    /// beside the one that is to be written.
     ///
     /// # Errors
     /// [`SimError::Config`] with the scopes that there are; a file that cannot be written.
     pub fn check_scopes(&self, config: &MachineConfig) -> Result<(), SimError> {
-        let spec = ModelSpec::of(config, Top::Node(ModelKind::Traced));
+        self.check_scopes_of(&ModelSpec::of(config, Top::Node(ModelKind::Traced)))
+    }
+
+    /// The same for any model.
+    pub(crate) fn check_scopes_of(&self, spec: &ModelSpec) -> Result<(), SimError> {
         let mut known = None;
         for scope in &self.scopes {
             let Some((node, wanted)) = scope.split_once('.') else {
                 continue;
             };
             if known.is_none() {
-                known = Some(scopes_of_a_node(
-                    &spec,
-                    &self.path.with_extension("scopes"),
-                )?);
+                let scratch = self.path.with_extension("scopes");
+                known = Some(scopes_of_a_node(spec, &scratch)?);
             }
             let known = known.iter().flatten();
             if known.clone().any(|path| path == wanted) {
@@ -99,7 +102,16 @@ impl TraceConfig {
         Ok(())
     }
 
-    /// Which nodes the waveform shows.
+    /// The nodes that the waveform shows, in a machine of `nodes` nodes.
+    ///
+    /// # Errors
+    /// A scope outside the machine.
+    pub fn nodes(&self, nodes: usize) -> Result<BTreeSet<usize>, ConfigError> {
+        let shown = self.shown(nodes)?;
+        Ok((0..nodes).filter(|&node| shown[node]).collect())
+    }
+
+    /// Whether the waveform shows each of the nodes.
     fn shown(&self, nodes: usize) -> Result<Vec<bool>, ConfigError> {
         let mut shown = vec![self.scopes.is_empty(); nodes];
         for scope in &self.scopes {
@@ -139,17 +151,29 @@ enum State {
 }
 
 impl Trace {
+    /// One of a machine made from `machine`, whose traced nodes are of the model `spec` and share `context`.
     pub(crate) fn new(
         config: TraceConfig,
-        context: SharedPtr<ffi::SimContext>,
-        nodes: usize,
-    ) -> Result<Self, ConfigError> {
+        machine: &MachineConfig,
+        spec: &ModelSpec,
+        context: &SharedPtr<ffi::SimContext>,
+    ) -> Result<Self, SimError> {
+        if machine.model != ModelKind::Traced {
+            return Err(ConfigError::new("model", "fast", "traced, to write waveforms").into());
+        }
+        let nodes = machine.topology()?.nodes();
         config.check(nodes)?;
+        config.check_scopes_of(spec)?;
         let fst = config.is_fst()?;
         let shown = config.shown(nodes)?;
+        let is_plain = |&node: &usize| shown[node] && machine.model_of(node) != ModelKind::Traced;
+        if let Some(node) = (0..nodes).find(is_plain) {
+            let shown = format!("node{node}");
+            return Err(ConfigError::new("trace-scope", shown, "nodes of traced models").into());
+        }
         Ok(Self {
             config,
-            context,
+            context: context.clone(),
             nodes: shown,
             fst,
             state: State::Waiting,
@@ -174,13 +198,45 @@ impl Trace {
             .then_some(first)
     }
 
-    /// The first cycle to be written, if it is still to come.
-    pub(crate) fn starts_after(&self, cycle: u64) -> Option<u64> {
-        Some(self.config.window.start).filter(|&start| start > cycle)
+    /// Where a window of nodes that begins in `start` must end at the latest: cycles are written one by one.
+    pub(crate) fn window_end(&self, start: u64) -> Option<u64> {
+        match self.covers(start) {
+            true => Some(start + 1),
+            false => Some(self.config.window.start).filter(|&first| first > start),
+        }
+    }
+
+    /// Writes cycle `shown`, if it is to be written, which the nodes of `models` have just run, and ends the file when the
+    /// machine goes on from `next` and its window is over.
+    pub(crate) fn write<'a>(
+        &mut self,
+        shown: Option<u64>,
+        next: u64,
+        cycle_ps: u64,
+        models: impl Iterator<Item = Pin<&'a mut ffi::SimNode>>,
+    ) -> Result<(), SimError> {
+        if let Some(cycle) = shown {
+            let ps = cycle * cycle_ps;
+            self.dump(cycle, ps)?;
+            let mut fallen = Ok(());
+            for (node, model) in models.enumerate() {
+                fallen = fallen.and(model.fall().map_err(|error| SimError::Hardware {
+                    node,
+                    cycle,
+                    message: error.what().to_owned(),
+                }));
+            }
+            self.dump(cycle, ps + cycle_ps / 2)?;
+            fallen?;
+        }
+        match self.state == State::Open && next >= self.config.window.end {
+            true => self.finish().map(|_| ()),
+            false => Ok(()),
+        }
     }
 
     /// Writes all signals as they are at a time of cycle `cycle`.
-    pub(crate) fn dump(&mut self, cycle: u64, ps: u64) -> Result<(), SimError> {
+    fn dump(&mut self, cycle: u64, ps: u64) -> Result<(), SimError> {
         if self.state == State::Waiting {
             let vcd = self.vcd_path();
             ffi::open_trace(&self.context, &vcd.to_string_lossy(), &self.config.scopes).map_err(
@@ -195,11 +251,6 @@ impl Trace {
         Ok(())
     }
 
-    /// Whether the last cycle to be written is before `cycle`.
-    pub(crate) fn is_over(&self, cycle: u64) -> bool {
-        self.state == State::Open && cycle >= self.config.window.end
-    }
-
     /// Ends the file. Returns its path if there is one.
     pub(crate) fn finish(&mut self) -> Result<Option<PathBuf>, SimError> {
         if self.state == State::Waiting {
@@ -208,10 +259,11 @@ impl Trace {
         let path = self.config.path.clone();
         if self.state == State::Open {
             ffi::close_trace(&self.context);
-            self.state = State::Closed;
+            // What is not converted is tried again by who asks next, and hears why it cannot be.
             if self.fst {
                 convert(&self.vcd_path(), &path)?;
             }
+            self.state = State::Closed;
         }
         Ok(Some(path))
     }
@@ -235,7 +287,10 @@ fn scopes_of_a_node(spec: &ModelSpec, scratch: &Path) -> Result<BTreeSet<String>
     };
     let loaded = spec.load()?;
     let context = ffi::new_context(&loaded.entry, false, 0);
-    let model = ffi::new_node(&loaded.entry, &context, NODE, 0, 0);
+    let model = match spec.top {
+        Top::Node(_) => ffi::new_node(&loaded.entry, &context, NODE, 0, 0),
+        Top::Network(_) => ffi::new_router(&loaded.entry, &context, NODE, &[0, 0]),
+    };
     let model = model.map_err(|error| SimError::Model {
         node: 0,
         message: error.what().to_owned(),

@@ -1,7 +1,8 @@
 //! Raw traffic over the Verilated network alone.
 
 use gyre_sim::{
-    Delivery, MachineConfig, RawPacket, RouterMachine, RouterReport, SimError, Topology, Traffic,
+    Delivery, MachineConfig, ModelKind, RawPacket, RouterMachine, RouterReport, SimError, Topology,
+    TraceConfig, Traffic,
 };
 
 /// Random packets between random nodes, by seed; remembers what arrived.
@@ -175,5 +176,40 @@ fn hw3_a_hop_takes_two_cycles_beyond_the_link() {
         for hops in 2..5 {
             assert_eq!(latency(hops) - latency(hops - 1), link_latency + 2);
         }
+    }
+}
+
+#[test]
+fn x1_x2_waveforms_of_routers_change_nothing() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let plain = config(&[3, 2], &[], 4);
+    let expected = run(&plain, 20, 30).expect("runs");
+    let traced = MachineConfig {
+        model: ModelKind::Traced,
+        traced_nodes: Some([4].into()),
+        ..plain
+    };
+    for name in ["w.vcd", "w.fst"] {
+        let path = dir.path().join(name);
+        let mut machine =
+            RouterMachine::new(&traced, Random::new(&traced, 20, 30, 7)).expect("made");
+        let shown = TraceConfig {
+            path: path.clone(),
+            window: 320..380,
+            scopes: vec!["node4.gyre_network".into()],
+        };
+        machine.trace(shown).expect("a good trace");
+        assert_eq!(machine.run_to_end().expect("runs"), expected);
+        let wave = wellen::simple::read(&path).expect("readable");
+        let times = wave.time_table();
+        assert!(
+            times.contains(&640_000) && times.last() == Some(&759_000),
+            "{name}"
+        );
+        let hierarchy = wave.hierarchy();
+        let mut names = hierarchy
+            .all_vars()
+            .map(|var| hierarchy[var].full_name(hierarchy));
+        assert!(names.all(|name| name.starts_with("node4.") || name.starts_with("machine.")));
     }
 }

@@ -228,6 +228,57 @@ fn watchdog_stops_software_that_polls_for_ever() {
     assert!(error.to_string().contains("node 0 poller"), "{error}");
 }
 
+/// What an actor does.
+type Body = fn(Cpu) -> Result<(), Failure>;
+
+/// How machines of two nodes stop, whose actors are these.
+fn stopped(window: Option<u64>, actors: &[Body]) -> String {
+    let config = MachineConfig {
+        watchdog: 5000,
+        window,
+        ..config(&[2])
+    };
+    let mut machine = Machine::new(config).expect("made");
+    for (number, actor) in actors.iter().enumerate() {
+        machine.spawn(number % 2, "actor", *actor);
+    }
+    machine.run(Until::Done).expect_err("stopped").to_string()
+}
+
+#[test]
+fn x1_machines_stop_in_the_same_cycle_with_any_window() {
+    let waits = |cpu: Cpu| {
+        cpu.read_reg(node::SCRATCH)?;
+        cpu.wait_wake(3, None);
+        Ok(())
+    };
+    let polls = |cpu: Cpu| {
+        while cpu.read_reg(node::SCRATCH)? == 0 {}
+        Ok(())
+    };
+    // The first fails in a cycle that comes after that of the second, which is found later.
+    let fails_late = |cpu: Cpu| {
+        cpu.charge_ps(100 * cpu.cycle_ps());
+        Err("late".into())
+    };
+    let fails_soon = |cpu: Cpu| {
+        cpu.sleep_until(cpu.now_ps() + 70 * cpu.cycle_ps());
+        Err("soon".into())
+    };
+    let cases: [(&[Body], &str); 3] = [
+        (&[waits, waits], "deadlock"),
+        (&[waits, polls], "no progress for 5056 cycles"),
+        (&[fails_late, fails_soon], "soon"),
+    ];
+    for (actors, words) in cases {
+        let expected = stopped(None, actors);
+        assert!(expected.contains(words), "{expected}");
+        for window in [1, 3] {
+            assert_eq!(stopped(Some(window), actors), expected);
+        }
+    }
+}
+
 #[test]
 fn actors_that_never_end_are_unwound_with_the_machine() {
     struct Guard(Cpu, Rc<RefCell<Vec<&'static str>>>);

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{Failure, bring_up, config, post, run_exchange, run_exchange_only};
+use gyre_layout::registers::node;
 use gyre_layout::{Descriptor, Source};
 use gyre_sim::{Machine, MachineConfig, ModelKind, RunReport, SimError, TraceConfig, Until};
 use wellen::simple;
@@ -174,6 +175,72 @@ fn x2_scopes_leave_out_the_rest() {
     let wave = simple::read(&path).expect("readable");
     let some = wave.hierarchy().all_vars().count();
     assert!(some > 0 && some < all, "{some} of {all}");
+}
+
+#[test]
+fn x1_x2_traced_and_plain_nodes_mix_and_change_nothing() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let (fast, _) = run(&config(&[3]), None);
+    let mixed = MachineConfig {
+        traced_nodes: Some([1].into()),
+        threads: 2,
+        ..traced(&[3])
+    };
+    for name in ["w.vcd", "w.fst"] {
+        let path = dir.path().join(name);
+        let (seen, start) = run(&mixed, trace(&path, 200..250, &["node1"]));
+        assert_eq!(
+            (seen.hash, seen.cycles, seen.makespan_ps),
+            (fast.hash, fast.cycles, fast.makespan_ps)
+        );
+        let wave = simple::read(&path).expect("readable");
+        assert_eq!(
+            nodes_in(&wave),
+            ["machine", "node1"].map(str::to_owned).into()
+        );
+        assert!(wave.time_table().contains(&((start + 249) * 2000 + 1000)));
+    }
+    let mut machine = Machine::new(mixed).expect("made");
+    let plain = trace(&dir.path().join("w.vcd"), 0..9, &["node1", "node2"]);
+    let error = machine.trace(plain.expect("a trace")).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "trace-scope = node2: expected nodes of traced models"
+    );
+}
+
+/// An actor of node 1 of 2 fails some time after it has written a register; it is ahead of its node then.
+fn failing(config: &MachineConfig, trace: Option<TraceConfig>) -> SimError {
+    let mut machine = Machine::new(config.clone()).expect("made");
+    if let Some(trace) = trace {
+        machine.trace(trace).expect("a good trace");
+    }
+    machine.spawn(1, "failing", |cpu| {
+        cpu.write_reg(node::SCRATCH, 1)?;
+        cpu.charge_ps(500 * cpu.cycle_ps() + 1);
+        Err::<(), Failure>("planned".into())
+    });
+    machine.run(Until::Done).expect_err("it fails")
+}
+
+#[test]
+fn x2_waveform_of_a_run_that_fails_ends_with_the_failing_cycle() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let plain = failing(&config(&[2]), None).to_string();
+    assert_eq!(plain, "node 1, failing, at 1000001 ps: planned");
+    for name in ["w.vcd", "w.fst"] {
+        let path = dir.path().join(name);
+        let error = failing(&traced(&[2]), trace(&path, 480..u64::MAX, &["node1"]));
+        assert_eq!(error.to_string(), plain);
+        let wave = Wave::read(&path);
+        assert_eq!(wave.0.time_table().last(), Some(&1_001_000), "{name}");
+        let left = fs::read_dir(dir.path()).expect("readable");
+        let left = left.map(|entry| entry.expect("readable").file_name());
+        assert!(
+            left.into_iter()
+                .all(|file| file == "w.vcd" || file == "w.fst")
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `gyre bench hop-latency`: the RTL's cycles a hop without contention.
 
-use gyre_sim::{Delivery, MachineConfig, RawPacket, RouterMachine, SimError, Traffic};
+use gyre_sim::{Delivery, MachineConfig, RawPacket, SimError, Traffic};
 use serde_json::{Map, json};
 
 use super::{Measured, figures};
@@ -46,13 +46,13 @@ impl Traffic for OneByOne {
 }
 
 /// Cycles from offer to the first flit taken for 1, 2, ... hops along the first dimension.
-fn measure(config: &MachineConfig, hops: u16) -> Result<(Vec<u64>, u64, u64), SimError> {
+fn measure(spec: &MachineSpec, hops: u16) -> Result<(Vec<u64>, u64, u64), SimError> {
     let traffic = OneByOne {
         destinations: (1..=usize::from(hops)).collect(),
         sent: 0,
         latency: vec![0; usize::from(hops)],
     };
-    let mut machine = RouterMachine::new(config, traffic)?;
+    let mut machine = spec.routers(traffic)?;
     let report = machine.run_to_end()?;
     Ok((
         machine.traffic().latency.clone(),
@@ -78,11 +78,14 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
     let mut cycles = 0;
     let mut hash = 0;
     for link_latency in [spec.config.link_latency, SHORT_LINK] {
-        let config = MachineConfig {
-            link_latency,
-            ..spec.config.clone()
+        let spec = MachineSpec {
+            config: MachineConfig {
+                link_latency,
+                ..spec.config.clone()
+            },
+            ..spec.clone()
         };
-        let (latency, ran, digest) = measure(&config, hops)?;
+        let (latency, ran, digest) = measure(&spec, hops)?;
         cycles += ran;
         hash ^= digest.rotate_left(rows.len() as u32);
         let span = latency[latency.len() - 1] - latency[0];

@@ -1,7 +1,7 @@
 //! `gyre bench link-bandwidth`: payload share of links under long direct puts to neighbours.
 
 use gyre_layout::{CounterRef, Descriptor, Source};
-use gyre_sim::{Cpu, Machine, SimError, Until};
+use gyre_sim::{Cpu, SimError, Until};
 use serde_json::{Map, json};
 use std::cell::RefCell;
 use std::error::Error;
@@ -168,7 +168,7 @@ fn measure(
     size: u32,
     flows: &[Flow],
 ) -> Result<(Vec<f64>, u64, u64), RunError> {
-    let mut machine = Machine::new(spec.config.clone())?;
+    let mut machine = spec.machine()?;
     bring_up(&mut machine, 1)?;
     let messages = TOTAL.div_ceil(size).max(4);
     let total = u64::from(messages) * u64::from(size);

@@ -128,7 +128,7 @@ pub(super) fn run_traffic(spec: &MachineSpec, offer: &Offer) -> Result<TrafficRu
 /// The same of several streams at once, which begin and end together. Each has a sink with a reception FIFO of its own at
 /// each node; the first is injected by a FIFO a link, the others by one each.
 pub(super) fn run_streams(spec: &MachineSpec, streams: &[Stream]) -> Result<TrafficRun, RunError> {
-    let mut machine = Machine::new(spec.config.clone())?;
+    let mut machine = spec.machine()?;
     bring_up(&mut machine, 1)?;
     let mut tallies = Vec::with_capacity(streams.len());
     let mut window = (machine.cycles(), machine.cycles());

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use gyre_sim::{MachineConfig, RouterMachine};
+use gyre_sim::MachineConfig;
 use serde_json::json;
 
 use super::pattern::Pattern;
@@ -183,7 +183,7 @@ fn among_first(offer: &Offer, active: usize) -> Result<Offer, UsageError> {
 /// Cycles a second of the routers alone under the same traffic; they run on one thread.
 fn routers_speed(spec: &MachineSpec, offer: &Offer) -> Result<f64, RunError> {
     let traffic = RouterTraffic::new(offer.clone(), offer.nodes());
-    let mut routers = RouterMachine::new(&spec.config, traffic)?;
+    let mut routers = spec.routers(traffic)?;
     routers.run_to(offer.start)?;
     let started = Instant::now();
     let report = routers.run_to(offer.to())?;

@@ -1,6 +1,5 @@
 //! `gyre bench traffic`: offered against accepted load, and latency.
 
-use gyre_sim::RouterMachine;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::str::FromStr;
@@ -219,7 +218,7 @@ fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome
     match via {
         Via::Router => {
             let traffic = RouterTraffic::new(offer.clone(), spec.nodes());
-            let mut machine = RouterMachine::new(&spec.config, traffic)?;
+            let mut machine = spec.routers(traffic)?;
             // Open loop: sources fall silent at the end of the window, what is queued still arrives.
             let report = machine.run_to_end()?;
             let tally = std::mem::take(&mut machine.traffic_mut().tally);

@@ -4,6 +4,7 @@ mod affinity;
 mod bench;
 mod check;
 mod examples;
+mod failure;
 mod guide;
 mod models;
 mod program;

@@ -56,7 +56,7 @@ fn names(folder: &Path, ending: &str) -> Vec<String> {
 }
 
 /// A copy of the RTL, with `change` made to one of its files.
-fn tree(name: &str, file: &str, change: impl FnOnce(String) -> String) -> PathBuf {
+pub fn tree(name: &str, file: &str, change: impl FnOnce(String) -> String) -> PathBuf {
     let tree = folder(name);
     copy(&root().join("rtl"), &tree);
     let file = tree.join(file);
@@ -80,7 +80,9 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Replaces the first of each pair, which must be there, by the second, one after the other.
-fn with<const N: usize>(pairs: [(&'static str, &'static str); N]) -> impl FnOnce(String) -> String {
+pub fn with<const N: usize>(
+    pairs: [(&'static str, &'static str); N],
+) -> impl FnOnce(String) -> String {
     move |text| {
         pairs.iter().fold(text, |text, (from, to)| {
             assert!(text.contains(from), "no `{from}`");

@@ -54,8 +54,8 @@ pub(crate) struct Ports {
     /// Left by the last window.
     pub(crate) planned: Vec<Planned>,
     pub(crate) failed: Option<Fault>,
-    /// A flit was sent or memory written since it was last asked.
-    pub(crate) progress: bool,
+    /// Last cycle in which a flit was sent or memory written.
+    pub(crate) progress: Option<u64>,
     /// The model and its surroundings are quiet.
     pub(crate) quiet: bool,
     /// Cycles evaluated.
@@ -91,7 +91,7 @@ impl Ports {
             faults: Vec::new(),
             planned: Vec::new(),
             failed: None,
-            progress: false,
+            progress: None,
             quiet: false,
             evaluated: 0,
             next_event: 0,
@@ -203,7 +203,7 @@ impl Ports {
                 });
             }
         }
-        self.progress = true;
+        self.progress = self.progress.max(Some(cycle));
         let cycle = burst.due;
         self.plan(cycle, Planned::MemoryWrite { cycle, burst });
     }
@@ -227,7 +227,7 @@ impl Ports {
             }
             self.digest
                 .link_flit(word.cycle, port, word.word, &word.data);
-            self.progress = true;
+            self.progress = self.progress.max(Some(word.cycle));
         }
         if let Some(transfers) = &mut self.transfers {
             transfers.push(LinkTransfer {

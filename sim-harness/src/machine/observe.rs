@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::Machine;
 use crate::disturbances::WireFlip;
-use crate::error::{ConfigError, SimError};
+use crate::error::SimError;
 use crate::ffi;
 use crate::hardware::{LinkBook, Ports};
 use crate::model_kind::ModelKind;
-use crate::models::ModelSpec;
+use crate::models::{ModelSpec, Top};
 use crate::recorded::{LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer};
 use crate::software::LogEntry;
 use crate::trace::{Trace, TraceConfig};
@@ -134,15 +134,11 @@ impl Machine {
         self.software.take_log()
     }
 
-    /// Writes a waveform. The machine must be made of traced models. Timing does not change.
+    /// Writes a waveform of nodes that have traced models. Timing does not change.
     pub fn trace(&mut self, config: TraceConfig) -> Result<(), SimError> {
-        if self.config.model != ModelKind::Traced {
-            return Err(ConfigError::new("model", "fast", "traced, to write waveforms").into());
-        }
         self.finish_trace()?;
-        config.check_scopes(&self.config)?;
-        let context = self.context.clone();
-        self.trace = Some(Trace::new(config, context, self.hardware.len())?);
+        let spec = ModelSpec::of(&self.config, Top::Node(ModelKind::Traced));
+        self.trace = Some(Trace::new(config, &self.config, &spec, &self.context)?);
         Ok(())
     }
 

@@ -10,23 +10,24 @@ use crate::stall::{StallReport, StalledNode};
 const REPORTED_NODES: usize = 32;
 
 impl Machine {
-    /// Stops a machine that does nothing useful for too long.
+    /// Stops a machine that does nothing useful for too long, before it runs on from its cycle.
     pub(super) fn check_progress(&mut self, until: Until) -> Result<(), SimError> {
-        if std::mem::take(&mut self.progress) | self.software.take_progress() {
-            self.since_progress = 0;
-        }
-        if self.config.watchdog == 0 || self.since_progress < self.config.watchdog {
+        let useful_ps = self.software.progress_ps();
+        self.progress
+            .note(useful_ps.map(|ps| ps / self.config.cycle_ps));
+        let ended = self.progress.enter(self.cycle);
+        if !ended || self.config.watchdog == 0 || self.progress.idle < self.config.watchdog {
             return Ok(());
         }
         // Without software it is for the caller to say how long hardware may wait, or that it must not.
         let unattended = self.software.all_ended() && until != Until::Quiet;
         // A computation is progress, however long it takes.
         if self.software.is_computing() || unattended {
-            self.since_progress = 0;
+            self.progress.idle = 0;
             return Ok(());
         }
         Err(SimError::Watchdog {
-            cycles: self.since_progress,
+            cycles: self.progress.idle,
             report: Box::new(self.stall_report()),
         })
     }
@@ -46,8 +47,12 @@ impl Machine {
             .into_iter()
             .filter_map(|node| self.stalled_node(node))
             .collect();
+        let useful_ps = self.software.progress_ps();
+        self.progress
+            .note(useful_ps.map(|ps| ps / self.config.cycle_ps));
         StallReport {
             cycle: self.cycle,
+            last_progress: self.progress.last.unwrap_or(0),
             actors,
             nodes,
         }

@@ -1,6 +1,6 @@
 //! A machine's windows: software and memory of a node, then its hardware, then what one leaves for the other.
 
-use super::{Machine, hardware_error};
+use super::Machine;
 use crate::config::EPOCH;
 use crate::error::SimError;
 use crate::hardware::{Fault, Planned, Window};
@@ -11,7 +11,8 @@ impl Machine {
     /// Runs windows until a run is over.
     pub(super) fn run_until(&mut self, until: Until) -> Result<(), SimError> {
         loop {
-            let ended = self.software.all_ended();
+            // What has failed in a cycle to come ends the run there.
+            let ended = self.software.all_ended() && self.software.failure_ps().is_none();
             let next = self.next_cycle();
             let limit = match until {
                 Until::Cycle(cycle) => cycle,
@@ -23,10 +24,15 @@ impl Machine {
                 return Ok(());
             }
             if next.is_none() && limit == u64::MAX {
+                // As where runs end: the end of the last window depends on its length.
+                self.cycle = self.cycle.next_multiple_of(EPOCH);
                 return Err(SimError::Deadlock(Box::new(self.stall_report())));
             }
-            self.advance(next, limit)?;
-            self.check_progress(until)?;
+            self.jump(next, limit);
+            if self.cycle < limit {
+                self.check_progress(until)?;
+                self.advance(limit)?;
+            }
         }
     }
 
@@ -38,37 +44,34 @@ impl Machine {
 
     /// The first cycle in which something happens anywhere.
     fn next_cycle(&self) -> Option<u64> {
+        let failure = self.software.failure_ps();
         (0..self.hardware.len())
             .map(|node| self.next_of(node))
+            .chain(failure.map(|ps| ps / self.config.cycle_ps))
             .min()
             .filter(|&next| next != u64::MAX)
     }
 
-    /// Runs one window, at most to `limit`; jumps to where something happens first.
-    fn advance(&mut self, next: Option<u64>, limit: u64) -> Result<(), SimError> {
+    /// Leaves out the cycles up to `next`, at most to `limit`, in which nothing happens.
+    fn jump(&mut self, next: Option<u64>, limit: u64) {
         if self.config.skip_idle {
-            let mut start = next.unwrap_or(u64::MAX).clamp(self.cycle, limit);
+            let start = next.unwrap_or(u64::MAX).clamp(self.cycle, limit);
             let trace = self.trace.as_ref();
-            if let Some(first) = trace.and_then(|trace| trace.begins_between(self.cycle, start)) {
-                start = first;
-            }
-            self.cycle = start;
-            if start == limit {
-                return Ok(());
-            }
+            let first = trace.and_then(|trace| trace.begins_between(self.cycle, start));
+            self.cycle = first.unwrap_or(start);
         }
+    }
+
+    /// Runs one window, at most to `limit`.
+    fn advance(&mut self, limit: u64) -> Result<(), SimError> {
         let start = self.cycle;
         let mut end = (start + self.window)
             .min((start + 1).next_multiple_of(EPOCH))
             .min(limit);
-        let mut tracing = false;
-        if let Some(trace) = &self.trace {
-            tracing = trace.covers(start);
-            if tracing {
-                end = start + 1;
-            } else if let Some(first) = trace.starts_after(start) {
-                end = end.min(first);
-            }
+        let trace = self.trace.as_ref();
+        let tracing = trace.is_some_and(|trace| trace.covers(start));
+        if let Some(other) = trace.and_then(|trace| trace.window_end(start)) {
+            end = end.min(other);
         }
         self.software
             .limit_window(end.saturating_mul(self.config.cycle_ps));
@@ -80,11 +83,11 @@ impl Machine {
         }));
         self.run_nodes(&active, start, end, tracing);
         self.cycle = end;
-        self.since_progress += end - start;
-        let settled = self.settle(&active);
+        let broken = self.settle(&active);
         self.active = active;
-        settled?;
-        self.finish_window(start, tracing)
+        let dumped = self.dump(start, tracing);
+        self.check_failure(broken)?;
+        dumped
     }
 
     /// Runs software and memory, then hardware, of each node for a window.
@@ -155,16 +158,21 @@ impl Machine {
         }
     }
 
-    /// Takes over what the hardware of nodes that have run leaves for their software and memory and on their links.
-    fn settle(&mut self, active: &[usize]) -> Result<(), SimError> {
+    /// Takes over what the hardware of nodes that have run leaves for their software and memory and on their links. Gives
+    /// the first that broke, with its node.
+    fn settle(&mut self, active: &[usize]) -> Option<(usize, Fault)> {
+        let mut broken: Option<(usize, Fault)> = None;
+        let mut breaks = |node, fault: Fault| {
+            if broken
+                .as_ref()
+                .is_none_or(|(_, first)| fault.cycle < first.cycle)
+            {
+                broken = Some((node, fault));
+            }
+        };
         for &index in active {
             let ports = &mut self.hardware.node(index).ports;
-            self.progress |= std::mem::take(&mut ports.progress);
-            let fault = |Fault { cycle, message }| SimError::Hardware {
-                node: index,
-                cycle,
-                message,
-            };
+            self.progress.note(ports.progress);
             for (port, word) in ports.sent.drain(..) {
                 self.links.send(index, port, word);
             }
@@ -175,39 +183,49 @@ impl Machine {
                     Planned::MemoryRead { cycle, burst } => (cycle, Event::MemoryRead(burst)),
                     Planned::Levels { cycle, levels } => (cycle, Event::Levels(levels)),
                     Planned::Response { cycle, resp, data } => {
-                        let response = soft.regs.answered(resp, data).ok_or_else(|| {
+                        let Some(response) = soft.regs.answered(resp, data) else {
                             let message = "register response without an access".to_owned();
-                            fault(Fault { cycle, message })
-                        })?;
+                            breaks(index, Fault { cycle, message });
+                            continue;
+                        };
                         (cycle, Event::RegisterResponse(response))
                     }
                 };
                 soft.events.push(cycle * self.config.cycle_ps, event);
             }
-            if let Some(broken) = ports.failed.take() {
-                return Err(fault(broken));
+            if let Some(fault) = ports.failed.take() {
+                breaks(index, fault);
             }
         }
-        Ok(())
+        broken
     }
 
-    /// What follows when all nodes have run a window.
-    fn finish_window(&mut self, start: u64, tracing: bool) -> Result<(), SimError> {
-        if let Some(trace) = &mut self.trace {
-            if tracing {
-                let ps = start * self.config.cycle_ps;
-                trace.dump(start, ps)?;
-                for number in 0..self.hardware.len() {
-                    let mut node = self.hardware.node(number);
-                    let fallen = node.model.pin_mut().fall();
-                    fallen.map_err(|error| hardware_error(number, start, &error))?;
-                }
-                trace.dump(start, ps + self.config.cycle_ps / 2)?;
-            }
-            if trace.is_over(self.cycle) {
-                trace.finish()?;
-            }
+    /// Ends the run with what failed first, in hardware or software. Which that is does not depend on the window.
+    fn check_failure(&mut self, broken: Option<(usize, Fault)>) -> Result<(), SimError> {
+        let end = broken.as_ref().map_or(self.cycle, |(_, fault)| fault.cycle);
+        if let Some(error) = self.software.take_failure(end * self.config.cycle_ps) {
+            return Err(error);
         }
-        self.software.take_failure().map_or(Ok(()), Err)
+        broken.map_or(Ok(()), |(node, Fault { cycle, message })| {
+            Err(SimError::Hardware {
+                node,
+                cycle,
+                message,
+            })
+        })
+    }
+
+    /// Writes the cycle that has run into the waveform, if it covers it.
+    fn dump(&mut self, start: u64, tracing: bool) -> Result<(), SimError> {
+        let Some(trace) = &mut self.trace else {
+            return Ok(());
+        };
+        let hardware = &self.hardware;
+        let mut nodes: Vec<_> = (0..hardware.len())
+            .map(|node| hardware.node(node))
+            .collect();
+        let models = nodes.iter_mut().map(|node| node.model.pin_mut());
+        let shown = tracing.then_some(start);
+        trace.write(shown, self.cycle, self.config.cycle_ps, models)
     }
 }

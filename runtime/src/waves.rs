@@ -1,0 +1,801 @@
+//! Waveforms of a command: which of its machines is shown, and what is shown of a run that failed.
+//!
+//! A machine repeats: a run that fails fails the same way again. So nothing is recorded ahead; who asked for a waveform
+//! [on failure](MachineOptions::trace_on_failure) gets it from a repetition, in which only the nodes that are shown are
+//! models that can write one.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::ops::{Deref, DerefMut, Range};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use gyre_sim::{
+    ConfigError, Machine, MachineConfig, ModelKind, RouterMachine, SimError, TraceConfig, Traffic,
+};
+
+use crate::error::RunError;
+use crate::job::JobError;
+use crate::machine_file::MachineSpec;
+use crate::options::{MachineOptions, OnFailure, UsageError, parse_window};
+
+/// Nodes in a waveform on failure, at most, unless told otherwise.
+const FAILURE_NODES: usize = 8;
+
+/// A waveform of one of the machines that a command makes.
+#[derive(Debug, Clone)]
+pub struct Wave {
+    /// Number of the machine, from 0, in the order in which they are made.
+    pub machine: usize,
+    /// What is written.
+    pub config: TraceConfig,
+}
+
+/// The machines that an attempt at a command has made, and what became of its waveform.
+#[derive(Debug, Clone, Default)]
+pub struct Machines(Rc<RefCell<Made>>);
+
+#[derive(Debug, Default)]
+struct Made {
+    wave: Option<Wave>,
+    /// Cycles of each machine that has ended; 0 before.
+    cycles: Vec<u64>,
+    /// Of the machine that the waveform shows, when it has ended.
+    written: Option<Result<Option<PathBuf>, SimError>>,
+}
+
+impl Machines {
+    /// None yet, the one of `wave` to be shown.
+    fn with(wave: Option<Wave>) -> Self {
+        Self(Rc::new(RefCell::new(Made {
+            wave,
+            ..Made::default()
+        })))
+    }
+
+    /// The number of the next machine, what it is made from, and its waveform.
+    fn next(
+        &self,
+        config: &MachineConfig,
+    ) -> Result<(usize, MachineConfig, Option<TraceConfig>), SimError> {
+        let mut made = self.0.borrow_mut();
+        let number = made.cycles.len();
+        made.cycles.push(0);
+        let wave = made.wave.as_ref().filter(|wave| wave.machine == number);
+        let trace = wave.map(|wave| wave.config.clone());
+        let config = match &trace {
+            Some(trace) => traced(config, trace)?,
+            None => config.clone(),
+        };
+        Ok((number, config, trace))
+    }
+
+    fn ended(&self, number: usize, cycles: u64, written: Result<Option<PathBuf>, SimError>) {
+        let mut made = self.0.borrow_mut();
+        made.cycles[number] = cycles;
+        if made
+            .wave
+            .as_ref()
+            .is_some_and(|wave| wave.machine == number)
+        {
+            made.written = Some(written);
+        }
+    }
+
+    /// How many have been made.
+    fn count(&self) -> usize {
+        self.0.borrow().cycles.len()
+    }
+
+    /// Cycles of machine `number` at its end.
+    fn cycles(&self, number: usize) -> u64 {
+        self.0.borrow().cycles.get(number).copied().unwrap_or(0)
+    }
+
+    /// The last one, and its cycles at its end.
+    fn last(&self) -> Option<(usize, u64)> {
+        let last = self.count().checked_sub(1)?;
+        Some((last, self.cycles(last)))
+    }
+
+    /// The file of the waveform, if anything was written, when the machine that it shows has ended.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn take_written(&self) -> Result<Option<PathBuf>, SimError> {
+        self.0.borrow_mut().written.take().unwrap_or(Ok(None))
+    }
+}
+
+/// The machine of `config` with models that can write `trace` at the nodes that it shows.
+fn traced(config: &MachineConfig, trace: &TraceConfig) -> Result<MachineConfig, SimError> {
+    let nodes = config.topology()?.nodes();
+    let shown = trace.nodes(nodes)?;
+    Ok(MachineConfig {
+        model: ModelKind::Traced,
+        traced_nodes: Some(shown).filter(|shown| shown.len() < nodes),
+        ..config.clone()
+    })
+}
+
+/// What runs for cycles and can write a waveform.
+pub trait Simulated {
+    /// Cycles since reset.
+    fn cycles(&self) -> u64;
+    /// Ends the waveform. Returns the file, if anything was written.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    fn finish_trace(&mut self) -> Result<Option<PathBuf>, SimError>;
+}
+
+impl Simulated for Machine {
+    fn cycles(&self) -> u64 {
+        Machine::cycles(self)
+    }
+
+    fn finish_trace(&mut self) -> Result<Option<PathBuf>, SimError> {
+        Machine::finish_trace(self)
+    }
+}
+
+impl<T: Traffic> Simulated for RouterMachine<T> {
+    fn cycles(&self) -> u64 {
+        RouterMachine::cycles(self)
+    }
+
+    fn finish_trace(&mut self) -> Result<Option<PathBuf>, SimError> {
+        RouterMachine::finish_trace(self)
+    }
+}
+
+/// A machine of an attempt, which hears of its end; the waveform ends with it.
+pub struct Observed<M: Simulated> {
+    machine: M,
+    machines: Machines,
+    number: usize,
+}
+
+impl<M: Simulated> Deref for Observed<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.machine
+    }
+}
+
+impl<M: Simulated> DerefMut for Observed<M> {
+    fn deref_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+}
+
+impl<M: Simulated> Drop for Observed<M> {
+    fn drop(&mut self) {
+        let written = self.machine.finish_trace();
+        let cycles = self.machine.cycles();
+        self.machines.ended(self.number, cycles, written);
+    }
+}
+
+impl Observed<Machine> {
+    /// One that is no command's.
+    ///
+    /// # Errors
+    /// As [`MachineSpec::machine`].
+    pub(crate) fn alone(
+        config: &MachineConfig,
+        trace: Option<TraceConfig>,
+    ) -> Result<Self, SimError> {
+        let wave = trace.map(|config| Wave { machine: 0, config });
+        Self::next(&Machines::with(wave), config)
+    }
+
+    fn next(machines: &Machines, config: &MachineConfig) -> Result<Self, SimError> {
+        let (number, config, trace) = machines.next(config)?;
+        let mut machine = Machine::new(config)?;
+        trace.map_or(Ok(()), |trace| machine.trace(trace))?;
+        Ok(Self {
+            machine,
+            machines: machines.clone(),
+            number,
+        })
+    }
+}
+
+impl MachineSpec {
+    /// Makes the machine, just out of reset: the next one of its command.
+    ///
+    /// # Errors
+    /// [`SimError`]: a configuration or waveform that cannot be, models that cannot be made.
+    pub fn machine(&self) -> Result<Observed<Machine>, SimError> {
+        Observed::next(&self.machines, &self.config)
+    }
+
+    /// The same of routers and links alone.
+    ///
+    /// # Errors
+    /// As [`MachineSpec::machine`].
+    pub fn routers<T: Traffic>(&self, traffic: T) -> Result<Observed<RouterMachine<T>>, SimError> {
+        let (number, config, trace) = self.machines.next(&self.config)?;
+        let mut machine = RouterMachine::new(&config, traffic)?;
+        trace.map_or(Ok(()), |trace| machine.trace(trace))?;
+        Ok(Observed {
+            machine,
+            machines: self.machines.clone(),
+            number,
+        })
+    }
+
+    /// The same for another attempt at the command, with this waveform: its machines count from 0 again.
+    #[must_use]
+    pub fn attempt(&self, wave: Option<Wave>) -> Self {
+        Self {
+            machines: Machines::with(wave),
+            ..self.clone()
+        }
+    }
+}
+
+/// What `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` stand in for what was not given.
+///
+/// # Errors
+/// A window that cannot be.
+pub fn trace_config(
+    options: &MachineOptions,
+    window: (u64, u64),
+    scopes: Vec<String>,
+) -> Result<Option<TraceConfig>, UsageError> {
+    let Some(path) = &options.trace else {
+        return Ok(None);
+    };
+    let (from, to) = match &options.trace_window {
+        Some(text) => parse_window(text)?,
+        None => window,
+    };
+    Ok(Some(TraceConfig {
+        path: path.clone(),
+        window: from..to,
+        scopes: scopes_given(options).unwrap_or(scopes),
+    }))
+}
+
+/// What `--trace-scope` asks for; empty for all.
+fn scopes_given(options: &MachineOptions) -> Option<Vec<String>> {
+    let scope = |text: &str| match text.chars().all(|c| c.is_ascii_digit()) {
+        // A node's number; else a path such as `node0.gyre_node`.
+        true => format!("node{text}"),
+        false => text.to_owned(),
+    };
+    match options.trace_scope.as_deref()? {
+        "all" => Some(Vec::new()),
+        text => Some(text.split(',').map(|s| scope(s.trim())).collect()),
+    }
+}
+
+/// Refuses a waveform that could not be written, before anything is simulated.
+///
+/// # Errors
+/// An option's value that cannot be, a file that cannot be written.
+pub fn check(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageError> {
+    let Some((option, config)) = asked(options)? else {
+        return Ok(());
+    };
+    config
+        .check(spec.nodes())
+        .map_err(|error| wrong(option, error))?;
+    let path = &config.path;
+    let existed = path.exists();
+    fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .and_then(|_| {
+            if existed {
+                Ok(())
+            } else {
+                fs::remove_file(path)
+            }
+        })
+        .map_err(|error| UsageError::Combination(format!("--{option} {}: {error}", path.display())))
+}
+
+/// Refuses scopes below a node that the nodes of the machine do not have.
+///
+/// # Errors
+/// A scope with what there is in its place.
+pub fn check_scopes(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageError> {
+    let Some((option, config)) = asked(options)? else {
+        return Ok(());
+    };
+    config
+        .check_scopes(&spec.config)
+        .map_err(|error| match error {
+            SimError::Config(error) => wrong(option, error),
+            error => UsageError::Combination(error.to_string()),
+        })
+}
+
+/// The waveform that is asked for, by its option. Cycles and nodes that are known after the run only always fit.
+fn asked(options: &MachineOptions) -> Result<Option<(&'static str, TraceConfig)>, UsageError> {
+    if let Some(config) = trace_config(options, (0, 1), Vec::new())? {
+        return Ok(Some(("trace", config)));
+    }
+    let on_failure = options.trace_on_failure.as_ref();
+    Ok(on_failure.map(|on_failure| {
+        let config = TraceConfig {
+            path: on_failure.path.clone(),
+            window: 0..1,
+            scopes: scopes_given(options).unwrap_or_default(),
+        };
+        ("trace-on-failure", config)
+    }))
+}
+
+fn wrong(option: &str, error: ConfigError) -> UsageError {
+    let field = match error.field.as_str() {
+        "trace" => option,
+        field => field,
+    };
+    UsageError::Value {
+        option: format!("--{field}"),
+        value: error.value,
+        expected: error.expected,
+    }
+}
+
+/// Where a run failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    when: When,
+    /// Nodes that it concerns, those that it concerns most first; empty where that is not known.
+    nodes: Vec<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum When {
+    /// In this cycle.
+    In(u64),
+    /// Some time after the last progress, which was in this cycle; the machine stood still until that one.
+    Since(u64, u64),
+}
+
+impl Failure {
+    /// That of a machine which stopped; none if it did not come to run.
+    #[must_use]
+    pub fn of(error: &SimError, cycle_ps: u64) -> Option<Self> {
+        let (when, nodes) = match error {
+            SimError::Hardware { node, cycle, .. } => (When::In(*cycle), vec![*node]),
+            SimError::Actor { node, ps, .. } => (When::In(ps / cycle_ps), vec![*node]),
+            SimError::Deadlock(report) | SimError::Watchdog { report, .. } => {
+                let (idle, busy): (Vec<_>, Vec<_>) = report.nodes.iter().partition(|n| n.idle);
+                let left = busy.into_iter().chain(idle).map(|node| node.node);
+                let actors = report.actors.iter().map(|actor| actor.node);
+                let mut seen = BTreeSet::new();
+                let nodes = left.chain(actors).filter(|&node| seen.insert(node));
+                let when = When::Since(report.last_progress, report.cycle);
+                (when, nodes.collect())
+            }
+            _ => return None,
+        };
+        Some(Self { when, nodes })
+    }
+
+    /// That of a run whose result was wrong, on a machine that ran for so many cycles.
+    #[must_use]
+    pub fn at_end(cycles: u64) -> Self {
+        Self {
+            when: When::In(cycles.saturating_sub(1)),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// That of an attempt at a command; none if no machine came to run, or the command was wrong.
+    fn of_attempt(error: &RunError, spec: &MachineSpec) -> Option<Self> {
+        match error {
+            RunError::Sim(error) | RunError::Job(JobError::Machine(error)) => {
+                Self::of(error, spec.config.cycle_ps)
+            }
+            RunError::Collectives(_) | RunError::Check(_) => {
+                spec.machines.last().map(|(_, cycles)| Self::at_end(cycles))
+            }
+            RunError::Usage(_) | RunError::Job(JobError::Placement(_)) | RunError::Shown { .. } => {
+                None
+            }
+        }
+    }
+
+    /// The `cycles` cycles that show it: the last ones, it included, or those around the last progress.
+    fn window(&self, cycles: u64) -> Range<u64> {
+        match self.when {
+            When::In(cycle) => (cycle + 1).saturating_sub(cycles)..cycle + 1,
+            When::Since(progress, end) => {
+                let after = cycles / 2;
+                let from = (progress + 1).saturating_sub(cycles - after);
+                from..(progress + 1 + after).min(end.max(progress + 1))
+            }
+        }
+    }
+}
+
+/// A run that failed, and how it is shown.
+pub struct Failed<'a> {
+    /// Its error.
+    pub text: String,
+    /// Where.
+    pub failure: Failure,
+    /// Number of the machine that failed, from 0.
+    pub machine: usize,
+    /// Nodes of the machine.
+    pub nodes: usize,
+    /// What is asked for.
+    pub options: &'a MachineOptions,
+    /// The command that failed.
+    pub command: &'a CommandLine,
+}
+
+impl Failed<'_> {
+    /// Repeats the run with the waveform `on_failure`, or of the window that the options give, by `again`, which gives the
+    /// error of the repetition, if there is one, and the file that was written. What to say of it, in lines.
+    ///
+    /// # Errors
+    /// A window that cannot be.
+    pub fn repeat(
+        &self,
+        on_failure: &OnFailure,
+        again: impl FnOnce(Wave) -> (Option<String>, Result<Option<PathBuf>, SimError>),
+    ) -> Result<String, UsageError> {
+        let window = self.options.trace_window.as_deref().map(parse_window);
+        let window = window.transpose()?.map(|(from, to)| from..to);
+        let concerned: Vec<usize> = match self.failure.nodes.is_empty() {
+            true => (0..self.nodes).collect(),
+            false => self.failure.nodes.clone(),
+        };
+        let shown: BTreeSet<usize> = concerned.iter().copied().take(FAILURE_NODES).collect();
+        let default = || shown.iter().map(|node| format!("node{node}")).collect();
+        let config = TraceConfig {
+            path: on_failure.path.clone(),
+            window: window.unwrap_or_else(|| self.failure.window(on_failure.cycles)),
+            scopes: scopes_given(self.options).unwrap_or_else(default),
+        };
+        let numbers: Vec<String> = shown.iter().map(usize::to_string).collect();
+        let scope = (self.options.trace_scope.clone()).unwrap_or_else(|| numbers.join(","));
+        let wave = Wave {
+            machine: self.machine,
+            config,
+        };
+        let command = self.command.with_wave(&wave, &scope);
+        let TraceConfig { path, window, .. } = wave.config.clone();
+        let (error, written) = again(wave);
+        let of_all = match self.options.trace_scope {
+            None if shown.len() < concerned.len() => {
+                format!(", {} of {} nodes", shown.len(), concerned.len())
+            }
+            _ => String::new(),
+        };
+        let mut lines = match written {
+            Ok(Some(_)) => format!(
+                "waveform of cycles {} to {}, nodes {scope}{of_all}: {}",
+                window.start,
+                window.end,
+                path.display()
+            ),
+            Ok(None) => format!("no waveform: {}: nothing was written", path.display()),
+            Err(error) => format!("no waveform: {error}"),
+        };
+        if error.as_deref() != Some(&self.text) {
+            let other = error.as_deref().unwrap_or("without an error");
+            lines +=
+                &format!("\ndiverged: the repetition for the waveform ended otherwise: {other}");
+        }
+        Ok(format!("{lines}\nto repeat it: {command}"))
+    }
+}
+
+/// The words of a command.
+#[derive(Debug, Clone, Default)]
+pub struct CommandLine {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl CommandLine {
+    /// The command that writes `wave` of nodes `scope`, in the place of its waveform, as a shell reads it.
+    fn with_wave(&self, wave: &Wave, scope: &str) -> String {
+        const OWN: [&str; 5] = [
+            "--trace",
+            "--trace-on-failure",
+            "--trace-window",
+            "--trace-scope",
+            "--trace-machine",
+        ];
+        let TraceConfig { path, window, .. } = &wave.config;
+        let mut added = vec![
+            "--trace".to_owned(),
+            path.display().to_string(),
+            "--trace-window".to_owned(),
+            format!("{}:{}", window.start, window.end),
+            "--trace-scope".to_owned(),
+            scope.to_owned(),
+        ];
+        if wave.machine > 0 {
+            let number = (wave.machine + 1).to_string();
+            added.extend(["--trace-machine".to_owned(), number]);
+        }
+        let mut words = vec![self.program.clone()];
+        let mut arguments = self.arguments.iter().map(|word| word.to_string_lossy());
+        while let Some(word) = arguments.next() {
+            if OWN.contains(&&*word) {
+                arguments.next();
+                words.append(&mut added);
+            } else if word
+                .split_once('=')
+                .is_some_and(|(option, _)| OWN.contains(&option))
+            {
+                words.append(&mut added);
+            } else {
+                words.push(word.into_owned());
+            }
+        }
+        words.append(&mut added);
+        // No argument of a process holds what cannot be quoted, a byte 0.
+        shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+    }
+}
+
+/// Runs a command that makes its machines of `spec`, with the waveform that `options` ask for: of machine `machine`, from
+/// 1, where it is given by number. `wrong` says what is wrong with a result. Gives the result with what to say about the
+/// waveform.
+///
+/// # Errors
+/// Those of `run`, with what the waveform shows of them; waveforms that cannot be.
+pub fn observed<T>(
+    spec: &MachineSpec,
+    options: &MachineOptions,
+    machine: Option<usize>,
+    command: &CommandLine,
+    wrong: impl Fn(&T) -> Option<String>,
+    run: impl Fn(&MachineSpec) -> Result<T, RunError>,
+) -> Result<(T, Option<String>), RunError> {
+    let number = machine.unwrap_or(1) - 1;
+    let wave = trace_config(options, (0, u64::MAX), Vec::new())?;
+    let wave = wave.map(|config| Wave {
+        machine: number,
+        config,
+    });
+    let attempt = spec.attempt(wave.clone());
+    let result = run(&attempt);
+    let machines = &attempt.machines;
+    if let Some(wave) = wave {
+        let written = machines.take_written();
+        let end = machines.cycles(number).min(wave.config.window.end);
+        let (from, count) = (wave.config.window.start, machines.count());
+        let said = |path: &Path| {
+            let which = match count {
+                1 => String::new(),
+                _ => format!(" of machine {} of {count}", number + 1),
+            };
+            format!(
+                "waveform of cycles {from} to {end}{which}: {}",
+                path.display()
+            )
+        };
+        return match (result, written) {
+            (Ok(result), Ok(Some(path))) => Ok((result, Some(said(&path)))),
+            (Ok(_), Ok(None)) if number >= count => Err(UsageError::Value {
+                option: "--trace-machine".into(),
+                value: (number + 1).to_string(),
+                expected: format!("1 to {count}, the machines that were made"),
+            }
+            .into()),
+            (Ok(_), Ok(None)) => Err(begins_late(&wave.config, machines.cycles(number)).into()),
+            (Ok(_), Err(error)) => Err(error.into()),
+            (Err(error), Ok(Some(path))) => Err(error.shown(said(&path))),
+            (Err(error), Ok(None)) => Err(error),
+            (Err(error), Err(other)) => Err(error.shown(format!("no waveform: {other}"))),
+        };
+    }
+    let Some(on_failure) = &options.trace_on_failure else {
+        return result.map(|result| (result, None));
+    };
+    let failure = match &result {
+        Ok(_) => machines.last().map(|(_, cycles)| Failure::at_end(cycles)),
+        Err(error) => Failure::of_attempt(error, &attempt),
+    };
+    let failed = text_of(&result, &wrong, machines).zip(failure);
+    let Some((text, failure)) = failed else {
+        return result.map(|result| (result, None));
+    };
+    let failed = Failed {
+        text,
+        failure,
+        machine: machines.last().map_or(0, |(last, _)| last),
+        nodes: spec.nodes(),
+        options,
+        command,
+    };
+    let said = failed.repeat(on_failure, |wave| {
+        let again = spec.attempt(Some(wave));
+        let result = run(&again);
+        let text = text_of(&result, &wrong, &again.machines);
+        (text, again.machines.take_written())
+    })?;
+    match result {
+        Ok(result) => Ok((result, Some(said))),
+        Err(error) => Err(error.shown(said)),
+    }
+}
+
+/// The error of an attempt with its cycle: what makes it the same in a repetition.
+fn text_of<T>(
+    result: &Result<T, RunError>,
+    wrong: impl Fn(&T) -> Option<String>,
+    machines: &Machines,
+) -> Option<String> {
+    let at_end = |text| {
+        let cycles = machines.last().map_or(0, |(_, cycles)| cycles);
+        format!(
+            "{text}\nafter {cycles} cycles of machine {}",
+            machines.count()
+        )
+    };
+    match result {
+        Ok(result) => wrong(result).map(at_end),
+        Err(error @ (RunError::Check(_) | RunError::Collectives(_))) => {
+            Some(at_end(error.to_string()))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Refuses a waveform of a run that has ended before it.
+#[must_use]
+pub fn begins_late(config: &TraceConfig, end: u64) -> UsageError {
+    let (from, to) = (config.window.start, config.window.end);
+    UsageError::Combination(format!(
+        "--trace-window {from}:{to} begins after the end of the run at cycle {end}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gyre_sim::{StallReport, StalledActor, StalledNode};
+
+    #[test]
+    fn x2_the_window_ends_with_the_failing_cycle_or_lies_around_the_last_progress() {
+        let failure = |error: &SimError| Failure::of(error, 2000).expect("a failure of a machine");
+        let broken = failure(&SimError::Hardware {
+            node: 3,
+            cycle: 100,
+            message: String::new(),
+        });
+        assert_eq!(broken.nodes, [3]);
+        assert_eq!(broken.window(10), 91..101);
+        assert_eq!(broken.window(1), 100..101);
+        assert_eq!(broken.window(1000), 0..101);
+        let stalled = |cycle| {
+            let report = StallReport {
+                cycle,
+                last_progress: 500,
+                ..StallReport::default()
+            };
+            failure(&SimError::Deadlock(Box::new(report)))
+        };
+        assert_eq!(stalled(10_000).window(10), 496..506);
+        assert_eq!(stalled(10_000).window(1), 500..501);
+        assert_eq!(stalled(503).window(10), 496..503);
+        assert_eq!(stalled(490).window(10), 496..501);
+        assert!(Failure::of(&SimError::Stopped, 2000).is_none());
+    }
+
+    #[test]
+    fn x2_nodes_with_work_left_come_before_those_that_wait() {
+        let actor = |node| StalledActor {
+            node,
+            name: String::new(),
+            since_ps: 0,
+            waits_for: String::new(),
+            description: String::new(),
+        };
+        let node = |node, idle| StalledNode {
+            node,
+            idle,
+            reads_open: 0,
+            writes_open: 0,
+            registers: Vec::new(),
+        };
+        let report = StallReport {
+            actors: (0..4).map(actor).collect(),
+            nodes: vec![node(1, true), node(3, false)],
+            ..StallReport::default()
+        };
+        let failure = Failure::of(&SimError::Deadlock(Box::new(report)), 2000);
+        assert_eq!(failure.expect("a failure of a machine").nodes, [3, 1, 0, 2]);
+    }
+
+    #[test]
+    fn x2_a_repetition_that_ends_otherwise_has_diverged() {
+        let options = MachineOptions::default();
+        let command = CommandLine::default();
+        let failed = Failed {
+            text: "node 1, cycle 9: broken".into(),
+            failure: Failure {
+                when: When::In(9),
+                nodes: (0..12).collect(),
+            },
+            machine: 0,
+            nodes: 12,
+            options: &options,
+            command: &command,
+        };
+        let on_failure = OnFailure {
+            path: "w.vcd".into(),
+            cycles: 4,
+        };
+        let said = |again: Option<&str>| {
+            let again = again.map(str::to_owned);
+            let repeated = failed.repeat(&on_failure, |wave| {
+                assert_eq!(wave.config.window, 6..10);
+                assert_eq!(wave.config.scopes.len(), FAILURE_NODES);
+                (again, Ok(Some(wave.config.path)))
+            });
+            repeated.expect("no window was given")
+        };
+        let same = said(Some("node 1, cycle 9: broken"));
+        let shown = "waveform of cycles 6 to 10, nodes 0,1,2,3,4,5,6,7, 8 of 12 nodes: w.vcd";
+        assert!(
+            same.starts_with(shown) && !same.contains("diverged"),
+            "{same}"
+        );
+        let later = said(Some("node 1, cycle 10: broken"));
+        assert!(
+            later.contains("diverged") && later.contains("cycle 10"),
+            "{later}"
+        );
+        let none = said(None);
+        assert!(
+            none.contains("diverged") && none.contains("without an error"),
+            "{none}"
+        );
+    }
+
+    #[test]
+    fn x2_the_command_to_repeat_has_the_waveform_in_the_place_of_the_option() {
+        let with_wave = |arguments: &[&str], machine| {
+            let command = CommandLine {
+                program: "gyre".into(),
+                arguments: arguments.iter().map(OsString::from).collect(),
+            };
+            let config = TraceConfig {
+                path: "w.fst".into(),
+                window: 5..9,
+                scopes: Vec::new(),
+            };
+            command.with_wave(&Wave { machine, config }, "0,3")
+        };
+        assert_eq!(
+            with_wave(
+                &["run", "--trace-on-failure", "w.fst:4", "--", "a b.goal"],
+                0
+            ),
+            "gyre run --trace w.fst --trace-window 5:9 --trace-scope '0,3' -- 'a b.goal'"
+        );
+        assert_eq!(
+            with_wave(
+                &[
+                    "bench",
+                    "ack",
+                    "--trace-scope=1",
+                    "--trace-on-failure=w.fst"
+                ],
+                1
+            ),
+            "gyre bench ack --trace w.fst --trace-window 5:9 --trace-scope '0,3' --trace-machine 2"
+        );
+    }
+}
