@@ -17,6 +17,7 @@ use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
 use gyre::progress;
 use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
+use gyre::timeline::TimelineFile;
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
 const BUNDLED: [(&str, &str); 5] = [
@@ -123,8 +124,11 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         same_node: settings.get(&SAME_NODE),
         ordered: settings.get(&ORDERED),
         comm_thread: settings.get(&COMM_THREAD),
+        record: options.timeline.is_some(),
     };
     check_trace(options, &spec)?;
+    let timeline = options.timeline.as_deref().map(TimelineFile::create);
+    let timeline = timeline.transpose()?;
 
     let bar = progress::bar(operations, "operations");
     let clock = Stopwatch::start();
@@ -166,6 +170,9 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         report.makespan_cycles,
     )];
     pictures.extend(trace);
+    if let (Some(file), Some(recording)) = (timeline, &report.recording) {
+        pictures.push(file.write(recording)?);
+    }
     if !verified {
         pictures.push(format!(
             "NOT VERIFIED: {messages} of {} messages and {bytes} of {} bytes arrived and were checked",
@@ -299,6 +306,7 @@ fn write_trace(
         },
         costs: goal.costs.clone(),
         placement: goal.placement.clone(),
+        record: false,
         ..*goal
     };
     if window.start >= report.sim.cycles {

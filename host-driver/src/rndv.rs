@@ -11,6 +11,7 @@ use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::io::Io;
+use crate::note::Note;
 use crate::operation::{ReceiveDeferred, SendMessage};
 use crate::platform::Platform;
 use crate::rma::gets::{Gets, Purpose, Request, Waiting};
@@ -91,6 +92,11 @@ pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
         },
         length: incoming.length,
     };
+    am.io.core.note(|at| Note::Announced {
+        at,
+        from: incoming.origin,
+        cookie: rts.cookie,
+    });
     match assembly::dispatch(am, incoming) {
         Ok(Target::Deferred { id, .. }) => {
             let message = Kept {

@@ -27,3 +27,4 @@ pub mod settings;
 pub mod task;
 pub mod team;
 pub mod thread_team;
+pub mod timeline;

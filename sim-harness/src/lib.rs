@@ -25,6 +25,7 @@ mod models;
 mod probe;
 mod record;
 mod recorded;
+mod recorder;
 mod report;
 mod router_machine;
 mod software;

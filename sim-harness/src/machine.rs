@@ -59,6 +59,8 @@ pub struct Machine {
     since_progress: u64,
     /// Hardware has done something useful since it was last looked at.
     progress: bool,
+    /// Where the recording of events begins.
+    recorded_from: u64,
 }
 
 impl Machine {
@@ -111,6 +113,7 @@ impl Machine {
             stopped: false,
             since_progress: 0,
             progress: false,
+            recorded_from: 0,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use gyre_firmware::NetworkConfig;
 use gyre_layout::Coord;
+use gyre_timeline::Link;
 
 /// Dimensions that a packet header has room for.
 pub const MAX_DIMS: usize = 5;
@@ -128,6 +129,31 @@ impl Topology {
             1 | 2 => Some((2 * node + port, 0)).filter(|&(child, _)| child < self.nodes),
             _ => None,
         }
+    }
+
+    /// The links that leave a node with `torus` ports of the torus, by port: those of the torus, then those of the tree.
+    pub(crate) fn link_names(&self, node: usize, torus: usize) -> Vec<Link> {
+        let named = |port: usize, to: usize, name: String| Link {
+            node: node as u32,
+            port: port as u8,
+            to: to as u32,
+            name,
+        };
+        let of_torus = (0..torus).filter_map(|port| {
+            let (to, _) = self.neighbour(node, port)?;
+            let letter = char::from(b'a' + (port / 2) as u8);
+            let sign = if port % 2 == 0 { '+' } else { '-' };
+            Some(named(port, to, format!("{letter}{sign}")))
+        });
+        let of_tree = (0..TREE_PORTS).filter_map(|port| {
+            let (to, _) = self.tree_neighbour(node, port)?;
+            let name = match port.checked_sub(1) {
+                None => "tree parent".to_owned(),
+                Some(child) => format!("tree child {child}"),
+            };
+            Some(named(torus + port, to, name))
+        });
+        of_torus.chain(of_tree).collect()
     }
 
     /// Bit `p` is set if port `p` of the node has a link: the value of its LINK_ENABLE register.
