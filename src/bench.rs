@@ -37,6 +37,7 @@ use gyre::options::{MachineOptions, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
 use gyre::progress;
 use gyre::settings::{self, Setting, Settings, Table};
+use gyre::timeline::TimelineFile;
 
 /// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
 const TASKS: Setting<usize> = Setting::number("tasks", "", 1, (1, 8), "tasks on each node");
@@ -292,7 +293,7 @@ pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<
     }
     let settings = Settings::parse(&options.set, &[machine_file::SETTINGS, bench.settings])?;
     let spec = MachineSpec::new(options, &settings, Some(bench.shape.to_vec()))?;
-    let spec = spec.simulating_much(bench.long);
+    let mut spec = spec.simulating_much(bench.long);
     let sweep = bench.name == "traffic" && traffic::sweeps(&settings);
     if plot.is_some() && !sweep {
         return Err(UsageError::Combination(
@@ -306,7 +307,9 @@ pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<
             UsageError::Combination(format!("--plot {}: {error}", file.display()))
         })?;
     }
+    let timeline = TimelineFile::create(options, &mut spec.config)?;
     let mut measured = (bench.run)(&spec, &settings)?;
+    let timeline = timeline.map(|file| file.write()).transpose()?;
     let mut params = spec.params();
     params.append(&mut measured.params);
     if let (Some(file), Some(Value::Array(curve))) = (plot, measured.metrics.get("curve")) {
@@ -332,7 +335,7 @@ pub fn run(name: &str, options: &MachineOptions, plot: Option<&Path>) -> Result<
         metrics: measured.metrics,
         sim: measured.sim,
         hash: format!("{:016x}", measured.hash),
-        pictures: Vec::new(),
+        pictures: timeline.into_iter().collect(),
         passed: true,
     })
 }

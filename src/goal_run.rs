@@ -18,8 +18,6 @@ use thiserror::Error;
 
 use gyre::job::{Job, JobError};
 use gyre::placement::Placement;
-use gyre::timeline::recorded;
-use gyre_timeline::Recording;
 pub use rank::MAX_MESSAGE_BYTES;
 use rank::{Rank, RankCounts};
 
@@ -43,8 +41,6 @@ pub struct GoalRun {
     pub ordered: Ordered,
     /// Whether a communication thread advances each rank's context.
     pub comm_thread: bool,
-    /// Whether events of the program are recorded.
-    pub record: bool,
 }
 
 /// A program that did not run to its end.
@@ -106,8 +102,6 @@ pub struct GoalReport {
     pub link_flits: Vec<Vec<u64>>,
     /// The message posted first.
     pub first_message: Option<MessageSpan>,
-    /// The events, if they were recorded.
-    pub recording: Option<Recording>,
     /// The machine's own report.
     pub sim: RunReport,
 }
@@ -118,7 +112,6 @@ pub struct Loaded {
     ranks: Vec<Arc<Rank>>,
     start_ps: u64,
     start_flits: Vec<Vec<u64>>,
-    record: bool,
 }
 
 impl GoalRun {
@@ -134,10 +127,6 @@ impl GoalRun {
         trace: Option<TraceConfig>,
     ) -> Result<Loaded, GoalError> {
         let mut job = Job::new(&self.machine, &self.costs, &self.placement, trace)?;
-        if self.record {
-            // From here on: injection FIFOs are set up with the contexts.
-            job.machine().record_events();
-        }
         let programs: Vec<_> = program.into_ranks().into_iter().map(Arc::new).collect();
         let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
         let (eager_limit, same_node, ordered) = (self.eager_limit, self.same_node, self.ordered);
@@ -174,11 +163,9 @@ impl GoalRun {
                 });
             }
         }
-        if self.record {
-            drop(recorded(job.machine()));
-        }
+        // A timeline is of the program alone.
+        job.machine().restart_recording();
         Ok(Loaded {
-            record: self.record,
             start_ps: job.machine().cycles() * self.machine.cycle_ps,
             start_flits: flits(job.machine()),
             job,
@@ -227,7 +214,6 @@ impl Loaded {
             ranks: self.ranks.iter().map(|rank| rank.counts()).collect(),
             link_flits,
             first_message: first_message(&self.ranks, cycle_ps),
-            recording: self.record.then(|| recorded(self.job.machine())),
             sim,
         })
     }

@@ -114,7 +114,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         None => cubic_shape(ranks).map(Some)?,
     };
     let spec = MachineSpec::new(options, &settings, shape)?;
-    let goal = GoalRun {
+    let mut goal = GoalRun {
         machine: spec.config.clone(),
         costs: spec.costs.clone(),
         placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
@@ -124,17 +124,22 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         same_node: settings.get(&SAME_NODE),
         ordered: settings.get(&ORDERED),
         comm_thread: settings.get(&COMM_THREAD),
-        record: options.timeline.is_some(),
     };
     check_trace(options, &spec)?;
-    let timeline = options.timeline.as_deref().map(TimelineFile::create);
-    let timeline = timeline.transpose()?;
+    let timeline = TimelineFile::create(options, &mut goal.machine)?;
 
     let bar = progress::bar(operations, "operations");
     let clock = Stopwatch::start();
-    let report = goal.load(program.clone(), &bar, None)?.run()?;
+    let loaded = goal.load(program.clone(), &bar, None)?;
+    let report = loaded.run();
+    if let (Err(_), Some(file)) = (&report, &timeline) {
+        // It shows what went before; the error to tell is the run's.
+        let _ = file.write();
+    }
+    let report = report?;
     let sim = SimFigures::new(report.sim.cycles, spec.nodes(), &clock, spec.config.threads);
     bar.finish_and_clear();
+    let timeline = timeline.map(|file| file.write()).transpose()?;
     let trace = write_trace(options, &goal, program, &report)?;
 
     let messages: u64 = report.ranks.iter().map(|r| r.received).sum();
@@ -170,9 +175,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
         report.makespan_cycles,
     )];
     pictures.extend(trace);
-    if let (Some(file), Some(recording)) = (timeline, &report.recording) {
-        pictures.push(file.write(recording)?);
-    }
+    pictures.extend(timeline);
     if !verified {
         pictures.push(format!(
             "NOT VERIFIED: {messages} of {} messages and {bytes} of {} bytes arrived and were checked",
@@ -302,11 +305,11 @@ fn write_trace(
     let traced = GoalRun {
         machine: gyre_sim::MachineConfig {
             model: ModelKind::Traced,
+            recorder: None,
             ..goal.machine.clone()
         },
         costs: goal.costs.clone(),
         placement: goal.placement.clone(),
-        record: false,
         ..*goal
     };
     if window.start >= report.sim.cycles {

@@ -16,6 +16,7 @@ use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::report::Report;
 use crate::settings::{self, Settings, Table};
+use crate::timeline::TimelineFile;
 
 /// Settings of every program beside those of the machine.
 const SETTINGS: &Table = &[&TASKS_PER_NODE];
@@ -173,10 +174,14 @@ impl Program {
         let spec = MachineSpec::new(options, &settings, Some(self.shape.to_vec()))?;
         let mut spec = spec.traced(options)?;
         spec.clients = self.client_file(clients)?;
+        let timeline = TimelineFile::create(options, &mut spec.config)?;
         let clock = Stopwatch::start();
         let mut report = (self.run)(&Launch::new(self.name, &spec, &settings)?)?;
         let cycles = report.machine.cycles;
         let sim = SimFigures::new(cycles, spec.nodes(), &clock, spec.config.threads);
+        if let Some(file) = timeline {
+            report.pictures.push(file.write()?);
+        }
         if let Some(trace) = &spec.trace {
             let (from, end) = (trace.window.start, cycles);
             if from >= end {

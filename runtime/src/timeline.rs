@@ -1,28 +1,36 @@
 //! Timelines of runs, in files that Perfetto opens.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gyre_driver::Op;
-use gyre_sim::Machine;
-use gyre_timeline::{Messages, Recording, perfetto};
+use gyre_sim::{MachineConfig, Recorder};
+use gyre_timeline::{Messages, perfetto};
 
-use crate::options::UsageError;
+use crate::options::{MachineOptions, UsageError};
 
 /// Ending of a timeline's file.
 const ENDING: &str = "perfetto-trace";
 
-/// A timeline that a command is to write.
-#[derive(Debug, Clone)]
+/// A timeline that a command is to write, and what takes the events for it.
+#[derive(Debug)]
 pub struct TimelineFile {
     path: PathBuf,
+    recorder: Recorder,
 }
 
 impl TimelineFile {
-    /// The file `path`, which is made now, so that it is not refused after the run.
+    /// The file that `options` ask for, of the machines that are made of `config` from now on. It is made now, so that it
+    /// is not refused after the run.
     ///
     /// # Errors
     /// Another ending than `.perfetto-trace`; a file that cannot be written.
-    pub fn create(path: &Path) -> Result<Self, UsageError> {
+    pub fn create(
+        options: &MachineOptions,
+        config: &mut MachineConfig,
+    ) -> Result<Option<Self>, UsageError> {
+        let Some(path) = &options.timeline else {
+            return Ok(None);
+        };
         if path.extension().is_none_or(|ending| ending != ENDING) {
             return Err(UsageError::Value {
                 option: "--timeline".into(),
@@ -30,24 +38,37 @@ impl TimelineFile {
                 expected: format!("a file name ending in .{ENDING}"),
             });
         }
-        let file = Self { path: path.into() };
+        let file = Self {
+            path: path.clone(),
+            recorder: Recorder::default(),
+        };
         file.store(&[])?;
-        Ok(file)
+        config.recorder = Some(file.recorder.clone());
+        Ok(Some(file))
     }
 
-    /// Writes what has been recorded. Says what, in a line for people.
+    /// Writes the events of the machines that have ended. Says what, in a line for people.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, recording: &Recording) -> Result<String, UsageError> {
-        let messages = Messages::of(recording);
-        self.store(&perfetto::trace(recording, &messages))?;
+    pub fn write(&self) -> Result<String, UsageError> {
+        let mut runs = Vec::new();
+        for mut recording in self.recorder.take() {
+            recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
+            let messages = Messages::of(&recording);
+            runs.push((recording, messages));
+        }
+        self.store(&perfetto::trace(runs.iter().map(|(r, m)| (r, m))))?;
         let path = self.path.display();
-        let count = messages.all().len();
-        let events = recording.events().len();
-        Ok(match count {
-            0 => format!("timeline of {events} hardware events, no driver ran: {path}"),
-            _ => format!("timeline of {count} messages in {events} events: {path}"),
+        let events: usize = runs.iter().map(|(r, _)| r.events().len()).sum();
+        let messages: usize = runs.iter().map(|(_, m)| m.all().len()).sum();
+        // What a driver does takes time.
+        let driver = runs.iter().any(|(recording, _)| recording.has_operations());
+        Ok(match driver {
+            true => format!("timeline of {messages} messages in {events} events: {path}"),
+            false => format!(
+                "timeline of {events} events: {path}\nno driver ran: they are the hardware's alone"
+            ),
         })
     }
 
@@ -56,11 +77,4 @@ impl TimelineFile {
             UsageError::Combination(format!("--timeline {}: {error}", self.path.display()))
         })
     }
-}
-
-/// What a machine has recorded since the last call; see [`Machine::record_events`].
-pub fn recorded(machine: &mut Machine) -> Recording {
-    let mut recording = machine.take_recording();
-    recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
-    recording
 }

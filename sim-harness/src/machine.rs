@@ -2,6 +2,7 @@
 
 mod disturb;
 mod observe;
+mod recording;
 mod watchdog;
 mod window;
 
@@ -97,7 +98,7 @@ impl Machine {
         let links = Links::whole(&topology, 2 * spec.dims, config.link_latency);
         let hardware = Arc::new(Hardware::new(nodes));
         let others = config.threads.min(hardware.len()) - 1;
-        Ok(Self {
+        let mut machine = Self {
             software: Software::new(&config, topology),
             window: config.window_cycles(),
             backwards: false,
@@ -114,7 +115,11 @@ impl Machine {
             since_progress: 0,
             progress: false,
             recorded_from: 0,
-        })
+        };
+        if machine.config.recorder.is_some() {
+            machine.record_events();
+        }
+        Ok(machine)
     }
 
     /// The configuration it was made from.

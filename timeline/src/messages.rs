@@ -172,6 +172,12 @@ struct Assembler {
     unexpected: BTreeMap<(Context, u64), usize>,
     /// Messages with their receive, by context and number of that.
     receives: BTreeMap<(Context, u64), usize>,
+    // Threads of a task run ahead of each other by what they charge: what one has done to the queues of messages may stand
+    // behind what follows from it on another.
+    /// Receives that have found a message which is not known yet: number of the receive, and when.
+    early_pairs: BTreeMap<(Context, u64), (u64, u64)>,
+    /// Ends of receives whose message is not known yet.
+    early_ends: BTreeMap<(Context, u64), u64>,
 }
 
 impl Messages {
@@ -401,30 +407,29 @@ impl Assembler {
             Note::Unexpected { at, number } => {
                 if let Some(message) = self.handled_message(at) {
                     self.all[message].unexpected_ps = Some(ps);
-                    self.unexpected.insert((at, number), message);
+                    match self.early_pairs.remove(&(at, number)) {
+                        Some((request, ps)) => self.pair(ps, message, (at, request)),
+                        None => drop(self.unexpected.insert((at, number), message)),
+                    }
                 }
             }
             Note::Matched { at, request } => {
                 if let Some(message) = self.handled_message(at) {
-                    self.all[message].matched_ps = Some(ps);
-                    self.receives.insert((at, request), message);
+                    self.pair(ps, message, (at, request));
                 }
             }
             Note::Paired {
                 at,
                 number,
                 request,
-            } => {
-                if let Some(message) = self.unexpected.remove(&(at, number)) {
-                    self.all[message].matched_ps = Some(ps);
-                    self.receives.insert((at, request), message);
-                }
-            }
-            Note::Finished { at, request } => {
-                if let Some(message) = self.receives.remove(&(at, request)) {
-                    self.all[message].done_ps = Some(ps);
-                }
-            }
+            } => match self.unexpected.remove(&(at, number)) {
+                Some(message) => self.pair(ps, message, (at, request)),
+                None => drop(self.early_pairs.insert((at, number), (request, ps))),
+            },
+            Note::Finished { at, request } => match self.receives.remove(&(at, request)) {
+                Some(message) => self.all[message].done_ps = Some(ps),
+                None => drop(self.early_ends.insert((at, request), ps)),
+            },
             Note::Acknowledged { at, cookie } => {
                 let Some(message) = self.announced.remove(&(at, cookie)) else {
                     return;
@@ -434,6 +439,15 @@ impl Assembler {
                     self.packets[packets].messages.push(message);
                 }
             }
+        }
+    }
+
+    /// A message has its receive.
+    fn pair(&mut self, ps: u64, message: usize, request: (Context, u64)) {
+        self.all[message].matched_ps = Some(ps);
+        match self.early_ends.remove(&request) {
+            Some(done_ps) => self.all[message].done_ps = Some(done_ps),
+            None => drop(self.receives.insert(request, message)),
         }
     }
 

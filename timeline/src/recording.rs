@@ -1,6 +1,6 @@
 //! All events of a run, with the names of what they are about.
 
-use crate::event::Event;
+use crate::event::{Event, What};
 
 /// A software thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +83,13 @@ impl Recording {
         }
         self.events = events;
         self
+    }
+
+    /// Whether a driver has spent time in its operations.
+    #[must_use]
+    pub fn has_operations(&self) -> bool {
+        let spent = |event: &Event| matches!(event.what, What::Spent { .. });
+        self.events.iter().any(spent)
     }
 
     /// The events, by time, node, lane and serial.

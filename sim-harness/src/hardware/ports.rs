@@ -7,9 +7,9 @@ use crate::config::MachineConfig;
 use crate::disturbances::LinkFault;
 use crate::hash::Digest;
 use crate::memory::Memory;
+use crate::node_recorder::NodeRecorder;
 use crate::record::{InBuffer, LinkWord, Out};
 use crate::recorded::{LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer};
-use crate::recorder::NodeRecorder;
 use crate::topology::TREE_PORTS;
 
 /// AXI's slave error.

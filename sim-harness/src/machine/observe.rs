@@ -1,9 +1,6 @@
 //! Looks into a machine that take no time: memory, lists of what the hardware does, the log of software, waveforms.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-
-use gyre_timeline::{Lane, Recording};
 
 use super::Machine;
 use crate::disturbances::WireFlip;
@@ -13,9 +10,7 @@ use crate::hardware::{LinkBook, Ports};
 use crate::model_kind::ModelKind;
 use crate::models::ModelSpec;
 use crate::recorded::{LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer};
-use crate::recorder::NodeRecorder;
 use crate::software::LogEntry;
-use crate::topology::TREE_PORTS;
 use crate::trace::{Trace, TraceConfig};
 
 impl Machine {
@@ -137,62 +132,6 @@ impl Machine {
     /// The log since the last call, in order of time and node.
     pub fn take_log(&mut self) -> Vec<LogEntry> {
         self.software.take_log()
-    }
-
-    /// Records events from now on; see [`Machine::take_recording`]. Nothing in simulated time changes. What the
-    /// hardware does with injection FIFOs is recorded of those that are set up from now on.
-    pub fn record_events(&mut self) {
-        let cycle_ps = self.config.cycle_ps;
-        for node in 0..self.hardware.len() {
-            let ports = &mut self.hardware.node(node).ports;
-            let links = ports.link_flits.len() + TREE_PORTS;
-            let new = || Box::new(NodeRecorder::new(node, links, cycle_ps));
-            ports.recorder.get_or_insert_with(new);
-        }
-        self.software.record();
-        self.recorded_from = self.cycle;
-    }
-
-    /// The events since the last call, or since recording began: a function of what the machine does alone.
-    pub fn take_recording(&mut self) -> Recording {
-        let cycle_ps = self.config.cycle_ps;
-        let mut events = self.software.take_events();
-        let mut links = Vec::new();
-        for node in 0..self.hardware.len() {
-            let ports = &mut self.hardware.node(node).ports;
-            if let Some(recorder) = &mut ports.recorder {
-                events.append(&mut recorder.take());
-            }
-            links.append(
-                &mut self
-                    .software
-                    .topology()
-                    .link_names(node, ports.link_flits.len()),
-            );
-        }
-        let mut threads = self.software.threads();
-        threads.sort_by_key(|thread| (thread.node, thread.number));
-        let mut seen = vec![BTreeSet::new(); self.hardware.len()];
-        let mut last = None;
-        for event in &events {
-            let place = (event.node, event.lane);
-            if last != Some(place) {
-                seen[event.node as usize].insert(event.lane);
-                last = Some(place);
-            }
-        }
-        threads.retain(|thread| {
-            let lane = Lane::Thread(thread.number);
-            seen[thread.node as usize].contains(&lane)
-        });
-        let span = (self.recorded_from * cycle_ps, self.cycle * cycle_ps);
-        self.recorded_from = self.cycle;
-        let nodes = self.hardware.len() as u32;
-        let mut recording = Recording::empty(cycle_ps, nodes, span.0, span.1);
-        recording.link_ps = self.config.link_latency * cycle_ps;
-        recording.threads = threads;
-        recording.links = links;
-        recording.with_events(events)
     }
 
     /// Writes a waveform. The machine must be made of traced models. Timing does not change.

@@ -50,37 +50,34 @@ impl Item {
         self
     }
 
-    pub fn with_all(mut self, name: &'static str, values: &[u64]) -> Self {
-        self.notes.extend(values.iter().map(|&value| (name, value)));
+    pub fn with_all(mut self, name: &'static str, values: impl Iterator<Item = u64>) -> Self {
+        self.notes.extend(values.map(|value| (name, value)));
         self
     }
 }
 
-/// Events as they are gathered: those of a track in order of time.
+/// Events as they are gathered: those of a track in order of time. Times are picoseconds.
 #[derive(Default)]
 pub(super) struct Items {
+    /// Added to all times.
+    pub shift_ps: u64,
     names: Names,
     annotations: Names,
     packets: Vec<TracePacket>,
 }
 
 impl Items {
-    /// A slice between two times in picoseconds.
+    /// A slice between two times.
     pub fn slice(&mut self, track: u64, (from_ps, to_ps): (u64, u64), item: Item) {
-        self.slice_ns(track, (from_ps / 1000, to_ps / 1000), item);
-    }
-
-    /// A slice between two times in nanoseconds.
-    pub fn slice_ns(&mut self, track: u64, (from, to): (u64, u64), item: Item) {
         let begin = self.event(track, EventType::SliceBegin, Some(item));
-        self.push(from, begin);
+        self.push(from_ps, begin);
         let end = self.event(track, EventType::SliceEnd, None);
-        self.push(to, end);
+        self.push(to_ps, end);
     }
 
     pub fn instant(&mut self, track: u64, ps: u64, item: Item) {
         let event = self.event(track, EventType::Instant, Some(item));
-        self.push(ps / 1000, event);
+        self.push(ps, event);
     }
 
     pub fn counter(&mut self, track: u64, ps: u64, value: f64) {
@@ -88,7 +85,7 @@ impl Items {
             double_counter_value: Some(value),
             ..self.event(track, EventType::Counter, None)
         };
-        self.push(ps / 1000, event);
+        self.push(ps, event);
     }
 
     /// The names, and the events in order of time; those of equal times in the order in which they were gathered.
@@ -124,9 +121,9 @@ impl Items {
         }
     }
 
-    fn push(&mut self, ns: u64, event: TrackEvent) {
+    fn push(&mut self, ps: u64, event: TrackEvent) {
         self.packets.push(TracePacket {
-            timestamp: Some(ns),
+            timestamp: Some((ps + self.shift_ps) / 1000),
             trusted_packet_sequence_id: Some(SEQUENCE),
             sequence_flags: Some(NEEDS_INCREMENTAL_STATE),
             track_event: Some(event),
