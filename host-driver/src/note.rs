@@ -116,6 +116,15 @@ pub enum Note {
         /// Its cookie.
         cookie: u32,
     },
+    /// The data of the message has been fetched, and its receive has ended.
+    Fetched {
+        /// The context that it is for.
+        at: Endpoint,
+        /// The context of its origin.
+        from: Endpoint,
+        /// Its cookie.
+        cookie: u32,
+    },
     /// The message has found no receive; it is known by a number until it has one.
     Unexpected {
         /// The context.

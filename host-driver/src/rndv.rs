@@ -193,6 +193,11 @@ pub(crate) fn fetched<P: Platform, U: Upcalls<P>>(
 ) -> Result<(), Fault> {
     let received = result.is_ok();
     let delivered = deliver(am.up, done, result);
+    am.io.core.note(|at| Note::Fetched {
+        at,
+        from: peer,
+        cookie,
+    });
     let told = tell(am, peer, Some(cookie), received);
     delivered.and(told)
 }

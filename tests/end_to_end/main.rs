@@ -10,6 +10,7 @@ mod program;
 mod refusal;
 mod requirements;
 mod run;
+mod timeline;
 mod transfer;
 mod waveform;
 

@@ -125,6 +125,13 @@ pub struct Message {
     pub acknowledged_ps: Option<u64>,
 }
 
+impl Message {
+    /// Whether its dispatch callback has received it, and no receive of a messaging module.
+    const fn has_no_receive(&self) -> bool {
+        self.matched_ps.is_none() && self.unexpected_ps.is_none()
+    }
+}
+
 /// The messages of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Messages {
@@ -404,6 +411,14 @@ impl Assembler {
                     self.announced.insert((from, cookie), message);
                 }
             }
+            Note::Fetched { from, cookie, .. } => {
+                if let Some(&message) = self.announced.get(&(from, cookie)) {
+                    // That of a receive may be noted yet, by another thread.
+                    if self.all[message].has_no_receive() {
+                        self.all[message].done_ps.get_or_insert(ps);
+                    }
+                }
+            }
             Note::Unexpected { at, number } => {
                 if let Some(message) = self.handled_message(at) {
                     self.all[message].unexpected_ps = Some(ps);
@@ -589,10 +604,9 @@ impl Assembler {
             return;
         };
         let message = &mut self.all[message];
-        let received = message.matched_ps.is_some() || message.unexpected_ps.is_some();
         // Of one with a header before it, the data ends it.
-        if !received && message.done_ps.is_none() && message.data.is_none_or(|data| data == index) {
-            message.done_ps = Some(ps);
+        if message.has_no_receive() && message.data.is_none_or(|data| data == index) {
+            message.done_ps.get_or_insert(ps);
         }
     }
 

@@ -125,6 +125,15 @@ pub enum Note {
         /// Its cookie.
         cookie: u32,
     },
+    /// The data of the message has been fetched, and its receive has ended.
+    Fetched {
+        /// The context that it is for.
+        at: Context,
+        /// The context of its origin.
+        from: Context,
+        /// Its cookie.
+        cookie: u32,
+    },
     /// The message has found no receive; it is known by a number until it has one.
     Unexpected {
         /// The context.

@@ -12,8 +12,6 @@ mod items;
 
 use std::collections::BTreeMap;
 
-use prost::Message as _;
-
 use crate::event::{Event, Lane, What};
 use crate::messages::{How, Message, Messages};
 use crate::recording::Recording;
@@ -367,27 +365,25 @@ impl NodeTrack {
 }
 
 /// The bytes of a file.
-fn finish(tracks: Tracks, items: Items) -> Vec<u8> {
-    let (names, events) = items.finish();
+fn finish(tracks: Tracks, mut items: Items) -> Vec<u8> {
     let first = TracePacket {
         trusted_packet_sequence_id: Some(SEQUENCE),
         sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
-        interned_data: Some(names),
+        interned_data: Some(items.names()),
         ..TracePacket::default()
     };
-    let descriptors = tracks.descriptors.into_iter();
-    let descriptors = descriptors.map(|descriptor| TracePacket {
-        trusted_packet_sequence_id: Some(SEQUENCE),
-        track_descriptor: Some(descriptor),
-        ..TracePacket::default()
-    });
     let mut bytes = Vec::new();
-    for packet in std::iter::once(first).chain(descriptors).chain(events) {
-        // `Trace::packet`, of which the file is made.
-        bytes.push(1 << 3 | 2);
-        packet
-            .encode_length_delimited(&mut bytes)
-            .expect("a vector has room");
+    first.append_to(&mut bytes);
+    for descriptor in tracks.descriptors {
+        let packet = TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            track_descriptor: Some(descriptor),
+            ..TracePacket::default()
+        };
+        packet.append_to(&mut bytes);
+    }
+    for item in items.in_order() {
+        bytes.extend_from_slice(item);
     }
     bytes
 }

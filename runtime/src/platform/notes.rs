@@ -100,6 +100,11 @@ pub(super) fn recorded(note: Note) -> Recorded {
             from: context(from),
             cookie,
         },
+        Note::Fetched { at, from, cookie } => Recorded::Fetched {
+            at: context(at),
+            from: context(from),
+            cookie,
+        },
         Note::Unexpected { at, number } => Recorded::Unexpected {
             at: context(at),
             number,

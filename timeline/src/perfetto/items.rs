@@ -1,6 +1,7 @@
 //! The events of a trace, and their order.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::SEQUENCE;
 use super::proto::{
@@ -63,7 +64,10 @@ pub(super) struct Items {
     pub shift_ps: u64,
     names: Names,
     annotations: Names,
-    packets: Vec<TracePacket>,
+    /// The packets as they stand in the file.
+    bytes: Vec<u8>,
+    /// Nanoseconds of each, and where it is among the bytes.
+    places: Vec<(u64, Range<usize>)>,
 }
 
 impl Items {
@@ -88,14 +92,20 @@ impl Items {
         self.push(ps, event);
     }
 
-    /// The names, and the events in order of time; those of equal times in the order in which they were gathered.
-    pub fn finish(mut self) -> (InternedData, Vec<TracePacket>) {
-        self.packets.sort_by_key(|packet| packet.timestamp);
-        let names = InternedData {
+    /// The names that the events use.
+    pub fn names(&self) -> InternedData {
+        InternedData {
             event_names: self.names.list(),
             debug_annotation_names: self.annotations.list(),
-        };
-        (names, self.packets)
+        }
+    }
+
+    /// The bytes of the events in order of time; those of equal times in the order in which they were gathered.
+    pub fn in_order(&mut self) -> impl Iterator<Item = &[u8]> {
+        self.places.sort_by_key(|(ns, _)| *ns);
+        self.places
+            .iter()
+            .map(|(_, place)| &self.bytes[place.clone()])
     }
 
     fn event(&mut self, track: u64, kind: EventType, item: Option<Item>) -> TrackEvent {
@@ -122,13 +132,17 @@ impl Items {
     }
 
     fn push(&mut self, ps: u64, event: TrackEvent) {
-        self.packets.push(TracePacket {
-            timestamp: Some((ps + self.shift_ps) / 1000),
+        let ns = (ps + self.shift_ps) / 1000;
+        let packet = TracePacket {
+            timestamp: Some(ns),
             trusted_packet_sequence_id: Some(SEQUENCE),
             sequence_flags: Some(NEEDS_INCREMENTAL_STATE),
             track_event: Some(event),
             ..TracePacket::default()
-        });
+        };
+        let begin = self.bytes.len();
+        packet.append_to(&mut self.bytes);
+        self.places.push((ns, begin..self.bytes.len()));
     }
 }
 
@@ -142,13 +156,13 @@ impl Names {
         *self.0.entry(name).or_insert(next)
     }
 
-    fn list(self) -> Vec<InternedName> {
+    fn list(&self) -> Vec<InternedName> {
         let mut names: Vec<_> = self
             .0
-            .into_iter()
-            .map(|(name, number)| InternedName {
+            .iter()
+            .map(|(name, &number)| InternedName {
                 iid: Some(number),
-                name: Some(name.to_owned()),
+                name: Some((*name).to_owned()),
             })
             .collect();
         names.sort_by_key(|name| name.iid);

@@ -33,6 +33,16 @@ pub struct TracePacket {
     pub track_descriptor: Option<TrackDescriptor>,
 }
 
+impl TracePacket {
+    /// Appends it as it stands in a [`Trace`].
+    pub(super) fn append_to(&self, bytes: &mut Vec<u8>) {
+        // The key of `Trace::packet`.
+        bytes.push(1 << 3 | 2);
+        self.encode_length_delimited(bytes)
+            .expect("a vector has room");
+    }
+}
+
 /// [`TracePacket::sequence_flags`]: the sequence has no names yet.
 pub const INCREMENTAL_STATE_CLEARED: u32 = 1;
 /// [`TracePacket::sequence_flags`]: the packet uses names.
