@@ -152,8 +152,9 @@ impl Timeline {
             let posted = self
                 .note(&from.1, "posted_ps")
                 .expect("the time of the post");
-            assert_eq!((posted + stages) / 1000, to.0, "{notes:?}");
-            assert_eq!(posted / 1000, from.0);
+            // Of several machines each begins where the one before it ended.
+            let length = (posted + stages) / 1000 - posted / 1000;
+            assert_eq!(length, to.0 - from.0, "{notes:?}");
         }
     }
 }
@@ -260,7 +261,8 @@ fn x1_x7_timelines_hold_nothing_of_the_simulator() {
         assert!(plain == bytes(arguments), "{arguments:?}");
     }
     let timeline = Timeline::read(&file);
-    assert_eq!(timeline.arrows.len(), 56);
+    // Every rank sends to itself, too.
+    assert_eq!(timeline.arrows.len(), 64);
     timeline.check_stages();
 }
 
@@ -278,7 +280,7 @@ fn x7_messages_of_any_way_have_their_arrow_and_stages() {
     {
         let run = [&["run", text(&path)][..], arguments].concat();
         let (_, timeline) = recorded(&run, &format!("way{number}.perfetto-trace"));
-        assert_eq!(timeline.arrows.len(), 56, "{arguments:?}");
+        assert_eq!(timeline.arrows.len(), 64, "{arguments:?}");
         timeline.check_stages();
     }
 }
