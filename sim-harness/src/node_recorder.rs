@@ -185,7 +185,8 @@ impl NodeRecorder {
         let Some(hop) = open else {
             return;
         };
-        hop.flits += 1;
+        // Of a packet whose last flit was lost there is no end.
+        hop.flits = hop.flits.saturating_add(1);
         if hop.flits == 2 {
             // The second half of the header ends with the software words.
             let software = word.data[1];

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::event::{Event, Lane, PacketKind, What};
+use crate::event::{Event, PacketKind, What};
 use crate::note::{Context, Note};
 use crate::recording::Recording;
 
@@ -121,7 +121,7 @@ pub struct Message {
     /// When the program had it: its receive, or its dispatch callback, had ended. Of a put or get, when its last flit was
     /// at its node.
     pub done_ps: Option<u64>,
-    /// When its origin knew.
+    /// When its origin knew, of one that stayed there until its data was fetched.
     pub acknowledged_ps: Option<u64>,
 }
 
@@ -305,8 +305,7 @@ impl Assembler {
             } => {
                 let key = (id, word, kind);
                 let whose = self.current.get(&key).copied();
-                // Those of the collective network go another way.
-                if let (Some(index), Lane::Link(_)) = (whose, event.lane) {
+                if let Some(index) = whose {
                     let packets = &mut self.packets[index];
                     packets.head_ps.get_or_insert(ps);
                     packets.arrived_ps = packets.arrived_ps.max(Some(end_ps + link_ps));

@@ -66,7 +66,7 @@ impl Cpu {
     }
 
     /// Spends the time of `instructions` instructions in `count` operations `operation`, and records that if the machine
-    /// records events; see [`Machine::record_events`](crate::Machine::record_events).
+    /// records events; see [`Recorder`](crate::Recorder).
     pub fn charge_operation(&self, instructions: u64, operation: u8, count: u64) {
         let Some(actor) = self.actor() else {
             return;
