@@ -323,8 +323,10 @@ fn x5_x7_timelines_that_cannot_be_written_are_refused() {
 #[test]
 fn x7_a_run_that_stops_leaves_the_timeline_of_what_went_before() {
     let program = scratch("stops.goal");
-    let waits = "num_ranks 2\nrank 0 {\nsend 9b to 1\n}\n\
-        rank 1 {\na: recv 9b from 0\nb: recv 8b from 0\nb requires a\n}\n";
+    // After the first message each waits for the other.
+    let waits = "num_ranks 2\n\
+        rank 0 {\nsend 9b to 1\nb: recv 8b from 1\nc: send 7b to 1\nc requires b\n}\n\
+        rank 1 {\nr: recv 9b from 0\nx: recv 7b from 0\ns: send 8b to 0\nx requires r\ns requires x\n}\n";
     fs::write(&program, waits).expect("the build's folder can be written");
     let path = scratch("stops.perfetto-trace");
     let output = gyre(&["run", text(&program), "--timeline", text(&path)]);
