@@ -37,6 +37,7 @@ use gyre::options::{MachineOptions, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
 use gyre::progress;
 use gyre::settings::{self, Setting, Settings, Table};
+use gyre::timeline::TimelineFile;
 use gyre::waves::{self, CommandLine};
 
 /// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
@@ -294,7 +295,7 @@ pub fn run(
     };
     let settings = Settings::parse(&options.set, &[machine_file::SETTINGS, bench.settings])?;
     let spec = MachineSpec::new(options, &settings, Some(bench.shape.to_vec()))?;
-    let spec = spec.simulating_much(bench.long);
+    let mut spec = spec.simulating_much(bench.long);
     let sweep = bench.name == "traffic" && traffic::sweeps(&settings);
     if plot.is_some() && !sweep {
         return Err(UsageError::Combination(
@@ -310,8 +311,13 @@ pub fn run(
     }
     // Scopes below a node are known when the machine is made: of nodes, or of routers alone.
     waves::check(options, &spec)?;
+    let timeline = TimelineFile::create(options, &mut spec.config)?;
     let measure = |spec: &MachineSpec| (bench.run)(spec, &settings);
-    let (mut measured, wave) = waves::observed(&spec, options, shown, command, |_| None, measure)?;
+    let observed = waves::observed(&spec, options, shown, command, |_| None, measure);
+    // Of a run that fails it shows what went before.
+    let timeline = timeline.map(|file| file.write()).transpose();
+    let (mut measured, wave) = observed?;
+    let timeline = timeline?;
     let mut params = spec.params();
     params.append(&mut measured.params);
     if let (Some(file), Some(Value::Array(curve))) = (plot, measured.metrics.get("curve")) {
@@ -337,7 +343,7 @@ pub fn run(
         metrics: measured.metrics,
         sim: measured.sim,
         hash: format!("{:016x}", measured.hash),
-        pictures: wave.into_iter().collect(),
+        pictures: wave.into_iter().chain(timeline).collect(),
         passed: true,
     })
 }

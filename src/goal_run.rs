@@ -172,14 +172,18 @@ impl GoalRun {
         for rank in &ranks {
             let process = rank.number() as usize;
             let node = self.placement.node[process];
+            let task = rank.number();
             for (number, (name, thread)) in (0..).zip(Rank::threads(rank, self.comm_thread)) {
                 let hardware = job.hardware_thread(process, number);
                 job.machine().spawn(node, &name, move |cpu| {
                     cpu.run_on(hardware);
+                    cpu.belong_to(task);
                     thread()
                 });
             }
         }
+        // A timeline is of the program alone.
+        job.machine().restart_recording();
         Ok(Loaded {
             start_ps: job.machine().cycles() * spec.config.cycle_ps,
             start_flits: flits(job.machine()),

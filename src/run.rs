@@ -17,6 +17,7 @@ use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
 use gyre::progress;
 use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
+use gyre::timeline::TimelineFile;
 use gyre::waves::{self, CommandLine, Failed, Failure, Wave, trace_config};
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
@@ -114,7 +115,7 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
         None => cubic_shape(ranks).map(Some)?,
     };
     let spec = MachineSpec::new(options, &settings, shape)?;
-    let goal = GoalRun {
+    let mut goal = GoalRun {
         spec: spec.clone(),
         placement: Placement::new(ranks, &spec.config.dims, args.map.as_deref())?,
         reception_fifo: settings.get(&RECEPTION_FIFO),
@@ -126,6 +127,7 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     };
     waves::check(options, &spec)?;
     waves::check_scopes(options, &spec)?;
+    let timeline = TimelineFile::create(options, &mut goal.spec.config)?;
 
     let runs = Runs {
         goal: &goal,
@@ -137,10 +139,13 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     let clock = Stopwatch::start();
     let (result, _) = runs.attempt(&bar, None, Loaded::run);
     bar.finish_and_clear();
+    // Of a run that fails it shows what went before.
+    let timeline = timeline.map(|file| file.write()).transpose();
     let report = match result {
         Ok(report) => report,
         Err(error) => return Err(runs.shown(error)?.into()),
     };
+    let timeline = timeline?;
     let sim = SimFigures::new(report.sim.cycles, spec.nodes(), &clock, spec.config.threads);
     let wrong = runs.wrong(&report);
     let trace = match &wrong {
@@ -178,6 +183,7 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
         report.makespan_cycles,
     )];
     pictures.extend(trace);
+    pictures.extend(timeline);
     let passed = wrong.is_none();
     pictures.extend(wrong);
     Ok(Outcome {
@@ -290,7 +296,10 @@ impl Runs<'_> {
         wave: Option<Wave>,
         run: impl FnOnce(Loaded) -> Result<T, GoalError>,
     ) -> (Result<T, GoalError>, Result<Option<PathBuf>, SimError>) {
-        let spec = self.goal.spec.attempt(wave);
+        let spec = match wave {
+            Some(wave) => self.goal.spec.repetition(wave),
+            None => self.goal.spec.attempt(None),
+        };
         let loaded = self.goal.load(&spec, self.program.clone(), bar);
         (loaded.and_then(run), spec.machines.take_written())
     }

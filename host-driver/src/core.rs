@@ -7,6 +7,7 @@ use crate::ack::cookie::{CookieTable, Pending};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::layout::{ClientLayout, ContextInfo};
+use crate::note::Note;
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
 use crate::task::{Destination, TaskId, TaskLocation};
@@ -35,6 +36,12 @@ impl<P: Platform> Core<P> {
             woken: AtomicBool::new(true),
             at_rest: AtomicBool::new(true),
         }
+    }
+
+    /// Tells the platform what has happened in this context.
+    #[inline(always)]
+    pub fn note(&self, note: impl FnOnce(Endpoint) -> Note) {
+        self.platform.note(note(self.info.endpoint));
     }
 
     /// Node of the context.

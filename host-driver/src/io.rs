@@ -111,6 +111,7 @@ impl<P: Platform> Io<P> {
         match &mut self.shared {
             Some(shared) if to.node == self.core.layout.here.node => {
                 let envelope = self.lanes.envelope(label.dispatch, label.comm);
+                self.core.note(|at| label.note(at, peer, envelope));
                 let index = self.core.layout.index(to.process, peer.context);
                 let fifo = self.core.layout.reception_fifo(to.process, peer.context);
                 let message = Message {
@@ -137,6 +138,8 @@ impl<P: Platform> Io<P> {
         finish: Finish,
     ) -> Result<(), Fault> {
         let to = self.core.destination(peer)?;
+        let envelope = self.lanes.envelope(label.dispatch, label.comm);
+        self.core.note(|at| label.note(at, peer, envelope));
         let message = self.lanes.message(to, peer.context, label);
         let outgoing = Outgoing {
             descriptor: message.descriptor(Source::of_length(payload.len())),

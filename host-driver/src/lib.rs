@@ -39,6 +39,7 @@ mod flow;
 mod io;
 mod layout;
 pub mod matching;
+mod note;
 pub mod operation;
 mod platform;
 mod progress;
@@ -91,6 +92,7 @@ pub use gyre_firmware::{RoutePart, parent as tree_parent};
 pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
 pub use layout::{ClientConfig, ContextInfo, DEFAULT_EAGER_LIMIT, SameNode};
 pub use matching::{Communicator, Messaging, MessagingConfig};
+pub use note::Note;
 pub use operation::{ImmediateMessage, RmwWidth, SendImmediate, SendProtocol};
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError,

@@ -7,6 +7,7 @@
 use core::fmt;
 
 use crate::cost::Op;
+use crate::note::Note;
 
 /// A register access that the node refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -203,6 +204,12 @@ pub trait Platform: Clone + Send + Sync + 'static {
     fn now_ps(&self) -> u64;
     /// Lets the time of `count` operations `op` pass, after the platform's [`CostTable`](crate::CostTable).
     fn charge(&self, op: Op, count: u64);
+    /// Takes note of what becomes of a message, if the platform records it. Takes no time and lets no other thread run, so
+    /// it may be called under any lock; by default nothing is noted.
+    #[inline(always)]
+    fn note(&self, note: Note) {
+        let _ = note;
+    }
     /// Sleeps until wake group `group` is signalled, by the node (its wake line is high) or by
     /// [`Platform::notify`], or until `deadline_ps`. Returns at once when the group is signalled already.
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason;

@@ -11,6 +11,7 @@ use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::io::Io;
+use crate::note::Note;
 use crate::operation::{ReceiveDeferred, SendMessage};
 use crate::platform::Platform;
 use crate::rma::gets::{Gets, Purpose, Request, Waiting};
@@ -91,6 +92,11 @@ pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
         },
         length: incoming.length,
     };
+    am.io.core.note(|at| Note::Announced {
+        at,
+        from: incoming.origin,
+        cookie: rts.cookie,
+    });
     match assembly::dispatch(am, incoming) {
         Ok(Target::Deferred { id, .. }) => {
             let message = Kept {
@@ -187,6 +193,11 @@ pub(crate) fn fetched<P: Platform, U: Upcalls<P>>(
 ) -> Result<(), Fault> {
     let received = result.is_ok();
     let delivered = deliver(am.up, done, result);
+    am.io.core.note(|at| Note::Fetched {
+        at,
+        from: peer,
+        cookie,
+    });
     let told = tell(am, peer, Some(cookie), received);
     delivered.and(told)
 }

@@ -5,6 +5,7 @@ pub(crate) mod counter;
 pub(crate) mod envelope;
 pub(crate) mod injection;
 pub(crate) mod lanes;
+mod notes;
 pub(crate) mod reception;
 pub(crate) mod registers;
 pub(crate) mod remote_get;

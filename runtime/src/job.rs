@@ -359,6 +359,7 @@ impl Job {
                 };
                 self.machine.spawn(node, &actor, move |cpu| {
                     cpu.run_on(hardware);
+                    cpu.belong_to(task.0);
                     // The memory of process p lies behind base slot p.
                     let slot = u16::from(process);
                     let new = || SimPlatform::new(cpu, process, slot, costs, segments);

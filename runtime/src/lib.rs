@@ -28,4 +28,5 @@ pub mod settings;
 pub mod task;
 pub mod team;
 pub mod thread_team;
+pub mod timeline;
 pub mod waves;

@@ -103,6 +103,9 @@ pub struct MachineOptions {
         allow_negative_numbers = true
     )]
     pub trace_scope: Option<String>,
+    /// Writes a timeline that Perfetto opens; the name ends in .perfetto-trace
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
     /// A setting, see below
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,

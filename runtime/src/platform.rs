@@ -2,6 +2,7 @@
 
 mod heap;
 mod layer;
+mod notes;
 mod segment;
 
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use fragile::Fragile;
 use gyre_affinity::{Place, PlaceError, ThreadPlace};
 use gyre_driver::{
-    AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Op, Platform, PlatformLock,
+    AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Note, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
 };
 use gyre_sim::{Cpu, Lock};
@@ -123,8 +124,17 @@ impl Platform for SimPlatform {
     }
 
     fn charge(&self, op: Op, count: u64) {
-        self.cpu()
-            .charge_instructions(self.costs.instructions(op) * count);
+        let instructions = self.costs.instructions(op) * count;
+        // Operations are numbered in their order in `Op::ALL`.
+        self.cpu().charge_operation(instructions, op as u8, count);
+    }
+
+    #[inline]
+    fn note(&self, note: Note) {
+        let cpu = self.cpu();
+        if cpu.is_recording() {
+            cpu.record_note(notes::recorded(note));
+        }
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {

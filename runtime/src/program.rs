@@ -16,6 +16,7 @@ use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::report::Report;
 use crate::settings::{self, Settings, Table};
+use crate::timeline::TimelineFile;
 use crate::waves::{self, CommandLine};
 
 /// Settings of every program beside those of the machine.
@@ -180,6 +181,7 @@ impl Program {
         waves::check(options, &spec)?;
         waves::check_scopes(options, &spec)?;
         spec.clients = self.client_file(clients)?;
+        let timeline = TimelineFile::create(options, &mut spec.config)?;
         let run = |spec: &MachineSpec| {
             let clock = Stopwatch::start();
             let report = (self.run)(&Launch::new(self.name, spec, &settings)?)?;
@@ -191,8 +193,12 @@ impl Program {
             true => None,
             false => Some(report.pictures.join("\n")),
         };
-        let ((mut report, sim), wave) = waves::observed(&spec, options, None, command, wrong, run)?;
+        let observed = waves::observed(&spec, options, None, command, wrong, run);
+        // Of a run that fails it shows what went before.
+        let timeline = timeline.map(|file| file.write()).transpose();
+        let ((mut report, sim), wave) = observed?;
         report.pictures.extend(wave);
+        report.pictures.extend(timeline?);
         let mut params = spec.params();
         params.append(&mut report.params);
         params.extend(clients.map(|path| ("clients".into(), path.display().to_string().into())));

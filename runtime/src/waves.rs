@@ -237,6 +237,14 @@ impl MachineSpec {
             ..self.clone()
         }
     }
+
+    /// The same for an attempt that only repeats another: its events are not recorded once more.
+    #[must_use]
+    pub fn repetition(&self, wave: Wave) -> Self {
+        let mut again = self.attempt(Some(wave));
+        again.config.recorder = None;
+        again
+    }
 }
 
 /// What `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` stand in for what was not given.
@@ -619,7 +627,7 @@ pub fn observed<T>(
         command,
     };
     let said = failed.repeat(on_failure, |wave| {
-        let again = spec.attempt(Some(wave));
+        let again = spec.repetition(wave);
         let result = run(&again);
         let text = text_of(&result, &wrong, &again.machines);
         (text, again.machines.take_written())

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
 use crate::model_kind::{ModelKind, Optimisation};
+use crate::recorder::Recorder;
 use crate::topology::{MAX_DIMS, Topology};
 
 /// Cycles that no window and no single `run` step crosses a multiple of; runs that end "when done"
@@ -101,6 +102,9 @@ pub struct MachineConfig {
     /// Tree of RTL that the models are compiled from, in the place of the checkout's `rtl/`.
     #[serde(skip)]
     pub rtl: Option<PathBuf>,
+    /// Where the machine's events go; without one, none are recorded. No result depends on it.
+    #[serde(skip)]
+    pub recorder: Option<Recorder>,
 }
 
 impl Default for MachineConfig {
@@ -124,6 +128,7 @@ impl Default for MachineConfig {
             threads: 1,
             optimisation: None,
             rtl: None,
+            recorder: None,
         }
     }
 }

@@ -22,10 +22,12 @@ mod machine;
 mod memory;
 mod model_kind;
 mod models;
+mod node_recorder;
 mod probe;
 mod progress;
 mod record;
 mod recorded;
+mod recorder;
 mod report;
 mod router_machine;
 mod software;
@@ -48,6 +50,7 @@ pub use models::{
 pub use recorded::{
     LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer, RegisterWrite,
 };
+pub use recorder::Recorder;
 pub use report::{RunReport, Until};
 pub use router_machine::{Delivery, RawPacket, RouterMachine, RouterReport, Traffic};
 pub use software::{ActorId, Cpu, Lock, LogEntry, Notify, WakeReason};

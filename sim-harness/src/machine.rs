@@ -2,6 +2,7 @@
 
 mod disturb;
 mod observe;
+mod recording;
 mod watchdog;
 mod window;
 
@@ -57,6 +58,8 @@ pub struct Machine {
     active: Vec<usize>,
     stopped: bool,
     progress: Progress,
+    /// Where the recording of events begins.
+    recorded_from: u64,
 }
 
 impl Machine {
@@ -100,7 +103,7 @@ impl Machine {
         let traced = config.model == ModelKind::Traced;
         let hardware = Arc::new(Hardware::new(nodes));
         let others = config.threads.min(hardware.len()) - 1;
-        Ok(Self {
+        let mut machine = Self {
             software: Software::new(&config, topology),
             window: config.window_cycles(),
             backwards: false,
@@ -115,7 +118,12 @@ impl Machine {
             active: Vec::new(),
             stopped: false,
             progress: Progress::default(),
-        })
+            recorded_from: 0,
+        };
+        if machine.config.recorder.is_some() {
+            machine.record_events();
+        }
+        Ok(machine)
     }
 
     /// The configuration it was made from.

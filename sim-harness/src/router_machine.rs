@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use cxx::{SharedPtr, UniquePtr};
 
+use gyre_timeline::Recording;
+
 use crate::config::{EPOCH, MachineConfig};
 use crate::error::{ConfigError, SimError};
 use crate::ffi;
@@ -12,8 +14,10 @@ use crate::hash::{self, Digest};
 use crate::links::Links;
 use crate::model_kind::{ModelKind, Optimisation};
 use crate::models::{LoadedModel, ModelSpec, Top};
+use crate::node_recorder::NodeRecorder;
 use crate::progress::Progress;
 use crate::record::{InBuffer, Out, OutReader};
+use crate::recorder::Recorder;
 use crate::stall::StallReport;
 use crate::topology::{MAX_DIMS, Topology};
 use crate::trace::{Trace, TraceConfig};
@@ -103,6 +107,8 @@ struct RouterNode {
     digest: Digest,
     input: InBuffer,
     link_flits: Vec<u64>,
+    /// Of a machine whose events are recorded.
+    recorder: Option<NodeRecorder>,
     /// Fetched from the traffic, not yet due.
     waiting: Option<RawPacket>,
     exhausted: bool,
@@ -129,6 +135,9 @@ pub struct RouterMachine<T> {
     delivered: u64,
     scratch: Vec<u64>,
     stopped: bool,
+    cycle_ps: u64,
+    link_latency: u64,
+    recorder: Option<Recorder>,
 }
 
 impl<T: Traffic> RouterMachine<T> {
@@ -162,10 +171,13 @@ impl<T: Traffic> RouterMachine<T> {
                     node,
                     message: error.what().to_owned(),
                 })?;
+            let ports = model.ports() as usize;
+            let recorder = || NodeRecorder::new(node, ports, config.cycle_ps);
             nodes.push(RouterNode {
+                recorder: config.recorder.as_ref().map(|_| recorder()),
                 digest: Digest::default(),
                 input: InBuffer::default(),
-                link_flits: vec![0; model.ports() as usize],
+                link_flits: vec![0; ports],
                 waiting: None,
                 exhausted: false,
                 next: 0,
@@ -197,6 +209,9 @@ impl<T: Traffic> RouterMachine<T> {
             delivered: 0,
             scratch: Vec::new(),
             stopped: false,
+            cycle_ps: config.cycle_ps,
+            link_latency: config.link_latency,
+            recorder: config.recorder.clone(),
         })
     }
 
@@ -443,6 +458,9 @@ impl<T: Traffic> RouterMachine<T> {
                 let port = usize::from(port);
                 if word.is_flit() {
                     node.link_flits[port] += 1;
+                    if let Some(recorder) = &mut node.recorder {
+                        recorder.flit(port, &word);
+                    }
                     node.digest
                         .link_flit(word.cycle, port, word.word, &word.data);
                     self.progress.note(Some(word.cycle));
@@ -499,6 +517,27 @@ impl<T: Traffic> RouterMachine<T> {
             }
         }
         Ok(())
+    }
+}
+
+impl<T> Drop for RouterMachine<T> {
+    fn drop(&mut self) {
+        let Some(recorder) = self.recorder.take() else {
+            return;
+        };
+        let (mut events, mut links) = (Vec::new(), Vec::new());
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            if let Some(recorder) = &mut node.recorder {
+                events.append(&mut recorder.take(self.cycle));
+            }
+            let ports = node.link_flits.len();
+            links.append(&mut self.topology.torus_link_names(number, ports));
+        }
+        let (nodes, end_ps) = (self.nodes.len() as u32, self.cycle * self.cycle_ps);
+        let mut recording = Recording::empty(self.cycle_ps, nodes, 0, end_ps);
+        recording.link_ps = self.link_latency * self.cycle_ps;
+        recording.links = links;
+        recorder.put(recording.with_events(events));
     }
 }
 

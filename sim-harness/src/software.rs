@@ -180,6 +180,9 @@ impl Software {
         if matches!(state.wait.get(), Wait::Sleep { .. }) {
             self.progress_ps = self.progress_ps.max(Some(ps));
         }
+        if self.shared.recording.get() {
+            self.shared.record_wait(&state, ps);
+        }
         state.local_ps.set(ps);
         let ended = self.shared.run(actor, signal);
         self.adopt_actors();
@@ -246,6 +249,21 @@ impl Software {
         let mut actors: Vec<StalledActor> = self.actors.values().map(stalled).collect();
         actors.sort_by(|a, b| (a.node, &a.name).cmp(&(b.node, &b.name)));
         actors
+    }
+
+    /// Records events from now on.
+    pub(crate) fn record(&self) {
+        self.shared.recording.set(true);
+    }
+
+    /// The events since the last call, those of each actor in its order.
+    pub(crate) fn take_events(&self) -> Vec<gyre_timeline::Event> {
+        self.shared.events.take()
+    }
+
+    /// The actors since recording began.
+    pub(crate) fn threads(&self) -> Vec<gyre_timeline::Thread> {
+        self.shared.threads.borrow().clone()
     }
 
     /// Keeps what software notes about messages from now on.

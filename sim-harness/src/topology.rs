@@ -2,6 +2,7 @@
 
 use gyre_firmware::NetworkConfig;
 use gyre_layout::Coord;
+use gyre_timeline::Link;
 
 /// Dimensions that a packet header has room for.
 pub const MAX_DIMS: usize = 5;
@@ -130,6 +131,31 @@ impl Topology {
         }
     }
 
+    /// The links that leave a node with `torus` ports of the torus, by port: those of the torus, then those of the tree.
+    pub(crate) fn link_names(&self, node: usize, torus: usize) -> Vec<Link> {
+        let of_tree = (0..TREE_PORTS).filter_map(|port| {
+            let (to, _) = self.tree_neighbour(node, port)?;
+            let name = match port.checked_sub(1) {
+                None => "tree parent".to_owned(),
+                Some(child) => format!("tree child {child}"),
+            };
+            Some(link(node, torus + port, to, name))
+        });
+        let of_torus = self.torus_link_names(node, torus).into_iter();
+        of_torus.chain(of_tree).collect()
+    }
+
+    /// Those of the torus alone.
+    pub(crate) fn torus_link_names(&self, node: usize, torus: usize) -> Vec<Link> {
+        let named = |port| {
+            let (to, _) = self.neighbour(node, port)?;
+            let letter = char::from(b'a' + (port / 2) as u8);
+            let sign = if port % 2 == 0 { '+' } else { '-' };
+            Some(link(node, port, to, format!("{letter}{sign}")))
+        };
+        (0..torus).filter_map(named).collect()
+    }
+
     /// Bit `p` is set if port `p` of the node has a link: the value of its LINK_ENABLE register.
     pub fn link_mask(&self, node: usize) -> u16 {
         (0..2 * MAX_DIMS)
@@ -210,6 +236,15 @@ impl Topology {
     pub fn packed_coord(&self, node: usize) -> u32 {
         let coord = self.coord(node);
         (0..MAX_DIMS).fold(0, |word, d| word | u32::from(coord[d]) << (6 * d))
+    }
+}
+
+fn link(node: usize, port: usize, to: usize, name: String) -> Link {
+    Link {
+        node: node as u32,
+        port: port as u8,
+        to: to as u32,
+        name,
     }
 }
 

@@ -11,6 +11,7 @@ mod program;
 mod refusal;
 mod requirements;
 mod run;
+mod timeline;
 mod transfer;
 mod waveform;
 

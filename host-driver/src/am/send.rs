@@ -8,6 +8,7 @@ use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
 use crate::io::Io;
+use crate::note::Note;
 use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendMessage, SendProtocol};
 use crate::platform::Platform;
 use crate::rndv;
@@ -34,6 +35,7 @@ pub(crate) fn start<P: Platform>(
         message_id,
     };
     let peer = send.destination;
+    io.core.note(|at| label.message(at, peer, length));
     let waits = match send.protocol {
         SendProtocol::ByLength => send.data.len() > io.core.layout.config.eager_limit,
         SendProtocol::Eager => false,
@@ -102,6 +104,8 @@ pub(crate) fn immediate<P: Platform>(
 ) -> Result<(), Fault> {
     let ImmediateMessage { envelope, payload } = message;
     let label = label(io, envelope);
+    let (to, bytes) = (envelope.destination, payload.len() as u32);
+    io.core.note(|at| label.message(at, to, bytes));
     let payload = Payload::Staged(payload);
     let finish = match local_done {
         None => Finish::Control,
@@ -133,10 +137,21 @@ pub(crate) fn inject<P: Platform>(
     if io.flows.is_some() {
         return Ok(false);
     }
+    io.core.note(|at| Note::Injecting { at });
     io.platform().charge(Op::Inject, 1);
     let label = label(io, envelope);
-    let message = io.lanes.message(to, envelope.destination.context, label);
-    io.lanes.inject(&message, payload)
+    let peer = envelope.destination;
+    let bytes = payload.len() as u32;
+    io.core.note(|at| label.message(at, peer, bytes));
+    let software = io.lanes.envelope(label.dispatch, label.comm);
+    io.core.note(|at| label.note(at, peer, software));
+    let message = io.lanes.message(to, peer.context, label);
+    let injected = io.lanes.inject(&message, payload)?;
+    if !injected {
+        let id = label.message_id;
+        io.core.note(|at| Note::Withdrawn { at, id });
+    }
+    Ok(injected)
 }
 
 #[inline]

@@ -8,6 +8,7 @@ use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::note::Note;
 use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
@@ -26,6 +27,7 @@ impl<P: Platform> Context<P> {
         check_instruction(self.core(), &instruction)?;
         self.platform().charge(Op::Post, 1);
         self.enqueue(|queue| {
+            self.core().note(|at| Note::Posted { at });
             let instruction = instruction.map_done(|done| queue.done.insert(done));
             queue.work.push_back(instruction);
             self.shared().posted.store(true, Ordering::Release);

@@ -8,6 +8,7 @@ use crate::buffer::RemoteAddress;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
+use crate::note::Note;
 use crate::platform::Platform;
 use crate::rma::fence;
 use crate::rma::gets::{Landed, Purpose};
@@ -197,6 +198,7 @@ impl<P: Platform> Engine<P> {
             return Ok(());
         };
         drop(pending.data);
+        self.core.note(|at| Note::Acknowledged { at, cookie });
         up.progress().completed += 1;
         for done in [pending.local_done, pending.remote_done] {
             deliver(up, done, Ok(()))?;

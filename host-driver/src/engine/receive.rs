@@ -9,6 +9,7 @@ use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::flow::peers::{self, PutsBy};
+use crate::note::Note;
 use crate::platform::Platform;
 use crate::rma::gets::Purpose;
 use crate::rma::start::synchronise;
@@ -47,6 +48,7 @@ impl<P: Platform> Engine<P> {
                     up.progress().packets += 1;
                     charge_packet(platform, packet);
                     let handled = self.handle(packet, Path::Network, up);
+                    core.note(|at| Note::Handled { at });
                     if handled.is_err() {
                         break handled;
                     }
@@ -79,6 +81,7 @@ impl<P: Platform> Engine<P> {
                     up.progress().packets += 1;
                     charge_packet(platform, &packet);
                     let handled = self.handle(&packet, Path::SharedMemory, up);
+                    core.note(|at| Note::Handled { at });
                     if handled.is_err() {
                         break handled;
                     }
@@ -126,6 +129,7 @@ impl<P: Platform> Engine<P> {
             ));
         }
         let peer = self.core.peer(task, envelope.context);
+        self.core.note(|at| packet.note(at, peer));
         if self.is_plain(packet, envelope) {
             return assembly::plain(&mut self.am(up), packet, peer, envelope);
         }

@@ -6,6 +6,7 @@ use crate::am::{deferred, send};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
+use crate::note::Note;
 use crate::operation::{ImmediateEnvelope, Instruction};
 use crate::platform::Platform;
 use crate::rma;
@@ -44,6 +45,7 @@ impl<P: Platform> Engine<P> {
         let mut result = Ok(());
         while let Some(instruction) = up.next_work() {
             platform.charge(Op::Start, 1);
+            core.note(|at| Note::Started { at });
             up.progress().instructions += 1;
             result = result.and(self.start_or_fail(instruction, up));
         }

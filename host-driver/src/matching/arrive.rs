@@ -2,13 +2,14 @@
 
 use super::deliver::{answer, deliver, fail_send, finish, has_arrived, put_down, write};
 use super::format::{self, ClearToSend, EagerMessage, RequestToSend};
-use super::state::{Inner, Message};
+use super::state::{Inner, Message, Receiver};
 use super::table::{MatchData, Pair};
 use crate::am::dispatch::Arrival;
 use crate::api::context::{Context, DoneFn, Receive};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::note::Note;
 
 use crate::platform::Platform;
 use crate::sync::{Arc, lock};
@@ -24,6 +25,24 @@ fn match_data(arrival: &Arrival<'_>, comm: u32, length: usize) -> MatchData {
         comm,
         length,
     }
+}
+
+/// Tells the platform whether the message that has just come has found its receive, or the number that it waits under.
+fn note_match<P: Platform, T>(
+    context: &Context<P>,
+    inner: &Inner<P>,
+    matched: &Result<(T, Receiver<P>), u64>,
+) {
+    context.core().note(|at| match matched {
+        Ok((_, receiver)) => Note::Matched {
+            at,
+            request: receiver.number,
+        },
+        Err(number) => Note::Unexpected {
+            at,
+            number: inner.noted(*number),
+        },
+    });
 }
 
 /// The first packet of an eager message has come.
@@ -43,6 +62,7 @@ pub(super) fn eager<P: Platform>(
     };
     let platform = context.platform();
     platform.charge(Op::MatchAttempt, attempts);
+    note_match(context, inner, &matched);
     match (matched, eager.inside) {
         (Ok((received, receiver)), Some(inside)) => put_down(context, inside, received, receiver),
         (Ok((received, receiver)), None) => {
@@ -77,6 +97,7 @@ pub(super) fn rendezvous<P: Platform>(
     };
     let platform = context.platform();
     platform.charge(Op::MatchAttempt, attempts);
+    note_match(context, inner, &matched);
     match matched {
         Ok((received, receiver)) => Ok(Receive::Into {
             into: receiver.into.clone(),

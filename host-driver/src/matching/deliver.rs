@@ -7,6 +7,7 @@ use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::note::Note;
 
 use crate::platform::Platform;
 use crate::route::Routing;
@@ -88,6 +89,8 @@ pub(super) fn finish<P: Platform>(
     receiver: Receiver<P>,
     result: Result<Received, Error>,
 ) {
+    let request = receiver.number;
+    context.core().note(|at| Note::Finished { at, request });
     *lock(&receiver.outcome) = Some(result.clone());
     if let Some(done) = receiver.done {
         context.platform().charge(Op::Callback, 1);

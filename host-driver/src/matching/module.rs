@@ -10,6 +10,7 @@ use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::note::Note;
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock};
 use crate::task::{Rank, TaskId};
@@ -230,13 +231,23 @@ impl<P: Platform> Messaging<P> {
         self.context.check_alive()?;
         let request = self.request();
         let receiver = Receiver {
+            number: self.inner.noted(request.id),
             into,
             done,
             outcome: Arc::clone(&request.outcome),
         };
-        let (attempts, matched) = lock(&self.inner.table).receive(request.id, pattern, receiver);
+        let (attempts, number, matched) =
+            lock(&self.inner.table).receive(request.id, pattern, receiver);
         let platform = self.context.platform();
         platform.charge(Op::MatchAttempt, attempts);
+        if let Some(number) = number {
+            let (number, request) = (self.inner.noted(number), self.inner.noted(request.id));
+            self.context.core().note(|at| Note::Paired {
+                at,
+                number,
+                request,
+            });
+        }
         match matched {
             None => platform.charge(Op::Enqueue, 1),
             Some(matched) => {

@@ -136,6 +136,8 @@ pub struct MessagingStats {
 
 /// A receive, and how it ends.
 pub(super) struct Receiver<P: Platform> {
+    /// Its number in notes.
+    pub(super) number: u64,
     pub(super) into: BufferRange<P::Buffer>,
     pub(super) done: Option<ReceiveDone<P>>,
     pub(super) outcome: Arc<Outcome<Received>>,
@@ -162,6 +164,13 @@ pub(super) enum Ending<P: Platform> {
     /// Its message is here or at its origin.
     Matched(Matched<P>),
     Cancelled(Receiver<P>),
+}
+
+impl<P: Platform> Inner<P> {
+    /// Number `id` of this module as notes have it: modules of one context have different dispatch identifiers.
+    pub(super) fn noted(&self, id: u64) -> u64 {
+        u64::from(self.config.dispatch) << 56 | id
+    }
 }
 
 /// State of a module, shared with its dispatch callbacks.

@@ -183,8 +183,13 @@ impl<R, M> MatchTable<R, M> {
     }
 
     /// A receive is posted: takes the oldest message that matches and is ready. One that is not ready gets
-    /// the receive and keeps it. Also says how many were compared.
-    pub fn receive(&mut self, id: u64, pattern: Pattern, receiver: R) -> (u64, Option<Pair<R, M>>) {
+    /// the receive and keeps it. Also says how many were compared, and the number of the message that matches.
+    pub fn receive(
+        &mut self,
+        id: u64,
+        pattern: Pattern,
+        receiver: R,
+    ) -> (u64, Option<u64>, Option<Pair<R, M>>) {
         let (attempts, found) = self.find(&pattern);
         let Some((number, received)) = found else {
             self.posted.push_back(Posted {
@@ -192,10 +197,10 @@ impl<R, M> MatchTable<R, M> {
                 pattern,
                 receiver,
             });
-            return (attempts, None);
+            return (attempts, None, None);
         };
         let Some(pending) = self.pending.get_mut(&number) else {
-            return (attempts, None);
+            return (attempts, None, None);
         };
         pending.receiver = Some((received, receiver));
         let pair = if pending.ready {
@@ -203,7 +208,7 @@ impl<R, M> MatchTable<R, M> {
         } else {
             None
         };
-        (attempts, pair)
+        (attempts, Some(number), pair)
     }
 
     /// What a receive would get with the oldest message that matches. Also says how many were compared.

@@ -96,6 +96,10 @@ pub(crate) struct Started<P: Platform> {
     pub remote: RemoteAddress,
     pub request: Request,
     pub into: BufferRange<P::Buffer>,
+    /// The message whose data it is, by the cookie of its origin.
+    pub cookie: Option<u32>,
+    /// The program has asked for it.
+    pub program: bool,
 }
 
 /// The gets of a context, in the order in which they were asked for.
@@ -156,6 +160,11 @@ impl<P: Platform> Gets<P> {
         let Some(get) = self.waiting.pop_front() else {
             return Ok(None);
         };
+        let cookie = match get.purpose {
+            Purpose::Receive { cookie, .. } => Some(cookie),
+            _ => None,
+        };
+        let program = matches!(get.purpose, Purpose::User(_));
         let number = self.next;
         self.next = (self.next + 1) % GetWord::NUMBERS;
         self.active.push(Active {
@@ -173,6 +182,8 @@ impl<P: Platform> Gets<P> {
             remote: get.remote,
             request: get.request,
             into: get.into,
+            cookie,
+            program,
         }))
     }
 

@@ -10,6 +10,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::flow::peers::PutsBy;
 use crate::io::Io;
+use crate::note::Note;
 use crate::operation::{Get, Put, Rmw, RmwWidth};
 use crate::platform::Platform;
 use crate::refusal::Refusals;
@@ -45,6 +46,13 @@ pub(crate) fn put<P: Platform>(
     let answered = put.remote_done.is_some() || told.is_some();
     let number = refusals.number(answered);
     let word = refusals.put_word(peer, number)?;
+    io.core.note(|at| Note::Put {
+        at,
+        to: peer,
+        id: message_id,
+        word,
+        bytes: source.length,
+    });
     let mut descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
         .with_software(0, word)
         .with_message_id(message_id);
@@ -190,6 +198,15 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
         number: get.number,
     };
     let word = word.pack();
+    io.core.note(|at| Note::Asked {
+        at,
+        from: get.peer,
+        id: message_id,
+        word,
+        bytes: source.length,
+        cookie: get.cookie,
+        program: get.program,
+    });
     // The software words of a put go nowhere; they name the requester and the get if the put is refused.
     let envelope = io.lanes.envelope(0, 0);
     let mut put = Descriptor::put(io.core.node(), source, slot, offset)

@@ -1,6 +1,6 @@
 //! Something between the driver and the simulated machine: a measurement, or a fault.
 
-use gyre_driver::{AllocError, BusError, Op, Platform, SegmentError, WakeReason};
+use gyre_driver::{AllocError, BusError, Note, Op, Platform, SegmentError, WakeReason};
 
 use super::{NodeBuffer, NodeLock, NodeSegment, SimPlatform};
 
@@ -62,6 +62,10 @@ impl<L: Layer> Platform for Layered<L> {
 
     fn charge(&self, op: Op, count: u64) {
         self.0.below().charge(op, count);
+    }
+
+    fn note(&self, note: Note) {
+        self.0.below().note(note);
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {

@@ -7,6 +7,7 @@ use crate::config::MachineConfig;
 use crate::disturbances::LinkFault;
 use crate::hash::Digest;
 use crate::memory::Memory;
+use crate::node_recorder::NodeRecorder;
 use crate::record::{InBuffer, LinkWord, Out};
 use crate::recorded::{LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer};
 use crate::topology::TREE_PORTS;
@@ -63,6 +64,8 @@ pub(crate) struct Ports {
     /// Cycle of the next software or memory event that is known.
     pub(crate) next_event: u64,
     pub(crate) tap: LinkTap,
+    /// Of a machine whose events are recorded.
+    pub(crate) recorder: Option<Box<NodeRecorder>>,
     // Lists that are kept if somebody wants them.
     pub(crate) transfers: Option<Vec<LinkTransfer>>,
     pub(crate) inputs: Option<Vec<NodeInput>>,
@@ -96,6 +99,7 @@ impl Ports {
             evaluated: 0,
             next_event: 0,
             tap: LinkTap::default(),
+            recorder: None,
             transfers: None,
             inputs: None,
             outputs: None,
@@ -152,6 +156,9 @@ impl Ports {
                 if let Some(list) = &mut self.levels {
                     list.push((cycle, levels));
                 }
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.levels(cycle, levels);
+                }
                 let cycle = cycle + self.wake_latency;
                 self.plan(cycle, Planned::Levels { cycle, levels });
             }
@@ -204,6 +211,9 @@ impl Ports {
             }
         }
         self.progress = self.progress.max(Some(cycle));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.write(cycle, &burst);
+        }
         let cycle = burst.due;
         self.plan(cycle, Planned::MemoryWrite { cycle, burst });
     }
@@ -220,6 +230,11 @@ impl Ports {
                 self.disturb(port, &mut word);
             }
             let torus = self.link_flits.len();
+            if let Some(recorder) = &mut self.recorder
+                && port < torus + TREE_PORTS
+            {
+                recorder.flit(port, &word);
+            }
             if port < torus {
                 self.link_flits[port] += 1;
             } else if port < torus + TREE_PORTS {
@@ -275,10 +290,13 @@ impl Ports {
         }
     }
 
-    /// A read burst samples memory, and its data is under way.
-    pub(crate) fn read_memory(&mut self, memory: &Memory, burst: &ReadBurst) {
+    /// A read burst samples memory at a time, and its data is under way.
+    pub(crate) fn read_memory(&mut self, memory: &Memory, burst: &ReadBurst, ps: u64) {
         if burst.epoch != self.axi.epoch {
             return;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.read(memory, burst, ps);
         }
         self.axi.reads_open -= 1;
         let address = &burst.address;

@@ -130,6 +130,11 @@ impl Machine {
         let ports = &mut self.hardware.node(index).ports;
         for request in soft.regs.outbox.drain(..) {
             ports.input.register(0, &request);
+            if let Some(recorder) = &mut ports.recorder
+                && request.write
+            {
+                recorder.register_write(&request);
+            }
         }
         self.links.receive(index, end, &mut ports.arrivals);
         ports.next_event = next.map_or(u64::MAX, |ps| ps / self.config.cycle_ps);
@@ -145,7 +150,7 @@ impl Machine {
                 }
                 Event::MemoryRead(burst) => {
                     let ports = &mut self.hardware.node(index).ports;
-                    ports.read_memory(&self.software.node(index).memory, &burst);
+                    ports.read_memory(&self.software.node(index).memory, &burst, ps);
                 }
                 Event::RegisterResponse(response) => self.software.answer(index, ps, response),
                 Event::Levels(levels) => self.software.set_levels(index, ps, levels),

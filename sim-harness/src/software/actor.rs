@@ -19,6 +19,10 @@ pub(super) struct ActorState {
     pub(super) ticket: Cell<u64>,
     pub(super) wait: Cell<Wait>,
     pub(super) description: RefCell<String>,
+    /// Its number among the actors that its node has had.
+    pub(super) number: u32,
+    /// Task that it belongs to, if it belongs to one.
+    pub(super) task: Cell<Option<u32>>,
     /// Hardware thread that it runs on, if that is known.
     pub(super) hardware_thread: Cell<Option<usize>>,
     /// Posted register writes that are not answered.
@@ -58,10 +62,10 @@ pub(super) struct Actor {
 }
 
 impl Actor {
-    /// An actor whose time is `start_ps`, and which waits for its first turn.
+    /// An actor, with its node and its number there, whose time is `start_ps`, and which waits for its first turn.
     pub(super) fn new(
         id: ActorId,
-        node: usize,
+        (node, number): (usize, u32),
         name: &str,
         start_ps: u64,
         body: impl FnOnce() -> Result<(), ActorError> + 'static,
@@ -74,6 +78,8 @@ impl Actor {
             ticket: Cell::new(0),
             wait: Cell::new(Wait::Ready),
             description: RefCell::default(),
+            number,
+            task: Cell::new(None),
             hardware_thread: Cell::new(None),
             posted: Cell::new(0),
             posted_error: Cell::new(None),

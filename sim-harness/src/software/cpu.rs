@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use gyre_timeline::{Note, Thread, What};
+
 use super::actor::ActorState;
 use super::shared::{LogEntry, Shared};
 use super::wait::{ActorId, Signal, Wait, WakeReason};
@@ -61,6 +63,51 @@ impl Cpu {
     /// Spends the time of `count` instructions, one a processor cycle.
     pub fn charge_instructions(&self, count: u64) {
         self.charge_ps(count * self.shared.cpu_ps);
+    }
+
+    /// Spends the time of `instructions` instructions in `count` operations `operation`, and records that if the machine
+    /// records events; see [`Recorder`](crate::Recorder).
+    pub fn charge_operation(&self, instructions: u64, operation: u8, count: u64) {
+        let Some(actor) = self.actor() else {
+            return;
+        };
+        let from = actor.local_ps.get();
+        let to = from + instructions * self.shared.cpu_ps;
+        actor.local_ps.set(to);
+        if self.shared.recording.get() {
+            let count = count.try_into().unwrap_or(u32::MAX);
+            let what = What::Spent { operation, count };
+            self.shared.record(&actor, (from, to), what);
+        }
+    }
+
+    /// Whether the machine records events.
+    pub fn is_recording(&self) -> bool {
+        self.shared.recording.get()
+    }
+
+    /// Records what the driver notes, if the machine records events. Takes no time.
+    pub fn record_note(&self, note: Note) {
+        if self.shared.recording.get()
+            && let Some(actor) = self.actor()
+        {
+            let now = actor.local_ps.get();
+            self.shared.record(&actor, (now, now), What::Note(note));
+        }
+    }
+
+    /// Has the running actor, and those that it starts, belong to a task: that is where a timeline shows them.
+    pub fn belong_to(&self, task: u32) {
+        let Some(actor) = self.actor() else {
+            return;
+        };
+        actor.task.set(Some(task));
+        let place = (actor.node as u32, actor.number);
+        let mut threads = self.shared.threads.borrow_mut();
+        let own = |thread: &&mut Thread| (thread.node, thread.number) == place;
+        if let Some(thread) = threads.iter_mut().find(own) {
+            thread.task = Some(task);
+        }
     }
 
     /// Spends time.

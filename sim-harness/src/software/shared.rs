@@ -11,6 +11,7 @@ use crate::error::ActorError;
 use crate::hash::Digest;
 use crate::memory::Memory;
 use crate::topology::Topology;
+use gyre_timeline::{Event as Recorded, Lane, Thread, What, Why};
 
 /// Software's side of a node.
 pub(crate) struct SoftNode {
@@ -27,6 +28,8 @@ pub(crate) struct SoftNode {
     pub(crate) now_ps: u64,
     /// What software has written into memory that processes share.
     pub(crate) digest: Digest,
+    /// Actors that were started so far.
+    actors: u32,
 }
 
 /// A line of the software log.
@@ -61,6 +64,12 @@ pub(crate) struct Shared {
     /// The machine is going away: nothing blocks any more.
     pub(crate) closing: Cell<bool>,
     pub(crate) log: RefCell<Option<Vec<LogEntry>>>,
+    /// Whether events are recorded.
+    pub(crate) recording: Cell<bool>,
+    /// Events of actors, those of each in its order.
+    pub(crate) events: RefCell<Vec<Recorded>>,
+    /// Actors since recording began.
+    pub(crate) threads: RefCell<Vec<Thread>>,
 }
 
 impl Shared {
@@ -80,6 +89,7 @@ impl Shared {
                     waiters: Vec::new(),
                     now_ps: 0,
                     digest: Digest::default(),
+                    actors: 0,
                 })
             })
             .collect();
@@ -95,6 +105,9 @@ impl Shared {
             window_end_ps: Cell::new(0),
             closing: Cell::new(false),
             log: RefCell::new(None),
+            recording: Cell::new(false),
+            events: RefCell::default(),
+            threads: RefCell::default(),
         }
     }
 
@@ -108,10 +121,56 @@ impl Shared {
     ) -> ActorId {
         let id = ActorId(self.next_actor.get());
         self.next_actor.set(id.0 + 1);
-        let actor = Actor::new(id, node, name, start_ps, body);
+        let number = {
+            let actors = &mut self.nodes[node].borrow_mut().actors;
+            *actors += 1;
+            *actors - 1
+        };
+        let actor = Actor::new(id, (node, number), name, start_ps, body);
+        // It belongs where who starts it does.
+        let starter = self.current.borrow();
+        let task = starter.as_ref().and_then(|starter| starter.task.get());
+        drop(starter);
+        if self.recording.get() {
+            self.threads.borrow_mut().push(Thread {
+                node: node as u32,
+                number,
+                name: name.to_owned(),
+                task,
+            });
+        }
+        actor.state.task.set(task);
         self.spawned.borrow_mut().push(actor);
         self.resume_at(node, id, 0, start_ps, Signal::Go);
         id
+    }
+
+    /// Records what an actor has done.
+    pub(super) fn record(&self, actor: &ActorState, (ps, end_ps): (u64, u64), what: What) {
+        self.events.borrow_mut().push(Recorded {
+            ps,
+            end_ps,
+            node: actor.node as u32,
+            lane: Lane::Thread(actor.number),
+            serial: 0,
+            what,
+        });
+    }
+
+    /// An actor runs again at `ps`: records what it has waited for since its own time.
+    pub(super) fn record_wait(&self, actor: &ActorState, ps: u64) {
+        let from = actor.local_ps.get();
+        let why = match actor.wait.get() {
+            Wait::Sleep { .. } => Why::Compute,
+            Wait::Read { .. } | Wait::Fence => Why::Register,
+            Wait::Wake { .. } => Why::WakeUp,
+            Wait::Notify { .. } => Why::News,
+            Wait::Lock => Why::Lock,
+            Wait::Ready | Wait::Finished => return,
+        };
+        if from < ps {
+            self.record(actor, (from, ps), What::Waited { why });
+        }
     }
 
     /// Runs an actor until it waits. Returns its result when it ends.

@@ -1,0 +1,49 @@
+//! What the platform is told of messages and packets.
+
+use crate::endpoint::Endpoint;
+use crate::note::Note;
+use crate::transport::envelope::Envelope;
+use crate::transport::lanes::Label;
+use crate::transport::reception::Packet;
+
+impl Label {
+    /// What the platform is told of a message of the program with so many bytes of data.
+    #[inline(always)]
+    pub fn message(self, at: Endpoint, to: Endpoint, bytes: u32) -> Note {
+        Note::Message {
+            at,
+            to,
+            id: self.message_id,
+            tag: self.tag,
+            bytes,
+        }
+    }
+
+    /// What the platform is told of the message.
+    #[inline(always)]
+    pub fn note(self, at: Endpoint, to: Endpoint, envelope: Envelope) -> Note {
+        Note::Sent {
+            at,
+            to,
+            id: self.message_id,
+            dispatch: self.dispatch,
+            word: envelope.pack(),
+            tag: self.tag,
+        }
+    }
+}
+
+impl Packet<'_> {
+    /// What the platform is told of it.
+    #[inline(always)]
+    pub fn note(&self, at: Endpoint, from: Endpoint) -> Note {
+        Note::Packet {
+            at,
+            from,
+            dispatch: Envelope::unpack(self.sw0).dispatch,
+            tag: self.sw1,
+            first: self.first,
+            last: self.last,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Events: what happened when and where.
+
+use crate::note::Note;
+
+/// Something that happened in a run. Times are picoseconds of simulated time since the machine's reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// When it happened, or began.
+    pub ps: u64,
+    /// When it ended; `ps` of what takes no time.
+    pub end_ps: u64,
+    /// Node on which it happened.
+    pub node: u32,
+    /// Which of the node's lanes it belongs to.
+    pub lane: Lane,
+    /// Its number among those of its lane at the same time, from 0. Given by [`Recording::with_events`](crate::Recording::with_events).
+    pub serial: u32,
+    /// What happened.
+    pub what: What,
+}
+
+/// A part of a node whose events have an order of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// A software thread, by its number on the node.
+    Thread(u32),
+    /// Register writes that tell the DMA engine of descriptors.
+    Tails,
+    /// Descriptors that the DMA engine reads.
+    Fetches,
+    /// What the DMA engine writes into memory.
+    Writes,
+    /// Wake-up and interrupt outputs.
+    Levels,
+    /// An outgoing link, by the port it leaves by.
+    Link(u8),
+    /// How busy that link is.
+    Load(u8),
+}
+
+/// What a packet is for, by its code in the packet header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketKind(pub u8);
+
+impl PacketKind {
+    /// A packet for a reception FIFO.
+    pub const MEMORY_FIFO: Self = Self(1);
+    /// A direct put.
+    pub const PUT: Self = Self(2);
+    /// Descriptors for an injection FIFO.
+    pub const REMOTE_GET: Self = Self(3);
+
+    /// Which of a packet's two software words, as they stand in its header, names the message together with its id.
+    #[must_use]
+    pub const fn word(self, software: [u32; 2]) -> u32 {
+        match self {
+            // Who sent it and who handles it.
+            Self::MEMORY_FIFO => software[0],
+            // The first is a counter's, on the wire.
+            _ => software[1],
+        }
+    }
+}
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A thread has spent time in an operation of the driver.
+    Spent {
+        /// Which: an index into [`Recording::operations`](crate::Recording::operations).
+        operation: u8,
+        /// How many of them.
+        count: u32,
+    },
+    /// A thread has not run.
+    Waited {
+        /// What for.
+        why: Why,
+    },
+    /// The driver has noted something.
+    Note(Note),
+    /// The tail of an injection FIFO was written: descriptors are there. At the register's port.
+    Tail {
+        /// Number of the FIFO on its node.
+        fifo: u16,
+        /// Place in the ring of the first new descriptor.
+        first: u16,
+        /// New descriptors.
+        count: u16,
+        /// Places in the ring.
+        places: u16,
+    },
+    /// The DMA engine has read a descriptor: when memory was sampled.
+    Fetch {
+        /// Number of the FIFO on its node.
+        fifo: u16,
+        /// Its place in the ring.
+        place: u16,
+        /// What its packets are for.
+        kind: PacketKind,
+        /// Message id.
+        id: u32,
+        /// Software word, as [`PacketKind::word`] gives it.
+        word: u32,
+        /// Payload bytes.
+        bytes: u32,
+    },
+    /// A packet on a link: from its first flit at the sender's register to the end of its last.
+    Hop {
+        /// Virtual channel.
+        channel: u8,
+        /// What it is for.
+        kind: PacketKind,
+        /// Its flits.
+        flits: u16,
+        /// Message id.
+        id: u32,
+        /// Software word, as [`PacketKind::word`] gives it.
+        word: u32,
+    },
+    /// How many flits left by a link in an interval; intervals without any are left out.
+    Load {
+        /// Flits.
+        flits: u32,
+    },
+    /// The DMA engine has written memory: from the last beat of a burst until its data is visible.
+    Written {
+        /// Bytes.
+        bytes: u32,
+    },
+    /// Wake-up outputs (bit 0 on) and the interrupt output (bit 16) as they are from now on.
+    Levels {
+        /// The outputs.
+        levels: u32,
+    },
+}
+
+/// What a thread that does not run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// The end of a computation: its time passes.
+    Compute,
+    /// The answer to a register access.
+    Register,
+    /// A wake-up of the node.
+    WakeUp,
+    /// Another thread's news.
+    News,
+    /// A lock.
+    Lock,
+}
+
+impl Why {
+    /// In a word or two.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Register => "register access",
+            Self::WakeUp => "wait for a wake-up",
+            Self::News => "wait for another thread",
+            Self::Lock => "wait for a lock",
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What the driver notes about messages.
+
+/// A context of the driver: its task and client, and its offset among the client's contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Context {
+    /// Task.
+    pub task: u32,
+    /// Client of the task.
+    pub client: u8,
+    /// Offset.
+    pub offset: u8,
+}
+
+/// What the driver has just done. `at` is the context that it happened in. What happens between a
+/// [`Packet`](Self::Packet) and the next [`Handled`](Self::Handled) of a context belongs to the message of the packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// An instruction was put on the work queue.
+    Posted {
+        /// The context.
+        at: Context,
+    },
+    /// The oldest instruction was taken off the work queue; what it sends follows.
+    Started {
+        /// The context.
+        at: Context,
+    },
+    /// A message is about to be handed to the DMA engine at the call, past the work queue; what it sends follows.
+    Injecting {
+        /// The context.
+        at: Context,
+    },
+    /// That was not possible: the message is posted as another one.
+    Withdrawn {
+        /// The context.
+        at: Context,
+        /// Message id that it was given.
+        id: u32,
+    },
+    /// A message of the program.
+    Message {
+        /// The context of its origin.
+        at: Context,
+        /// The context that it is for.
+        to: Context,
+        /// Message id of its packets.
+        id: u32,
+        /// Its tag.
+        tag: u32,
+        /// Bytes of its data.
+        bytes: u32,
+    },
+    /// A direct put of the program.
+    Put {
+        /// The context of its origin.
+        at: Context,
+        /// The context that it is for.
+        to: Context,
+        /// Message id of its packets.
+        id: u32,
+        /// Software word of its packets.
+        word: u32,
+        /// Bytes.
+        bytes: u32,
+    },
+    /// A get was asked for: the request, and the put that answers it, have the same id and word.
+    Asked {
+        /// The context that wants the data.
+        at: Context,
+        /// The context that has it.
+        from: Context,
+        /// Message id of request and answer.
+        id: u32,
+        /// Software word of request and answer.
+        word: u32,
+        /// Bytes.
+        bytes: u32,
+        /// The message whose data it is, by the cookie of its origin; none for a get of the program.
+        cookie: Option<u32>,
+        /// Whether the program has asked for it.
+        program: bool,
+    },
+    /// A message into a reception FIFO was queued for the DMA engine: one of the program, or a part of one, or one of the
+    /// driver's own.
+    Sent {
+        /// The context of its origin.
+        at: Context,
+        /// The context that it is for.
+        to: Context,
+        /// Message id of its packets.
+        id: u32,
+        /// Dispatch identifier of its packets.
+        dispatch: u8,
+        /// Software word of its packets.
+        word: u32,
+        /// Its tag.
+        tag: u32,
+    },
+    /// A packet was taken out of the reception FIFO.
+    Packet {
+        /// The context that has taken it.
+        at: Context,
+        /// The context of its origin.
+        from: Context,
+        /// Its dispatch identifier.
+        dispatch: u8,
+        /// Its tag.
+        tag: u32,
+        /// It is the first of its message.
+        first: bool,
+        /// It is the last of its message.
+        last: bool,
+    },
+    /// The packet has been dealt with.
+    Handled {
+        /// The context.
+        at: Context,
+    },
+    /// The message stays at its origin, which knows it by a cookie.
+    Announced {
+        /// The context that it is for.
+        at: Context,
+        /// The context of its origin.
+        from: Context,
+        /// Its cookie.
+        cookie: u32,
+    },
+    /// The data of the message has been fetched, and its receive has ended.
+    Fetched {
+        /// The context that it is for.
+        at: Context,
+        /// The context of its origin.
+        from: Context,
+        /// Its cookie.
+        cookie: u32,
+    },
+    /// The message has found no receive; it is known by a number until it has one.
+    Unexpected {
+        /// The context.
+        at: Context,
+        /// The number.
+        number: u64,
+    },
+    /// The message has found its receive.
+    Matched {
+        /// The context.
+        at: Context,
+        /// Number of the receive.
+        request: u64,
+    },
+    /// A receive has found a message that came before it.
+    Paired {
+        /// The context.
+        at: Context,
+        /// Number of the message.
+        number: u64,
+        /// Number of the receive.
+        request: u64,
+    },
+    /// A receive has ended.
+    Finished {
+        /// The context.
+        at: Context,
+        /// Number of the receive.
+        request: u64,
+    },
+    /// A message of this context was acknowledged by its target.
+    Acknowledged {
+        /// The context.
+        at: Context,
+        /// Its cookie.
+        cookie: u32,
+    },
+}

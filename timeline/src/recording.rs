@@ -1,0 +1,100 @@
+//! All events of a run, with the names of what they are about.
+
+use crate::event::{Event, What};
+
+/// A software thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its node.
+    pub node: u32,
+    /// Its number on the node, as in [`Lane::Thread`](crate::Lane::Thread).
+    pub number: u32,
+    /// Its name.
+    pub name: String,
+    /// The task that it belongs to, if it belongs to one.
+    pub task: Option<u32>,
+}
+
+/// A link, from the node that sends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Sending node.
+    pub node: u32,
+    /// Port that it leaves by, as in [`Lane::Link`](crate::Lane::Link).
+    pub port: u8,
+    /// Receiving node.
+    pub to: u32,
+    /// Name on its node.
+    pub name: String,
+}
+
+/// A run: its events and what they are about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// Picoseconds of a cycle.
+    pub cycle_ps: u64,
+    /// Picoseconds that a flit spends on a link, from the sender's register to the receiver's.
+    pub link_ps: u64,
+    /// When recording began.
+    pub start_ps: u64,
+    /// When it ended.
+    pub end_ps: u64,
+    /// Nodes of the machine.
+    pub nodes: u32,
+    /// Software threads, by node and number.
+    pub threads: Vec<Thread>,
+    /// Links, by node and port.
+    pub links: Vec<Link>,
+    /// Names of the driver's operations, by their number in [`What::Spent`](crate::What::Spent).
+    pub operations: Vec<&'static str>,
+    /// The events, by time, node, lane and serial.
+    events: Vec<Event>,
+}
+
+impl Recording {
+    /// A recording of nothing from `start_ps` to `end_ps`.
+    #[must_use]
+    pub const fn empty(cycle_ps: u64, nodes: u32, start_ps: u64, end_ps: u64) -> Self {
+        Self {
+            cycle_ps,
+            link_ps: 0,
+            start_ps,
+            end_ps,
+            nodes,
+            threads: Vec::new(),
+            links: Vec::new(),
+            operations: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// The same with these events. Those of a lane come in its order; lanes may be mixed in any way.
+    #[must_use]
+    pub fn with_events(mut self, mut events: Vec<Event>) -> Self {
+        // Stable: equal times of a lane stay in its order.
+        events.sort_by_key(|event| (event.ps, event.node, event.lane));
+        let mut last = None;
+        let mut serial = 0;
+        for event in &mut events {
+            let key = (event.ps, event.node, event.lane);
+            serial = if last == Some(key) { serial + 1 } else { 0 };
+            event.serial = serial;
+            last = Some(key);
+        }
+        self.events = events;
+        self
+    }
+
+    /// Whether a driver has spent time in its operations.
+    #[must_use]
+    pub fn has_operations(&self) -> bool {
+        let spent = |event: &Event| matches!(event.what, What::Spent { .. });
+        self.events.iter().any(spent)
+    }
+
+    /// The events, by time, node, lane and serial.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+}
