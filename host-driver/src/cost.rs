@@ -109,8 +109,6 @@ operations! {
     Counter counter "One byte counter set or looked at.",
     Control control "One system message built or taken apart.",
     Acknowledge acknowledge "One message handed to the acknowledgement dispatcher, or one iteration of it with messages owed.",
-    Begin begin "One collective begun at a member, and ended: its algorithm chosen, its schedule made.",
-    Step step "One step of a collective's schedule carried out: a send, a receive with its message, a copy, a combination.",
     Combine combine "Two elements of a reduction combined by the processor.",
 }
 

@@ -18,11 +18,9 @@ use crate::recording::Recording;
 use crate::stages::Stages;
 use items::{Item, Items};
 use proto::{
-    CounterDescriptor, INCREMENTAL_STATE_CLEARED, ProcessDescriptor, TracePacket, TrackDescriptor,
+    CounterDescriptor, INCREMENTAL_STATE_CLEARED, ProcessDescriptor, SEQUENCE, TracePacket,
+    TrackDescriptor,
 };
-
-/// The only sequence of packets.
-const SEQUENCE: u32 = 1;
 
 /// Number of the process that stands for node 0. Those of tasks are below: a machine has fewer.
 const NODE_PROCESS: i32 = 1 << 20;

@@ -21,14 +21,16 @@ pub(super) fn arrive<P: Platform>(
     context: &Context<P>,
     arrival: &Arrival<'_>,
 ) -> Receive<P> {
-    // What has a header of the driver's has its data at its sender.
+    // What has a header of the driver's has its data at its sender; the RTS that carries it has been charged.
     let announced = !arrival.header.is_empty();
     let bytes = match announced {
         true => arrival.header,
-        false => arrival.immediate.unwrap_or(&[]),
+        false => {
+            context.platform().charge(Op::Control, 1);
+            arrival.immediate.unwrap_or(&[])
+        }
     };
     if !announced && Notice::is(bytes) {
-        context.platform().charge(Op::Control, 1);
         return executor.negotiation.arrive(context, arrival, bytes);
     }
     match understand(executor, context, arrival, (bytes, announced)) {

@@ -93,7 +93,7 @@ pub(super) fn begin<P: Platform>(
         keeps_block: request.keeps_block(),
         neighbours: &neighbours,
     };
-    context.platform().charge(Op::Begin, 1);
+    context.platform().charge(Op::Control, 1);
     let schedule = schedule(&geometry, rank, signature.algorithm, arguments);
     let scratch = scratch(context, schedule.scratch);
     let send = request.send.unwrap_or_else(BufferRange::empty);

@@ -37,10 +37,7 @@ impl Messenger {
         header: &Header,
         data: &[u8],
     ) -> Result<(), Error> {
-        // Data is sent by a step, which has been charged.
-        if !header.form.is_data() {
-            context.platform().charge(Op::Control, 1);
-        }
+        context.platform().charge(Op::Control, 1);
         self.counts.count(|stats| stats.messages += 1);
         let mut bytes = header.encode();
         bytes.extend_from_slice(data);

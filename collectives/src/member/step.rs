@@ -66,17 +66,6 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
         let action = self.states.with(number, |state| {
             Some(state.running.get(&sequence)?.action(step))
         });
-        // Steps in memory and on the collective network charge what they do there.
-        if let Some(Some(
-            Action::Send { .. }
-            | Action::Receive { .. }
-            | Action::Discard { .. }
-            | Action::Copy { .. }
-            | Action::Combine { .. },
-        )) = action
-        {
-            self.context.platform().charge(Op::Step, 1);
-        }
         match action.flatten() {
             None => Ok(Progress::Waits),
             Some(Action::Send { to, tag, from }) => self.send(step, (to, tag), from),

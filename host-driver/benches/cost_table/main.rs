@@ -166,12 +166,14 @@ fn measure_all() -> Result<(), Failure> {
             .sum();
         rows.push(Row {
             name: scenario.name,
+            fits: scenario.fits,
             instructions: (counts.instructions - per_charge * counts.calls - around) / uses,
             charged: Op::ALL.map(|op| counts.charged.get(op.key()).map_or(0.0, |n| n / uses)),
         });
     }
     std::fs::remove_file(&scratch)?;
     let costs = solve::solve(&rows)?;
+    println!("Scenarios in parentheses are not fitted: collectives charge less than they execute.");
     println!(
         "{:>10} {:>10} {:>7}  scenario",
         "measured", "table", "error"
@@ -179,8 +181,12 @@ fn measure_all() -> Result<(), Failure> {
     for row in &rows {
         let table = row.with(&costs.map(|cost| cost as f64));
         let error = 100.0 * (table / row.instructions - 1.0);
+        let (open, close) = match row.fits {
+            true => ("", ""),
+            false => ("(", ")"),
+        };
         println!(
-            "{:>10.1} {table:>10.1} {error:>6.1}%  {}",
+            "{:>10.1} {table:>10.1} {error:>6.1}%  {open}{}{close}",
             row.instructions, row.name
         );
     }

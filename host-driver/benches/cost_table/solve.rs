@@ -9,6 +9,8 @@ const LEAST: f64 = 1.0;
 /// One use of the driver.
 pub struct Row {
     pub name: String,
+    /// Whether it is one of the equations.
+    pub fits: bool,
     /// Instructions counted.
     pub instructions: f64,
     /// Operations charged, in the order of [`Op::ALL`].
@@ -32,6 +34,7 @@ impl Row {
 /// # Errors
 /// An operation that no row has.
 pub fn solve(rows: &[Row]) -> Result<[u32; OPS], String> {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.fits).collect();
     for (index, op) in Op::ALL.into_iter().enumerate() {
         if rows.iter().all(|row| row.charged[index] == 0.0) {
             return Err(format!("no scenario charges {op:?}"));
@@ -42,7 +45,7 @@ pub fn solve(rows: &[Row]) -> Result<[u32; OPS], String> {
         let mut moved = 0.0_f64;
         for index in 0..OPS {
             let (mut slope, mut square) = (0.0, 0.0);
-            for row in rows {
+            for row in &rows {
                 let weight = row.charged[index] / row.instructions;
                 slope += weight * (1.0 - row.with(&costs) / row.instructions);
                 square += weight * weight;

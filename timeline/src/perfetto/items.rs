@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::SEQUENCE;
 use super::proto::{
-    DebugAnnotation, EventType, InternedData, InternedName, NEEDS_INCREMENTAL_STATE, TracePacket,
-    TrackEvent,
+    DebugAnnotation, EventType, InternedData, InternedName, NEEDS_INCREMENTAL_STATE, SEQUENCE,
+    TracePacket, TrackEvent,
 };
 
 /// What is shown of an event.

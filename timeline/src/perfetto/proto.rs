@@ -48,6 +48,9 @@ pub const INCREMENTAL_STATE_CLEARED: u32 = 1;
 /// [`TracePacket::sequence_flags`]: the packet uses names.
 pub const NEEDS_INCREMENTAL_STATE: u32 = 2;
 
+/// The only sequence of packets.
+pub const SEQUENCE: u32 = 1;
+
 /// A row of the timeline.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
