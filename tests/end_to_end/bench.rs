@@ -196,7 +196,7 @@ fn ep2_the_message_rate_grows_with_the_contexts() {
     assert_eq!(result["metrics"]["neighbours"], 6);
     let rates = result["metrics"]["rates"].as_array().expect("a row each");
     let contexts: Vec<&Value> = rates.iter().map(|row| &row["contexts"]).collect();
-    assert_eq!(contexts, [1, 2, 4, 8]);
+    assert_eq!(contexts, [1, 2, 4, 8, 16]);
     let mut fewer = 0.0;
     for row in rates {
         let rate = row["messages_per_cycle"].as_f64().expect("a rate");
