@@ -2,12 +2,12 @@
 //! acknowledgement.
 
 use gyre_layout::Coord;
+use gyre_note::{Context, Note};
 
 use crate::ack::cookie::{CookieTable, Pending};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::layout::{ClientLayout, ContextInfo};
-use crate::note::Note;
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
 use crate::task::{Destination, TaskId, TaskLocation};
@@ -40,8 +40,8 @@ impl<P: Platform> Core<P> {
 
     /// Tells the platform what has happened in this context.
     #[inline(always)]
-    pub fn note(&self, note: impl FnOnce(Endpoint) -> Note) {
-        self.platform.note(note(self.info.endpoint));
+    pub fn note(&self, note: impl FnOnce(Context) -> Note) {
+        self.platform.note(note(self.info.endpoint.into()));
     }
 
     /// Node of the context.

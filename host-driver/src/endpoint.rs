@@ -1,5 +1,7 @@
 //! Endpoints.
 
+use gyre_note::Context;
+
 use crate::task::TaskId;
 
 /// An address for communication: (client, task, context offset). Opaque and copyable, usable by any
@@ -9,6 +11,17 @@ pub struct Endpoint {
     pub(crate) client: u8,
     pub(crate) context: u8,
     pub(crate) task: TaskId,
+}
+
+impl From<Endpoint> for Context {
+    /// Its context, as notes name it.
+    fn from(endpoint: Endpoint) -> Self {
+        Self {
+            task: endpoint.task.0,
+            client: endpoint.client,
+            offset: endpoint.context,
+        }
+    }
 }
 
 impl Endpoint {

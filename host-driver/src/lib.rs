@@ -39,7 +39,6 @@ mod flow;
 mod io;
 mod layout;
 pub mod matching;
-mod note;
 pub mod operation;
 mod platform;
 mod progress;
@@ -90,9 +89,9 @@ pub use error::Error;
 pub use flow::ordered::Ordered;
 pub use gyre_firmware::{RoutePart, parent as tree_parent};
 pub use gyre_layout::{CollOp, CollType, Coord, RmwOp};
+pub use gyre_note::Note;
 pub use layout::{ClientConfig, ContextInfo, DEFAULT_EAGER_LIMIT, SameNode};
 pub use matching::{Communicator, Messaging, MessagingConfig};
-pub use note::Note;
 pub use operation::{ImmediateMessage, RmwWidth, SendImmediate, SendProtocol};
 pub use platform::{
     AllocError, BusError, BusErrorKind, DmaBuffer, Platform, PlatformLock, RangeError,

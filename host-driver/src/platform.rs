@@ -6,8 +6,9 @@
 
 use core::fmt;
 
+use gyre_note::Note;
+
 use crate::cost::Op;
-use crate::note::Note;
 
 /// A register access that the node refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

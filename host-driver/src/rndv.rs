@@ -1,5 +1,7 @@
 //! The rendezvous: the data of a long message stays at its origin until the destination fetches it (FN-3).
 
+use gyre_note::Note;
+
 use crate::ack::cookie::Pending;
 use crate::am::AmIo;
 use crate::am::assembly::{self, Incoming, Target};
@@ -11,7 +13,6 @@ use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::io::Io;
-use crate::note::Note;
 use crate::operation::{ReceiveDeferred, SendMessage};
 use crate::platform::Platform;
 use crate::rma::gets::{Gets, Purpose, Request, Waiting};
@@ -94,7 +95,7 @@ pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
     };
     am.io.core.note(|at| Note::Announced {
         at,
-        from: incoming.origin,
+        from: incoming.origin.into(),
         cookie: rts.cookie,
     });
     match assembly::dispatch(am, incoming) {
@@ -195,7 +196,7 @@ pub(crate) fn fetched<P: Platform, U: Upcalls<P>>(
     let delivered = deliver(am.up, done, result);
     am.io.core.note(|at| Note::Fetched {
         at,
-        from: peer,
+        from: peer.into(),
         cookie,
     });
     let told = tell(am, peer, Some(cookie), received);

@@ -2,7 +2,6 @@
 
 mod heap;
 mod layer;
-mod notes;
 mod segment;
 
 use std::sync::Arc;
@@ -133,7 +132,7 @@ impl Platform for SimPlatform {
     fn note(&self, note: Note) {
         let cpu = self.cpu();
         if cpu.is_recording() {
-            cpu.record_note(notes::recorded(note));
+            cpu.record_note(note);
         }
     }
 

@@ -124,6 +124,11 @@ fn traced(config: &MachineConfig, trace: &TraceConfig) -> Result<MachineConfig, 
 pub trait Simulated {
     /// Cycles since reset.
     fn cycles(&self) -> u64;
+    /// Begins a waveform.
+    ///
+    /// # Errors
+    /// One that cannot be; a file that cannot be written.
+    fn trace(&mut self, config: TraceConfig) -> Result<(), SimError>;
     /// Ends the waveform. Returns the file, if anything was written.
     ///
     /// # Errors
@@ -136,6 +141,10 @@ impl Simulated for Machine {
         Machine::cycles(self)
     }
 
+    fn trace(&mut self, config: TraceConfig) -> Result<(), SimError> {
+        Machine::trace(self, config)
+    }
+
     fn finish_trace(&mut self) -> Result<Option<PathBuf>, SimError> {
         Machine::finish_trace(self)
     }
@@ -144,6 +153,10 @@ impl Simulated for Machine {
 impl<T: Traffic> Simulated for RouterMachine<T> {
     fn cycles(&self) -> u64 {
         RouterMachine::cycles(self)
+    }
+
+    fn trace(&mut self, config: TraceConfig) -> Result<(), SimError> {
+        RouterMachine::trace(self, config)
     }
 
     fn finish_trace(&mut self) -> Result<Option<PathBuf>, SimError> {
@@ -190,12 +203,19 @@ impl Observed<Machine> {
         trace: Option<TraceConfig>,
     ) -> Result<Self, SimError> {
         let wave = trace.map(|config| Wave { machine: 0, config });
-        Self::next(&Machines::with(wave), config)
+        Self::next(&Machines::with(wave), config, Machine::new)
     }
+}
 
-    fn next(machines: &Machines, config: &MachineConfig) -> Result<Self, SimError> {
+impl<M: Simulated> Observed<M> {
+    /// The next machine of `machines`, which `make` makes.
+    fn next(
+        machines: &Machines,
+        config: &MachineConfig,
+        make: impl FnOnce(MachineConfig) -> Result<M, SimError>,
+    ) -> Result<Self, SimError> {
         let (number, config, trace) = machines.next(config)?;
-        let mut machine = Machine::new(config)?;
+        let mut machine = make(config)?;
         trace.map_or(Ok(()), |trace| machine.trace(trace))?;
         Ok(Self {
             machine,
@@ -211,7 +231,7 @@ impl MachineSpec {
     /// # Errors
     /// [`SimError`]: a configuration or waveform that cannot be, models that cannot be made.
     pub fn machine(&self) -> Result<Observed<Machine>, SimError> {
-        Observed::next(&self.machines, &self.config)
+        Observed::next(&self.machines, &self.config, Machine::new)
     }
 
     /// The same of routers and links alone.
@@ -219,14 +239,8 @@ impl MachineSpec {
     /// # Errors
     /// As [`MachineSpec::machine`].
     pub fn routers<T: Traffic>(&self, traffic: T) -> Result<Observed<RouterMachine<T>>, SimError> {
-        let (number, config, trace) = self.machines.next(&self.config)?;
-        let mut machine = RouterMachine::new(&config, traffic)?;
-        trace.map_or(Ok(()), |trace| machine.trace(trace))?;
-        Ok(Observed {
-            machine,
-            machines: self.machines.clone(),
-            number,
-        })
+        let make = |config: MachineConfig| RouterMachine::new(&config, traffic);
+        Observed::next(&self.machines, &self.config, make)
     }
 
     /// The same for another attempt at the command, with this waveform: its machines count from 0 again.

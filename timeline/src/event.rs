@@ -1,6 +1,6 @@
 //! Events: what happened when and where.
 
-use crate::note::Note;
+use gyre_note::Note;
 
 /// Something that happened in a run. Times are picoseconds of simulated time since the machine's reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,13 +13,12 @@
 
 mod event;
 mod messages;
-mod note;
 pub mod perfetto;
 mod recording;
 mod stages;
 
 pub use event::{Event, Lane, PacketKind, What, Why};
+pub use gyre_note::{Context, Note};
 pub use messages::{How, Message, Messages, Packets, Role};
-pub use note::{Context, Note};
 pub use recording::{Link, Recording, Thread};
 pub use stages::{Stage, Stages};

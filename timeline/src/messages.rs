@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use gyre_note::{Context, Note};
+
 use crate::event::{Event, PacketKind, What};
-use crate::note::{Context, Note};
 use crate::recording::Recording;
 
 /// Dispatch identifiers of the driver's own messages, from this one on.

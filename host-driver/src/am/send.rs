@@ -1,6 +1,7 @@
 //! SEND: from messages to packets (FN-3).
 
 use gyre_layout::MAX_PAYLOAD_BYTES;
+use gyre_note::Note;
 
 use crate::ack::cookie::Pending;
 use crate::buffer::BufferRange;
@@ -8,7 +9,6 @@ use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
 use crate::io::Io;
-use crate::note::Note;
 use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendMessage, SendProtocol};
 use crate::platform::Platform;
 use crate::rndv;

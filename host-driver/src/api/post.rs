@@ -1,5 +1,7 @@
 //! What a program asks of a context: sends, puts, gets, read-modify-writes, fences, acknowledgements.
 
+use gyre_note::Note;
+
 use crate::ack::cookie::Pending;
 use crate::api::check::{check_dispatch, check_endpoint, check_instruction, check_region};
 use crate::api::context::{Context, DoneFn};
@@ -8,7 +10,6 @@ use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::note::Note;
 use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;

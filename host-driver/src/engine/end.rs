@@ -1,6 +1,7 @@
 //! The ends of operations: what completes goes to the protocol that waits for it, or to the program.
 
 use gyre_layout::{Coord, ErrorReason};
+use gyre_note::Note;
 
 use super::Engine;
 use crate::ack::sender::refuse;
@@ -8,7 +9,6 @@ use crate::buffer::RemoteAddress;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
-use crate::note::Note;
 use crate::platform::Platform;
 use crate::rma::fence;
 use crate::rma::gets::{Landed, Purpose};

@@ -2,6 +2,7 @@
 //! protocols.
 
 use gyre_layout::{Coord, Kind, MAX_PAYLOAD_BYTES};
+use gyre_note::Note;
 
 use super::Engine;
 use crate::am::assembly::{self, Assembly, Incoming, Origin, Path, malformed, out_of_order};
@@ -9,7 +10,6 @@ use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::flow::peers::{self, PutsBy};
-use crate::note::Note;
 use crate::platform::Platform;
 use crate::rma::gets::Purpose;
 use crate::rma::start::synchronise;

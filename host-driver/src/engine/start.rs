@@ -1,12 +1,13 @@
 //! New work: instructions go to their protocols, and what waits is started as far as there is room.
 
+use gyre_note::Note;
+
 use super::Engine;
 use crate::ack::sender::refuse;
 use crate::am::{deferred, send};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
-use crate::note::Note;
 use crate::operation::{ImmediateEnvelope, Instruction};
 use crate::platform::Platform;
 use crate::rma;

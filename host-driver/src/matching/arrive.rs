@@ -1,5 +1,7 @@
 //! The module's dispatch callbacks: what messages of each kind do when they come.
 
+use gyre_note::Note;
+
 use super::deliver::{answer, deliver, fail_send, finish, has_arrived, put_down, write};
 use super::format::{self, ClearToSend, EagerMessage, RequestToSend};
 use super::state::{Inner, Message, Receiver};
@@ -9,7 +11,6 @@ use crate::api::context::{Context, DoneFn, Receive};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::note::Note;
 
 use crate::platform::Platform;
 use crate::sync::{Arc, lock};

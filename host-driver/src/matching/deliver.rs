@@ -1,5 +1,7 @@
 //! From a match to the end of its message: data goes where it belongs, and both sides are told.
 
+use gyre_note::Note;
+
 use super::state::{Ending, Inner, Matched, Message, Receiver};
 use super::table::{Pair, Received};
 use crate::api::context::{Context, DoneFn};
@@ -7,7 +9,6 @@ use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::note::Note;
 
 use crate::platform::Platform;
 use crate::route::Routing;

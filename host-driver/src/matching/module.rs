@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use gyre_note::Note;
+
 use crate::am::dispatch::Arrival;
 use crate::am::held::HeldMemory;
 use crate::api::context::{Context, DoneFn, Receive};
@@ -10,7 +12,6 @@ use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::note::Note;
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock};
 use crate::task::{Rank, TaskId};

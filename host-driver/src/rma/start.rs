@@ -1,6 +1,7 @@
 //! Puts, gets and read-modify-writes: from operations to descriptors.
 
 use gyre_layout::{Descriptor, Source};
+use gyre_note::Note;
 
 use crate::ack::cookie::Pending;
 use crate::buffer::{BufferRange, RemoteAddress};
@@ -10,7 +11,6 @@ use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::flow::peers::PutsBy;
 use crate::io::Io;
-use crate::note::Note;
 use crate::operation::{Get, Put, Rmw, RmwWidth};
 use crate::platform::Platform;
 use crate::refusal::Refusals;
@@ -48,7 +48,7 @@ pub(crate) fn put<P: Platform>(
     let word = refusals.put_word(peer, number)?;
     io.core.note(|at| Note::Put {
         at,
-        to: peer,
+        to: peer.into(),
         id: message_id,
         word,
         bytes: source.length,
@@ -200,7 +200,7 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
     let word = word.pack();
     io.core.note(|at| Note::Asked {
         at,
-        from: get.peer,
+        from: get.peer.into(),
         id: message_id,
         word,
         bytes: source.length,

@@ -1,7 +1,8 @@
 //! What the platform is told of messages and packets.
 
+use gyre_note::{Context, Note};
+
 use crate::endpoint::Endpoint;
-use crate::note::Note;
 use crate::transport::envelope::Envelope;
 use crate::transport::lanes::Label;
 use crate::transport::reception::Packet;
@@ -9,10 +10,10 @@ use crate::transport::reception::Packet;
 impl Label {
     /// What the platform is told of a message of the program with so many bytes of data.
     #[inline(always)]
-    pub fn message(self, at: Endpoint, to: Endpoint, bytes: u32) -> Note {
+    pub fn message(self, at: Context, to: Endpoint, bytes: u32) -> Note {
         Note::Message {
             at,
-            to,
+            to: to.into(),
             id: self.message_id,
             tag: self.tag,
             bytes,
@@ -21,10 +22,10 @@ impl Label {
 
     /// What the platform is told of the message.
     #[inline(always)]
-    pub fn note(self, at: Endpoint, to: Endpoint, envelope: Envelope) -> Note {
+    pub fn note(self, at: Context, to: Endpoint, envelope: Envelope) -> Note {
         Note::Sent {
             at,
-            to,
+            to: to.into(),
             id: self.message_id,
             dispatch: self.dispatch,
             word: envelope.pack(),
@@ -36,10 +37,10 @@ impl Label {
 impl Packet<'_> {
     /// What the platform is told of it.
     #[inline(always)]
-    pub fn note(&self, at: Endpoint, from: Endpoint) -> Note {
+    pub fn note(&self, at: Context, from: Endpoint) -> Note {
         Note::Packet {
             at,
-            from,
+            from: from.into(),
             dispatch: Envelope::unpack(self.sw0).dispatch,
             tag: self.sw1,
             first: self.first,

@@ -1,4 +1,6 @@
-//! What the driver notes about messages.
+//! What the driver tells a platform that records what becomes of messages, and what timelines are made of.
+
+#![forbid(unsafe_code)]
 
 /// A context of the driver: its task and client, and its offset among the client's contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,7 +60,7 @@ pub enum Note {
         to: Context,
         /// Message id of its packets.
         id: u32,
-        /// Software word of its packets.
+        /// Software word 1 of its packets.
         word: u32,
         /// Bytes.
         bytes: u32,
@@ -71,7 +73,7 @@ pub enum Note {
         from: Context,
         /// Message id of request and answer.
         id: u32,
-        /// Software word of request and answer.
+        /// Software word 1 of request and answer.
         word: u32,
         /// Bytes.
         bytes: u32,
@@ -80,8 +82,7 @@ pub enum Note {
         /// Whether the program has asked for it.
         program: bool,
     },
-    /// A message into a reception FIFO was queued for the DMA engine: one of the program, or a part of one, or one of the
-    /// driver's own.
+    /// A message into a reception FIFO was queued: one of the program, or a part of one, or one of the driver's own.
     Sent {
         /// The context of its origin.
         at: Context,
@@ -91,7 +92,7 @@ pub enum Note {
         id: u32,
         /// Dispatch identifier of its packets.
         dispatch: u8,
-        /// Software word of its packets.
+        /// Software word 0 of its packets.
         word: u32,
         /// Its tag.
         tag: u32,
@@ -138,14 +139,14 @@ pub enum Note {
     Unexpected {
         /// The context.
         at: Context,
-        /// The number.
+        /// The number, which only one module of the context uses.
         number: u64,
     },
     /// The message has found its receive.
     Matched {
         /// The context.
         at: Context,
-        /// Number of the receive.
+        /// Number of the receive, which only one module of the context uses.
         request: u64,
     },
     /// A receive has found a message that came before it.
