@@ -68,10 +68,11 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Those of a message that is done; none of another.
+    /// Those of a message that is done; none of another, nor of one whose end is recorded before its post: threads of a
+    /// task may be ahead of each other.
     #[must_use]
     pub fn of(messages: &Messages, message: &Message) -> Option<Self> {
-        let done_ps = message.done_ps?;
+        let done_ps = message.done_ps.filter(|&ps| message.posted_ps <= ps)?;
         let mut stages = Self {
             posted_ps: message.posted_ps,
             done_ps,

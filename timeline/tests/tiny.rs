@@ -442,3 +442,23 @@ fn x7_stages_add_up_whatever_is_missing_or_late() {
         }
     }
 }
+
+#[test]
+fn x7_stages_add_up_when_an_event_comes_before_those_that_it_follows() {
+    let events = one_message();
+    let mut done = 0;
+    for early in 1..events.len() {
+        let mut events = events.clone();
+        events[early].ps = events[0].ps;
+        let recording = recording(events);
+        let messages = Messages::of(&recording);
+        for message in messages.all() {
+            if let Some(stages) = Stages::of(&messages, message) {
+                let sum: u64 = stages.times().map(|(_, ps)| ps).sum();
+                assert_eq!(sum, stages.total_ps(), "event {early}");
+                done += 1;
+            }
+        }
+    }
+    assert!(done > events.len() / 2, "{done}");
+}
