@@ -1,0 +1,11 @@
+//! Where the time of a program went.
+//!
+//! All is derived from a [`Recording`](gyre_timeline::Recording): nothing here knows the simulator or the driver.
+
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod path;
+
+pub use analysis::{Analysis, Cause, Culprit, RankTime};
+pub use path::{Kind, Place, Segment};
