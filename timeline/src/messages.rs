@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use gyre_note::{Context, Note};
 
-use crate::event::{Event, PacketKind, What};
+use crate::event::{Event, Lane, PacketKind, What};
 use crate::recording::Recording;
 
 /// Dispatch identifiers of the driver's own messages, from this one on.
@@ -124,6 +124,8 @@ pub struct Message {
     /// When the program had it: its receive, or its dispatch callback, had ended. Of a put or get, when its last flit was
     /// at its node.
     pub done_ps: Option<u64>,
+    /// Line of its receive in the text of the program, where programs tell what their operations are.
+    pub receive_line: Option<u32>,
     /// When its origin knew, of one that stayed there until its data was fetched.
     pub acknowledged_ps: Option<u64>,
 }
@@ -188,6 +190,12 @@ struct Assembler {
     early_pairs: BTreeMap<(Context, u64), (u64, u64)>,
     /// Ends of receives whose message is not known yet.
     early_ends: BTreeMap<(Context, u64), u64>,
+    /// Messages that have found a receive: which message, and which receive.
+    paired: Vec<(usize, (Context, u64))>,
+    /// By thread: the receive that has ended last.
+    finished: BTreeMap<(u32, Lane), (Context, u64)>,
+    /// Lines of receives.
+    lines: BTreeMap<(Context, u64), u32>,
 }
 
 impl Messages {
@@ -205,8 +213,13 @@ impl Messages {
             mut all,
             packets,
             withdrawn,
+            paired,
+            lines,
             ..
         } = assembler;
+        for (message, receive) in paired {
+            all[message].receive_line = lines.get(&receive).copied().filter(|&line| line > 0);
+        }
         for message in &mut all {
             // Nobody is told: the program has it when it is there.
             let last = match message.how {
@@ -275,7 +288,17 @@ impl Assembler {
     fn take(&mut self, event: &Event, link_ps: u64) -> Option<usize> {
         let &Event { ps, end_ps, .. } = event;
         match event.what {
-            What::Note(note) => return self.note(ps, note),
+            What::Note(note) => {
+                if let Note::Finished { at, request } = note {
+                    self.finished
+                        .insert((event.node, event.lane), (at, request));
+                }
+                return self.note(ps, note);
+            }
+            What::Operation { line } => {
+                let receive = self.finished.remove(&(event.node, event.lane));
+                self.lines.extend(receive.map(|receive| (receive, line)));
+            }
             What::Tail {
                 fifo,
                 first,
@@ -324,7 +347,6 @@ impl Assembler {
             }
             What::Spent { .. }
             | What::Waited { .. }
-            | What::Operation { .. }
             | What::Load { .. }
             | What::Written { .. }
             | What::Levels { .. } => {}
@@ -472,6 +494,7 @@ impl Assembler {
     /// A message has its receive.
     fn pair(&mut self, ps: u64, message: usize, request: (Context, u64)) {
         self.all[message].matched_ps = Some(ps);
+        self.paired.push((message, request));
         match self.early_ends.remove(&request) {
             Some(done_ps) => self.all[message].done_ps = Some(done_ps),
             None => drop(self.receives.insert(request, message)),
@@ -503,6 +526,7 @@ impl Assembler {
             unexpected_ps: None,
             matched_ps: None,
             done_ps: None,
+            receive_line: None,
             acknowledged_ps: None,
         });
         self.all.len() - 1

@@ -9,6 +9,7 @@ use crate::graph::LINKS;
 use crate::graph::{Edge, Graph, Work};
 use crate::lanes::Step;
 use crate::path::{Kind, Place, Segment};
+use crate::replay::Replay;
 
 /// Latency of memory that is left, cycles.
 pub const LEAST_MEMORY_CYCLES: u64 = 2;
@@ -25,17 +26,66 @@ pub(crate) fn of(graph: &Graph, path: &[Segment], ends: &BTreeMap<u32, u32>) -> 
         let ends = ends.values().map(|&point| times[point as usize]);
         ends.max().unwrap_or_default()
     };
-    let before = end(&graph.again(&BTreeSet::new(), |_, edge| edge.ps));
+    let replay = Replay::of(graph);
+    let Some(before) = replay.run(&BTreeSet::new(), &|_, edge| edge.ps) else {
+        return Vec::new();
+    };
+    if std::env::var("D").is_ok() {
+        let mut order: Vec<usize> = (0..before.len()).collect();
+        order.sort_by_key(|&i| graph.points[i].ps);
+        let mut n = 0;
+        let mut sums: BTreeMap<String, (i64, u32)> = BTreeMap::new();
+        for i in order {
+            let Some(e) = graph.decisive(i as u32) else {
+                continue;
+            };
+            let d = before[i] as i64 - graph.points[i].ps as i64;
+            let d0 = before[e.from as usize] as i64 - graph.points[e.from as usize].ps as i64;
+            if (d - d0).abs() > 1000 {
+                let k = format!(
+                    "{:?} looked {} pos {}",
+                    graph.describe(&e.work),
+                    e.looked_from.is_some(),
+                    d > d0
+                );
+                let s = sums.entry(k).or_default();
+                s.0 += d - d0;
+                s.1 += 1;
+                if n < 60 && d > d0 {
+                    n += 1;
+                    eprintln!(
+                        "{i} at {} {:?} {:?} from {}: {} was {} {:?}",
+                        graph.points[i].ps,
+                        graph.points[i].place,
+                        graph.describe(&e.work),
+                        e.from,
+                        d,
+                        d0,
+                        e.looked_from
+                    );
+                }
+            }
+        }
+        for (k, v) in sums {
+            eprintln!("{k} {v:?}");
+        }
+    }
+    let before = end(&before);
+    eprintln!(
+        "replay {} observed {}",
+        before - graph.recording.start_ps,
+        path.iter().map(|s| s.to_ps - s.from_ps).sum::<u64>()
+    );
     let culprits = culprits(graph, path);
     let mut causes: Vec<Cause> = culprits
         .into_iter()
-        .map(|(culprit, text)| {
-            let after = end(&without(graph, culprit));
-            Cause {
+        .filter_map(|(culprit, text)| {
+            let after = end(&without(&replay, graph, culprit)?);
+            Some(Cause {
                 culprit,
                 text,
                 gain_ps: before.saturating_sub(after),
-            }
+            })
         })
         .filter(|cause| cause.gain_ps > 0)
         .collect();
@@ -44,11 +94,11 @@ pub(crate) fn of(graph: &Graph, path: &[Segment], ends: &BTreeMap<u32, u32>) -> 
 }
 
 /// When every point would be without a culprit.
-fn without(graph: &Graph, culprit: Culprit) -> Vec<u64> {
+fn without(replay: &Replay, graph: &Graph, culprit: Culprit) -> Option<Vec<u64>> {
     let recording = graph.recording;
     let nothing = BTreeSet::new();
     match culprit {
-        Culprit::Operation(operation) => graph.again(&nothing, |_, edge| match edge.work {
+        Culprit::Operation(operation) => replay.run(&nothing, &|_, edge| match edge.work {
             Work::Step(Step::Spent { operation: own, .. }) if own == operation => 0,
             _ => edge.ps,
         }),
@@ -56,7 +106,7 @@ fn without(graph: &Graph, culprit: Culprit) -> Vec<u64> {
             let least = LEAST_MEMORY_CYCLES * recording.cycle_ps;
             let read = recording.memory_read_ps.saturating_sub(least);
             let write = recording.memory_write_ps.saturating_sub(least);
-            graph.again(&nothing, |_, edge| match edge.work {
+            replay.run(&nothing, &|_, edge| match edge.work {
                 Work::Hardware { reads, writes, .. } => {
                     let less = u64::from(reads) * read + u64::from(writes) * write;
                     edge.ps.saturating_sub(less)
@@ -68,19 +118,19 @@ fn without(graph: &Graph, culprit: Culprit) -> Vec<u64> {
             let less = recording
                 .link_ps
                 .saturating_sub(LEAST_LINK_CYCLES * recording.cycle_ps);
-            graph.again(&nothing, |_, edge| match edge.work {
+            replay.run(&nothing, &|_, edge| match edge.work {
                 Work::Hardware { links, .. } => edge.ps.saturating_sub(u64::from(links) * less),
                 _ => edge.ps,
             })
         }
         Culprit::Computation(rank) => {
             let of_rank = computes(graph, rank);
-            graph.again(&nothing, |point, edge| match of_rank(point, edge) {
+            replay.run(&nothing, &|point, edge| match of_rank(point, edge) {
                 true => edge.ps / 2,
                 false => edge.ps,
             })
         }
-        Culprit::Message(serial) => withheld(graph, serial),
+        Culprit::Message(serial) => withheld(replay, graph, serial),
     }
 }
 
@@ -97,7 +147,7 @@ fn computes<'a>(graph: &'a Graph, rank: u32) -> impl Fn(u32, &Edge) -> bool + 'a
 }
 
 /// When every point would be if a message used no link and arrived when it did.
-fn withheld(graph: &Graph, serial: u64) -> Vec<u64> {
+fn withheld(replay: &Replay, graph: &Graph, serial: u64) -> Option<Vec<u64>> {
     let own: BTreeSet<usize> = streams_of(graph.messages, serial).collect();
     let arrivals: BTreeSet<u32> = own
         .iter()
@@ -114,7 +164,7 @@ fn withheld(graph: &Graph, serial: u64) -> Vec<u64> {
             less.insert(stream as u32, ps);
         }
     }
-    graph.again(&arrivals, |_, edge| match (edge.work, edge.stream) {
+    replay.run(&arrivals, &|_, edge| match (edge.work, edge.stream) {
         (Work::Hardware { what: LINKS, .. }, Some(stream)) => edge
             .ps
             .saturating_sub(less.get(&stream).copied().unwrap_or(0)),
@@ -208,7 +258,7 @@ fn messages(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
         .collect();
     for &serial in &waiting {
         for stream in streams_of(graph.messages, serial) {
-            for blame in graph.streams.blame(stream) {
+            for blame in graph.streams.blame(stream, (0, u64::MAX)) {
                 let other = blame.stream.and_then(|other| graph.serial(other as u32));
                 if let Some(other) = other.filter(|&other| other != serial) {
                     *blamed

@@ -105,13 +105,15 @@ impl Streams {
         Self { all, links }
     }
 
-    /// Whose packets held the links that those of `stream` waited for. No wait is blamed on more than fills it.
-    pub fn blame(&self, stream: usize) -> Vec<Blame> {
+    /// Whose packets held the links that those of `stream` waited for between two times. No wait is blamed on more than
+    /// fills it.
+    pub fn blame(&self, stream: usize, span: (u64, u64)) -> Vec<Blame> {
         let mut blames = Vec::new();
         for wait in &self.all[stream].waits {
-            let mut left = wait.to_ps - wait.from_ps;
-            for hop in self.on(wait.link, (wait.from_ps, wait.to_ps)) {
-                let held = overlap((hop.from_ps, hop.to_ps), (wait.from_ps, wait.to_ps)).min(left);
+            let span = (wait.from_ps.max(span.0), wait.to_ps.min(span.1));
+            let mut left = span.1.saturating_sub(span.0);
+            for hop in self.on(wait.link, span) {
+                let held = overlap((hop.from_ps, hop.to_ps), span).min(left);
                 if hop.stream != Some(stream) && held > 0 {
                     left -= held;
                     blames.push(Blame {
@@ -151,7 +153,7 @@ impl Streams {
 }
 
 /// Picoseconds that two spans have in common.
-fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
+pub(crate) fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
     a.1.min(b.1).saturating_sub(a.0.max(b.0))
 }
 
