@@ -22,7 +22,7 @@ use gyre::progress;
 const SLOWEST: usize = 10;
 
 /// Causes that people are shown, and that `--prove` looks at.
-const CAUSES: usize = 30;
+const CAUSES: usize = 6;
 
 /// Kinds of segments of the critical path that people are shown.
 const PARTS: usize = 10;

@@ -1,5 +1,6 @@
 //! What could be removed, and what that would gain.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_timeline::{Messages, Recording};
@@ -9,6 +10,7 @@ use crate::graph::LINKS;
 use crate::graph::{Edge, Graph, Work};
 use crate::lanes::Step;
 use crate::path::{Kind, Place, Segment};
+use crate::ranks::Late;
 use crate::replay::Replay;
 
 /// Latency of memory that is left, cycles.
@@ -21,7 +23,12 @@ pub const LEAST_LINK_CYCLES: u64 = 1;
 const MESSAGES: usize = 3;
 
 /// All causes that would gain something, the greatest gain first.
-pub(crate) fn of(graph: &Graph, path: &[Segment], ends: &BTreeMap<u32, u32>) -> Vec<Cause> {
+pub(crate) fn of(
+    graph: &Graph,
+    path: &[Segment],
+    ends: &BTreeMap<u32, u32>,
+    late: &BTreeMap<u32, Late>,
+) -> Vec<Cause> {
     let end = |times: &[u64]| {
         let ends = ends.values().map(|&point| times[point as usize]);
         ends.max().unwrap_or_default()
@@ -30,53 +37,8 @@ pub(crate) fn of(graph: &Graph, path: &[Segment], ends: &BTreeMap<u32, u32>) -> 
     let Some(before) = replay.run(&BTreeSet::new(), &|_, edge| edge.ps) else {
         return Vec::new();
     };
-    if std::env::var("D").is_ok() {
-        let mut order: Vec<usize> = (0..before.len()).collect();
-        order.sort_by_key(|&i| graph.points[i].ps);
-        let mut n = 0;
-        let mut sums: BTreeMap<String, (i64, u32)> = BTreeMap::new();
-        for i in order {
-            let Some(e) = graph.decisive(i as u32) else {
-                continue;
-            };
-            let d = before[i] as i64 - graph.points[i].ps as i64;
-            let d0 = before[e.from as usize] as i64 - graph.points[e.from as usize].ps as i64;
-            if (d - d0).abs() > 1000 {
-                let k = format!(
-                    "{:?} looked {} pos {}",
-                    graph.describe(&e.work),
-                    e.looked_from.is_some(),
-                    d > d0
-                );
-                let s = sums.entry(k).or_default();
-                s.0 += d - d0;
-                s.1 += 1;
-                if n < 60 && d > d0 {
-                    n += 1;
-                    eprintln!(
-                        "{i} at {} {:?} {:?} from {}: {} was {} {:?}",
-                        graph.points[i].ps,
-                        graph.points[i].place,
-                        graph.describe(&e.work),
-                        e.from,
-                        d,
-                        d0,
-                        e.looked_from
-                    );
-                }
-            }
-        }
-        for (k, v) in sums {
-            eprintln!("{k} {v:?}");
-        }
-    }
     let before = end(&before);
-    eprintln!(
-        "replay {} observed {}",
-        before - graph.recording.start_ps,
-        path.iter().map(|s| s.to_ps - s.from_ps).sum::<u64>()
-    );
-    let culprits = culprits(graph, path);
+    let culprits = culprits(graph, path, late);
     let mut causes: Vec<Cause> = culprits
         .into_iter()
         .filter_map(|(culprit, text)| {
@@ -107,8 +69,10 @@ fn without(replay: &Replay, graph: &Graph, culprit: Culprit) -> Option<Vec<u64>>
             let read = recording.memory_read_ps.saturating_sub(least);
             let write = recording.memory_write_ps.saturating_sub(least);
             replay.run(&nothing, &|_, edge| match edge.work {
-                Work::Hardware { reads, writes, .. } => {
-                    let less = u64::from(reads) * read + u64::from(writes) * write;
+                Work::Hardware {
+                    half_reads, writes, ..
+                } => {
+                    let less = u64::from(half_reads) * read / 2 + u64::from(writes) * write;
                     edge.ps.saturating_sub(less)
                 }
                 _ => edge.ps,
@@ -185,7 +149,7 @@ fn in_the_way(graph: &Graph, stream: usize, of: &dyn Fn(usize) -> bool) -> u64 {
 }
 
 /// What to look at: all that the critical path has spent time on.
-fn culprits(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
+fn culprits(graph: &Graph, path: &[Segment], late: &BTreeMap<u32, Late>) -> Vec<(Culprit, String)> {
     let mut found = Vec::new();
     for (number, name) in (0..).zip(&graph.recording.operations) {
         let of_driver = |segment: &&Segment| {
@@ -198,7 +162,7 @@ fn culprits(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
     }
     found.push((Culprit::MemoryLatency, memory(graph.recording)));
     found.push((Culprit::LinkLatency, links(graph.recording)));
-    found.extend(computations(graph, path));
+    found.extend(computations(graph, path, late));
     found.extend(messages(graph, path));
     found
 }
@@ -219,7 +183,11 @@ fn links(recording: &Recording) -> String {
 }
 
 /// Ranks that compute on the critical path, and what that is to others.
-fn computations(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
+fn computations(
+    graph: &Graph,
+    path: &[Segment],
+    late: &BTreeMap<u32, Late>,
+) -> Vec<(Culprit, String)> {
     let ranks: BTreeSet<u32> = path
         .iter()
         .filter(|segment| segment.kind == Kind::Computation)
@@ -228,22 +196,17 @@ fn computations(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
             Place::Nodes { .. } => None,
         })
         .collect();
-    let late = late(graph);
     ranks
         .into_iter()
         .map(|rank| {
-            let (senders, receivers) = late.get(&rank).copied().unwrap_or_default();
-            let to_others = match (senders, receivers) {
-                (0, 0) => "",
-                (receivers_wait, senders_wait) if receivers_wait < senders_wait => {
-                    ": it posts receives late"
-                }
-                _ => ": others wait for its messages",
+            let Late { sender, receiver } = late.get(&rank).copied().unwrap_or_default();
+            let others = match sender.cmp(&receiver) {
+                Ordering::Greater => ": late sender, others wait for its messages",
+                Ordering::Less => ": late receiver, others wait for its receives",
+                Ordering::Equal => "",
             };
-            (
-                Culprit::Computation(rank),
-                format!("computation of rank {rank}{to_others}"),
-            )
+            let text = format!("half of the computation of rank {rank}{others}");
+            (Culprit::Computation(rank), text)
         })
         .collect()
 }
@@ -300,22 +263,4 @@ pub(crate) fn streams_of(messages: &Messages, serial: u64) -> impl Iterator<Item
     let all = messages.packets().iter().enumerate();
     all.filter(move |(_, packets)| packets.messages.contains(&index))
         .map(|(stream, _)| stream)
-}
-
-/// By rank: for how long others have waited for its messages, and for its receives, picoseconds.
-fn late(graph: &Graph) -> BTreeMap<u32, (u64, u64)> {
-    let mut late: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    for message in graph.messages.all() {
-        let Some(matched_ps) = message.matched_ps else {
-            continue;
-        };
-        match message.unexpected_ps {
-            Some(unexpected_ps) => {
-                let waited = matched_ps.saturating_sub(unexpected_ps);
-                late.entry(message.destination.task).or_default().1 += waited;
-            }
-            None => late.entry(message.source.task).or_default().0 += 1,
-        }
-    }
-    late
 }

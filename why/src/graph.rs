@@ -13,11 +13,12 @@ use crate::streams::Streams;
 pub(crate) enum Work {
     /// A step of a thread.
     Step(Step),
-    /// Hardware: the accesses to memory that follow each other in it, and the links of its way.
+    /// Hardware: the accesses to memory that follow each other in it, and the links of its way. Reads count by halves:
+    /// memory is sampled half way.
     Hardware {
         kind: Kind,
         what: &'static str,
-        reads: u32,
+        half_reads: u32,
         writes: u32,
         links: u32,
     },
@@ -296,10 +297,10 @@ impl<'a> Graph<'a> {
                 },
                 (.., None) => continue,
             };
-            let hardware = |kind, what, reads, writes, links| Work::Hardware {
+            let hardware = |kind, what, half_reads, writes, links| Work::Hardware {
                 kind,
                 what,
-                reads,
+                half_reads,
                 writes,
                 links,
             };
@@ -318,7 +319,7 @@ impl<'a> Graph<'a> {
             let fetch = packets.fetched_ps.map(|ps| {
                 let fetch = self.add(ps, place);
                 if let Some(tail) = tail {
-                    let work = hardware(Kind::Memory, "fetch", 0, 0, 0);
+                    let work = hardware(Kind::Memory, "fetch", 1, 0, 0);
                     self.depend(fetch, tail, work, Some(stream), None);
                 }
                 fetch
@@ -327,11 +328,11 @@ impl<'a> Graph<'a> {
             let Some((fetch, head_ps)) = fetch.zip(packets.head_ps) else {
                 continue;
             };
-            // Memory was sampled when the descriptor was fetched: its data is to come, and that of the payload.
+            // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
             let fetched_ps = self.points[fetch as usize].ps;
-            let read_ps = (fetched_ps + 2 * self.recording.memory_read_ps).min(head_ps);
+            let read_ps = (fetched_ps + self.recording.memory_read_ps * 3 / 2).min(head_ps);
             let read = self.add(read_ps, place);
-            let work = hardware(Kind::Memory, "descriptor and payload", 2, 0, 0);
+            let work = hardware(Kind::Memory, "descriptor and payload", 3, 0, 0);
             self.depend(read, fetch, work, Some(stream), None);
             let head = self.add(head_ps, place);
             let work = hardware(Kind::Network, "inject", 0, 0, 0);
@@ -361,7 +362,7 @@ impl<'a> Graph<'a> {
                 let work = Work::Hardware {
                     kind: Kind::Memory,
                     what: "serve request",
-                    reads: 0,
+                    half_reads: 0,
                     writes: 1,
                     links: 0,
                 };
@@ -613,7 +614,7 @@ pub(crate) const LINKS: &str = "links";
 const RECEPTION: Work = Work::Hardware {
     kind: Kind::Memory,
     what: "memory write and wake-up",
-    reads: 0,
+    half_reads: 0,
     writes: 1,
     links: 0,
 };

@@ -209,43 +209,6 @@ impl<'a> Replay<'a> {
             events: BinaryHeap::new(),
         };
         run.all();
-        let un: Vec<usize> = (0..run.times.len())
-            .filter(|&i| run.times[i].is_none())
-            .collect();
-        if !un.is_empty() {
-            for (i, u) in self.units.iter().enumerate() {
-                if run.releases[i] > 0
-                    || u.entry
-                        .is_some_and(|e| run.times[u.first as usize + 1].is_none())
-                {
-                    eprintln!(
-                        "unit {i} {u:?} releases {} busy {} ready {}",
-                        run.releases[i],
-                        run.busy[u.lane],
-                        run.ready[u.lane].len()
-                    );
-                    for (p, a) in self.after.iter().enumerate() {
-                        for (n, e) in a {
-                            if *n == Next::Unit(i as u32) {
-                                eprintln!("   from {p} {:?} {e:?}", run.times[p]);
-                            }
-                        }
-                    }
-                    if i > 0 {
-                        break;
-                    }
-                }
-            }
-            let mut u = un.clone();
-            u.sort_by_key(|&i| self.graph.points[i].ps);
-            eprintln!("unreached {} of {}", un.len(), run.times.len());
-            for &i in u.iter().take(6) {
-                eprintln!("{i} {:?} waits {}", self.graph.points[i], run.waits[i]);
-                for e in &self.graph.points[i].edges {
-                    eprintln!("   {} {:?}", e.from, run.times[e.from as usize]);
-                }
-            }
-        }
         run.times.into_iter().collect()
     }
 }

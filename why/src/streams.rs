@@ -95,10 +95,10 @@ impl Streams {
             .into_iter()
             .zip(messages.packets())
             .map(|(hops, packets)| {
-                // Memory is sampled, and the data of descriptor and payload is to come.
+                // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
                 let read_ps = packets
                     .fetched_ps
-                    .map(|ps| ps + 2 * recording.memory_read_ps);
+                    .map(|ps| ps + recording.memory_read_ps * 3 / 2);
                 stream(recording, read_ps, hops)
             })
             .collect();
