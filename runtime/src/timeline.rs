@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use gyre_driver::Op;
 use gyre_sim::{MachineConfig, Recorder};
-use gyre_timeline::{Messages, perfetto};
+use gyre_timeline::Messages;
+use gyre_timeline::perfetto::{self, ProgramTrack, Span};
+use gyre_why::{Analysis, Segment};
 
 use crate::options::{MachineOptions, UsageError};
 
@@ -56,14 +58,19 @@ impl TimelineFile {
         for mut recording in self.recorder.take() {
             recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
             let messages = Messages::of(&recording);
-            runs.push((recording, messages));
+            let analysis = Analysis::of(&recording, &messages);
+            let found = analysis.as_ref().map_or_else(Vec::new, tracks);
+            runs.push((recording, messages, found));
         }
-        self.store(&perfetto::trace(runs.iter().map(|(r, m)| (r, m))))?;
+        let all = runs.iter().map(|(r, m, found)| (r, m, &found[..]));
+        self.store(&perfetto::trace(all))?;
         let path = self.path.display();
-        let events: usize = runs.iter().map(|(r, _)| r.events().len()).sum();
-        let messages: usize = runs.iter().map(|(_, m)| m.all().len()).sum();
+        let events: usize = runs.iter().map(|(r, ..)| r.events().len()).sum();
+        let messages: usize = runs.iter().map(|(_, m, _)| m.all().len()).sum();
         // What a driver does takes time.
-        let driver = runs.iter().any(|(recording, _)| recording.has_operations());
+        let driver = runs
+            .iter()
+            .any(|(recording, ..)| recording.has_operations());
         Ok(match driver {
             true => format!("timeline of {messages} messages in {events} events: {path}"),
             false => format!(
@@ -76,5 +83,41 @@ impl TimelineFile {
         std::fs::write(&self.path, bytes).map_err(|error| {
             UsageError::Combination(format!("--timeline {}: {error}", self.path.display()))
         })
+    }
+}
+
+/// The critical path: by what it is spent on, and in its parts.
+fn tracks(analysis: &Analysis) -> Vec<ProgramTrack> {
+    let mut kinds: Vec<Span> = Vec::new();
+    for segment in &analysis.path {
+        let span = span(segment, segment.kind.name());
+        match kinds.last_mut().filter(|last| last.name == span.name) {
+            Some(last) => last.to_ps = span.to_ps,
+            None => kinds.push(Span {
+                message: None,
+                ..span
+            }),
+        }
+    }
+    let parts = analysis.path.iter();
+    let parts = parts.map(|segment| span(segment, segment.what));
+    vec![
+        ProgramTrack {
+            name: "critical path",
+            spans: kinds,
+        },
+        ProgramTrack {
+            name: "critical path in parts",
+            spans: parts.collect(),
+        },
+    ]
+}
+
+fn span(segment: &Segment, name: &'static str) -> Span {
+    Span {
+        from_ps: segment.from_ps,
+        to_ps: segment.to_ps,
+        name,
+        message: segment.message,
     }
 }

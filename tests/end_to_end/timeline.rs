@@ -15,7 +15,7 @@ use crate::{gyre, json, scratch, text};
 type Timed = (u64, TrackEvent);
 
 /// A timeline as a reader sees it, once its structure has been checked.
-struct Timeline {
+pub struct Timeline {
     tracks: BTreeMap<u64, TrackDescriptor>,
     names: InternedData,
     events: BTreeMap<u64, Vec<Timed>>,
@@ -24,7 +24,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    fn read(path: &Path) -> Self {
+    pub fn read(path: &Path) -> Self {
         let bytes = fs::read(path).expect("the timeline is there");
         let trace = Trace::decode(&bytes[..]).expect("a trace of Perfetto's format");
         let mut timeline = Self {
@@ -134,6 +134,51 @@ impl Timeline {
         let tracks = self.events.iter();
         let tracks = tracks.map(|(uuid, events)| (self.tracks[uuid].name(), events.as_slice()));
         tracks.filter(move |(name, _)| name.starts_with(begin))
+    }
+
+    fn name(&self, event: &TrackEvent) -> &str {
+        let mut names = self.names.event_names.iter();
+        let name = names.find(|name| name.iid == event.name_iid);
+        name.expect("an event has a name").name()
+    }
+
+    /// The slices of the track of this name, with what they say of themselves.
+    pub fn slices(&self, track: &str) -> Vec<(String, BTreeMap<&str, u64>)> {
+        let tracks = self.named(track).filter(|(name, _)| *name == track);
+        let events = tracks.flat_map(|(_, events)| events);
+        events
+            .filter(|(_, event)| event.r#type() == EventType::SliceBegin)
+            .map(|(_, event)| {
+                let notes = self.notes(event).into_iter().collect();
+                (self.name(event).to_owned(), notes)
+            })
+            .collect()
+    }
+
+    /// Picoseconds of the slices of a name on a track.
+    pub fn time_of(&self, track: &str, slice: &str) -> u64 {
+        let (_, events) = self.named(track).next().expect("a track");
+        let ends = events.windows(2);
+        ends.filter(|pair| pair[0].1.r#type() == EventType::SliceBegin)
+            .filter(|pair| self.name(&pair[0].1) == slice)
+            .map(|pair| 1000 * (pair[1].0 - pair[0].0))
+            .sum()
+    }
+
+    /// How many slices of a name are on a track.
+    pub fn count_of(&self, track: &str, slice: &str) -> usize {
+        let slices = self.slices(track);
+        slices.iter().filter(|(name, _)| name == slice).count()
+    }
+
+    /// The stages of messages by their serials, picoseconds.
+    pub fn stages(&self) -> BTreeMap<u64, BTreeMap<&str, u64>> {
+        let ends = self.arrows.iter();
+        ends.filter_map(|(&serial, (_, to))| {
+            let notes = self.notes(&to.as_ref()?.1);
+            Some((serial, notes.into_iter().collect()))
+        })
+        .collect()
     }
 
     /// Messages by their arrows: every one has stages that add up, to the picosecond, to its time from post to done.

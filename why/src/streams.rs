@@ -52,7 +52,7 @@ pub(crate) struct Stream {
     pub arrivals: Vec<u64>,
     /// Links of the way of the first packet, in order.
     pub way: Vec<usize>,
-    /// Waits at routers, those of all packets.
+    /// Waits at routers, those of all packets, by link and time.
     pub waits: Vec<HopWait>,
 }
 
@@ -157,6 +157,19 @@ pub(crate) fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
     a.1.min(b.1).saturating_sub(a.0.max(b.0))
 }
 
+/// The same waits, those that overlap on a link as one.
+fn joined(mut waits: Vec<HopWait>) -> Vec<HopWait> {
+    waits.sort_unstable_by_key(|wait| (wait.link, wait.from_ps, wait.to_ps));
+    waits.dedup_by(|later, earlier| {
+        let overlap = later.link == earlier.link && later.from_ps <= earlier.to_ps;
+        if overlap {
+            earlier.to_ps = earlier.to_ps.max(later.to_ps);
+        }
+        overlap
+    });
+    waits
+}
+
 /// The packets of a descriptor, of all its hops in order of time.
 fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream {
     let Some(last) = hops.iter().max_by_key(|hop| hop.to_ps) else {
@@ -209,5 +222,6 @@ fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream
         }
     }
     found.arrivals.sort_unstable();
+    found.waits = joined(found.waits);
     found
 }
