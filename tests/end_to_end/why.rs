@@ -143,12 +143,11 @@ fn x7_a_slow_rank_is_the_first_cause_of_the_others_waits() {
     let result = proven(&path, &[], &["computation of rank 5", "late sender"]);
     // The next one waits for it most of all.
     let ranks = result["metrics"]["per_rank"].as_array().expect("ranks");
-    for (rank, share) in ranks
-        .iter()
-        .zip(ranks.iter().map(|r| number(&r["late_sender"])))
-    {
-        assert_eq!(share > 0.3, rank["rank"] == 6, "{ranks:#?}");
-    }
+    let late = |rank: &Value| number(&rank["late_sender"]);
+    let most = ranks.iter().max_by(|a, b| late(a).total_cmp(&late(b)));
+    let most = most.expect("ranks");
+    assert_eq!(most["rank"], 6, "{ranks:#?}");
+    assert!(late(most) > 0.3, "{most}");
 }
 
 #[test]
