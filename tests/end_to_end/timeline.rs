@@ -265,6 +265,18 @@ fn x2_x7_the_timeline_of_lulesh_says_what_the_run_counts() {
             links_of(&result),
             "{name}"
         );
+        // Every write to memory is a message's, or the value of a counter; the data of all messages is written.
+        let mut written = 0;
+        for (_, events) in timeline.named("memory writes") {
+            for (_, event) in events {
+                let message = timeline.note(event, "message");
+                let bytes = timeline.note(event, "bytes").expect("bytes");
+                let of_counter = bytes == 8 && timeline.note(event, "id") == Some(0);
+                assert!(message.is_some() || of_counter, "{name}: {event:?}");
+                written += bytes;
+            }
+        }
+        assert!(written > metrics["bytes"].as_u64().expect("bytes"), "{name}");
         // Every packet on a link is one of a message.
         for (_, events) in timeline.named("link ") {
             for (_, event) in events

@@ -9,9 +9,6 @@ use crate::program::{all_to_all, hot_spot, late_receive, ring, slow_rank};
 use crate::timeline::Timeline;
 use crate::{gyre, json, scratch, text};
 
-/// Picoseconds of a cycle of the reference machine.
-const CYCLE_PS: f64 = 2000.0;
-
 fn number(value: &Value) -> f64 {
     value
         .as_f64()

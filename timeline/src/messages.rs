@@ -166,6 +166,10 @@ struct Assembler {
     queued: BTreeMap<Key, VecDeque<usize>>,
     /// The one that it has read last.
     current: BTreeMap<Key, usize>,
+    /// By node and port: where a link goes.
+    links: BTreeMap<(u32, u8), u32>,
+    /// By node and id: the packets that have come last.
+    came: BTreeMap<(u32, u32), usize>,
     /// Places in rings: when the DMA engine was told of them.
     tails: BTreeMap<(u32, u16, u16), u64>,
     /// Sent and not taken, by origin, target, dispatch identifier and tag.
@@ -202,7 +206,13 @@ impl Messages {
     /// Those of a recording.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
-        let mut assembler = Assembler::default();
+        let links = recording.links.iter();
+        let mut assembler = Assembler {
+            links: links
+                .map(|link| ((link.node, link.port), link.to))
+                .collect(),
+            ..Assembler::default()
+        };
         let link_ps = recording.link_ps;
         let about = recording
             .events()
@@ -253,7 +263,7 @@ impl Messages {
     }
 
     /// Which packets, by their place in [`Messages::packets`], the event of this number in [`Recording::events`] is about:
-    /// whose descriptor is read, who is on a link, what the driver has queued, or asked for, or taken out of a reception
+    /// whose descriptor is read, who is on a link or written to memory, what the driver has queued, or asked for, or taken out of a reception
     /// FIFO, or what it has found to have arrived with [`Note::Fetched`]. None for packets that no descriptor of the driver's
     /// accounts for, and for other events.
     #[must_use]
@@ -325,9 +335,12 @@ impl Assembler {
                     self.packets[index].tail_ps = tail_ps;
                     self.packets[index].fetched_ps = Some(ps);
                     self.current.insert(key, index);
+                    // Within a node no link carries it.
+                    self.came.insert((event.node, id), index);
                 }
                 return next;
             }
+            What::Written { id, .. } => return self.came.get(&(event.node, id)).copied(),
             What::Hop {
                 kind,
                 flits,
@@ -343,13 +356,14 @@ impl Assembler {
                     packets.arrived_ps = packets.arrived_ps.max(Some(end_ps + link_ps));
                     packets.flits += u64::from(flits);
                 }
+                if let (Lane::Link(port), Some(index)) = (event.lane, whose)
+                    && let Some(&to) = self.links.get(&(event.node, port))
+                {
+                    self.came.insert((to, id), index);
+                }
                 return whose;
             }
-            What::Spent { .. }
-            | What::Waited { .. }
-            | What::Load { .. }
-            | What::Written { .. }
-            | What::Levels { .. } => {}
+            What::Spent { .. } | What::Waited { .. } | What::Load { .. } | What::Levels { .. } => {}
         }
         None
     }

@@ -321,8 +321,12 @@ impl Run<'_> {
                     let item = Item::of("outputs").with("levels", levels.into());
                     self.items.instant(track, event.ps, item);
                 }
-                What::Written { bytes } => {
-                    let item = Item::of("write").with("bytes", bytes.into());
+                What::Written { bytes, id } => {
+                    let name = packets.map_or("write", |packets| packets.role.name());
+                    let item = Item::of(name)
+                        .with("bytes", bytes.into())
+                        .with("id", id.into())
+                        .with_all("message", served);
                     self.items.instant(track, event.ps, item);
                 }
                 What::Hop { flits, id, .. } => {

@@ -133,7 +133,7 @@ fn one_message() -> Vec<Event> {
             1,
             Lane::Writes,
             (42_000, 44_000),
-            What::Written { bytes: 96 },
+            What::Written { bytes: 96, id: 5 },
         ),
         event(
             1,
@@ -287,7 +287,7 @@ fn x2_x7_a_run_of_one_message_is_written_whole() {
         "10 on 9: instant eager message, injection FIFO 2, id 5, bytes 64, message 1",
         "20 on 10: begin eager message, flits 6, id 5, message 1",
         "32 on 10: end",
-        "42 on 12: instant write, bytes 96",
+        "42 on 12: instant eager message, bytes 96, id 5, message 1",
         "45 on 13: instant outputs, levels 1",
         "48 on 8: 0",
         "60 on 4: end",
