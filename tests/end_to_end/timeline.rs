@@ -276,7 +276,10 @@ fn x2_x7_the_timeline_of_lulesh_says_what_the_run_counts() {
                 written += bytes;
             }
         }
-        assert!(written > metrics["bytes"].as_u64().expect("bytes"), "{name}");
+        assert!(
+            written > metrics["bytes"].as_u64().expect("bytes"),
+            "{name}"
+        );
         // Every packet on a link is one of a message.
         for (_, events) in timeline.named("link ") {
             for (_, event) in events
