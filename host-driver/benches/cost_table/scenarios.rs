@@ -546,7 +546,7 @@ fn fences(list: &mut List) {
 
 /// The messaging module.
 fn matched(list: &mut List) {
-    for length in [64, 8192] {
+    for length in [64, 2048, 8192] {
         for (what, counted) in [("origin", ORIGIN), ("target", TARGET)] {
             for first in ["receive", "message"] {
                 // So many receives, or messages, do not match and stand before the one that does.

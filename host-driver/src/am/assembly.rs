@@ -92,7 +92,10 @@ struct Announced<P: Platform> {
 
 /// The messages that are arriving at a context.
 pub(crate) struct Assemblies<P: Platform> {
-    arriving: BTreeMap<Origin, Assembly<P>>,
+    /// Few at a time. Packets of a message come one after the other, mostly.
+    arriving: Vec<(Origin, Assembly<P>)>,
+    /// Place of the one to which a packet was added last.
+    last: usize,
     announced: BTreeMap<Origin, Announced<P>>,
 }
 
@@ -112,7 +115,8 @@ impl<P: Platform> Assemblies<P> {
     /// None.
     pub fn new() -> Self {
         Self {
-            arriving: BTreeMap::new(),
+            arriving: Vec::new(),
+            last: 0,
             announced: BTreeMap::new(),
         }
     }
@@ -134,9 +138,13 @@ impl<P: Platform> Assemblies<P> {
         self.announced.clear();
     }
 
-    /// Takes the message of `origin` that is arriving.
-    pub fn take(&mut self, origin: &Origin) -> Option<Assembly<P>> {
-        self.arriving.remove(origin)
+    /// Place of the message of `origin` that is arriving.
+    #[inline]
+    fn place(&self, origin: &Origin) -> Option<usize> {
+        match self.arriving.get(self.last) {
+            Some((last, _)) if last == origin => Some(self.last),
+            _ => self.arriving.iter().position(|(other, _)| other == origin),
+        }
     }
 
     /// The first packet of a message of `origin` has come where another one had not ended: that fails.
@@ -149,8 +157,11 @@ impl<P: Platform> Assemblies<P> {
         origin: &Origin,
         task: TaskId,
     ) -> Result<(), Fault> {
-        match self.arriving.remove(origin) {
-            Some(cut) => fail(am, cut.target, out_of_order(task, "first", 1, 0)),
+        match self.place(origin) {
+            Some(place) => {
+                let (_, cut) = self.arriving.swap_remove(place);
+                fail(am, cut.target, out_of_order(task, "first", 1, 0))
+            }
             None => Ok(()),
         }
     }
@@ -280,11 +291,11 @@ impl<P: Platform> Assemblies<P> {
         known.and(ended)
     }
 
-    /// Adds a packet to its message, and ends the message with its last byte.
+    /// Adds the first packet of a message to it.
     ///
     /// # Errors
     /// [`Error::PacketOrder`], [`Error::MessageTooLong`] when no done callback takes them.
-    pub fn add<U: Upcalls<P>>(
+    pub fn begin<U: Upcalls<P>>(
         &mut self,
         am: &mut AmIo<'_, P, U>,
         packet: &Packet<'_>,
@@ -292,34 +303,95 @@ impl<P: Platform> Assemblies<P> {
         task: TaskId,
         mut assembly: Assembly<P>,
     ) -> Result<(), Fault> {
+        match assembly.add(am, packet, task)? {
+            Added::More => {
+                self.last = self.arriving.len();
+                self.arriving.push((origin, assembly));
+                Ok(())
+            }
+            Added::Last => assembly.end(am),
+            Added::Wrong(error) => fail(am, assembly.target, error),
+        }
+    }
+
+    /// Adds a packet to its message, and ends the message with its last byte.
+    ///
+    /// # Errors
+    /// [`Error::PacketOrder`], [`Error::MessageTooLong`] when no done callback takes them; the former where no message of
+    /// the origin is arriving, too.
+    pub fn add<U: Upcalls<P>>(
+        &mut self,
+        am: &mut AmIo<'_, P, U>,
+        packet: &Packet<'_>,
+        origin: &Origin,
+        task: TaskId,
+    ) -> Result<(), Fault> {
+        let Some(place) = self.place(origin) else {
+            return Err(out_of_order(task, "first", 0, 1));
+        };
+        self.last = place;
+        let added = self.arriving[place].1.add(am, packet, task);
+        if let Ok(Added::More) = added {
+            return Ok(());
+        }
+        let (_, assembly) = self.arriving.swap_remove(place);
+        match added? {
+            Added::More => Ok(()),
+            Added::Last => assembly.end(am),
+            Added::Wrong(error) => fail(am, assembly.target, error),
+        }
+    }
+}
+
+/// What a packet is to its message.
+enum Added {
+    /// More are to come.
+    More,
+    /// It was the last.
+    Last,
+    /// It does not continue the message.
+    Wrong(Fault),
+}
+
+impl<P: Platform> Assembly<P> {
+    /// Adds a packet.
+    ///
+    /// # Errors
+    /// Those of the memory.
+    fn add<U>(
+        &mut self,
+        am: &AmIo<'_, P, U>,
+        packet: &Packet<'_>,
+        task: TaskId,
+    ) -> Result<Added, Fault> {
         am.io.platform().charge(Op::Assemble, 1);
         let bytes = packet.payload.len();
         // Packets of a message are full but for the last, and come in order.
-        let expected_bytes = (assembly.length - assembly.received).min(MAX_PAYLOAD_BYTES);
-        let ends = assembly.received + expected_bytes == assembly.length;
+        let expected_bytes = (self.length - self.received).min(MAX_PAYLOAD_BYTES);
+        let ends = self.received + expected_bytes == self.length;
         for (field, value, expected) in [
-            ("offset", u64::from(packet.offset), assembly.received as u64),
-            ("length", u64::from(packet.length), assembly.length as u64),
+            ("offset", u64::from(packet.offset), self.received as u64),
+            ("length", u64::from(packet.length), self.length as u64),
             ("len", bytes as u64, expected_bytes as u64),
             ("last", u64::from(packet.last), u64::from(ends)),
         ] {
             if value != expected {
-                let error = out_of_order(task, field, value, expected);
-                return fail(am, assembly.target, error);
+                return Ok(Added::Wrong(out_of_order(task, field, value, expected)));
             }
         }
-        store_at(am, &assembly.target, assembly.received, packet.payload)?;
-        assembly.received += bytes;
-        if !ends {
-            self.arriving.insert(origin, assembly);
-            return Ok(());
-        }
-        let Assembly {
+        store_at(am, &self.target, self.received, packet.payload)?;
+        self.received += bytes;
+        Ok(if ends { Added::Last } else { Added::More })
+    }
+
+    /// All of it has come.
+    fn end<U: Upcalls<P>>(self, am: &mut AmIo<'_, P, U>) -> Result<(), Fault> {
+        let Self {
             length,
             target,
             cookie,
             ..
-        } = assembly;
+        } = self;
         end(am, target, length, cookie)
     }
 }

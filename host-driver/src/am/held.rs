@@ -24,6 +24,12 @@ pub(crate) struct HeldBuffer<P: Platform> {
     _share: Share,
 }
 
+/// A short payload, outside of DMA memory; counted as long as it lives.
+pub(crate) struct HeldBytes {
+    data: Box<[u8]>,
+    _share: Share,
+}
+
 /// Bytes of the account that are given back when they are dropped.
 struct Share {
     bytes: usize,
@@ -55,6 +61,19 @@ impl HeldMemory {
         })
     }
 
+    /// A copy of a payload that is here.
+    ///
+    /// # Errors
+    /// [`Error::HeldMemory`].
+    pub fn copy<P: Platform>(&self, platform: &P, data: &[u8]) -> Result<HeldBytes, Error> {
+        let share = self.share(data.len())?;
+        platform.charge(Op::CopyChunk, data.len().div_ceil(COPY_CHUNK) as u64);
+        Ok(HeldBytes {
+            data: data.into(),
+            _share: share,
+        })
+    }
+
     fn share(&self, bytes: usize) -> Result<Share, Error> {
         let mut account = lock(&self.account);
         let held = account.held;
@@ -77,6 +96,13 @@ impl HeldMemory {
     pub fn held_and_peak(&self) -> (usize, usize) {
         let account = lock(&self.account);
         (account.held, account.peak)
+    }
+}
+
+impl HeldBytes {
+    /// The payload.
+    pub fn data(&self) -> &[u8] {
+        &self.data
     }
 }
 

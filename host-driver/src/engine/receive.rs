@@ -190,25 +190,12 @@ impl<P: Platform> Engine<P> {
             let (assemblies, mut am) = self.assemblies(up);
             let cut = assemblies.cut(&mut am, &origin, peer.task);
             let (assembly, known) = self.begin(packet, origin, peer, envelope, up);
-            let continued = self.add(packet, origin, peer, assembly, up);
+            let (assemblies, mut am) = self.assemblies(up);
+            let continued = assemblies.begin(&mut am, packet, origin, peer.task, assembly);
             return known.and(continued).and(cut);
         }
-        match self.assemblies.take(&origin) {
-            Some(assembly) => self.add(packet, origin, peer, assembly, up),
-            None => Err(out_of_order(peer.task, "first", 0, 1)),
-        }
-    }
-
-    fn add(
-        &mut self,
-        packet: &Packet<'_>,
-        origin: Origin,
-        peer: Endpoint,
-        assembly: Assembly<P>,
-        up: &mut impl Upcalls<P>,
-    ) -> Result<(), Fault> {
         let (assemblies, mut am) = self.assemblies(up);
-        assemblies.add(&mut am, packet, origin, peer.task, assembly)
+        assemblies.add(&mut am, packet, &origin, peer.task)
     }
 
     /// First packet of a message: finds out where it goes. A message that cannot be understood goes

@@ -2,7 +2,7 @@
 
 use gyre_note::Note;
 
-use super::deliver::{answer, deliver, fail_send, finish, has_arrived, put_down, write};
+use super::deliver::{answer, deliver, fail_send, finish, has_arrived, put_down};
 use super::format::{self, ClearToSend, EagerMessage, RequestToSend};
 use super::state::{Inner, Message, Receiver};
 use super::table::{MatchData, Pair};
@@ -55,17 +55,27 @@ pub(super) fn eager<P: Platform>(
     let eager = EagerMessage::decode(arrival)?;
     let length = eager.inside.map_or(arrival.length, <[u8]>::len);
     let data = match_data(arrival, eager.comm, length);
+    // All of its data is here: it came in one packet.
+    let whole = eager.inside.or(arrival.immediate);
+    let platform = context.platform();
     let (attempts, matched) = {
         let mut table = lock(&inner.table);
         let (attempts, receiver) = table.arrive(&data);
-        let matched = receiver.ok_or_else(|| table.insert(data, Message::Arriving, false, None));
+        let matched = receiver.ok_or_else(|| {
+            let message = whole.map(|whole| match inner.memory.copy(platform, whole) {
+                Ok(held) => Message::Short(held),
+                // The receive that matches it gets the error.
+                Err(error) => Message::Failed(error),
+            });
+            let ready = message.is_some();
+            table.insert(data, message.unwrap_or(Message::Arriving), ready, None)
+        });
         (attempts, matched)
     };
-    let platform = context.platform();
     platform.charge(Op::MatchAttempt, attempts);
     note_match(context, inner, &matched);
-    match (matched, eager.inside) {
-        (Ok((received, receiver)), Some(inside)) => put_down(context, inside, received, receiver),
+    match (matched, whole) {
+        (Ok((received, receiver)), Some(whole)) => put_down(context, whole, received, receiver),
         (Ok((received, receiver)), None) => {
             return Ok(Receive::Into {
                 into: receiver.into.clone(),
@@ -74,9 +84,10 @@ pub(super) fn eager<P: Platform>(
                 })),
             });
         }
-        (Err(id), inside) => {
+        (Err(_), Some(_)) => platform.charge(Op::Enqueue, 1),
+        (Err(id), None) => {
             platform.charge(Op::Enqueue, 1);
-            return Ok(hold(context, inner, id, length, inside, None));
+            return Ok(hold(context, inner, id, length, None));
         }
     }
     Ok(Receive::Consumed)
@@ -197,7 +208,7 @@ pub(super) fn transfer<P: Platform>(
     }) = matched
     else {
         let owed = Some((origin, cookie));
-        return Ok(hold(context, inner, id, length, None, owed));
+        return Ok(hold(context, inner, id, length, owed));
     };
     let module = Arc::clone(inner);
     Ok(Receive::Into {
@@ -210,14 +221,12 @@ pub(super) fn transfer<P: Platform>(
     })
 }
 
-/// Holds message `id`, whose data comes now, or is all here as `inside`, and has no receive. `owed` is answered when it
-/// is there.
+/// Holds message `id`, whose data comes now, and which has no receive. `owed` is answered when it is there.
 fn hold<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
     id: u64,
     length: usize,
-    inside: Option<&[u8]>,
     owed: Option<(Endpoint, u32)>,
 ) -> Receive<P> {
     let module = Arc::clone(inner);
@@ -231,25 +240,21 @@ fn hold<P: Platform>(
             answer(context, &module, owed, arrived);
         }
     };
-    let whole = |held, result| match result {
-        Ok(()) => Message::Held(held),
-        Err(error) => Message::Failed(error),
-    };
-    match (inner.memory.alloc(context.platform(), length), inside) {
-        (Ok(held), None) => {
-            return Receive::Into {
-                into: held.range().clone(),
-                done: Some(Box::new(move |context, result| {
-                    ready(context, whole(held, result));
-                })),
-            };
-        }
-        (Ok(held), Some(inside)) => {
-            let written = write(context, inside, held.range());
-            ready(context, whole(held, written));
-        }
+    match inner.memory.alloc(context.platform(), length) {
+        Ok(held) => Receive::Into {
+            into: held.range().clone(),
+            done: Some(Box::new(move |context, result| {
+                let message = match result {
+                    Ok(()) => Message::Held(held),
+                    Err(error) => Message::Failed(error),
+                };
+                ready(context, message);
+            })),
+        },
         // The receive that matches it gets the error.
-        (Err(error), _) => ready(context, Message::Failed(error)),
+        Err(error) => {
+            ready(context, Message::Failed(error));
+            Receive::Consumed
+        }
     }
-    Receive::Consumed
 }

@@ -40,6 +40,7 @@ pub(super) fn deliver<P: Platform>(context: &Context<P>, matched: Matched<P>) {
                 .and_then(|()| Ok(held.copy_out(platform, &receiver.into)?));
             finish(context, receiver, copied.map(|()| received));
         }
+        Message::Short(held) => put_down(context, held.data(), received, receiver),
         Message::Failed(error) => finish(context, receiver, Err(error)),
         // The table gives messages away when they are ready.
         Message::Awaited { .. } | Message::Arriving => {}

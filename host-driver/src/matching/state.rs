@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
-use crate::am::held::{HeldBuffer, HeldMemory};
+use crate::am::held::{HeldBuffer, HeldBytes, HeldMemory};
 use crate::api::context::{Context, DeferredReceive};
 use crate::buffer::BufferRange;
 use crate::endpoint::Endpoint;
@@ -153,6 +153,8 @@ pub(super) enum Message<P: Platform> {
     Arriving,
     /// It is held here, whole.
     Held(HeldBuffer<P>),
+    /// The same of one that has come in one packet.
+    Short(HeldBytes),
     /// It was lost on its way here.
     Failed(Error),
 }

@@ -1,6 +1,6 @@
 //! The queue of posted receives and the queue of pending messages, without any machine: who matches whom.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::communicator::Communicator;
 use crate::task::{Rank, TaskId};
@@ -90,8 +90,8 @@ pub(super) struct Pair<R, M> {
 /// walking, and what was compared is counted for the cost of it.
 pub(super) struct MatchTable<R, M> {
     posted: VecDeque<Posted<R>>,
-    /// By order of arrival.
-    pending: BTreeMap<u64, Pending<R, M>>,
+    /// With their numbers, which are those of their arrival.
+    pending: VecDeque<(u64, Pending<R, M>)>,
     next: u64,
     expected: u64,
     unexpected: u64,
@@ -101,7 +101,7 @@ impl<R, M> MatchTable<R, M> {
     pub fn new() -> Self {
         Self {
             posted: VecDeque::new(),
-            pending: BTreeMap::new(),
+            pending: VecDeque::new(),
             next: 0,
             expected: 0,
             unexpected: 0,
@@ -120,8 +120,8 @@ impl<R, M> MatchTable<R, M> {
 
     /// Messages without receive now.
     pub fn pending(&self) -> usize {
-        let unmatched = |pending: &&Pending<R, M>| pending.receiver.is_none();
-        self.pending.values().filter(unmatched).count()
+        let unmatched = |(_, pending): &&(u64, Pending<R, M>)| pending.receiver.is_none();
+        self.pending.iter().filter(unmatched).count()
     }
 
     /// A message has come: takes the oldest receive that matches, and says what it gets. Also says how many were
@@ -158,25 +158,26 @@ impl<R, M> MatchTable<R, M> {
             ready,
             receiver,
         };
-        self.pending.insert(id, pending);
+        self.pending.push_back((id, pending));
         id
     }
 
     /// What is known of message `id`.
     pub fn message(&self, id: u64) -> Option<(usize, &M)> {
-        let pending = self.pending.get(&id)?;
+        let (_, pending) = &self.pending[self.place(id)?];
         Some((pending.data.length, &pending.message))
     }
 
     /// Message `id` is not ready: takes it out if it has its receive.
     pub fn take_matched(&mut self, id: u64) -> Option<Pair<R, M>> {
-        self.pending.get(&id)?.receiver.as_ref()?;
+        self.pending[self.place(id)?].1.receiver.as_ref()?;
         self.take(id)
     }
 
     /// Message `id` is ready, and now known as `message`. Takes it out if it has its receive.
     pub fn ready(&mut self, id: u64, message: M) -> Option<Pair<R, M>> {
-        let pending = self.pending.get_mut(&id)?;
+        let place = self.place(id)?;
+        let (_, pending) = &mut self.pending[place];
         pending.message = message;
         pending.ready = true;
         self.take_matched(id)
@@ -199,7 +200,7 @@ impl<R, M> MatchTable<R, M> {
             });
             return (attempts, None, None);
         };
-        let Some(pending) = self.pending.get_mut(&number) else {
+        let Some((_, pending)) = self.place(number).and_then(|at| self.pending.get_mut(at)) else {
             return (attempts, None, None);
         };
         pending.receiver = Some((received, receiver));
@@ -228,8 +229,8 @@ impl<R, M> MatchTable<R, M> {
     /// Takes all receives, whether a message has matched them or not, in the order posted within either; and forgets all
     /// messages, which it returns beside them.
     pub fn close(&mut self) -> (Vec<R>, Vec<M>) {
-        let pending = core::mem::take(&mut self.pending).into_values();
-        let pending = pending.map(|pending| (pending.receiver, pending.message));
+        let pending = core::mem::take(&mut self.pending).into_iter();
+        let pending = pending.map(|(_, pending)| (pending.receiver, pending.message));
         let (receivers, messages): (Vec<_>, Vec<_>) = pending.unzip();
         let matched = receivers.into_iter().flatten();
         let posted = core::mem::take(&mut self.posted).into_iter();
@@ -243,7 +244,7 @@ impl<R, M> MatchTable<R, M> {
     fn find(&self, pattern: &Pattern) -> (u64, Option<(u64, Received)>) {
         let mut attempts = 0;
         let mut found = None;
-        for (&number, pending) in &self.pending {
+        for &(number, ref pending) in &self.pending {
             if pending.receiver.is_some() {
                 continue;
             }
@@ -256,8 +257,13 @@ impl<R, M> MatchTable<R, M> {
         (attempts, found)
     }
 
+    /// Where message `id` stands.
+    fn place(&self, id: u64) -> Option<usize> {
+        self.pending.binary_search_by_key(&id, |&(id, _)| id).ok()
+    }
+
     fn take(&mut self, id: u64) -> Option<Pair<R, M>> {
-        let pending = self.pending.remove(&id)?;
+        let (_, pending) = self.pending.remove(self.place(id)?)?;
         let (received, receiver) = pending.receiver?;
         Some(Pair {
             received,
