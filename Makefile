@@ -6,7 +6,7 @@ CARGO ?= cargo
 PROFILE := --release --locked
 
 # Crates whose files import each other in one direction only.
-ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note remote sim-harness testkit timeline wave why
+ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note page remote sim-harness testkit timeline wave why
 
 .PHONY: run test fuzz conformance build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 

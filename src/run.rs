@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 use crate::cli::CommandError;
-use crate::goal_run::{GoalError, GoalReport, GoalRun, Loaded, MAX_MESSAGE_BYTES, MessageSpan};
+use crate::goal_run::{
+    self, GoalError, GoalReport, GoalRun, Loaded, MAX_MESSAGE_BYTES, MessageSpan,
+};
 use crate::heat_map::{heat_map, link_table};
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError, cubic_shape};
@@ -17,7 +19,7 @@ use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
 use gyre::progress;
 use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
-use gyre::timeline::TimelineFile;
+use gyre::timeline::{Ending, TimelineFile, Told};
 use gyre::waves::{self, CommandLine, Failed, Failure, Wave, trace_config};
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
@@ -139,13 +141,28 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     let clock = Stopwatch::start();
     let (result, _) = runs.attempt(&bar, None, Loaded::run);
     bar.finish_and_clear();
-    // Of a run that fails it shows what went before.
-    let timeline = timeline.map(|file| file.write()).transpose();
+    let workload = Path::new(&args.workload).file_name();
+    let workload = workload.map_or_else(|| args.workload.clone().into(), |n| n.to_string_lossy());
+    let told = Told {
+        title: &format!("run {workload}"),
+        spec: &spec,
+        command,
+        numbers_machines: false,
+    };
+    let write = |ending: Ending<'_>| {
+        timeline
+            .as_ref()
+            .map(|file| file.write(told, ending))
+            .transpose()
+    };
     let report = match result {
         Ok(report) => report,
-        Err(error) => return Err(runs.shown(error)?.into()),
+        Err(error) => {
+            // Of a run that fails it shows what went before. The run's own error says more than that of its timeline.
+            let _ = write(Ending::Failed(&goal_run::failure(&error, &goal.placement)));
+            return Err(runs.shown(error)?.into());
+        }
     };
-    let timeline = timeline?;
     let sim = SimFigures::new(report.sim.cycles, spec.nodes(), &clock, spec.config.threads);
     let wrong = runs.wrong(&report);
     let trace = match &wrong {
@@ -177,6 +194,10 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
         "links": link_table(&spec.config, &report.link_flits, report.makespan_cycles),
         "per_rank": per_rank(&goal, &report),
     }));
+    let timeline = match &wrong {
+        None => write(Ending::Figures(&metrics))?,
+        Some(wrong) => write(Ending::Wrong(&metrics, wrong))?,
+    };
     let mut pictures = vec![heat_map(
         &spec.config,
         &report.link_flits,
