@@ -13,6 +13,8 @@ use crate::check::{self, CheckCommand};
 use crate::fuzz;
 use crate::goal_run::GoalError;
 use crate::run;
+use crate::why;
+use crate::workload;
 use gyre::options::{MachineOptions, UsageError};
 use gyre::progress;
 use gyre::waves::CommandLine;
@@ -28,8 +30,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs a program: a GOAL trace, or the name of a bundled one
-    #[command(after_help = run::settings_help())]
+    #[command(after_help = workload::settings_help())]
     Run(run::RunArgs),
+    /// Says where the time of a program went
+    #[command(after_help = workload::settings_help())]
+    Why(why::WhyArgs),
     /// Measures the machine
     #[command(after_help = bench::settings_help())]
     Bench(BenchArgs),
@@ -116,7 +121,10 @@ pub fn main() -> ExitCode {
     };
     match cli.command {
         Command::Run(args) => show(run::run(&args, &command), |outcome| {
-            (outcome.text(args.machine.json), outcome.passed)
+            (outcome.text(args.workload.machine.json), outcome.passed)
+        }),
+        Command::Why(args) => show(why::run(&args), |outcome| {
+            (outcome.text(args.workload.machine.json), outcome.passed)
         }),
         Command::Bench(BenchArgs { list: true, .. }) => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => {

@@ -7,3 +7,5 @@ pub mod fuzz;
 pub mod goal_run;
 pub mod heat_map;
 pub mod run;
+pub mod why;
+pub mod workload;

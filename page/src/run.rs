@@ -55,7 +55,7 @@ fn add_spans(columns: &mut Columns, recording: &Recording) {
         let times = (event.ps, event.end_ps);
         match event.what {
             What::Spent { operation, count } => Some((times, operation.into(), count.into())),
-            What::Waited { why } => {
+            What::Waited { why, .. } => {
                 let kind = recording.operations.len() as u64 + number(&WHYS, &why);
                 Some((times, kind, 1))
             }

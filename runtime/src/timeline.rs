@@ -100,7 +100,8 @@ impl TimelineFile {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, told: Told<'_>, ending: Ending<'_>) -> Result<String, UsageError> {
-        let known: Vec<Known> = self.recorder.take().into_iter().map(Known::of).collect();
+        let recordings = self.recorder.take().into_iter();
+        let known: Vec<Known> = recordings.map(|r| Known::of(r, self.format)).collect();
         match self.format {
             Format::Page => self.store(page(told, ending, &known)?.as_bytes())?,
             Format::Perfetto => {
@@ -131,11 +132,13 @@ impl TimelineFile {
 }
 
 impl Known {
-    fn of(mut recording: Recording) -> Self {
+    fn of(mut recording: Recording, format: Format) -> Self {
         recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
         let messages = Messages::of(&recording);
         Self {
-            analysis: None,
+            analysis: (format == Format::Page)
+                .then(|| Analysis::of(&recording, &messages))
+                .flatten(),
             recording,
             messages,
         }

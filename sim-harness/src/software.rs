@@ -181,7 +181,7 @@ impl Software {
             self.progress_ps = self.progress_ps.max(Some(ps));
         }
         if self.shared.recording.get() {
-            self.shared.record_wait(&state, ps);
+            self.shared.record_wait(&state, ps, signal);
         }
         state.local_ps.set(ps);
         let ended = self.shared.run(actor, signal);

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, check, named, query};
 use super::{Measured, TASKS, Total, figures};
-use crate::run::SAME_NODE;
+use crate::workload::SAME_NODE;
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;

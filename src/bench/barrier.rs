@@ -15,7 +15,7 @@ use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
 
 use super::{Measured, TASKS, figures};
-use crate::run::SAME_NODE;
+use crate::workload::SAME_NODE;
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::link_load::FLIT_BYTES;
 use super::{Measured, TASKS, Total, figures};
-use crate::run::SAME_NODE;
+use crate::workload::SAME_NODE;
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;

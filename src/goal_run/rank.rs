@@ -281,8 +281,11 @@ impl Rank {
 
     fn finish(&self, op: OpId) {
         self.state.lock().finished(op);
-        self.end_ps
-            .store(self.end_ps.load().max(self.cpu().now_ps()));
+        let cpu = self.cpu();
+        self.end_ps.store(self.end_ps.load().max(cpu.now_ps()));
+        if cpu.is_recording() {
+            cpu.record_operation(self.line_and_op(op).0);
+        }
         self.bar.inc(1);
         self.news.get().notify_all();
     }

@@ -76,9 +76,16 @@ pub enum What {
     Waited {
         /// What for.
         why: Why,
+        /// The thread that has ended it, by its number on the node; none if the hardware or the clock has.
+        by: Option<u32>,
     },
     /// The driver has noted something.
     Note(Note),
+    /// An operation of the program has ended.
+    Operation {
+        /// Its line in the text of the program; 0 where that is not known.
+        line: u32,
+    },
     /// The tail of an injection FIFO was written: descriptors are there. At the register's port.
     Tail {
         /// Number of the FIFO on its node.

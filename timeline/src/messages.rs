@@ -70,6 +70,8 @@ pub struct Packets {
     pub messages: Vec<usize>,
     /// Message id, which others may have, too.
     pub id: u32,
+    /// Of data that was asked for: the packets that ask for it, by their place in [`Messages::packets`].
+    pub request: Option<usize>,
     /// When the driver queued the descriptor; of data that was asked for, the request.
     pub queued_ps: u64,
     /// When the DMA engine was told of it.
@@ -138,8 +140,8 @@ impl Message {
 pub struct Messages {
     all: Vec<Message>,
     packets: Vec<Packets>,
-    /// By event of a packet on a link: whose it is.
-    hops: Vec<Option<usize>>,
+    /// By event: which packets it is about.
+    about: Vec<Option<usize>>,
 }
 
 /// What identifies packets on wires and in descriptors.
@@ -194,7 +196,7 @@ impl Messages {
     pub fn of(recording: &Recording) -> Self {
         let mut assembler = Assembler::default();
         let link_ps = recording.link_ps;
-        let hops = recording
+        let about = recording
             .events()
             .iter()
             .map(|event| assembler.take(event, link_ps))
@@ -216,7 +218,11 @@ impl Messages {
                 message.done_ps = packets[last].arrived_ps;
             }
         }
-        let mut messages = Self { all, packets, hops };
+        let mut messages = Self {
+            all,
+            packets,
+            about,
+        };
         messages.number(&withdrawn);
         messages
     }
@@ -233,11 +239,13 @@ impl Messages {
         &self.packets
     }
 
-    /// Whose packet the event of this number in [`Recording::events`] is, by its place in [`Messages::packets`]; none for
-    /// one that no descriptor of the driver's accounts for, and for other events.
+    /// Which packets, by their place in [`Messages::packets`], the event of this number in [`Recording::events`] is about:
+    /// whose descriptor is read, who is on a link, what the driver has queued, or asked for, or taken out of a reception
+    /// FIFO, or what it has found to have arrived with [`Note::Fetched`]. None for packets that no descriptor of the driver's
+    /// accounts for, and for other events.
     #[must_use]
     pub fn of_event(&self, number: usize) -> Option<usize> {
-        self.hops.get(number).copied().flatten()
+        self.about.get(number).copied().flatten()
     }
 
     /// Gives serials in the order of posts; those of `withdrawn` go.
@@ -263,11 +271,11 @@ impl Messages {
 }
 
 impl Assembler {
-    /// Takes the next event; says whose packet it is, if it is one on a link.
+    /// Takes the next event; says which packets it is about.
     fn take(&mut self, event: &Event, link_ps: u64) -> Option<usize> {
         let &Event { ps, end_ps, .. } = event;
         match event.what {
-            What::Note(note) => self.note(ps, note),
+            What::Note(note) => return self.note(ps, note),
             What::Tail {
                 fifo,
                 first,
@@ -316,6 +324,7 @@ impl Assembler {
             }
             What::Spent { .. }
             | What::Waited { .. }
+            | What::Operation { .. }
             | What::Load { .. }
             | What::Written { .. }
             | What::Levels { .. } => {}
@@ -323,7 +332,7 @@ impl Assembler {
         None
     }
 
-    fn note(&mut self, ps: u64, note: Note) {
+    fn note(&mut self, ps: u64, note: Note) -> Option<usize> {
         match note {
             Note::Posted { at } => self.queues.entry(at).or_default().push_back(ps),
             Note::Started { at } => {
@@ -357,6 +366,7 @@ impl Assembler {
                 let key = (id, word, PacketKind::PUT);
                 let packets = self.queue(ps, key, Role::Put, Some(message));
                 self.all[message].first = Some(packets);
+                return Some(packets);
             }
             Note::Asked {
                 at,
@@ -376,6 +386,7 @@ impl Assembler {
                 let request = self.queue(ps, request, Role::RemoteGet, message);
                 let answer = (id, word, PacketKind::PUT);
                 let answer = self.queue(ps, answer, Role::GetData, message);
+                self.packets[answer].request = Some(request);
                 if let Some(message) = message {
                     let message = &mut self.all[message];
                     match message.how {
@@ -384,6 +395,7 @@ impl Assembler {
                     }
                     message.answer = Some(answer);
                 }
+                return Some(request);
             }
             Note::Sent {
                 at,
@@ -392,7 +404,7 @@ impl Assembler {
                 dispatch,
                 word,
                 tag,
-            } => self.sent(ps, (at, to), id, (dispatch, word, tag)),
+            } => return Some(self.sent(ps, (at, to), id, (dispatch, word, tag))),
             Note::Packet {
                 at,
                 from,
@@ -400,7 +412,7 @@ impl Assembler {
                 tag,
                 first,
                 last,
-            } => self.packet(ps, (at, from), (dispatch, tag), (first, last)),
+            } => return self.packet(ps, (at, from), (dispatch, tag), (first, last)),
             Note::Handled { at } => {
                 if let Some((packets, true)) = self.handling.remove(&at) {
                     self.handled(ps, packets);
@@ -417,6 +429,7 @@ impl Assembler {
                     if self.all[message].has_no_receive() {
                         self.all[message].done_ps.get_or_insert(ps);
                     }
+                    return self.all[message].answer;
                 }
             }
             Note::Unexpected { at, number } => {
@@ -446,15 +459,14 @@ impl Assembler {
                 None => drop(self.early_ends.insert((at, request), ps)),
             },
             Note::Acknowledged { at, cookie } => {
-                let Some(message) = self.announced.remove(&(at, cookie)) else {
-                    return;
-                };
+                let message = self.announced.remove(&(at, cookie))?;
                 self.all[message].acknowledged_ps = Some(ps);
                 if let Some(&(packets, _)) = self.handling.get(&at) {
                     self.packets[packets].messages.push(message);
                 }
             }
         }
+        None
     }
 
     /// A message has its receive.
@@ -504,6 +516,7 @@ impl Assembler {
             role,
             messages: message.into_iter().collect(),
             id: key.0,
+            request: None,
             queued_ps: ps,
             tail_ps: None,
             fetched_ps: None,
@@ -523,7 +536,7 @@ impl Assembler {
         (at, to): (Context, Context),
         id: u32,
         (dispatch, word, tag): (u8, u32, u32),
-    ) {
+    ) -> usize {
         let role = match dispatch {
             REQUEST_TO_SEND => Role::RequestToSend,
             ACKNOWLEDGEMENT => Role::Acknowledgement,
@@ -545,6 +558,7 @@ impl Assembler {
         let channel = (at, to, dispatch, tag);
         self.ways[index].1 = Some(channel);
         self.sent.entry(channel).or_default().push_back(index);
+        index
     }
 
     /// What `at` has begun with an id is not sent after all.
@@ -573,7 +587,7 @@ impl Assembler {
         (at, from): (Context, Context),
         (dispatch, tag): (u8, u32),
         (first, last): (bool, bool),
-    ) {
+    ) -> Option<usize> {
         let index = if first {
             let queue = self.sent.get_mut(&(from, at, dispatch, tag));
             queue.and_then(VecDeque::pop_front)
@@ -582,7 +596,7 @@ impl Assembler {
         };
         let Some(index) = index else {
             self.handling.remove(&at);
-            return;
+            return None;
         };
         if first && !last {
             self.arriving.insert((at, from), index);
@@ -592,6 +606,7 @@ impl Assembler {
             self.packets[index].last_taken_ps = Some(ps);
         }
         self.handling.insert(at, (index, last));
+        Some(index)
     }
 
     /// The last packet of a stream has been dealt with: a message without a receive to wait for ends with it.

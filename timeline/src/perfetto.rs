@@ -158,7 +158,7 @@ impl Run<'_> {
                     let item = item.with("count", u64::from(count));
                     self.items.slice(track, (event.ps, event.end_ps), item);
                 }
-                What::Waited { why } => {
+                What::Waited { why, .. } => {
                     let item = Item::of(why.name());
                     self.items.slice(track, (event.ps, event.end_ps), item);
                 }
@@ -298,7 +298,10 @@ impl Run<'_> {
                     self.items.counter(track, event.ps, share);
                     loads.insert((node, port), (track, event.end_ps));
                 }
-                What::Spent { .. } | What::Waited { .. } | What::Note(_) => {}
+                What::Spent { .. }
+                | What::Waited { .. }
+                | What::Note(_)
+                | What::Operation { .. } => {}
             }
         }
         for (track, until) in loads.into_values() {

@@ -35,6 +35,12 @@ pub struct Recording {
     pub cycle_ps: u64,
     /// Picoseconds that a flit spends on a link, from the sender's register to the receiver's.
     pub link_ps: u64,
+    /// Picoseconds from the acceptance of a read of memory to its first data.
+    pub memory_read_ps: u64,
+    /// Picoseconds from the last data of a write to memory to the response.
+    pub memory_write_ps: u64,
+    /// Picoseconds of a register access between a processor and the port of the registers, one way.
+    pub register_ps: u64,
     /// When recording began.
     pub start_ps: u64,
     /// When it ended.
@@ -58,6 +64,9 @@ impl Recording {
         Self {
             cycle_ps,
             link_ps: 0,
+            memory_read_ps: 0,
+            memory_write_ps: 0,
+            register_ps: 0,
             start_ps,
             end_ps,
             nodes,

@@ -145,7 +145,10 @@ fn one_message() -> Vec<Event> {
             1,
             Lane::Thread(0),
             (1000, 60_000),
-            What::Waited { why: Why::WakeUp },
+            What::Waited {
+                why: Why::WakeUp,
+                by: None,
+            },
         ),
         note(
             1,

@@ -1,6 +1,11 @@
 //! What is found about a run.
 
-use crate::path::{Kind, Segment};
+use gyre_timeline::{Messages, Recording};
+
+use crate::causes;
+use crate::graph::Graph;
+use crate::path::{self, Kind, Segment};
+use crate::ranks;
 
 /// Where the time of a run of a program went. Times are picoseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +22,78 @@ pub struct Analysis {
     pub causes: Vec<Cause>,
     /// In a sentence: what the program spent its time on, and the first cause.
     pub verdict: String,
+}
+
+impl Analysis {
+    /// That of a recording of a program, of which `messages` are the messages; none of one in which no operation of a program
+    /// has ended.
+    #[must_use]
+    pub fn of(recording: &Recording, messages: &Messages) -> Option<Self> {
+        let graph = Graph::of(recording, messages);
+        let ends = graph.ends();
+        let (_, &last) = ends.iter().max_by_key(|&(task, &point)| {
+            (graph.points[point as usize].ps, std::cmp::Reverse(task))
+        })?;
+        let (from_ps, to_ps) = (recording.start_ps, graph.points[last as usize].ps);
+        let path = path::to(&graph, last);
+        let ranks = ranks::of(&graph, &ends, to_ps);
+        let causes = causes::of(&graph, &path, &ends);
+        let mut analysis = Self {
+            from_ps,
+            to_ps,
+            path,
+            ranks,
+            causes,
+            verdict: String::new(),
+        };
+        analysis.verdict = analysis.sentence();
+        Some(analysis)
+    }
+
+    /// Picoseconds of the critical path by kind, in the order of [`Kind::ALL`]. They add up to the time of the program.
+    #[must_use]
+    pub fn path_times(&self) -> [u64; Kind::ALL.len()] {
+        let mut times = [0; Kind::ALL.len()];
+        for segment in &self.path {
+            times[segment.kind as usize] += segment.to_ps - segment.from_ps;
+        }
+        times
+    }
+
+    /// Picoseconds of all ranks by kind, in the order of [`Kind::ALL`].
+    #[must_use]
+    pub fn rank_times(&self) -> [u64; Kind::ALL.len()] {
+        let mut times = [0; Kind::ALL.len()];
+        for rank in &self.ranks {
+            for (sum, time) in times.iter_mut().zip(rank.times) {
+                *sum += time;
+            }
+        }
+        times
+    }
+
+    fn sentence(&self) -> String {
+        let total = (self.to_ps - self.from_ps).max(1) as f64;
+        let mut shares: Vec<(Kind, u64)> = Kind::ALL.into_iter().zip(self.path_times()).collect();
+        shares.sort_by_key(|&(kind, ps)| (std::cmp::Reverse(ps), kind));
+        let shares: Vec<String> = shares
+            .into_iter()
+            .filter(|&(_, ps)| ps as f64 / total >= 0.01)
+            .map(|(kind, ps)| format!("{:.0} % {}", ps as f64 / total * 100.0, kind.words()))
+            .collect();
+        let first = self.causes.first().map(|cause| {
+            let share = cause.gain_ps as f64 / total * 100.0;
+            format!(
+                "; {share:.1} % would be gained without the first cause, {}",
+                cause.text
+            )
+        });
+        format!(
+            "The critical path is {}{}.",
+            shares.join(", "),
+            first.unwrap_or_default()
+        )
+    }
 }
 
 /// Where the time of a rank went.

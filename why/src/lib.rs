@@ -5,7 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod causes;
+mod graph;
+mod lanes;
 mod path;
+mod ranks;
+mod streams;
 
 pub use analysis::{Analysis, Cause, Culprit, RankTime};
 pub use path::{Kind, Place, Segment};

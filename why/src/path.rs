@@ -1,5 +1,7 @@
 //! Segments of the critical path.
 
+use crate::graph::{Graph, Point};
+
 /// What time is spent on. The same names divide the critical path and the time of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -36,6 +38,17 @@ impl Kind {
         Self::Ended,
         Self::Other,
     ];
+
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::LateSender => "late sender",
+            Self::LateReceiver => "late receiver",
+            Self::Unexpected => "unexpected messages",
+            _ => self.name(),
+        }
+    }
 
     /// As documents and files name it.
     #[must_use]
@@ -83,4 +96,55 @@ pub struct Segment {
     pub place: Place,
     /// Serial of the message that it belongs to, if it belongs to one.
     pub message: Option<u64>,
+}
+
+/// The critical path that ends at a point: what each point has waited for last, back to the begin of the recording.
+pub(crate) fn to(graph: &Graph, end: u32) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    back(graph, end, graph.recording.start_ps, |segment| {
+        segments.push(segment);
+    });
+    segments.reverse();
+    segments.dedup_by(|later, earlier| {
+        let same = |s: &Segment| (s.kind, s.what, s.place, s.message);
+        let joined = same(later) == same(earlier);
+        if joined {
+            earlier.to_ps = later.to_ps;
+        }
+        joined
+    });
+    segments
+}
+
+/// What has led to a point, from it back to `from_ps`, piece by piece. Pieces abut.
+pub(crate) fn back(graph: &Graph, end: u32, from_ps: u64, mut piece: impl FnMut(Segment)) {
+    let mut at = end;
+    while graph.points[at as usize].ps > from_ps {
+        let Point { ps, place, .. } = graph.points[at as usize];
+        let Some(edge) = graph.decisive(at) else {
+            // Nothing is known of what was before.
+            piece(Segment {
+                from_ps,
+                to_ps: ps,
+                kind: Kind::Other,
+                what: "unknown",
+                place,
+                message: None,
+            });
+            return;
+        };
+        let before_ps = graph.points[edge.from as usize].ps;
+        let (kind, what) = graph.describe(&edge.work);
+        if before_ps < ps {
+            piece(Segment {
+                from_ps: before_ps.max(from_ps),
+                to_ps: ps,
+                kind,
+                what,
+                place,
+                message: edge.stream.and_then(|stream| graph.serial(stream)),
+            });
+        }
+        at = edge.from;
+    }
 }

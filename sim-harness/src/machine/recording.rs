@@ -64,6 +64,9 @@ impl Machine {
         let nodes = self.hardware.len() as u32;
         let mut recording = Recording::empty(cycle_ps, nodes, span.0, span.1);
         recording.link_ps = self.config.link_latency * cycle_ps;
+        recording.memory_read_ps = self.config.memory.read_latency * cycle_ps;
+        recording.memory_write_ps = self.config.memory.write_latency * cycle_ps;
+        recording.register_ps = self.config.reg_latency * cycle_ps;
         recording.threads = threads;
         recording.links = links;
         recording.with_events(events)

@@ -96,6 +96,17 @@ impl Cpu {
         }
     }
 
+    /// Records that an operation of the program has ended, by its line, if the machine records events.
+    pub fn record_operation(&self, line: u32) {
+        if self.shared.recording.get()
+            && let Some(actor) = self.actor()
+        {
+            let now = actor.local_ps.get();
+            self.shared
+                .record(&actor, (now, now), What::Operation { line });
+        }
+    }
+
     /// Has the running actor, and those that it starts, belong to a task: that is where a timeline shows them.
     pub fn belong_to(&self, task: u32) {
         let Some(actor) = self.actor() else {
@@ -173,7 +184,7 @@ impl Cpu {
         let now = actor.local_ps.get();
         for (id, ticket, _) in woken {
             self.shared
-                .resume_at(self.node, id, ticket, now, Signal::Go);
+                .resume_at(self.node, id, ticket, now, Signal::By(actor.number));
         }
     }
 

@@ -75,9 +75,10 @@ impl Lock {
         let next = self.waiters.borrow_mut().pop_front();
         self.owner.set(next.map(|(id, _)| id));
         if let Some((id, ticket)) = next {
+            let signal = Signal::By(actor.number);
             self.cpu
                 .shared
-                .resume_at(actor.node, id, ticket, actor.local_ps.get(), Signal::Go);
+                .resume_at(actor.node, id, ticket, actor.local_ps.get(), signal);
         }
     }
 }
@@ -122,7 +123,7 @@ impl Notify {
             for (id, ticket) in self.waiters.borrow_mut().drain(..) {
                 self.cpu
                     .shared
-                    .resume_at(actor.node, id, ticket, now, Signal::Go);
+                    .resume_at(actor.node, id, ticket, now, Signal::By(actor.number));
             }
         }
     }

@@ -22,7 +22,7 @@ impl Cpu {
         take_posted_error(&actor)?;
         match signal {
             Signal::Value(value) => value,
-            Signal::Go | Signal::Deadline => Err(BusError::Reset { addr }),
+            Signal::Go | Signal::By(_) | Signal::Deadline => Err(BusError::Reset { addr }),
         }
     }
 

@@ -157,8 +157,8 @@ impl Shared {
         });
     }
 
-    /// An actor runs again at `ps`: records what it has waited for since its own time.
-    pub(super) fn record_wait(&self, actor: &ActorState, ps: u64) {
+    /// An actor runs again at `ps`: records what it has waited for since its own time, and who has ended that.
+    pub(super) fn record_wait(&self, actor: &ActorState, ps: u64, signal: Signal) {
         let from = actor.local_ps.get();
         let why = match actor.wait.get() {
             Wait::Sleep { .. } => Why::Compute,
@@ -168,8 +168,12 @@ impl Shared {
             Wait::Lock => Why::Lock,
             Wait::Ready | Wait::Finished => return,
         };
+        let by = match signal {
+            Signal::By(number) => Some(number),
+            Signal::Go | Signal::Deadline | Signal::Value(_) => None,
+        };
         if from < ps {
-            self.record(actor, (from, ps), What::Waited { why });
+            self.record(actor, (from, ps), What::Waited { why, by });
         }
     }
 
@@ -253,7 +257,7 @@ impl Shared {
         }
         match actor.suspend(wait) {
             Signal::Deadline => WakeReason::Deadline,
-            Signal::Go | Signal::Value(_) => WakeReason::Wake,
+            Signal::Go | Signal::By(_) | Signal::Value(_) => WakeReason::Wake,
         }
     }
 }

@@ -12,6 +12,8 @@ pub struct ActorId(pub(crate) u32);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Signal {
     Go,
+    /// By an actor of its node, by its number there.
+    By(u32),
     Deadline,
     Value(Result<u64, BusError>),
 }

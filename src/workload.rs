@@ -1,0 +1,209 @@
+//! Programs that `gyre run` and `gyre why` run: what they are, and the machine that they are run on.
+
+use std::path::Path;
+
+use clap::Args;
+use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered, SameNode};
+use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
+use serde_json::{Map, Value, json};
+
+use crate::cli::CommandError;
+use crate::goal_run::{GoalRun, MAX_MESSAGE_BYTES};
+use gyre::machine_file::{self, MachineSpec};
+use gyre::options::{MachineOptions, UsageError, cubic_shape};
+use gyre::outcome::object;
+use gyre::placement::Placement;
+use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
+
+/// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
+const BUNDLED: [(&str, &str); 5] = [
+    ("lulesh", include_str!("../workloads/lulesh_8.goal")),
+    ("lulesh27", include_str!("../workloads/lulesh_27.goal")),
+    ("amg", include_str!("../workloads/amg-anysrc_8.goal")),
+    ("stencil", include_str!("../workloads/prk-stencil_16.goal")),
+    ("cg", include_str!("../workloads/npb-cg-S_16.goal")),
+];
+
+/// Nanoseconds of computation in a program: half of what 64 bits of picoseconds hold.
+const MAX_CALC_NS: u64 = u64::MAX / 2000;
+
+/// Longest eager message that can be asked for, bytes.
+const MAX_EAGER_LIMIT: usize = 1 << 30;
+
+const RECEPTION_FIFO: Setting<usize> = ring("reception_fifo", "size of each reception FIFO");
+const INJECTION_FIFO: Setting<usize> = ring(
+    "injection_fifo",
+    "size of each injection FIFO; 64 B a descriptor",
+);
+const EAGER_LIMIT: Setting<usize> = Setting::number(
+    "eager_limit",
+    "bytes",
+    DEFAULT_EAGER_LIMIT,
+    (0, MAX_EAGER_LIMIT),
+    "longest message that travels at once; longer ones stay at their origin until they have their receive",
+);
+pub(crate) const SAME_NODE: Setting<SameNode> = Setting::choice(
+    "same_node",
+    SameNode::Loopback,
+    "loopback or shared_memory",
+    "messages between ranks of one node: through the DMA engine, or by processor copies in shared memory",
+);
+const ORDERED: Setting<Ordered> = Setting::choice(
+    "ordered",
+    Ordered::Fixed,
+    "fixed or flow",
+    "messages between nodes: all of a pair by one way, or by ordered-dynamic flows while there are some",
+);
+const COMM_THREAD: Setting<bool> = Setting::flag(
+    "comm_thread",
+    true,
+    "a communication thread advances each rank's context",
+);
+
+/// The settings beside those of the machine.
+const SETTINGS: &Table = &[
+    &RECEPTION_FIFO,
+    &INJECTION_FIFO,
+    &EAGER_LIMIT,
+    &SAME_NODE,
+    &ORDERED,
+    &COMM_THREAD,
+];
+
+/// What `--help` says about settings.
+pub fn settings_help() -> String {
+    settings::help([("program", SETTINGS), ("machine", machine_file::SETTINGS)])
+}
+
+/// Arguments of a command that runs a program.
+#[derive(Debug, Args)]
+pub struct WorkloadArgs {
+    /// A .goal file, or a bundled program: lulesh, lulesh27, amg, stencil, cg
+    pub workload: String,
+    /// Order in which ranks take places: letters of the dimensions and t (place on the node), the last
+    /// varying fastest [default for three dimensions: cbat]
+    #[arg(long, value_name = "ORDER")]
+    pub map: Option<String>,
+    /// Options of the machine.
+    #[command(flatten)]
+    pub machine: MachineOptions,
+}
+
+/// A program and the machine that it is to run on.
+pub struct Workload {
+    /// The program.
+    pub program: Program,
+    /// The machine, and how it is used.
+    pub goal: GoalRun,
+}
+
+impl Workload {
+    /// What `args` ask for.
+    ///
+    /// # Errors
+    /// Wrong options, a malformed program, or one that no machine can hold.
+    pub fn prepare(args: &WorkloadArgs) -> Result<Self, CommandError> {
+        let options = &args.machine;
+        let program = load(&args.workload)?;
+        check_limits(&args.workload, &program)?;
+        let ranks = program.ranks().len();
+        let settings = Settings::parse(&options.set, &[SETTINGS, machine_file::SETTINGS])?;
+        let shape = match options.shape {
+            Some(_) => None,
+            None => cubic_shape(ranks).map(Some)?,
+        };
+        let spec = MachineSpec::new(options, &settings, shape)?;
+        let placement = Placement::new(ranks, &spec.config.dims, args.map.as_deref())?;
+        let goal = GoalRun {
+            spec,
+            placement,
+            reception_fifo: settings.get(&RECEPTION_FIFO),
+            injection_fifo: settings.get(&INJECTION_FIFO),
+            eager_limit: settings.get(&EAGER_LIMIT),
+            same_node: settings.get(&SAME_NODE),
+            ordered: settings.get(&ORDERED),
+            comm_thread: settings.get(&COMM_THREAD),
+        };
+        Ok(Self { program, goal })
+    }
+
+    /// Operations of all ranks.
+    pub fn operations(&self) -> u64 {
+        let ranks = self.program.ranks().iter();
+        ranks.map(|rank| rank.ops().len() as u64).sum()
+    }
+
+    /// Every parameter that the figures depend on. `args` is what it was prepared of.
+    pub fn params(&self, args: &WorkloadArgs) -> Map<String, Value> {
+        let goal = &self.goal;
+        let mut params = goal.spec.params();
+        params.append(&mut object(json!({
+            "workload": args.workload,
+            "ranks": self.program.ranks().len(),
+            "ranks_per_node": goal.placement.per_node,
+            "map": args.map,
+            "reception_fifo": goal.reception_fifo,
+            "injection_fifo": goal.injection_fifo,
+            "eager_limit": goal.eager_limit,
+            "same_node": goal.same_node.name(),
+            "ordered": goal.ordered.name(),
+            "comm_thread": goal.comm_thread,
+        })));
+        params
+    }
+}
+
+/// The setting of a FIFO's ring.
+const fn ring(key: &'static str, about: &'static str) -> Setting<usize> {
+    Setting {
+        key,
+        about,
+        unit: "bytes",
+        default: Unless::Value(65_536),
+        values: Values::Such(
+            |bytes| bytes.is_power_of_two() && (4096..=1_048_576).contains(&bytes),
+            "a power of two from 4096 to 1048576",
+        ),
+    }
+}
+
+fn load(workload: &str) -> Result<Program, CommandError> {
+    let path = Path::new(workload);
+    let bundled = BUNDLED.iter().find(|(name, _)| *name == workload);
+    match bundled {
+        Some((name, text)) if !path.exists() => parse(name, text.as_bytes())
+            .map_err(|error| CommandError::Program(miette::Report::new(*error))),
+        None if !path.exists() => {
+            let names = BUNDLED.map(|(name, _)| name).join(", ");
+            Err(UsageError::Combination(format!(
+                "`{workload}` is no file and no bundled program; bundled are {names}"
+            ))
+            .into())
+        }
+        _ => parse_file(path).map_err(|error| CommandError::Program(miette::Report::new(error))),
+    }
+}
+
+/// Refuses programs beyond what the machine can hold or count.
+fn check_limits(workload: &str, program: &Program) -> Result<(), UsageError> {
+    let calc_ns = program.totals().all.calc_ns;
+    if calc_ns > MAX_CALC_NS {
+        return Err(UsageError::Combination(format!(
+            "{workload}: its calc times add up to {calc_ns} ns, expected at most {MAX_CALC_NS}"
+        )));
+    }
+    for rank in program.ranks() {
+        for (number, op) in (0..).zip(rank.ops()) {
+            let (OpKind::Send { bytes, .. } | OpKind::Recv { bytes, .. }) = op.kind else {
+                continue;
+            };
+            if bytes > MAX_MESSAGE_BYTES {
+                let line = rank.line(OpId(number)).unwrap_or(0);
+                return Err(UsageError::Combination(format!(
+                    "{workload}:{line}: {op}: expected at most {MAX_MESSAGE_BYTES} bytes"
+                )));
+            }
+        }
+    }
+    Ok(())
+}

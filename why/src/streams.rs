@@ -1,0 +1,211 @@
+//! The packets of each descriptor on their way: who has arrived when, and who was in whose way.
+
+use std::collections::BTreeMap;
+
+use gyre_timeline::{Lane, Messages, Recording, What};
+
+/// Cycles that a router takes for a flit that nothing holds up.
+const ROUTER_CYCLES: u64 = 2;
+
+/// Virtual channels of a link at most.
+const CHANNELS: usize = 16;
+
+/// A packet on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hop {
+    /// First flit at the sender's register.
+    pub from_ps: u64,
+    /// End of the last.
+    pub to_ps: u64,
+    /// The link, by its index in [`Recording::links`].
+    pub link: usize,
+    /// Whose packet it is, by place in [`Messages::packets`].
+    pub stream: Option<usize>,
+}
+
+/// A packet's wait for a link that another one holds, or for room in the next router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HopWait {
+    /// The link, by its index in [`Recording::links`].
+    pub link: usize,
+    /// When the packet could have left, picoseconds.
+    pub from_ps: u64,
+    /// When it left, picoseconds.
+    pub to_ps: u64,
+}
+
+/// Who was in the way of packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Blame {
+    /// The link, by its index in [`Recording::links`].
+    pub link: usize,
+    /// Whose packets held it, by place in [`Messages::packets`].
+    pub stream: Option<usize>,
+    /// For so long, picoseconds.
+    pub ps: u64,
+}
+
+/// The packets of one descriptor.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stream {
+    /// When each of its packets has arrived at the node that it is for, in order.
+    pub arrivals: Vec<u64>,
+    /// Links of the way of the first packet, in order.
+    pub way: Vec<usize>,
+    /// Waits at routers, those of all packets.
+    pub waits: Vec<HopWait>,
+}
+
+/// All packets on links.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    /// By place in [`Messages::packets`].
+    pub all: Vec<Stream>,
+    /// By link: its packets, in order.
+    pub links: Vec<Vec<Hop>>,
+}
+
+impl Streams {
+    pub fn of(recording: &Recording, messages: &Messages) -> Self {
+        let index: BTreeMap<(u32, u8), usize> = (0..)
+            .zip(&recording.links)
+            .map(|(index, link)| ((link.node, link.port), index))
+            .collect();
+        let mut links = vec![Vec::new(); recording.links.len()];
+        let mut hops: Vec<Vec<Hop>> = vec![Vec::new(); messages.packets().len()];
+        for (number, event) in recording.events().iter().enumerate() {
+            let (What::Hop { .. }, Lane::Link(port)) = (event.what, event.lane) else {
+                continue;
+            };
+            let Some(&link) = index.get(&(event.node, port)) else {
+                continue;
+            };
+            let hop = Hop {
+                from_ps: event.ps,
+                to_ps: event.end_ps,
+                link,
+                stream: messages.of_event(number),
+            };
+            links[link].push(hop);
+            if let Some(stream) = hop.stream {
+                hops[stream].push(hop);
+            }
+        }
+        let all = hops
+            .into_iter()
+            .zip(messages.packets())
+            .map(|(hops, packets)| {
+                // Memory is sampled, and the data of descriptor and payload is to come.
+                let read_ps = packets
+                    .fetched_ps
+                    .map(|ps| ps + 2 * recording.memory_read_ps);
+                stream(recording, read_ps, hops)
+            })
+            .collect();
+        Self { all, links }
+    }
+
+    /// Whose packets held the links that those of `stream` waited for. No wait is blamed on more than fills it.
+    pub fn blame(&self, stream: usize) -> Vec<Blame> {
+        let mut blames = Vec::new();
+        for wait in &self.all[stream].waits {
+            let mut left = wait.to_ps - wait.from_ps;
+            for hop in self.on(wait.link, (wait.from_ps, wait.to_ps)) {
+                let held = overlap((hop.from_ps, hop.to_ps), (wait.from_ps, wait.to_ps)).min(left);
+                if hop.stream != Some(stream) && held > 0 {
+                    left -= held;
+                    blames.push(Blame {
+                        link: wait.link,
+                        stream: hop.stream,
+                        ps: held,
+                    });
+                }
+            }
+        }
+        blames
+    }
+
+    /// How long packets of `of` held `link` from `from_ps` to `to_ps`.
+    pub fn held(
+        &self,
+        link: usize,
+        (from_ps, to_ps): (u64, u64),
+        of: &dyn Fn(usize) -> bool,
+    ) -> u64 {
+        self.on(link, (from_ps, to_ps))
+            .filter(|hop| hop.stream.is_some_and(of))
+            .map(|hop| overlap((hop.from_ps, hop.to_ps), (from_ps, to_ps)))
+            .sum()
+    }
+
+    /// The packets on `link` between two times.
+    pub fn on(&self, link: usize, (from_ps, to_ps): (u64, u64)) -> impl Iterator<Item = &Hop> {
+        let hops = &self.links[link];
+        let first = hops.partition_point(|hop| hop.from_ps < from_ps);
+        // One of each virtual channel may be on its way.
+        hops[first.saturating_sub(CHANNELS)..]
+            .iter()
+            .take_while(move |hop| hop.from_ps < to_ps)
+            .filter(move |hop| hop.to_ps > from_ps)
+    }
+}
+
+/// Picoseconds that two spans have in common.
+fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
+    a.1.min(b.1).saturating_sub(a.0.max(b.0))
+}
+
+/// The packets of a descriptor, of all its hops in order of time.
+fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream {
+    let Some(last) = hops.iter().max_by_key(|hop| hop.to_ps) else {
+        return Stream::default();
+    };
+    let target = recording.links[last.link].to;
+    let router_ps = ROUTER_CYCLES * recording.cycle_ps;
+    let mut found = Stream::default();
+    // By node: packets that are there, by the time at which they could leave.
+    let mut at: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    let mut first_at = None;
+    // When the next packet of the descriptor could be injected.
+    let mut injected_ps = read_ps;
+    for hop in &hops {
+        let link = &recording.links[hop.link];
+        let here = at.entry(link.node).or_default();
+        // They leave in the order in which they came.
+        let ready = here.iter().position(|&ready_ps| ready_ps <= hop.from_ps);
+        if let Some(ready_ps) = ready.map(|place| here.remove(place))
+            && ready_ps < hop.from_ps
+        {
+            found.waits.push(HopWait {
+                link: hop.link,
+                from_ps: ready_ps,
+                to_ps: hop.from_ps,
+            });
+        }
+        let own = recording.links[hops[0].link].node == link.node;
+        if let (true, Some(since_ps)) = (own, injected_ps)
+            && since_ps < hop.from_ps
+        {
+            found.waits.push(HopWait {
+                link: hop.link,
+                from_ps: since_ps,
+                to_ps: hop.from_ps,
+            });
+        }
+        if own {
+            injected_ps = Some(hop.to_ps);
+        }
+        if first_at.is_none_or(|node| node == link.node) {
+            found.way.push(hop.link);
+            first_at = (link.to != target).then_some(link.to).or(Some(u32::MAX));
+        }
+        if link.to == target {
+            found.arrivals.push(hop.to_ps + recording.link_ps);
+        } else {
+            let ready_ps = hop.from_ps + recording.link_ps + router_ps;
+            at.entry(link.to).or_default().push(ready_ps);
+        }
+    }
+    found.arrivals.sort_unstable();
+    found
+}
