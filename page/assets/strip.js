@@ -50,6 +50,7 @@ function drawStrip(context, width, height) {
 /** Names of links as far as they are readable, and a line where a node begins. */
 function labelLinks(context, shown, top, row, width) {
   context.textAlign = "right";
+  if (row < 12) context.font = FONT.replace("11px", "9.5px");
   let labelled = -Infinity;
   const names = row >= 9;
   shown.forEach((link, place) => {

@@ -190,7 +190,7 @@ function reach(category, row, least, from, to) {
 /** Dims what is not on the critical path. */
 function veil(context, width, critical, y) {
   context.fillStyle = colours.panel;
-  context.globalAlpha = 0.62;
+  context.globalAlpha = 0.55;
   let x = GUTTER;
   const { begin, end } = critical ?? { begin: [], end: [] };
   for (let s = Math.max(spanAt(begin, 0, begin.length, view.from), 0); s < begin.length && begin[s] < view.to; s++) {
