@@ -146,7 +146,7 @@ mod tests {
     fn x7_close_values_and_missing_ones_take_a_byte() {
         let mut columns = Columns::default();
         columns.deltas("times", [1_000_000, 1_000_063, 1_000_000]);
-        assert_eq!(columns.bytes.len(), 3 + 1 + 1 + 1);
+        assert_eq!(columns.bytes.len(), 3 + 1 + 1);
         let mut columns = Columns::default();
         columns.optional(
             "ends",

@@ -86,9 +86,9 @@ pub fn html(page: &Page<'_>) -> Result<String, serde_json::Error> {
     let data = base64::encode(&miniz_oxide::deflate::compress_to_vec_zlib(&data, LEVEL));
     let scripts = SCRIPTS.concat();
     let parts = [
-        ("{title}", escaped(page.title)),
+        ("{{title}}", escaped(page.title)),
         ("/* style */", STYLE.to_owned()),
-        ("{data}", data),
+        ("{{data}}", data),
         ("/* scripts */", scripts),
     ];
     let mut file = String::new();
