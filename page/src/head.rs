@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::columns::{Column, Columns};
 use crate::failure::Failure;
-use crate::html::{Page, Run};
 use crate::messages::{ROLES, STAGES};
+use crate::page::{Page, Run};
 use crate::run::WHYS;
 
 /// Changes when the page would not understand what an older one did.

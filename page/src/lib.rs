@@ -15,7 +15,9 @@ mod failure;
 mod head;
 mod html;
 mod messages;
+mod page;
 mod run;
 
 pub use failure::{Failure, Wait};
-pub use html::{Page, Run, html};
+pub use html::html;
+pub use page::{Page, Run};
