@@ -83,7 +83,8 @@ function stagesOf(row) {
     );
   }
   const usually = message.usual[row];
-  const compared = usually > 0 ? `, ${short(Number((total / usually).toPrecision(3)))} times the median of messages of its size` : "";
+  const ratio = Number((total / usually).toPrecision(3));
+  const compared = usually > 0 ? `, ${ratio === 1 ? "as" : `${short(ratio)} times as`} long as the median of those with as many bytes` : "";
   return make("div", { class: "stages" },
     make("p", { class: "total" }, make("b", {}, duration(total, run)), units.cycles ? ` = ${seconds(total)}` : "", ` from post to done${compared}`),
     bar,

@@ -179,6 +179,8 @@ function drawLegend() {
 function renderAll() {
   const { head, run } = view;
   parts.units.textContent = units.cycles ? "cycles" : "seconds";
+  const machines = document.getElementById("machines");
+  if (machines) machines.value = String(run.number);
   parts.verdict.textContent = verdictOf(head, run);
   parts.verdict.className = head.failure ? "bad" : "good";
   parts.tiles.replaceChildren(...tiles(head, run));
@@ -204,8 +206,8 @@ function show(what) {
   else if (what.has("selection")) {
     renderCard();
     markChosen();
-    if (view.message >= 0) openTab("message");
   }
+  if (what.has("selection") && view.message >= 0) openTab("message");
   const time = [threadsPanel, stripPanel, overviewPanel];
   for (const panel of time) {
     const redraws = all || (what.has("range") && panel !== overviewPanel);
@@ -242,7 +244,8 @@ async function start() {
   listenToTorus();
   listenToKeys();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed("look"));
-  showRun(head.runs[0]);
+  // A failure is that of the last machine.
+  showRun(head.runs[head.failure ? head.runs.length - 1 : 0]);
   openTab(head.failure ? "failure" : view.run.analysis ? "why" : view.run.message.count > 0 ? "messages" : "figures");
   // For programs that look at the page.
   window.gyre = { view, head, select, showRange, moveCursor, waveCommand, wayOf, packetsOf, messageSpot };

@@ -111,7 +111,7 @@ function found(run) {
     kindBar(sums, total),
     make("ul", { class: "shares" }, ...sums.map((sum, kind) => [sum, kind]).filter(([sum]) => sum > 0).map(([sum, kind]) => item(colours.kinds[kind], words(kinds[kind]), sum / total, duration(sum, run)))),
     make("h3", {}, "What a change could gain", make("small", {}, "by the dependencies between recorded events")),
-    make("ol", { class: "causes" }, ...causes.map(([text, gain]) => make("li", {}, text, make("b", {}, ` −${percent(gain / total)}`), make("small", {}, duration(gain, run))))),
+    make("ol", { class: "causes" }, ...causes.map(([text, gain]) => make("li", {}, ...text.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part)), make("b", {}, ` −${percent(gain / total)}`), make("small", {}, duration(gain, run))))),
     make("h3", {}, "Its longest parts"),
     make("table", { class: "grid pick" }, make("tbody", {}, ...longest.map((segment) => pathRow(segment)))),
     make("h3", {}, "Time of ranks"),
@@ -171,7 +171,7 @@ function figuresOf(head) {
 }
 
 function figure(value) {
-  if (typeof value === "number") return short(value);
+  if (typeof value === "number") return Number.isInteger(value) ? whole(value) : Number(value.toPrecision(7)).toLocaleString("en-US", { maximumFractionDigits: 9 });
   if (typeof value === "boolean") return value ? "yes" : "no";
   return value === null ? "none" : String(value);
 }

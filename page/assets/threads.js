@@ -269,6 +269,18 @@ function markThreads(context, width, height) {
   drawCursor(context, width, height, true);
 }
 
+/** Scrolls to where a message is drawn, if that is out of sight. */
+function revealLane(row) {
+  const lane = rowLayout().place.lanes.get(view.run.message.by[row]);
+  if (lane === undefined) return;
+  const room = threadsPanel.height - RULER;
+  const above = lane - 2 * THREAD - 8;
+  const below = lane + SUBLANES * SUBLANE + 8;
+  const scroll = threadsPanel.scroll ?? 0;
+  if (above < scroll) threadsPanel.scroll = above;
+  else if (below > scroll + room) threadsPanel.scroll = below - room;
+}
+
 /** Messages that are posted or done in view, if they are few enough for arrows. */
 function arrowsInView() {
   const { message } = view.run;

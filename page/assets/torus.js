@@ -178,14 +178,16 @@ function routeLinks() {
 /** The dimensions' directions in the corner. */
 function markTorus(context, width, height) {
   const dimensions = view.head.shape.length;
-  const [x, y] = [26, height - 30];
+  const [x, y] = dimensions > 3 ? [34, height - 44] : [26, height - 30];
   context.textAlign = "center";
   for (let d = 0; d < dimensions; d++) {
     if (view.head.shape[d] === 1) continue;
     const [dx, dy] = DIRECTIONS[d];
-    line(context, [x, y, x + dx * 16, y + dy * 16], 1.2, colours.muted);
+    // Those of blocks are longer, beyond the others' letters.
+    const [arm, letter] = d < 3 ? [14, 21] : [26, 33];
+    line(context, [x, y, x + dx * arm, y + dy * arm], 1.2, colours.muted);
     context.fillStyle = colours.muted;
-    context.fillText("abcde"[d], x + dx * 23, y + dy * 23);
+    context.fillText("abcde"[d], x + dx * letter, y + dy * letter);
   }
 }
 

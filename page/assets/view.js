@@ -95,6 +95,8 @@ function select(row, reveal) {
   view.message = row >= 0 && row < message.count ? row : -1;
   if (view.message >= 0 && reveal) {
     showMessage(row);
+    revealLane(row);
+    changed("range");
     const [from, to] = [message.posted[row], message.done[row]];
     if (view.cursor < from || view.cursor > to) moveCursor(firstFlit(row));
   }
