@@ -846,7 +846,7 @@ mod tests {
         );
         assert_eq!(
             given.of_result(),
-            "gyre run my.goal --set eager_limit=64 --shape=2x2"
+            "gyre run my.goal --set 'eager_limit=64' '--shape=2x2'"
         );
     }
 
