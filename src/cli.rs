@@ -123,8 +123,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => show(run::run(&args, &command), |outcome| {
             (outcome.text(args.workload.machine.json), outcome.passed)
         }),
-        Command::Why(args) => show(why::run(&args), |outcome| {
-            (outcome.text(args.workload.machine.json), outcome.passed)
+        Command::Why(args) => show(why::run(&args), |reasons| {
+            (reasons.text(args.workload.machine.json), true)
         }),
         Command::Bench(BenchArgs { list: true, .. }) => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => {

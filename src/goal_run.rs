@@ -5,6 +5,7 @@
 //! communication thread, which advances the context. Without the latter the first thread advances when
 //! it has nothing else to do. Generating and checking payload takes no simulated time.
 
+mod otherwise;
 mod rank;
 mod told;
 
@@ -22,11 +23,13 @@ use gyre::error::status_of;
 use gyre::job::{Job, JobError};
 use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
+pub use otherwise::{Otherwise, Withheld};
 pub use rank::MAX_MESSAGE_BYTES;
 use rank::{Rank, RankCounts};
 pub use told::failure;
 
 /// What to run, and on what.
+#[derive(Debug, Clone)]
 pub struct GoalRun {
     /// The machine, and the costs of the driver's operations.
     pub spec: MachineSpec,
@@ -44,6 +47,8 @@ pub struct GoalRun {
     pub ordered: Ordered,
     /// Whether a communication thread advances each rank's context.
     pub comm_thread: bool,
+    /// What is otherwise than the program says; nothing in a run of the program itself.
+    pub otherwise: Otherwise,
 }
 
 /// A program that did not run to its end.
@@ -163,6 +168,7 @@ impl GoalRun {
         let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
         let (eager_limit, same_node, ordered) = (self.eager_limit, self.same_node, self.ordered);
         let bar = bar.clone();
+        let otherwise = self.otherwise;
         let (ranks, _) = job.each("set-up", Until::Done, move |process| {
             let client = process.client("goal");
             let config = ClientConfig {
@@ -180,7 +186,7 @@ impl GoalRun {
             };
             let program = &programs[process.task.0 as usize];
             let state = RankState::new(Arc::clone(program));
-            Rank::open(process.platform, config, state, bar.clone()).map(Arc::new)
+            Rank::open(process.platform, config, state, (bar.clone(), otherwise)).map(Arc::new)
         })?;
         for rank in &ranks {
             let process = rank.number() as usize;

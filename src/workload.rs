@@ -8,7 +8,7 @@ use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use serde_json::{Map, Value, json};
 
 use crate::cli::CommandError;
-use crate::goal_run::{GoalRun, MAX_MESSAGE_BYTES};
+use crate::goal_run::{GoalRun, MAX_MESSAGE_BYTES, Otherwise};
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{MachineOptions, UsageError, cubic_shape};
 use gyre::outcome::object;
@@ -123,6 +123,7 @@ impl Workload {
             same_node: settings.get(&SAME_NODE),
             ordered: settings.get(&ORDERED),
             comm_thread: settings.get(&COMM_THREAD),
+            otherwise: Otherwise::default(),
         };
         Ok(Self { program, goal })
     }

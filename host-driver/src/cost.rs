@@ -45,6 +45,8 @@ macro_rules! operations {
         #[serde(try_from = "Entries")]
         pub struct CostTable {
             $($key: NonZeroU32,)*
+            /// An operation that costs nothing.
+            free: Option<Op>,
         }
 
         /// The entries that a table gives.
@@ -64,7 +66,7 @@ macro_rules! operations {
                     .filter_map(|(key, missing)| missing.then_some(key))
                     .collect();
                 match entries {
-                    Entries { $($key: Some($key),)* } => Ok(Self { $($key,)* }),
+                    Entries { $($key: Some($key),)* } => Ok(Self { $($key,)* free: None }),
                     _ => Err(format!("missing entries: {}", missing.join(", "))),
                 }
             }
@@ -77,7 +79,19 @@ macro_rules! operations {
                 let entry = match op {
                     $(Op::$name => self.$key,)*
                 };
-                u64::from(entry.get())
+                match self.free {
+                    Some(free) if free == op => 0,
+                    _ => u64::from(entry.get()),
+                }
+            }
+
+            /// The same with an operation that costs nothing: to see what it costs a program. No file can ask for it.
+            #[must_use]
+            pub fn with_free(self, op: Op) -> Self {
+                Self {
+                    free: Some(op),
+                    ..self
+                }
             }
         }
     };

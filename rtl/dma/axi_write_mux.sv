@@ -28,6 +28,7 @@ module axi_write_mux
     output logic [AxiW-1:0]     m_w_data_o,
     output logic [AxiBytes-1:0] m_w_strb_o,
     output logic                m_w_last_o,
+    output logic [31:0]         m_w_dbg_o,   // packet id, for waves and timelines
     output logic                idle_o
 );
   // ---- addresses ------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ module axi_write_mux
   logic                w_valid_q, w_last_q, w_free, pop, last;
   logic [AxiW-1:0]     w_data_q;
   logic [AxiBytes-1:0] w_strb_q;
-  logic [31:0]         w_dbg_q;   // packet id for waves
+  logic [31:0]         w_dbg_q;
   logic [$clog2(Depth+1)-1:0] level;
   gyre_fifo #(.Width(N), .Depth(Depth)) u_order (
       .clk_i, .rst_ni, .clear_i(1'b0), .push_i(take), .data_i(gnt),
@@ -93,10 +94,11 @@ module axi_write_mux
   assign m_w_data_o  = w_data_q;
   assign m_w_strb_o  = w_strb_q;
   assign m_w_last_o  = w_last_q;
+  assign m_w_dbg_o   = w_dbg_q;
   assign idle_o      = !aw_valid_q && !w_valid_q && empty && aw_req_i == '0;
 
   logic unused_bits;
-  assign unused_bits = ^{w_dbg_q, level};
+  assign unused_bits = ^level;
 
 `ifndef SYNTHESIS
   // What waited in the last cycle. Kept only then, which costs a simulation nothing while nobody waits.

@@ -88,6 +88,7 @@ module dma_rx
     output logic [AxiW-1:0]                  w_data_o [NAxi],
     output logic [AxiBytes-1:0]              w_strb_o [NAxi],
     output logic [NAxi-1:0]                  w_last_o,
+    output logic [31:0]                      w_dbg_o  [NAxi],
     input  logic [NAxi-1:0]                  b_valid_i,
     input  axi_b_t                           b_i      [NAxi],
     // events: one-cycle pulses
@@ -438,7 +439,7 @@ module dma_rx
         .w_data_i(x_data), .w_strb_i(x_strb), .w_last_i(x_last), .w_dbg_i(x_dbg),
         .m_aw_valid_o(aw_valid_o[m]), .m_aw_ready_i(aw_ready_i[m]), .m_aw_o(aw_o[m]),
         .m_w_valid_o(w_valid_o[m]), .m_w_ready_i(w_ready_i[m]), .m_w_data_o(w_data_o[m]),
-        .m_w_strb_o(w_strb_o[m]), .m_w_last_o(w_last_o[m]), .idle_o(mux_idle[m])
+        .m_w_strb_o(w_strb_o[m]), .m_w_last_o(w_last_o[m]), .m_w_dbg_o(w_dbg_o[m]), .idle_o(mux_idle[m])
     );
   end
 

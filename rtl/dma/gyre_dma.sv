@@ -79,6 +79,7 @@ module gyre_dma
     output logic [AxiW-1:0]              w_data_o   [NAxi],  // bytes without strobe are undefined
     output logic [AxiBytes-1:0]          w_strb_o   [NAxi],
     output logic [NAxi-1:0]              w_last_o,
+    output logic [31:0]                  w_dbg_o    [NAxi],  // packet id, for waves and timelines
     input  logic [NAxi-1:0]              b_valid_i,
     output logic [NAxi-1:0]              b_ready_o,
     input  logic [4:0]                   b_id_i     [NAxi],
@@ -276,7 +277,7 @@ module gyre_dma
       .rget_commit_o(rget_commit), .rget_moved_i(rget_moved),
       .ctr_ar_valid_o(ctr_ar_valid), .ctr_ar_ready_i(ctr_ar_ready), .ctr_ar_addr_o(ctr_ar_addr),
       .ctr_r_valid_i(ctr_r_valid), .ctr_r_data_i(ctr_r_data), .ctr_r_err_i(ctr_r_err),
-      .aw_valid_o, .aw_ready_i, .aw_o(aw), .w_valid_o, .w_ready_i, .w_data_o, .w_strb_o, .w_last_o,
+      .aw_valid_o, .aw_ready_i, .aw_o(aw), .w_valid_o, .w_ready_i, .w_data_o, .w_strb_o, .w_last_o, .w_dbg_o,
       .b_valid_i, .b_i(b),
       .committed_o(committed), .threshold_o(threshold), .zero_o(zero), .pkt_o(pkt_rx),
       .err_o(rx_err), .err_ack_i(!tx_err.valid), .busy_o(rx_busy), .holds_o(rx_holds),

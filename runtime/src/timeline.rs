@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use gyre_driver::Op;
 use gyre_page::{Failure, Page, Run, Wait};
 use gyre_sim::{MachineConfig, Recorder, SimError};
-use gyre_timeline::{Messages, Recording, perfetto};
-use gyre_why::Analysis;
+use gyre_timeline::perfetto::{self, ProgramTrack, Span};
+use gyre_timeline::{Messages, Recording};
+use gyre_why::{Analysis, Segment};
 use serde_json::{Map, Value};
 
 use crate::error::RunError;
@@ -100,12 +101,13 @@ impl TimelineFile {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, told: Told<'_>, ending: Ending<'_>) -> Result<String, UsageError> {
-        let recordings = self.recorder.take().into_iter();
-        let known: Vec<Known> = recordings.map(|r| Known::of(r, self.format)).collect();
+        let known: Vec<Known> = self.recorder.take().into_iter().map(Known::of).collect();
         match self.format {
             Format::Page => self.store(page(told, ending, &known)?.as_bytes())?,
             Format::Perfetto => {
-                let runs = known.iter().map(|run| (&run.recording, &run.messages));
+                let found: Vec<Vec<ProgramTrack>> = known.iter().map(Known::tracks).collect();
+                let runs = known.iter().zip(&found);
+                let runs = runs.map(|(run, found)| (&run.recording, &run.messages, &found[..]));
                 self.store(&perfetto::trace(runs))?;
             }
         }
@@ -132,16 +134,19 @@ impl TimelineFile {
 }
 
 impl Known {
-    fn of(mut recording: Recording, format: Format) -> Self {
+    fn of(mut recording: Recording) -> Self {
         recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
         let messages = Messages::of(&recording);
         Self {
-            analysis: (format == Format::Page)
-                .then(|| Analysis::of(&recording, &messages))
-                .flatten(),
+            analysis: Analysis::of(&recording, &messages),
             recording,
             messages,
         }
+    }
+
+    /// What is found, as tracks for Perfetto.
+    fn tracks(&self) -> Vec<ProgramTrack> {
+        self.analysis.as_ref().map_or_else(Vec::new, tracks)
     }
 }
 
@@ -217,4 +222,40 @@ pub fn waits(error: &SimError) -> Vec<Wait> {
         on: None,
     });
     waits.collect()
+}
+
+/// The critical path: by what it is spent on, and in its parts.
+fn tracks(analysis: &Analysis) -> Vec<ProgramTrack> {
+    let mut kinds: Vec<Span> = Vec::new();
+    for segment in &analysis.path {
+        let span = span(segment, segment.kind.name());
+        match kinds.last_mut().filter(|last| last.name == span.name) {
+            Some(last) => last.to_ps = span.to_ps,
+            None => kinds.push(Span {
+                message: None,
+                ..span
+            }),
+        }
+    }
+    let parts = analysis.path.iter();
+    let parts = parts.map(|segment| span(segment, segment.what));
+    vec![
+        ProgramTrack {
+            name: "critical path",
+            spans: kinds,
+        },
+        ProgramTrack {
+            name: "critical path in parts",
+            spans: parts.collect(),
+        },
+    ]
+}
+
+fn span(segment: &Segment, name: &'static str) -> Span {
+    Span {
+        from_ps: segment.from_ps,
+        to_ps: segment.to_ps,
+        name,
+        message: segment.message,
+    }
 }

@@ -202,7 +202,9 @@ private:
         get(pins.m_w_data_o(m), words + 2);
         if (!offer(valid, ready, held, m, "W", words, 2 + kBeatWords)) return;
         out.open(Out::WriteData, cycle, m, last);
-        std::copy(words + 1, words + 2 + kBeatWords, out.extend(1 + kBeatWords));
+        uint64_t* const record = out.extend(2 + kBeatWords);
+        record[0] = pins.m_w_dbg_o(m);
+        std::copy(words + 1, words + 2 + kBeatWords, record + 1);
     }
 
     template <class Pins>

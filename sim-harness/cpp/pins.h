@@ -44,7 +44,7 @@ struct AxiPins {
     GYRE_PIN(m_aw_valid_o) GYRE_PIN(m_aw_ready_i) GYRE_PINS(m_aw_addr_o) GYRE_PINS(m_aw_len_o)
     GYRE_PINS(m_aw_size_o) GYRE_PINS(m_aw_burst_o) GYRE_PINS(m_aw_id_o)
     GYRE_PIN(m_w_valid_o) GYRE_PIN(m_w_ready_i) GYRE_PINS(m_w_data_o) GYRE_PINS(m_w_strb_o)
-    GYRE_PIN(m_w_last_o)
+    GYRE_PIN(m_w_last_o) GYRE_PINS(m_w_dbg_o)
     GYRE_PIN(m_b_valid_i) GYRE_PIN(m_b_ready_o) GYRE_PINS(m_b_id_i) GYRE_PINS(m_b_resp_i)
 };
 

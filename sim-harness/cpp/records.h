@@ -14,7 +14,7 @@
 //        LinkWord   a=port; word | dbg << 32, data...
 //        ReadAddr   a=master; address; len | size << 8 | burst << 16 | id << 24
 //        WriteAddr  as ReadAddr
-//        WriteData  a=master b=last; strobe; data[8]
+//        WriteData  a=master b=last; dbg; strobe; data[8]
 //        RegisterResp a=port b=resp; data
 //        Levels     wake_o | irq_o << 16
 //        PacketOut  a=path b=class | err << 8; header[4]; cycle of the tail        (network only)

@@ -94,6 +94,8 @@ pub(crate) struct ReadBurst {
 pub(crate) struct WriteBeat {
     pub(crate) data: [u64; 8],
     pub(crate) strobe: u64,
+    /// Debug side-band: message id of the packet that is written; 0 for what comes from no packet.
+    pub(crate) dbg: u32,
     pub(crate) last: bool,
 }
 

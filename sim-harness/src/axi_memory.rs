@@ -174,6 +174,7 @@ mod tests {
 
     fn beat(last: bool) -> WriteBeat {
         WriteBeat {
+            dbg: 0,
             data: [0; 8],
             strobe: u64::MAX,
             last,

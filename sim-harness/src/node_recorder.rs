@@ -155,7 +155,8 @@ impl NodeRecorder {
             .map(|beat| beat.strobe.count_ones())
             .sum();
         let span = (cycle * self.cycle_ps, burst.due * self.cycle_ps);
-        self.push(span, Lane::Writes, What::Written { bytes });
+        let id = burst.beats.first().map_or(0, |beat| beat.dbg);
+        self.push(span, Lane::Writes, What::Written { bytes, id });
     }
 
     /// Interrupt and wake-up outputs change.

@@ -296,12 +296,13 @@ impl Iterator for OutReader<'_> {
                 }
             }
             4 => {
-                let [strobe] = self.take();
+                let [dbg, strobe] = self.take();
                 Out::WriteData {
                     cycle,
                     master: a,
                     beat: WriteBeat {
                         strobe,
+                        dbg: dbg as u32,
                         last: b != 0,
                         data: self.take(),
                     },

@@ -18,6 +18,7 @@ use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use thiserror::Error as ThisError;
 
+use super::otherwise::Otherwise;
 use gyre::platform::SimPlatform;
 
 /// Context of the client that all messages use, and their dispatch identifier.
@@ -112,6 +113,7 @@ pub struct Rank {
     arrivals: Mutex<BTreeMap<(u32, u32), u64>>,
     end_ps: AtomicCell<u64>,
     bar: ProgressBar,
+    otherwise: Otherwise,
 }
 
 impl Rank {
@@ -120,7 +122,7 @@ impl Rank {
         platform: SimPlatform,
         config: ClientConfig,
         state: RankState<Arc<RankProgram>>,
-        bar: ProgressBar,
+        (bar, otherwise): (ProgressBar, Otherwise),
     ) -> Result<Self, Error> {
         let matched = MessagingConfig {
             switch_over: config.eager_limit + 1,
@@ -143,6 +145,7 @@ impl Rank {
             arrivals: Mutex::default(),
             end_ps: AtomicCell::new(0),
             bar,
+            otherwise,
         })
     }
 
@@ -290,15 +293,35 @@ impl Rank {
         self.news.get().notify_all();
     }
 
+    /// An operation starts that takes no part in the program, and ends at `end_ps`, or at once.
+    fn finish_at(self: &Arc<Self>, op: OpId, end_ps: Option<u64>) -> Result<(), RankError> {
+        self.state.lock().started(op);
+        let Some(end_ps) = end_ps.filter(|&ps| ps > self.cpu().now_ps()) else {
+            self.finish(op);
+            return Ok(());
+        };
+        let rank = Arc::clone(self);
+        self.cpu().spawn("withheld message", move |cpu| {
+            cpu.sleep_until(end_ps);
+            rank.finish(op);
+            // The thread that advances looks whether that was the last.
+            rank.wake_all();
+            Ok::<_, RankError>(())
+        });
+        Ok(())
+    }
+
     fn start(self: &Arc<Self>, op: OpId) -> Result<(), RankError> {
         let (_, what) = self.line_and_op(op);
         match what.kind {
             OpKind::Calc { ns } => {
+                let halved = self.otherwise.halved == Some(self.number());
+                let ps = ns.saturating_mul(1000) >> u8::from(halved);
                 self.state.lock().started(op);
                 // Others may wait for the start alone.
                 self.news.get().notify_all();
                 self.cpu()
-                    .sleep_until(self.cpu().now_ps().saturating_add(ns.saturating_mul(1000)));
+                    .sleep_until(self.cpu().now_ps().saturating_add(ps));
                 self.finish(op);
                 Ok(())
             }
@@ -327,6 +350,9 @@ impl Rank {
             tag,
             number: self.sent_numbers.lock().next(to, tag),
         };
+        if let Some(withheld) = self.otherwise.withheld(&key) {
+            return self.finish_at(op, withheld.sent_ps);
+        }
         let data = self.buffer(op, bytes)?;
         fill(&key, &data).map_err(|error| self.driver_error(op, error.into()))?;
         if self.first_sent.load().is_none() {
@@ -381,6 +407,10 @@ impl Rank {
         from: Option<u32>,
         tag: Option<u32>,
     ) -> Result<(), RankError> {
+        let (line, _) = self.line_and_op(op);
+        if let Some(withheld) = self.otherwise.withheld_from(self.number(), line) {
+            return self.finish_at(op, Some(withheld.received_ps));
+        }
         let into = self.buffer(op, bytes)?;
         let rank = Arc::clone(self);
         let data = into.clone();
@@ -417,12 +447,15 @@ impl Rank {
     ) -> Result<(), RankError> {
         let received = result.map_err(|source| self.driver_error(op, source))?;
         let (source, tag) = (received.source.0, received.tag);
-        let key = Key {
+        let next = || Key {
             source,
             destination: self.number(),
             tag,
             number: self.received_numbers.lock().next(source, tag),
         };
+        // One that is not sent is not received.
+        let key = Some(next()).filter(|key| self.otherwise.withheld(key).is_none());
+        let key = key.unwrap_or_else(next);
         let mut bytes = vec![0; received.length];
         data.read(0, &mut bytes)
             .map_err(|error| self.driver_error(op, error.into()))?;

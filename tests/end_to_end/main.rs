@@ -15,6 +15,7 @@ mod run;
 mod timeline;
 mod transfer;
 mod waveform;
+mod why;
 
 /// The programs in `examples/`.
 #[path = "../../examples"]

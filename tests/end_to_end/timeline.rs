@@ -15,7 +15,7 @@ use crate::{gyre, json, scratch, text};
 type Timed = (u64, TrackEvent);
 
 /// A timeline as a reader sees it, once its structure has been checked.
-struct Timeline {
+pub struct Timeline {
     tracks: BTreeMap<u64, TrackDescriptor>,
     names: InternedData,
     events: BTreeMap<u64, Vec<Timed>>,
@@ -24,7 +24,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    fn read(path: &Path) -> Self {
+    pub fn read(path: &Path) -> Self {
         let bytes = fs::read(path).expect("the timeline is there");
         let trace = Trace::decode(&bytes[..]).expect("a trace of Perfetto's format");
         let mut timeline = Self {
@@ -136,6 +136,51 @@ impl Timeline {
         tracks.filter(move |(name, _)| name.starts_with(begin))
     }
 
+    fn name(&self, event: &TrackEvent) -> &str {
+        let mut names = self.names.event_names.iter();
+        let name = names.find(|name| name.iid == event.name_iid);
+        name.expect("an event has a name").name()
+    }
+
+    /// The slices of the track of this name, with what they say of themselves.
+    pub fn slices(&self, track: &str) -> Vec<(String, BTreeMap<&str, u64>)> {
+        let tracks = self.named(track).filter(|(name, _)| *name == track);
+        let events = tracks.flat_map(|(_, events)| events);
+        events
+            .filter(|(_, event)| event.r#type() == EventType::SliceBegin)
+            .map(|(_, event)| {
+                let notes = self.notes(event).into_iter().collect();
+                (self.name(event).to_owned(), notes)
+            })
+            .collect()
+    }
+
+    /// Picoseconds of the slices of a name on a track.
+    pub fn time_of(&self, track: &str, slice: &str) -> u64 {
+        let (_, events) = self.named(track).next().expect("a track");
+        let ends = events.windows(2);
+        ends.filter(|pair| pair[0].1.r#type() == EventType::SliceBegin)
+            .filter(|pair| self.name(&pair[0].1) == slice)
+            .map(|pair| 1000 * (pair[1].0 - pair[0].0))
+            .sum()
+    }
+
+    /// How many slices of a name are on a track.
+    pub fn count_of(&self, track: &str, slice: &str) -> usize {
+        let slices = self.slices(track);
+        slices.iter().filter(|(name, _)| name == slice).count()
+    }
+
+    /// The stages of messages by their serials, picoseconds.
+    pub fn stages(&self) -> BTreeMap<u64, BTreeMap<&str, u64>> {
+        let ends = self.arrows.iter();
+        ends.filter_map(|(&serial, (_, to))| {
+            let notes = self.notes(&to.as_ref()?.1);
+            Some((serial, notes.into_iter().collect()))
+        })
+        .collect()
+    }
+
     /// Messages by their arrows: every one has stages that add up, to the picosecond, to its time from post to done.
     fn check_stages(&self) {
         for (from, to) in self.arrows.values().map(|(from, to)| {
@@ -218,6 +263,21 @@ fn x2_x7_the_timeline_of_lulesh_says_what_the_run_counts() {
         assert_eq!(
             loads.collect::<BTreeMap<_, _>>(),
             links_of(&result),
+            "{name}"
+        );
+        // Every write to memory is a message's, or the value of a counter; the data of all messages is written.
+        let mut written = 0;
+        for (_, events) in timeline.named("memory writes") {
+            for (_, event) in events {
+                let message = timeline.note(event, "message");
+                let bytes = timeline.note(event, "bytes").expect("bytes");
+                let of_counter = bytes == 8 && timeline.note(event, "id") == Some(0);
+                assert!(message.is_some() || of_counter, "{name}: {event:?}");
+                written += bytes;
+            }
+        }
+        assert!(
+            written > metrics["bytes"].as_u64().expect("bytes"),
             "{name}"
         );
         // Every packet on a link is one of a message.

@@ -134,6 +134,8 @@ pub enum What {
     Written {
         /// Bytes.
         bytes: u32,
+        /// Message id of the packet; 0 for what comes from none.
+        id: u32,
     },
     /// Wake-up outputs (bit 0 on) and the interrupt output (bit 16) as they are from now on.
     Levels {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use gyre_note::{Context, Note};
 
-use crate::event::{Event, PacketKind, What};
+use crate::event::{Event, Lane, PacketKind, What};
 use crate::recording::Recording;
 
 /// Dispatch identifiers of the driver's own messages, from this one on.
@@ -124,6 +124,8 @@ pub struct Message {
     /// When the program had it: its receive, or its dispatch callback, had ended. Of a put or get, when its last flit was
     /// at its node.
     pub done_ps: Option<u64>,
+    /// Line of its receive in the text of the program, where programs tell what their operations are.
+    pub receive_line: Option<u32>,
     /// When its origin knew, of one that stayed there until its data was fetched.
     pub acknowledged_ps: Option<u64>,
 }
@@ -164,6 +166,10 @@ struct Assembler {
     queued: BTreeMap<Key, VecDeque<usize>>,
     /// The one that it has read last.
     current: BTreeMap<Key, usize>,
+    /// By node and port: where a link goes.
+    links: BTreeMap<(u32, u8), u32>,
+    /// By node and id: the packets that have come last.
+    came: BTreeMap<(u32, u32), usize>,
     /// Places in rings: when the DMA engine was told of them.
     tails: BTreeMap<(u32, u16, u16), u64>,
     /// Sent and not taken, by origin, target, dispatch identifier and tag.
@@ -188,13 +194,25 @@ struct Assembler {
     early_pairs: BTreeMap<(Context, u64), (u64, u64)>,
     /// Ends of receives whose message is not known yet.
     early_ends: BTreeMap<(Context, u64), u64>,
+    /// Messages that have found a receive: which message, and which receive.
+    paired: Vec<(usize, (Context, u64))>,
+    /// By thread: the receive that has ended last.
+    finished: BTreeMap<(u32, Lane), (Context, u64)>,
+    /// Lines of receives.
+    lines: BTreeMap<(Context, u64), u32>,
 }
 
 impl Messages {
     /// Those of a recording.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
-        let mut assembler = Assembler::default();
+        let links = recording.links.iter();
+        let mut assembler = Assembler {
+            links: links
+                .map(|link| ((link.node, link.port), link.to))
+                .collect(),
+            ..Assembler::default()
+        };
         let link_ps = recording.link_ps;
         let about = recording
             .events()
@@ -205,8 +223,13 @@ impl Messages {
             mut all,
             packets,
             withdrawn,
+            paired,
+            lines,
             ..
         } = assembler;
+        for (message, receive) in paired {
+            all[message].receive_line = lines.get(&receive).copied().filter(|&line| line > 0);
+        }
         for message in &mut all {
             // Nobody is told: the program has it when it is there.
             let last = match message.how {
@@ -240,7 +263,7 @@ impl Messages {
     }
 
     /// Which packets, by their place in [`Messages::packets`], the event of this number in [`Recording::events`] is about:
-    /// whose descriptor is read, who is on a link, what the driver has queued, or asked for, or taken out of a reception
+    /// whose descriptor is read, who is on a link or written to memory, what the driver has queued, or asked for, or taken out of a reception
     /// FIFO, or what it has found to have arrived with [`Note::Fetched`]. None for packets that no descriptor of the driver's
     /// accounts for, and for other events.
     #[must_use]
@@ -275,7 +298,17 @@ impl Assembler {
     fn take(&mut self, event: &Event, link_ps: u64) -> Option<usize> {
         let &Event { ps, end_ps, .. } = event;
         match event.what {
-            What::Note(note) => return self.note(ps, note),
+            What::Note(note) => {
+                if let Note::Finished { at, request } = note {
+                    self.finished
+                        .insert((event.node, event.lane), (at, request));
+                }
+                return self.note(ps, note);
+            }
+            What::Operation { line } => {
+                let receive = self.finished.remove(&(event.node, event.lane));
+                self.lines.extend(receive.map(|receive| (receive, line)));
+            }
             What::Tail {
                 fifo,
                 first,
@@ -302,9 +335,12 @@ impl Assembler {
                     self.packets[index].tail_ps = tail_ps;
                     self.packets[index].fetched_ps = Some(ps);
                     self.current.insert(key, index);
+                    // Within a node no link carries it.
+                    self.came.insert((event.node, id), index);
                 }
                 return next;
             }
+            What::Written { id, .. } => return self.came.get(&(event.node, id)).copied(),
             What::Hop {
                 kind,
                 flits,
@@ -320,14 +356,14 @@ impl Assembler {
                     packets.arrived_ps = packets.arrived_ps.max(Some(end_ps + link_ps));
                     packets.flits += u64::from(flits);
                 }
+                if let (Lane::Link(port), Some(index)) = (event.lane, whose)
+                    && let Some(&to) = self.links.get(&(event.node, port))
+                {
+                    self.came.insert((to, id), index);
+                }
                 return whose;
             }
-            What::Spent { .. }
-            | What::Waited { .. }
-            | What::Operation { .. }
-            | What::Load { .. }
-            | What::Written { .. }
-            | What::Levels { .. } => {}
+            What::Spent { .. } | What::Waited { .. } | What::Load { .. } | What::Levels { .. } => {}
         }
         None
     }
@@ -472,6 +508,7 @@ impl Assembler {
     /// A message has its receive.
     fn pair(&mut self, ps: u64, message: usize, request: (Context, u64)) {
         self.all[message].matched_ps = Some(ps);
+        self.paired.push((message, request));
         match self.early_ends.remove(&request) {
             Some(done_ps) => self.all[message].done_ps = Some(done_ps),
             None => drop(self.receives.insert(request, message)),
@@ -503,6 +540,7 @@ impl Assembler {
             unexpected_ps: None,
             matched_ps: None,
             done_ps: None,
+            receive_line: None,
             acknowledged_ps: None,
         });
         self.all.len() - 1

@@ -2,7 +2,7 @@
 //!
 //! Groups of tracks are the tasks and the nodes. A task has a track for each of its threads, with the driver's operations
 //! and what the thread waits for, and two with a thin slice for each message that it sends or receives: an arrow joins the
-//! two of a message. A node has its DMA engine, its wake-ups, and for each link the packets on each virtual channel and the
+//! two of a message. The program has what is found about it as a whole: its critical path. A node has its DMA engine, its wake-ups, and for each link the packets on each virtual channel and the
 //! share of cycles in which it carried a flit. Times are nanoseconds, rounded down; what must be exact is in the slices'
 //! arguments, in picoseconds.
 
@@ -25,18 +25,45 @@ use proto::{
 /// Number of the process that stands for node 0. Those of tasks are below: a machine has fewer.
 const NODE_PROCESS: i32 = 1 << 20;
 
+/// Number of the process that stands for the program.
+const PROGRAM_PROCESS: i32 = 1 << 30;
+
 /// Length of a message's slices at most, picoseconds.
 const THIN_PS: u64 = 1000;
 
-/// The file's bytes, of runs one after the other: each begins where the one before it ended. They are a function of the
-/// recordings alone.
+/// A track of the program as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramTrack {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows, in order of time.
+    pub spans: Vec<Span>,
+}
+
+/// A span of time on a track of the program. Times are picoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Its begin.
+    pub from_ps: u64,
+    /// Its end.
+    pub to_ps: u64,
+    /// Its name.
+    pub name: &'static str,
+    /// Serial of the message that it belongs to, if it belongs to one.
+    pub message: Option<u64>,
+}
+
+/// The file's bytes, of runs one after the other, with what is found about each: a run begins where the one before it ended.
+/// They are a function of the arguments alone.
 #[must_use]
-pub fn trace<'a>(runs: impl IntoIterator<Item = (&'a Recording, &'a Messages)>) -> Vec<u8> {
+pub fn trace<'a>(
+    runs: impl IntoIterator<Item = (&'a Recording, &'a Messages, &'a [ProgramTrack])>,
+) -> Vec<u8> {
     let mut tracks = Tracks::default();
     let mut items = Items::default();
     let mut end_ps = 0_u64;
     let mut serials = 0;
-    for (recording, messages) in runs {
+    for (recording, messages, found) in runs {
         // Whole nanoseconds: times are rounded alike in all runs.
         let shift_ps = end_ps.saturating_sub(recording.start_ps);
         items.shift_ps = shift_ps.next_multiple_of(1000);
@@ -48,6 +75,7 @@ pub fn trace<'a>(runs: impl IntoIterator<Item = (&'a Recording, &'a Messages)>) 
             tracks: &mut tracks,
             items: &mut items,
         };
+        run.program(found);
         run.threads();
         run.nodes();
         serials += messages.all().len() as u64;
@@ -120,6 +148,27 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// The tracks of the program as a whole.
+    fn program(&mut self, found: &[ProgramTrack]) {
+        if found.is_empty() {
+            return;
+        }
+        let group = self.tracks.process(PROGRAM_PROCESS, "program".to_owned());
+        for track in found {
+            let uuid = self.tracks.track(Some(group), track.name.to_owned());
+            for span in &track.spans {
+                let item = Item::of(span.name)
+                    .with("from_ps", span.from_ps)
+                    .with("to_ps", span.to_ps)
+                    .with_all(
+                        "message",
+                        span.message.map(|serial| self.serials + serial).into_iter(),
+                    );
+                self.items.slice(uuid, (span.from_ps, span.to_ps), item);
+            }
+        }
+    }
+
     /// The tracks of software threads, and of tasks' messages.
     fn threads(&mut self) {
         let mut tasks = BTreeMap::new();
@@ -272,8 +321,12 @@ impl Run<'_> {
                     let item = Item::of("outputs").with("levels", levels.into());
                     self.items.instant(track, event.ps, item);
                 }
-                What::Written { bytes } => {
-                    let item = Item::of("write").with("bytes", bytes.into());
+                What::Written { bytes, id } => {
+                    let name = packets.map_or("write", |packets| packets.role.name());
+                    let item = Item::of(name)
+                        .with("bytes", bytes.into())
+                        .with("id", id.into())
+                        .with_all("message", served);
                     self.items.instant(track, event.ps, item);
                 }
                 What::Hop { flits, id, .. } => {

@@ -36,6 +36,19 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::WaitForReceive => "wait for receive",
+            Self::InjectRequest => "inject request",
+            Self::RequestNetwork => "request on links",
+            Self::ServeRequest => "serve request",
+            Self::DataNetwork => "data on links",
+            _ => self.name(),
+        }
+    }
+
     /// As documents and files name it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -133,7 +133,7 @@ fn one_message() -> Vec<Event> {
             1,
             Lane::Writes,
             (42_000, 44_000),
-            What::Written { bytes: 96 },
+            What::Written { bytes: 96, id: 5 },
         ),
         event(
             1,
@@ -287,7 +287,7 @@ fn x2_x7_a_run_of_one_message_is_written_whole() {
         "10 on 9: instant eager message, injection FIFO 2, id 5, bytes 64, message 1",
         "20 on 10: begin eager message, flits 6, id 5, message 1",
         "32 on 10: end",
-        "42 on 12: instant write, bytes 96",
+        "42 on 12: instant eager message, bytes 96, id 5, message 1",
         "45 on 13: instant outputs, levels 1",
         "48 on 8: 0",
         "60 on 4: end",
@@ -297,7 +297,7 @@ fn x2_x7_a_run_of_one_message_is_written_whole() {
          start 3000, fetch 4000, inject 10000, network 20000, reception 21000, match 2000, deliver 500, arrow 1 ends",
         "64 on 6: end",
     ];
-    let written = text(&trace([(&recording, &messages)]));
+    let written = text(&trace([(&recording, &messages, &[][..])]));
     for (line, expected) in written.iter().zip(expected) {
         assert_eq!(line, expected);
     }
@@ -308,8 +308,11 @@ fn x2_x7_a_run_of_one_message_is_written_whole() {
 fn x7_runs_one_after_the_other_have_serials_and_times_of_their_own() {
     let recording = recording(one_message());
     let messages = Messages::of(&recording);
-    let twice = text(&trace([(&recording, &messages), (&recording, &messages)]));
-    let once = text(&trace([(&recording, &messages)]));
+    let twice = text(&trace([
+        (&recording, &messages, &[][..]),
+        (&recording, &messages, &[][..]),
+    ]));
+    let once = text(&trace([(&recording, &messages, &[][..])]));
     let with = |lines: &[String], words: &str| {
         let lines = lines.iter().filter(|line| line.contains(words));
         lines.cloned().collect::<Vec<_>>()

@@ -36,8 +36,8 @@ impl Analysis {
         })?;
         let (from_ps, to_ps) = (recording.start_ps, graph.points[last as usize].ps);
         let path = path::to(&graph, last);
-        let ranks = ranks::of(&graph, &ends, to_ps);
-        let causes = causes::of(&graph, &path, &ends);
+        let (ranks, late) = ranks::of(&graph, &ends, to_ps);
+        let causes = causes::of(&graph, &path, &ends, &late);
         let mut analysis = Self {
             from_ps,
             to_ps,

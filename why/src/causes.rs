@@ -1,5 +1,6 @@
 //! What could be removed, and what that would gain.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_timeline::{Messages, Recording};
@@ -9,6 +10,8 @@ use crate::graph::LINKS;
 use crate::graph::{Edge, Graph, Work};
 use crate::lanes::Step;
 use crate::path::{Kind, Place, Segment};
+use crate::ranks::Late;
+use crate::replay::Replay;
 
 /// Latency of memory that is left, cycles.
 pub const LEAST_MEMORY_CYCLES: u64 = 2;
@@ -20,22 +23,31 @@ pub const LEAST_LINK_CYCLES: u64 = 1;
 const MESSAGES: usize = 3;
 
 /// All causes that would gain something, the greatest gain first.
-pub(crate) fn of(graph: &Graph, path: &[Segment], ends: &BTreeMap<u32, u32>) -> Vec<Cause> {
+pub(crate) fn of(
+    graph: &Graph,
+    path: &[Segment],
+    ends: &BTreeMap<u32, u32>,
+    late: &BTreeMap<u32, Late>,
+) -> Vec<Cause> {
     let end = |times: &[u64]| {
         let ends = ends.values().map(|&point| times[point as usize]);
         ends.max().unwrap_or_default()
     };
-    let before = end(&graph.again(&BTreeSet::new(), |_, edge| edge.ps));
-    let culprits = culprits(graph, path);
+    let replay = Replay::of(graph);
+    let Some(before) = replay.run(&BTreeSet::new(), &|_, edge| edge.ps) else {
+        return Vec::new();
+    };
+    let before = end(&before);
+    let culprits = culprits(graph, path, late);
     let mut causes: Vec<Cause> = culprits
         .into_iter()
-        .map(|(culprit, text)| {
-            let after = end(&without(graph, culprit));
-            Cause {
+        .filter_map(|(culprit, text)| {
+            let after = end(&without(&replay, graph, culprit)?);
+            Some(Cause {
                 culprit,
                 text,
                 gain_ps: before.saturating_sub(after),
-            }
+            })
         })
         .filter(|cause| cause.gain_ps > 0)
         .collect();
@@ -44,11 +56,11 @@ pub(crate) fn of(graph: &Graph, path: &[Segment], ends: &BTreeMap<u32, u32>) -> 
 }
 
 /// When every point would be without a culprit.
-fn without(graph: &Graph, culprit: Culprit) -> Vec<u64> {
+fn without(replay: &Replay, graph: &Graph, culprit: Culprit) -> Option<Vec<u64>> {
     let recording = graph.recording;
     let nothing = BTreeSet::new();
     match culprit {
-        Culprit::Operation(operation) => graph.again(&nothing, |_, edge| match edge.work {
+        Culprit::Operation(operation) => replay.run(&nothing, &|_, edge| match edge.work {
             Work::Step(Step::Spent { operation: own, .. }) if own == operation => 0,
             _ => edge.ps,
         }),
@@ -56,9 +68,11 @@ fn without(graph: &Graph, culprit: Culprit) -> Vec<u64> {
             let least = LEAST_MEMORY_CYCLES * recording.cycle_ps;
             let read = recording.memory_read_ps.saturating_sub(least);
             let write = recording.memory_write_ps.saturating_sub(least);
-            graph.again(&nothing, |_, edge| match edge.work {
-                Work::Hardware { reads, writes, .. } => {
-                    let less = u64::from(reads) * read + u64::from(writes) * write;
+            replay.run(&nothing, &|_, edge| match edge.work {
+                Work::Hardware {
+                    half_reads, writes, ..
+                } => {
+                    let less = u64::from(half_reads) * read / 2 + u64::from(writes) * write;
                     edge.ps.saturating_sub(less)
                 }
                 _ => edge.ps,
@@ -68,19 +82,19 @@ fn without(graph: &Graph, culprit: Culprit) -> Vec<u64> {
             let less = recording
                 .link_ps
                 .saturating_sub(LEAST_LINK_CYCLES * recording.cycle_ps);
-            graph.again(&nothing, |_, edge| match edge.work {
+            replay.run(&nothing, &|_, edge| match edge.work {
                 Work::Hardware { links, .. } => edge.ps.saturating_sub(u64::from(links) * less),
                 _ => edge.ps,
             })
         }
         Culprit::Computation(rank) => {
             let of_rank = computes(graph, rank);
-            graph.again(&nothing, |point, edge| match of_rank(point, edge) {
+            replay.run(&nothing, &|point, edge| match of_rank(point, edge) {
                 true => edge.ps / 2,
                 false => edge.ps,
             })
         }
-        Culprit::Message(serial) => withheld(graph, serial),
+        Culprit::Message(serial) => withheld(replay, graph, serial),
     }
 }
 
@@ -97,7 +111,7 @@ fn computes<'a>(graph: &'a Graph, rank: u32) -> impl Fn(u32, &Edge) -> bool + 'a
 }
 
 /// When every point would be if a message used no link and arrived when it did.
-fn withheld(graph: &Graph, serial: u64) -> Vec<u64> {
+fn withheld(replay: &Replay, graph: &Graph, serial: u64) -> Option<Vec<u64>> {
     let own: BTreeSet<usize> = streams_of(graph.messages, serial).collect();
     let arrivals: BTreeSet<u32> = own
         .iter()
@@ -114,7 +128,7 @@ fn withheld(graph: &Graph, serial: u64) -> Vec<u64> {
             less.insert(stream as u32, ps);
         }
     }
-    graph.again(&arrivals, |_, edge| match (edge.work, edge.stream) {
+    replay.run(&arrivals, &|_, edge| match (edge.work, edge.stream) {
         (Work::Hardware { what: LINKS, .. }, Some(stream)) => edge
             .ps
             .saturating_sub(less.get(&stream).copied().unwrap_or(0)),
@@ -135,7 +149,7 @@ fn in_the_way(graph: &Graph, stream: usize, of: &dyn Fn(usize) -> bool) -> u64 {
 }
 
 /// What to look at: all that the critical path has spent time on.
-fn culprits(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
+fn culprits(graph: &Graph, path: &[Segment], late: &BTreeMap<u32, Late>) -> Vec<(Culprit, String)> {
     let mut found = Vec::new();
     for (number, name) in (0..).zip(&graph.recording.operations) {
         let of_driver = |segment: &&Segment| {
@@ -148,7 +162,7 @@ fn culprits(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
     }
     found.push((Culprit::MemoryLatency, memory(graph.recording)));
     found.push((Culprit::LinkLatency, links(graph.recording)));
-    found.extend(computations(graph, path));
+    found.extend(computations(graph, path, late));
     found.extend(messages(graph, path));
     found
 }
@@ -169,7 +183,11 @@ fn links(recording: &Recording) -> String {
 }
 
 /// Ranks that compute on the critical path, and what that is to others.
-fn computations(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
+fn computations(
+    graph: &Graph,
+    path: &[Segment],
+    late: &BTreeMap<u32, Late>,
+) -> Vec<(Culprit, String)> {
     let ranks: BTreeSet<u32> = path
         .iter()
         .filter(|segment| segment.kind == Kind::Computation)
@@ -178,22 +196,17 @@ fn computations(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
             Place::Nodes { .. } => None,
         })
         .collect();
-    let late = late(graph);
     ranks
         .into_iter()
         .map(|rank| {
-            let (senders, receivers) = late.get(&rank).copied().unwrap_or_default();
-            let to_others = match (senders, receivers) {
-                (0, 0) => "",
-                (receivers_wait, senders_wait) if receivers_wait < senders_wait => {
-                    ": it posts receives late"
-                }
-                _ => ": others wait for its messages",
+            let Late { sender, receiver } = late.get(&rank).copied().unwrap_or_default();
+            let others = match sender.cmp(&receiver) {
+                Ordering::Greater => ": late sender, others wait for its messages",
+                Ordering::Less => ": late receiver, others wait for its receives",
+                Ordering::Equal => "",
             };
-            (
-                Culprit::Computation(rank),
-                format!("computation of rank {rank}{to_others}"),
-            )
+            let text = format!("half of the computation of rank {rank}{others}");
+            (Culprit::Computation(rank), text)
         })
         .collect()
 }
@@ -208,7 +221,7 @@ fn messages(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
         .collect();
     for &serial in &waiting {
         for stream in streams_of(graph.messages, serial) {
-            for blame in graph.streams.blame(stream) {
+            for blame in graph.streams.blame(stream, (0, u64::MAX)) {
                 let other = blame.stream.and_then(|other| graph.serial(other as u32));
                 if let Some(other) = other.filter(|&other| other != serial) {
                     *blamed
@@ -250,22 +263,4 @@ pub(crate) fn streams_of(messages: &Messages, serial: u64) -> impl Iterator<Item
     let all = messages.packets().iter().enumerate();
     all.filter(move |(_, packets)| packets.messages.contains(&index))
         .map(|(stream, _)| stream)
-}
-
-/// By rank: for how long others have waited for its messages, and for its receives, picoseconds.
-fn late(graph: &Graph) -> BTreeMap<u32, (u64, u64)> {
-    let mut late: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    for message in graph.messages.all() {
-        let Some(matched_ps) = message.matched_ps else {
-            continue;
-        };
-        match message.unexpected_ps {
-            Some(unexpected_ps) => {
-                let waited = matched_ps.saturating_sub(unexpected_ps);
-                late.entry(message.destination.task).or_default().1 += waited;
-            }
-            None => late.entry(message.source.task).or_default().0 += 1,
-        }
-    }
-    late
 }

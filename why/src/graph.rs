@@ -13,11 +13,12 @@ use crate::streams::Streams;
 pub(crate) enum Work {
     /// A step of a thread.
     Step(Step),
-    /// Hardware: the accesses to memory that follow each other in it, and the links of its way.
+    /// Hardware: the accesses to memory that follow each other in it, and the links of its way. Reads count by halves:
+    /// memory is sampled half way.
     Hardware {
         kind: Kind,
         what: &'static str,
-        reads: u32,
+        half_reads: u32,
         writes: u32,
         links: u32,
     },
@@ -36,6 +37,8 @@ pub(crate) struct Edge {
     pub work: Work,
     /// Packets that it belongs to, by place in [`Messages::packets`].
     pub stream: Option<u32>,
+    /// Point since which a thread has looked for it, and found it; none of what it has not looked for.
+    pub looked_from: Option<u32>,
 }
 
 /// A point in the time of a run.
@@ -57,6 +60,8 @@ pub(crate) struct Graph<'a> {
     pub lanes: Vec<Lane>,
     pub streams: Streams,
     pub points: Vec<Point>,
+    /// By thread: since when it has looked for what it has dealt with then.
+    pub looked: Vec<BTreeSet<usize>>,
     /// By thread: its first point.
     base: Vec<u32>,
     /// The points in an order in which none comes before what it waits for.
@@ -88,6 +93,7 @@ impl<'a> Graph<'a> {
             order: Vec::new(),
             place: Vec::new(),
             arrivals: vec![Vec::new(); messages.packets().len()],
+            looked: vec![BTreeSet::new(); lanes.len()],
             lanes,
             streams,
         };
@@ -104,35 +110,20 @@ impl<'a> Graph<'a> {
         self.base[lane] + number as u32
     }
 
+    /// What a point has waited for.
+    pub fn dependencies(&self, point: u32) -> impl Iterator<Item = &Edge> {
+        let place = self.place[point as usize];
+        let edges = self.points[point as usize].edges.iter();
+        edges.filter(move |edge| self.place[edge.from as usize] < place)
+    }
+
     /// The dependency that has decided when a point was: the one that ends last; of equals, what a thread was looking for,
     /// not that it has looked.
     pub fn decisive(&self, point: u32) -> Option<&Edge> {
-        let place = self.place[point as usize];
-        let edges = self.points[point as usize].edges.iter();
-        let earlier = edges.filter(|edge| self.place[edge.from as usize] < place);
-        earlier.max_by_key(|edge| {
+        self.dependencies(point).max_by_key(|edge| {
             let from_ps = self.points[edge.from as usize].ps;
             (from_ps + edge.ps, !matches!(edge.work, Work::Step(_)))
         })
-    }
-
-    /// When every point would be if each dependency took as long as `change` says, in picoseconds; those of `fixed` stay.
-    pub fn again(&self, fixed: &BTreeSet<u32>, change: impl Fn(u32, &Edge) -> u64) -> Vec<u64> {
-        let mut times = vec![self.recording.start_ps; self.points.len()];
-        for &point in &self.order {
-            let place = self.place[point as usize];
-            let edges = self.points[point as usize].edges.iter();
-            if fixed.contains(&point) {
-                times[point as usize] = self.points[point as usize].ps;
-                continue;
-            }
-            times[point as usize] = edges
-                .filter(|edge| self.place[edge.from as usize] < place)
-                .map(|edge| times[edge.from as usize] + change(point, edge))
-                .max()
-                .unwrap_or(self.points[point as usize].ps);
-        }
-        times
     }
 
     /// By task: the point at which its last operation ended.
@@ -161,30 +152,31 @@ impl<'a> Graph<'a> {
 
     /// What time is spent on, in a word or two.
     pub fn describe(&self, work: &Work) -> (Kind, &'static str) {
-        match *work {
-            Work::Step(Step::Spent {
+        match work {
+            Work::Step(step) => self.describe_step(step),
+            &Work::Hardware { kind, what, .. } => (kind, what),
+            Work::Thread => (Kind::Driver, "another thread"),
+        }
+    }
+
+    /// The same of a step of a thread.
+    pub fn describe_step(&self, step: &Step) -> (Kind, &'static str) {
+        match *step {
+            Step::Spent {
                 operation,
                 unexpected,
-            }) => {
+            } => {
                 let kind = match unexpected {
                     true => Kind::Unexpected,
                     false => Kind::Driver,
                 };
-                let names = &self.recording.operations;
-                (
-                    kind,
-                    names
-                        .get(usize::from(operation))
-                        .copied()
-                        .unwrap_or("operation"),
-                )
+                let name = self.recording.operations.get(usize::from(operation));
+                (kind, name.copied().unwrap_or("operation"))
             }
-            Work::Step(Step::Compute) => (Kind::Computation, "compute"),
-            Work::Step(Step::Register) => (Kind::Driver, "register access"),
-            Work::Step(Step::CacheLines) => (Kind::Memory, "cache lines"),
-            Work::Step(Step::Wait { why, .. }) => (Kind::Other, why.name()),
-            Work::Hardware { kind, what, .. } => (kind, what),
-            Work::Thread => (Kind::Driver, "another thread"),
+            Step::Compute => (Kind::Computation, "compute"),
+            Step::Register => (Kind::Driver, "register access"),
+            Step::CacheLines => (Kind::Memory, "cache lines"),
+            Step::Wait { why, .. } => (Kind::Other, why.name()),
         }
     }
 
@@ -223,7 +215,23 @@ impl<'a> Graph<'a> {
             ps: least.map_or(between, |least| least.min(between)),
             work,
             stream: stream.map(|stream| stream as u32),
+            looked_from: None,
         });
+    }
+
+    /// The same of a thread that has looked for it.
+    fn look(
+        &mut self,
+        (since, to): (u32, u32),
+        from: u32,
+        (work, stream): (Work, Option<usize>),
+        least: Option<u64>,
+    ) {
+        let edges = self.points[to as usize].edges.len();
+        self.depend(to, from, work, stream, least);
+        for edge in &mut self.points[to as usize].edges[edges..] {
+            edge.looked_from = Some(since);
+        }
     }
 
     /// The points of threads. A wait takes no time of its own.
@@ -289,10 +297,10 @@ impl<'a> Graph<'a> {
                 },
                 (.., None) => continue,
             };
-            let hardware = |kind, what, reads, writes, links| Work::Hardware {
+            let hardware = |kind, what, half_reads, writes, links| Work::Hardware {
                 kind,
                 what,
-                reads,
+                half_reads,
                 writes,
                 links,
             };
@@ -311,7 +319,7 @@ impl<'a> Graph<'a> {
             let fetch = packets.fetched_ps.map(|ps| {
                 let fetch = self.add(ps, place);
                 if let Some(tail) = tail {
-                    let work = hardware(Kind::Memory, "fetch", 0, 0, 0);
+                    let work = hardware(Kind::Memory, "fetch", 1, 0, 0);
                     self.depend(fetch, tail, work, Some(stream), None);
                 }
                 fetch
@@ -320,11 +328,11 @@ impl<'a> Graph<'a> {
             let Some((fetch, head_ps)) = fetch.zip(packets.head_ps) else {
                 continue;
             };
-            // Memory was sampled when the descriptor was fetched: its data is to come, and that of the payload.
+            // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
             let fetched_ps = self.points[fetch as usize].ps;
-            let read_ps = (fetched_ps + 2 * self.recording.memory_read_ps).min(head_ps);
+            let read_ps = (fetched_ps + self.recording.memory_read_ps * 3 / 2).min(head_ps);
             let read = self.add(read_ps, place);
-            let work = hardware(Kind::Memory, "descriptor and payload", 2, 0, 0);
+            let work = hardware(Kind::Memory, "descriptor and payload", 3, 0, 0);
             self.depend(read, fetch, work, Some(stream), None);
             let head = self.add(head_ps, place);
             let work = hardware(Kind::Network, "inject", 0, 0, 0);
@@ -354,7 +362,7 @@ impl<'a> Graph<'a> {
                 let work = Work::Hardware {
                     kind: Kind::Memory,
                     what: "serve request",
-                    reads: 0,
+                    half_reads: 0,
                     writes: 1,
                     links: 0,
                 };
@@ -449,6 +457,7 @@ impl<'a> Graph<'a> {
                 stream,
             } = wanted;
             let point = at(self, wanted);
+            let (number, _) = self.lanes[lane].notes[note];
             let from_ps = ps(self, from);
             let (work, least) = match stream {
                 Some(_) => (RECEPTION, least),
@@ -456,6 +465,10 @@ impl<'a> Graph<'a> {
             };
             let Idle { since, woken } = self.idle(lane, note);
             let since_ps = self.lanes[lane].points[since];
+            // What it has looked at before that was there it has looked at in vain.
+            let found = since.max(self.lanes[lane].point_at(from_ps)).min(number);
+            self.looked[lane].insert(found);
+            let begin = self.point(lane, found);
             match woken {
                 // The hardware has ended its wait, and this is what it has dealt with first.
                 true if stream.is_some() && from_ps <= since_ps => {
@@ -463,28 +476,52 @@ impl<'a> Graph<'a> {
                     if explained.insert(to) {
                         self.depend(to, from, work, stream, None);
                     }
-                    self.depend(point, from, work, stream, least);
+                    self.look((begin, point), from, (work, stream), least);
                 }
                 // It was looking for something to do.
-                _ if since_ps < from_ps => self.depend(point, from, work, stream, None),
-                _ => self.depend(point, from, work, stream, least),
+                _ if since_ps < from_ps => self.look((begin, point), from, (work, stream), None),
+                _ => self.look((begin, point), from, (work, stream), least),
             }
         }
         self.other_wakeups(&explained);
     }
 
-    /// Since when a thread has been idle when it noted something: since the note before it, or since it woke up.
+    /// Since when a thread has found nothing to do when it noted something: since it woke up, or since it looked first.
     fn idle(&self, lane: usize, note: usize) -> Idle {
         let lane = &self.lanes[lane];
         let (number, _) = lane.notes[note];
         let before = note.checked_sub(1).map_or(0, |before| lane.notes[before].0);
-        let wait = (before + 1..=number)
-            .rev()
-            .find(|&point| matches!(lane.steps[point - 1], Step::Wait { .. }));
+        let mut since = number;
+        for point in (before + 1..=number).rev() {
+            match lane.steps[point - 1] {
+                Step::Wait { by, .. } => {
+                    return Idle {
+                        since: point,
+                        woken: by.is_none(),
+                    };
+                }
+                Step::Spent { operation, .. } => match self.looking(operation) {
+                    Looking::Begins => since = point - 1,
+                    Looking::Goes => {}
+                    Looking::No => break,
+                },
+                Step::Register => {}
+                Step::Compute | Step::CacheLines => break,
+            }
+        }
         Idle {
-            since: wait.unwrap_or(before),
-            woken: wait
-                .is_some_and(|point| matches!(lane.steps[point - 1], Step::Wait { by: None, .. })),
+            since,
+            woken: false,
+        }
+    }
+
+    /// Whether an operation of the driver is a part of looking for something to do.
+    fn looking(&self, operation: u8) -> Looking {
+        let names = &self.recording.operations;
+        match names.get(usize::from(operation)).copied() {
+            Some("advance" | "turn" | "conclude" | "wait" | "batch") => Looking::Begins,
+            Some("register" | "poll" | "receive" | "packet" | "copy_chunk") => Looking::Goes,
+            _ => Looking::No,
         }
     }
 
@@ -577,7 +614,7 @@ pub(crate) const LINKS: &str = "links";
 const RECEPTION: Work = Work::Hardware {
     kind: Kind::Memory,
     what: "memory write and wake-up",
-    reads: 0,
+    half_reads: 0,
     writes: 1,
     links: 0,
 };
@@ -592,6 +629,15 @@ struct Wanted {
     from: u32,
     /// Packets that it is about.
     stream: Option<usize>,
+}
+
+/// Whether something is a part of a thread's look for something to do.
+enum Looking {
+    /// It may begin with it.
+    Begins,
+    /// It goes on with it.
+    Goes,
+    No,
 }
 
 /// What a thread has done before a note.

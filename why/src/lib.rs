@@ -6,11 +6,15 @@
 
 mod analysis;
 mod causes;
+mod explain;
 mod graph;
 mod lanes;
 mod path;
 mod ranks;
+mod replay;
 mod streams;
 
 pub use analysis::{Analysis, Cause, Culprit, RankTime};
+pub use causes::{LEAST_LINK_CYCLES, LEAST_MEMORY_CYCLES};
+pub use explain::{Explained, ExplainedStage};
 pub use path::{Kind, Place, Segment};

@@ -16,10 +16,25 @@ enum State {
     Idle,
 }
 
-/// The time of the ranks whose last operations end at `ends`, from the begin of the recording to `to_ps`.
-pub(crate) fn of(graph: &Graph, ends: &BTreeMap<u32, u32>, to_ps: u64) -> Vec<RankTime> {
+/// For how long others have waited for a rank, picoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Late {
+    /// For messages that it had not posted.
+    pub sender: u64,
+    /// For receives that it had not posted.
+    pub receiver: u64,
+}
+
+/// The time of the ranks whose last operations end at `ends`, from the begin of the recording to `to_ps`; and by rank, how
+/// late it was.
+pub(crate) fn of(
+    graph: &Graph,
+    ends: &BTreeMap<u32, u32>,
+    to_ps: u64,
+) -> (Vec<RankTime>, BTreeMap<u32, Late>) {
+    let mut late = BTreeMap::new();
     let ranks = ends.iter();
-    ranks
+    let times = ranks
         .map(|(&rank, &end)| {
             let end_ps = graph.points[end as usize].ps;
             let mut times = [0; Kind::ALL.len()];
@@ -28,12 +43,13 @@ pub(crate) fn of(graph: &Graph, ends: &BTreeMap<u32, u32>, to_ps: u64) -> Vec<Ra
             for (span, state) in states(graph, rank, end_ps) {
                 match state {
                     State::Busy(kind) => add(kind, span.1 - span.0),
-                    State::Idle => waited(graph, rank, span, &mut add),
+                    State::Idle => waited(graph, rank, span, &mut add, &mut late),
                 }
             }
             RankTime { rank, times }
         })
-        .collect()
+        .collect();
+    (times, late)
 }
 
 /// What a rank does up to `end_ps`, in spans that abut.
@@ -88,52 +104,57 @@ fn busy(step: &Step) -> Option<Kind> {
 }
 
 /// What a rank has waited for: what led to the end of its wait, as far back as that began.
-fn waited(graph: &Graph, rank: u32, span: (u64, u64), add: &mut impl FnMut(Kind, u64)) {
-    let of_rank = |lane: &&(usize, &Lane)| lane.1.task == Some(rank);
-    let lanes = graph.lanes.iter().enumerate();
-    // One of its threads has a point there, or the rank ends.
-    let end = lanes
-        .filter(|lane| of_rank(&lane))
-        .find_map(|(index, lane)| {
-            let point = lane.point_at(span.1);
-            (lane.points[point] == span.1).then(|| graph.point(index, point))
-        });
+fn waited(
+    graph: &Graph,
+    rank: u32,
+    span: (u64, u64),
+    add: &mut impl FnMut(Kind, u64),
+    late: &mut BTreeMap<u32, Late>,
+) {
+    // One of its threads goes on then, or has ended.
+    let own = graph.lanes.iter().enumerate();
+    let own = own.filter(|(_, lane)| lane.task == Some(rank));
+    let end = own.into_iter().find_map(|(index, lane)| {
+        let point = lane.point_at(span.1);
+        (lane.points[point] == span.1).then(|| graph.point(index, point))
+    });
     let Some(end) = end else {
         return add(Kind::Other, span.1 - span.0);
     };
     let mut message = None;
     path::back(graph, end, span.0, |piece| {
         message = message.or(piece.message);
-        let foreign = match piece.place {
-            Place::Thread(lane) => graph.lanes[lane].task != Some(rank),
-            Place::Nodes { .. } => false,
-        };
         let ps = piece.to_ps - piece.from_ps;
-        let Some(message) = message.filter(|_| foreign) else {
+        let other = match piece.place {
+            Place::Thread(lane) => graph.lanes[lane].task.filter(|&task| task != rank),
+            Place::Nodes { .. } => None,
+        };
+        let Some((message, other)) = message.zip(other) else {
             return add(piece.kind, ps);
         };
         let message = &graph.messages.all()[message as usize - 1];
-        let late = match message.destination.task == rank {
-            true => Kind::LateSender,
-            false => Kind::LateReceiver,
+        let sends = message.destination.task == rank;
+        // Until then the other one was late; from then on its driver had the message.
+        let begun_ps = match sends {
+            true => Some(message.posted_ps),
+            false => message.matched_ps,
         };
-        // Before the post its sender is late; after it the driver has it.
-        let posted_ps = message.posted_ps.clamp(piece.from_ps, piece.to_ps);
-        match late {
-            Kind::LateSender if piece.kind != Kind::Computation => {
-                add(late, posted_ps - piece.from_ps);
-                add(piece.kind, piece.to_ps - posted_ps);
+        let begun_ps = begun_ps.filter(|_| piece.kind != Kind::Computation);
+        let begun_ps = begun_ps
+            .unwrap_or(piece.to_ps)
+            .clamp(piece.from_ps, piece.to_ps);
+        let late_ps = begun_ps - piece.from_ps;
+        let late = late.entry(other).or_default();
+        match sends {
+            true => {
+                late.sender += late_ps;
+                add(Kind::LateSender, late_ps);
             }
-            Kind::LateSender => add(late, ps),
-            // The receiver has the message until the driver has matched it.
-            _ => match message.matched_ps {
-                Some(matched_ps) if piece.kind != Kind::Computation => {
-                    let matched_ps = matched_ps.clamp(piece.from_ps, piece.to_ps);
-                    add(late, matched_ps - piece.from_ps);
-                    add(piece.kind, piece.to_ps - matched_ps);
-                }
-                _ => add(late, ps),
-            },
+            false => {
+                late.receiver += late_ps;
+                add(Kind::LateReceiver, late_ps);
+            }
         }
+        add(piece.kind, piece.to_ps - begun_ps);
     });
 }

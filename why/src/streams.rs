@@ -52,7 +52,7 @@ pub(crate) struct Stream {
     pub arrivals: Vec<u64>,
     /// Links of the way of the first packet, in order.
     pub way: Vec<usize>,
-    /// Waits at routers, those of all packets.
+    /// Waits at routers, those of all packets, by link and time.
     pub waits: Vec<HopWait>,
 }
 
@@ -95,23 +95,25 @@ impl Streams {
             .into_iter()
             .zip(messages.packets())
             .map(|(hops, packets)| {
-                // Memory is sampled, and the data of descriptor and payload is to come.
+                // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
                 let read_ps = packets
                     .fetched_ps
-                    .map(|ps| ps + 2 * recording.memory_read_ps);
+                    .map(|ps| ps + recording.memory_read_ps * 3 / 2);
                 stream(recording, read_ps, hops)
             })
             .collect();
         Self { all, links }
     }
 
-    /// Whose packets held the links that those of `stream` waited for. No wait is blamed on more than fills it.
-    pub fn blame(&self, stream: usize) -> Vec<Blame> {
+    /// Whose packets held the links that those of `stream` waited for between two times. No wait is blamed on more than
+    /// fills it.
+    pub fn blame(&self, stream: usize, span: (u64, u64)) -> Vec<Blame> {
         let mut blames = Vec::new();
         for wait in &self.all[stream].waits {
-            let mut left = wait.to_ps - wait.from_ps;
-            for hop in self.on(wait.link, (wait.from_ps, wait.to_ps)) {
-                let held = overlap((hop.from_ps, hop.to_ps), (wait.from_ps, wait.to_ps)).min(left);
+            let span = (wait.from_ps.max(span.0), wait.to_ps.min(span.1));
+            let mut left = span.1.saturating_sub(span.0);
+            for hop in self.on(wait.link, span) {
+                let held = overlap((hop.from_ps, hop.to_ps), span).min(left);
                 if hop.stream != Some(stream) && held > 0 {
                     left -= held;
                     blames.push(Blame {
@@ -151,8 +153,21 @@ impl Streams {
 }
 
 /// Picoseconds that two spans have in common.
-fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
+pub(crate) fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
     a.1.min(b.1).saturating_sub(a.0.max(b.0))
+}
+
+/// The same waits, those that overlap on a link as one.
+fn joined(mut waits: Vec<HopWait>) -> Vec<HopWait> {
+    waits.sort_unstable_by_key(|wait| (wait.link, wait.from_ps, wait.to_ps));
+    waits.dedup_by(|later, earlier| {
+        let overlap = later.link == earlier.link && later.from_ps <= earlier.to_ps;
+        if overlap {
+            earlier.to_ps = earlier.to_ps.max(later.to_ps);
+        }
+        overlap
+    });
+    waits
 }
 
 /// The packets of a descriptor, of all its hops in order of time.
@@ -207,5 +222,6 @@ fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream
         }
     }
     found.arrivals.sort_unstable();
+    found.waits = joined(found.waits);
     found
 }

@@ -85,6 +85,7 @@ pub(super) fn node(dims: usize) -> Vec<Port> {
         ("aw_id_o", 5),
         ("w_data_o", BEAT),
         ("w_strb_o", BEAT / 8),
+        ("w_dbg_o", 32),
         ("b_id_i", 5),
         ("b_resp_i", 2),
     ] {

@@ -14,7 +14,7 @@
     PORT(m_ar_burst_o) PORT(m_ar_id_o) PORT(m_r_valid_i) PORT(m_r_ready_o) PORT(m_r_data_i) \
     PORT(m_r_id_i) PORT(m_r_resp_i) PORT(m_r_last_i) PORT(m_aw_valid_o) PORT(m_aw_ready_i) \
     PORT(m_aw_addr_o) PORT(m_aw_len_o) PORT(m_aw_size_o) PORT(m_aw_burst_o) PORT(m_aw_id_o) \
-    PORT(m_w_valid_o) PORT(m_w_ready_i) PORT(m_w_data_o) PORT(m_w_strb_o) PORT(m_w_last_o) \
+    PORT(m_w_valid_o) PORT(m_w_ready_i) PORT(m_w_data_o) PORT(m_w_strb_o) PORT(m_w_last_o) PORT(m_w_dbg_o) \
     PORT(m_b_valid_i) PORT(m_b_ready_o) PORT(m_b_id_i) PORT(m_b_resp_i) \
     PORT(s_aw_valid_i) PORT(s_aw_ready_o) PORT(s_aw_addr_i) PORT(s_w_valid_i) PORT(s_w_ready_o) \
     PORT(s_w_data_i) PORT(s_w_strb_i) PORT(s_b_valid_o) PORT(s_b_ready_i) PORT(s_b_resp_o) \

@@ -1,0 +1,38 @@
+//! Runs of a program in which something is otherwise, to see what it costs.
+
+use gyre_goal::payload::Key;
+
+/// What is otherwise than the program says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Otherwise {
+    /// This rank computes half as long.
+    pub halved: Option<u32>,
+    /// This message is not sent.
+    pub withheld: Option<Withheld>,
+}
+
+/// A message that is not sent: it uses no link, and its operations end when they did in the run that it is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Withheld {
+    /// The message.
+    pub key: Key,
+    /// Line of its receive.
+    pub receive_line: u32,
+    /// When its send ends, picoseconds; none for one that ends when it is handed over.
+    pub sent_ps: Option<u64>,
+    /// When its receive ends, picoseconds.
+    pub received_ps: u64,
+}
+
+impl Otherwise {
+    /// The message, if it is one that is not sent.
+    pub fn withheld(&self, key: &Key) -> Option<Withheld> {
+        self.withheld.filter(|withheld| withheld.key == *key)
+    }
+
+    /// The same for the receive in this line of a rank.
+    pub fn withheld_from(&self, rank: u32, line: u32) -> Option<Withheld> {
+        self.withheld
+            .filter(|withheld| (withheld.key.destination, withheld.receive_line) == (rank, line))
+    }
+}
