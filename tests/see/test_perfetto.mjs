@@ -57,8 +57,17 @@ await run(
     // Computation takes what the program says.
     const program = readFileSync(join(root, "workloads/lulesh_8.goal"), "utf8");
     const computed = [...program.matchAll(/calc (\d+)/g)].map(([, ns]) => Number(ns)).filter((ns) => ns > 0);
-    const [compute] = await query("select count(*) as count, sum(dur) as sum from slice where name = 'compute'");
+    const [compute] = await query(`select count(*) as count, sum(dur) as sum from slice join track on slice.track_id = track.id
+      where slice.name = 'compute' and not track.name glob 'critical path*'`);
     assert.deepEqual(compute, { count: computed.length, sum: computed.reduce((a, b) => a + b, 0) });
+  }],
+
+  ["x7_perfetto_shows_a_critical_path_as_long_as_the_program", NEEDS, async () => {
+    const { query, metrics } = await lulesh();
+    const paths = await query(`select track.name as name, sum(dur) as sum, max(ts + dur) - min(ts) as span
+      from slice join track on slice.track_id = track.id where track.name glob 'critical path*' group by track.name`);
+    const length = metrics.makespan_ns;
+    assert.deepEqual(paths, ["critical path", "critical path in parts"].map((name) => ({ name, sum: length, span: length })));
   }],
 
   ["x7_perfetto_sums_up_the_stages_of_messages", NEEDS, async () => {
