@@ -77,6 +77,25 @@ await run(
     await page.close();
   }],
 
+  ["x7_a_page_shows_the_critical_path_and_causes_of_gyre_why", NEEDS, async () => {
+    const { file } = gyreJson(...LULESH);
+    const { metrics } = gyreJson("why", "lulesh").json;
+    const { page } = await open(file);
+    const shown = await page.evaluate(() => {
+      const { message, analysis } = gyre.view.run;
+      const times = gyre.head.kinds.map((name, kind) => [name, analysis.path.reduce((sum, [, time, own]) => sum + (own === kind ? time : 0), 0)]);
+      const slowest = [...document.querySelectorAll("tr[data-row]")].slice(0, 10).map((row) => [Number(row.dataset.row) + 1, message.total[row.dataset.row]]);
+      return { verdict: analysis.verdict, times, causes: analysis.causes.map(([text]) => text), slowest };
+    });
+    assert.equal(shown.verdict, metrics.verdict);
+    for (const [kind, time] of shown.times) {
+      assert.ok(Math.abs(time / metrics.critical_path_ps - metrics.critical_path_shares[kind]) < 1e-9, kind);
+    }
+    assert.equal(shown.causes[0], metrics.causes[0].cause);
+    assert.deepEqual(shown.slowest, metrics.messages.map(({ message, ps }) => [message, ps]));
+    await page.close();
+  }],
+
   ["x2_x7_a_click_on_a_message_opens_its_card_whose_stages_add_up", NEEDS, async () => {
     const { file } = gyreJson(...LULESH);
     const { page } = await open(file);
