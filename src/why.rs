@@ -25,7 +25,10 @@ const SLOWEST: usize = 10;
 const CAUSES: usize = 6;
 
 /// Kinds of segments of the critical path that people are shown.
-const PARTS: usize = 10;
+const PARTS: usize = 6;
+
+/// Slow messages that people are shown.
+const SHOWN: usize = 5;
 
 /// Ranks that people are shown.
 const RANKS: usize = 16;
@@ -366,8 +369,8 @@ fn path_text(analysis: &Analysis, cycles: Cycles) -> String {
 fn causes_text(analysis: &Analysis, proofs: &[prove::Proof], cycles: Cycles) -> String {
     let measured = !proofs.is_empty();
     let mut rows = table(match measured {
-        true => &["without", "predicted gain, cycles", "measured gain, cycles"],
-        false => &["without", "predicted gain, cycles"],
+        true => &["what if", "predicted gain, cycles", "measured"],
+        false => &["what if", "predicted gain, cycles"],
     });
     for (number, cause) in analysis.causes.iter().take(CAUSES).enumerate() {
         let mut row = vec![
@@ -416,7 +419,7 @@ fn messages_text(messages: &Messages, explained: &[Explained], cycles: Cycles) -
         "most of it",
         "share",
     ]);
-    for explained in explained {
+    for explained in explained.iter().take(SHOWN) {
         let message = &messages.all()[explained.serial as usize - 1];
         let Some(most) = explained.stages.iter().max_by_key(|stage| stage.ps) else {
             continue;

@@ -87,7 +87,7 @@ fn x7_slow_memory_is_the_first_cause_of_a_ring() {
         "--set",
         "memory_write_latency=120",
     ];
-    proven(&path, &slow, &["latency of memories", "140", "120"]);
+    proven(&path, &slow, &["memory latency 2", "140", "120"]);
     // Of fast memory it is not.
     let fast = json(&[
         "why",
@@ -109,7 +109,7 @@ fn x7_the_message_that_holds_the_link_is_the_first_cause_of_a_hot_spot() {
     let result = proven(
         &path,
         &[],
-        &["message", "to rank 0", "in the way on link node"],
+        &["message", "withheld", "to rank 0", "in the way on node"],
     );
     let shares = &result["metrics"]["critical_path_shares"];
     assert!(number(&shares["network"]) > 0.5, "{shares}");

@@ -2,10 +2,11 @@
 
 use gyre_timeline::{Messages, Recording};
 
-use crate::causes;
+use crate::causes::{self, Cause};
 use crate::graph::Graph;
-use crate::path::{self, Kind, Segment};
-use crate::ranks;
+use crate::path;
+use crate::ranks::{self, RankTime};
+use crate::segment::{Kind, Segment};
 
 /// Where the time of a run of a program went. Times are picoseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,51 +84,12 @@ impl Analysis {
             .collect();
         let first = self.causes.first().map(|cause| {
             let share = cause.gain_ps as f64 / total * 100.0;
-            format!(
-                "; {share:.1} % would be gained without the first cause, {}",
-                cause.text
-            )
+            format!(" Most would be gained, {share:.1} %, by: {}.", cause.text)
         });
         format!(
-            "The critical path is {}{}.",
+            "The critical path is {}.{}",
             shares.join(", "),
             first.unwrap_or_default()
         )
     }
-}
-
-/// Where the time of a rank went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RankTime {
-    /// The rank.
-    pub rank: u32,
-    /// Picoseconds by kind, in the order of [`Kind::ALL`]. They add up to the time of the program.
-    pub times: [u64; Kind::ALL.len()],
-}
-
-/// Something whose removal would make the program faster.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cause {
-    /// What it is.
-    pub culprit: Culprit,
-    /// In words: what it is, where, and what is removed.
-    pub text: String,
-    /// Picoseconds that the program would take less without it, as the dependencies between recorded events say.
-    pub gain_ps: u64,
-}
-
-/// What is removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Culprit {
-    /// All cost of an operation of the driver, by its number in
-    /// [`Recording::operations`](gyre_timeline::Recording::operations).
-    Operation(u8),
-    /// Latency of memories, down to 2 cycles.
-    MemoryLatency,
-    /// Latency of links, down to 1 cycle.
-    LinkLatency,
-    /// Half of the computation of a rank.
-    Computation(u32),
-    /// A message, by its serial: it uses no link, and completes when it did.
-    Message(u64),
 }

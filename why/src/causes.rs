@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_timeline::{Messages, Recording};
 
-use crate::analysis::{Cause, Culprit};
 use crate::graph::LINKS;
 use crate::graph::{Edge, Graph, Work};
 use crate::lanes::Step;
-use crate::path::{Kind, Place, Segment};
 use crate::ranks::Late;
 use crate::replay::Replay;
+use crate::segment::{Kind, Place, Segment};
 
 /// Latency of memory that is left, cycles.
 pub const LEAST_MEMORY_CYCLES: u64 = 2;
@@ -21,6 +20,33 @@ pub const LEAST_LINK_CYCLES: u64 = 1;
 
 /// Messages whose removal is looked at: those that were most in the way.
 const MESSAGES: usize = 3;
+
+/// Something whose removal would make the program faster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cause {
+    /// What it is.
+    pub culprit: Culprit,
+    /// In words: what it is, where, and what is removed.
+    pub text: String,
+    /// Picoseconds that the program would take less without it, as the dependencies between recorded events say.
+    pub gain_ps: u64,
+}
+
+/// What is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Culprit {
+    /// All cost of an operation of the driver, by its number in
+    /// [`Recording::operations`](gyre_timeline::Recording::operations).
+    Operation(u8),
+    /// Latency of memories, down to 2 cycles.
+    MemoryLatency,
+    /// Latency of links, down to 1 cycle.
+    LinkLatency,
+    /// Half of the computation of a rank.
+    Computation(u32),
+    /// A message, by its serial: it uses no link, and completes when it did.
+    Message(u64),
+}
 
 /// All causes that would gain something, the greatest gain first.
 pub(crate) fn of(
@@ -156,7 +182,7 @@ fn culprits(graph: &Graph, path: &[Segment], late: &BTreeMap<u32, Late>) -> Vec<
             matches!(segment.kind, Kind::Driver | Kind::Unexpected) && segment.what == *name
         };
         if path.iter().any(|segment| of_driver(&segment)) {
-            let text = format!("operation `{name}` of the driver");
+            let text = format!("operation `{name}` free");
             found.push((Culprit::Operation(number), text));
         }
     }
@@ -169,17 +195,15 @@ fn culprits(graph: &Graph, path: &[Segment], late: &BTreeMap<u32, Late>) -> Vec<
 
 fn memory(recording: &Recording) -> String {
     format!(
-        "latency of memories, {} cycles a read and {} a write",
+        "memory latency {LEAST_MEMORY_CYCLES} cycles, not {} to read and {} to write",
         recording.memory_read_ps / recording.cycle_ps,
         recording.memory_write_ps / recording.cycle_ps
     )
 }
 
 fn links(recording: &Recording) -> String {
-    format!(
-        "latency of links, {} cycles",
-        recording.link_ps / recording.cycle_ps
-    )
+    let cycles = recording.link_ps / recording.cycle_ps;
+    format!("link latency {LEAST_LINK_CYCLES} cycle, not {cycles}")
 }
 
 /// Ranks that compute on the critical path, and what that is to others.
@@ -201,11 +225,11 @@ fn computations(
         .map(|rank| {
             let Late { sender, receiver } = late.get(&rank).copied().unwrap_or_default();
             let others = match sender.cmp(&receiver) {
-                Ordering::Greater => ": late sender, others wait for its messages",
-                Ordering::Less => ": late receiver, others wait for its receives",
+                Ordering::Greater => " (late sender)",
+                Ordering::Less => " (late receiver)",
                 Ordering::Equal => "",
             };
-            let text = format!("half of the computation of rank {rank}{others}");
+            let text = format!("computation of rank {rank} halved{others}");
             (Culprit::Computation(rank), text)
         })
         .collect()
@@ -249,7 +273,7 @@ fn messages(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
             let message = &graph.messages.all()[serial as usize - 1];
             let link = &graph.recording.links[link];
             let text = format!(
-                "message {serial} of {} bytes from rank {} to rank {}, in the way on link node{} {}",
+                "message {serial} withheld, {} B from rank {} to rank {} (in the way on node{} {})",
                 message.bytes, message.source.task, message.destination.task, link.node, link.name
             );
             (Culprit::Message(serial), text)

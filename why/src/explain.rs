@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gyre_timeline::{How, Message, Messages, Recording, Stage, Stages};
 
 use crate::graph::Graph;
-use crate::lanes::Step;
+use crate::lanes::{Lane, Step};
 use crate::streams::overlap;
 
 /// A message with what held it up.
@@ -72,10 +72,11 @@ fn blame(graph: &Graph, message: &Message, stage: Stage, span: (u64, u64)) -> Ve
     let asks = matches!(message.how, How::Get);
     let (source, destination) = (message.source.task, message.destination.task);
     let mut found = match stage {
-        Stage::Queue | Stage::Start if asks => threads(graph, destination, span),
-        Stage::Queue | Stage::Start => threads(graph, source, span),
-        Stage::Reception | Stage::Match | Stage::WaitForReceive | Stage::Ask | Stage::Deliver => {
-            threads(graph, destination, span)
+        Stage::Queue | Stage::Start if asks => threads(graph, destination, span, false),
+        Stage::Queue | Stage::Start => threads(graph, source, span, false),
+        Stage::WaitForReceive => threads(graph, destination, span, true),
+        Stage::Reception | Stage::Match | Stage::Ask | Stage::Deliver => {
+            threads(graph, destination, span, false)
         }
         Stage::Fetch | Stage::ServeRequest => Vec::new(),
         Stage::Inject | Stage::Network => {
@@ -94,13 +95,14 @@ fn blame(graph: &Graph, message: &Message, stage: Stage, span: (u64, u64)) -> Ve
     found
 }
 
-/// What the threads of a task did.
-fn threads(graph: &Graph, task: u32, span: (u64, u64)) -> Vec<(String, u64)> {
+/// What the threads of a task did: those that do nothing but advance contexts, unless `all` are asked for or there are none.
+fn threads(graph: &Graph, task: u32, span: (u64, u64), all: bool) -> Vec<(String, u64)> {
     let mut found = Vec::new();
-    for (index, lane) in graph.lanes.iter().enumerate() {
-        if lane.task != Some(task) {
-            continue;
-        }
+    let lanes = graph.lanes.iter().enumerate();
+    let own = lanes.filter(|(_, lane)| lane.task == Some(task));
+    let computes = |lane: &Lane| lane.steps.contains(&Step::Compute);
+    let all = all || own.clone().all(|(_, lane)| computes(lane));
+    for (index, lane) in own.filter(|(_, lane)| all || !computes(lane)) {
         let mut times: BTreeMap<&'static str, u64> = BTreeMap::new();
         let first = lane.point_at(span.0);
         let steps = lane.points.windows(2).zip(&lane.steps).skip(first);

@@ -1,11 +1,14 @@
 //! What depends on what: points in the time of threads and of packets, and the dependencies between them.
 
+mod hardware;
+mod software;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_timeline::{Context, Messages, Note, Recording, What, Why};
+use gyre_timeline::{Messages, Recording, What};
 
 use crate::lanes::{self, Lane, Step};
-use crate::path::{Kind, Place};
+use crate::segment::{Kind, Place};
 use crate::streams::Streams;
 
 /// What time between two points is spent on, and what would change it.
@@ -37,8 +40,9 @@ pub(crate) struct Edge {
     pub work: Work,
     /// Packets that it belongs to, by place in [`Messages::packets`].
     pub stream: Option<u32>,
-    /// Point since which a thread has looked for it, and found it; none of what it has not looked for.
-    pub looked_from: Option<u32>,
+    /// A thread has looked for it since this point; it begins with that so many picoseconds after the other point at the
+    /// earliest. None of what it has not looked for.
+    pub looked: Option<(u32, u64)>,
 }
 
 /// A point in the time of a run.
@@ -70,15 +74,6 @@ pub(crate) struct Graph<'a> {
     place: Vec<u32>,
     /// By packets: the points of their arrivals.
     arrivals: Vec<Vec<u32>>,
-}
-
-/// Points of a stream before its packets arrive.
-#[derive(Debug, Clone, Copy, Default)]
-struct Begin {
-    /// A thread has queued it: thread, and when.
-    queued: Option<(usize, u64)>,
-    head: Option<u32>,
-    fetch: Option<u32>,
 }
 
 impl<'a> Graph<'a> {
@@ -215,22 +210,22 @@ impl<'a> Graph<'a> {
             ps: least.map_or(between, |least| least.min(between)),
             work,
             stream: stream.map(|stream| stream as u32),
-            looked_from: None,
+            looked: None,
         });
     }
 
-    /// The same of a thread that has looked for it.
+    /// The same of a thread that has looked for it since a point, and begins with that so long after `from` at the earliest.
     fn look(
         &mut self,
-        (since, to): (u32, u32),
-        from: u32,
+        looked: (u32, u64),
+        (to, from): (u32, u32),
         (work, stream): (Work, Option<usize>),
         least: Option<u64>,
     ) {
         let edges = self.points[to as usize].edges.len();
         self.depend(to, from, work, stream, least);
         for edge in &mut self.points[to as usize].edges[edges..] {
-            edge.looked_from = Some(since);
+            edge.looked = Some(looked);
         }
     }
 
@@ -265,307 +260,6 @@ impl<'a> Graph<'a> {
                 let from = self.point(other, self.lanes[other].point_at(lane.points[step + 1]));
                 let to = self.point(index, step + 1);
                 self.depend(to, from, Work::Thread, None, None);
-            }
-        }
-    }
-
-    /// The points of packets up to their arrival.
-    fn packets(&mut self) -> Vec<Begin> {
-        let mut begins = vec![Begin::default(); self.messages.packets().len()];
-        for (index, lane) in self.lanes.iter().enumerate() {
-            for &(point, event) in &lane.notes {
-                let queues = matches!(
-                    self.recording.events()[event].what,
-                    What::Note(Note::Sent { .. } | Note::Put { .. } | Note::Asked { .. })
-                );
-                if let (true, Some(stream)) = (queues, self.messages.of_event(event)) {
-                    begins[stream].queued = Some((index, lane.points[point]));
-                }
-            }
-        }
-        for stream in 0..begins.len() {
-            let packets = self.messages.packets()[stream].clone();
-            let way = self.streams.all[stream].way.clone();
-            let place = match (way.first(), way.last(), begins[stream].queued) {
-                (Some(&first), Some(&last), _) => Place::Nodes {
-                    from: self.recording.links[first].node,
-                    to: self.recording.links[last].to,
-                },
-                (.., Some((lane, _))) => Place::Nodes {
-                    from: self.lanes[lane].node,
-                    to: self.lanes[lane].node,
-                },
-                (.., None) => continue,
-            };
-            let hardware = |kind, what, half_reads, writes, links| Work::Hardware {
-                kind,
-                what,
-                half_reads,
-                writes,
-                links,
-            };
-            let tail = packets
-                .tail_ps
-                .zip(begins[stream].queued)
-                .map(|(ps, (lane, queued_ps))| {
-                    // The write left the thread so long before.
-                    let written = ps.saturating_sub(self.recording.register_ps).max(queued_ps);
-                    let from = self.point(lane, self.lanes[lane].point_at(written));
-                    let tail = self.add(ps, place);
-                    let work = hardware(Kind::Driver, "register write", 0, 0, 0);
-                    self.depend(tail, from, work, Some(stream), None);
-                    tail
-                });
-            let fetch = packets.fetched_ps.map(|ps| {
-                let fetch = self.add(ps, place);
-                if let Some(tail) = tail {
-                    let work = hardware(Kind::Memory, "fetch", 1, 0, 0);
-                    self.depend(fetch, tail, work, Some(stream), None);
-                }
-                fetch
-            });
-            begins[stream].fetch = fetch;
-            let Some((fetch, head_ps)) = fetch.zip(packets.head_ps) else {
-                continue;
-            };
-            // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
-            let fetched_ps = self.points[fetch as usize].ps;
-            let read_ps = (fetched_ps + self.recording.memory_read_ps * 3 / 2).min(head_ps);
-            let read = self.add(read_ps, place);
-            let work = hardware(Kind::Memory, "descriptor and payload", 3, 0, 0);
-            self.depend(read, fetch, work, Some(stream), None);
-            let head = self.add(head_ps, place);
-            let work = hardware(Kind::Network, "inject", 0, 0, 0);
-            self.depend(head, read, work, Some(stream), None);
-            begins[stream].head = Some(head);
-            let arrivals = self.streams.all[stream].arrivals.clone();
-            for ps in arrivals {
-                let arrival = self.add(ps, place);
-                let work = hardware(Kind::Network, LINKS, 0, 0, way.len() as u32);
-                self.depend(arrival, head, work, Some(stream), None);
-                self.arrivals[stream].push(arrival);
-            }
-        }
-        begins
-    }
-
-    /// Data that was asked for is fetched when its request has arrived.
-    fn answers(&mut self, begins: &mut [Begin]) {
-        for stream in 0..begins.len() {
-            let Some(request) = self.messages.packets()[stream].request else {
-                continue;
-            };
-            let fetch = begins[stream].fetch;
-            // Within a node a request is on no link.
-            let asked = self.arrivals[request].first().copied();
-            if let (Some(fetch), Some(asked)) = (fetch, asked.or(begins[request].fetch)) {
-                let work = Work::Hardware {
-                    kind: Kind::Memory,
-                    what: "serve request",
-                    half_reads: 0,
-                    writes: 1,
-                    links: 0,
-                };
-                self.depend(fetch, asked, work, Some(stream), None);
-            }
-        }
-        for (stream, begin) in begins.iter().enumerate() {
-            // The same for packets that stay on their node: they have arrived when they were read.
-            if let (true, Some(fetch)) = (self.arrivals[stream].is_empty(), begin.fetch) {
-                self.arrivals[stream].push(fetch);
-            }
-        }
-    }
-
-    /// What threads wait for: packets, and work that others have left.
-    fn software(&mut self) {
-        let mut posts: BTreeMap<Context, Vec<u32>> = BTreeMap::new();
-        let mut starts: BTreeMap<Context, Vec<(usize, usize)>> = BTreeMap::new();
-        // By packets: how many have been taken.
-        let mut taken = vec![0_usize; self.arrivals.len()];
-        let mut wanted: Vec<Wanted> = Vec::new();
-        for (index, lane) in self.lanes.iter().enumerate() {
-            for (note, &(number, event)) in lane.notes.iter().enumerate() {
-                let What::Note(what) = self.recording.events()[event].what else {
-                    continue;
-                };
-                let stream = self.messages.of_event(event);
-                let arrivals = stream.map(|stream| &self.arrivals[stream]);
-                let from = match (what, arrivals, stream) {
-                    (Note::Posted { at }, ..) => {
-                        let point = self.point(index, number);
-                        posts.entry(at).or_default().push(point);
-                        None
-                    }
-                    (Note::Started { at }, ..) => {
-                        starts.entry(at).or_default().push((index, note));
-                        None
-                    }
-                    (Note::Packet { .. }, Some(arrivals), Some(stream)) => {
-                        taken[stream] += 1;
-                        arrivals.get(taken[stream] - 1).or(arrivals.last())
-                    }
-                    (Note::Fetched { .. }, Some(arrivals), _) => arrivals.last(),
-                    _ => None,
-                };
-                wanted.extend(from.map(|&from| Wanted {
-                    lane: index,
-                    note,
-                    from,
-                    stream,
-                }));
-            }
-        }
-        for (at, starts) in starts {
-            let mut posts = posts.remove(&at).unwrap_or_default();
-            // Posts of several threads are queued in order of time.
-            posts.sort_by_key(|&post| self.points[post as usize].ps);
-            wanted.extend(
-                starts
-                    .into_iter()
-                    .zip(posts)
-                    .map(|((lane, note), from)| Wanted {
-                        lane,
-                        note,
-                        from,
-                        stream: None,
-                    }),
-            );
-        }
-        self.taken(&wanted);
-    }
-
-    /// Threads deal with what has arrived, or has been left to them.
-    fn taken(&mut self, wanted: &[Wanted]) {
-        let ps = |graph: &Self, point: u32| graph.points[point as usize].ps;
-        let at = |graph: &Self, wanted: &Wanted| {
-            graph.point(wanted.lane, graph.lanes[wanted.lane].notes[wanted.note].0)
-        };
-        // So long it takes at least: of packets that no thread was late for.
-        let least = wanted
-            .iter()
-            .filter(|wanted| wanted.stream.is_some())
-            .filter_map(|wanted| ps(self, at(self, wanted)).checked_sub(ps(self, wanted.from)))
-            .min();
-        // Waits of which it is known what has ended them.
-        let mut explained = BTreeSet::new();
-        for wanted in wanted {
-            let &Wanted {
-                lane,
-                note,
-                from,
-                stream,
-            } = wanted;
-            let point = at(self, wanted);
-            let (number, _) = self.lanes[lane].notes[note];
-            let from_ps = ps(self, from);
-            let (work, least) = match stream {
-                Some(_) => (RECEPTION, least),
-                None => (Work::Thread, Some(0)),
-            };
-            let Idle { since, woken } = self.idle(lane, note);
-            let since_ps = self.lanes[lane].points[since];
-            // What it has looked at before that was there it has looked at in vain.
-            let found = since.max(self.lanes[lane].point_at(from_ps)).min(number);
-            self.looked[lane].insert(found);
-            let begin = self.point(lane, found);
-            match woken {
-                // The hardware has ended its wait, and this is what it has dealt with first.
-                true if stream.is_some() && from_ps <= since_ps => {
-                    let to = self.point(lane, since);
-                    if explained.insert(to) {
-                        self.depend(to, from, work, stream, None);
-                    }
-                    self.look((begin, point), from, (work, stream), least);
-                }
-                // It was looking for something to do.
-                _ if since_ps < from_ps => self.look((begin, point), from, (work, stream), None),
-                _ => self.look((begin, point), from, (work, stream), least),
-            }
-        }
-        self.other_wakeups(&explained);
-    }
-
-    /// Since when a thread has found nothing to do when it noted something: since it woke up, or since it looked first.
-    fn idle(&self, lane: usize, note: usize) -> Idle {
-        let lane = &self.lanes[lane];
-        let (number, _) = lane.notes[note];
-        let before = note.checked_sub(1).map_or(0, |before| lane.notes[before].0);
-        let mut since = number;
-        for point in (before + 1..=number).rev() {
-            match lane.steps[point - 1] {
-                Step::Wait { by, .. } => {
-                    return Idle {
-                        since: point,
-                        woken: by.is_none(),
-                    };
-                }
-                Step::Spent { operation, .. } => match self.looking(operation) {
-                    Looking::Begins => since = point - 1,
-                    Looking::Goes => {}
-                    Looking::No => break,
-                },
-                Step::Register => {}
-                Step::Compute | Step::CacheLines => break,
-            }
-        }
-        Idle {
-            since,
-            woken: false,
-        }
-    }
-
-    /// Whether an operation of the driver is a part of looking for something to do.
-    fn looking(&self, operation: u8) -> Looking {
-        let names = &self.recording.operations;
-        match names.get(usize::from(operation)).copied() {
-            Some("advance" | "turn" | "conclude" | "wait" | "batch") => Looking::Begins,
-            Some("register" | "poll" | "receive" | "packet" | "copy_chunk") => Looking::Goes,
-            _ => Looking::No,
-        }
-    }
-
-    /// Wake-ups of which threads note nothing: for what came last to their node, or left it. A wait that nothing has ended is
-    /// as long as it was.
-    fn other_wakeups(&mut self, explained: &BTreeSet<u32>) {
-        let mut news: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
-        for (index, point) in (0..).zip(&self.points) {
-            if let Place::Nodes { from, to } = point.place {
-                news.entry(from).or_default().push((point.ps, index));
-                news.entry(to).or_default().push((point.ps, index));
-            }
-        }
-        for news in news.values_mut() {
-            news.sort_unstable();
-        }
-        for lane in 0..self.lanes.len() {
-            for step in 0..self.lanes[lane].steps.len() {
-                let Step::Wait { why, by: None } = self.lanes[lane].steps[step] else {
-                    continue;
-                };
-                let to = self.point(lane, step + 1);
-                if explained.contains(&to) {
-                    continue;
-                }
-                let from_ps = self.lanes[lane].points[step];
-                let to_ps = self.lanes[lane].points[step + 1];
-                let news = news
-                    .get(&self.lanes[lane].node)
-                    .filter(|_| why == Why::WakeUp);
-                let last = news.and_then(|news| {
-                    let before = news.partition_point(|&(ps, _)| ps < to_ps);
-                    news[..before].last().filter(|&&(ps, _)| from_ps < ps)
-                });
-                match last {
-                    Some(&(_, from)) => self.depend(to, from, RECEPTION, None, None),
-                    None => self.depend(
-                        to,
-                        to - 1,
-                        Work::Step(self.lanes[lane].steps[step]),
-                        None,
-                        None,
-                    ),
-                }
             }
         }
     }
@@ -609,42 +303,3 @@ impl<'a> Graph<'a> {
 
 /// What the time from the first flit on a link to an arrival is called.
 pub(crate) const LINKS: &str = "links";
-
-/// From the arrival of a packet to a thread that knows of it.
-const RECEPTION: Work = Work::Hardware {
-    kind: Kind::Memory,
-    what: "memory write and wake-up",
-    half_reads: 0,
-    writes: 1,
-    links: 0,
-};
-
-/// A note of a thread that cannot come before something else.
-#[derive(Debug, Clone, Copy)]
-struct Wanted {
-    lane: usize,
-    /// Which of its notes.
-    note: usize,
-    /// What must be before it: an arrival, or the point of another thread.
-    from: u32,
-    /// Packets that it is about.
-    stream: Option<usize>,
-}
-
-/// Whether something is a part of a thread's look for something to do.
-enum Looking {
-    /// It may begin with it.
-    Begins,
-    /// It goes on with it.
-    Goes,
-    No,
-}
-
-/// What a thread has done before a note.
-#[derive(Debug, Clone, Copy)]
-struct Idle {
-    /// Point since which it has found nothing to do.
-    since: usize,
-    /// The hardware has woken it then.
-    woken: bool,
-}

@@ -12,9 +12,11 @@ mod lanes;
 mod path;
 mod ranks;
 mod replay;
+mod segment;
 mod streams;
 
-pub use analysis::{Analysis, Cause, Culprit, RankTime};
-pub use causes::{LEAST_LINK_CYCLES, LEAST_MEMORY_CYCLES};
+pub use analysis::Analysis;
+pub use causes::{Cause, Culprit, LEAST_LINK_CYCLES, LEAST_MEMORY_CYCLES};
 pub use explain::{Explained, ExplainedStage};
-pub use path::{Kind, Place, Segment};
+pub use ranks::RankTime;
+pub use segment::{Kind, Place, Segment};

@@ -2,10 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::RankTime;
 use crate::graph::Graph;
 use crate::lanes::{Lane, Step};
-use crate::path::{self, Kind, Place};
+use crate::path;
+use crate::segment::{Kind, Place};
+
+/// Where the time of a rank went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankTime {
+    /// The rank.
+    pub rank: u32,
+    /// Picoseconds by kind, in the order of [`Kind::ALL`]. They add up to the time of the program.
+    pub times: [u64; Kind::ALL.len()],
+}
 
 /// What the threads of a rank do at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -140,12 +140,9 @@ impl<'a> Replay<'a> {
 
     /// Enters a dependency of a point.
     fn connect(&mut self, point: u32, edge: Edge, within: &[Option<u32>], begins: &[Option<u32>]) {
-        if let Some(since) = edge.looked_from
+        if let Some((since, ps)) = edge.looked
             && let Some(&unit) = self.begun.get(&since)
         {
-            // What a thread has looked for it had when it began with it.
-            let ps = |point: u32| self.graph.points[point as usize].ps;
-            let ps = edge.ps.saturating_sub(ps(point) - ps(since));
             return self.release(unit, Edge { ps, ..edge });
         }
         let own_step = matches!(edge.work, Work::Step(_));
@@ -176,7 +173,7 @@ impl<'a> Replay<'a> {
                     ps: 0,
                     work: Work::Thread,
                     stream: None,
-                    looked_from: None,
+                    looked: None,
                 };
                 self.release(unit as u32, edge);
             }

@@ -1,0 +1,125 @@
+//! The points of packets: what the hardware does with them.
+
+use gyre_timeline::{Note, What};
+
+use super::{Graph, LINKS, Work};
+use crate::segment::{Kind, Place};
+
+/// Points of a stream before its packets arrive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Begin {
+    /// A thread has queued it: thread, and when.
+    queued: Option<(usize, u64)>,
+    head: Option<u32>,
+    fetch: Option<u32>,
+}
+
+impl Graph<'_> {
+    /// The points of packets up to their arrival.
+    pub(super) fn packets(&mut self) -> Vec<Begin> {
+        let mut begins = vec![Begin::default(); self.messages.packets().len()];
+        for (index, lane) in self.lanes.iter().enumerate() {
+            for &(point, event) in &lane.notes {
+                let queues = matches!(
+                    self.recording.events()[event].what,
+                    What::Note(Note::Sent { .. } | Note::Put { .. } | Note::Asked { .. })
+                );
+                if let (true, Some(stream)) = (queues, self.messages.of_event(event)) {
+                    begins[stream].queued = Some((index, lane.points[point]));
+                }
+            }
+        }
+        for (stream, begin) in begins.iter_mut().enumerate() {
+            let packets = self.messages.packets()[stream].clone();
+            let way = self.streams.all[stream].way.clone();
+            let place = match (way.first(), way.last(), begin.queued) {
+                (Some(&first), Some(&last), _) => Place::Nodes {
+                    from: self.recording.links[first].node,
+                    to: self.recording.links[last].to,
+                },
+                (.., Some((lane, _))) => Place::Nodes {
+                    from: self.lanes[lane].node,
+                    to: self.lanes[lane].node,
+                },
+                (.., None) => continue,
+            };
+            let hardware = |kind, what, half_reads, writes, links| Work::Hardware {
+                kind,
+                what,
+                half_reads,
+                writes,
+                links,
+            };
+            let tail = packets
+                .tail_ps
+                .zip(begin.queued)
+                .map(|(ps, (lane, queued_ps))| {
+                    // The write left the thread so long before.
+                    let written = ps.saturating_sub(self.recording.register_ps).max(queued_ps);
+                    let from = self.point(lane, self.lanes[lane].point_at(written));
+                    let tail = self.add(ps, place);
+                    let work = hardware(Kind::Driver, "register write", 0, 0, 0);
+                    self.depend(tail, from, work, Some(stream), None);
+                    tail
+                });
+            let fetch = packets.fetched_ps.map(|ps| {
+                let fetch = self.add(ps, place);
+                if let Some(tail) = tail {
+                    let work = hardware(Kind::Memory, "fetch", 1, 0, 0);
+                    self.depend(fetch, tail, work, Some(stream), None);
+                }
+                fetch
+            });
+            begin.fetch = fetch;
+            let Some((fetch, head_ps)) = fetch.zip(packets.head_ps) else {
+                continue;
+            };
+            // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
+            let fetched_ps = self.points[fetch as usize].ps;
+            let read_ps = (fetched_ps + self.recording.memory_read_ps * 3 / 2).min(head_ps);
+            let read = self.add(read_ps, place);
+            let work = hardware(Kind::Memory, "descriptor and payload", 3, 0, 0);
+            self.depend(read, fetch, work, Some(stream), None);
+            let head = self.add(head_ps, place);
+            let work = hardware(Kind::Network, "inject", 0, 0, 0);
+            self.depend(head, read, work, Some(stream), None);
+            begin.head = Some(head);
+            let arrivals = self.streams.all[stream].arrivals.clone();
+            for ps in arrivals {
+                let arrival = self.add(ps, place);
+                let work = hardware(Kind::Network, LINKS, 0, 0, way.len() as u32);
+                self.depend(arrival, head, work, Some(stream), None);
+                self.arrivals[stream].push(arrival);
+            }
+        }
+        begins
+    }
+
+    /// Data that was asked for is fetched when its request has arrived.
+    pub(super) fn answers(&mut self, begins: &mut [Begin]) {
+        for stream in 0..begins.len() {
+            let Some(request) = self.messages.packets()[stream].request else {
+                continue;
+            };
+            let fetch = begins[stream].fetch;
+            // Within a node a request is on no link.
+            let asked = self.arrivals[request].first().copied();
+            if let (Some(fetch), Some(asked)) = (fetch, asked.or(begins[request].fetch)) {
+                let work = Work::Hardware {
+                    kind: Kind::Memory,
+                    what: "serve request",
+                    half_reads: 0,
+                    writes: 1,
+                    links: 0,
+                };
+                self.depend(fetch, asked, work, Some(stream), None);
+            }
+        }
+        for (stream, begin) in begins.iter().enumerate() {
+            // The same for packets that stay on their node: they have arrived when they were read.
+            if let (true, Some(fetch)) = (self.arrivals[stream].is_empty(), begin.fetch) {
+                self.arrivals[stream].push(fetch);
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What threads wait for, and look for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gyre_timeline::{Context, Note, What, Why};
+
+use super::{Graph, Work};
+use crate::lanes::Step;
+use crate::segment::{Kind, Place};
+
+/// From the arrival of a packet to a thread that knows of it.
+const RECEPTION: Work = Work::Hardware {
+    kind: Kind::Memory,
+    what: "memory write and wake-up",
+    half_reads: 0,
+    writes: 1,
+    links: 0,
+};
+
+/// A note of a thread that cannot come before something else.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    lane: usize,
+    /// Which of its notes.
+    note: usize,
+    /// What must be before it: an arrival, or the point of another thread.
+    from: u32,
+    /// Packets that it is about.
+    stream: Option<usize>,
+}
+
+/// How a thread has come by something.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// Its point when it noted it.
+    number: usize,
+    /// Its point since which it has found nothing to do, and when that was.
+    since: usize,
+    since_ps: u64,
+    /// When it was there.
+    from_ps: u64,
+    /// The hardware has woken it.
+    woken: bool,
+}
+
+/// Whether something is a part of a thread's look for something to do.
+enum Looking {
+    /// It may begin with it.
+    Begins,
+    /// It goes on with it.
+    Goes,
+    No,
+}
+
+/// What a thread has done before a note.
+#[derive(Debug, Clone, Copy)]
+struct Idle {
+    /// Point since which it has found nothing to do.
+    since: usize,
+    /// The hardware has woken it then.
+    woken: bool,
+}
+
+impl Graph<'_> {
+    /// What threads wait for: packets, and work that others have left.
+    pub(super) fn software(&mut self) {
+        let mut posts: BTreeMap<Context, Vec<u32>> = BTreeMap::new();
+        let mut starts: BTreeMap<Context, Vec<(usize, usize)>> = BTreeMap::new();
+        // By packets: how many have been taken.
+        let mut taken = vec![0_usize; self.arrivals.len()];
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for (index, lane) in self.lanes.iter().enumerate() {
+            for (note, &(number, event)) in lane.notes.iter().enumerate() {
+                let What::Note(what) = self.recording.events()[event].what else {
+                    continue;
+                };
+                let stream = self.messages.of_event(event);
+                let arrivals = stream.map(|stream| &self.arrivals[stream]);
+                let from = match (what, arrivals, stream) {
+                    (Note::Posted { at }, ..) => {
+                        let point = self.point(index, number);
+                        posts.entry(at).or_default().push(point);
+                        None
+                    }
+                    (Note::Started { at }, ..) => {
+                        starts.entry(at).or_default().push((index, note));
+                        None
+                    }
+                    (Note::Packet { .. }, Some(arrivals), Some(stream)) => {
+                        taken[stream] += 1;
+                        arrivals.get(taken[stream] - 1).or(arrivals.last())
+                    }
+                    (Note::Fetched { .. }, Some(arrivals), _) => arrivals.last(),
+                    _ => None,
+                };
+                wanted.extend(from.map(|&from| Wanted {
+                    lane: index,
+                    note,
+                    from,
+                    stream,
+                }));
+            }
+        }
+        for (at, starts) in starts {
+            let mut posts = posts.remove(&at).unwrap_or_default();
+            // Posts of several threads are queued in order of time.
+            posts.sort_by_key(|&post| self.points[post as usize].ps);
+            wanted.extend(
+                starts
+                    .into_iter()
+                    .zip(posts)
+                    .map(|((lane, note), from)| Wanted {
+                        lane,
+                        note,
+                        from,
+                        stream: None,
+                    }),
+            );
+        }
+        self.taken(&wanted);
+    }
+
+    /// Threads deal with what has arrived, or has been left to them.
+    fn taken(&mut self, wanted: &[Wanted]) {
+        let found: Vec<Found> = wanted.iter().map(|wanted| self.found(wanted)).collect();
+        // So long hardware takes from an arrival to a thread that runs.
+        let least = wanted
+            .iter()
+            .zip(&found)
+            .filter(|(wanted, found)| wanted.stream.is_some() && found.woken)
+            .filter_map(|(_, found)| found.since_ps.checked_sub(found.from_ps))
+            .min();
+        // Waits of which it is known what has ended them.
+        let mut explained = BTreeSet::new();
+        for (wanted, found) in wanted.iter().zip(&found) {
+            let &Wanted {
+                lane, from, stream, ..
+            } = wanted;
+            let (work, least) = match stream {
+                Some(_) => (RECEPTION, least.unwrap_or(0)),
+                None => (Work::Thread, 0),
+            };
+            // What it has looked at before that was there it has looked at in vain.
+            let begin = found.since.max(self.lanes[lane].point_at(found.from_ps));
+            let begin = begin.min(found.number);
+            self.looked[lane].insert(begin);
+            let since = self.point(lane, begin);
+            let point = self.point(lane, found.number);
+            match found.since_ps.checked_sub(found.from_ps) {
+                // The hardware has ended its wait, and this is what it has dealt with first.
+                Some(_) if found.woken && stream.is_some() && explained.insert(since) => {
+                    self.depend(since, from, work, stream, None);
+                }
+                // It was busy.
+                Some(before) => {
+                    let least = least.min(before);
+                    self.look((since, least), (point, from), (work, stream), Some(least));
+                }
+                // It was looking for something to do.
+                None => self.look((since, 0), (point, from), (work, stream), None),
+            }
+        }
+        self.other_wakeups(&explained);
+    }
+
+    /// How a thread has come by something.
+    fn found(&self, wanted: &Wanted) -> Found {
+        let (number, _) = self.lanes[wanted.lane].notes[wanted.note];
+        let Idle { since, woken } = self.idle(wanted.lane, wanted.note);
+        Found {
+            number,
+            since,
+            since_ps: self.lanes[wanted.lane].points[since],
+            from_ps: self.points[wanted.from as usize].ps,
+            woken,
+        }
+    }
+
+    /// Since when a thread has found nothing to do when it noted something: since it woke up, or since it looked first.
+    fn idle(&self, lane: usize, note: usize) -> Idle {
+        let lane = &self.lanes[lane];
+        let (number, _) = lane.notes[note];
+        let before = note.checked_sub(1).map_or(0, |before| lane.notes[before].0);
+        let mut since = number;
+        for point in (before + 1..=number).rev() {
+            match lane.steps[point - 1] {
+                Step::Wait { by, .. } => {
+                    return Idle {
+                        since: point,
+                        woken: by.is_none(),
+                    };
+                }
+                Step::Spent { operation, .. } => match self.looking(operation) {
+                    Looking::Begins => since = point - 1,
+                    Looking::Goes => {}
+                    Looking::No => break,
+                },
+                Step::Register => {}
+                Step::Compute | Step::CacheLines => break,
+            }
+        }
+        Idle {
+            since,
+            woken: false,
+        }
+    }
+
+    /// Whether an operation of the driver is a part of looking for something to do.
+    fn looking(&self, operation: u8) -> Looking {
+        let names = &self.recording.operations;
+        match names.get(usize::from(operation)).copied() {
+            Some("advance" | "turn" | "conclude" | "wait" | "batch") => Looking::Begins,
+            Some("register" | "poll" | "receive" | "packet" | "copy_chunk") => Looking::Goes,
+            _ => Looking::No,
+        }
+    }
+
+    /// Wake-ups of which threads note nothing: for what came last to their node, or left it. A wait that nothing has ended is
+    /// as long as it was.
+    fn other_wakeups(&mut self, explained: &BTreeSet<u32>) {
+        let mut news: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
+        for (index, point) in (0..).zip(&self.points) {
+            if let Place::Nodes { from, to } = point.place {
+                news.entry(from).or_default().push((point.ps, index));
+                news.entry(to).or_default().push((point.ps, index));
+            }
+        }
+        for news in news.values_mut() {
+            news.sort_unstable();
+        }
+        for lane in 0..self.lanes.len() {
+            for step in 0..self.lanes[lane].steps.len() {
+                let Step::Wait { why, by: None } = self.lanes[lane].steps[step] else {
+                    continue;
+                };
+                let to = self.point(lane, step + 1);
+                if explained.contains(&to) {
+                    continue;
+                }
+                let from_ps = self.lanes[lane].points[step];
+                let to_ps = self.lanes[lane].points[step + 1];
+                let news = news
+                    .get(&self.lanes[lane].node)
+                    .filter(|_| why == Why::WakeUp);
+                let last = news.and_then(|news| {
+                    let before = news.partition_point(|&(ps, _)| ps < to_ps);
+                    news[..before].last().filter(|&&(ps, _)| from_ps < ps)
+                });
+                match last {
+                    Some(&(_, from)) => self.depend(to, from, RECEPTION, None, None),
+                    None => self.depend(
+                        to,
+                        to - 1,
+                        Work::Step(self.lanes[lane].steps[step]),
+                        None,
+                        None,
+                    ),
+                }
+            }
+        }
+    }
+}
