@@ -6,14 +6,14 @@ CARGO ?= cargo
 PROFILE := --release --locked
 
 # Crates whose files import each other in one direction only.
-ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note remote sim-harness testkit timeline wave why
+ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note page remote sim-harness testkit timeline wave why
 
-.PHONY: run test fuzz conformance build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
+.PHONY: run test test-see fuzz conformance build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 
-# Runs a trace of a real MPI program on a 2x2x2 torus and leaves the first message's waveform in out/.
+# Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
 	@mkdir -p out
-	$(CARGO) run $(PROFILE) -- run lulesh --trace out/first-message.vcd
+	$(CARGO) run $(PROFILE) -- run lulesh --trace out/first-message.vcd --timeline out/run.html
 
 # What a change must hold to; CI runs the bounded proofs and the fuzzer besides.
 test: setup csr-check fmt-check clippy lint syn unit model-check
@@ -21,6 +21,11 @@ test: setup csr-check fmt-check clippy lint syn unit model-check
 # Random stimuli against the RTL, 10,000 cases, some minutes on two cores; what is found lies in out/fuzz.
 fuzz: setup-verilator
 	$(CARGO) run $(PROFILE) -- fuzz --cases 10000 --threads 2
+
+# Opens what the commands write in the programs that it is for, Chromium and Perfetto; tests without their program are skipped.
+test-see: build
+	@tools/see.sh
+	tests/see/run.sh
 
 # 1,000 random programs of the driver's users on the test double and on the RTL; `make test` runs the first 100.
 conformance: setup-verilator

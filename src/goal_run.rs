@@ -7,12 +7,14 @@
 
 mod otherwise;
 mod rank;
+mod told;
 
+use std::fmt;
 use std::sync::Arc;
 
 use gyre_driver::{ClientConfig, Ordered, Resources, SameNode};
 use gyre_goal::Program;
-use gyre_goal::exec::RankState;
+use gyre_goal::exec::{BlockedReport, RankState};
 use gyre_sim::{Machine, RunReport, SimError, Until};
 use indicatif::ProgressBar;
 use thiserror::Error;
@@ -24,6 +26,7 @@ use gyre::placement::Placement;
 pub use otherwise::{Otherwise, Withheld};
 pub use rank::MAX_MESSAGE_BYTES;
 use rank::{Rank, RankCounts};
+pub use told::failure;
 
 /// What to run, and on what.
 #[derive(Debug, Clone)]
@@ -56,8 +59,8 @@ pub enum GoalError {
     Machine {
         /// Why.
         source: SimError,
-        /// Operations that wait, a line each, with the text's line numbers; empty when none does.
-        blocked: String,
+        /// Operations that wait.
+        blocked: Blocked,
     },
     /// The ranks cannot be placed.
     #[error(transparent)]
@@ -70,6 +73,16 @@ pub enum GoalError {
         /// The waveform, and how to repeat it, in lines.
         shown: String,
     },
+}
+
+/// What ranks wait for when nothing moves any more: a line each for their operations, with the text's line numbers.
+#[derive(Debug, Default)]
+pub struct Blocked(pub Vec<BlockedReport>);
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|report| write!(f, "\n{report}"))
+    }
 }
 
 impl GoalError {
@@ -96,7 +109,7 @@ impl From<SimError> for GoalError {
     fn from(source: SimError) -> Self {
         Self::Machine {
             source,
-            blocked: String::new(),
+            blocked: Blocked::default(),
         }
     }
 }
@@ -211,16 +224,10 @@ impl Loaded {
     /// [`GoalError::Machine`], with the operations that were blocked.
     pub fn run(mut self) -> Result<GoalReport, GoalError> {
         let sim = self.job.machine().run(Until::Quiet).map_err(|source| {
-            let blocked: Vec<String> = self
-                .ranks
-                .iter()
-                .map(|rank| rank.blocked())
-                .filter(|text| !text.is_empty())
-                .map(|text| format!("\n{text}"))
-                .collect();
+            let blocked = self.ranks.iter().map(|rank| rank.blocked());
             GoalError::Machine {
                 source,
-                blocked: blocked.concat(),
+                blocked: Blocked(blocked.filter(|report| !report.ops.is_empty()).collect()),
             }
         })?;
         let cycle_ps = self.job.machine().config().cycle_ps;

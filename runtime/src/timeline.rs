@@ -1,23 +1,65 @@
-//! Timelines of runs, in files that Perfetto opens.
+//! Timelines of runs: pages that a browser shows, and files that Perfetto opens.
 
 use std::path::PathBuf;
 
 use gyre_driver::Op;
-use gyre_sim::{MachineConfig, Recorder};
-use gyre_timeline::Messages;
+use gyre_page::{Failure, Page, Run, Wait};
+use gyre_sim::{MachineConfig, Recorder, SimError};
 use gyre_timeline::perfetto::{self, ProgramTrack, Span};
+use gyre_timeline::{Messages, Recording};
 use gyre_why::{Analysis, Segment};
+use serde_json::{Map, Value};
 
+use crate::error::RunError;
+use crate::job::JobError;
+use crate::machine_file::MachineSpec;
 use crate::options::{MachineOptions, UsageError};
+use crate::waves::CommandLine;
 
-/// Ending of a timeline's file.
-const ENDING: &str = "perfetto-trace";
+/// What a timeline's file is, as its ending says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Page,
+    Perfetto,
+}
 
 /// A timeline that a command is to write, and what takes the events for it.
 #[derive(Debug)]
 pub struct TimelineFile {
     path: PathBuf,
+    format: Format,
     recorder: Recorder,
+}
+
+/// What a page says of a run beside its events.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// What has run, such as `run lulesh`.
+    pub title: &'a str,
+    /// The machine.
+    pub spec: &'a MachineSpec,
+    /// The command.
+    pub command: &'a CommandLine,
+    /// Whether it takes `--trace-machine`.
+    pub numbers_machines: bool,
+}
+
+/// How a run has ended.
+#[derive(Debug, Clone, Copy)]
+pub enum Ending<'a> {
+    /// With these figures, which are what they have to be.
+    Figures(&'a Map<String, Value>),
+    /// With these figures, and what is wrong with them.
+    Wrong(&'a Map<String, Value>, &'a str),
+    /// Before its end.
+    Failed(&'a Failure),
+}
+
+/// What is known of a run with its events.
+struct Known {
+    recording: Recording,
+    messages: Messages,
+    analysis: Option<Analysis>,
 }
 
 impl TimelineFile {
@@ -25,7 +67,7 @@ impl TimelineFile {
     /// is not refused after the run.
     ///
     /// # Errors
-    /// Another ending than `.perfetto-trace`; a file that cannot be written.
+    /// Another ending than `.html` or `.perfetto-trace`; a file that cannot be written.
     pub fn create(
         options: &MachineOptions,
         config: &mut MachineConfig,
@@ -33,44 +75,47 @@ impl TimelineFile {
         let Some(path) = &options.timeline else {
             return Ok(None);
         };
-        if path.extension().is_none_or(|ending| ending != ENDING) {
-            return Err(UsageError::Value {
-                option: "--timeline".into(),
-                value: path.display().to_string(),
-                expected: format!("a file name ending in .{ENDING}"),
-            });
-        }
+        let format = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("html") => Format::Page,
+            Some("perfetto-trace") => Format::Perfetto,
+            _ => {
+                return Err(UsageError::Value {
+                    option: "--timeline".into(),
+                    value: path.display().to_string(),
+                    expected: "a file name ending in .html or .perfetto-trace".into(),
+                });
+            }
+        };
         let file = Self {
             path: path.clone(),
+            format,
             recorder: Recorder::default(),
         };
-        file.store(&[])?;
+        file.store(b"")?;
         config.recorder = Some(file.recorder.clone());
         Ok(Some(file))
     }
 
-    /// Writes the events of the machines that have ended. Says what, in a line for people.
+    /// Writes the events of the machines that have ended, and what is `told` of them. Says what, in a line for people.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self) -> Result<String, UsageError> {
-        let mut runs = Vec::new();
-        for mut recording in self.recorder.take() {
-            recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
-            let messages = Messages::of(&recording);
-            let analysis = Analysis::of(&recording, &messages);
-            let found = analysis.as_ref().map_or_else(Vec::new, tracks);
-            runs.push((recording, messages, found));
+    pub fn write(&self, told: Told<'_>, ending: Ending<'_>) -> Result<String, UsageError> {
+        let known: Vec<Known> = self.recorder.take().into_iter().map(Known::of).collect();
+        match self.format {
+            Format::Page => self.store(page(told, ending, &known)?.as_bytes())?,
+            Format::Perfetto => {
+                let found: Vec<Vec<ProgramTrack>> = known.iter().map(Known::tracks).collect();
+                let runs = known.iter().zip(&found);
+                let runs = runs.map(|(run, found)| (&run.recording, &run.messages, &found[..]));
+                self.store(&perfetto::trace(runs))?;
+            }
         }
-        let all = runs.iter().map(|(r, m, found)| (r, m, &found[..]));
-        self.store(&perfetto::trace(all))?;
         let path = self.path.display();
-        let events: usize = runs.iter().map(|(r, ..)| r.events().len()).sum();
-        let messages: usize = runs.iter().map(|(_, m, _)| m.all().len()).sum();
+        let events: usize = known.iter().map(|run| run.recording.events().len()).sum();
+        let messages: usize = known.iter().map(|run| run.messages.all().len()).sum();
         // What a driver does takes time.
-        let driver = runs
-            .iter()
-            .any(|(recording, ..)| recording.has_operations());
+        let driver = known.iter().any(|run| run.recording.has_operations());
         Ok(match driver {
             true => format!("timeline of {messages} messages in {events} events: {path}"),
             false => format!(
@@ -80,10 +125,103 @@ impl TimelineFile {
     }
 
     fn store(&self, bytes: &[u8]) -> Result<(), UsageError> {
-        std::fs::write(&self.path, bytes).map_err(|error| {
-            UsageError::Combination(format!("--timeline {}: {error}", self.path.display()))
-        })
+        std::fs::write(&self.path, bytes).map_err(|error| self.refused(error))
     }
+
+    fn refused(&self, error: impl std::fmt::Display) -> UsageError {
+        UsageError::Combination(format!("--timeline {}: {error}", self.path.display()))
+    }
+}
+
+impl Known {
+    fn of(mut recording: Recording) -> Self {
+        recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
+        let messages = Messages::of(&recording);
+        Self {
+            analysis: Analysis::of(&recording, &messages),
+            recording,
+            messages,
+        }
+    }
+
+    /// What is found, as tracks for Perfetto.
+    fn tracks(&self) -> Vec<ProgramTrack> {
+        self.analysis.as_ref().map_or_else(Vec::new, tracks)
+    }
+}
+
+/// The page of what is known.
+fn page(told: Told<'_>, ending: Ending<'_>, known: &[Known]) -> Result<String, UsageError> {
+    let runs: Vec<Run<'_>> = known
+        .iter()
+        .map(|run| Run {
+            recording: &run.recording,
+            messages: &run.messages,
+            analysis: run.analysis.as_ref(),
+        })
+        .collect();
+    let wrong;
+    let (figures, failure) = match ending {
+        Ending::Figures(figures) => (Some(figures), None),
+        Ending::Wrong(figures, text) => {
+            wrong = Failure {
+                text: text.to_owned(),
+                waits: Vec::new(),
+            };
+            (Some(figures), Some(&wrong))
+        }
+        Ending::Failed(failure) => (None, Some(failure)),
+    };
+    let config = &told.spec.config;
+    let page = Page {
+        title: told.title,
+        shape: &config.dims,
+        mesh: &config.mesh,
+        command: &told.command.of_result(),
+        numbers_machines: told.numbers_machines,
+        figures,
+        failure,
+        runs: &runs,
+    };
+    gyre_page::html(&page).map_err(|error| UsageError::Combination(format!("--timeline: {error}")))
+}
+
+/// What a run that has failed tells: its error, and who waits for what if the machine stood still.
+#[must_use]
+pub fn failure(error: &RunError) -> Failure {
+    let mut source = error;
+    while let RunError::Shown { source: inner, .. } = source {
+        source = inner;
+    }
+    let waits = match source {
+        RunError::Sim(error) | RunError::Job(JobError::Machine(error)) => waits(error),
+        _ => Vec::new(),
+    };
+    Failure {
+        text: error.to_string(),
+        waits,
+    }
+}
+
+/// The threads that wait in a machine that stands still.
+#[must_use]
+pub fn waits(error: &SimError) -> Vec<Wait> {
+    let (SimError::Deadlock(report) | SimError::Watchdog { report, .. }) = error else {
+        return Vec::new();
+    };
+    let waits = report.actors.iter().map(|actor| Wait {
+        who: actor.name.clone(),
+        rank: None,
+        // A machine has fewer nodes.
+        node: actor.node as u32,
+        since_ps: Some(actor.since_ps),
+        what: match actor.description.as_str() {
+            "" => actor.waits_for.clone(),
+            words => format!("{} ({words})", actor.waits_for),
+        },
+        on: None,
+    });
+    waits.collect()
 }
 
 /// The critical path: by what it is spent on, and in its parts.

@@ -526,6 +526,49 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
+    /// The command that does the same, as a shell reads it: without options that write files or choose how its result is
+    /// shown, and without those that no result depends on.
+    #[must_use]
+    pub fn of_result(&self) -> String {
+        const WITH_VALUE: [&str; 9] = [
+            "--trace",
+            "--trace-on-failure",
+            "--trace-window",
+            "--trace-scope",
+            "--trace-machine",
+            "--timeline",
+            "--plot",
+            "--model",
+            "--threads",
+        ];
+        const OF_SIMULATOR: [&str; 2] = ["window=", "skip_idle="];
+        let mut words = vec![self.program.clone()];
+        let mut arguments = self.arguments.iter().map(|word| word.to_string_lossy());
+        while let Some(word) = arguments.next() {
+            let (option, given) = match word.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+                _ => (&*word, None),
+            };
+            match option {
+                "--json" => {}
+                "--set" => {
+                    let value = match given {
+                        Some(value) => value.to_owned(),
+                        None => arguments.next().unwrap_or_default().into_owned(),
+                    };
+                    if !OF_SIMULATOR.iter().any(|key| value.starts_with(key)) {
+                        words.extend(["--set".to_owned(), value]);
+                    }
+                }
+                _ if WITH_VALUE.contains(&option) => {
+                    drop(given.is_none().then(|| arguments.next()));
+                }
+                _ => words.push(word.into_owned()),
+            }
+        }
+        shell(&words)
+    }
+
     /// The command that writes `wave` of nodes `scope`, in the place of its waveform, as a shell reads it.
     fn with_wave(&self, wave: &Wave, scope: &str) -> String {
         const OWN: [&str; 5] = [
@@ -564,9 +607,14 @@ impl CommandLine {
             }
         }
         words.append(&mut added);
-        // No argument of a process holds what cannot be quoted, a byte 0.
-        shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+        shell(&words)
     }
+}
+
+/// The words of a command as a shell reads them.
+fn shell(words: &[String]) -> String {
+    // No argument of a process holds what cannot be quoted, a byte 0.
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
 /// Runs a command that makes its machines of `spec`, with the waveform that `options` ask for: of machine `machine`, from
@@ -783,6 +831,22 @@ mod tests {
         assert!(
             none.contains("diverged") && none.contains("without an error"),
             "{none}"
+        );
+    }
+
+    #[test]
+    fn x1_the_command_of_a_result_has_nothing_that_it_does_not_depend_on() {
+        let command = |text: &str| CommandLine {
+            program: "gyre".into(),
+            arguments: text.split(' ').map(OsString::from).collect(),
+        };
+        let given = command(
+            "run my.goal --threads 2 --timeline=a.html --set window=1 --set eager_limit=64 --trace w.vcd --json \
+             --set=skip_idle=false --shape=2x2 --trace-window 1:2",
+        );
+        assert_eq!(
+            given.of_result(),
+            "gyre run my.goal --set 'eager_limit=64' '--shape=2x2'"
         );
     }
 

@@ -10,7 +10,7 @@ use gyre_driver::{
     MessagingConfig, Platform, RangeError, Rank as GroupRank,
     matching::{ANY_TAG, Received},
 };
-use gyre_goal::exec::RankState;
+use gyre_goal::exec::{BlockedReport, RankState};
 use gyre_goal::payload::{self, Key, MessageNumbers, Mismatch};
 use gyre_goal::{Op, OpId, OpKind, RankProgram};
 use gyre_sim::{Cpu, Notify};
@@ -177,9 +177,9 @@ impl Rank {
         self.arrivals.lock().get(&(key.source, key.tag)).copied()
     }
 
-    /// The operations that wait, in words; empty when all are done.
-    pub fn blocked(&self) -> String {
-        self.state.lock().blocked_report().to_string()
+    /// The operations that wait; none when all are done.
+    pub fn blocked(&self) -> BlockedReport {
+        self.state.lock().blocked_report()
     }
 
     /// The threads of the rank with their names.

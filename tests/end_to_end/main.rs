@@ -7,6 +7,7 @@ mod examples;
 mod failure;
 mod guide;
 mod models;
+mod page;
 mod program;
 mod refusal;
 mod requirements;

