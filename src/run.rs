@@ -6,11 +6,12 @@ use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use gyre_sim::{SimError, Until};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli::CommandError;
 use crate::goal_run::{GoalError, GoalReport, GoalRun, Loaded, MAX_MESSAGE_BYTES, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
+use gyre::first_view::{Subject, Written};
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError, cubic_shape};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
@@ -295,13 +296,13 @@ impl Runs<'_> {
         bar: &ProgressBar,
         wave: Option<Wave>,
         run: impl FnOnce(Loaded) -> Result<T, GoalError>,
-    ) -> (Result<T, GoalError>, Result<Option<PathBuf>, SimError>) {
+    ) -> (Result<T, GoalError>, Result<Option<Written>, SimError>) {
         let spec = match wave {
             Some(wave) => self.goal.spec.repetition(wave),
             None => self.goal.spec.attempt(None),
         };
         let loaded = self.goal.load(&spec, self.program.clone(), bar);
-        (loaded.and_then(run), spec.machines.take_written())
+        (loaded.and_then(run), spec.machines.finish(None))
     }
 
     /// Repeats a run that failed, with the waveform that the options ask for. What to say of it, in lines; nothing if they
@@ -388,7 +389,18 @@ impl Runs<'_> {
             return Err(waves::begins_late(&config, report.sim.cycles).into());
         }
         let end = window.end.min(report.sim.cycles);
-        let wave = Wave { machine: 0, config };
+        let subject = report
+            .first_message
+            .filter(|span| window.contains(&span.from));
+        let wave = Wave {
+            machine: 0,
+            config,
+            subject: subject.map_or(Subject::Window, |span| Subject::Message {
+                from_cycle: span.from,
+                source: span.source,
+                destination: span.destination,
+            }),
+        };
         let run = |mut loaded: Loaded| Ok(loaded.machine().run(Until::Cycle(end))?);
         let (result, written) = self.attempt(&ProgressBar::hidden(), Some(wave), run);
         result?;
@@ -397,7 +409,7 @@ impl Runs<'_> {
                 "waveform of cycles {} to {}: {}",
                 window.start,
                 window.end,
-                written.display()
+                written.names()
             )
         }))
     }
