@@ -107,7 +107,7 @@ impl Wave {
             .all_vars()
             .map(|var| hierarchy[var].full_name(hierarchy));
         let nodes = names.filter_map(|name| name.split('.').next().map(str::to_owned));
-        nodes.filter(|name| name != "machine").collect()
+        nodes.filter(|name| name.starts_with("node")).collect()
     }
 }
 

@@ -327,7 +327,7 @@ fn state(node: usize) -> Group {
 
 /// Where a node is at work, when nothing is known of what it works on.
 fn activity(node: usize) -> Group {
-    let mut group = Group::new(format!("node {node}"));
+    let mut group = Group::new(format!("node {node}: activity, errors, rest"));
     let (ports, inner) = (format!("node{node}"), format!("node{node}.gyre_node"));
     group.bit("s_aw_valid_i", 0, &[format!("{ports}.s_aw_valid_i")]);
     group.bit("s_ar_valid_i", 0, &[format!("{ports}.s_ar_valid_i")]);
