@@ -426,6 +426,44 @@ fn x2_benches_have_first_views_with_and_without_a_driver() {
 }
 
 #[test]
+fn x2_the_first_view_of_a_message_within_a_node_has_the_path_to_itself() {
+    let program = scratch("view-within.goal");
+    let ranks = "num_ranks 2\nrank 0 {\na: send 600b to 1 tag 7\n}\n\
+                 rank 1 {\na: recv 600b from 0 tag 7\n}\n";
+    fs::write(&program, ranks).expect("own folder");
+    let path = scratch("view-within.vcd");
+    let result = json(&[
+        "run",
+        text(&program),
+        "--shape",
+        "1",
+        "--trace",
+        text(&path),
+    ]);
+    assert_eq!(result["metrics"]["verified"], true);
+    let mut shown = Shown::read(&path);
+    let ends = (
+        shown.view.marker('A', "post"),
+        shown.view.marker('B', "arrival"),
+    );
+    let at_work = shown.that_show(1, ends);
+    for label in [
+        "u_packetizer cmd_valid_o[6]",
+        "inj_valid[6]",
+        "inj_ctl[6] dbg",
+        "ej_valid[6][0]",
+        "loop_ctl[0] dbg",
+        "u_header hdr_valid_o",
+        "u_mux w_dbg_q",
+    ] {
+        assert!(
+            at_work.iter().any(|row| row == label),
+            "no {label} in {at_work:?}"
+        );
+    }
+}
+
+#[test]
 fn x2_a_view_that_somebody_has_saved_is_kept() {
     let path = scratch("view-kept.fst");
     let view = path.with_extension("gtkw");

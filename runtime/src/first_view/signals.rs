@@ -120,13 +120,13 @@ impl Groups {
 
 impl Wanted {
     fn signal(&self, declared: &BTreeMap<String, Declared>) -> Option<Signal> {
+        let has_bit = |found: &&Declared| self.bit.is_none_or(|bit| bit < found.width);
         let mut names = self.names.iter();
-        let (name, found) = names.find_map(|name| Some((name, declared.get(name)?)))?;
-        let bit = match self.bit {
-            // The highest stands at the left.
-            Some(bit) if found.width > 1 => Some(found.width.checked_sub(bit + 1)?),
-            _ => None,
-        };
+        let (name, found) =
+            names.find_map(|name| Some((name, declared.get(name).filter(has_bit)?)))?;
+        let bit = self.bit.filter(|_| found.width > 1);
+        // The highest stands at the left.
+        let bit = bit.map(|bit| found.width - 1 - bit);
         Some(Signal {
             name: format!("{name}{}", found.range),
             label: self.label.clone(),
@@ -147,8 +147,12 @@ fn way(groups: &mut Vec<Group>, flight: &Flight, of_flight: &str, dims: usize) {
     if first.is_some_and(|hop| !torus(hop)) {
         return links_of(groups, flight, of_flight, links);
     }
-    let path = first.map_or(links, |hop| u32::from(hop.port));
-    let name = first.map_or("to itself", |hop| hop.name.as_str());
+    // Packets that have not left the node take a path that is not known yet.
+    let (path, name) = match first {
+        Some(hop) => (Some(u32::from(hop.port)), hop.name.as_str()),
+        None if flight.from == flight.to => (Some(links), "to itself"),
+        None => (None, "any path"),
+    };
     let title = |node: u32, what: &str| format!("{of_flight}node {node}: {what}");
     let (node, tx) = (
         format!("node{from}"),
@@ -175,14 +179,6 @@ fn way(groups: &mut Vec<Group>, flight: &Flight, of_flight: &str, dims: usize) {
 
     let mut inject = Group::new(title(from, &format!("injection, {name}")));
     let packetizer = format!("{tx}.u_packetizer");
-    inject.bit(
-        "u_packetizer cmd_valid_o",
-        path,
-        &[format!("{packetizer}.cmd_valid_o")],
-    );
-    let of_path = format!("{tx}.gen_path[{path}].u_path");
-    inject.level("u_path ar_valid_o", format!("{of_path}.ar_valid_o"));
-    inject.level("u_path r_valid_i", format!("{of_path}.r_valid_i"));
     // Those to the node itself do not leave the DMA engine; a model of routers alone has ports there.
     let inside = |signal: &str, rest: &str| {
         [
@@ -191,10 +187,26 @@ fn way(groups: &mut Vec<Group>, flight: &Flight, of_flight: &str, dims: usize) {
             format!("{node}.{signal}_i{rest}"),
         ]
     };
-    inject.bit("inj_valid", path, &inside("inj_valid", ""));
-    let label = format!("inj_ctl[{path}] dbg");
-    let names = inside("inj_ctl", &format!("[{path}].dbg"));
-    inject.add(&label, Radix::Hexadecimal, None, &names);
+    if let Some(path) = path {
+        inject.bit(
+            "u_packetizer cmd_valid_o",
+            path,
+            &[format!("{packetizer}.cmd_valid_o")],
+        );
+        let of_path = format!("{tx}.gen_path[{path}].u_path");
+        inject.level("u_path ar_valid_o", format!("{of_path}.ar_valid_o"));
+        inject.level("u_path r_valid_i", format!("{of_path}.r_valid_i"));
+        inject.bit("inj_valid", path, &inside("inj_valid", ""));
+        let label = format!("inj_ctl[{path}] dbg");
+        let names = inside("inj_ctl", &format!("[{path}].dbg"));
+        inject.add(&label, Radix::Hexadecimal, None, &names);
+    } else {
+        let name = "u_packetizer cmd_valid_o";
+        inject.number(name, format!("{packetizer}.cmd_valid_o"));
+        inject.number("u_packetizer cmd_q dbg", format!("{packetizer}.cmd_q.dbg"));
+        let names = inside("inj_valid", "");
+        inject.add("inj_valid", Radix::Hexadecimal, None, &names);
+    }
     groups.push(inject);
 
     links_of(groups, flight, of_flight, links);
@@ -251,13 +263,12 @@ fn arrival(
     let title = |what: &str| format!("{of_flight}node {to}: {what}");
     // By the last link on its way to there; packets may come by several.
     let last = flight.hops.iter().rfind(|hop| hop.to == to);
-    let Some((port, class)) = (match (last, flight.hops.is_empty()) {
-        (Some(hop), _) => Some((u32::from(hop.port) ^ 1, class_of(hop.channel))),
-        (None, true) => Some((links, u32::from(flight.role == Some(Role::Put)))),
+    let puts = matches!(flight.role, Some(Role::Put | Role::GetData));
+    let (port, class) = match last {
+        Some(hop) => (u32::from(hop.port) ^ 1, class_of(hop.channel)),
+        None if flight.from == to => (links, u32::from(puts)),
         // It has not come there.
-        (None, false) => None,
-    }) else {
-        return;
+        None => return,
     };
     let rx = format!("{node}.gyre_node.u_dma.u_rx");
     let inside = |signal: &str, rest: &str| {
@@ -270,9 +281,14 @@ fn arrival(
     let mut ejection = Group::new(title("ejection, reception"));
     let label = format!("ej_valid[{port}]");
     ejection.bit(&label, class, &inside("ej_valid", &format!("[{port}]")));
-    let label = format!("ej_ctl[{port}][{class}] dbg");
-    let names = inside("ej_ctl", &format!("[{port}][{class}].dbg"));
-    ejection.add(&label, Radix::Hexadecimal, None, &names);
+    if port == links {
+        let name = format!("{node}.gyre_node.u_dma.loop_ctl[{class}].dbg");
+        ejection.number(&format!("loop_ctl[{class}] dbg"), name);
+    } else {
+        let label = format!("ej_ctl[{port}][{class}] dbg");
+        let names = inside("ej_ctl", &format!("[{port}][{class}].dbg"));
+        ejection.add(&label, Radix::Hexadecimal, None, &names);
+    }
     // Those of classes priority and system have one path each, whatever they came by.
     let (path, part) = match class {
         0 | 1 => (port, class),
