@@ -79,9 +79,9 @@ impl Written {
         };
         let file = view.path.display();
         match (view.kept, view.follows.as_str()) {
-            (true, _) => format!("{path}\nits view in GTKWave is kept as it was saved: {file}"),
-            (false, "") => format!("{path}\nits view in GTKWave: {file}"),
-            (false, follows) => format!("{path}\nits view in GTKWave, {follows}: {file}"),
+            (true, _) => format!("{path}\nview in GTKWave, kept as it was saved: {file}"),
+            (false, "") => format!("{path}\nview in GTKWave: {file}"),
+            (false, follows) => format!("{path}\nview in GTKWave of {follows}: {file}"),
         }
     }
 }
@@ -194,9 +194,7 @@ impl Raw<'_> {
             path: path.clone(),
             view: Some(View {
                 path: view,
-                follows: followed.map_or(String::new(), |followed| {
-                    format!("{}, {}", followed.what, followed.way)
-                }),
+                follows: followed.map_or(String::new(), |followed| followed.name),
                 kept,
             }),
         })

@@ -122,7 +122,7 @@ impl Outcome {
         }
         let pictures = self.pictures.iter().map(|text| format!("\n{text}\n"));
         Ok(format!(
-            "{} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s on {} \
+            "{} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s, {} \
              thread{}, {} model\nhash {}\n",
             self.bench,
             self.shape,

@@ -42,7 +42,8 @@ pub(super) struct Flight {
 /// What is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Followed {
-    /// What it is, in words, and from where to where it goes.
+    /// What it is and from where to where it goes, in words: both in one line, and in two.
+    pub(super) name: String,
     pub(super) what: String,
     pub(super) way: String,
     /// When it was posted; of a packet without a message, when it was first on a link.
@@ -187,6 +188,10 @@ fn of_message(
     };
     let tasks = (message.source.task, message.destination.task);
     Followed {
+        name: format!(
+            "message {}, {how} of {} B from task {} to {}",
+            message.serial, message.bytes, tasks.0, tasks.1
+        ),
         what: format!(
             "message {}: {how} {} B, id {id:x}",
             message.serial, message.bytes
@@ -414,6 +419,7 @@ fn packet(
         .collect();
     changes.push((end_ps, "arrive".to_owned()));
     Some(Followed {
+        name: format!("a packet of {length} flits from node {from} to {to}"),
         what: format!("packet: {length} flits, id {id:x}"),
         way: format!("node {from} to {to}"),
         begin_ps: first.ps,
@@ -428,3 +434,6 @@ fn packet(
         }],
     })
 }
+
+#[cfg(test)]
+mod tests;
