@@ -19,35 +19,13 @@ use gyre_sim::{SimError, TraceConfig};
 use gyre_timeline::{Messages, Recording};
 use gyre_wave::{Line, Radix, Row, SaveFile, Signal, WithRows};
 
+pub use follow::Subject;
+
 use follow::Followed;
 use signals::Groups;
 
 /// Ending of save files.
 const ENDING: &str = "gtkw";
-
-/// What a waveform is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Subject {
-    /// Its cycles.
-    #[default]
-    Window,
-    /// The first message from a task to another.
-    Message {
-        /// That was posted from this cycle on.
-        from_cycle: u64,
-        /// Task that sent it.
-        source: u32,
-        /// Task that received it.
-        destination: u32,
-    },
-    /// The end of a run that failed, or its last progress.
-    Failure {
-        /// In this cycle.
-        cycle: u64,
-        /// Whether there was no progress after it.
-        stalled: bool,
-    },
-}
 
 /// A waveform that has been written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,32 @@ use gyre_timeline::{
     Context, How, Lane, Message, Messages, PacketKind, Recording, Role, Stage, Stages, What,
 };
 
-use super::Subject;
-
 /// Cycles within which a packet that is followed without a message goes on from a node.
 const MAX_WAIT: u64 = 256;
+
+/// What a waveform is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Subject {
+    /// Its cycles.
+    #[default]
+    Window,
+    /// The first message from a task to another.
+    Message {
+        /// That was posted from this cycle on.
+        from_cycle: u64,
+        /// Task that sent it.
+        source: u32,
+        /// Task that received it.
+        destination: u32,
+    },
+    /// The end of a run that failed, or its last progress.
+    Failure {
+        /// In this cycle.
+        cycle: u64,
+        /// Whether there was no progress after it.
+        stalled: bool,
+    },
+}
 
 /// A packet's way over one link.
 #[derive(Debug, Clone, PartialEq, Eq)]
