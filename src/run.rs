@@ -1,6 +1,6 @@
 //! `gyre run`: runs a program and reports what it did.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use gyre_sim::{SimError, Until};
@@ -11,6 +11,7 @@ use crate::cli::CommandError;
 use crate::goal_run::{self, GoalError, GoalReport, GoalRun, Loaded, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
 use crate::workload::{Workload, WorkloadArgs};
+use gyre::first_view::{Subject, Written};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::progress;
@@ -157,7 +158,7 @@ impl Runs<'_> {
         bar: &ProgressBar,
         wave: Option<Wave>,
         run: impl FnOnce(Loaded) -> Result<T, GoalError>,
-    ) -> (Result<T, GoalError>, Result<Option<PathBuf>, SimError>) {
+    ) -> (Result<T, GoalError>, Result<Option<Written>, SimError>) {
         let spec = match wave {
             Some(wave) => self.workload.goal.spec.repetition(wave),
             None => self.workload.goal.spec.attempt(None),
@@ -166,7 +167,7 @@ impl Runs<'_> {
             .workload
             .goal
             .load(&spec, self.workload.program.clone(), bar);
-        (loaded.and_then(run), spec.machines.take_written())
+        (loaded.and_then(run), spec.machines.finish(None))
     }
 
     /// Repeats a run that failed, with the waveform that the options ask for. What to say of it, in lines; nothing if they
@@ -254,7 +255,18 @@ impl Runs<'_> {
             return Err(waves::begins_late(&config, report.sim.cycles).into());
         }
         let end = window.end.min(report.sim.cycles);
-        let wave = Wave { machine: 0, config };
+        let subject = report
+            .first_message
+            .filter(|span| window.contains(&span.from));
+        let wave = Wave {
+            machine: 0,
+            config,
+            subject: subject.map_or(Subject::Window, |span| Subject::Message {
+                from_cycle: span.from,
+                source: span.source,
+                destination: span.destination,
+            }),
+        };
         let run = |mut loaded: Loaded| Ok(loaded.machine().run(Until::Cycle(end))?);
         let (result, written) = self.attempt(&ProgressBar::hidden(), Some(wave), run);
         result?;
@@ -263,7 +275,7 @@ impl Runs<'_> {
                 "waveform of cycles {} to {}: {}",
                 window.start,
                 window.end,
-                written.display()
+                written.names()
             )
         }))
     }

@@ -7,12 +7,14 @@
 //! - [`platform`] is a node as the driver of a task sees it.
 //! - [`team`] and [`thread_team`] are tasks and threads as members of geometries.
 //! - [`waves`] are the waveforms of a command: of which of its machines, and of the end of a run that failed.
+//!   [`first_view`] is what a viewer shows of one at first.
 //! - [`outcome`] is what a command shows at its end, [`progress`] what it shows before, [`console`] where.
 
 pub mod bring_up;
 pub mod clients;
 pub mod console;
 pub mod error;
+pub mod first_view;
 pub mod job;
 pub mod launch;
 pub mod machine_file;

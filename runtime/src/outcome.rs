@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use gyre_sim::model_use;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -122,7 +122,7 @@ impl Outcome {
         }
         let pictures = self.pictures.iter().map(|text| format!("\n{text}\n"));
         Ok(format!(
-            "{} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s on {} \
+            "{} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s, {} \
              thread{}, {} model\nhash {}\n",
             self.bench,
             self.shape,
@@ -140,12 +140,14 @@ impl Outcome {
     }
 }
 
-/// A table with aligned columns and a header.
+/// How tables look: a line below the header, and no other.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// A table with a header, its columns aligned: the first to the left, others to the right.
 pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_header(header);
+    table.load_style(STYLE).set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -185,6 +187,11 @@ fn rows_table(rows: &[Value]) -> String {
         .map(|o| o.keys().map(String::as_str).collect())
         .unwrap_or_default();
     let mut table = table(&columns);
+    if let (Some(name), Some(column)) = (columns.first(), table.column_mut(0))
+        && rows.iter().all(|row| row[name].is_number())
+    {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
     for row in rows {
         table.add_row(columns.iter().map(|&c| scalar_text(&row[c])));
     }

@@ -9,14 +9,16 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::ops::{Deref, DerefMut, Range};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use gyre_sim::{
-    ConfigError, Machine, MachineConfig, ModelKind, RouterMachine, SimError, TraceConfig, Traffic,
+    ConfigError, Machine, MachineConfig, ModelKind, Recorder, RouterMachine, SimError, TraceConfig,
+    Traffic,
 };
 
 use crate::error::RunError;
+use crate::first_view::{Raw, Subject, Written, raw_path};
 use crate::job::JobError;
 use crate::machine_file::MachineSpec;
 use crate::options::{MachineOptions, OnFailure, UsageError, parse_window};
@@ -31,6 +33,8 @@ pub struct Wave {
     pub machine: usize,
     /// What is written.
     pub config: TraceConfig,
+    /// What it is about.
+    pub subject: Subject,
 }
 
 /// The machines that an attempt at a command has made, and what became of its waveform.
@@ -42,8 +46,19 @@ struct Made {
     wave: Option<Wave>,
     /// Cycles of each machine that has ended; 0 before.
     cycles: Vec<u64>,
-    /// Of the machine that the waveform shows, when it has ended.
-    written: Option<Result<Option<PathBuf>, SimError>>,
+    /// The machine that the waveform shows, until its waveform is finished.
+    shown: Option<Shown>,
+}
+
+/// A machine that writes a waveform.
+#[derive(Debug)]
+struct Shown {
+    nodes: BTreeSet<usize>,
+    dims: usize,
+    /// Where its events go, which place they take there, and what became of its models' file.
+    recorder: Recorder,
+    place: usize,
+    raw: Result<bool, SimError>,
 }
 
 impl Machines {
@@ -64,23 +79,35 @@ impl Machines {
         let number = made.cycles.len();
         made.cycles.push(0);
         let wave = made.wave.as_ref().filter(|wave| wave.machine == number);
-        let trace = wave.map(|wave| wave.config.clone());
-        let config = match &trace {
-            Some(trace) => traced(config, trace)?,
-            None => config.clone(),
+        let Some(wave) = wave else {
+            return Ok((number, config.clone(), None));
         };
-        Ok((number, config, trace))
+        let path = raw_path(&wave.config);
+        let trace = TraceConfig {
+            path,
+            ..wave.config.clone()
+        };
+        let mut config = traced(config, &trace)?;
+        let recorder = config.recorder.get_or_insert_default().clone();
+        made.shown = Some(Shown {
+            nodes: trace.nodes(config.topology()?.nodes())?,
+            dims: config.dims.len(),
+            recorder,
+            place: 0,
+            raw: Ok(false),
+        });
+        Ok((number, config, Some(trace)))
     }
 
-    fn ended(&self, number: usize, cycles: u64, written: Result<Option<PathBuf>, SimError>) {
+    /// Machine `number` is about to end, and has told what became of its waveform.
+    fn ending(&self, number: usize, cycles: u64, raw: Result<Option<PathBuf>, SimError>) {
         let mut made = self.0.borrow_mut();
         made.cycles[number] = cycles;
-        if made
-            .wave
-            .as_ref()
-            .is_some_and(|wave| wave.machine == number)
+        if made.shows(number)
+            && let Some(shown) = &mut made.shown
         {
-            made.written = Some(written);
+            shown.place = shown.recorder.count();
+            shown.raw = raw.map(|path| path.is_some());
         }
     }
 
@@ -100,12 +127,43 @@ impl Machines {
         Some((last, self.cycles(last)))
     }
 
-    /// The file of the waveform, if anything was written, when the machine that it shows has ended.
+    /// Finishes the waveform when the machine that it shows has ended; it is about `subject` if the run has failed there.
+    /// Nothing, if nothing was written.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn take_written(&self) -> Result<Option<PathBuf>, SimError> {
-        self.0.borrow_mut().written.take().unwrap_or(Ok(None))
+    pub fn finish(&self, subject: Option<Subject>) -> Result<Option<Written>, SimError> {
+        let mut made = self.0.borrow_mut();
+        let Some((shown, wave)) = made.shown.take().zip(made.wave.as_ref()) else {
+            return Ok(None);
+        };
+        shown.finish(wave, subject.unwrap_or(wave.subject))
+    }
+}
+
+impl Made {
+    /// Whether the waveform shows machine `number`.
+    fn shows(&self, number: usize) -> bool {
+        let wave = self.wave.as_ref();
+        wave.is_some_and(|wave| wave.machine == number)
+    }
+}
+
+impl Shown {
+    /// Makes the waveform of what the models have written.
+    fn finish(self, wave: &Wave, subject: Subject) -> Result<Option<Written>, SimError> {
+        if !self.raw? {
+            return Ok(None);
+        }
+        let recording = self.recorder.copy(self.place);
+        let raw = Raw {
+            config: &wave.config,
+            subject,
+            dims: self.dims,
+            shown: &self.nodes,
+            recording: recording.as_ref(),
+        };
+        raw.finish().map(Some)
     }
 }
 
@@ -166,9 +224,22 @@ impl<T: Traffic> Simulated for RouterMachine<T> {
 
 /// A machine of an attempt, which hears of its end; the waveform ends with it.
 pub struct Observed<M: Simulated> {
+    // Dropped in this order: a machine leaves its events when it ends.
     machine: M,
     machines: Machines,
     number: usize,
+    /// Of one that is no command's.
+    _finish: Option<Finish>,
+}
+
+/// Finishes the waveform of a machine that nobody asks for it.
+struct Finish(Machines);
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        // Who wants to hear what becomes of it finishes it.
+        let _ = self.0.finish(None);
+    }
 }
 
 impl<M: Simulated> Deref for Observed<M> {
@@ -189,7 +260,7 @@ impl<M: Simulated> Drop for Observed<M> {
     fn drop(&mut self) {
         let written = self.machine.finish_trace();
         let cycles = self.machine.cycles();
-        self.machines.ended(self.number, cycles, written);
+        self.machines.ending(self.number, cycles, written);
     }
 }
 
@@ -202,8 +273,15 @@ impl Observed<Machine> {
         config: &MachineConfig,
         trace: Option<TraceConfig>,
     ) -> Result<Self, SimError> {
-        let wave = trace.map(|config| Wave { machine: 0, config });
-        Self::next(&Machines::with(wave), config, Machine::new)
+        let wave = trace.map(|config| Wave {
+            machine: 0,
+            config,
+            subject: Subject::Window,
+        });
+        let machines = Machines::with(wave);
+        let mut alone = Self::next(&machines, config, Machine::new)?;
+        alone._finish = Some(Finish(machines));
+        Ok(alone)
     }
 }
 
@@ -221,6 +299,7 @@ impl<M: Simulated> Observed<M> {
             machine,
             machines: machines.clone(),
             number,
+            _finish: None,
         })
     }
 }
@@ -429,6 +508,15 @@ impl Failure {
         }
     }
 
+    /// What a waveform of it is about.
+    fn subject(&self) -> Subject {
+        let (cycle, stalled) = match self.when {
+            When::In(cycle) => (cycle, false),
+            When::Since(progress, _) => (progress, true),
+        };
+        Subject::Failure { cycle, stalled }
+    }
+
     /// The `cycles` cycles that show it: the last ones, it included, or those around the last progress.
     fn window(&self, cycles: u64) -> Range<u64> {
         match self.when {
@@ -467,7 +555,7 @@ impl Failed<'_> {
     pub fn repeat(
         &self,
         on_failure: &OnFailure,
-        again: impl FnOnce(Wave) -> (Option<String>, Result<Option<PathBuf>, SimError>),
+        again: impl FnOnce(Wave) -> (Option<String>, Result<Option<Written>, SimError>),
     ) -> Result<String, UsageError> {
         let window = self.options.trace_window.as_deref().map(parse_window);
         let window = window.transpose()?.map(|(from, to)| from..to);
@@ -487,6 +575,7 @@ impl Failed<'_> {
         let wave = Wave {
             machine: self.machine,
             config,
+            subject: self.failure.subject(),
         };
         let command = self.command.with_wave(&wave, &scope);
         let TraceConfig { path, window, .. } = wave.config.clone();
@@ -498,11 +587,11 @@ impl Failed<'_> {
             _ => String::new(),
         };
         let mut lines = match written {
-            Ok(Some(_)) => format!(
+            Ok(Some(written)) => format!(
                 "waveform of cycles {} to {}, nodes {scope}{of_all}: {}",
                 window.start,
                 window.end,
-                path.display()
+                written.names()
             ),
             Ok(None) => format!("no waveform: {}: nothing was written", path.display()),
             Err(error) => format!("no waveform: {error}"),
@@ -636,26 +725,31 @@ pub fn observed<T>(
     let wave = wave.map(|config| Wave {
         machine: number,
         config,
+        subject: Subject::Window,
     });
     let attempt = spec.attempt(wave.clone());
     let result = run(&attempt);
     let machines = &attempt.machines;
     if let Some(wave) = wave {
-        let written = machines.take_written();
+        let failure = match &result {
+            Ok(_) => None,
+            Err(error) => Failure::of_attempt(error, &attempt),
+        };
+        let written = machines.finish(failure.map(|failure| failure.subject()));
         let end = machines.cycles(number).min(wave.config.window.end);
         let (from, count) = (wave.config.window.start, machines.count());
-        let said = |path: &Path| {
+        let said = |written: &Written| {
             let which = match count {
                 1 => String::new(),
                 _ => format!(" of machine {} of {count}", number + 1),
             };
             format!(
                 "waveform of cycles {from} to {end}{which}: {}",
-                path.display()
+                written.names()
             )
         };
         return match (result, written) {
-            (Ok(result), Ok(Some(path))) => Ok((result, Some(said(&path)))),
+            (Ok(result), Ok(Some(written))) => Ok((result, Some(said(&written)))),
             (Ok(_), Ok(None)) if number >= count => Err(UsageError::Value {
                 option: "--trace-machine".into(),
                 value: (number + 1).to_string(),
@@ -664,7 +758,7 @@ pub fn observed<T>(
             .into()),
             (Ok(_), Ok(None)) => Err(begins_late(&wave.config, machines.cycles(number)).into()),
             (Ok(_), Err(error)) => Err(error.into()),
-            (Err(error), Ok(Some(path))) => Err(error.shown(said(&path))),
+            (Err(error), Ok(Some(written))) => Err(error.shown(said(&written))),
             (Err(error), Ok(None)) => Err(error),
             (Err(error), Err(other)) => Err(error.shown(format!("no waveform: {other}"))),
         };
@@ -692,7 +786,7 @@ pub fn observed<T>(
         let again = spec.repetition(wave);
         let result = run(&again);
         let text = text_of(&result, &wrong, &again.machines);
-        (text, again.machines.take_written())
+        (text, again.machines.finish(None))
     })?;
     match result {
         Ok(result) => Ok((result, Some(said))),
@@ -812,7 +906,8 @@ mod tests {
             let repeated = failed.repeat(&on_failure, |wave| {
                 assert_eq!(wave.config.window, 6..10);
                 assert_eq!(wave.config.scopes.len(), FAILURE_NODES);
-                (again, Ok(Some(wave.config.path)))
+                let path = wave.config.path;
+                (again, Ok(Some(Written { path, view: None })))
             });
             repeated.expect("no window was given")
         };
@@ -862,7 +957,13 @@ mod tests {
                 window: 5..9,
                 scopes: Vec::new(),
             };
-            command.with_wave(&Wave { machine, config }, "0,3")
+            let subject = Subject::Window;
+            let wave = Wave {
+                machine,
+                config,
+                subject,
+            };
+            command.with_wave(&wave, "0,3")
         };
         assert_eq!(
             with_wave(

@@ -16,6 +16,20 @@ impl Recorder {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// How many recordings there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.len()
+    }
+
+    /// A copy of the recording of this number, from 0, which stays.
+    #[must_use]
+    pub fn copy(&self, number: usize) -> Option<Recording> {
+        let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        list.get(number).cloned()
+    }
+
     pub(crate) fn put(&self, recording: Recording) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.push(recording);

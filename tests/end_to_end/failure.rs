@@ -107,7 +107,7 @@ impl Wave {
             .all_vars()
             .map(|var| hierarchy[var].full_name(hierarchy));
         let nodes = names.filter_map(|name| name.split('.').next().map(str::to_owned));
-        nodes.filter(|name| name != "machine").collect()
+        nodes.filter(|name| name.starts_with("node")).collect()
     }
 }
 
@@ -169,6 +169,10 @@ fn x2_a_failed_assertion_leaves_the_cycles_up_to_it() {
         // Others are left out, when nothing happens.
         assert!(shown.len() > 50 && shown.is_sorted(), "{shown:?}");
         assert_eq!(wave.nodes(), set(&["node0"]));
+        // Its view ends there, with the message under way.
+        let words = crate::first_view::check_failure(&scratch(name), cycle, false);
+        let last = &words.last().expect("a message is under way").1;
+        assert!(last != "done", "{words:?}");
         // What the assertion is about is there when it fails, at the beginning of its cycle.
         assert!(crate::waveform::carries(&scratch(name), "dbg", 0x1_0001));
 
@@ -226,6 +230,7 @@ fn x2_a_watchdog_leaves_the_cycles_around_the_last_progress() {
     assert!(error.starts_with("gyre: no progress for 2"), "{error}");
     let progress = number(&error, "last progress in cycle ");
     let shown = wave.cycles();
+    crate::first_view::check_failure(&scratch("watchdog.fst"), progress, true);
     let around = (progress - 199, progress + 200);
     assert_eq!((shown[0], shown[shown.len() - 1]), around);
     // The rank that waits, and the node that keeps the message, which is the same; the others have ended.
@@ -248,6 +253,7 @@ fn x2_a_deadlock_leaves_the_cycles_around_the_last_progress() {
     let progress = number(&error, "last progress in cycle ");
     let shown = wave.cycles();
     assert!(shown.contains(&progress), "{progress} in {shown:?}");
+    crate::first_view::check_failure(&scratch("deadlock.vcd"), progress, true);
     assert!(shown[0] + 250 > progress && shown[shown.len() - 1] <= progress + 250);
     assert_eq!(wave.nodes(), set(&["node0", "node1", "node2"]));
     assert!(said.contains("nodes 0,1,2: "), "{said}");
@@ -305,6 +311,7 @@ fn x2_benches_leave_the_cycles_up_to_a_failure_too() {
     let shown = wave.cycles();
     assert_eq!((shown[0], shown[shown.len() - 1]), (cycle - 99, cycle));
     assert!(said.contains("to repeat it: gyre bench pingpong"), "{said}");
+    crate::first_view::check_failure(&scratch("bench.fst"), cycle, false);
     // A bench that fails with a waveform under way keeps it.
     let path = scratch("bench-kept.fst");
     let window = format!("{}:{}", cycle - 20, cycle + 20);
@@ -322,6 +329,7 @@ fn x2_benches_leave_the_cycles_up_to_a_failure_too() {
         "{kept}"
     );
     assert_eq!(Wave::read(&path).cycles().last(), Some(&cycle));
+    crate::first_view::check_failure(&path, cycle, false);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod examples;
 mod failure;
+mod first_view;
 mod guide;
 mod models;
 mod page;

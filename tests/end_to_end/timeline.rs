@@ -204,6 +204,29 @@ impl Timeline {
     }
 }
 
+/// The first message from a rank to another, as a timeline has it: when it was posted, in picoseconds, and how long each
+/// stage was.
+pub fn first_message_of(path: &Path, (from, to): (u64, u64)) -> (u64, Vec<(String, u64)>) {
+    let timeline = Timeline::read(path);
+    let ends = timeline.arrows.values().filter_map(|(post, done)| {
+        let (post, done) = (&post.as_ref()?.1, &done.as_ref()?.1);
+        let ranks = (
+            timeline.note(done, "from rank")?,
+            timeline.note(done, "to rank")?,
+        );
+        let posted = timeline.note(post, "posted_ps")?;
+        (ranks == (from, to)).then_some((posted, done))
+    });
+    let (posted, done) = ends.min_by_key(|(posted, _)| *posted).expect("a message");
+    let notes = timeline.notes(done).into_iter();
+    let mut notes = notes.skip_while(|(name, _)| *name != "total_ps");
+    notes.next();
+    (
+        posted,
+        notes.map(|(name, ps)| (name.to_owned(), ps)).collect(),
+    )
+}
+
 fn links_of(result: &Value) -> BTreeMap<String, u64> {
     let rows = result["metrics"]["links"].as_array().expect("links");
     let row = |row: &Value| {

@@ -1,11 +1,19 @@
-//! Turns the VCD waveforms that the models write into FST.
+//! What becomes of the VCD waveforms that the models write: rows of words in them, FST, and first views for GTKWave.
 //!
 //! Verilator builds one trace format into a model. The traced models write VCD, and this makes an
 //! FST file of it, so that one model serves both formats and no compression library is needed to
 //! build one.
 
+#![forbid(unsafe_code)]
+
+mod gtkwave;
+mod rows;
+
+pub use gtkwave::{Line, Radix, SaveFile, Signal};
+pub use rows::{Declared, Row, WithRows};
+
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use fst_writer::{
@@ -14,6 +22,8 @@ use fst_writer::{
 };
 use vcd::{Command, IdCode, Parser, ScopeItem, ScopeType, TimescaleUnit, Value, VarType};
 
+/// Place of the first time in an FST file: behind the header's kind and length.
+const FIRST_TIME: u64 = 9;
 /// Bytes of value changes held in memory before they are written.
 const FLUSH_BYTES: usize = 64 << 20;
 
@@ -56,7 +66,29 @@ pub fn vcd_to_fst(vcd: impl BufRead, fst: &Path) -> Result<(), Error> {
             });
         }
     };
+    // The first time comes with the header: a reader shows what is between it and the last one.
+    let mut first = None;
+    while first.is_none() {
+        first = match parser.next() {
+            None => break,
+            Some(Ok(Command::Timestamp(time))) => Some(time),
+            Some(Ok(Command::Begin(_) | Command::End(_) | Command::Comment(_))) => None,
+            Some(Ok(other)) => {
+                return Err(Error::Unsupported {
+                    line: parser.line(),
+                    what: format!("{other:?} before the first time"),
+                });
+            }
+            Some(Err(source)) => {
+                return Err(Error::Vcd {
+                    line: parser.line(),
+                    source,
+                });
+            }
+        };
+    }
     let info = FstInfo {
+        // What readers add to all times.
         start_time: 0,
         timescale_exponent: timescale_exponent(header.timescale),
         version: header.version.clone().unwrap_or_default(),
@@ -67,8 +99,17 @@ pub fn vcd_to_fst(vcd: impl BufRead, fst: &Path) -> Result<(), Error> {
     let mut signals = Signals::default();
     signals.declare(&mut writer, &header.items, parser.line())?;
     let mut body = writer.finish()?;
+    if let Some(time) = first {
+        body.time_change(time)?;
+    }
     convert_changes(&mut parser, &signals, &mut body)?;
-    body.finish()?;
+    let mut file = body.finish()?;
+    // The library leaves the first time of the header at 0, and readers would begin there.
+    file.seek(SeekFrom::Start(FIRST_TIME))
+        .map_err(FstWriteError::from)?;
+    file.write_all(&first.unwrap_or(0).to_be_bytes())
+        .and_then(|()| file.flush())
+        .map_err(FstWriteError::from)?;
     Ok(())
 }
 
