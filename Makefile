@@ -22,9 +22,10 @@ test: setup csr-check fmt-check clippy lint syn unit model-check
 fuzz: setup-verilator
 	$(CARGO) run $(PROFILE) -- fuzz --cases 10000 --threads 2
 
-# Opens what the commands write in the programs that it is for, Chromium and Perfetto; tests without their program are skipped.
+# Opens what the commands write in Chromium, Perfetto and GTKWave; tests without their program are skipped.
 test-see: build
 	@tools/see.sh
+	@tools/see-gtkwave.sh
 	tests/see/run.sh
 
 # 1,000 random programs of the driver's users on the test double and on the RTL; `make test` runs the first 100.
