@@ -184,7 +184,8 @@ fn ep4_ct4_long_messages_fill_a_link_by_rendezvous_rput_and_rget() {
     for row in transfers {
         let of = |name: &str| row[name].as_f64().expect("a figure");
         let (steady, single) = (of("payload_share"), of("single_message_payload_share"));
-        assert!((0.92..=512.0 / 544.0 + 1e-3).contains(&steady), "{row}");
+        // Software sees the ends, some tens of cycles late or less so: of messages as short as these that is half a percent.
+        assert!((0.92..=512.0 / 544.0 + 5e-3).contains(&steady), "{row}");
         // One message alone shows the software of both ends, most that of a put with its acknowledgement.
         assert!(single > 0.4 && single < steady, "{row}");
     }
