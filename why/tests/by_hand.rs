@@ -418,3 +418,199 @@ fn x7_a_recording_without_a_program_has_no_analysis() {
     let recording = recording(events, &[(0, 0)]);
     assert_eq!(Analysis::of(&recording, &Messages::of(&recording)), None);
 }
+
+/// What the hardware does for a packet of rank 0 to rank 1: its descriptor, fetched at `fetched`, and its link from `head` on.
+fn packet(id: u32, fetched: u64, (head, end): (u64, u64)) -> Vec<Event> {
+    let kind = PacketKind::MEMORY_FIFO;
+    let fetch = What::Fetch {
+        fifo: 2,
+        place: 4,
+        kind,
+        id,
+        word: WORD,
+        bytes: 64,
+    };
+    let hop = What::Hop {
+        channel: 1,
+        kind,
+        flits: 6,
+        id,
+        word: WORD,
+    };
+    vec![
+        event(0, Lane::Fetches, (fetched, fetched), fetch),
+        event(0, Lane::Link(0), (head, end), hop),
+    ]
+}
+
+#[test]
+fn x7_a_thread_that_is_busy_when_a_packet_comes_keeps_itself_waiting() {
+    let sender = sent(0, 1)
+        .into_iter()
+        .fold(Script::new(0, 0).compute(1000), Script::note)
+        .ended();
+    let receiver = Script::new(1, 0)
+        .compute(1280)
+        .note(taken(0, 1))
+        .note(Note::Handled { at: context(1) })
+        .compute(1400)
+        .ended();
+    let hardware = packet(ID, 1090, (1160, 1166));
+    let events = [sender.events, receiver.events, hardware].concat();
+    let recording = recording(events, &[(0, 0), (1, 0)]);
+    let (_, analysis) = analysis(&recording);
+    assert_eq!(times(analysis.path_times()), [(Kind::Computation, 1400)]);
+    assert!(
+        analysis
+            .path
+            .iter()
+            .all(|segment| segment.place == Place::Thread(1))
+    );
+}
+
+#[test]
+fn x7_what_the_driver_does_for_an_unexpected_message_has_a_kind_of_its_own() {
+    let receiver = Script::new(1, 0)
+        .spend(10, PACKET)
+        .note(taken(0, 1))
+        .note(Note::Unexpected {
+            at: context(1),
+            number: 3,
+        })
+        .spend(40, POST)
+        .note(Note::Handled { at: context(1) })
+        .spend(100, POST)
+        .ended();
+    let recording = recording(receiver.events, &[(1, 0)]);
+    let (_, analysis) = analysis(&recording);
+    assert_eq!(
+        times(analysis.path_times()),
+        [(Kind::Driver, 70), (Kind::Unexpected, 30)]
+    );
+}
+
+/// A thread that computes up to `post`, leaves work to one that advances, and goes on when that is done; the other one deals
+/// with a packet of rank 0 first, from `packet` on, which takes 50 cycles.
+fn two_units(busy: u64, packet_at: u64, post: u64) -> Recording {
+    let at = context(1);
+    let sender = sent(0, 1)
+        .into_iter()
+        .fold(Script::new(0, 0), Script::note)
+        .ended();
+    let done = (packet_at + 50).max(post) + 100;
+    let advancing = Script::new(1, 1).spend(busy, POST);
+    let advancing = match busy < packet_at {
+        true => advancing.wait(packet_at, Why::WakeUp, None),
+        false => advancing,
+    };
+    let advancing = advancing
+        .spend(packet_at + 50, PACKET)
+        .note(taken(0, 1))
+        .note(Note::Handled { at });
+    let advancing = match packet_at + 50 < post {
+        true => advancing.wait(post, Why::WakeUp, Some(0)),
+        false => advancing,
+    };
+    let advancing = advancing.note(Note::Started { at }).spend(done, ADVANCE);
+    let computing = Script::new(1, 0)
+        .compute(post)
+        .note(Note::Posted { at })
+        .wait(done, Why::News, Some(1))
+        .compute(done + 800)
+        .ended();
+    let hardware = packet(ID, 100, (200, 206));
+    let events = [sender.events, advancing.events, computing.events, hardware].concat();
+    recording(events, &[(0, 0), (1, 0), (1, 1)])
+}
+
+fn gain(analysis: &Analysis, culprit: Culprit) -> u64 {
+    let causes = analysis.causes.iter();
+    let mut gains = causes.filter(|cause| cause.culprit == culprit);
+    gains.next().map_or(0, |cause| cause.gain_ps / CYCLE_PS)
+}
+
+#[test]
+fn x7_a_thread_that_advances_deals_with_what_comes_first() {
+    // The packet wakes it at 1,000, the post at 1,100; it is done at 1,200, and the program at 2,000.
+    let (_, analysis) = analysis(&two_units(10, 1000, 1100));
+    assert_eq!(analysis.to_ps, 2000 * CYCLE_PS);
+    // Posted at 550 the work is done at 650, before the packet comes; 400 cycles of computation are left then.
+    assert_eq!(gain(&analysis, Culprit::Computation(1)), 2000 - 1050);
+}
+
+#[test]
+fn x7_of_what_has_come_a_thread_keeps_the_order_of_the_run() {
+    // Packet and post have come while it was busy up to 500: the packet's 50 cycles are in the way of the post.
+    let (_, analysis) = analysis(&two_units(500, 500, 400));
+    assert_eq!(gain(&analysis, Culprit::Operation(PACKET)), 50);
+}
+
+#[test]
+fn x7_a_link_that_others_hold_is_blamed_on_them_alone() {
+    let other = 6;
+    let notes = |id| {
+        sent(0, 1).map(|note| match note {
+            Note::Message {
+                at, to, tag, bytes, ..
+            } => Note::Message {
+                at,
+                to,
+                id,
+                tag,
+                bytes,
+            },
+            Note::Sent {
+                at,
+                to,
+                dispatch,
+                word,
+                tag,
+                ..
+            } => Note::Sent {
+                at,
+                to,
+                id,
+                dispatch,
+                word,
+                tag,
+            },
+            note => note,
+        })
+    };
+    let sender = notes(ID)
+        .into_iter()
+        .chain(notes(other))
+        .fold(Script::new(0, 0), Script::note)
+        .ended();
+    let receiver = Script::new(1, 0)
+        .compute(1500)
+        .note(taken(0, 1))
+        .note(Note::Handled { at: context(1) })
+        .note(taken(0, 1))
+        .note(Note::Handled { at: context(1) })
+        .ended();
+    // The first descriptor is read up to 150; the link is the other message's until 190. Its second packet follows.
+    let mut events = [sender.events, receiver.events].concat();
+    events.extend(packet(ID, 90, (200, 206)));
+    events.extend(packet(other, 80, (140, 190)));
+    events.extend(packet(ID, 91, (230, 236)).pop());
+    let recording = recording(events, &[(0, 0), (1, 0)]);
+    let messages = Messages::of(&recording);
+    let [explained] = &Explained::of(&recording, &messages, &[1])[..] else {
+        panic!("one message was asked for");
+    };
+    let inject = explained
+        .stages
+        .iter()
+        .find(|stage| stage.stage == Stage::Inject);
+    let inject = inject.expect("a stage");
+    assert_eq!(
+        inject.blame,
+        [("node0 a+: message 2".to_owned(), 40 * CYCLE_PS)]
+    );
+    let network = explained
+        .stages
+        .iter()
+        .find(|stage| stage.stage == Stage::Network);
+    assert_eq!(network.expect("a stage").blame, []);
+}
