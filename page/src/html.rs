@@ -1,6 +1,8 @@
 //! The file.
 
-use crate::base64;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::columns::Columns;
 use crate::head::Head;
 use crate::page::Page;
@@ -47,7 +49,7 @@ pub fn html(page: &Page<'_>) -> Result<String, serde_json::Error> {
     for columns in &columns {
         data.extend_from_slice(&columns.bytes);
     }
-    let data = base64::encode(&miniz_oxide::deflate::compress_to_vec_zlib(&data, LEVEL));
+    let data = STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(&data, LEVEL));
     let scripts = SCRIPTS.concat();
     let parts = [
         ("{{title}}", escaped(page.title)),
