@@ -9,8 +9,8 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    BufferRange, Client, Communicator, Context, CostTable, Messaging, MessagingConfig, Platform,
-    TaskId,
+    BufferRange, Client, Communicator, Context, CostTable, Messaging, MessagingConfig, Op,
+    Platform, TaskId,
 };
 use gyre_sim::{MachineConfig, Until};
 
@@ -103,8 +103,10 @@ fn ct1_a_communicator_costs_a_short_message_at_most_the_bytes_of_its_number() ->
         let longer = half_round_trip(bytes + 4, |_| Ok(Communicator::WORLD))?;
         println!("{bytes} B: world {world}, group {group}, wide {wide}, longer {longer} cycles");
         assert_eq!(group, world, "{bytes} B");
-        // The origin copies the data twice, of 32 B in 2.5 cycles, to put the number before them.
-        let copies = 5 * (bytes as u64 + 4).div_ceil(32);
+        // The origin copies the data twice to put the number before them.
+        let chunks = 2 * (bytes as u64 + 4).div_ceil(32);
+        let copies = chunks * CostTable::default().instructions(Op::CopyChunk);
+        let copies = copies * MachineConfig::default().cpu_ps / CYCLE;
         assert!(
             wide <= longer + copies + 3,
             "{bytes} B: {wide}, {longer} with 4 B more"
