@@ -60,7 +60,7 @@ pub fn outputs(start: u64, mut records: &[u64]) -> Vec<Output> {
         let length = match tag {
             LINK_WORD => 3,
             2 | 3 => 2,
-            WRITE_DATA => 9,
+            WRITE_DATA => 10,
             5 | 6 => 1,
             END => 2,
             tag => panic!("record {tag}: cpp/records.h and this file disagree"),
@@ -83,10 +83,10 @@ pub fn outputs(start: u64, mut records: &[u64]) -> Vec<Output> {
     outputs
 }
 
-/// Clears the bytes of a write beat, {strobe, data}, that its strobes leave out: AXI gives them no meaning, and
+/// Clears the bytes of a write beat, {packet id, strobe, data}, that its strobes leave out: AXI gives them no meaning, and
 /// the RTL leaves in them what its buffers happen to hold.
 fn clear_unwritten(beat: &mut [u64]) {
-    let (strobe, data) = (beat[0], &mut beat[1..]);
+    let (strobe, data) = (beat[1], &mut beat[2..]);
     for byte in (0..64).filter(|byte| strobe >> byte & 1 == 0) {
         data[byte / 8] &= !(0xff << (byte % 8 * 8));
     }
