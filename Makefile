@@ -25,7 +25,6 @@ fuzz: setup-verilator
 # Opens what the commands write in Chromium, Perfetto and GTKWave; tests without their program are skipped.
 test-see: build
 	@tools/see.sh
-	@tools/see-gtkwave.sh
 	tests/see/run.sh
 
 # 1,000 random programs of the driver's users on the test double and on the RTL; `make test` runs the first 100.

@@ -37,7 +37,7 @@ use gyre::options::{MachineOptions, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
 use gyre::progress;
 use gyre::settings::{self, Setting, Settings, Table};
-use gyre::timeline::{self, Ending, TimelineFile, Told};
+use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine};
 
 /// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
@@ -311,7 +311,7 @@ pub fn run(
     }
     // Scopes below a node are known when the machine is made: of nodes, or of routers alone.
     waves::check(options, &spec)?;
-    let timeline = TimelineFile::create(options, &mut spec.config)?;
+    let timeline = Timeline::create(options, &mut spec.config)?;
     let measure = |spec: &MachineSpec| (bench.run)(spec, &settings);
     let observed = waves::observed(&spec, options, shown, command, |_| None, measure);
     let told = Told {
@@ -320,21 +320,14 @@ pub fn run(
         command,
         numbers_machines: true,
     };
-    let write = |ending: Ending<'_>| {
-        timeline
-            .as_ref()
-            .map(|file| file.write(told, ending))
-            .transpose()
-    };
     let (mut measured, wave) = match observed {
         Ok(observed) => observed,
         Err(error) => {
-            // Of a run that fails it shows what went before. The run's own error says more than that of its timeline.
-            let _ = write(Ending::Failed(&timeline::failure(&error)));
+            timeline.failed(told, || timeline::failure(&error));
             return Err(error);
         }
     };
-    let timeline = write(Ending::Figures(&measured.metrics))?;
+    let timeline = timeline.ended(told, &measured.metrics, None)?;
     let mut params = spec.params();
     params.append(&mut measured.params);
     if let (Some(file), Some(Value::Array(curve))) = (plot, measured.metrics.get("curve")) {

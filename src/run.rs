@@ -15,7 +15,7 @@ use gyre::first_view::{Subject, Written};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::progress;
-use gyre::timeline::{Ending, TimelineFile, Told};
+use gyre::timeline::{Timeline, Told};
 use gyre::waves::{self, CommandLine, Failed, Failure, Wave, trace_config};
 
 /// Cycles before and after a message that a waveform of it shows.
@@ -39,7 +39,7 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     let spec = workload.goal.spec.clone();
     waves::check(options, &spec)?;
     waves::check_scopes(options, &spec)?;
-    let timeline = TimelineFile::create(options, &mut workload.goal.spec.config)?;
+    let timeline = Timeline::create(options, &mut workload.goal.spec.config)?;
 
     let runs = Runs {
         workload: &workload,
@@ -58,18 +58,10 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
         command,
         numbers_machines: false,
     };
-    let write = |ending: Ending<'_>| {
-        timeline
-            .as_ref()
-            .map(|file| file.write(told, ending))
-            .transpose()
-    };
     let report = match result {
         Ok(report) => report,
         Err(error) => {
-            // Of a run that fails it shows what went before. The run's own error says more than that of its timeline.
-            let failure = goal_run::failure(&error, &workload.goal.placement);
-            let _ = write(Ending::Failed(&failure));
+            timeline.failed(told, || goal_run::failure(&error, &workload.goal.placement));
             return Err(runs.shown(error)?.into());
         }
     };
@@ -92,10 +84,7 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
         "links": link_table(&spec.config, &report.link_flits, report.makespan_cycles),
         "per_rank": per_rank(&workload.goal, &report),
     }));
-    let timeline = match &wrong {
-        None => write(Ending::Figures(&metrics))?,
-        Some(wrong) => write(Ending::Wrong(&metrics, wrong))?,
-    };
+    let timeline = timeline.ended(told, &metrics, wrong.as_deref())?;
     let mut pictures = vec![heat_map(
         &spec.config,
         &report.link_flits,

@@ -4,7 +4,6 @@ mod prove;
 
 use clap::Args;
 use comfy_table::CellAlignment;
-use gyre_driver::Op;
 use gyre_sim::Recorder;
 use gyre_timeline::{Message, Messages, Recording, Stages};
 use gyre_why::{Analysis, Explained, Kind, Segment};
@@ -17,6 +16,7 @@ use crate::workload::{Workload, WorkloadArgs};
 use gyre::options::UsageError;
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object, table};
 use gyre::progress;
+use gyre::timeline::with_operations;
 
 /// Messages that are told of unless one is chosen: the slowest.
 const SLOWEST: usize = 10;
@@ -83,11 +83,11 @@ impl Observed {
         let report = loaded.run()?;
         let (cycle_ps, nodes) = (spec.config.cycle_ps, spec.nodes() as u32);
         // A machine gives its events when it ends.
-        let mut recording = recorder
+        let recording = recorder
             .take()
             .pop()
             .unwrap_or_else(|| Recording::empty(cycle_ps, nodes, 0, 0));
-        recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
+        let recording = with_operations(recording);
         let messages = Messages::of(&recording);
         Ok(Self {
             report,
@@ -114,14 +114,14 @@ pub fn run(args: &WhyArgs) -> Result<Reasons, CommandError> {
         recording,
         messages,
     } = &observed;
-    let analysis = Analysis::of(recording, messages).ok_or_else(|| {
+    let chosen = chosen(args, messages)?;
+    let found = gyre_why::explain(recording, messages, &chosen);
+    let (analysis, explained) = found.ok_or_else(|| {
         UsageError::Combination(format!(
             "{}: no operation of a rank took any time: there is nothing to explain",
             args.workload.workload
         ))
     })?;
-    let chosen = chosen(args, messages)?;
-    let explained = Explained::of(recording, messages, &chosen);
     let proofs = match args.prove {
         true => prove::all(&workload, &observed, &analysis, CAUSES)?,
         false => Vec::new(),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Programs that look at what Gyre writes (Chromium, Perfetto), into .tools/, for `make test-see`; nothing goes into the
+# Programs that look at what Gyre writes (Chromium, Perfetto, GTKWave), into .tools/, for `make test-see`; nothing goes into the
 # system. What cannot be had leaves its reason in .tools/see/NAME.missing, and the tests that want it are skipped.
 #
 # Packages for Python and Node.js are pinned by version and hash. Those of Debian are the newest that the system's
@@ -22,12 +22,13 @@ apt() {
         -o Acquire::Retries=2 "$@"
 }
 
-# debian NAME PACKAGE...: unpacks packages, with what they depend on and the system lacks, into .tools/see/NAME.
+# debian NAME PACKAGE...: unpacks packages, with what they depend on and the system lacks, into .tools/see/NAME. A function
+# prepare_NAME, if there is one, then makes them ready: it gets the folder, and prints why it cannot.
 debian() {
-    local name=$1 tree=$see/$1 wanted key
+    local name=$1 tree=$see/$1 prepare=prepare_$1 wanted key package reason
     shift
     rm -f "$see/$name.missing"
-    key="$* $(dpkg --print-architecture 2>/dev/null)"
+    key="$* $(dpkg --print-architecture 2>/dev/null) $(declare -f "$prepare" | cksum)"
     if [ -f "$tree/.stamp" ] && [ "$(cat "$tree/.stamp")" = "$key" ]; then
         return
     fi
@@ -58,7 +59,29 @@ debian() {
         fi
     done
     rm -rf "$see/apt/$name"
+    if declare -F "$prepare" >/dev/null && ! reason=$("$prepare" "$tree"); then
+        missing "$name" "$reason"
+        return
+    fi
     echo "$key" >"$tree/.stamp"
+}
+
+# The settings of GTKWave, for GSETTINGS_SCHEMA_DIR; and since the X server runs /usr/bin/xkbcomp, wherever it lies itself, a
+# library that sends it to the one beside it.
+prepare_gtkwave() {
+    local compiler schemas=$1/usr/share/glib-2.0/schemas
+    if ! compiler=$(PATH=$PATH:$(echo "$1"/usr/lib/*/glib-2.0):$(echo /usr/lib/*/glib-2.0) command -v glib-compile-schemas); then
+        echo "the system has no glib-compile-schemas"
+        return 1
+    fi
+    if [ -d "$schemas" ] && ! "$compiler" "$schemas" >&2; then
+        echo "its settings cannot be compiled"
+        return 1
+    fi
+    if [ -f "$1/usr/bin/xkbcomp" ] && ! "${CC:-cc}" -shared -fPIC -O1 -o "$1/xkbcomp.so" tools/see-xkbcomp.c >&2; then
+        echo "no C compiler for tools/see-xkbcomp.c"
+        return 1
+    fi
 }
 
 # node_modules: what tests/see/package-lock.json names, by hash, into .tools/see/node.
@@ -88,4 +111,5 @@ node_modules() {
 tools/setup.sh see || true
 node_modules
 debian chromium chromium fonts-dejavu-core
+debian gtkwave gtkwave xvfb x11-xkb-utils
 exit 0

@@ -146,11 +146,22 @@ function toggleUnits() {
   changed("look");
 }
 
+const darkSystem = matchMedia("(prefers-color-scheme: dark)");
+
+/** The scheme that was chosen; none while it is the system's. */
+let chosenScheme = null;
+
+function applyScheme() {
+  document.documentElement.dataset.scheme = chosenScheme ?? (darkSystem.matches ? "dark" : "light");
+}
+
 function toggleScheme() {
-  const dark = document.documentElement.dataset.scheme ? document.documentElement.dataset.scheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.scheme = dark ? "light" : "dark";
+  chosenScheme = document.documentElement.dataset.scheme === "dark" ? "light" : "dark";
+  applyScheme();
   changed("look");
 }
+
+applyScheme();
 
 function togglePlay() {
   playing = !playing;
@@ -243,7 +254,10 @@ async function start() {
   listenToOverview();
   listenToTorus();
   listenToKeys();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed("look"));
+  darkSystem.addEventListener("change", () => {
+    applyScheme();
+    changed("look");
+  });
   // A failure is that of the last machine.
   showRun(head.runs[head.failure ? head.runs.length - 1 : 0]);
   openTab(head.failure ? "failure" : view.run.analysis ? "why" : view.run.message.count > 0 ? "messages" : "figures");

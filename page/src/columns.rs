@@ -33,34 +33,14 @@ pub(crate) struct Columns {
 impl Columns {
     /// Adds a column of values.
     pub(crate) fn plain(&mut self, name: &'static str, values: impl IntoIterator<Item = u64>) {
-        let mut count = 0;
-        for value in values {
-            self.number(value);
-            count += 1;
-        }
-        let coding = Coding::Plain;
-        self.names.push(Column {
-            name,
-            coding,
-            count,
-        });
+        self.column(name, Coding::Plain, values.into_iter());
     }
 
     /// Adds a column of values of which neighbours are close.
     pub(crate) fn deltas(&mut self, name: &'static str, values: impl IntoIterator<Item = u64>) {
-        let mut count = 0;
         let mut before = 0;
-        for value in values {
-            self.number(zigzag(value, before));
-            before = value;
-            count += 1;
-        }
-        let coding = Coding::Delta;
-        self.names.push(Column {
-            name,
-            coding,
-            count,
-        });
+        let difference = |value| zigzag(value, std::mem::replace(&mut before, value));
+        self.column(name, Coding::Delta, values.into_iter().map(difference));
     }
 
     /// Adds a column of values that may be missing, as 0; others are one more than their difference from a reference.
@@ -73,6 +53,19 @@ impl Columns {
             value.map_or(0, |value| zigzag(value, reference).saturating_add(1))
         };
         self.plain(name, values.into_iter().map(difference));
+    }
+
+    fn column(&mut self, name: &'static str, coding: Coding, numbers: impl Iterator<Item = u64>) {
+        let mut count = 0;
+        for number in numbers {
+            self.number(number);
+            count += 1;
+        }
+        self.names.push(Column {
+            name,
+            coding,
+            count,
+        });
     }
 
     fn number(&mut self, mut value: u64) {

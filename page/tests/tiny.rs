@@ -7,14 +7,7 @@ use serde_json::{Map, Value};
 
 /// One thread that computes, and a packet on one link.
 fn recording() -> Recording {
-    let event = |lane, ps, end_ps, what| Event {
-        ps,
-        end_ps,
-        node: 0,
-        lane,
-        serial: 0,
-        what,
-    };
+    let event = |lane, ps, end_ps, what| Event::new(0, lane, (ps, end_ps), what);
     let mut recording = Recording::empty(2000, 2, 0, 100_000);
     recording.link_ps = 8000;
     recording.threads = vec![Thread {

@@ -16,7 +16,7 @@ use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::report::Report;
 use crate::settings::{self, Settings, Table};
-use crate::timeline::{self, Ending, TimelineFile, Told};
+use crate::timeline::{self, Timeline, Told};
 use crate::waves::{self, CommandLine};
 
 /// Settings of every program beside those of the machine.
@@ -181,7 +181,7 @@ impl Program {
         waves::check(options, &spec)?;
         waves::check_scopes(options, &spec)?;
         spec.clients = self.client_file(clients)?;
-        let timeline = TimelineFile::create(options, &mut spec.config)?;
+        let timeline = Timeline::create(options, &mut spec.config)?;
         let run = |spec: &MachineSpec| {
             let clock = Stopwatch::start();
             let report = (self.run)(&Launch::new(self.name, spec, &settings)?)?;
@@ -189,37 +189,26 @@ impl Program {
             let sim = SimFigures::new(cycles, spec.nodes(), &clock, spec.config.threads);
             Ok((report, sim))
         };
-        let wrong = |(report, _): &(Report, SimFigures)| match report.passed {
+        let wrong = |report: &Report| match report.passed {
             true => None,
             false => Some(report.pictures.join("\n")),
         };
-        let observed = waves::observed(&spec, options, None, command, wrong, run);
-        // Of a run that fails it shows what went before.
+        let observed = waves::observed(&spec, options, None, command, |(r, _)| wrong(r), run);
         let told = Told {
             title: self.name,
             spec: &spec,
             command,
             numbers_machines: false,
         };
-        let write = |ending: Ending<'_>| {
-            timeline
-                .as_ref()
-                .map(|file| file.write(told, ending))
-                .transpose()
-        };
         let ((mut report, sim), wave) = match observed {
             Ok(observed) => observed,
             Err(error) => {
-                // The run's own error says more than that of its timeline.
-                let _ = write(Ending::Failed(&timeline::failure(&error)));
+                timeline.failed(told, || timeline::failure(&error));
                 return Err(error);
             }
         };
-        let said = report.pictures.join("\n");
-        let timeline = match report.passed {
-            true => write(Ending::Figures(&report.metrics))?,
-            false => write(Ending::Wrong(&report.metrics, &said))?,
-        };
+        let wrong = wrong(&report);
+        let timeline = timeline.ended(told, &report.metrics, wrong.as_deref())?;
         report.pictures.extend(wave);
         report.pictures.extend(timeline);
         let mut params = spec.params();

@@ -23,9 +23,13 @@ enum Format {
     Perfetto,
 }
 
-/// A timeline that a command is to write, and what takes the events for it.
+/// The timeline that a command is to write, if it is to write one.
 #[derive(Debug)]
-pub struct TimelineFile {
+pub struct Timeline(Option<TimelineFile>);
+
+/// The file of a timeline, and what takes the events for it.
+#[derive(Debug)]
+struct TimelineFile {
     path: PathBuf,
     format: Format,
     recorder: Recorder,
@@ -44,17 +48,6 @@ pub struct Told<'a> {
     pub numbers_machines: bool,
 }
 
-/// How a run has ended.
-#[derive(Debug, Clone, Copy)]
-pub enum Ending<'a> {
-    /// With these figures, which are what they have to be.
-    Figures(&'a Map<String, Value>),
-    /// With these figures, and what is wrong with them.
-    Wrong(&'a Map<String, Value>, &'a str),
-    /// Before its end.
-    Failed(&'a Failure),
-}
-
 /// What is known of a run with its events.
 struct Known {
     recording: Recording,
@@ -62,8 +55,8 @@ struct Known {
     analysis: Option<Analysis>,
 }
 
-impl TimelineFile {
-    /// The file that `options` ask for, of the machines that are made of `config` from now on. It is made now, so that it
+impl Timeline {
+    /// The one that `options` ask for, of the machines that are made of `config` from now on. It is made now, so that it
     /// is not refused after the run.
     ///
     /// # Errors
@@ -71,9 +64,9 @@ impl TimelineFile {
     pub fn create(
         options: &MachineOptions,
         config: &mut MachineConfig,
-    ) -> Result<Option<Self>, UsageError> {
+    ) -> Result<Self, UsageError> {
         let Some(path) = &options.timeline else {
-            return Ok(None);
+            return Ok(Self(None));
         };
         let format = match path.extension().and_then(|ending| ending.to_str()) {
             Some("html") => Format::Page,
@@ -86,24 +79,54 @@ impl TimelineFile {
                 });
             }
         };
-        let file = Self {
+        let file = TimelineFile {
             path: path.clone(),
             format,
             recorder: Recorder::default(),
         };
         file.store(b"")?;
         config.recorder = Some(file.recorder.clone());
-        Ok(Some(file))
+        Ok(Self(Some(file)))
     }
 
-    /// Writes the events of the machines that have ended, and what is `told` of them. Says what, in a line for people.
+    /// Writes the events of the machines of a run that has come to its end, with its figures and what is wrong with them,
+    /// if something is. Says what, in a line for people.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, told: Told<'_>, ending: Ending<'_>) -> Result<String, UsageError> {
+    pub fn ended(
+        &self,
+        told: Told<'_>,
+        figures: &Map<String, Value>,
+        wrong: Option<&str>,
+    ) -> Result<Option<String>, UsageError> {
+        let failure = wrong.map(|wrong| Failure {
+            text: wrong.to_owned(),
+            waits: Vec::new(),
+        });
+        let file = self.0.as_ref();
+        file.map(|file| file.write(told, Some(figures), failure.as_ref()))
+            .transpose()
+    }
+
+    /// Writes what went before a run failed. That it cannot be written is not said: the run's own error says more.
+    pub fn failed(&self, told: Told<'_>, failure: impl FnOnce() -> Failure) {
+        if let Some(file) = &self.0 {
+            let _ = file.write(told, None, Some(&failure()));
+        }
+    }
+}
+
+impl TimelineFile {
+    fn write(
+        &self,
+        told: Told<'_>,
+        figures: Option<&Map<String, Value>>,
+        failure: Option<&Failure>,
+    ) -> Result<String, UsageError> {
         let known: Vec<Known> = self.recorder.take().into_iter().map(Known::of).collect();
         match self.format {
-            Format::Page => self.store(page(told, ending, &known)?.as_bytes())?,
+            Format::Page => self.store(page(told, (figures, failure), &known)?.as_bytes())?,
             Format::Perfetto => {
                 let found: Vec<Vec<ProgramTrack>> = known.iter().map(Known::tracks).collect();
                 let runs = known.iter().zip(&found);
@@ -133,9 +156,16 @@ impl TimelineFile {
     }
 }
 
+/// A recording with the names of the driver's operations.
+#[must_use]
+pub fn with_operations(mut recording: Recording) -> Recording {
+    recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
+    recording
+}
+
 impl Known {
-    fn of(mut recording: Recording) -> Self {
-        recording.operations = Op::ALL.iter().map(|op| op.key()).collect();
+    fn of(recording: Recording) -> Self {
+        let recording = with_operations(recording);
         let messages = Messages::of(&recording);
         Self {
             analysis: Analysis::of(&recording, &messages),
@@ -151,7 +181,11 @@ impl Known {
 }
 
 /// The page of what is known.
-fn page(told: Told<'_>, ending: Ending<'_>, known: &[Known]) -> Result<String, UsageError> {
+fn page(
+    told: Told<'_>,
+    (figures, failure): (Option<&Map<String, Value>>, Option<&Failure>),
+    known: &[Known],
+) -> Result<String, UsageError> {
     let runs: Vec<Run<'_>> = known
         .iter()
         .map(|run| Run {
@@ -160,18 +194,6 @@ fn page(told: Told<'_>, ending: Ending<'_>, known: &[Known]) -> Result<String, U
             analysis: run.analysis.as_ref(),
         })
         .collect();
-    let wrong;
-    let (figures, failure) = match ending {
-        Ending::Figures(figures) => (Some(figures), None),
-        Ending::Wrong(figures, text) => {
-            wrong = Failure {
-                text: text.to_owned(),
-                waits: Vec::new(),
-            };
-            (Some(figures), Some(&wrong))
-        }
-        Ending::Failed(failure) => (None, Some(failure)),
-    };
     let config = &told.spec.config;
     let page = Page {
         title: told.title,

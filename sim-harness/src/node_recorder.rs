@@ -230,15 +230,8 @@ impl NodeRecorder {
         self.push(span, Lane::Load(port as u8), What::Load { flits });
     }
 
-    fn push(&mut self, (ps, end_ps): (u64, u64), lane: Lane, what: What) {
-        self.events.push(Event {
-            ps,
-            end_ps,
-            node: self.node,
-            lane,
-            serial: 0,
-            what,
-        });
+    fn push(&mut self, span: (u64, u64), lane: Lane, what: What) {
+        self.events.push(Event::new(self.node, lane, span, what));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gyre_timeline::perfetto::proto::{EventType, InternedData, Trace, TrackDescriptor, TrackEvent};
 use prost::Message as _;
@@ -318,10 +318,10 @@ fn x2_x7_the_timeline_of_lulesh_says_what_the_run_counts() {
     }
 }
 
-#[test]
-fn x1_x7_timelines_hold_nothing_of_the_simulator() {
-    let path = all_to_all("timeline", 8);
-    let file = scratch("same.perfetto-trace");
+/// The timeline of a program of 64 messages in a file of this name: the same bytes whatever the simulator does.
+pub fn written_alike(name: &str) -> PathBuf {
+    let path = all_to_all(name, 8);
+    let file = scratch(name);
     let bytes = |arguments: &[&str]| {
         let run = [
             "run",
@@ -343,6 +343,12 @@ fn x1_x7_timelines_hold_nothing_of_the_simulator() {
     ] {
         assert!(plain == bytes(arguments), "{arguments:?}");
     }
+    file
+}
+
+#[test]
+fn x1_x7_timelines_hold_nothing_of_the_simulator() {
+    let file = written_alike("same.perfetto-trace");
     let timeline = Timeline::read(&file);
     // Every rank sends to itself, too.
     assert_eq!(timeline.arrows.len(), 64);

@@ -88,7 +88,7 @@ class Screen:
         log = open(OUT / "xvfb.log", "w", encoding="utf-8")
         path = shutil.which("Xvfb", path=env["PATH"])
         if path is None:
-            raise Skipped("no Xvfb; run tools/see-gtkwave.sh")
+            raise Skipped("no Xvfb; run tools/see.sh")
         self.process = subprocess.Popen([path, *words[1:]], stdout=subprocess.PIPE, stderr=log, env=env)
         self.file = pathlib.Path(folder) / "Xvfb_screen0"
         number = self.process.stdout.readline().decode().strip()
@@ -157,7 +157,7 @@ def show(screen, view, name, at=(), words=None):
         command = ["gtkwave", "-S", str(script), *(words or [str(view)])]
         path = shutil.which("gtkwave", path=env["PATH"])
         if path is None:
-            raise Skipped("no gtkwave; run tools/see-gtkwave.sh")
+            raise Skipped("no gtkwave; run tools/see.sh")
         process = subprocess.Popen([path, *command[1:]], stdout=stream, stderr=stream, env=env, cwd=home)
     try:
         until = time.monotonic() + LIMIT_S
@@ -314,7 +314,7 @@ def main():
     if note.exists():
         reason = note.read_text(encoding="utf-8").strip()
     elif not (TREE / ".stamp").exists():
-        reason = "GTKWave is not set up; run tools/see-gtkwave.sh"
+        reason = "GTKWave is not set up; run tools/see.sh"
     elif not GYRE.exists():
         reason = "no target/release/gyre; run make build"
     screen, failed = None, False

@@ -19,6 +19,21 @@ pub struct Event {
     pub what: What,
 }
 
+impl Event {
+    /// An event between two times, in picoseconds.
+    #[must_use]
+    pub const fn new(node: u32, lane: Lane, (ps, end_ps): (u64, u64), what: What) -> Self {
+        Self {
+            ps,
+            end_ps,
+            node,
+            lane,
+            serial: 0,
+            what,
+        }
+    }
+}
+
 /// A part of a node whose events have an order of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {

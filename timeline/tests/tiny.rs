@@ -17,19 +17,8 @@ const fn context(task: u32, offset: u8) -> Context {
     }
 }
 
-fn event(node: u32, lane: Lane, (ps, end_ps): (u64, u64), what: What) -> Event {
-    Event {
-        ps,
-        end_ps,
-        node,
-        lane,
-        serial: 0,
-        what,
-    }
-}
-
 fn note(node: u32, ps: u64, note: Note) -> Event {
-    event(node, Lane::Thread(0), (ps, ps), What::Note(note))
+    Event::new(node, Lane::Thread(0), (ps, ps), What::Note(note))
 }
 
 fn recording(events: Vec<Event>) -> Recording {
@@ -58,7 +47,7 @@ fn one_message() -> Vec<Event> {
     let kind = PacketKind::MEMORY_FIFO;
     let (id, word) = (5, 9);
     vec![
-        event(
+        Event::new(
             0,
             Lane::Thread(0),
             (500, 2500),
@@ -92,7 +81,7 @@ fn one_message() -> Vec<Event> {
                 tag: 7,
             },
         ),
-        event(
+        Event::new(
             0,
             Lane::Tails,
             (6000, 6000),
@@ -103,7 +92,7 @@ fn one_message() -> Vec<Event> {
                 places: 8,
             },
         ),
-        event(
+        Event::new(
             0,
             Lane::Fetches,
             (10_000, 10_000),
@@ -116,7 +105,7 @@ fn one_message() -> Vec<Event> {
                 bytes: 64,
             },
         ),
-        event(
+        Event::new(
             0,
             Lane::Link(0),
             (20_000, 32_000),
@@ -128,20 +117,20 @@ fn one_message() -> Vec<Event> {
                 word,
             },
         ),
-        event(0, Lane::Load(0), (0, 48_000), What::Load { flits: 6 }),
-        event(
+        Event::new(0, Lane::Load(0), (0, 48_000), What::Load { flits: 6 }),
+        Event::new(
             1,
             Lane::Writes,
             (42_000, 44_000),
             What::Written { bytes: 96, id: 5 },
         ),
-        event(
+        Event::new(
             1,
             Lane::Levels,
             (45_000, 45_000),
             What::Levels { levels: 1 },
         ),
-        event(
+        Event::new(
             1,
             Lane::Thread(0),
             (1000, 60_000),
@@ -162,7 +151,7 @@ fn one_message() -> Vec<Event> {
                 last: true,
             },
         ),
-        event(
+        Event::new(
             1,
             Lane::Thread(0),
             (61_000, 63_000),
@@ -375,7 +364,7 @@ fn message(events: &mut Vec<Event>, from: Context, ps: u64, (id, word): (u32, u3
         word,
         bytes: 8,
     };
-    events.push(event(node, Lane::Fetches, (ps + 10, ps + 10), fetch));
+    events.push(Event::new(node, Lane::Fetches, (ps + 10, ps + 10), fetch));
     let hop = What::Hop {
         channel: 0,
         kind,
@@ -383,7 +372,7 @@ fn message(events: &mut Vec<Event>, from: Context, ps: u64, (id, word): (u32, u3
         id,
         word,
     };
-    events.push(event(node, Lane::Link(0), (ps + 40, ps + 50), hop));
+    events.push(Event::new(node, Lane::Link(0), (ps + 40, ps + 50), hop));
 }
 
 #[test]

@@ -1,12 +1,26 @@
 //! What is found about a run.
 
-use gyre_timeline::{Messages, Recording};
+use gyre_timeline::{Event, Messages, Recording, What};
 
 use crate::causes::{self, Cause};
+use crate::explain::Explained;
 use crate::graph::Graph;
 use crate::path;
 use crate::ranks::{self, RankTime};
 use crate::segment::{Kind, Segment};
+
+/// What is found about a run of a program, and about these of its messages, by their serials; none where [`Analysis::of`] has
+/// none. Of messages it has none that were not done when the recording ended.
+#[must_use]
+pub fn explain(
+    recording: &Recording,
+    messages: &Messages,
+    serials: &[u64],
+) -> Option<(Analysis, Vec<Explained>)> {
+    let graph = Graph::of(recording, messages);
+    let analysis = Analysis::from_graph(&graph)?;
+    Some((analysis, Explained::all(&graph, serials)))
+}
 
 /// Where the time of a run of a program went. Times are picoseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,15 +44,24 @@ impl Analysis {
     /// has ended.
     #[must_use]
     pub fn of(recording: &Recording, messages: &Messages) -> Option<Self> {
-        let graph = Graph::of(recording, messages);
+        let ended = |event: &Event| matches!(event.what, What::Operation { .. });
+        // That is told before anything is looked into.
+        if !recording.events().iter().any(ended) {
+            return None;
+        }
+        Self::from_graph(&Graph::of(recording, messages))
+    }
+
+    pub(crate) fn from_graph(graph: &Graph) -> Option<Self> {
+        let recording = graph.recording;
         let ends = graph.ends();
         let (_, &last) = ends.iter().max_by_key(|&(task, &point)| {
             (graph.points[point as usize].ps, std::cmp::Reverse(task))
         })?;
         let (from_ps, to_ps) = (recording.start_ps, graph.points[last as usize].ps);
-        let path = path::to(&graph, last);
-        let (ranks, late) = ranks::of(&graph, &ends, to_ps);
-        let causes = causes::of(&graph, &path, &ends, &late);
+        let path = path::to(graph, last);
+        let (ranks, late) = ranks::of(graph, &ends, to_ps);
+        let causes = causes::of(graph, &path, &ends, &late);
         let mut analysis = Self {
             from_ps,
             to_ps,

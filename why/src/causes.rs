@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_timeline::{Messages, Recording};
+use gyre_timeline::Recording;
 
 use crate::graph::LINKS;
 use crate::graph::{Edge, Graph, Work};
@@ -138,7 +138,7 @@ fn computes<'a>(graph: &'a Graph, rank: u32) -> impl Fn(u32, &Edge) -> bool + 'a
 
 /// When every point would be if a message used no link and arrived when it did.
 fn withheld(replay: &Replay, graph: &Graph, serial: u64) -> Option<Vec<u64>> {
-    let own: BTreeSet<usize> = streams_of(graph.messages, serial).collect();
+    let own: BTreeSet<usize> = graph.streams_of(serial).iter().copied().collect();
     let arrivals: BTreeSet<u32> = own
         .iter()
         .flat_map(|&stream| graph.arrivals(stream).iter().copied())
@@ -244,7 +244,7 @@ fn messages(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
         .filter_map(|segment| segment.message)
         .collect();
     for &serial in &waiting {
-        for stream in streams_of(graph.messages, serial) {
+        for &stream in graph.streams_of(serial) {
             for blame in graph.streams.blame(stream, (0, u64::MAX)) {
                 let other = blame.stream.and_then(|other| graph.serial(other as u32));
                 if let Some(other) = other.filter(|&other| other != serial) {
@@ -279,12 +279,4 @@ fn messages(graph: &Graph, path: &[Segment]) -> Vec<(Culprit, String)> {
             (Culprit::Message(serial), text)
         })
         .collect()
-}
-
-/// All packets of a message.
-pub(crate) fn streams_of(messages: &Messages, serial: u64) -> impl Iterator<Item = usize> {
-    let index = serial as usize - 1;
-    let all = messages.packets().iter().enumerate();
-    all.filter(move |(_, packets)| packets.messages.contains(&index))
-        .map(|(stream, _)| stream)
 }

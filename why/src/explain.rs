@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gyre_timeline::{How, Message, Messages, Recording, Stage, Stages};
+use gyre_timeline::{How, Message, Stage, Stages};
 
 use crate::graph::Graph;
 use crate::lanes::{Lane, Step};
@@ -35,15 +35,13 @@ const BLAMED: usize = 3;
 
 impl Explained {
     /// The messages of these serials; without those that were not done when the recording ended.
-    #[must_use]
-    pub fn of(recording: &Recording, messages: &Messages, serials: &[u64]) -> Vec<Self> {
-        let graph = Graph::of(recording, messages);
-        let all = messages.all();
+    pub(crate) fn all(graph: &Graph, serials: &[u64]) -> Vec<Self> {
+        let all = graph.messages.all();
         let chosen = serials
             .iter()
             .filter_map(|&serial| all.get(serial.checked_sub(1)? as usize));
         chosen
-            .filter_map(|message| explain(&graph, message))
+            .filter_map(|message| explain(graph, message))
             .collect()
     }
 }

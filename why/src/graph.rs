@@ -72,6 +72,8 @@ pub(crate) struct Graph<'a> {
     order: Vec<u32>,
     /// By point: its place in that order.
     place: Vec<u32>,
+    /// By message: its packets, by place in [`Messages::packets`].
+    of_message: Vec<Vec<usize>>,
     /// By packets: the points of their arrivals.
     arrivals: Vec<Vec<u32>>,
 }
@@ -87,11 +89,17 @@ impl<'a> Graph<'a> {
             points: Vec::new(),
             order: Vec::new(),
             place: Vec::new(),
+            of_message: vec![Vec::new(); messages.all().len()],
             arrivals: vec![Vec::new(); messages.packets().len()],
             looked: vec![BTreeSet::new(); lanes.len()],
             lanes,
             streams,
         };
+        for (stream, packets) in messages.packets().iter().enumerate() {
+            for &message in &packets.messages {
+                graph.of_message[message].push(stream);
+            }
+        }
         graph.threads();
         let mut begins = graph.packets();
         graph.answers(&mut begins);
@@ -138,6 +146,11 @@ impl<'a> Graph<'a> {
             }
         }
         ends
+    }
+
+    /// All packets of the message of a serial, by place in [`Messages::packets`].
+    pub fn streams_of(&self, serial: u64) -> &[usize] {
+        &self.of_message[serial as usize - 1]
     }
 
     /// The points of the arrivals of packets.

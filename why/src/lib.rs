@@ -15,7 +15,7 @@ mod replay;
 mod segment;
 mod streams;
 
-pub use analysis::Analysis;
+pub use analysis::{Analysis, explain};
 pub use causes::{Cause, Culprit, LEAST_LINK_CYCLES, LEAST_MEMORY_CYCLES};
 pub use explain::{Explained, ExplainedStage};
 pub use ranks::RankTime;

@@ -3,7 +3,7 @@
 use gyre_timeline::{
     Context, Event, Lane, Link, Messages, Note, PacketKind, Recording, Stage, Thread, What, Why,
 };
-use gyre_why::{Analysis, Culprit, Explained, Kind, Place, Segment};
+use gyre_why::{Analysis, Culprit, Kind, Place, Segment, explain};
 
 const CYCLE_PS: u64 = 2000;
 const POST: u8 = 0;
@@ -19,14 +19,8 @@ const fn context(task: u32) -> Context {
 }
 
 fn event(node: u32, lane: Lane, (from, to): (u64, u64), what: What) -> Event {
-    Event {
-        ps: from * CYCLE_PS,
-        end_ps: to * CYCLE_PS,
-        node,
-        lane,
-        serial: 0,
-        what,
-    }
+    let span = (from * CYCLE_PS, to * CYCLE_PS);
+    Event::new(node, lane, span, what)
 }
 
 /// What a thread does; times are cycles.
@@ -339,7 +333,7 @@ fn x7_gains_are_those_of_the_dependencies() {
 fn x7_a_message_is_explained_stage_by_stage() {
     let recording = one_message();
     let messages = Messages::of(&recording);
-    let explained = Explained::of(&recording, &messages, &[1, 2, 0]);
+    let (_, explained) = explain(&recording, &messages, &[1, 2, 0]).expect("operations have ended");
     assert_eq!(explained.len(), 1, "there is one message");
     let [message] = &explained[..] else {
         unreachable!()
@@ -596,7 +590,8 @@ fn x7_a_link_that_others_hold_is_blamed_on_them_alone() {
     events.extend(packet(ID, 91, (230, 236)).pop());
     let recording = recording(events, &[(0, 0), (1, 0)]);
     let messages = Messages::of(&recording);
-    let [explained] = &Explained::of(&recording, &messages, &[1])[..] else {
+    let (_, explained) = explain(&recording, &messages, &[1]).expect("operations have ended");
+    let [explained] = &explained[..] else {
         panic!("one message was asked for");
     };
     let inject = explained

@@ -146,15 +146,10 @@ impl Shared {
     }
 
     /// Records what an actor has done.
-    pub(super) fn record(&self, actor: &ActorState, (ps, end_ps): (u64, u64), what: What) {
-        self.events.borrow_mut().push(Recorded {
-            ps,
-            end_ps,
-            node: actor.node as u32,
-            lane: Lane::Thread(actor.number),
-            serial: 0,
-            what,
-        });
+    pub(super) fn record(&self, actor: &ActorState, span: (u64, u64), what: What) {
+        let lane = Lane::Thread(actor.number);
+        let event = Recorded::new(actor.node as u32, lane, span, what);
+        self.events.borrow_mut().push(event);
     }
 
     /// An actor runs again at `ps`: records what it has waited for since its own time, and who has ended that.

@@ -11,19 +11,8 @@ const fn context(task: u32) -> Context {
     }
 }
 
-fn event(node: u32, lane: Lane, (ps, end_ps): (u64, u64), what: What) -> Event {
-    Event {
-        ps,
-        end_ps,
-        node,
-        lane,
-        serial: 0,
-        what,
-    }
-}
-
 fn note(node: u32, ps: u64, note: Note) -> Event {
-    event(node, Lane::Thread(0), (ps, ps), What::Note(note))
+    Event::new(node, Lane::Thread(0), (ps, ps), What::Note(note))
 }
 
 fn hop(node: u32, ps: u64, id: u32) -> Event {
@@ -34,7 +23,7 @@ fn hop(node: u32, ps: u64, id: u32) -> Event {
         id,
         word: 9,
     };
-    event(node, Lane::Link(0), (ps, ps + 12_000), what)
+    Event::new(node, Lane::Link(0), (ps, ps + 12_000), what)
 }
 
 /// An eager message from node 0 over node 1 to node 2 that is posted at `ps`.
@@ -84,8 +73,8 @@ fn message(ps: u64, id: u32) -> Vec<Event> {
         note(0, ps + 500, Note::Started { at }),
         note(0, ps + 500, message),
         note(0, ps + 500, sent),
-        event(0, Lane::Tails, (ps + 3500, ps + 3500), tail),
-        event(0, Lane::Fetches, (ps + 7500, ps + 7500), fetch),
+        Event::new(0, Lane::Tails, (ps + 3500, ps + 3500), tail),
+        Event::new(0, Lane::Fetches, (ps + 7500, ps + 7500), fetch),
         hop(0, ps + 17_500, id),
         hop(1, ps + 37_500, id),
         note(2, ps + 67_500, packet),
