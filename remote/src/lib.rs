@@ -8,14 +8,16 @@
 //!   the same calls at the same simulated times.
 //!
 //! A mailbox is shared memory: one slot that holds a request, then its answer, and a window for the
-//! bytes of buffers. A socket pair is the doorbell, and tells when the other side has ended. The
+//! bytes of buffers. A socket pair is the doorbell, and tells when the other side has ended. The task's process
+//! inherits both as open descriptors: neither has a name by which another process could get at it. The
 //! side that waits for the doorbell sleeps; so the machine stands still while a task thinks, and how long that
 //! takes on the host has no influence on simulated time.
 //!
-//! A mailbox serves one thread, and so does [`RemotePlatform`]: another one that uses it panics. The crate needs Unix.
+//! A mailbox serves one thread, and so does [`RemotePlatform`]: another one that uses it panics. The crate needs Linux.
 //!
 //! [`Platform`]: gyre_driver::Platform
 
+mod inherited;
 mod mailbox;
 mod platform;
 mod process;

@@ -1,16 +1,15 @@
 //! Shared memory for one request or answer at a time, and a doorbell.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use memmap2::MmapRaw;
+use rustix::fs::{MemfdFlags, SealFlags};
 use serde::{Serialize, de::DeserializeOwned};
-use tempfile::TempPath;
 use thiserror::Error;
 
 /// Words of the mailbox: what it is, which message it holds, the message's bytes, the message, the window.
@@ -21,13 +20,19 @@ const MESSAGE: usize = 8;
 const WINDOW: usize = MESSAGE + MESSAGE_BYTES / 8;
 const WORDS: usize = WINDOW + WINDOW_BYTES / 8;
 
+/// Bytes of the mailbox.
+const BYTES: u64 = (WORDS * 8) as u64;
+
+/// The seals of a mailbox's memory: its length stays what it is.
+const LENGTH_IS_FIXED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
+
 /// Most bytes of an encoded message.
 const MESSAGE_BYTES: usize = 1024;
 
 /// Most bytes of a buffer that travel with one request.
 pub(crate) const WINDOW_BYTES: usize = 64 << 10;
 
-/// Marks a file as a mailbox of this layout and protocol.
+/// Marks memory as a mailbox of this layout and protocol.
 const FORMAT_1: u64 = u64::from_le_bytes(*b"gyrembx1");
 
 /// A message that could not be passed.
@@ -42,9 +47,12 @@ pub enum MailboxError {
     /// What is in the mailbox is no message.
     #[error("malformed message: {0}")]
     Malformed(String),
-    /// The file is no mailbox.
+    /// The memory is no mailbox.
     #[error("not a mailbox of this version")]
     Format,
+    /// The process was not started with a mailbox, or has opened it already.
+    #[error("this process was not started by a machine, or is its task already")]
+    NotInherited,
     /// The operating system failed.
     #[error(transparent)]
     Io(io::Error),
@@ -62,6 +70,12 @@ impl From<io::Error> for MailboxError {
     }
 }
 
+/// What the other side of a mailbox is opened with.
+pub(crate) struct Ends {
+    pub memory: OwnedFd,
+    pub bell: OwnedFd,
+}
+
 /// One side of a mailbox. The sides take turns: one sends and receives, the other receives and sends.
 pub(crate) struct Mailbox {
     memory: Memory,
@@ -71,40 +85,47 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    /// Makes a mailbox, and returns with it its file and the doorbell of the other side.
-    pub fn create() -> io::Result<(Self, TempPath, UnixStream)> {
-        let (file, path) = tempfile::Builder::new()
-            .prefix("gyre-mailbox-")
-            .tempfile()?
-            .into_parts();
-        file.set_len((WORDS * 8) as u64)?;
-        let memory = Memory(MmapRaw::map_raw(&file)?);
-        memory.words()[FORMAT].store(FORMAT_1, Ordering::Relaxed);
+    /// Makes a mailbox in memory without a name, and returns with it what the other side needs to open it.
+    pub fn create() -> io::Result<(Self, Ends)> {
+        let memory = rustix::fs::memfd_create(
+            "gyre-mailbox",
+            MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
+        )?;
+        rustix::fs::ftruncate(&memory, BYTES)?;
+        // Whoever holds the memory can no longer take a page of it from under the other side's mapping.
+        rustix::fs::fcntl_add_seals(&memory, LENGTH_IS_FIXED)?;
         let (bell, other) = UnixStream::pair()?;
-        let sequence = Cell::new(0);
-        let mailbox = Self {
+        let ends = Ends {
             memory,
-            bell,
-            sequence,
+            bell: OwnedFd::from(other),
         };
-        Ok((mailbox, path, other))
+        let mailbox = Self::map(&ends.memory, bell)?;
+        mailbox.memory.words()[FORMAT].store(FORMAT_1, Ordering::Relaxed);
+        Ok((mailbox, ends))
     }
 
-    /// The other side of the mailbox in file `path`.
-    pub fn open(path: &Path, bell: UnixStream) -> Result<Self, MailboxError> {
-        let file = File::options().read(true).write(true).open(path)?;
-        if file.metadata()?.len() != (WORDS * 8) as u64 {
+    /// The other side of the mailbox.
+    pub fn open(ends: Ends) -> Result<Self, MailboxError> {
+        // Other files cannot be asked for seals, or have none.
+        let seals = rustix::fs::fcntl_get_seals(&ends.memory).unwrap_or(SealFlags::empty());
+        let length = rustix::fs::fstat(&ends.memory)
+            .map_err(io::Error::from)?
+            .st_size;
+        if !seals.contains(LENGTH_IS_FIXED) || u64::try_from(length) != Ok(BYTES) {
             return Err(MailboxError::Format);
         }
-        let memory = Memory(MmapRaw::map_raw(&file)?);
-        if memory.words()[FORMAT].load(Ordering::Relaxed) != FORMAT_1 {
+        let mailbox = Self::map(&ends.memory, UnixStream::from(ends.bell))?;
+        if mailbox.memory.words()[FORMAT].load(Ordering::Relaxed) != FORMAT_1 {
             return Err(MailboxError::Format);
         }
-        let sequence = Cell::new(0);
+        Ok(mailbox)
+    }
+
+    fn map(memory: &OwnedFd, bell: UnixStream) -> io::Result<Self> {
         Ok(Self {
-            memory,
+            memory: Memory(MmapRaw::map_raw(&memory.as_fd())?),
             bell,
-            sequence,
+            sequence: Cell::new(0),
         })
     }
 
@@ -173,13 +194,13 @@ fn malformed(error: postcard::Error) -> MailboxError {
     MailboxError::Malformed(error.to_string())
 }
 
-/// A mapping of a mailbox's file.
+/// A mapping of a mailbox's memory.
 struct Memory(MmapRaw);
 
 impl Memory {
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is readable and writable, begins on a page, has `WORDS` words (its file
-        // was made or found that long, and nothing here shortens it) and lives as long as `self`.
+        // SAFETY: the mapping is readable and writable, begins on a page, has `WORDS` words (the memory
+        // behind it was made or found that long, and is sealed against any other length) and lives as long as `self`.
         // Every bit pattern is an `AtomicU64`, and both processes reach the memory through this
         // function alone: whatever the other one does, there is no data race.
         unsafe { std::slice::from_raw_parts(self.0.as_mut_ptr().cast(), WORDS) }

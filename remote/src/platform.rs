@@ -2,12 +2,8 @@
 
 use std::cell::Cell;
 use std::fmt::Display;
-use std::io;
 use std::ops::Deref;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
 use std::sync::Arc;
 
 use fragile::Fragile;
@@ -17,6 +13,7 @@ use gyre_driver::{
 };
 use thiserror::Error;
 
+use crate::inherited;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::protocol::{Answer, Request, clip, op_number};
 
@@ -24,13 +21,8 @@ use crate::protocol::{Answer, Request, clip, op_number};
 #[derive(Debug, Error)]
 pub enum TaskError {
     /// There is no machine behind the mailbox.
-    #[error("mailbox {path}: {source}")]
-    Attach {
-        /// The mailbox's file.
-        path: String,
-        /// What is wrong with it.
-        source: MailboxError,
-    },
+    #[error("no machine: {0}")]
+    Attach(MailboxError),
     /// The machine went away, or answered what it was not asked.
     #[error("the machine is lost: {0}")]
     Lost(MailboxError),
@@ -39,8 +31,8 @@ pub enum TaskError {
     Failed(String),
 }
 
-/// Runs `task` on the machine behind `mailbox`, the file that [`TaskProcess::spawn`] named, with the
-/// process's standard input as the doorbell, and tells the machine how it ended.
+/// Runs `task` on the machine that started this process ([`TaskProcess::spawn`]), and tells the machine how it ended.
+/// Once in a process.
 ///
 /// When the machine is lost, `task` is unwound: a platform's methods have no way to say so.
 ///
@@ -49,18 +41,10 @@ pub enum TaskError {
 ///
 /// [`TaskProcess::spawn`]: crate::TaskProcess::spawn
 pub fn run<E: Display>(
-    mailbox: &Path,
     task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
 ) -> Result<(), TaskError> {
-    let attach = || {
-        let bell = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        Mailbox::open(mailbox, bell)
-    };
-    let attached = attach().map_err(|source| TaskError::Attach {
-        path: mailbox.display().to_string(),
-        source,
-    })?;
-    run_on(attached, task)
+    let attached = inherited::take().and_then(Mailbox::open);
+    run_on(attached.map_err(TaskError::Attach)?, task)
 }
 
 /// [`run`] on an open mailbox.

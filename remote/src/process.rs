@@ -1,15 +1,17 @@
 //! A task's process, as the machine's process sees it.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use command_fds::{CommandFdExt, FdMapping};
 use gyre_driver::Platform;
-use tempfile::TempPath;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
+use crate::inherited::{self, BELL_FD, MEMORY_FD};
 use crate::mailbox::{Mailbox, MailboxError};
 use crate::session::{self, SessionError};
 
@@ -53,12 +55,10 @@ pub enum ProcessError {
     Unknown(io::Error),
 }
 
-/// A running task's process. Ended by force when dropped.
+/// A running task's process, in a process group of its own. When dropped, what is left of the group is killed.
 pub struct TaskProcess {
     child: Child,
     mailbox: Mailbox,
-    /// The mailbox's file, removed on drop.
-    _file: TempPath,
     limit: Duration,
 }
 
@@ -66,21 +66,31 @@ impl TaskProcess {
     /// A limit that only a process that hangs exceeds.
     pub const LIMIT: Duration = Duration::from_secs(120);
 
-    /// Starts `command` with the mailbox's file as its last argument, for the program to pass to
-    /// [`run`](crate::run), and the doorbell as its standard input.
+    /// Starts `command` with the mailbox as two inherited descriptors and their numbers in its environment, where
+    /// [`run`](crate::run) finds them. The mailbox has no name: no other process gets at it. Standard input, output and
+    /// error are as `command` says.
     ///
-    /// The process must ask for something, or end, within `limit` of the host's time whenever it is its
+    /// The process is killed when the thread that calls this ends, so that a machine that is killed leaves no
+    /// task behind. It must ask for something, or end, within `limit` of the host's time whenever it is its
     /// turn; the time that the machine takes to answer does not count.
     ///
     /// # Errors
     /// [`ProcessError::Mailbox`], [`ProcessError::Start`].
     pub fn spawn(mut command: Command, limit: Duration) -> Result<Self, ProcessError> {
-        let (mailbox, file, bell) = Mailbox::create().map_err(ProcessError::Mailbox)?;
+        let (mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
         mailbox.set_limit(limit).map_err(ProcessError::Mailbox)?;
-        let started = command
-            .arg(&file)
-            .stdin(Stdio::from(OwnedFd::from(bell)))
-            .spawn();
+        let mappings = [(ends.memory, MEMORY_FD), (ends.bell, BELL_FD)];
+        let mappings = mappings.map(|(parent_fd, child_fd)| FdMapping {
+            parent_fd,
+            child_fd,
+        });
+        command
+            .fd_mappings(mappings.into())
+            .expect("the two descriptors have numbers of their own");
+        command.env(inherited::VARIABLE, inherited::value());
+        command.process_group(0);
+        end_with_parent(&mut command);
+        let started = command.spawn();
         let child = started.map_err(|source| ProcessError::Start {
             program: command.get_program().display().to_string(),
             source,
@@ -90,7 +100,6 @@ impl TaskProcess {
         Ok(Self {
             child,
             mailbox,
-            _file: file,
             limit,
         })
     }
@@ -131,23 +140,62 @@ impl TaskProcess {
         ProcessError::Hung { limit: self.limit }
     }
 
-    /// Waits for the end of the process.
+    /// Waits for the end of the process, and ends the processes that it has started.
     fn end(&mut self) -> Result<ExitStatus, ProcessError> {
         let start = Instant::now();
         while start.elapsed() < self.limit {
-            if let Some(status) = self.child.try_wait().map_err(ProcessError::Unknown)? {
-                return Ok(status);
+            if self.has_ended().map_err(ProcessError::Unknown)? {
+                self.kill_group();
+                return self.child.wait().map_err(ProcessError::Unknown);
             }
             thread::sleep(END_POLL);
         }
         Err(self.hung())
     }
+
+    /// Whether the process has ended; if so, its number stays taken until it is waited for.
+    fn has_ended(&self) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = rustix::process::waitid(WaitId::Pid(self.pid()), options)?;
+        Ok(status.is_some())
+    }
+
+    /// Kills the process and those that it has started, but for those that have left its group. Its number, and with
+    /// it the group's, is nobody else's before it is waited for.
+    fn kill_group(&self) {
+        // Fails when all of the group have ended.
+        let _ = rustix::process::kill_process_group(self.pid(), Signal::KILL);
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
 }
 
 impl Drop for TaskProcess {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended and been waited for.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // A process that was waited for has no number any more.
+        if let Ok(None) = self.child.try_wait() {
+            self.kill_group();
+            // Fails only for a process that was waited for.
+            let _ = self.child.wait();
+        }
     }
+}
+
+/// The process of `command` is killed when the thread that starts it ends.
+fn end_with_parent(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let in_child = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have ended before.
+        if rustix::process::getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::NotConnected.into())
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and nothing else: it allocates nothing,
+    // takes no lock, and touches no memory that another thread of the parent may have been changing.
+    unsafe { command.pre_exec(in_child) };
 }

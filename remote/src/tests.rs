@@ -1,5 +1,10 @@
 //! Both sides of a mailbox in one process, on a platform that writes its calls down.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -11,7 +16,7 @@ use gyre_driver::{
 };
 use parking_lot::Mutex;
 
-use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskProcess};
 use crate::protocol::{Answer, Request};
@@ -230,9 +235,9 @@ impl Drop for NotedLock {
 
 /// Both sides of a mailbox.
 fn sides() -> (Mailbox, Mailbox) {
-    let (machine, file, bell) = Mailbox::create().expect("a mailbox");
+    let (machine, ends) = Mailbox::create().expect("a mailbox");
     machine.set_limit(Duration::from_secs(60)).expect("a limit");
-    let task = Mailbox::open(&file, bell).expect("opens");
+    let task = Mailbox::open(ends).expect("opens");
     (machine, task)
 }
 
@@ -548,23 +553,38 @@ fn what_is_no_message_is_malformed() {
 }
 
 #[test]
-fn a_file_that_is_no_mailbox_is_refused() {
-    let open = |bytes: &[u8]| {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), bytes).expect("written");
-        let (bell, _other) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        Mailbox::open(file.path(), bell).err()
+fn memory_that_is_no_mailbox_is_refused() {
+    let open = |memory: OwnedFd| {
+        let (bell, _other) = UnixStream::pair().expect("a pair");
+        let bell = bell.into();
+        Mailbox::open(Ends { memory, bell }).err()
     };
-    assert!(matches!(open(b""), Some(MailboxError::Format)));
-    let (_machine, file, _bell) = Mailbox::create().expect("a mailbox");
-    let mut bytes = std::fs::read(&file).expect("read");
-    bytes[0] ^= 1;
-    assert!(matches!(open(&bytes), Some(MailboxError::Format)));
+    let (_machine, ends) = Mailbox::create().expect("a mailbox");
+    let length = rustix::fs::fstat(&ends.memory).expect("known").st_size as u64;
+    let unsealed = tempfile::tempfile().expect("a file");
+    unsealed.set_len(length).expect("resized");
+    assert!(matches!(open(unsealed.into()), Some(MailboxError::Format)));
+    let (read, _write) = std::io::pipe().expect("a pipe");
+    assert!(matches!(open(read.into()), Some(MailboxError::Format)));
+    let memory = File::from(ends.memory);
+    memory.write_at(&[0], 0).expect("written");
+    assert!(matches!(open(memory.into()), Some(MailboxError::Format)));
+}
+
+#[test]
+fn the_memory_of_a_mailbox_keeps_its_length() {
+    let (_machine, ends) = Mailbox::create().expect("a mailbox");
+    let memory = File::from(ends.memory);
+    let length = memory.metadata().expect("known").len();
+    for other in [0, length - 1, length + 1] {
+        memory.set_len(other).expect_err("sealed");
+    }
+    assert_eq!(memory.metadata().expect("known").len(), length);
 }
 
 /// How a shell script fares as a task's process.
 fn script(text: &str, limit: Duration) -> ProcessError {
-    let mut command = Command::new("sh");
+    let mut command = Command::new("bash");
     command.args(["-c", text]);
     let process = TaskProcess::spawn(command, limit).expect("starts");
     process
@@ -586,10 +606,10 @@ fn processes_that_are_no_tasks_end_with_an_error() {
         "{end}"
     );
     // Rings without a message.
-    let end = script("printf x >&0; exec sleep 1000", TaskProcess::LIMIT);
+    let end = script("printf x >&191; exec sleep 1000", TaskProcess::LIMIT);
     assert!(matches!(end, ProcessError::Protocol(_)), "{end}");
     // Does nothing, with and without the doorbell in its hand.
-    for text in ["exec sleep 1000", "exec sleep 1000 <&-"] {
+    for text in ["exec sleep 1000", "exec sleep 1000 191>&-"] {
         let end = script(text, Duration::from_millis(50));
         assert!(matches!(end, ProcessError::Hung { .. }), "{end}");
     }
@@ -603,5 +623,80 @@ fn a_program_that_does_not_exist_is_named() {
     assert!(
         text.starts_with("/no/such/program cannot be started: "),
         "{text}"
+    );
+}
+
+/// Whether a process exists and has not ended.
+fn is_alive(process: u32) -> bool {
+    // The state is behind the name, which is in parentheses.
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+/// Waits until `process` has ended.
+fn assert_ends(process: u32) {
+    for _ in 0..1000 {
+        if !is_alive(process) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("process {process} is still there");
+}
+
+/// A script as a task's process that first starts another process in the background; returns the other's number.
+fn script_with_child(then: &str) -> (TaskProcess, u32) {
+    let (mut output, write) = std::io::pipe().expect("a pipe");
+    let mut command = Command::new("bash");
+    command.args([
+        "-c",
+        &format!("sleep 1000 191>&- & echo $!; exec >&-; {then}"),
+    ]);
+    command.stdout(write);
+    let process = TaskProcess::spawn(command, TaskProcess::LIMIT).expect("starts");
+    let mut number = [0; 16];
+    let length = output.read(&mut number).expect("a number");
+    let number = std::str::from_utf8(&number[..length]).expect("text");
+    let child = number.trim().parse().expect("a number");
+    assert!(is_alive(child));
+    (process, child)
+}
+
+#[test]
+fn processes_that_a_task_has_started_end_with_it() {
+    let (process, child) = script_with_child("exit 3");
+    let end = process.serve(&Noted::default());
+    assert!(matches!(end, Err(ProcessError::Ended(_))), "{end:?}");
+    assert_ends(child);
+
+    let (process, child) = script_with_child("exec sleep 1000");
+    let task = process.id();
+    drop(process);
+    assert!(!is_alive(task));
+    assert_ends(child);
+}
+
+#[test]
+fn a_task_is_killed_when_the_thread_that_started_it_ends() {
+    let starter = thread::spawn(|| {
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        let process = TaskProcess::spawn(command, TaskProcess::LIMIT).expect("starts");
+        let number = process.id();
+        // As a machine that is killed drops nothing.
+        std::mem::forget(process);
+        number
+    });
+    assert_ends(starter.join().expect("no panic"));
+}
+
+#[test]
+fn a_process_that_no_machine_started_has_no_task() {
+    let end = crate::run(|_| Err("never called"));
+    assert!(
+        matches!(end, Err(TaskError::Attach(MailboxError::NotInherited))),
+        "{end:?}"
     );
 }

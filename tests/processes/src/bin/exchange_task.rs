@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
 use std::process::{ExitCode, abort};
 use std::thread;
 
@@ -27,8 +26,6 @@ struct Options {
     /// Stop in this round, for good.
     #[arg(long)]
     hang_in: Option<usize>,
-    /// Mailbox of the machine.
-    mailbox: PathBuf,
 }
 
 fn main() -> ExitCode {
@@ -50,9 +47,7 @@ fn main() -> ExitCode {
             thread::park();
         }
     };
-    let result = gyre_remote::run(&options.mailbox, |platform| {
-        exchange.run(platform, begin_round)
-    });
+    let result = gyre_remote::run(|platform| exchange.run(platform, begin_round));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

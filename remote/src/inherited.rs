@@ -1,0 +1,47 @@
+//! The mailbox as a task's process inherits it: two open descriptors, numbered in the environment.
+
+use std::env;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::io::FdFlags;
+
+use crate::mailbox::{Ends, MailboxError};
+
+/// The variable with the numbers of the mailbox's memory and doorbell.
+pub(crate) const VARIABLE: &str = "GYRE_MAILBOX";
+
+/// Numbers of the two descriptors in the task's process, beyond those that programs and shells take by number.
+pub(crate) const MEMORY_FD: RawFd = 190;
+/// See [`MEMORY_FD`].
+pub(crate) const BELL_FD: RawFd = 191;
+
+/// Whether the descriptors have an owner in this process.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// What the variable says.
+pub(crate) fn value() -> String {
+    format!("{MEMORY_FD},{BELL_FD}")
+}
+
+/// Takes the descriptors that the process was started with. Works once in a process; those that the process starts
+/// do not inherit them.
+pub(crate) fn take() -> Result<Ends, MailboxError> {
+    let started_as_task = env::var(VARIABLE).is_ok_and(|found| found == value());
+    if !started_as_task || TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(MailboxError::NotInherited);
+    }
+    Ok(Ends {
+        memory: owned(MEMORY_FD)?,
+        bell: owned(BELL_FD)?,
+    })
+}
+
+fn owned(number: RawFd) -> Result<OwnedFd, MailboxError> {
+    // SAFETY: a descriptor that is not open is refused by the system call, which is all that borrows it.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC).map_err(|_| MailboxError::NotInherited)?;
+    // SAFETY: the descriptor is open, and the environment says that it was opened for the mailbox; `take` comes here
+    // once, so nothing else in the process owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
