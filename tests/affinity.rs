@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use gyre::error::RunError;
 use gyre::job::{Job, Process};
+use gyre::launch::Launch;
 use gyre::placement::Placement;
 use gyre::platform::{SimPlatform, Transfers};
+use gyre::program::Program;
+use gyre::report::Report;
+use gyre::task::Task;
 use gyre::thread_team::{ThreadLayout, ThreadTeam};
 use gyre_affinity::{Domains, Place, PlaceError, Processor, ThreadPlace as _, Tree, Unit};
 use gyre_collectives::{DataType, Error, ReduceOp, ThreadGroup, ThreadMember, ThreadRoot};
@@ -646,4 +651,31 @@ fn af6_software_that_has_asked_for_no_hardware_thread_pays_for_lines_too() {
             );
         }
     }
+}
+
+/// Asks every thread of every task where it runs; there are more of them than a core has hardware threads.
+fn threads_say_where_they_run(launch: &Launch<'_>) -> Result<Report, RunError> {
+    let (found, report) = launch.run(|task: &Task| -> Result<_, Box<dyn std::error::Error>> {
+        let platform = task.platform().clone();
+        let places = task.threads(0..5, move |_| platform.thread_place());
+        Ok((task.platform().thread_place()?, places))
+    })?;
+    let place = |core, thread| Place {
+        processor: 0,
+        module: 0,
+        core,
+        thread,
+    };
+    for (core, found) in (0..).zip(found) {
+        let threads = [0, 1, 2, 3, 0].map(|thread| place(core, thread));
+        assert_eq!(found, (place(core, 0), threads.to_vec()));
+    }
+    Ok(report)
+}
+
+#[test]
+fn af1_af6_threads_of_a_task_run_on_the_hardware_threads_of_its_core() {
+    let program = Program::new("places", "places", &[1, 1, 1], threads_say_where_they_run);
+    let printed = program.execute(["places", "--set", "tasks_per_node=3"]);
+    assert_eq!((printed.error.as_str(), printed.status), ("", 0));
 }

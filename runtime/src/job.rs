@@ -54,9 +54,17 @@ pub struct Process {
     geometries: Arc<Geometries>,
     /// Most processes on a node of the job, at least one.
     per_node: usize,
+    /// Number of the process on its node.
+    on_node: u8,
 }
 
 impl Process {
+    /// Hardware thread of the node that thread `number` of the process runs on, unless it says otherwise: as
+    /// [`Job::hardware_thread`].
+    pub fn hardware_thread(&self, number: usize) -> usize {
+        hardware_thread(self.platform.processor(), self.on_node, number)
+    }
+
     /// The geometries that a file gives the client of this name, the same in all processes: each is made by
     /// [`Geometry::from_config`](gyre_collectives::Geometry::from_config) (EP-5, EP-7).
     pub fn geometries(&self, client: &str) -> &[GeometryConfig] {
@@ -99,6 +107,18 @@ impl Process {
             ordered: Ordered::default(),
         }
     }
+}
+
+/// Cores of a node.
+fn cores(processor: &Processor) -> usize {
+    processor.hardware_threads() / usize::from(processor.threads)
+}
+
+/// Hardware thread of thread `number` of process `process` of a node, as [`Job::hardware_thread`] says.
+fn hardware_thread(processor: &Processor, process: u8, number: usize) -> usize {
+    let (process, threads) = (usize::from(process), usize::from(processor.threads));
+    let cores = cores(processor);
+    process % cores * threads + (process / cores + number) % threads
 }
 
 /// Place of a process.
@@ -232,10 +252,7 @@ impl Job {
     /// otherwise: a node's processes take a core each, in their order, and their threads those of the core. Where there are
     /// more, they begin again.
     pub fn hardware_thread(&self, process: usize, number: usize) -> usize {
-        let process = usize::from(self.places[process].process);
-        let threads = usize::from(self.processor.threads);
-        let cores = self.processor.hardware_threads() / threads;
-        process % cores * threads + (process / cores + number) % threads
+        hardware_thread(&self.processor, self.places[process].process, number)
     }
 
     /// The processor of every node.
@@ -247,8 +264,9 @@ impl Job {
     /// each, in their order. `None` when the processor has fewer cores.
     pub fn hardware_place(&self, task: TaskId) -> Option<(usize, HardwarePlace)> {
         let place = &self.places[task.0 as usize];
-        let thread = usize::from(place.process) * usize::from(self.processor.threads);
-        Some((place.node, self.processor.place(thread)?))
+        let has_core = usize::from(place.process) < cores(&self.processor);
+        let thread = hardware_thread(&self.processor, place.process, 0);
+        has_core.then_some((place.node, self.processor.place(thread)?))
     }
 
     /// The machine.
@@ -372,6 +390,7 @@ impl Job {
                         configured,
                         geometries,
                         per_node,
+                        on_node: process,
                     };
                     let result = body(process, thread)?;
                     results.borrow_mut().push(((number, thread), result));

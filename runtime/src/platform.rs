@@ -7,7 +7,7 @@ mod segment;
 use std::sync::Arc;
 
 use fragile::Fragile;
-use gyre_affinity::{Place, PlaceError, ThreadPlace};
+use gyre_affinity::{Place, PlaceError, Processor, ThreadPlace};
 use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Note, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
@@ -63,16 +63,21 @@ impl SimPlatform {
     /// hardware thread.
     #[must_use]
     pub fn run_on(&self, number: usize) -> bool {
-        let known = self.segments.processor().place(number).is_some();
+        let known = self.processor().place(number).is_some();
         if known {
             self.cpu().run_on(number);
         }
         known
     }
 
-    /// The node's processor.
+    /// The node as its software reaches it.
     pub fn cpu(&self) -> &Cpu {
         self.cpu.get()
+    }
+
+    /// The processor of the node: its hardware threads.
+    pub fn processor(&self) -> &Processor {
+        self.segments.processor()
     }
 }
 
@@ -166,7 +171,7 @@ impl ThreadPlace for SimPlatform {
         let number = self.cpu().hardware_thread().ok_or_else(|| PlaceError {
             reason: "it has been given none".into(),
         })?;
-        let processor = self.segments.processor();
+        let processor = self.processor();
         processor.place(number).ok_or_else(|| PlaceError {
             reason: format!(
                 "it is number {number}, expected one below {}, as many as the node's processor has",

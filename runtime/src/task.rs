@@ -158,7 +158,9 @@ impl Task {
     }
 
     /// Runs `body` in a thread of the task for each of `items`, and waits until all have ended: what they returned, in
-    /// that order. An error of a thread ends the program. Starting and ending threads takes no simulated time.
+    /// that order. An error of a thread ends the program. Starting and ending threads takes no simulated time. Thread `n`
+    /// runs on hardware thread `n` of the task's core, unless it [asks for another](SimPlatform::run_on); where there are
+    /// more, they begin again.
     pub fn threads<S, T, E>(
         &self,
         items: impl IntoIterator<Item = S>,
@@ -181,7 +183,9 @@ impl Task {
                 (Rc::clone(&body), Rc::clone(&results), Rc::clone(&running));
             let ended = ended.clone();
             let name = format!("task {} thread {number}", self.process.number);
-            cpu.spawn(&name, move |_| {
+            let hardware = self.process.hardware_thread(number);
+            cpu.spawn(&name, move |cpu| {
+                cpu.run_on(hardware);
                 let result = body(item)?;
                 results.borrow_mut()[number] = Some(result);
                 running.set(running.get() - 1);
