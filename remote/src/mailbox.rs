@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memmap2::MmapRaw;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{MemfdFlags, SealFlags};
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
@@ -31,6 +32,9 @@ const MESSAGE_BYTES: usize = 1024;
 
 /// Most bytes of a buffer that travel with one request.
 pub(crate) const WINDOW_BYTES: usize = 64 << 10;
+
+/// How often a side that waits looks whether the other one's process has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Marks memory as a mailbox of this layout and protocol.
 const FORMAT_1: u64 = u64::from_le_bytes(*b"gyrembx1");
@@ -82,6 +86,9 @@ pub(crate) struct Mailbox {
     bell: UnixStream,
     /// Number of the last message in either direction.
     sequence: Cell<u64>,
+    /// How long the other side may be silent, and its process, if this side knows it.
+    limit: Option<Duration>,
+    peer: Option<OwnedFd>,
 }
 
 impl Mailbox {
@@ -126,12 +133,50 @@ impl Mailbox {
             memory: Memory(MmapRaw::map_raw(&memory.as_fd())?),
             bell,
             sequence: Cell::new(0),
+            limit: None,
+            peer: None,
         })
     }
 
-    /// From now on, [`Mailbox::receive`] waits at most so long, in time of the host.
-    pub fn set_limit(&self, limit: Duration) -> io::Result<()> {
-        self.bell.set_read_timeout(Some(limit))
+    /// From now on, [`Mailbox::receive`] waits at most so long, in time of the host, and not for a process that has
+    /// ended: others may hold its side of the doorbell.
+    pub fn set_limit(&mut self, limit: Duration, peer: Option<OwnedFd>) -> io::Result<()> {
+        self.bell.set_read_timeout(Some(limit.min(LOOK_AGAIN)))?;
+        self.limit = Some(limit);
+        self.peer = peer;
+        Ok(())
+    }
+
+    /// Waits for the doorbell.
+    fn await_bell(&self) -> Result<(), MailboxError> {
+        let mut since = None;
+        loop {
+            match (&self.bell)
+                .read_exact(&mut [0])
+                .map_err(MailboxError::from)
+            {
+                Err(MailboxError::Silent) => {}
+                rung => return rung,
+            }
+            // A first look has taken its time already.
+            let since = *since.get_or_insert_with(Instant::now);
+            if self.peer_has_ended()? {
+                return Err(MailboxError::Closed);
+            }
+            let limit = self.limit.unwrap_or(Duration::MAX);
+            if since.elapsed() + LOOK_AGAIN >= limit {
+                return Err(MailboxError::Silent);
+            }
+        }
+    }
+
+    fn peer_has_ended(&self) -> Result<bool, MailboxError> {
+        let Some(peer) = &self.peer else {
+            return Ok(false);
+        };
+        let mut ended = [PollFd::new(peer, PollFlags::IN)];
+        let events = rustix::event::poll(&mut ended, Some(&Timespec::default()));
+        Ok(events.map_err(io::Error::from)? > 0)
     }
 
     /// Puts a message into the slot and rings.
@@ -149,7 +194,7 @@ impl Mailbox {
 
     /// Waits for the doorbell and takes the message out of the slot.
     pub fn receive<M: DeserializeOwned>(&self) -> Result<M, MailboxError> {
-        (&self.bell).read_exact(&mut [0])?;
+        self.await_bell()?;
         let words = self.memory.words();
         let found = words[SEQUENCE].load(Ordering::Acquire);
         self.sequence.set(self.sequence.get() + 1);

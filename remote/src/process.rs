@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use gyre_driver::Platform;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
 use crate::inherited::{self, BELL_FD, MEMORY_FD};
@@ -77,8 +77,7 @@ impl TaskProcess {
     /// # Errors
     /// [`ProcessError::Mailbox`], [`ProcessError::Start`].
     pub fn spawn(mut command: Command, limit: Duration) -> Result<Self, ProcessError> {
-        let (mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
-        mailbox.set_limit(limit).map_err(ProcessError::Mailbox)?;
+        let (mut mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
         let mappings = [(ends.memory, MEMORY_FD), (ends.bell, BELL_FD)];
         let mappings = mappings.map(|(parent_fd, child_fd)| FdMapping {
             parent_fd,
@@ -95,13 +94,20 @@ impl TaskProcess {
             program: command.get_program().display().to_string(),
             source,
         })?;
-        // `command` goes, and with it this process's hold on the other side's doorbell: when the task's
+        // With `command` goes this process's hold on the other side's doorbell: when the task's
         // process ends, the doorbell says so.
-        Ok(Self {
+        drop(command);
+        let peer = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
+        let peer = peer.map_err(io::Error::from);
+        let watched = peer.and_then(|peer| mailbox.set_limit(limit, Some(peer)));
+        // On an error, its drop ends the process.
+        let process = Self {
             child,
             mailbox,
             limit,
-        })
+        };
+        watched.map_err(ProcessError::Mailbox)?;
+        Ok(process)
     }
 
     /// The operating system's number of the process.

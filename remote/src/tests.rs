@@ -235,8 +235,9 @@ impl Drop for NotedLock {
 
 /// Both sides of a mailbox.
 fn sides() -> (Mailbox, Mailbox) {
-    let (machine, ends) = Mailbox::create().expect("a mailbox");
-    machine.set_limit(Duration::from_secs(60)).expect("a limit");
+    let (mut machine, ends) = Mailbox::create().expect("a mailbox");
+    let limit = Duration::from_secs(60);
+    machine.set_limit(limit, None).expect("a limit");
     let task = Mailbox::open(ends).expect("opens");
     (machine, task)
 }
@@ -435,10 +436,9 @@ fn an_answer_to_another_question_ends_the_task() {
 
 #[test]
 fn a_silent_task_exceeds_the_limit() {
-    let (machine, _task) = sides();
-    machine
-        .set_limit(Duration::from_millis(20))
-        .expect("a limit");
+    let (mut machine, _task) = sides();
+    let limit = Duration::from_millis(20);
+    machine.set_limit(limit, None).expect("a limit");
     let end = serve(&machine, &Noted::default());
     assert!(matches!(
         end,
@@ -605,6 +605,12 @@ fn processes_that_are_no_tasks_end_with_an_error() {
             .ends_with("ended before its task: signal: 9 (SIGKILL)"),
         "{end}"
     );
+    // While another process holds the doorbell.
+    let end = script("sleep 1000 & exit 7", TaskProcess::LIMIT);
+    assert!(
+        matches!(end, ProcessError::Ended(status) if status.code() == Some(7)),
+        "{end}"
+    );
     // Rings without a message.
     let end = script("printf x >&191; exec sleep 1000", TaskProcess::LIMIT);
     assert!(matches!(end, ProcessError::Protocol(_)), "{end}");
@@ -650,10 +656,7 @@ fn assert_ends(process: u32) {
 fn script_with_child(then: &str) -> (TaskProcess, u32) {
     let (mut output, write) = std::io::pipe().expect("a pipe");
     let mut command = Command::new("bash");
-    command.args([
-        "-c",
-        &format!("sleep 1000 191>&- & echo $!; exec >&-; {then}"),
-    ]);
+    command.args(["-c", &format!("sleep 1000 & echo $!; exec >&-; {then}")]);
     command.stdout(write);
     let process = TaskProcess::spawn(command, TaskProcess::LIMIT).expect("starts");
     let mut number = [0; 16];
