@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::bench;
 use crate::check::{self, CheckCommand};
+use crate::exec;
 use crate::fuzz;
 use crate::goal_run::GoalError;
 use crate::run;
@@ -32,6 +33,9 @@ enum Command {
     /// Runs a program: a GOAL trace, or the name of a bundled one
     #[command(after_help = workload::settings_help())]
     Run(run::RunArgs),
+    /// Runs processes as the tasks of a program
+    #[command(after_help = exec::settings_help())]
+    Exec(exec::ExecArgs),
     /// Says where the time of a program went
     #[command(after_help = workload::settings_help())]
     Why(why::WhyArgs),
@@ -66,6 +70,9 @@ struct BenchArgs {
     trace_machine: Option<usize>,
     #[command(flatten)]
     machine: MachineOptions,
+    /// Prints one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
 }
 
 /// A number that counts from 1, refused in words that say so.
@@ -121,10 +128,11 @@ pub fn main() -> ExitCode {
     };
     match cli.command {
         Command::Run(args) => show(run::run(&args, &command), |outcome| {
-            (outcome.text(args.workload.machine.json), outcome.passed)
+            (outcome.text(args.workload.json), outcome.passed)
         }),
+        Command::Exec(args) => exec::main(&args, &command),
         Command::Why(args) => show(why::run(&args), |reasons| {
-            (reasons.text(args.workload.machine.json), true)
+            (reasons.text(args.workload.json), true)
         }),
         Command::Bench(BenchArgs { list: true, .. }) => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => {
@@ -132,7 +140,7 @@ pub fn main() -> ExitCode {
             let shown = args.trace_machine;
             show(
                 bench::run(&name, &args.machine, shown, &command, args.plot.as_deref()),
-                |outcome| (outcome.text(args.machine.json), outcome.passed),
+                |outcome| (outcome.text(args.json), outcome.passed),
             )
         }
         Command::Check(command) => show(check::run(&command), |checked| {

@@ -251,7 +251,8 @@ impl Loaded {
     }
 }
 
-fn flits(machine: &Machine) -> Vec<Vec<u64>> {
+/// Flits sent by each port of each node.
+pub(crate) fn flits(machine: &Machine) -> Vec<Vec<u64>> {
     (0..machine.topology().nodes())
         .map(|node| machine.link_flits(node))
         .collect()

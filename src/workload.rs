@@ -87,6 +87,9 @@ pub struct WorkloadArgs {
     /// Options of the machine.
     #[command(flatten)]
     pub machine: MachineOptions,
+    /// Prints one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A program and the machine that it is to run on.

@@ -17,6 +17,7 @@
 //!
 //! [`Platform`]: gyre_driver::Platform
 
+mod description;
 mod inherited;
 mod mailbox;
 mod platform;
@@ -25,8 +26,11 @@ mod protocol;
 mod session;
 #[cfg(test)]
 mod tests;
+mod watch;
 
+pub use description::TaskDescription;
 pub use mailbox::MailboxError;
 pub use platform::{RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, run};
 pub use process::{ProcessError, TaskProcess};
 pub use session::SessionError;
+pub use watch::Stream;

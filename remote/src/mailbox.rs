@@ -2,13 +2,11 @@
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use memmap2::MmapRaw;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{MemfdFlags, SealFlags};
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
@@ -28,16 +26,13 @@ const BYTES: u64 = (WORDS * 8) as u64;
 const LENGTH_IS_FIXED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// Most bytes of an encoded message.
-const MESSAGE_BYTES: usize = 1024;
+const MESSAGE_BYTES: usize = 4096;
 
 /// Most bytes of a buffer that travel with one request.
 pub(crate) const WINDOW_BYTES: usize = 64 << 10;
 
-/// How often a side that waits looks whether the other one's process has ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
 /// Marks memory as a mailbox of this layout and protocol.
-const FORMAT_1: u64 = u64::from_le_bytes(*b"gyrembx1");
+const FORMAT_MARK: u64 = u64::from_le_bytes(*b"gyrembx2");
 
 /// A message that could not be passed.
 #[derive(Debug, Error)]
@@ -68,7 +63,6 @@ impl From<io::Error> for MailboxError {
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
                 Self::Closed
             }
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Silent,
             _ => Self::Io(error),
         }
     }
@@ -86,9 +80,6 @@ pub(crate) struct Mailbox {
     bell: UnixStream,
     /// Number of the last message in either direction.
     sequence: Cell<u64>,
-    /// How long the other side may be silent, and its process, if this side knows it.
-    limit: Option<Duration>,
-    peer: Option<OwnedFd>,
 }
 
 impl Mailbox {
@@ -107,7 +98,7 @@ impl Mailbox {
             bell: OwnedFd::from(other),
         };
         let mailbox = Self::map(&ends.memory, bell)?;
-        mailbox.memory.words()[FORMAT].store(FORMAT_1, Ordering::Relaxed);
+        mailbox.memory.words()[FORMAT].store(FORMAT_MARK, Ordering::Relaxed);
         Ok((mailbox, ends))
     }
 
@@ -122,7 +113,7 @@ impl Mailbox {
             return Err(MailboxError::Format);
         }
         let mailbox = Self::map(&ends.memory, UnixStream::from(ends.bell))?;
-        if mailbox.memory.words()[FORMAT].load(Ordering::Relaxed) != FORMAT_1 {
+        if mailbox.memory.words()[FORMAT].load(Ordering::Relaxed) != FORMAT_MARK {
             return Err(MailboxError::Format);
         }
         Ok(mailbox)
@@ -133,54 +124,16 @@ impl Mailbox {
             memory: Memory(MmapRaw::map_raw(&memory.as_fd())?),
             bell,
             sequence: Cell::new(0),
-            limit: None,
-            peer: None,
         })
     }
 
-    /// From now on, [`Mailbox::receive`] waits at most so long, in time of the host, and not for a process that has
-    /// ended: others may hold its side of the doorbell.
-    pub fn set_limit(&mut self, limit: Duration, peer: Option<OwnedFd>) -> io::Result<()> {
-        self.bell.set_read_timeout(Some(limit.min(LOOK_AGAIN)))?;
-        self.limit = Some(limit);
-        self.peer = peer;
-        Ok(())
-    }
-
-    /// Waits for the doorbell.
-    fn await_bell(&self) -> Result<(), MailboxError> {
-        let mut since = None;
-        loop {
-            match (&self.bell)
-                .read_exact(&mut [0])
-                .map_err(MailboxError::from)
-            {
-                Err(MailboxError::Silent) => {}
-                rung => return rung,
-            }
-            // A first look has taken its time already.
-            let since = *since.get_or_insert_with(Instant::now);
-            if self.peer_has_ended()? {
-                return Err(MailboxError::Closed);
-            }
-            let limit = self.limit.unwrap_or(Duration::MAX);
-            if since.elapsed() + LOOK_AGAIN >= limit {
-                return Err(MailboxError::Silent);
-            }
-        }
-    }
-
-    fn peer_has_ended(&self) -> Result<bool, MailboxError> {
-        let Some(peer) = &self.peer else {
-            return Ok(false);
-        };
-        let mut ended = [PollFd::new(peer, PollFlags::IN)];
-        let events = rustix::event::poll(&mut ended, Some(&Timespec::default()));
-        Ok(events.map_err(io::Error::from)? > 0)
+    /// Descriptor that can be read once the other side has rung or ended.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
     }
 
     /// Puts a message into the slot and rings.
-    pub fn send<M: Serialize>(&self, message: &M) -> Result<(), MailboxError> {
+    pub fn send<M: Serialize + ?Sized>(&self, message: &M) -> Result<(), MailboxError> {
         let mut bytes = [0; MESSAGE_BYTES];
         let used = postcard::to_slice(message, &mut bytes).map_err(malformed)?;
         let words = self.memory.words();
@@ -194,7 +147,7 @@ impl Mailbox {
 
     /// Waits for the doorbell and takes the message out of the slot.
     pub fn receive<M: DeserializeOwned>(&self) -> Result<M, MailboxError> {
-        self.await_bell()?;
+        (&self.bell).read_exact(&mut [0])?;
         let words = self.memory.words();
         let found = words[SEQUENCE].load(Ordering::Acquire);
         self.sequence.set(self.sequence.get() + 1);

@@ -1,6 +1,6 @@
 //! The task's side: the driver's platform as requests to the machine.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,9 +13,10 @@ use gyre_driver::{
 };
 use thiserror::Error;
 
+use crate::description::TaskDescription;
 use crate::inherited;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
-use crate::protocol::{Answer, Request, clip, op_number};
+use crate::protocol::{Answer, BATCH, Request, clip, op_number};
 
 /// Why a task's process has not run its task to the end.
 #[derive(Debug, Error)]
@@ -86,6 +87,7 @@ impl Link {
         Self(Arc::new(Fragile::new(Connection {
             mailbox,
             lost: Cell::new(false),
+            unsent: RefCell::default(),
         })))
     }
 }
@@ -102,6 +104,9 @@ struct Connection {
     mailbox: Mailbox,
     /// Whether the machine is lost, and no request makes sense any more.
     lost: Cell<bool>,
+    /// Requests that nobody waits for, on their way with the next one that has an answer. The machine stands still until
+    /// that comes, so it sees them when it would have seen them alone.
+    unsent: RefCell<Vec<Request>>,
 }
 
 impl Connection {
@@ -109,12 +114,31 @@ impl Connection {
         if self.lost.get() {
             return Err(MailboxError::Closed);
         }
+        let mut requests = self.unsent.borrow_mut();
+        requests.push(request.clone());
         let answer = self
             .mailbox
-            .send(request)
+            .send(requests.as_slice())
             .and_then(|()| self.mailbox.receive());
+        requests.clear();
         self.lost.set(answer.is_err());
         answer
+    }
+
+    /// Sends a request with the next one.
+    fn add(&self, request: Request) {
+        if self.lost.get() {
+            return;
+        }
+        let full = {
+            let mut unsent = self.unsent.borrow_mut();
+            unsent.push(request);
+            unsent.len() + 1 == BATCH
+        };
+        if full {
+            // The next request finds out that the machine is lost.
+            let _ = self.exchange(&Request::Flush);
+        }
     }
 
     /// Asks the machine; unwinds to [`run_on`] when it is lost.
@@ -153,15 +177,7 @@ impl Connection {
     }
 
     fn unlock(&self, lock: u64) {
-        self.tell(&Request::Unlock { lock });
-    }
-
-    /// Tells the machine that something is dropped. With the machine lost there is nothing to tell, and
-    /// the next request finds out.
-    fn drop_handle(&self, request: &Request) {
-        if !matches!(self.exchange(request), Ok(Answer::Done)) {
-            self.lost.set(true);
-        }
+        self.add(Request::Unlock { lock });
     }
 
     fn unasked(&self, request: &Request, answer: &Answer) -> ! {
@@ -257,7 +273,7 @@ impl Platform for RemotePlatform {
 
     fn charge(&self, op: Op, count: u64) {
         let op = op_number(op);
-        self.connection.tell(&Request::Charge { op, count });
+        self.connection.add(Request::Charge { op, count });
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
@@ -270,7 +286,7 @@ impl Platform for RemotePlatform {
     }
 
     fn notify(&self, group: u8) {
-        self.connection.tell(&Request::Notify { group });
+        self.connection.add(Request::Notify { group });
     }
 
     fn yield_now(&self) {
@@ -286,6 +302,23 @@ impl Platform for RemotePlatform {
 }
 
 impl RemotePlatform {
+    /// What task of which job the process is.
+    ///
+    /// # Errors
+    /// [`MailboxError::Malformed`] for a machine of another version.
+    pub fn description(&self) -> Result<TaskDescription, MailboxError> {
+        let bytes = self.connection.value(&Request::Describe);
+        let mut description = vec![0; (bytes as usize).min(WINDOW_BYTES)];
+        self.connection.mailbox.take_window(&mut description);
+        postcard::from_bytes(&description)
+            .map_err(|error| MailboxError::Malformed(error.to_string()))
+    }
+
+    /// Lets the machine carry out what nobody waits for: freed buffers, charged costs.
+    pub fn flush(&self) {
+        self.connection.tell(&Request::Flush);
+    }
+
     fn memory(&self, handle: u64, len: usize) -> RemoteMemory {
         RemoteMemory {
             connection: self.connection.clone(),
@@ -350,7 +383,7 @@ impl RemoteMemory {
 impl Drop for RemoteMemory {
     fn drop(&mut self) {
         let buffer = self.handle;
-        self.connection.drop_handle(&Request::Free { buffer });
+        self.connection.add(Request::Free { buffer });
     }
 }
 
@@ -446,6 +479,6 @@ impl PlatformLock for RemoteLock {
 impl Drop for RemoteLock {
     fn drop(&mut self) {
         let lock = self.handle;
-        self.connection.drop_handle(&Request::DropLock { lock });
+        self.connection.add(Request::DropLock { lock });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ChildStdin, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,11 @@ use gyre_driver::Platform;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
+use crate::description::TaskDescription;
 use crate::inherited::{self, BELL_FD, MEMORY_FD};
 use crate::mailbox::{Mailbox, MailboxError};
-use crate::session::{self, SessionError};
+use crate::session::{self, End, SessionError};
+use crate::watch::{Stream, Watch};
 
 /// How often the end of a process that has closed its doorbell is looked for.
 const END_POLL: Duration = Duration::from_millis(1);
@@ -50,6 +52,9 @@ pub enum ProcessError {
     /// The task ended well, its process did not.
     #[error("the task ended, then its process failed: {0}")]
     Exit(ExitStatus),
+    /// What the process prints cannot be had.
+    #[error("no way to what the task's process prints: {0}")]
+    Output(io::Error),
     /// The operating system would not say how the process ended.
     #[error("the state of the task's process is unknown: {0}")]
     Unknown(io::Error),
@@ -59,7 +64,8 @@ pub enum ProcessError {
 pub struct TaskProcess {
     child: Child,
     mailbox: Mailbox,
-    limit: Duration,
+    watch: Watch,
+    description: TaskDescription,
 }
 
 impl TaskProcess {
@@ -76,8 +82,12 @@ impl TaskProcess {
     ///
     /// # Errors
     /// [`ProcessError::Mailbox`], [`ProcessError::Start`].
-    pub fn spawn(mut command: Command, limit: Duration) -> Result<Self, ProcessError> {
-        let (mut mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
+    pub fn spawn(
+        mut command: Command,
+        description: TaskDescription,
+        limit: Duration,
+    ) -> Result<Self, ProcessError> {
+        let (mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
         let mappings = [(ends.memory, MEMORY_FD), (ends.bell, BELL_FD)];
         let mappings = mappings.map(|(parent_fd, child_fd)| FdMapping {
             parent_fd,
@@ -97,17 +107,46 @@ impl TaskProcess {
         // With `command` goes this process's hold on the other side's doorbell: when the task's
         // process ends, the doorbell says so.
         drop(command);
-        let peer = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
-        let peer = peer.map_err(io::Error::from);
-        let watched = peer.and_then(|peer| mailbox.set_limit(limit, Some(peer)));
-        // On an error, its drop ends the process.
-        let process = Self {
+        let mut process = Self {
             child,
             mailbox,
-            limit,
+            watch: Watch::new(limit, None),
+            description,
         };
-        watched.map_err(ProcessError::Mailbox)?;
+        // On an error, the drop of `process` ends it.
+        let ended = rustix::process::pidfd_open(process.pid(), PidfdFlags::empty());
+        let ended = ended.map_err(|error| ProcessError::Unknown(error.into()))?;
+        process.watch = Watch::new(limit, Some(ended));
         Ok(process)
+    }
+
+    /// The other end of the process's standard input, if its command has that as a pipe.
+    pub fn input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// Passes on to `sink` what the process prints to those of its streams that its command has as pipes. All that it
+    /// has printed before a request is passed on before that is carried out.
+    ///
+    /// # Errors
+    /// [`ProcessError::Output`].
+    pub fn collect(
+        &mut self,
+        sink: impl FnMut(Stream, &[u8]) + 'static,
+    ) -> Result<(), ProcessError> {
+        let output = self
+            .child
+            .stdout
+            .take()
+            .map(|pipe| (Stream::Output, pipe.into()));
+        let error = self
+            .child
+            .stderr
+            .take()
+            .map(|pipe| (Stream::Error, pipe.into()));
+        let streams = output.into_iter().chain(error).collect();
+        let collected = self.watch.collect(streams, Box::new(sink));
+        collected.map_err(ProcessError::Output)
     }
 
     /// The operating system's number of the process.
@@ -116,40 +155,44 @@ impl TaskProcess {
         self.child.id()
     }
 
-    /// Carries out the task's requests on `platform` until the task has ended and its process with it.
+    /// Carries out the task's requests on `platform` until the task has ended and its process with it. A program that ends
+    /// with status 0 and has given back what it had of the node has ended well, whether it was a task or not.
     /// Blocks the thread while the task computes: call it where the task would run, so that the machine
     /// stands still meanwhile.
     ///
     /// # Errors
     /// [`ProcessError`] for everything but a task that ended well.
     pub fn serve<P: Platform>(mut self, platform: &P) -> Result<(), ProcessError> {
-        let failure = match session::serve(&self.mailbox, platform) {
-            Ok(failure) => failure,
-            Err(SessionError::Mailbox(MailboxError::Closed)) => {
-                return Err(ProcessError::Ended(self.end()?));
-            }
-            Err(SessionError::Mailbox(MailboxError::Silent)) => return Err(self.hung()),
-            Err(error) => return Err(ProcessError::Protocol(error)),
+        let served = session::serve(&self.mailbox, &mut self.watch, &self.description, platform);
+        let end = match served {
+            Ok(End::Finished(Some(text))) => Err(ProcessError::Task(text)),
+            Ok(end) => self.end(&end),
+            Err(SessionError::Mailbox(MailboxError::Silent)) => Err(self.hung()),
+            Err(error) => Err(ProcessError::Protocol(error)),
         };
-        if let Some(text) = failure {
-            return Err(ProcessError::Task(text));
-        }
-        let status = self.end()?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(ProcessError::Exit(status))
-        }
+        self.watch.pass_output_on();
+        end
     }
 
     fn hung(&self) -> ProcessError {
-        ProcessError::Hung { limit: self.limit }
+        let limit = self.watch.limit();
+        ProcessError::Hung { limit }
+    }
+
+    /// Waits for the end of the process, whose task ended so.
+    fn end(&mut self, end: &End) -> Result<(), ProcessError> {
+        let status = self.exit_status()?;
+        match end {
+            End::Gone { amid: false } | End::Finished(_) if status.success() => Ok(()),
+            End::Finished(_) => Err(ProcessError::Exit(status)),
+            End::Gone { .. } => Err(ProcessError::Ended(status)),
+        }
     }
 
     /// Waits for the end of the process, and ends the processes that it has started.
-    fn end(&mut self) -> Result<ExitStatus, ProcessError> {
+    fn exit_status(&mut self) -> Result<ExitStatus, ProcessError> {
         let start = Instant::now();
-        while start.elapsed() < self.limit {
+        while start.elapsed() < self.watch.limit() {
             if self.has_ended().map_err(ProcessError::Unknown)? {
                 self.kill_group();
                 return self.child.wait().map_err(ProcessError::Unknown);
@@ -185,6 +228,7 @@ impl Drop for TaskProcess {
             self.kill_group();
             // Fails only for a process that was waited for.
             let _ = self.child.wait();
+            self.watch.pass_output_on();
         }
     }
 }

@@ -4,9 +4,14 @@
 use gyre_driver::{BusError, BusErrorKind, Op};
 use serde::{Deserialize, Serialize};
 
-/// A request of the task's process.
+/// A request of the task's process. A message holds one or several, of which all but the last have
+/// [`Answer::Done`] for an answer that is not sent; they are carried out in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
+    /// What task this is: [`Answer::Value`], the bytes of its description in the window.
+    Describe,
+    /// Lets all requests before it be carried out: [`Answer::Done`].
+    Flush,
     /// `Platform::read_reg`: [`Answer::Value`] or [`Answer::Refused`].
     ReadRegister { address: u64 },
     /// `Platform::write_reg`: [`Answer::Done`] or [`Answer::Refused`].
@@ -127,6 +132,9 @@ pub(crate) fn op_number(op: Op) -> u8 {
     let position = Op::ALL.iter().position(|&other| other == op);
     position.expect("ALL has every operation") as u8 // a handful
 }
+
+/// Most requests of a message.
+pub(crate) const BATCH: usize = 64;
 
 /// Most bytes of a text in a message, so that every message fits the slot.
 const TEXT_BYTES: usize = 768;

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use gyre_driver::{DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment, WakeReason};
 use thiserror::Error;
 
+use crate::description::TaskDescription;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::protocol::{Answer, Refusal, Request, clip};
+use crate::watch::Watch;
 
 /// Why the requests of a task's process could not be carried out to the end.
 #[derive(Debug, Error)]
@@ -27,10 +29,23 @@ pub enum SessionError {
     Answer(gyre_driver::BusError),
 }
 
+/// How a task has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It says so, with its error if it failed.
+    Finished(Option<String>),
+    /// Its process went away.
+    Gone {
+        /// Whether it had buffers, locks or segments of the node then.
+        amid: bool,
+    },
+}
+
 /// What a task has of the node.
 struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
+    description: &'a TaskDescription,
     buffers: BTreeMap<u64, P::Buffer>,
     segments: BTreeMap<u64, TaskLock<P::Segment>>,
     locks: BTreeMap<u64, TaskLock<P::Lock>>,
@@ -86,40 +101,79 @@ impl From<String> for Fault {
     }
 }
 
-/// Carries out requests until the task finishes; returns the task's own error, if it failed.
+/// Carries out requests until the task ends.
 pub(crate) fn serve<P: Platform>(
     mailbox: &Mailbox,
+    watch: &mut Watch,
+    description: &TaskDescription,
     platform: &P,
-) -> Result<Option<String>, SessionError> {
+) -> Result<End, SessionError> {
     let mut session = Session {
         platform,
         mailbox,
+        description,
         buffers: BTreeMap::new(),
         segments: BTreeMap::new(),
         locks: BTreeMap::new(),
         handles: 0,
     };
     loop {
-        let request: Request = mailbox.receive()?;
-        if let Request::Finish { error } = request {
-            mailbox.send(&Answer::Done)?;
-            return Ok(error);
+        let received = watch
+            .await_bell(mailbox.bell())
+            .and_then(|()| mailbox.receive());
+        let requests: Vec<Request> = match received {
+            Ok(requests) => requests,
+            Err(MailboxError::Closed) => {
+                let amid = session.has_something();
+                return Ok(End::Gone { amid });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some((last, before)) = requests.split_last() else {
+            return Err(MailboxError::Malformed("no request".into()).into());
+        };
+        for request in before {
+            if session.carry_out(request)? != Answer::Done {
+                return Err(SessionError::Invalid {
+                    request: format!("{request:?}"),
+                    reason: "it has an answer, and another request follows".into(),
+                });
+            }
         }
-        let answer = session.perform(&request).map_err(|fault| match fault {
+        if let Request::Finish { error } = last {
+            mailbox.send(&Answer::Done)?;
+            return Ok(End::Finished(error.clone()));
+        }
+        mailbox.send(&session.carry_out(last)?)?;
+    }
+}
+
+impl<P: Platform> Session<'_, P> {
+    fn carry_out(&mut self, request: &Request) -> Result<Answer, SessionError> {
+        self.perform(request).map_err(|fault| match fault {
             Fault::Answer(error) => SessionError::Answer(error),
             Fault::Invalid(reason) => SessionError::Invalid {
                 request: format!("{request:?}"),
                 reason,
             },
-        })?;
-        mailbox.send(&answer)?;
+        })
     }
-}
 
-impl<P: Platform> Session<'_, P> {
+    fn has_something(&self) -> bool {
+        !(self.buffers.is_empty() && self.segments.is_empty() && self.locks.is_empty())
+    }
+
     fn perform(&mut self, request: &Request) -> Result<Answer, Fault> {
         let platform = self.platform;
         let answer = match *request {
+            Request::Describe => {
+                let bytes = postcard::to_allocvec(self.description);
+                let bytes = bytes.map_err(|error| error.to_string())?;
+                window(bytes.len() as u64)?;
+                self.mailbox.fill_window(&bytes);
+                Answer::Value(bytes.len() as u64)
+            }
+            Request::Flush => Answer::Done,
             Request::ReadRegister { address } => match platform.read_reg(address) {
                 Ok(value) => Answer::Value(value),
                 Err(error) => refused(error)?,
@@ -212,8 +266,8 @@ impl<P: Platform> Session<'_, P> {
                 Some(segment) => segment.unlock()?,
                 None => self.known_lock(lock)?.unlock()?,
             },
-            // `serve` takes it.
-            Request::Finish { .. } => return Err("the task has finished".to_owned().into()),
+            // `serve` takes it where it may stand.
+            Request::Finish { .. } => return Err("another request follows".to_owned().into()),
         };
         Ok(answer)
     }

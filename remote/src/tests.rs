@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -16,11 +16,13 @@ use gyre_driver::{
 };
 use parking_lot::Mutex;
 
+use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskProcess};
-use crate::protocol::{Answer, Request};
-use crate::session::{SessionError, serve};
+use crate::protocol::{Answer, BATCH, Request};
+use crate::session::{self, SessionError};
+use crate::watch::{Stream, Watch};
 
 /// A platform that notes every call.
 #[derive(Clone, Default)]
@@ -233,11 +235,25 @@ impl Drop for NotedLock {
     }
 }
 
+/// Task 1 of two on neighbours.
+fn description() -> TaskDescription {
+    TaskDescription {
+        task: 1,
+        nodes: vec![[0; 5], [1, 0, 0, 0, 0]],
+        owner: 3,
+        slots_per_process: 4,
+    }
+}
+
+/// Carries out the requests of a task on the far side.
+fn serve(machine: &Mailbox, platform: &Noted) -> Result<session::End, SessionError> {
+    let mut watch = Watch::new(Duration::from_secs(60), None);
+    session::serve(machine, &mut watch, &description(), platform)
+}
+
 /// Both sides of a mailbox.
 fn sides() -> (Mailbox, Mailbox) {
-    let (mut machine, ends) = Mailbox::create().expect("a mailbox");
-    let limit = Duration::from_secs(60);
-    machine.set_limit(limit, None).expect("a limit");
+    let (machine, ends) = Mailbox::create().expect("a mailbox");
     let task = Mailbox::open(ends).expect("opens");
     (machine, task)
 }
@@ -316,7 +332,8 @@ fn every_call_reaches_the_node_as_it_was_made_and_its_result_comes_back() {
 
     let there = Noted::default();
     let (machine, task) = far(every_call);
-    assert_eq!(serve(&machine, &there).expect("serves"), None);
+    let end = serve(&machine, &there).expect("serves");
+    assert_eq!(end, session::End::Finished(None));
     let (seen, end) = task.join().expect("no panic");
     end.expect("ends well");
     assert_eq!(seen.expect("has results"), expected);
@@ -365,7 +382,8 @@ fn a_failed_allocation_says_why_as_far_as_it_fits() {
 fn a_failed_task_reports_its_error_on_both_sides() {
     let (machine, task) = far(|_| Err::<(), _>("out of sorts".to_owned()));
     let end = serve(&machine, &Noted::default()).expect("serves");
-    assert_eq!(end.as_deref(), Some("out of sorts"));
+    let text = Some("out of sorts".to_owned());
+    assert_eq!(end, session::End::Finished(text));
     let (_, end) = task.join().expect("no panic");
     assert!(matches!(end, Err(TaskError::Failed(text)) if text == "out of sorts"));
 }
@@ -375,7 +393,7 @@ fn a_task_that_goes_away_is_noticed_and_what_it_had_is_given_back() {
     let (machine, side) = sides();
     let task = thread::spawn(move || {
         let ask = |request: Request| {
-            side.send(&request).expect("sends");
+            side.send([request].as_slice()).expect("sends");
             side.receive::<Answer>().expect("is answered")
         };
         ask(Request::Allocate {
@@ -385,11 +403,8 @@ fn a_task_that_goes_away_is_noticed_and_what_it_had_is_given_back() {
         ask(Request::NewLock)
     });
     let there = Noted::default();
-    let end = serve(&machine, &there);
-    assert!(matches!(
-        end,
-        Err(SessionError::Mailbox(MailboxError::Closed))
-    ));
+    let end = serve(&machine, &there).expect("serves");
+    assert_eq!(end, session::End::Gone { amid: true });
     assert_eq!(task.join().expect("no panic"), Answer::Value(2));
     assert_eq!(
         *there.calls.lock(),
@@ -408,7 +423,7 @@ fn a_lost_machine_unwinds_the_task_with_an_error() {
         }
     });
     // Answers some requests, then goes, in the middle of one.
-    let _: Request = machine.receive().expect("asks");
+    let _: Vec<Request> = machine.receive().expect("asks");
     let answer = Answer::Buffer {
         buffer: 1,
         slot: 0,
@@ -416,7 +431,7 @@ fn a_lost_machine_unwinds_the_task_with_an_error() {
         address: 0,
     };
     machine.send(&answer).expect("answers");
-    let _: Request = machine.receive().expect("asks");
+    let _: Vec<Request> = machine.receive().expect("asks");
     drop(machine);
     let (_, end) = task.join().expect("no panic");
     assert!(matches!(end, Err(TaskError::Lost(MailboxError::Closed))));
@@ -425,7 +440,7 @@ fn a_lost_machine_unwinds_the_task_with_an_error() {
 #[test]
 fn an_answer_to_another_question_ends_the_task() {
     let (machine, task) = far(|platform| Ok(platform.now_ps()));
-    let _: Request = machine.receive().expect("asks");
+    let _: Vec<Request> = machine.receive().expect("asks");
     machine.send(&Answer::Truth(true)).expect("answers");
     let (_, end) = task.join().expect("no panic");
     let Err(TaskError::Lost(MailboxError::Malformed(text))) = end else {
@@ -436,10 +451,9 @@ fn an_answer_to_another_question_ends_the_task() {
 
 #[test]
 fn a_silent_task_exceeds_the_limit() {
-    let (mut machine, _task) = sides();
-    let limit = Duration::from_millis(20);
-    machine.set_limit(limit, None).expect("a limit");
-    let end = serve(&machine, &Noted::default());
+    let (machine, _task) = sides();
+    let mut watch = Watch::new(Duration::from_millis(20), None);
+    let end = session::serve(&machine, &mut watch, &description(), &Noted::default());
     assert!(matches!(
         end,
         Err(SessionError::Mailbox(MailboxError::Silent))
@@ -452,7 +466,7 @@ fn refusal(requests: &[Request]) -> String {
     let requests = requests.to_vec();
     let task = thread::spawn(move || {
         for request in requests {
-            side.send(&request).expect("sends");
+            side.send([request].as_slice()).expect("sends");
             if side.receive::<Answer>().is_err() {
                 break;
             }
@@ -526,8 +540,62 @@ fn requests_that_break_the_rules_are_refused_by_name() {
 }
 
 #[test]
+fn requests_that_nobody_waits_for_are_carried_out_in_their_order() {
+    let (machine, task) = far(|platform| {
+        let buffer = platform.alloc(8, 64).map_err(|e| e.to_string())?;
+        // More than a message holds, between requests that are answered.
+        for count in 0..3 * BATCH as u64 {
+            platform.charge(Op::ALL[0], count);
+        }
+        platform.notify(3);
+        drop(buffer);
+        platform.now_ps();
+        platform.charge(Op::ALL[1], 1);
+        Ok(())
+    });
+    let there = Noted::default();
+    serve(&machine, &there).expect("serves");
+    task.join().expect("no panic").1.expect("ends well");
+    let charge = |op: usize, count| {
+        let noted = Noted::default();
+        noted.charge(Op::ALL[op], count);
+        noted.calls.lock().remove(0)
+    };
+    let mut expected = vec!["alloc 8 64".to_owned()];
+    expected.extend((0..3 * BATCH as u64).map(|count| charge(0, count)));
+    expected.extend(["notify 3", "free", "now"].map(str::to_owned));
+    expected.push(charge(1, 1));
+    assert_eq!(*there.calls.lock(), expected);
+}
+
+#[test]
+fn a_request_whose_answer_would_be_lost_is_refused() {
+    for request in [Request::Now, Request::Finish { error: None }] {
+        let (machine, side) = sides();
+        let requests = [request, Request::Flush];
+        side.send(requests.as_slice()).expect("sends");
+        let end = serve(&machine, &Noted::default());
+        let Err(SessionError::Invalid { reason, .. }) = end else {
+            panic!("{end:?}");
+        };
+        assert!(reason.contains("another request follows"), "{reason}");
+    }
+}
+
+#[test]
+fn a_task_is_told_what_it_is() {
+    let (machine, task) = far(|platform| platform.description().map_err(|e| e.to_string()));
+    serve(&machine, &Noted::default()).expect("serves");
+    let (found, _) = task.join().expect("no panic");
+    assert_eq!(found, Some(description()));
+    let client = description().client("client", 2).expect("coordinates");
+    assert_eq!((client.task.0, client.tasks.len()), (1, 2));
+    assert_eq!((client.resources.owner, client.contexts), (3, 2));
+}
+
+#[test]
 fn what_is_no_message_is_malformed() {
-    fn received<M: serde::Serialize>(message: &M) -> String {
+    fn received<M: serde::Serialize + ?Sized>(message: &M) -> String {
         let (machine, task) = sides();
         task.send(message).expect("sends");
         match serve(&machine, &Noted::default()) {
@@ -536,14 +604,16 @@ fn what_is_no_message_is_malformed() {
         }
     }
     // No such request, a request cut short, and one with something behind it.
-    assert!(!received(&200u8).is_empty());
-    assert!(!received(&(0u8, 0x80u8)).is_empty());
-    assert_eq!(received(&(Request::Now, 1u8)), "1 bytes after its end");
+    assert!(!received([200u8].as_slice()).is_empty());
+    assert!(!received([2u8, 0x80u8].as_slice()).is_empty());
+    let now = [Request::Now];
+    assert_eq!(received(&(now.as_slice(), 1u8)), "1 bytes after its end");
+    assert_eq!(received::<[Request]>(&[]), "no request");
 
     // A second message before the answer to the first.
     let (machine, task) = sides();
-    task.send(&Request::Now).expect("sends");
-    task.send(&Request::Now).expect("sends");
+    task.send([Request::Now].as_slice()).expect("sends");
+    task.send([Request::Now].as_slice()).expect("sends");
     match serve(&machine, &Noted::default()) {
         Err(SessionError::Mailbox(MailboxError::Malformed(text))) => {
             assert_eq!(text, "number 2 where 1 was expected");
@@ -586,10 +656,35 @@ fn the_memory_of_a_mailbox_keeps_its_length() {
 fn script(text: &str, limit: Duration) -> ProcessError {
     let mut command = Command::new("bash");
     command.args(["-c", text]);
-    let process = TaskProcess::spawn(command, limit).expect("starts");
+    let process = TaskProcess::spawn(command, description(), limit).expect("starts");
     process
         .serve(&Noted::default())
         .expect_err("a script is no task")
+}
+
+#[test]
+fn what_a_process_prints_is_passed_on_to_its_end() {
+    let mut command = Command::new("bash");
+    // More than a pipe holds, and something at the very end.
+    command.args(["-c", "head -c 300000 /dev/zero; echo why >&2; printf end"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let limit = TaskProcess::LIMIT;
+    let mut process = TaskProcess::spawn(command, description(), limit).expect("starts");
+    let printed: [Arc<Mutex<Vec<u8>>>; 2] = Default::default();
+    let sink = printed.clone();
+    let collected = process.collect(move |stream, bytes| {
+        let to = match stream {
+            Stream::Output => &sink[0],
+            Stream::Error => &sink[1],
+        };
+        to.lock().extend_from_slice(bytes);
+    });
+    collected.expect("pipes");
+    // No task, but a program that ends well.
+    process.serve(&Noted::default()).expect("status 0");
+    let output = printed[0].lock();
+    assert!(output.len() == 300_003 && output.ends_with(b"\0end"));
+    assert_eq!(*printed[1].lock(), b"why\n");
 }
 
 #[test]
@@ -624,7 +719,7 @@ fn processes_that_are_no_tasks_end_with_an_error() {
 #[test]
 fn a_program_that_does_not_exist_is_named() {
     let command = Command::new("/no/such/program");
-    let error = TaskProcess::spawn(command, TaskProcess::LIMIT).err();
+    let error = TaskProcess::spawn(command, description(), TaskProcess::LIMIT).err();
     let text = error.expect("refused").to_string();
     assert!(
         text.starts_with("/no/such/program cannot be started: "),
@@ -658,7 +753,7 @@ fn script_with_child(then: &str) -> (TaskProcess, u32) {
     let mut command = Command::new("bash");
     command.args(["-c", &format!("sleep 1000 & echo $!; exec >&-; {then}")]);
     command.stdout(write);
-    let process = TaskProcess::spawn(command, TaskProcess::LIMIT).expect("starts");
+    let process = TaskProcess::spawn(command, description(), TaskProcess::LIMIT).expect("starts");
     let mut number = [0; 16];
     let length = output.read(&mut number).expect("a number");
     let number = std::str::from_utf8(&number[..length]).expect("text");
@@ -686,7 +781,8 @@ fn a_task_is_killed_when_the_thread_that_started_it_ends() {
     let starter = thread::spawn(|| {
         let mut command = Command::new("sleep");
         command.arg("1000");
-        let process = TaskProcess::spawn(command, TaskProcess::LIMIT).expect("starts");
+        let process =
+            TaskProcess::spawn(command, description(), TaskProcess::LIMIT).expect("starts");
         let number = process.id();
         // As a machine that is killed drops nothing.
         std::mem::forget(process);

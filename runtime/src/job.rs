@@ -86,26 +86,31 @@ impl Process {
     /// A client of all tasks, of this name, with one context each, the default resources, eager limit and rules of
     /// acknowledgement. Where many share a node, each has fewer memory regions.
     pub fn client(&self, name: &str) -> ClientConfig {
-        let resources = Resources::default();
-        let free = group_page::SLOT_COUNT as usize - usize::from(resources.slot_first);
-        // At most 32.
-        let most = (free / self.per_node) as u16;
-        ClientConfig {
-            name: name.into(),
-            id: 0,
-            tasks: Arc::clone(&self.tasks),
-            task: self.task,
-            contexts: 1,
-            resources: Resources {
-                owner: OWNER,
-                slots_per_process: resources.slots_per_process.min(most),
-                ..resources
-            },
-            eager_limit: DEFAULT_EAGER_LIMIT,
-            ack: AckConfig::default(),
-            same_node: SameNode::default(),
-            ordered: Ordered::default(),
-        }
+        client(name, (self.task, &self.tasks), self.per_node)
+    }
+}
+
+/// As [`Process::client`], of a task among `tasks`, where the fullest node has `per_node` processes.
+fn client(name: &str, (task, tasks): (TaskId, &Arc<TaskMap>), per_node: usize) -> ClientConfig {
+    let resources = Resources::default();
+    let free = group_page::SLOT_COUNT as usize - usize::from(resources.slot_first);
+    // At most 32.
+    let most = (free / per_node) as u16;
+    ClientConfig {
+        name: name.into(),
+        id: 0,
+        tasks: Arc::clone(tasks),
+        task,
+        contexts: 1,
+        resources: Resources {
+            owner: OWNER,
+            slots_per_process: resources.slots_per_process.min(most),
+            ..resources
+        },
+        eager_limit: DEFAULT_EAGER_LIMIT,
+        ack: AckConfig::default(),
+        same_node: SameNode::default(),
+        ordered: Ordered::default(),
     }
 }
 
@@ -253,6 +258,11 @@ impl Job {
     /// more, they begin again.
     pub fn hardware_thread(&self, process: usize, number: usize) -> usize {
         hardware_thread(&self.processor, self.places[process].process, number)
+    }
+
+    /// A client of `task`, as [`Process::client`].
+    pub fn client(&self, task: TaskId, name: &str) -> ClientConfig {
+        client(name, (task, &self.tasks), self.per_node)
     }
 
     /// The processor of every node.

@@ -109,9 +109,6 @@ pub struct MachineOptions {
     /// A setting, see below
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Prints one JSON object instead of tables
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// A waveform on failure as an option gives it: `FILE` or `FILE:N`.

@@ -30,6 +30,9 @@ struct Options {
     /// Resources and protocols of the program's client: application and tasks as the guide says
     #[arg(long, value_name = "FILE.toml")]
     clients: Option<PathBuf>,
+    /// Prints one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs a program as it has been launched, and checks what came out.
@@ -147,7 +150,7 @@ impl Program {
             arguments: arguments.get(1..).unwrap_or_default().to_vec(),
         };
         let result = self.outcome(&options, &command);
-        match result.map(|outcome| (outcome.text(options.machine.json), outcome.passed)) {
+        match result.map(|outcome| (outcome.text(options.json), outcome.passed)) {
             Ok((Ok(output), passed)) => Printed {
                 output,
                 error: String::new(),

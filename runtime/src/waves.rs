@@ -518,7 +518,8 @@ impl Failure {
     }
 
     /// The `cycles` cycles that show it: the last ones, it included, or those around the last progress.
-    fn window(&self, cycles: u64) -> Range<u64> {
+    #[must_use]
+    pub fn window(&self, cycles: u64) -> Range<u64> {
         match self.when {
             When::In(cycle) => (cycle + 1).saturating_sub(cycles)..cycle + 1,
             When::Since(progress, end) => {
@@ -615,6 +616,19 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
+    /// The command with `options` behind its first argument, the subcommand, as a shell reads it.
+    #[must_use]
+    pub fn with(&self, options: &str) -> String {
+        let words = self
+            .arguments
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = words.collect();
+        let (first, rest) = words.split_at(words.len().min(1));
+        let program = shell(std::slice::from_ref(&self.program));
+        format!("{program} {} {options} {}", shell(first), shell(rest))
+    }
+
     /// The command that does the same, as a shell reads it: without options that write files or choose how its result is
     /// shown, and without those that no result depends on.
     #[must_use]

@@ -4,6 +4,7 @@ mod affinity;
 mod bench;
 mod check;
 mod examples;
+mod exec;
 mod failure;
 mod first_view;
 mod guide;

@@ -12,7 +12,7 @@ use gyre::bring_up::bring_up;
 use gyre::platform::{NodeSegments, SimPlatform};
 use gyre_driver::{CostTable, SameNode};
 use gyre_process_tests::Exchange;
-use gyre_remote::{ProcessError, TaskProcess};
+use gyre_remote::{ProcessError, TaskDescription, TaskProcess};
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
 
 /// How the tasks run.
@@ -83,7 +83,13 @@ fn start(
                     command.arg("--shared-memory");
                 }
                 command.args(more[task as usize]);
-                let remote = TaskProcess::spawn(command, *limit)?;
+                let description = TaskDescription {
+                    task,
+                    nodes: nodes.map(|node| [node, 0, 0, 0, 0]).into(),
+                    owner: 0,
+                    slots_per_process: 4,
+                };
+                let remote = TaskProcess::spawn(command, description, *limit)?;
                 ids.push(remote.id());
                 Some(remote)
             }

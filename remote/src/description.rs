@@ -1,0 +1,48 @@
+//! What a task's process must know of its job before it can open a client.
+
+use std::sync::Arc;
+
+use gyre_driver::{
+    AckConfig, ClientConfig, DEFAULT_EAGER_LIMIT, Ordered, Resources, SameNode, TaskId, TaskMap,
+};
+use gyre_layout::Coord;
+use serde::{Deserialize, Serialize};
+
+/// A task of a job: who it is, where all are, and what each process of a node has of its resources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskDescription {
+    /// Number of the task.
+    pub task: u32,
+    /// Coordinates of the node of every task.
+    pub nodes: Vec<[u8; 5]>,
+    /// Owner of the process's FIFOs and base slots.
+    pub owner: u8,
+    /// Base slots of each process.
+    pub slots_per_process: u16,
+}
+
+impl TaskDescription {
+    /// A client of all tasks, of this name, with so many contexts each and else the driver's defaults.
+    ///
+    /// # Errors
+    /// Coordinates that no node has.
+    pub fn client(&self, name: &str, contexts: u8) -> Result<ClientConfig, gyre_driver::Error> {
+        let nodes = self.nodes.iter().map(|&node| Coord(node));
+        Ok(ClientConfig {
+            name: name.into(),
+            id: 0,
+            tasks: Arc::new(TaskMap::new(nodes)?),
+            task: TaskId(self.task),
+            contexts,
+            resources: Resources {
+                owner: self.owner,
+                slots_per_process: self.slots_per_process,
+                ..Resources::default()
+            },
+            eager_limit: DEFAULT_EAGER_LIMIT,
+            ack: AckConfig::default(),
+            same_node: SameNode::default(),
+            ordered: Ordered::default(),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Waiting for a task's process: for its next request or its end, within a limit, while what it prints is passed on.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::OFlags;
+
+use crate::mailbox::MailboxError;
+
+/// Bytes of output that are taken at once.
+const PIECE: usize = 4096;
+
+/// One of the two streams that a program prints to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Takes what a process prints, as it comes.
+pub(crate) type Sink = Box<dyn FnMut(Stream, &[u8])>;
+
+/// What is known of the process on the other side of a mailbox.
+pub(crate) struct Watch {
+    /// How long it may ask for nothing, in time of the host.
+    limit: Duration,
+    /// Can be read once the process has ended, though others hold its side of the doorbell.
+    ended: Option<OwnedFd>,
+    outputs: Vec<(Stream, File)>,
+    sink: Sink,
+}
+
+impl Watch {
+    /// Watches the process behind the descriptor, if it is one of its own, for at most `limit` at a time.
+    pub fn new(limit: Duration, ended: Option<OwnedFd>) -> Self {
+        Self {
+            limit,
+            ended,
+            outputs: Vec::new(),
+            sink: Box::new(|_, _| {}),
+        }
+    }
+
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// From now on, what comes out of `outputs` goes to `sink`.
+    pub fn collect(&mut self, outputs: Vec<(Stream, OwnedFd)>, sink: Sink) -> io::Result<()> {
+        for (_, output) in &outputs {
+            rustix::fs::fcntl_setfl(output, OFlags::NONBLOCK)?;
+        }
+        let outputs = outputs.into_iter();
+        self.outputs = outputs
+            .map(|(stream, fd)| (stream, File::from(fd)))
+            .collect();
+        self.sink = sink;
+        Ok(())
+    }
+
+    /// Waits for the doorbell. All that the process has printed before it rang or ended is passed on before this
+    /// returns, so what several processes print in turn keeps its order.
+    pub fn await_bell(&mut self, bell: BorrowedFd<'_>) -> Result<(), MailboxError> {
+        let since = Instant::now();
+        loop {
+            let left = self.limit.saturating_sub(since.elapsed());
+            // The doorbell is looked at first: what was printed before it rang is there when the outputs are.
+            let mut ready = vec![PollFd::from_borrowed_fd(bell, PollFlags::IN)];
+            ready.extend(self.ended.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+            ready.extend(
+                self.outputs
+                    .iter()
+                    .map(|(_, file)| PollFd::new(file, PollFlags::IN)),
+            );
+            let timeout = Timespec::try_from(left).ok();
+            let events = match rustix::event::poll(&mut ready, timeout.as_ref()) {
+                Ok(events) => events,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(io::Error::from(error).into()),
+            };
+            let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+            let rang = is_ready(&ready[0]);
+            let has_ended = self.ended.is_some() && is_ready(&ready[1]);
+            let prints = ready[1 + usize::from(self.ended.is_some())..]
+                .iter()
+                .any(is_ready);
+            if prints {
+                self.pass_output_on();
+            }
+            if rang {
+                return Ok(());
+            }
+            if has_ended {
+                return Err(MailboxError::Closed);
+            }
+            if events == 0 {
+                return Err(MailboxError::Silent);
+            }
+        }
+    }
+
+    /// Passes on what is there of the outputs; those that have ended are looked at no more.
+    pub fn pass_output_on(&mut self) {
+        let sink = &mut self.sink;
+        self.outputs.retain_mut(|(stream, file)| {
+            let mut piece = [0; PIECE];
+            loop {
+                match file.read(&mut piece) {
+                    Ok(0) => return false,
+                    Ok(bytes) => sink(*stream, &piece[..bytes]),
+                    Err(error) => match error.kind() {
+                        ErrorKind::Interrupted => {}
+                        kind => return kind == ErrorKind::WouldBlock,
+                    },
+                }
+            }
+        });
+    }
+}

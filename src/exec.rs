@@ -1,0 +1,358 @@
+//! `gyre exec`: runs processes as the tasks of a program, in lock-step with the machine.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use gyre::console::complain;
+use gyre::error::RunError;
+use gyre::job::{Job, JobError};
+use gyre::machine_file::{self, MachineSpec};
+use gyre::options::{FAILURE_CYCLES, MachineOptions, UsageError, cubic_shape};
+use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
+use gyre::placement::Placement;
+use gyre::platform::SimPlatform;
+use gyre::settings::{self, Settings};
+use gyre::timeline::{self, Timeline, Told};
+use gyre::waves::{self, CommandLine, Failure};
+use gyre_driver::TaskId;
+use gyre_remote::{ProcessError, Stream, TaskDescription, TaskProcess};
+use gyre_sim::{RunReport, Until};
+use serde_json::json;
+
+use crate::goal_run::flits;
+use crate::heat_map::link_table;
+
+/// Arguments of `gyre exec`.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// Tasks [default: one a node of the machine]
+    #[arg(short = 'n', long = "tasks", value_name = "TASKS", value_parser = tasks)]
+    pub tasks: Option<usize>,
+    /// Order in which tasks take places: letters of the dimensions and t (place on the node), the last
+    /// varying fastest [default for three dimensions: cbat]
+    #[arg(long, value_name = "ORDER")]
+    pub map: Option<String>,
+    /// Begins each line that a task prints with its number
+    #[arg(long)]
+    pub tag: bool,
+    /// Seconds of the host's time after which a task that asks the machine for nothing ends the run
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    pub host_limit: u64,
+    /// Writes the figures of the run, one JSON object
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Options of the machine.
+    #[command(flatten)]
+    pub machine: MachineOptions,
+    /// The program that each task runs, and its arguments
+    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    pub program: Vec<std::ffi::OsString>,
+}
+
+fn tasks(text: &str) -> Result<usize, &'static str> {
+    let tasks = text.parse().ok().filter(|&tasks| tasks > 0);
+    tasks.ok_or("expected a whole number, 1 or more")
+}
+
+fn seconds(text: &str) -> Result<u64, &'static str> {
+    let seconds = text.parse().ok().filter(|&seconds| seconds > 0);
+    seconds.ok_or("expected a whole number of seconds, 1 or more")
+}
+
+/// What `--help` says about settings.
+pub fn settings_help() -> String {
+    settings::help([("machine", machine_file::SETTINGS)])
+}
+
+/// Runs the program. Standard output and standard error are its own; the last lines of standard error say how many cycles
+/// were simulated, and the hash.
+pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
+    let result = run(args, command).and_then(|outcome| {
+        if let Some(path) = &args.json {
+            let text = outcome.text(true).map_err(io::Error::from);
+            let written = text.and_then(|text| fs::write(path, text));
+            written.map_err(|error| unwritable(path, &error))?;
+        }
+        Ok(outcome)
+    });
+    match result {
+        Ok(outcome) => {
+            let mut lines = outcome.pictures;
+            lines.push(format!("{} cycles simulated", outcome.sim.cycles));
+            lines.push(format!("hash {}", outcome.hash));
+            // Where that cannot be written, the exit status alone says how it ended.
+            let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(format_args!("{error}"));
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+fn unwritable(path: &std::path::Path, error: &io::Error) -> UsageError {
+    UsageError::Combination(format!("--json {}: {error}", path.display()))
+}
+
+/// What a run of a program amounts to.
+struct Ran {
+    machine: RunReport,
+    /// From the start of the tasks to the end of the last, picoseconds.
+    makespan_ps: u64,
+    /// Flits sent by each port of each node.
+    flits: Vec<Vec<u64>>,
+}
+
+fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
+    let options = &args.machine;
+    if options.trace_on_failure.is_some() {
+        let text = "--trace-on-failure: a program is never run twice by itself; expected --trace and --trace-window, \
+                    which an error names";
+        return Err(UsageError::Combination(text.into()).into());
+    }
+    let settings = Settings::parse(&options.set, &[machine_file::SETTINGS])?;
+    let shape = args.tasks.filter(|_| options.shape.is_none());
+    let mut spec = MachineSpec::new(options, &settings, shape.map(cubic_shape).transpose()?)?;
+    let tasks = args.tasks.unwrap_or(spec.nodes());
+    let placement = Placement::new(tasks, &spec.config.dims, args.map.as_deref())?;
+    waves::check(options, &spec)?;
+    waves::check_scopes(options, &spec)?;
+    if let Some(path) = &args.json {
+        fs::write(path, "").map_err(|error| unwritable(path, &error))?;
+    }
+    let timeline = Timeline::create(options, &mut spec.config)?;
+
+    let clock = Stopwatch::start();
+    let execute = |spec: &MachineSpec| execute(args, spec, &placement);
+    let observed = waves::observed(&spec, options, None, command, |_| None, execute);
+    let name = args.program[0].to_string_lossy();
+    let told = Told {
+        title: &format!("exec {name}"),
+        spec: &spec,
+        command,
+        numbers_machines: false,
+    };
+    let (ran, wave) = match observed {
+        Ok(observed) => observed,
+        Err(error) => {
+            timeline.failed(told, || timeline::failure(&error));
+            return Err(with_command(error, &spec, command));
+        }
+    };
+    let sim = SimFigures::new(
+        ran.machine.cycles,
+        spec.nodes(),
+        &clock,
+        spec.config.threads,
+    );
+    let makespan_cycles = ran.makespan_ps.div_ceil(spec.config.cycle_ps);
+    let metrics = object(json!({
+        "makespan_cycles": makespan_cycles,
+        "makespan_us": ran.makespan_ps as f64 / 1e6,
+        "makespan_ns": ran.makespan_ps / 1000,
+        "links": link_table(&spec.config, &ran.flits, makespan_cycles),
+    }));
+    let mut params = spec.params();
+    let words: Vec<_> = args
+        .program
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    params.append(&mut object(json!({
+        "program": words,
+        "tasks": tasks,
+        "tasks_per_node": placement.per_node,
+        "map": args.map,
+    })));
+    let pictures = wave
+        .into_iter()
+        .chain(timeline.ended(told, &metrics, None)?);
+    Ok(Outcome {
+        bench: "exec".into(),
+        shape: spec.shape(),
+        params,
+        metrics,
+        sim,
+        hash: format!("{:016x}", ran.machine.hash),
+        pictures: pictures.collect(),
+        passed: true,
+    })
+}
+
+/// An error of a run with the command that shows its last cycles in a waveform, if it had none.
+fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> RunError {
+    let RunError::Sim(source) = &error else {
+        return error;
+    };
+    let Some(failure) = Failure::of(source, spec.config.cycle_ps) else {
+        return error;
+    };
+    let window = failure.window(FAILURE_CYCLES);
+    let option = format!(
+        "--trace failure.fst --trace-window {}:{}",
+        window.start, window.end
+    );
+    let shown = format!("for a waveform of it: {}", command.with(&option));
+    RunError::Shown {
+        source: error.into(),
+        shown,
+    }
+}
+
+/// Runs a process for each task, on a machine that is made for them, until all have ended.
+fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result<Ran, RunError> {
+    let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
+    let screen = Rc::new(RefCell::new(Screen {
+        tag: args.tag,
+        lines: vec![Default::default(); placement.node.len()],
+    }));
+    let of_task = |task| describe(&job, TaskId(task)).map(|task| Process::new(args, task));
+    let processes = (0..job.tasks()).map(of_task);
+    let processes = processes
+        .collect::<Result<_, _>>()
+        .map_err(JobError::Placement)?;
+    job.machine().restart_recording();
+    let start_ps = job.machine().cycles() * spec.config.cycle_ps;
+    let before = flits(job.machine());
+    let shown = Rc::clone(&screen);
+    // The machine ends the cycle in which a task fails: no other task starts in it.
+    let failed = Cell::new(false);
+    let run = move |task: gyre::job::Process, process: Process| {
+        if !failed.get() {
+            let result = process.run(&task.platform, &shown);
+            failed.set(failed.get() || result.is_err());
+            result?;
+        }
+        Ok::<_, ProcessError>(task.platform.cpu().now_ps())
+    };
+    let served = job.each_with("program", Until::Quiet, processes, run);
+    screen.borrow_mut().end();
+    let (ends_ps, machine) = served?;
+    let mut flits = flits(job.machine());
+    for (now, before) in flits.iter_mut().flatten().zip(before.iter().flatten()) {
+        *now -= before;
+    }
+    let end_ps = ends_ps.into_iter().max().unwrap_or(0);
+    Ok(Ran {
+        machine,
+        makespan_ps: end_ps.saturating_sub(start_ps),
+        flits,
+    })
+}
+
+/// What the process of a task must know of its job.
+fn describe(job: &Job, task: TaskId) -> Result<TaskDescription, gyre_driver::Error> {
+    let client = job.client(task, "exec");
+    let nodes = (0..job.tasks()).map(|task| Ok(client.tasks.location(TaskId(task))?.node.0));
+    Ok(TaskDescription {
+        task: task.0,
+        nodes: nodes.collect::<Result<_, gyre_driver::Error>>()?,
+        owner: client.resources.owner,
+        slots_per_process: client.resources.slots_per_process,
+    })
+}
+
+/// The process of a task, before it starts.
+struct Process {
+    command: Command,
+    description: TaskDescription,
+    limit: Duration,
+}
+
+impl Process {
+    fn new(args: &ExecArgs, description: TaskDescription) -> Self {
+        let mut command = Command::new(&args.program[0]);
+        command.args(&args.program[1..]);
+        command.stdin(match description.task {
+            // A process group of its own may not read a terminal: what is typed goes through a pipe.
+            0 if io::stdin().is_terminal() => Stdio::piped(),
+            0 => Stdio::inherit(),
+            _ => Stdio::null(),
+        });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self {
+            command,
+            description,
+            limit: Duration::from_secs(args.host_limit),
+        }
+    }
+
+    /// Starts it when the task has its turn, so that no two processes ever run at once, and carries its requests out to
+    /// its end.
+    fn run(self, platform: &SimPlatform, screen: &Rc<RefCell<Screen>>) -> Result<(), ProcessError> {
+        let task = self.description.task;
+        let mut process = TaskProcess::spawn(self.command, self.description, self.limit)?;
+        if let Some(input) = process.input() {
+            type_into(input);
+        }
+        let screen = Rc::clone(screen);
+        let print = move |stream, bytes: &[u8]| screen.borrow_mut().print(task, stream, bytes);
+        process.collect(print)?;
+        process.serve(platform)
+    }
+}
+
+/// Copies what is typed to the program until one of the two has ended.
+fn type_into(mut input: ChildStdin) {
+    thread::spawn(move || {
+        // The program need not read all of it.
+        let _ = io::copy(&mut io::stdin().lock(), &mut input);
+    });
+}
+
+/// What all tasks print, in whole lines. A task prints while the machine stands still for it, so the order of the lines
+/// is the same in every run.
+struct Screen {
+    tag: bool,
+    /// What each task has printed of its last line, of each stream.
+    lines: Vec<[Vec<u8>; 2]>,
+}
+
+impl Screen {
+    fn print(&mut self, task: u32, stream: Stream, bytes: &[u8]) {
+        let line = &mut self.lines[task as usize][stream as usize];
+        line.extend_from_slice(bytes);
+        if let Some(end) = line.iter().rposition(|&byte| byte == b'\n') {
+            let rest = line.split_off(end + 1);
+            let whole = std::mem::replace(line, rest);
+            self.write(task, stream, &whole);
+        }
+    }
+
+    /// Prints the last lines, which nothing has ended.
+    fn end(&mut self) {
+        for (task, lines) in (0..).zip(std::mem::take(&mut self.lines)) {
+            for (stream, line) in [Stream::Output, Stream::Error].into_iter().zip(lines) {
+                if !line.is_empty() {
+                    self.write(task, stream, &line);
+                }
+            }
+        }
+    }
+
+    fn write(&self, task: u32, stream: Stream, lines: &[u8]) {
+        let mut text = Vec::new();
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            if self.tag {
+                text.extend_from_slice(format!("[{task}] ").as_bytes());
+            }
+            text.extend_from_slice(line);
+        }
+        // A reader that has gone does not end the run.
+        let _ = match stream {
+            Stream::Output => io::stdout()
+                .lock()
+                .write_all(&text)
+                .and_then(|()| io::stdout().flush()),
+            Stream::Error => io::stderr().lock().write_all(&text),
+        };
+    }
+}

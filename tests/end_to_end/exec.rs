@@ -1,0 +1,201 @@
+//! `gyre exec`: programs as processes, whatever they do.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{gyre, root, scratch, text};
+
+/// Runs a shell script as every task of two on two nodes.
+fn script(options: &[&str], script: &str) -> Output {
+    let common = ["exec", "-n", "2", "--shape", "2x1"];
+    gyre(&[&common, options, &["--", "bash", "-c", script]].concat())
+}
+
+fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn x6_programs_print_in_the_order_of_simulated_time_and_whole_lines() {
+    let run = || script(&["--tag"], "printf 'a\\nb'; echo; echo out >&2; printf c");
+    let output = run();
+    assert_eq!(output.status.code(), Some(0));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, "[0] a\n[0] b\n[1] a\n[1] b\n[0] c[1] c");
+    let error = error_of(&output);
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines[..2], ["[0] out", "[1] out"]);
+    assert!(lines[2].ends_with(" cycles simulated"), "{error}");
+    assert!(lines[3].starts_with("hash ") && lines.len() == 4, "{error}");
+    let again = run();
+    assert_eq!((again.stdout, again.stderr), (output.stdout, output.stderr));
+}
+
+#[test]
+fn x6_standard_input_is_that_of_task_0_and_the_environment_that_of_all() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(root())
+        .args(["exec", "-n", "3", "--tag", "--", "bash", "-c"])
+        .arg("echo $(cat) $OWN")
+        .env("OWN", "value")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(b"typed").expect("is read");
+    drop(input);
+    let output = child.wait_with_output().expect("ends");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, "[0] typed value\n[1] value\n[2] value\n");
+}
+
+#[test]
+fn x6_figures_of_a_program_are_written_where_the_option_says() {
+    let path = scratch("exec.json");
+    let output = script(&["--json", text(&path)], "true");
+    assert!(output.status.success(), "{}", error_of(&output));
+    assert!(output.stdout.is_empty());
+    let figures = fs::read(&path).expect("written");
+    let figures: Value = serde_json::from_slice(&figures).expect("JSON");
+    assert_eq!(figures["bench"], "exec");
+    assert_eq!(figures["shape"], "2x1");
+    assert_eq!(figures["params"]["tasks"], 2);
+    assert_eq!(figures["params"]["program"][2], "true");
+    assert_eq!(figures["metrics"]["makespan_cycles"], 0);
+    let hash = format!("hash {}", figures["hash"].as_str().expect("text"));
+    assert!(error_of(&output).contains(&hash));
+}
+
+#[test]
+fn x6_programs_that_fail_are_named_with_status_or_signal() {
+    let cases: [(&[&str], &str, &[&str]); 5] = [
+        (&[], "exit 3", &["task 0", "exit status: 3"]),
+        (&[], "kill -9 $$", &["task 0", "signal: 9 (SIGKILL)"]),
+        (&[], "kill -FPE $$", &["task 0", "signal: 8 (SIGFPE)"]),
+        (
+            &["--host-limit", "1"],
+            "echo printed; while :; do :; done",
+            &["task 0", "did not end within 1 s of the host's time"],
+        ),
+        // Rings without a message.
+        (&[], "printf x >&191; sleep 1000", &["task 0", "protocol"]),
+    ];
+    for (options, program, words) in cases {
+        let output = script(options, program);
+        assert_eq!(output.status.code(), Some(1), "{program}");
+        let error = error_of(&output);
+        for word in words {
+            assert!(error.contains(word), "{program}: {error}");
+        }
+        // The program is not run again; how to see more is said.
+        let command = "for a waveform of it: gyre exec --trace failure.fst --trace-window ";
+        assert!(error.contains(command), "{program}: {error}");
+    }
+    let output = script(&["--host-limit", "1"], "echo printed; sleep 1000");
+    assert_eq!(output.stdout, b"printed\n");
+    let output = gyre(&["exec", "-n", "2", "--", "/no/such/program"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = error_of(&output);
+    assert!(
+        error.contains("task 0 program") && error.contains("/no/such/program cannot be started: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn x6_a_program_gets_a_waveform_from_its_own_run_only() {
+    let wave = scratch("exec.vcd");
+    let window = ["--trace", text(&wave), "--trace-window", "10:20"];
+    let output = script(&window, "true");
+    assert!(output.status.success(), "{}", error_of(&output));
+    assert!(error_of(&output).contains("waveform of cycles 10 to 20"));
+    assert!(wave.exists());
+
+    let output = script(&["--trace-on-failure", text(&wave)], "true");
+    assert_eq!(output.status.code(), Some(2));
+    let error = error_of(&output);
+    assert!(error.contains("never run twice by itself"), "{error}");
+}
+
+#[test]
+fn x5_x6_options_of_programs_that_cannot_be_are_refused() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["-n", "2"], "<PROGRAM>"),
+        (
+            &["-n", "0", "--", "true"],
+            "expected a whole number, 1 or more",
+        ),
+        (
+            &["--host-limit", "0", "--", "true"],
+            "expected a whole number of seconds",
+        ),
+        (&["-n", "35", "--shape", "2x1", "--", "true"], "node"),
+        (&["--map", "zz", "-n", "2", "--", "true"], "zz"),
+        (
+            &["--json", "/no/such/file", "-n", "1", "--", "true"],
+            "--json /no/such/file: ",
+        ),
+    ];
+    for (arguments, word) in cases {
+        let output = gyre(&[&["exec"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let error = error_of(&output);
+        assert!(error.contains(word), "{arguments:?}: {error}");
+    }
+}
+
+/// Processes whose command line has `word`.
+fn processes_with(word: &str) -> usize {
+    let processes = fs::read_dir("/proc").expect("there").flatten();
+    let command = |path: &Path| fs::read(path.join("cmdline")).unwrap_or_default();
+    let has = |line: &[u8]| line.windows(word.len()).any(|part| part == word.as_bytes());
+    processes
+        .filter(|entry| has(&command(&entry.path())))
+        .count()
+}
+
+/// A process that does not outlive a test that fails.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // Fails for one that was waited for.
+        let _ = self.0.kill();
+    }
+}
+
+#[test]
+fn x6_nothing_is_left_behind_when_the_command_is_killed() {
+    let word = format!("gyre-exec-test-{}", std::process::id());
+    let program = format!(": {word}; sleep 1000; :");
+    let child = Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(root())
+        .args(["exec", "-n", "2", "--", "bash", "-c", &program])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let mut child = Killed(child);
+    let wait_for = |count| {
+        for _ in 0..1500 {
+            if processes_with(&word) == count {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{} processes, not {count}", processes_with(&word));
+    };
+    // The command and the task whose turn it is.
+    wait_for(2);
+    child.0.kill().expect("runs");
+    child.0.wait().expect("ends");
+    wait_for(0);
+}
