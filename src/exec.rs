@@ -22,12 +22,15 @@ use gyre::settings::{self, Settings};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::TaskId;
-use gyre_remote::{ProcessError, Stream, TaskDescription, TaskProcess};
-use gyre_sim::{RunReport, Until};
+use gyre_remote::{ProcessError, ProcessRange, Stream, TaskDescription, TaskProcess};
+use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
 
 use crate::goal_run::flits;
 use crate::heat_map::link_table;
+
+/// Bytes of a memory beat. What is aligned in a process is aligned for the DMA engine.
+const BEAT: usize = 64;
 
 /// Arguments of `gyre exec`.
 #[derive(Debug, Args)]
@@ -296,7 +299,23 @@ impl Process {
         let screen = Rc::clone(screen);
         let print = move |stream, bytes: &[u8]| screen.borrow_mut().print(task, stream, bytes);
         process.collect(print)?;
-        process.serve(platform)
+        process.serve(platform, |range| {
+            let skew = range.address() % BEAT;
+            platform.map(range.len(), skew, Box::new(InProcess(range)))
+        })
+    }
+}
+
+/// Memory of a process that node memory stands for.
+struct InProcess(ProcessRange);
+
+impl OutsideMemory for InProcess {
+    fn read(&self, offset: u64, out: &mut [u8]) -> bool {
+        self.0.read(offset, out)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> bool {
+        self.0.write(offset, data)
     }
 }
 

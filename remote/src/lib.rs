@@ -22,6 +22,7 @@ mod inherited;
 mod mailbox;
 mod platform;
 mod process;
+mod process_memory;
 mod protocol;
 mod session;
 #[cfg(test)]
@@ -32,5 +33,6 @@ pub use description::TaskDescription;
 pub use mailbox::MailboxError;
 pub use platform::{RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, run};
 pub use process::{ProcessError, TaskProcess};
+pub use process_memory::ProcessRange;
 pub use session::SessionError;
 pub use watch::Stream;

@@ -230,25 +230,7 @@ impl Platform for RemotePlatform {
             bytes: bytes as u64,
             align: align as u64,
         };
-        match self.connection.ask(&request) {
-            Answer::Buffer {
-                buffer,
-                slot,
-                offset,
-                address,
-            } => Ok(RemoteBuffer {
-                memory: self.memory(buffer, bytes),
-                slot,
-                offset,
-                address,
-            }),
-            Answer::NoMemory { reason } => Err(AllocError {
-                bytes,
-                align,
-                reason,
-            }),
-            answer => self.connection.unasked(&request, &answer),
-        }
+        self.buffer(&request, (bytes, align), None)
     }
 
     fn share(&self, number: u32, bytes: usize) -> Result<RemoteSegment, SegmentError> {
@@ -312,6 +294,52 @@ impl RemotePlatform {
         self.connection.mailbox.take_window(&mut description);
         postcard::from_bytes(&description)
             .map_err(|error| MailboxError::Malformed(error.to_string()))
+    }
+
+    /// Makes `bytes` bytes of this process from `memory` on memory for the DMA engine, wherever they are. Reads and
+    /// writes of the buffer are copies in this process.
+    ///
+    /// # Errors
+    /// [`AllocError`] when the machine has no addresses left for them.
+    ///
+    /// # Safety
+    /// The bytes must stay where they are as long as the buffer lasts, and nothing that relies on them to keep their value
+    /// may do so: the DMA engine writes them whenever the process waits for the machine.
+    pub unsafe fn map(&self, memory: *mut u8, bytes: usize) -> Result<RemoteBuffer, AllocError> {
+        let address = memory as usize;
+        let request = Request::Map {
+            address: address as u64,
+            bytes: bytes as u64,
+        };
+        self.buffer(&request, (bytes, 1), Some(address))
+    }
+
+    fn buffer(
+        &self,
+        request: &Request,
+        (bytes, align): (usize, usize),
+        own: Option<usize>,
+    ) -> Result<RemoteBuffer, AllocError> {
+        match self.connection.ask(request) {
+            Answer::Buffer {
+                buffer,
+                slot,
+                offset,
+                address,
+            } => Ok(RemoteBuffer {
+                memory: self.memory(buffer, bytes),
+                slot,
+                offset,
+                address,
+                own,
+            }),
+            Answer::NoMemory { reason } => Err(AllocError {
+                bytes,
+                align,
+                reason,
+            }),
+            answer => self.connection.unasked(request, &answer),
+        }
     }
 
     /// Lets the machine carry out what nobody waits for: freed buffers, charged costs.
@@ -393,6 +421,22 @@ pub struct RemoteBuffer {
     slot: u16,
     offset: u64,
     address: u64,
+    /// Where its bytes are, if they are this process's own.
+    own: Option<usize>,
+}
+
+impl RemoteBuffer {
+    /// First of `bytes` bytes from `offset` on, if they are this process's own, when all that happens earlier has
+    /// happened.
+    fn own(&self, offset: usize, bytes: usize) -> Result<Option<*mut u8>, RangeError> {
+        let Some(own) = self.own else {
+            return Ok(None);
+        };
+        self.memory.check(offset, bytes)?;
+        let buffer = self.memory.handle;
+        self.memory.connection.tell(&Request::Settle { buffer });
+        Ok(Some((own + offset) as *mut u8))
+    }
 }
 
 impl DmaBuffer for RemoteBuffer {
@@ -413,11 +457,23 @@ impl DmaBuffer for RemoteBuffer {
     }
 
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        self.memory.read(offset, out)
+        let Some(own) = self.own(offset, out.len())? else {
+            return self.memory.read(offset, out);
+        };
+        // SAFETY: who mapped the bytes has promised that they stay there, and the range was checked. The machine, which
+        // could write them, waits for the next request. `out` may be a part of them: they are copied as if through a
+        // third place.
+        unsafe { std::ptr::copy(own, out.as_mut_ptr(), out.len()) };
+        Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        self.memory.write(offset, data)
+        let Some(own) = self.own(offset, data.len())? else {
+            return self.memory.write(offset, data);
+        };
+        // SAFETY: as for reading.
+        unsafe { std::ptr::copy(data.as_ptr(), own, data.len()) };
+        Ok(())
     }
 }
 

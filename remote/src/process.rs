@@ -7,14 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
-use gyre_driver::Platform;
+use gyre_driver::{AllocError, Platform};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
 use crate::description::TaskDescription;
 use crate::inherited::{self, BELL_FD, MEMORY_FD};
 use crate::mailbox::{Mailbox, MailboxError};
-use crate::session::{self, End, SessionError};
+use crate::process_memory::ProcessRange;
+use crate::session::{self, End, Host, SessionError};
 use crate::watch::{Stream, Watch};
 
 /// How often the end of a process that has closed its doorbell is looked for.
@@ -157,13 +158,24 @@ impl TaskProcess {
 
     /// Carries out the task's requests on `platform` until the task has ended and its process with it. A program that ends
     /// with status 0 and has given back what it had of the node has ended well, whether it was a task or not.
+    /// `map` makes bytes of the process memory for the node's DMA engine, which reaches them as long as the
+    /// buffer lasts.
     /// Blocks the thread while the task computes: call it where the task would run, so that the machine
     /// stands still meanwhile.
     ///
     /// # Errors
     /// [`ProcessError`] for everything but a task that ended well.
-    pub fn serve<P: Platform>(mut self, platform: &P) -> Result<(), ProcessError> {
-        let served = session::serve(&self.mailbox, &mut self.watch, &self.description, platform);
+    pub fn serve<P: Platform>(
+        mut self,
+        platform: &P,
+        map: impl Fn(ProcessRange) -> Result<P::Buffer, AllocError>,
+    ) -> Result<(), ProcessError> {
+        let host = Host {
+            description: &self.description,
+            process: self.pid().as_raw_nonzero().get(),
+            map: &map,
+        };
+        let served = session::serve(&self.mailbox, &mut self.watch, &host, platform);
         let end = match served {
             Ok(End::Finished(Some(text))) => Err(ProcessError::Task(text)),
             Ok(end) => self.end(&end),

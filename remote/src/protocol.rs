@@ -18,6 +18,10 @@ pub(crate) enum Request {
     WriteRegister { address: u64, value: u64 },
     /// `Platform::alloc`: [`Answer::Buffer`] or [`Answer::NoMemory`].
     Allocate { bytes: u64, align: u64 },
+    /// Bytes of the task's own process become memory for the DMA engine: [`Answer::Buffer`] or [`Answer::NoMemory`].
+    Map { address: u64, bytes: u64 },
+    /// Lets everything that happens earlier reach a buffer: [`Answer::Done`].
+    Settle { buffer: u64 },
     /// `Platform::share`: [`Answer::Value`], the segment's handle, or [`Answer::NoMemory`]. The handle of a
     /// segment serves wherever one of a buffer or of a lock does.
     Share { number: u32, bytes: u64 },

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use gyre_driver::{DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment, WakeReason};
+use gyre_driver::{
+    AllocError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment, WakeReason,
+};
 use thiserror::Error;
 
 use crate::description::TaskDescription;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, Refusal, Request, clip};
 use crate::watch::Watch;
 
@@ -41,11 +44,25 @@ pub(crate) enum End {
     },
 }
 
+/// Makes bytes of the task's process memory for the DMA engine.
+pub(crate) type MapFn<'a, P> =
+    dyn Fn(ProcessRange) -> Result<<P as Platform>::Buffer, AllocError> + 'a;
+
+/// What the machine's process does for a task beside the node's platform.
+pub(crate) struct Host<'a, P: Platform> {
+    /// What the task is told of itself.
+    pub description: &'a TaskDescription,
+    /// Number of the task's process.
+    pub process: i32,
+    /// See [`MapFn`].
+    pub map: &'a MapFn<'a, P>,
+}
+
 /// What a task has of the node.
 struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
-    description: &'a TaskDescription,
+    host: &'a Host<'a, P>,
     buffers: BTreeMap<u64, P::Buffer>,
     segments: BTreeMap<u64, TaskLock<P::Segment>>,
     locks: BTreeMap<u64, TaskLock<P::Lock>>,
@@ -105,13 +122,13 @@ impl From<String> for Fault {
 pub(crate) fn serve<P: Platform>(
     mailbox: &Mailbox,
     watch: &mut Watch,
-    description: &TaskDescription,
+    host: &Host<'_, P>,
     platform: &P,
 ) -> Result<End, SessionError> {
     let mut session = Session {
         platform,
         mailbox,
-        description,
+        host,
         buffers: BTreeMap::new(),
         segments: BTreeMap::new(),
         locks: BTreeMap::new(),
@@ -167,7 +184,7 @@ impl<P: Platform> Session<'_, P> {
         let platform = self.platform;
         let answer = match *request {
             Request::Describe => {
-                let bytes = postcard::to_allocvec(self.description);
+                let bytes = postcard::to_allocvec(self.host.description);
                 let bytes = bytes.map_err(|error| error.to_string())?;
                 window(bytes.len() as u64)?;
                 self.mailbox.fill_window(&bytes);
@@ -182,7 +199,21 @@ impl<P: Platform> Session<'_, P> {
                 Ok(()) => Answer::Done,
                 Err(error) => refused(error)?,
             },
-            Request::Allocate { bytes, align } => self.allocate(size(bytes)?, size(align)?),
+            Request::Allocate { bytes, align } => {
+                let buffer = platform.alloc(size(bytes)?, size(align)?);
+                self.keep(buffer)
+            }
+            Request::Map { address, bytes } => {
+                let process = self.host.process;
+                let range = ProcessRange::new(process, size(address)?, size(bytes)?);
+                let buffer = (self.host.map)(range);
+                self.keep(buffer)
+            }
+            Request::Settle { buffer } => {
+                self.read(buffer, 0, &mut [])?
+                    .map_err(|error| error.to_string())?;
+                Answer::Done
+            }
             Request::Share { number, bytes } => match platform.share(number, size(bytes)?) {
                 Ok(segment) => {
                     let handle = self.handle();
@@ -277,8 +308,8 @@ impl<P: Platform> Session<'_, P> {
         self.handles
     }
 
-    fn allocate(&mut self, bytes: usize, align: usize) -> Answer {
-        match self.platform.alloc(bytes, align) {
+    fn keep(&mut self, buffer: Result<P::Buffer, AllocError>) -> Answer {
+        match buffer {
             Ok(buffer) => {
                 let handle = self.handle();
                 let answer = Answer::Buffer {

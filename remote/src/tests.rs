@@ -20,8 +20,9 @@ use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskProcess};
+use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, BATCH, Request};
-use crate::session::{self, SessionError};
+use crate::session::{self, Host, SessionError};
 use crate::watch::{Stream, Watch};
 
 /// A platform that notes every call.
@@ -248,7 +249,24 @@ fn description() -> TaskDescription {
 /// Carries out the requests of a task on the far side.
 fn serve(machine: &Mailbox, platform: &Noted) -> Result<session::End, SessionError> {
     let mut watch = Watch::new(Duration::from_secs(60), None);
-    session::serve(machine, &mut watch, &description(), platform)
+    session::serve(machine, &mut watch, &host(&description()), platform)
+}
+
+/// A host of a task that is in this process.
+fn host(description: &TaskDescription) -> Host<'_, Noted> {
+    Host {
+        description,
+        process: std::process::id() as i32,
+        map: &no_map,
+    }
+}
+
+fn no_map(range: ProcessRange) -> Result<NotedBuffer, AllocError> {
+    Err(AllocError {
+        bytes: range.len(),
+        align: 1,
+        reason: "not here".into(),
+    })
 }
 
 /// Both sides of a mailbox.
@@ -453,7 +471,12 @@ fn an_answer_to_another_question_ends_the_task() {
 fn a_silent_task_exceeds_the_limit() {
     let (machine, _task) = sides();
     let mut watch = Watch::new(Duration::from_millis(20), None);
-    let end = session::serve(&machine, &mut watch, &description(), &Noted::default());
+    let end = session::serve(
+        &machine,
+        &mut watch,
+        &host(&description()),
+        &Noted::default(),
+    );
     assert!(matches!(
         end,
         Err(SessionError::Mailbox(MailboxError::Silent))
@@ -658,7 +681,7 @@ fn script(text: &str, limit: Duration) -> ProcessError {
     command.args(["-c", text]);
     let process = TaskProcess::spawn(command, description(), limit).expect("starts");
     process
-        .serve(&Noted::default())
+        .serve(&Noted::default(), no_map)
         .expect_err("a script is no task")
 }
 
@@ -681,7 +704,7 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
     });
     collected.expect("pipes");
     // No task, but a program that ends well.
-    process.serve(&Noted::default()).expect("status 0");
+    process.serve(&Noted::default(), no_map).expect("status 0");
     let output = printed[0].lock();
     assert!(output.len() == 300_003 && output.ends_with(b"\0end"));
     assert_eq!(*printed[1].lock(), b"why\n");
@@ -765,7 +788,7 @@ fn script_with_child(then: &str) -> (TaskProcess, u32) {
 #[test]
 fn processes_that_a_task_has_started_end_with_it() {
     let (process, child) = script_with_child("exit 3");
-    let end = process.serve(&Noted::default());
+    let end = process.serve(&Noted::default(), no_map);
     assert!(matches!(end, Err(ProcessError::Ended(_))), "{end:?}");
     assert_ends(child);
 
@@ -798,4 +821,27 @@ fn a_process_that_no_machine_started_has_no_task() {
         matches!(end, Err(TaskError::Attach(MailboxError::NotInherited))),
         "{end:?}"
     );
+}
+
+#[test]
+fn memory_of_a_process_is_reached_where_it_is() {
+    let bytes = [1u8, 2, 3, 4, 5, 6, 7, 8];
+    let mut into = [0u8; 8];
+    let here = |memory: *const u8, bytes| {
+        ProcessRange::new(std::process::id() as i32, memory as usize, bytes)
+    };
+    let range = here(bytes.as_ptr(), 8);
+    let mut out = [0; 5];
+    assert!(range.read(2, &mut out) && out == [3, 4, 5, 6, 7]);
+    assert!(!range.read(4, &mut out), "beyond its end");
+    assert!(!range.read(u64::MAX, &mut out));
+    assert!(here(into.as_mut_ptr(), 8).write(1, &[9; 3]));
+    // What the system does, the compiler cannot know.
+    assert_eq!(std::hint::black_box(&mut into)[..5], [0, 9, 9, 9, 0]);
+    let nowhere = here(std::ptr::without_provenance(64), 8);
+    assert!(!nowhere.read(0, &mut out) && !nowhere.write(0, &out));
+    // Constants may not be written.
+    static CONSTANT: [u8; 4] = [7; 4];
+    assert!(!here(CONSTANT.as_ptr(), 4).write(0, &[1]));
+    assert_eq!(std::hint::black_box(&CONSTANT), &[7; 4]);
 }

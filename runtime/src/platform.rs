@@ -12,7 +12,7 @@ use gyre_driver::{
     AllocError, BusError, BusErrorKind, CostTable, DmaBuffer, Note, Op, Platform, PlatformLock,
     RangeError, SegmentError, WakeReason,
 };
-use gyre_sim::{Cpu, Lock};
+use gyre_sim::{Cpu, Lock, OutsideMemory};
 
 use heap::{Heap, Piece};
 
@@ -70,6 +70,39 @@ impl SimPlatform {
         known
     }
 
+    /// Memory for the DMA engine that stands for `bytes` bytes outside the simulator, of which the first is `skew` bytes
+    /// behind a multiple of a memory beat, at most 63.
+    ///
+    /// # Errors
+    /// [`AllocError`] when the process has no addresses left for them.
+    pub fn map(
+        &self,
+        bytes: usize,
+        skew: usize,
+        outside: Box<dyn OutsideMemory>,
+    ) -> Result<NodeBuffer, AllocError> {
+        let room = bytes.checked_add(skew);
+        let piece = room.and_then(|room| self.heap.reserve(room));
+        let piece = piece.ok_or_else(|| AllocError {
+            bytes,
+            align: 1,
+            reason: "the memory of the process is used up".into(),
+        })?;
+        let offset = piece.start + skew as u64;
+        let start = self.heap.address(offset);
+        let mapped = bytes > 0;
+        if mapped {
+            self.cpu().map_memory(start..start + bytes as u64, outside);
+        }
+        Ok(NodeBuffer {
+            platform: self.clone(),
+            piece,
+            offset,
+            len: bytes,
+            mapped,
+        })
+    }
+
     /// The node as its software reaches it.
     pub fn cpu(&self) -> &Cpu {
         self.cpu.get()
@@ -116,6 +149,7 @@ impl Platform for SimPlatform {
             piece,
             offset,
             len: bytes,
+            mapped: false,
         })
     }
 
@@ -196,6 +230,8 @@ pub struct NodeBuffer {
     piece: Piece,
     offset: u64,
     len: usize,
+    /// Whether it stands for bytes outside the simulator.
+    mapped: bool,
 }
 
 impl NodeBuffer {
@@ -243,6 +279,9 @@ impl DmaBuffer for NodeBuffer {
 
 impl Drop for NodeBuffer {
     fn drop(&mut self) {
+        if self.mapped {
+            self.platform.cpu().unmap_memory(self.address());
+        }
         self.platform.heap.free(&self.piece);
     }
 }

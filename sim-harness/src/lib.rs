@@ -42,6 +42,7 @@ pub use gyre_verilate::Progress as BuildProgress;
 pub use hardware::{LINK_CHANNELS, LinkBook};
 pub use link_crc::{crc_difference, crc_fold};
 pub use machine::Machine;
+pub use memory::OutsideMemory;
 pub use model_kind::{ModelKind, Optimisation};
 pub use models::{
     BuildReporter, ModelUse, RoutingDecision, RoutingFunctions, RoutingQuery, model_use,

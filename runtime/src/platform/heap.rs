@@ -48,6 +48,23 @@ impl Heap {
     /// Takes at least `bytes` bytes of zeros on `cpu`'s node, with room to begin at a multiple of `align`, and
     /// returns them with the offset of their first byte; `None` when no piece is free that is large enough.
     pub fn allocate(&self, cpu: &Cpu, bytes: usize, align: usize) -> Option<(Piece, u64)> {
+        let (piece, used) = self.take(bytes, align)?;
+        let offset = piece.start.next_multiple_of(align as u64);
+        // Freed memory is used again: what was there must not show. The rest stays untouched, so that it
+        // takes no room in the simulator.
+        let used = used.saturating_sub(offset);
+        let dirty = bytes.min(usize::try_from(used).unwrap_or(bytes));
+        cpu.mem_write(self.address(offset), &vec![0; dirty]);
+        Some((piece, offset))
+    }
+
+    /// Takes as much, for something that brings its own bytes.
+    pub fn reserve(&self, bytes: usize) -> Option<Piece> {
+        self.take(bytes, 1).map(|(piece, _)| piece)
+    }
+
+    /// Takes a piece, and says up to which offset pieces were taken before.
+    fn take(&self, bytes: usize, align: usize) -> Option<(Piece, u64)> {
         // Over-allocation buys alignments above the granule.
         let slack = (align as u64).saturating_sub(GRANULE);
         let granules = (bytes as u64).saturating_add(slack);
@@ -59,14 +76,7 @@ impl Heap {
             heap.used = used.max(range.end);
             (range, used)
         };
-        let piece = range.start * GRANULE..range.end * GRANULE;
-        let offset = piece.start.next_multiple_of(align as u64);
-        // Freed memory is used again: what was there must not show. The rest stays untouched, so that it
-        // takes no room in the simulator.
-        let used = (used * GRANULE).saturating_sub(offset);
-        let dirty = bytes.min(usize::try_from(used).unwrap_or(bytes));
-        cpu.mem_write(self.address(offset), &vec![0; dirty]);
-        Some((piece, offset))
+        Some((range.start * GRANULE..range.end * GRANULE, used * GRANULE))
     }
 
     /// Gives a piece back.

@@ -276,10 +276,11 @@ impl Ports {
     pub(crate) fn write_memory(&mut self, memory: &mut Memory, burst: &WriteBurst) {
         let mut resp = 0;
         for (beat, number) in burst.beats.iter().zip(0..) {
-            if memory.is_faulty(burst.address.beat_range(number)) {
+            let line = burst.address.beat_line(number);
+            if memory.is_faulty(burst.address.beat_range(number))
+                || !memory.write_line(line, &beat.data, beat.strobe)
+            {
                 resp = SLVERR;
-            } else {
-                memory.write_line(burst.address.beat_line(number), &beat.data, beat.strobe);
             }
         }
         if burst.epoch == self.axi.epoch {
@@ -302,8 +303,9 @@ impl Ports {
         let address = &burst.address;
         let beats = (0..address.beats).map(|number| {
             let faulty = memory.is_faulty(address.beat_range(number));
-            let resp = if faulty { SLVERR } else { 0 };
-            (resp, memory.read_line(address.beat_line(number)))
+            let (line, there) = memory.read_line(address.beat_line(number));
+            let resp = if faulty || !there { SLVERR } else { 0 };
+            (resp, line)
         });
         self.input.read_data(burst, beats);
     }

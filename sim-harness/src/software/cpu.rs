@@ -1,5 +1,6 @@
 //! What software on a node can do: memory, time, waiting; registers are in `registers.rs`.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use gyre_timeline::{Note, Thread, What};
@@ -8,6 +9,7 @@ use super::actor::ActorState;
 use super::shared::{LogEntry, Shared};
 use super::wait::{ActorId, Signal, Wait, WakeReason};
 use crate::error::ActorError;
+use crate::memory::OutsideMemory;
 use crate::topology::{MAX_DIMS, Topology};
 
 /// A node's processor as seen by the software on it. Clones are handles to the same node; whichever
@@ -141,6 +143,21 @@ impl Cpu {
             .borrow_mut()
             .memory
             .write(addr, data);
+    }
+
+    /// Has a range of the node's memory, which overlaps no other such range, stand for bytes outside the simulator from now
+    /// on. AXI accesses to bytes that are not there are answered with SLVERR.
+    pub fn map_memory(&self, range: Range<u64>, outside: Box<dyn OutsideMemory>) {
+        self.sync();
+        let mut node = self.shared.nodes[self.node].borrow_mut();
+        node.memory.map(range, outside);
+    }
+
+    /// Makes the range that begins at `start` ordinary memory again.
+    pub fn unmap_memory(&self, start: u64) {
+        self.sync();
+        let mut node = self.shared.nodes[self.node].borrow_mut();
+        node.memory.unmap(start);
     }
 
     /// Writes the node's memory where its processes share it: time, address and data count in the machine's

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use gyre::bring_up::bring_up;
 use gyre::platform::{NodeSegments, SimPlatform};
-use gyre_driver::{CostTable, SameNode};
+use gyre_driver::{AllocError, CostTable, SameNode};
 use gyre_process_tests::Exchange;
-use gyre_remote::{ProcessError, TaskDescription, TaskProcess};
+use gyre_remote::{ProcessError, ProcessRange, TaskDescription, TaskProcess};
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
 
 /// How the tasks run.
@@ -39,6 +39,11 @@ fn machine(nodes: [u8; 2]) -> Result<Machine, SimError> {
     })?;
     bring_up(&mut machine, process(nodes, 1) + 1)?;
     Ok(machine)
+}
+
+/// Tasks whose buffers are all the node's.
+fn no_map<B>(range: ProcessRange) -> Result<B, AllocError> {
+    panic!("{range:?} is asked for")
 }
 
 /// Number of a task among those of its node.
@@ -103,7 +108,7 @@ fn start(
                 assert!(platform.run_on(4 * usize::from(number)));
                 match remote {
                     None => exchange.run(&platform, |_| {})?,
-                    Some(remote) => remote.serve(&platform)?,
+                    Some(remote) => remote.serve(&platform, no_map)?,
                 }
                 ends_ps.borrow_mut().push((task, platform.cpu().now_ps()));
                 Ok(())
