@@ -6,7 +6,7 @@ CARGO ?= cargo
 PROFILE := --release --locked
 
 # Crates whose files import each other in one direction only.
-ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note page remote sim-harness testkit timeline wave why
+ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note page pami remote sim-harness testkit timeline wave why
 
 .PHONY: run test test-see fuzz conformance build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 
@@ -31,9 +31,10 @@ test-see: build
 conformance: setup-verilator
 	GYRE_PROGRAMS=1000 $(CARGO) test $(PROFILE) --test conformance
 
-# The command, target/release/gyre, after a change in Rust; a change in rtl/ needs nothing.
+# The command, target/release/gyre, and what C programs link with, target/release/libpami.so, after a change in Rust; a
+# change in rtl/ needs nothing.
 build: setup-verilator
-	$(CARGO) build $(PROFILE)
+	$(CARGO) build $(PROFILE) -p gyre -p gyre-pami
 
 # Verilator, PeakRDL and pyosys into .tools/.
 setup:

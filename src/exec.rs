@@ -22,7 +22,7 @@ use gyre::settings::{self, Settings};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::TaskId;
-use gyre_remote::{ProcessError, ProcessRange, Stream, TaskDescription, TaskProcess};
+use gyre_remote::{JobBarrier, ProcessError, ProcessRange, Stream, TaskDescription, TaskProcess};
 use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
 
@@ -31,6 +31,15 @@ use crate::heat_map::link_table;
 
 /// Bytes of a memory beat. What is aligned in a process is aligned for the DMA engine.
 const BEAT: usize = 64;
+
+/// Reception FIFOs of a node, which the contexts of its tasks share.
+const FIFOS: usize = 16;
+
+/// Most contexts of a task.
+const MOST_CONTEXTS: u8 = 4;
+
+/// Said of a run whose processes are at random addresses.
+const RANDOM: &str = "the system places processes at random addresses: the hash need not repeat";
 
 /// Arguments of `gyre exec`.
 #[derive(Debug, Args)]
@@ -112,6 +121,8 @@ struct Ran {
     makespan_ps: u64,
     /// Flits sent by each port of each node.
     flits: Vec<Vec<u64>>,
+    /// Whether the system has placed processes at random addresses.
+    random: bool,
 }
 
 fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
@@ -175,9 +186,9 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
         "tasks_per_node": placement.per_node,
         "map": args.map,
     })));
-    let pictures = wave
-        .into_iter()
-        .chain(timeline.ended(told, &metrics, None)?);
+    let random = ran.random.then(|| RANDOM.to_owned());
+    let timeline = timeline.ended(told, &metrics, None)?;
+    let pictures = [wave, timeline, random].into_iter().flatten();
     Ok(Outcome {
         bench: "exec".into(),
         shape: spec.shape(),
@@ -215,9 +226,13 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
     let screen = Rc::new(RefCell::new(Screen {
         tag: args.tag,
+        random: false,
         lines: vec![Default::default(); placement.node.len()],
     }));
-    let of_task = |task| describe(&job, TaskId(task)).map(|task| Process::new(args, task));
+    let of_task = |task| {
+        describe(&job, TaskId(task), (spec, placement.per_node))
+            .map(|task| Process::new(args, task))
+    };
     let processes = (0..job.tasks()).map(of_task);
     let processes = processes
         .collect::<Result<_, _>>()
@@ -228,9 +243,10 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let shown = Rc::clone(&screen);
     // The machine ends the cycle in which a task fails: no other task starts in it.
     let failed = Cell::new(false);
+    let barrier = Barrier::new(placement.node.len(), spec);
     let run = move |task: gyre::job::Process, process: Process| {
         if !failed.get() {
-            let result = process.run(&task.platform, &shown);
+            let result = process.run(&task.platform, &shown, &barrier);
             failed.set(failed.get() || result.is_err());
             result?;
         }
@@ -238,6 +254,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     };
     let served = job.each_with("program", Until::Quiet, processes, run);
     screen.borrow_mut().end();
+    let random = screen.borrow().random;
     let (ends_ps, machine) = served?;
     let mut flits = flits(job.machine());
     for (now, before) in flits.iter_mut().flatten().zip(before.iter().flatten()) {
@@ -248,11 +265,16 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         machine,
         makespan_ps: end_ps.saturating_sub(start_ps),
         flits,
+        random,
     })
 }
 
 /// What the process of a task must know of its job.
-fn describe(job: &Job, task: TaskId) -> Result<TaskDescription, gyre_driver::Error> {
+fn describe(
+    job: &Job,
+    task: TaskId,
+    (spec, tasks_per_node): (&MachineSpec, usize),
+) -> Result<TaskDescription, gyre_driver::Error> {
     let client = job.client(task, "exec");
     let nodes = (0..job.tasks()).map(|task| Ok(client.tasks.location(TaskId(task))?.node.0));
     Ok(TaskDescription {
@@ -260,6 +282,12 @@ fn describe(job: &Job, task: TaskId) -> Result<TaskDescription, gyre_driver::Err
         nodes: nodes.collect::<Result<_, gyre_driver::Error>>()?,
         owner: client.resources.owner,
         slots_per_process: client.resources.slots_per_process,
+        contexts: u8::try_from(FIFOS / tasks_per_node)
+            .unwrap_or(1)
+            .clamp(1, MOST_CONTEXTS),
+        tasks_per_node,
+        // Picoseconds of a cycle.
+        clock_mhz: (1_000_000 / spec.config.cpu_ps) as u32,
     })
 }
 
@@ -290,19 +318,91 @@ impl Process {
 
     /// Starts it when the task has its turn, so that no two processes ever run at once, and carries its requests out to
     /// its end.
-    fn run(self, platform: &SimPlatform, screen: &Rc<RefCell<Screen>>) -> Result<(), ProcessError> {
+    fn run(
+        self,
+        platform: &SimPlatform,
+        screen: &Rc<RefCell<Screen>>,
+        barrier: &Barrier,
+    ) -> Result<(), ProcessError> {
         let task = self.description.task;
         let mut process = TaskProcess::spawn(self.command, self.description, self.limit)?;
+        if process.is_random() {
+            screen.borrow_mut().random = true;
+        }
         if let Some(input) = process.input() {
             type_into(input);
         }
         let screen = Rc::clone(screen);
         let print = move |stream, bytes: &[u8]| screen.borrow_mut().print(task, stream, bytes);
         process.collect(print)?;
-        process.serve(platform, |range| {
+        let map = |range: ProcessRange| {
             let skew = range.address() % BEAT;
             platform.map(range.len(), skew, Box::new(InProcess(range)))
-        })
+        };
+        let result = process.serve(platform, map, barrier);
+        barrier.end(task);
+        result
+    }
+}
+
+/// The barrier of a job's tasks.
+struct Barrier {
+    /// Time after which what a task has done is known in the simulation of all nodes, picoseconds.
+    margin_ps: u64,
+    state: RefCell<BarrierState>,
+}
+
+struct BarrierState {
+    /// Tasks that have come to each barrier, and the time at which the last of them did.
+    barriers: Vec<(usize, u64)>,
+    /// To how many barriers each task has come, and whether it has ended.
+    tasks: Vec<(usize, bool)>,
+}
+
+impl Barrier {
+    fn new(tasks: usize, spec: &MachineSpec) -> Self {
+        // Nodes are never simulated more than a link's latency apart.
+        let cycles = 4 * spec.config.link_latency + 100;
+        Self {
+            margin_ps: cycles * spec.config.cycle_ps,
+            state: RefCell::new(BarrierState {
+                barriers: Vec::new(),
+                tasks: vec![(0, false); tasks],
+            }),
+        }
+    }
+
+    fn end(&self, task: u32) {
+        self.state.borrow_mut().tasks[task as usize].1 = true;
+    }
+}
+
+impl JobBarrier for Barrier {
+    fn arrive(&self, task: u32, now_ps: u64) {
+        let mut state = self.state.borrow_mut();
+        let number = state.tasks[task as usize].0;
+        state.tasks[task as usize].0 += 1;
+        if number == state.barriers.len() {
+            state.barriers.push((0, 0));
+        }
+        let (count, last_ps) = &mut state.barriers[number];
+        *count += 1;
+        *last_ps = now_ps.max(*last_ps);
+    }
+
+    fn have_arrived(&self, task: u32, now_ps: u64) -> Result<bool, String> {
+        let state = self.state.borrow();
+        let come = state.tasks[task as usize].0;
+        let Some((count, last_ps)) = come.checked_sub(1).map(|last| state.barriers[last]) else {
+            return Err("the task has come to no barrier of its job".into());
+        };
+        let gone = |&(theirs, ended): &(usize, bool)| ended && theirs < come;
+        match state.tasks.iter().position(gone) {
+            Some(gone) => Err(format!(
+                "task {gone} has ended and will not come to the barrier of the job"
+            )),
+            None => Ok(count == state.tasks.len() && last_ps + self.margin_ps <= now_ps),
+        }
     }
 }
 
@@ -331,6 +431,8 @@ fn type_into(mut input: ChildStdin) {
 /// is the same in every run.
 struct Screen {
     tag: bool,
+    /// Whether a process is at random addresses.
+    random: bool,
     /// What each task has printed of its last line, of each stream.
     lines: Vec<[Vec<u8>; 2]>,
 }

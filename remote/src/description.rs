@@ -19,6 +19,12 @@ pub struct TaskDescription {
     pub owner: u8,
     /// Base slots of each process.
     pub slots_per_process: u16,
+    /// Most contexts of each task.
+    pub contexts: u8,
+    /// Tasks on the fullest node.
+    pub tasks_per_node: usize,
+    /// Clock of a processor, MHz.
+    pub clock_mhz: u32,
 }
 
 impl TaskDescription {

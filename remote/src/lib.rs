@@ -19,6 +19,7 @@
 
 mod description;
 mod inherited;
+mod layout;
 mod mailbox;
 mod platform;
 mod process;
@@ -31,8 +32,10 @@ mod watch;
 
 pub use description::TaskDescription;
 pub use mailbox::MailboxError;
-pub use platform::{RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, run};
+pub use platform::{
+    RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, attach, run,
+};
 pub use process::{ProcessError, TaskProcess};
 pub use process_memory::ProcessRange;
-pub use session::SessionError;
+pub use session::{JobBarrier, SessionError};
 pub use watch::Stream;

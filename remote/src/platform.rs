@@ -48,6 +48,20 @@ pub fn run<E: Display>(
     run_on(attached.map_err(TaskError::Attach)?, task)
 }
 
+/// The machine that started this process, for a program that is no function: its end is that of the process. Once in a
+/// process, instead of [`run`].
+///
+/// When the machine is lost, the calls of the platform unwind with a [`MailboxError`].
+///
+/// # Errors
+/// [`TaskError::Attach`].
+pub fn attach() -> Result<RemotePlatform, TaskError> {
+    let attached = inherited::take().and_then(Mailbox::open);
+    Ok(RemotePlatform {
+        connection: Link::new(attached.map_err(TaskError::Attach)?),
+    })
+}
+
 /// [`run`] on an open mailbox.
 pub(crate) fn run_on<E: Display>(
     mailbox: Mailbox,
@@ -340,6 +354,18 @@ impl RemotePlatform {
             }),
             answer => self.connection.unasked(request, &answer),
         }
+    }
+
+    /// Comes to the next barrier of the job; [`have_arrived`](Self::have_arrived) says when all have.
+    pub fn arrive(&self) {
+        self.connection.tell(&Request::Arrive);
+    }
+
+    /// Whether all tasks of the job have come to the barrier to which this one came last. Takes no simulated time: who
+    /// asks again lets some pass.
+    #[must_use]
+    pub fn have_arrived(&self) -> bool {
+        self.connection.truth(&Request::HaveArrived)
     }
 
     /// Lets the machine carry out what nobody waits for: freed buffers, charged costs.

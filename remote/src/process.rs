@@ -13,9 +13,10 @@ use thiserror::Error;
 
 use crate::description::TaskDescription;
 use crate::inherited::{self, BELL_FD, MEMORY_FD};
+use crate::layout;
 use crate::mailbox::{Mailbox, MailboxError};
 use crate::process_memory::ProcessRange;
-use crate::session::{self, End, Host, SessionError};
+use crate::session::{self, End, Host, JobBarrier, SessionError};
 use crate::watch::{Stream, Watch};
 
 /// How often the end of a process that has closed its doorbell is looked for.
@@ -98,8 +99,9 @@ impl TaskProcess {
             .fd_mappings(mappings.into())
             .expect("the two descriptors have numbers of their own");
         command.env(inherited::VARIABLE, inherited::value());
+        layout::pad(&mut command);
         command.process_group(0);
-        end_with_parent(&mut command);
+        prepare(&mut command);
         let started = command.spawn();
         let child = started.map_err(|source| ProcessError::Start {
             program: command.get_program().display().to_string(),
@@ -119,6 +121,13 @@ impl TaskProcess {
         let ended = ended.map_err(|error| ProcessError::Unknown(error.into()))?;
         process.watch = Watch::new(limit, Some(ended));
         Ok(process)
+    }
+
+    /// Whether the system places the process at random addresses though it was asked not to: then a run does not repeat, if
+    /// messages come from its stack.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        layout::is_random(self.id())
     }
 
     /// The other end of the process's standard input, if its command has that as a pipe.
@@ -169,11 +178,13 @@ impl TaskProcess {
         mut self,
         platform: &P,
         map: impl Fn(ProcessRange) -> Result<P::Buffer, AllocError>,
+        barrier: &dyn JobBarrier,
     ) -> Result<(), ProcessError> {
         let host = Host {
             description: &self.description,
             process: self.pid().as_raw_nonzero().get(),
             map: &map,
+            barrier,
         };
         let served = session::serve(&self.mailbox, &mut self.watch, &host, platform);
         let end = match served {
@@ -245,10 +256,11 @@ impl Drop for TaskProcess {
     }
 }
 
-/// The process of `command` is killed when the thread that starts it ends.
-fn end_with_parent(command: &mut Command) {
+/// The process of `command` has the same addresses each time, and is killed when the thread that starts it ends.
+fn prepare(command: &mut Command) {
     let parent = rustix::process::getpid();
     let in_child = move || {
+        layout::fix_addresses();
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have ended before.
         if rustix::process::getppid() == Some(parent) {
@@ -257,7 +269,7 @@ fn end_with_parent(command: &mut Command) {
             Err(io::ErrorKind::NotConnected.into())
         }
     };
-    // SAFETY: between fork and exec the closure makes two system calls and nothing else: it allocates nothing,
+    // SAFETY: between fork and exec the closure makes system calls and nothing else: it allocates nothing,
     // takes no lock, and touches no memory that another thread of the parent may have been changing.
     unsafe { command.pre_exec(in_child) };
 }

@@ -22,6 +22,10 @@ pub(crate) enum Request {
     Map { address: u64, bytes: u64 },
     /// Lets everything that happens earlier reach a buffer: [`Answer::Done`].
     Settle { buffer: u64 },
+    /// The task has come to the next barrier of its job: [`Answer::Done`].
+    Arrive,
+    /// Whether all tasks have come to the barrier to which this one came last: [`Answer::Truth`].
+    HaveArrived,
     /// `Platform::share`: [`Answer::Value`], the segment's handle, or [`Answer::NoMemory`]. The handle of a
     /// segment serves wherever one of a buffer or of a lock does.
     Share { number: u32, bytes: u64 },

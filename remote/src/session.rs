@@ -48,6 +48,18 @@ pub(crate) enum End {
 pub(crate) type MapFn<'a, P> =
     dyn Fn(ProcessRange) -> Result<<P as Platform>::Buffer, AllocError> + 'a;
 
+/// A barrier of all tasks of a job which no message of the machine makes: start-up and end. It is the same for any order
+/// in which the machine simulates its nodes.
+pub trait JobBarrier {
+    /// Task `task` comes to its next barrier, at a time in picoseconds.
+    fn arrive(&self, task: u32, now_ps: u64);
+    /// Whether, at a time in picoseconds, all tasks have come to the barrier to which `task` came last.
+    ///
+    /// # Errors
+    /// Why some task will never come.
+    fn have_arrived(&self, task: u32, now_ps: u64) -> Result<bool, String>;
+}
+
 /// What the machine's process does for a task beside the node's platform.
 pub(crate) struct Host<'a, P: Platform> {
     /// What the task is told of itself.
@@ -56,6 +68,8 @@ pub(crate) struct Host<'a, P: Platform> {
     pub process: i32,
     /// See [`MapFn`].
     pub map: &'a MapFn<'a, P>,
+    /// See [`JobBarrier`].
+    pub barrier: &'a dyn JobBarrier,
 }
 
 /// What a task has of the node.
@@ -191,6 +205,15 @@ impl<P: Platform> Session<'_, P> {
                 Answer::Value(bytes.len() as u64)
             }
             Request::Flush => Answer::Done,
+            Request::Arrive => {
+                let task = self.host.description.task;
+                self.host.barrier.arrive(task, platform.now_ps());
+                Answer::Done
+            }
+            Request::HaveArrived => {
+                let task = self.host.description.task;
+                Answer::Truth(self.host.barrier.have_arrived(task, platform.now_ps())?)
+            }
             Request::ReadRegister { address } => match platform.read_reg(address) {
                 Ok(value) => Answer::Value(value),
                 Err(error) => refused(error)?,

@@ -22,7 +22,7 @@ use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskProcess};
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, BATCH, Request};
-use crate::session::{self, Host, SessionError};
+use crate::session::{self, Host, JobBarrier, SessionError};
 use crate::watch::{Stream, Watch};
 
 /// A platform that notes every call.
@@ -243,6 +243,9 @@ fn description() -> TaskDescription {
         nodes: vec![[0; 5], [1, 0, 0, 0, 0]],
         owner: 3,
         slots_per_process: 4,
+        contexts: 2,
+        tasks_per_node: 1,
+        clock_mhz: 1600,
     }
 }
 
@@ -258,6 +261,21 @@ fn host(description: &TaskDescription) -> Host<'_, Noted> {
         description,
         process: std::process::id() as i32,
         map: &no_map,
+        barrier: &Alone,
+    }
+}
+
+/// A barrier of one task, which passes from the time 1 on.
+struct Alone;
+
+impl JobBarrier for Alone {
+    fn arrive(&self, task: u32, _now_ps: u64) {
+        assert_eq!(task, description().task);
+    }
+
+    fn have_arrived(&self, task: u32, now_ps: u64) -> Result<bool, String> {
+        assert_eq!(task, description().task);
+        Ok(now_ps > 0)
     }
 }
 
@@ -681,7 +699,7 @@ fn script(text: &str, limit: Duration) -> ProcessError {
     command.args(["-c", text]);
     let process = TaskProcess::spawn(command, description(), limit).expect("starts");
     process
-        .serve(&Noted::default(), no_map)
+        .serve(&Noted::default(), no_map, &Alone)
         .expect_err("a script is no task")
 }
 
@@ -704,7 +722,9 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
     });
     collected.expect("pipes");
     // No task, but a program that ends well.
-    process.serve(&Noted::default(), no_map).expect("status 0");
+    process
+        .serve(&Noted::default(), no_map, &Alone)
+        .expect("status 0");
     let output = printed[0].lock();
     assert!(output.len() == 300_003 && output.ends_with(b"\0end"));
     assert_eq!(*printed[1].lock(), b"why\n");
@@ -788,7 +808,7 @@ fn script_with_child(then: &str) -> (TaskProcess, u32) {
 #[test]
 fn processes_that_a_task_has_started_end_with_it() {
     let (process, child) = script_with_child("exit 3");
-    let end = process.serve(&Noted::default(), no_map);
+    let end = process.serve(&Noted::default(), no_map, &Alone);
     assert!(matches!(end, Err(ProcessError::Ended(_))), "{end:?}");
     assert_ends(child);
 

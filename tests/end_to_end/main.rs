@@ -10,6 +10,7 @@ mod first_view;
 mod guide;
 mod models;
 mod page;
+mod pami;
 mod program;
 mod refusal;
 mod requirements;

@@ -12,7 +12,7 @@ use gyre::bring_up::bring_up;
 use gyre::platform::{NodeSegments, SimPlatform};
 use gyre_driver::{AllocError, CostTable, SameNode};
 use gyre_process_tests::Exchange;
-use gyre_remote::{ProcessError, ProcessRange, TaskDescription, TaskProcess};
+use gyre_remote::{JobBarrier, ProcessError, ProcessRange, TaskDescription, TaskProcess};
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
 
 /// How the tasks run.
@@ -44,6 +44,19 @@ fn machine(nodes: [u8; 2]) -> Result<Machine, SimError> {
 /// Tasks whose buffers are all the node's.
 fn no_map<B>(range: ProcessRange) -> Result<B, AllocError> {
     panic!("{range:?} is asked for")
+}
+
+/// Tasks that come to no barrier of their job.
+struct NoBarrier;
+
+impl JobBarrier for NoBarrier {
+    fn arrive(&self, task: u32, _now_ps: u64) {
+        panic!("task {task} comes to a barrier");
+    }
+
+    fn have_arrived(&self, task: u32, _now_ps: u64) -> Result<bool, String> {
+        Err(format!("task {task} has come to no barrier"))
+    }
 }
 
 /// Number of a task among those of its node.
@@ -93,6 +106,9 @@ fn start(
                     nodes: nodes.map(|node| [node, 0, 0, 0, 0]).into(),
                     owner: 0,
                     slots_per_process: 4,
+                    contexts: 1,
+                    tasks_per_node: 1 + usize::from(nodes[0] == nodes[1]),
+                    clock_mhz: 1600,
                 };
                 let remote = TaskProcess::spawn(command, description, *limit)?;
                 ids.push(remote.id());
@@ -108,7 +124,7 @@ fn start(
                 assert!(platform.run_on(4 * usize::from(number)));
                 match remote {
                     None => exchange.run(&platform, |_| {})?,
-                    Some(remote) => remote.serve(&platform, no_map)?,
+                    Some(remote) => remote.serve(&platform, no_map, &NoBarrier)?,
                 }
                 ends_ps.borrow_mut().push((task, platform.cpu().now_ps()));
                 Ok(())

@@ -1,0 +1,152 @@
+//! Clients.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::Arc;
+
+use gyre_driver::{
+    Client as DriverClient, Context as DriverContext, Endpoint, Platform as _, TaskId,
+};
+use gyre_remote::RemotePlatform;
+use parking_lot::Mutex;
+
+use crate::abi;
+use crate::boundary;
+use crate::code::parts;
+use crate::failure::Failure;
+use crate::handles::Handles;
+use crate::job::Job;
+
+/// All clients of the process.
+pub static CLIENTS: Handles<Client> = Handles::new("client", 0x100);
+
+/// How often a task that waits for the others of its job looks, picoseconds.
+const LOOK_AGAIN_PS: u64 = 1_000_000;
+
+/// A client. Its contexts are opened with it and closed with it, each behind a barrier of the job: the program may send to a
+/// context that its task has not created yet, or has destroyed.
+pub struct Client {
+    /// The job.
+    pub job: &'static Job,
+    driver: Mutex<Option<DriverClient<RemotePlatform>>>,
+    /// The contexts of the driver, by offset.
+    pub contexts: Vec<DriverContext<RemotePlatform>>,
+    /// Those that the program has created.
+    pub created: Mutex<Vec<usize>>,
+}
+
+impl Client {
+    fn open(name: &str) -> Result<Self, Failure> {
+        let job = Job::get()?;
+        let config = job.description.client(name, job.description.contexts)?;
+        let driver = DriverClient::create(&job.platform, config)?;
+        let contexts = (0..driver.contexts()).map(|offset| driver.create_context(offset));
+        let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
+        // A message may come before the program has said what receives it.
+        meet(job, &contexts, || Ok(()))?;
+        Ok(Self {
+            job,
+            driver: Mutex::new(Some(driver)),
+            contexts,
+            created: Mutex::default(),
+        })
+    }
+
+    /// Ends the client when all tasks have come to its end.
+    fn close(&self) -> Result<(), Failure> {
+        let advance = || {
+            self.contexts
+                .iter()
+                .try_for_each(|c| c.advance(1).map(|_| ()))
+        };
+        while !self.contexts.iter().all(DriverContext::is_at_rest) {
+            advance()?;
+        }
+        meet(self.job, &self.contexts, || Ok(advance()?))?;
+        for context in &self.contexts {
+            context.destroy()?;
+        }
+        if let Some(driver) = self.driver.lock().take() {
+            driver.destroy()?;
+        }
+        Ok(())
+    }
+
+    /// The endpoint that a code stands for.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` for one that is none.
+    pub fn endpoint(&self, code: abi::Endpoint) -> Result<Endpoint, Failure> {
+        let (task, offset) = parts(code);
+        Ok(self.contexts[0].endpoint(TaskId(task), offset)?)
+    }
+}
+
+/// Comes to a barrier of the job and calls `progress` until all tasks have.
+fn meet(
+    job: &Job,
+    contexts: &[DriverContext<RemotePlatform>],
+    progress: impl Fn() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    job.platform.arrive();
+    while !job.platform.have_arrived() {
+        progress()?;
+        let deadline = job.platform.now_ps() + LOOK_AGAIN_PS;
+        contexts[0].wait(Some(deadline))?;
+    }
+    Ok(())
+}
+
+/// C: `PAMI_Client_create`.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Client_create(
+    name: *const c_char,
+    client: *mut abi::Client,
+    _configuration: *mut abi::Configuration,
+    num_configs: usize,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        if name.is_null() || client.is_null() {
+            return Err(Failure::invalid("name or client is null"));
+        }
+        if num_configs > 0 {
+            return Err(Failure::invalid("a client takes no settings"));
+        }
+        // SAFETY: the program passes text that ends with a zero.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let handle = CLIENTS.add(|_| Client::open(&name))?;
+        // SAFETY: the program passes a place for the handle.
+        unsafe { client.write(handle as *mut c_void) };
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Client_destroy`.
+///
+/// # Safety
+/// As [`PAMI_Client_create`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Client_destroy(client: *mut abi::Client) -> abi::ResultCode {
+    boundary::result(|| {
+        if client.is_null() {
+            return Err(Failure::invalid("client is null"));
+        }
+        // SAFETY: the program passes a place with a handle.
+        let handle = unsafe { client.read() };
+        let found: Arc<Client> = CLIENTS.get(handle)?;
+        if !found.created.lock().is_empty() {
+            return Err(Failure::invalid("the client still has contexts"));
+        }
+        CLIENTS.remove(handle)?;
+        // SAFETY: as above.
+        unsafe { client.write(std::ptr::null_mut()) };
+        let job = found.job;
+        let closed = found.close();
+        // What it had of the node goes, and the machine gets to know it: the process may end now.
+        drop(found);
+        job.platform.flush();
+        closed
+    })
+}

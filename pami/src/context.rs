@@ -1,0 +1,332 @@
+//! Contexts: progress, posted work, locks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use gyre_driver::{Context as DriverContext, Platform as _, PlatformLock as _};
+use gyre_remote::{RemoteLock, RemotePlatform};
+use parking_lot::Mutex;
+
+use crate::abi;
+use crate::boundary;
+use crate::client::{CLIENTS, Client};
+use crate::failure::Failure;
+use crate::handles::Handles;
+use crate::hints::Dispatch;
+
+/// All contexts of the process.
+pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
+
+/// Polls in a row that find nothing, after which a context sleeps until something comes.
+const IDLE_POLLS: u32 = 2;
+
+/// Longest sleep in an advance that finds nothing, picoseconds: the program may wait for something else.
+const SLEEP_PS: u64 = 20_000_000;
+
+/// The same for several contexts, of which one wakes the thread.
+const SHORT_SLEEP_PS: u64 = 1_000_000;
+
+/// A context that a program has created.
+pub struct Context {
+    /// Its handle.
+    pub handle: usize,
+    /// Its client.
+    pub client: Arc<Client>,
+    offset: usize,
+    lock: RemoteLock,
+    /// What receives messages, by number.
+    pub dispatches: Mutex<BTreeMap<usize, Dispatch>>,
+    work: Mutex<VecDeque<Work>>,
+    /// Polls in a row that found nothing.
+    idle: AtomicU32,
+}
+
+/// Work that was posted.
+struct Work {
+    function: abi::WorkFunction,
+    cookie: usize,
+}
+
+impl Context {
+    /// The context at `offset` of `client`.
+    pub fn new(handle: usize, client: Arc<Client>, offset: usize) -> Self {
+        Self {
+            handle,
+            lock: client.job.platform.new_lock(),
+            client,
+            offset,
+            dispatches: Mutex::default(),
+            work: Mutex::default(),
+            idle: AtomicU32::new(0),
+        }
+    }
+
+    /// The driver's context.
+    pub fn driver(&self) -> &DriverContext<RemotePlatform> {
+        &self.client.contexts[self.offset]
+    }
+
+    /// Polls once; whether something was found.
+    fn poll(&self) -> Result<bool, Failure> {
+        let worked = self.work();
+        let found = !self.driver().advance(1)?.is_idle() || worked;
+        let idle = if found {
+            0
+        } else {
+            self.idle.load(Ordering::Relaxed).saturating_add(1)
+        };
+        self.idle.store(idle, Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// Does the posted work that is there now; whether some has ended.
+    fn work(&self) -> bool {
+        let count = self.work.lock().len();
+        let mut ended = false;
+        for _ in 0..count {
+            let Some(work) = self.work.lock().pop_front() else {
+                break;
+            };
+            let result = work.function.map(|function| {
+                // SAFETY: the program has posted the function with its cookie.
+                unsafe { function(self.handle as abi::Context, work.cookie as *mut _) }
+            });
+            match result {
+                Some(abi::ResultCode::EAGAIN) => self.work.lock().push_back(work),
+                _ => ended = true,
+            }
+        }
+        ended
+    }
+
+    /// Whether nothing has been found for so long that the context may sleep.
+    fn may_sleep(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) >= IDLE_POLLS && self.work.lock().is_empty()
+    }
+
+    fn sleep(&self, longest_ps: u64) -> Result<(), Failure> {
+        let deadline = self.client.job.platform.now_ps() + longest_ps;
+        self.driver().wait(Some(deadline))?;
+        Ok(())
+    }
+}
+
+/// Polls `contexts` in turn until something is found, at most `maximum` rounds.
+fn advance(
+    contexts: &[Arc<Context>],
+    maximum: usize,
+    poll: impl Fn(&Context) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    for _ in 0..maximum {
+        let mut found = false;
+        for context in contexts {
+            found |= poll(context)?;
+        }
+        if found {
+            return Ok(());
+        }
+    }
+    // A program that polls for something sleeps until it comes: the machine jumps over the time.
+    let longest_ps = if contexts.len() == 1 {
+        SLEEP_PS
+    } else {
+        SHORT_SLEEP_PS
+    };
+    if let Some(first) = contexts.first()
+        && contexts.iter().all(|context| context.may_sleep())
+    {
+        first.sleep(longest_ps)?;
+    }
+    Err(Failure::again())
+}
+
+/// The contexts of an array of handles.
+///
+/// # Safety
+/// `contexts` points to `count` handles.
+unsafe fn all_of(
+    contexts: *const abi::Context,
+    count: usize,
+) -> Result<Vec<Arc<Context>>, Failure> {
+    if contexts.is_null() {
+        return Err(Failure::invalid("the array of contexts is null"));
+    }
+    // SAFETY: what the caller promises.
+    let handles = (0..count).map(|place| unsafe { contexts.add(place).read() });
+    handles.map(|handle| CONTEXTS.get(handle)).collect()
+}
+
+/// C: `PAMI_Context_createv`.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_createv(
+    client: abi::Client,
+    _configuration: *mut abi::Configuration,
+    num_configs: usize,
+    contexts: *mut abi::Context,
+    ncontexts: usize,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let client = CLIENTS.get(client)?;
+        if num_configs > 0 {
+            return Err(Failure::invalid("contexts take no settings"));
+        }
+        let most = client.contexts.len();
+        if ncontexts == 0 || ncontexts > most || contexts.is_null() {
+            return Err(Failure::invalid(format!(
+                "{ncontexts} contexts, expected 1 to {most}"
+            )));
+        }
+        if !client.created.lock().is_empty() {
+            return Err(Failure::invalid("the client has its contexts"));
+        }
+        for offset in 0..ncontexts {
+            let handle = CONTEXTS.add(|handle| {
+                Ok::<_, Failure>(Context::new(handle, Arc::clone(&client), offset))
+            })?;
+            client.created.lock().push(handle);
+            // SAFETY: the program passes places for so many handles.
+            unsafe { contexts.add(offset).write(handle as *mut c_void) };
+        }
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Context_destroyv`.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_destroyv(
+    contexts: *mut abi::Context,
+    ncontexts: usize,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        // SAFETY: the program passes so many handles.
+        let all = unsafe { all_of(contexts, ncontexts)? };
+        for (place, context) in all.into_iter().enumerate() {
+            let handle = context.handle;
+            CONTEXTS.remove(handle as abi::Context)?;
+            context
+                .client
+                .created
+                .lock()
+                .retain(|&other| other != handle);
+            // SAFETY: as above.
+            unsafe { contexts.add(place).write(std::ptr::null_mut()) };
+        }
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Context_post`.
+///
+/// # Safety
+/// As [`PAMI_Context_destroyv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_post(
+    context: abi::Context,
+    _work: *mut abi::Work,
+    function: abi::WorkFunction,
+    cookie: *mut c_void,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context = CONTEXTS.get(context)?;
+        if function.is_none() {
+            return Err(Failure::invalid("the function is null"));
+        }
+        context.work.lock().push_back(Work {
+            function,
+            cookie: cookie as usize,
+        });
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Context_advance`.
+///
+/// # Safety
+/// As [`PAMI_Context_destroyv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_advance(
+    context: abi::Context,
+    maximum: usize,
+) -> abi::ResultCode {
+    boundary::result(|| advance(&[CONTEXTS.get(context)?], maximum, Context::poll))
+}
+
+/// C: `PAMI_Context_advancev`.
+///
+/// # Safety
+/// As [`PAMI_Context_destroyv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_advancev(
+    contexts: *mut abi::Context,
+    count: usize,
+    maximum: usize,
+) -> abi::ResultCode {
+    // SAFETY: the program passes so many handles.
+    boundary::result(|| advance(&unsafe { all_of(contexts, count)? }, maximum, Context::poll))
+}
+
+/// C: `PAMI_Context_trylock_advancev`.
+///
+/// # Safety
+/// As [`PAMI_Context_destroyv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
+    contexts: *mut abi::Context,
+    count: usize,
+    maximum: usize,
+) -> abi::ResultCode {
+    let poll = |context: &Context| {
+        if !context.lock.trylock() {
+            return Ok(false);
+        }
+        let found = context.poll();
+        context.lock.unlock();
+        found
+    };
+    // SAFETY: the program passes so many handles.
+    boundary::result(|| advance(&unsafe { all_of(contexts, count)? }, maximum, poll))
+}
+
+/// C: `PAMI_Context_lock`.
+///
+/// # Safety
+/// As [`PAMI_Context_destroyv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_lock(context: abi::Context) -> abi::ResultCode {
+    boundary::result(|| {
+        CONTEXTS.get(context)?.lock.lock();
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Context_trylock`.
+///
+/// # Safety
+/// As [`PAMI_Context_destroyv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_trylock(context: abi::Context) -> abi::ResultCode {
+    boundary::result(|| match CONTEXTS.get(context)?.lock.trylock() {
+        true => Ok(()),
+        false => Err(Failure::again()),
+    })
+}
+
+/// C: `PAMI_Context_unlock`.
+///
+/// # Safety
+/// As [`PAMI_Context_destroyv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_unlock(context: abi::Context) -> abi::ResultCode {
+    boundary::result(|| {
+        CONTEXTS.get(context)?.lock.unlock();
+        Ok(())
+    })
+}

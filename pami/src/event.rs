@@ -1,0 +1,64 @@
+//! Callbacks that a program gives with an operation.
+
+use std::ffi::c_void;
+
+use gyre_driver::{DoneFn, Error};
+use gyre_remote::RemotePlatform;
+
+use crate::abi::{EventFunction, ResultCode};
+use crate::boundary;
+use crate::failure::code;
+
+/// A callback with its cookie and the handle of the context that it belongs to.
+#[derive(Clone, Copy)]
+pub struct Event {
+    function: EventFunction,
+    cookie: usize,
+    context: usize,
+}
+
+impl Event {
+    /// The callback `function` of an operation of the context with handle `context`.
+    pub fn new(context: usize, function: EventFunction, cookie: *mut c_void) -> Self {
+        Self {
+            function,
+            cookie: cookie as usize,
+            context,
+        }
+    }
+
+    /// Whether there is a function to call.
+    pub fn is_there(&self) -> bool {
+        self.function.is_some()
+    }
+
+    /// Calls it.
+    pub fn call(&self, outcome: Result<(), &Error>) {
+        let result = match outcome {
+            Ok(()) => ResultCode::SUCCESS,
+            Err(error) => {
+                boundary::note(&error.to_string());
+                code(error)
+            }
+        };
+        if let Some(function) = self.function {
+            // SAFETY: the program has given the function and its cookie for this call.
+            unsafe {
+                function(
+                    self.context as *mut c_void,
+                    self.cookie as *mut c_void,
+                    result,
+                )
+            };
+        }
+    }
+
+    /// As a done callback of the driver, which holds `keep` until then.
+    pub fn done<K: Send + 'static>(self, keep: K) -> DoneFn<RemotePlatform> {
+        Box::new(move |_, outcome| {
+            // Before the program may use its memory again.
+            drop(keep);
+            self.call(outcome.as_ref().copied());
+        })
+    }
+}

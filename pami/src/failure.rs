@@ -1,0 +1,80 @@
+//! Why a function refuses or fails: a result code with a sentence for `PAMI_Error_text`.
+
+use gyre_driver::{AllocError, Error};
+
+use crate::abi::ResultCode;
+
+/// A result other than success.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Failure {
+    /// The code that the program gets.
+    pub code: ResultCode,
+    /// A sentence.
+    pub text: String,
+}
+
+impl Failure {
+    /// A wrong argument.
+    pub fn invalid(text: impl Into<String>) -> Self {
+        Self {
+            code: ResultCode::INVAL,
+            text: text.into(),
+        }
+    }
+
+    /// Something that cannot be done.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self {
+            code: ResultCode::ERROR,
+            text: text.into(),
+        }
+    }
+
+    /// Nothing has happened, this time.
+    pub fn again() -> Self {
+        Self {
+            code: ResultCode::EAGAIN,
+            text: "nothing happened".into(),
+        }
+    }
+
+    /// Something that is not there in this library.
+    pub fn unimplemented(what: &str) -> Self {
+        Self {
+            code: ResultCode::UNIMPL,
+            text: format!("{what} is not implemented"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self {
+            code: code(&error),
+            text: error.to_string(),
+        }
+    }
+}
+
+impl From<AllocError> for Failure {
+    fn from(error: AllocError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+/// The code for an error of the driver.
+pub fn code(error: &Error) -> ResultCode {
+    match error {
+        Error::UnknownTask { .. }
+        | Error::UnknownContext { .. }
+        | Error::ForeignEndpoint { .. }
+        | Error::DispatchInUse { .. }
+        | Error::SystemDispatch { .. }
+        | Error::Range(_)
+        | Error::Config { .. } => ResultCode::INVAL,
+        Error::Alloc(_) | Error::Segment(_) => ResultCode::ENOMEM,
+        Error::Destroyed => ResultCode::SHUTDOWN,
+        _ => ResultCode::ERROR,
+    }
+}

@@ -1,0 +1,94 @@
+//! Fences, and what keeps peers apart or brings them back.
+
+use std::ffi::c_void;
+
+use gyre_driver::Fence;
+
+use crate::abi;
+use crate::boundary;
+use crate::context::CONTEXTS;
+use crate::event::Event;
+use crate::failure::Failure;
+
+/// C: `PAMI_Fence_begin`. Transfers are counted all the time, so there is nothing to begin.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Fence_begin(context: abi::Context) -> abi::ResultCode {
+    boundary::result(|| CONTEXTS.get(context).map(|_| ()))
+}
+
+/// C: `PAMI_Fence_end`.
+///
+/// # Safety
+/// As [`PAMI_Fence_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Fence_end(context: abi::Context) -> abi::ResultCode {
+    boundary::result(|| CONTEXTS.get(context).map(|_| ()))
+}
+
+/// C: `PAMI_Fence_all`.
+///
+/// # Safety
+/// As [`PAMI_Fence_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Fence_all(
+    context: abi::Context,
+    done_fn: abi::EventFunction,
+    cookie: *mut c_void,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context = CONTEXTS.get(context)?;
+        let event = Event::new(context.handle, done_fn, cookie);
+        Ok(context.driver().fence_all(Some(event.done(())))?)
+    })
+}
+
+/// C: `PAMI_Fence_endpoint`.
+///
+/// # Safety
+/// As [`PAMI_Fence_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Fence_endpoint(
+    context: abi::Context,
+    done_fn: abi::EventFunction,
+    cookie: *mut c_void,
+    target: abi::Endpoint,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context = CONTEXTS.get(context)?;
+        let event = Event::new(context.handle, done_fn, cookie);
+        let fence = Fence {
+            destination: context.client.endpoint(target)?,
+            done: Some(event.done(())),
+        };
+        Ok(context.driver().fence(fence)?)
+    })
+}
+
+/// C: `PAMI_Resume`. Peers are never purged, so all are there.
+///
+/// # Safety
+/// As [`PAMI_Fence_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Resume(
+    _context: abi::Context,
+    _dest: *mut abi::Endpoint,
+    _count: usize,
+) -> abi::ResultCode {
+    boundary::result(|| Err(Failure::unimplemented("PAMI_Resume")))
+}
+
+/// C: `PAMI_Purge`.
+///
+/// # Safety
+/// As [`PAMI_Fence_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Purge(
+    _context: abi::Context,
+    _dest: *mut abi::Endpoint,
+    _count: usize,
+) -> abi::ResultCode {
+    boundary::result(|| Err(Failure::unimplemented("PAMI_Purge")))
+}

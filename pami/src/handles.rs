@@ -1,0 +1,67 @@
+//! Handles that programs hold: numbers, never addresses.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::failure::Failure;
+
+/// Things of one kind by handle. A number is given out once, so a handle that has ended is never another one's.
+pub struct Handles<T> {
+    kind: &'static str,
+    all: Mutex<All<T>>,
+}
+
+struct All<T> {
+    by_number: BTreeMap<usize, Arc<T>>,
+    last: usize,
+}
+
+impl<T> Handles<T> {
+    /// None yet. The numbers of different kinds begin at different places, so that one is not taken for another.
+    pub const fn new(kind: &'static str, first: usize) -> Self {
+        Self {
+            kind,
+            all: Mutex::new(All {
+                by_number: BTreeMap::new(),
+                last: first,
+            }),
+        }
+    }
+
+    /// Adds what `make` makes of its handle.
+    pub fn add<E>(&self, make: impl FnOnce(usize) -> Result<T, E>) -> Result<usize, E> {
+        let number = {
+            let mut all = self.all.lock();
+            all.last += 1;
+            all.last
+        };
+        let thing = Arc::new(make(number)?);
+        self.all.lock().by_number.insert(number, thing);
+        Ok(number)
+    }
+
+    /// What a handle is.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` for a handle that was never given out, or has ended.
+    pub fn get(&self, handle: *mut c_void) -> Result<Arc<T>, Failure> {
+        let found = self.all.lock().by_number.get(&(handle as usize)).cloned();
+        found.ok_or_else(|| self.unknown(handle))
+    }
+
+    /// Ends a handle.
+    ///
+    /// # Errors
+    /// As [`Handles::get`].
+    pub fn remove(&self, handle: *mut c_void) -> Result<Arc<T>, Failure> {
+        let found = self.all.lock().by_number.remove(&(handle as usize));
+        found.ok_or_else(|| self.unknown(handle))
+    }
+
+    fn unknown(&self, handle: *mut c_void) -> Failure {
+        Failure::invalid(format!("{handle:p} is no {}, any more", self.kind))
+    }
+}

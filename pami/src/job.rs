@@ -1,0 +1,44 @@
+//! The job that the process is a task of.
+
+use std::sync::OnceLock;
+
+use gyre_remote::{RemotePlatform, TaskDescription};
+
+use crate::failure::Failure;
+
+/// The machine, and what this task is there.
+pub struct Job {
+    /// The driver's platform.
+    pub platform: RemotePlatform,
+    /// What task this is.
+    pub description: TaskDescription,
+    /// The tasks of this node, as queries give them.
+    pub local_tasks: Vec<usize>,
+}
+
+impl Job {
+    /// The job of this process.
+    ///
+    /// # Errors
+    /// `PAMI_ERROR` when no machine has started the process.
+    pub fn get() -> Result<&'static Self, Failure> {
+        static JOB: OnceLock<Result<Job, Failure>> = OnceLock::new();
+        JOB.get_or_init(Self::attach).as_ref().map_err(Clone::clone)
+    }
+
+    fn attach() -> Result<Self, Failure> {
+        let platform = gyre_remote::attach()
+            .map_err(|error| Failure::error(format!("{error}: gyre exec starts programs")))?;
+        let description = platform
+            .description()
+            .map_err(|error| Failure::error(error.to_string()))?;
+        let here = description.nodes.get(description.task as usize);
+        let tasks = description.nodes.iter().enumerate();
+        let local_tasks = tasks.filter(|(_, node)| Some(*node) == here);
+        Ok(Self {
+            local_tasks: local_tasks.map(|(task, _)| task).collect(),
+            platform,
+            description,
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! PAMI for C programs: `libpami.so` and its headers in `include/`, on the driver of the machine that `gyre exec` runs
+//!
+//!
+//! * [`abi`] has the types of the headers. The other modules have the functions, in the order of the header; what a
+//!   program finds in this library that is not there yet answers `PAMI_UNIMPL`, and `PAMI_Error_text` says what it is.
+//! * A handle is a number that the library has given out (`handles`), so a wrong one is refused and never followed.
+//! * Buffers are the program's own memory, which the DMA engine reaches where it is.
+//! * Every function is a boundary (`boundary`): no unwinding leaves it, its error becomes a result code.
+//!
+//! `unsafe` is what C makes so: memory that the program passes by address, functions that it passes as callbacks, and
+//! the names under which it finds this library's. What the program must keep to is what `pami.h` says.
+
+// `PAMI_Client_create` and the others are named by the interface.
+#![allow(non_snake_case, reason = "names of the C interface")]
+
+pub mod abi;
+mod boundary;
+mod client;
+mod clock;
+mod code;
+mod context;
+mod dispatch;
+mod endpoint;
+mod event;
+mod failure;
+mod fence;
+mod handles;
+mod hints;
+mod job;
+mod memory;
+mod query;
+mod send;
+mod unimplemented;
+mod variables;

@@ -1,0 +1,66 @@
+//! Where a task's process has its memory: at the same addresses in every run.
+//!
+//! The DMA engine sees how a buffer lies in memory beats, so a run repeats only if stacks do. The system places them at
+//! random, unless told otherwise, and below the program's name, arguments and environment.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+use nix::sys::personality::{self, Persona};
+
+/// The variable that fills the environment up.
+const PADDING: &str = "GYRE_PADDING";
+
+/// What the beginning of the stack is a multiple of, but for a constant.
+const ALIGNMENT: usize = 64;
+
+/// What the system makes the beginning of the stack a multiple of.
+const STACK_ALIGNMENT: usize = 16;
+
+/// Fills the environment of `command` up, so that the stack begins at the same place in a memory beat whatever the
+/// lengths of name, arguments and environment are. `command` inherits the environment of this process.
+pub(crate) fn pad(command: &mut Command) {
+    let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => environment.insert(name.into(), value.into()),
+            None => environment.remove(name),
+        };
+    }
+    environment.remove(OsStr::new(PADDING));
+    let length = |text: &OsStr| text.as_bytes().len() + 1;
+    let variables = environment
+        .iter()
+        .map(|(name, value)| length(name) + length(value));
+    // The system keeps the program's name beside the arguments, of which it is the first.
+    let program = length(command.get_program());
+    let arguments = command.get_args().map(length);
+    let padding = length(OsStr::new(PADDING)) + 1;
+    let text = variables.sum::<usize>() + 2 * program + arguments.sum::<usize>() + padding;
+    // A pointer to each argument and to each variable.
+    let pointers = environment.len() + 1 + command.get_args().count() + 1;
+    let pointers = (pointers * size_of::<usize>()).next_multiple_of(STACK_ALIGNMENT);
+    let whole = (text + pointers).next_multiple_of(ALIGNMENT);
+    command.env(PADDING, "x".repeat(whole - pointers - text));
+}
+
+/// Has the calling process, and what it executes, placed at the same addresses each time. Makes system calls alone.
+///
+/// The system may forbid it: [`is_random`] says so.
+pub(crate) fn fix_addresses() {
+    if let Ok(persona) = personality::get() {
+        let _ = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
+    }
+}
+
+/// Whether the system places a process at random.
+pub(crate) fn is_random(process: u32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{process}/personality")).unwrap_or_default();
+    let persona = i32::from_str_radix(text.trim(), 16).unwrap_or(0);
+    let fixed = Persona::from_bits_truncate(persona).contains(Persona::ADDR_NO_RANDOMIZE);
+    let switch = fs::read_to_string("/proc/sys/kernel/randomize_va_space");
+    !fixed && switch.map_or(true, |switch| switch.trim() != "0")
+}

@@ -1,0 +1,124 @@
+//! C programs on `libpami.so`, run by `gyre exec` on the machine.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+// Has the library built.
+use pami as _;
+
+use crate::{gyre, root, scratch, text};
+
+/// The folder of `libpami.so`: that of this test, whose dependency it is.
+fn library() -> PathBuf {
+    let mut folder = std::env::current_exe().expect("a path");
+    folder.pop();
+    assert!(folder.join("libpami.so").exists(), "{}", folder.display());
+    folder
+}
+
+/// Compiles a program of `pami/tests/c`.
+fn compiled(name: &str) -> PathBuf {
+    let program = scratch(&format!("pami-{name}"));
+    let library = library();
+    let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root().join("pami/include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(root().join(format!("pami/tests/c/{name}.c")))
+        .arg("-L")
+        .arg(&library)
+        .arg("-lpami")
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .output()
+        .expect("a C compiler");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {error}");
+    program
+}
+
+fn run(program: &PathBuf, options: &[&str]) -> Output {
+    let output = gyre(&[&["exec"], options, &["--", text(program)]].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{options:?}: {printed}{error}");
+    output
+}
+
+/// Runs a program with each of `options`, which no result depends on, and in other environments: what it prints, the
+/// cycles and the hash are the same.
+fn repeats(name: &str, machine: &[&str]) -> String {
+    let program = compiled(name);
+    let first = run(&program, machine);
+    let simulator: [&[&str]; 3] = [
+        &[],
+        &["--threads", "2", "--set", "window=1"],
+        &["--set", "skip_idle=false"],
+    ];
+    for options in simulator {
+        let again = run(&program, &[machine, options].concat());
+        assert_eq!(again, first, "{name} {options:?}");
+    }
+    for length in [1, 15, 16, 17, 40] {
+        let again = Command::new(env!("CARGO_BIN_EXE_gyre"))
+            .current_dir(root())
+            .arg("exec")
+            .args(machine)
+            .arg("--")
+            .arg(&program)
+            .env("GYRE_TEST", "x".repeat(length))
+            .output()
+            .expect("starts");
+        assert_eq!(
+            again, first,
+            "{name}: {length} more bytes in the environment"
+        );
+    }
+    String::from_utf8(first.stdout).expect("text")
+}
+
+#[test]
+fn x1_x6_ep4_messages_of_c_programs_come_whole_from_and_to_memory_of_every_kind() {
+    let printed = repeats("messages", &["-n", "4", "--shape", "2x2"]);
+    let mut lines: Vec<&str> = printed.lines().collect();
+    lines.sort_unstable();
+    let line = |task| format!("task {task} of 4: 144 messages");
+    assert_eq!(lines, [line(0), line(1), line(2), line(3)]);
+    // Two tasks on each node, and one that is alone.
+    for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
+        run(&compiled("messages"), &machine);
+    }
+}
+
+#[test]
+fn x6_ep2_posted_work_locks_fences_and_several_contexts_of_c_programs() {
+    let printed = repeats("progress", &["-n", "3", "--shape", "3"]);
+    assert_eq!(printed.lines().count(), 3);
+    run(&compiled("progress"), &["-n", "2", "--shape", "1"]);
+}
+
+#[test]
+fn x5_x6_what_c_programs_do_wrong_is_refused_in_words() {
+    let output = run(&compiled("refusals"), &["-n", "2", "--shape", "2"]);
+    assert_eq!(output.stdout, b"refused\nrefused\n");
+}
+
+#[test]
+fn x5_x6_a_c_program_that_no_machine_started_is_told_so() {
+    let output = Command::new(compiled("refusals")).output().expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("gyre exec starts programs"), "{printed}");
+}
+
+#[test]
+fn x5_x6_a_c_program_that_leaves_its_client_behind_is_named() {
+    let program = compiled("leaves");
+    let output = gyre(&["exec", "-n", "2", "--shape", "2", "--", text(&program)]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("task 1 program") && error.contains("ended before its task: exit status: 0"),
+        "{error}"
+    );
+}
