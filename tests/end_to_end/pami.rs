@@ -1,6 +1,6 @@
 //! C programs on `libpami.so`, run by `gyre exec` on the machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 // Has the library built.
@@ -37,7 +37,7 @@ fn compiled(name: &str) -> PathBuf {
     program
 }
 
-fn run(program: &PathBuf, options: &[&str]) -> Output {
+fn run(program: &Path, options: &[&str]) -> Output {
     let output = gyre(&[&["exec"], options, &["--", text(program)]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     let printed = String::from_utf8_lossy(&output.stdout);
