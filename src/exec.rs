@@ -282,6 +282,8 @@ fn describe(
         nodes: nodes.collect::<Result<_, gyre_driver::Error>>()?,
         owner: client.resources.owner,
         slots_per_process: client.resources.slots_per_process,
+        // Whoever serves the process says so.
+        windows: None,
         contexts: u8::try_from(FIFOS / tasks_per_node)
             .unwrap_or(1)
             .clamp(1, MOST_CONTEXTS),
@@ -335,9 +337,12 @@ impl Process {
         let screen = Rc::clone(screen);
         let print = move |stream, bytes: &[u8]| screen.borrow_mut().print(task, stream, bytes);
         process.collect(print)?;
-        let map = |range: ProcessRange| {
-            let skew = range.address() % BEAT;
-            platform.map(range.len(), skew, Box::new(InProcess(range)))
+        let map = |range: ProcessRange, offset| {
+            let outside = Box::new(InProcess(range));
+            match offset {
+                Some(offset) => platform.map_at(offset, range.len(), outside),
+                None => platform.map(range.len(), range.address() % BEAT, outside),
+            }
         };
         let result = process.serve(platform, map, barrier);
         barrier.end(task);

@@ -8,6 +8,15 @@ use gyre_driver::{
 use gyre_layout::Coord;
 use serde::{Deserialize, Serialize};
 
+/// The beginning of a process's windows in node memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowPlace {
+    /// Base slot.
+    pub slot: u16,
+    /// Address in node memory of what is at offset 0 behind the slot.
+    pub address: u64,
+}
+
 /// A task of a job: who it is, where all are, and what each process of a node has of its resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskDescription {
@@ -19,6 +28,8 @@ pub struct TaskDescription {
     pub owner: u8,
     /// Base slots of each process.
     pub slots_per_process: u16,
+    /// Where the process's own memory stands in node memory, if it does, see [`windows`](crate::windows).
+    pub windows: Option<WindowPlace>,
     /// Most contexts of each task.
     pub contexts: u8,
     /// Tasks on the fullest node.

@@ -1,7 +1,7 @@
 //! Where a task's process has its memory: at the same addresses in every run.
 //!
-//! The DMA engine sees how a buffer lies in memory beats, so a run repeats only if stacks do. The system places them at
-//! random, unless told otherwise, and below the program's name, arguments and environment.
+//! The DMA engine sees addresses, so a run repeats only if they do. The system places stacks at random, unless told
+//! otherwise, and below the program's name, arguments and environment.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,14 +14,14 @@ use nix::sys::personality::{self, Persona};
 /// The variable that fills the environment up.
 const PADDING: &str = "GYRE_PADDING";
 
-/// What the beginning of the stack is a multiple of, but for a constant.
-const ALIGNMENT: usize = 64;
+/// What name, arguments and environment are filled up to a multiple of, bytes: half of what the system lets a variable have.
+const ALIGNMENT: usize = 64 << 10;
 
 /// What the system makes the beginning of the stack a multiple of.
 const STACK_ALIGNMENT: usize = 16;
 
-/// Fills the environment of `command` up, so that the stack begins at the same place in a memory beat whatever the
-/// lengths of name, arguments and environment are. `command` inherits the environment of this process.
+/// Fills the environment of `command` up, so that the stack begins at the same address whatever the lengths of
+/// name, arguments and environment are, up to 64 KiB. `command` inherits the environment of this process.
 pub(crate) fn pad(command: &mut Command) {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {

@@ -29,8 +29,9 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod watch;
+pub mod windows;
 
-pub use description::TaskDescription;
+pub use description::{TaskDescription, WindowPlace};
 pub use mailbox::MailboxError;
 pub use platform::{
     RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, attach, run,

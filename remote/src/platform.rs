@@ -1,6 +1,6 @@
 //! The task's side: the driver's platform as requests to the machine.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt::Display;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,6 +17,7 @@ use crate::description::TaskDescription;
 use crate::inherited;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::protocol::{Answer, BATCH, Request, clip, op_number};
+use crate::windows::offset_of;
 
 /// Why a task's process has not run its task to the end.
 #[derive(Debug, Error)]
@@ -102,6 +103,7 @@ impl Link {
             mailbox,
             lost: Cell::new(false),
             unsent: RefCell::default(),
+            description: OnceCell::new(),
         })))
     }
 }
@@ -121,6 +123,8 @@ struct Connection {
     /// Requests that nobody waits for, on their way with the next one that has an answer. The machine stands still until
     /// that comes, so it sees them when it would have seen them alone.
     unsent: RefCell<Vec<Request>>,
+    /// What the task is, once it has asked.
+    description: OnceCell<TaskDescription>,
 }
 
 impl Connection {
@@ -303,11 +307,19 @@ impl RemotePlatform {
     /// # Errors
     /// [`MailboxError::Malformed`] for a machine of another version.
     pub fn description(&self) -> Result<TaskDescription, MailboxError> {
+        if let Some(description) = self.connection.description.get() {
+            return Ok(description.clone());
+        }
         let bytes = self.connection.value(&Request::Describe);
-        let mut description = vec![0; (bytes as usize).min(WINDOW_BYTES)];
-        self.connection.mailbox.take_window(&mut description);
-        postcard::from_bytes(&description)
-            .map_err(|error| MailboxError::Malformed(error.to_string()))
+        let mut text = vec![0; (bytes as usize).min(WINDOW_BYTES)];
+        self.connection.mailbox.take_window(&mut text);
+        let description: TaskDescription = postcard::from_bytes(&text)
+            .map_err(|error| MailboxError::Malformed(error.to_string()))?;
+        Ok(self
+            .connection
+            .description
+            .get_or_init(|| description)
+            .clone())
     }
 
     /// Makes `bytes` bytes of this process from `memory` on memory for the DMA engine, wherever they are. Reads and
@@ -321,6 +333,20 @@ impl RemotePlatform {
     /// may do so: the DMA engine writes them whenever the process waits for the machine.
     pub unsafe fn map(&self, memory: *mut u8, bytes: usize) -> Result<RemoteBuffer, AllocError> {
         let address = memory as usize;
+        let windows = self.description().ok().and_then(|task| task.windows);
+        if let (Some(place), Some(offset)) = (windows, offset_of(address, bytes)) {
+            return Ok(RemoteBuffer {
+                bytes: Bytes::Own(OwnMemory {
+                    address,
+                    len: bytes,
+                    connection: self.connection.clone(),
+                    mapped: None,
+                }),
+                slot: place.slot,
+                offset,
+                address: place.address + offset,
+            });
+        }
         let request = Request::Map {
             address: address as u64,
             bytes: bytes as u64,
@@ -340,13 +366,23 @@ impl RemotePlatform {
                 slot,
                 offset,
                 address,
-            } => Ok(RemoteBuffer {
-                memory: self.memory(buffer, bytes),
-                slot,
-                offset,
-                address,
-                own,
-            }),
+            } => {
+                let node = self.memory(buffer, bytes);
+                Ok(RemoteBuffer {
+                    bytes: match own {
+                        None => Bytes::Node(node),
+                        Some(address) => Bytes::Own(OwnMemory {
+                            address,
+                            len: bytes,
+                            connection: self.connection.clone(),
+                            mapped: Some(node),
+                        }),
+                    },
+                    slot,
+                    offset,
+                    address,
+                })
+            }
             Answer::NoMemory { reason } => Err(AllocError {
                 bytes,
                 align,
@@ -382,6 +418,14 @@ impl RemotePlatform {
     }
 }
 
+/// Refuses an access that leaves `len` bytes.
+fn check(len: usize, offset: usize, bytes: usize) -> Result<(), RangeError> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= len => Ok(()),
+        _ => Err(RangeError { offset, bytes, len }),
+    }
+}
+
 /// Bytes in the node's memory, given back on drop.
 struct RemoteMemory {
     connection: Link,
@@ -390,19 +434,8 @@ struct RemoteMemory {
 }
 
 impl RemoteMemory {
-    fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
-        if offset.checked_add(bytes).is_some_and(|end| end <= self.len) {
-            return Ok(());
-        }
-        Err(RangeError {
-            offset,
-            bytes,
-            len: self.len,
-        })
-    }
-
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        self.check(offset, out.len())?;
+        check(self.len, offset, out.len())?;
         for (at, piece) in pieces(offset, out.len()) {
             self.connection.tell(&Request::ReadBuffer {
                 buffer: self.handle,
@@ -418,7 +451,7 @@ impl RemoteMemory {
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        self.check(offset, data.len())?;
+        check(self.len, offset, data.len())?;
         for (at, piece) in pieces(offset, data.len()) {
             let start = at - offset;
             self.connection
@@ -441,33 +474,45 @@ impl Drop for RemoteMemory {
     }
 }
 
+/// Bytes of this process that are memory of the node, too.
+struct OwnMemory {
+    address: usize,
+    len: usize,
+    connection: Link,
+    /// What they stand behind, if that is no window.
+    mapped: Option<RemoteMemory>,
+}
+
+impl OwnMemory {
+    /// The byte at `offset`, of `bytes` bytes, when all that happens earlier has happened.
+    fn settled(&self, offset: usize, bytes: usize) -> Result<*mut u8, RangeError> {
+        check(self.len, offset, bytes)?;
+        let buffer = self.mapped.as_ref().map(|mapped| mapped.handle);
+        self.connection.tell(&Request::Settle { buffer });
+        Ok((self.address + offset) as *mut u8)
+    }
+}
+
+/// Where the bytes of a buffer are.
+enum Bytes {
+    Node(RemoteMemory),
+    Own(OwnMemory),
+}
+
 /// A buffer in the node's memory, freed on drop.
 pub struct RemoteBuffer {
-    memory: RemoteMemory,
+    bytes: Bytes,
     slot: u16,
     offset: u64,
     address: u64,
-    /// Where its bytes are, if they are this process's own.
-    own: Option<usize>,
-}
-
-impl RemoteBuffer {
-    /// First of `bytes` bytes from `offset` on, if they are this process's own, when all that happens earlier has
-    /// happened.
-    fn own(&self, offset: usize, bytes: usize) -> Result<Option<*mut u8>, RangeError> {
-        let Some(own) = self.own else {
-            return Ok(None);
-        };
-        self.memory.check(offset, bytes)?;
-        let buffer = self.memory.handle;
-        self.memory.connection.tell(&Request::Settle { buffer });
-        Ok(Some((own + offset) as *mut u8))
-    }
 }
 
 impl DmaBuffer for RemoteBuffer {
     fn len(&self) -> usize {
-        self.memory.len
+        match &self.bytes {
+            Bytes::Node(memory) => memory.len,
+            Bytes::Own(memory) => memory.len,
+        }
     }
 
     fn slot(&self) -> u16 {
@@ -483,22 +528,24 @@ impl DmaBuffer for RemoteBuffer {
     }
 
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        let Some(own) = self.own(offset, out.len())? else {
-            return self.memory.read(offset, out);
+        let from = match &self.bytes {
+            Bytes::Node(memory) => return memory.read(offset, out),
+            Bytes::Own(memory) => memory.settled(offset, out.len())?,
         };
         // SAFETY: who mapped the bytes has promised that they stay there, and the range was checked. The machine, which
         // could write them, waits for the next request. `out` may be a part of them: they are copied as if through a
         // third place.
-        unsafe { std::ptr::copy(own, out.as_mut_ptr(), out.len()) };
+        unsafe { std::ptr::copy(from, out.as_mut_ptr(), out.len()) };
         Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        let Some(own) = self.own(offset, data.len())? else {
-            return self.memory.write(offset, data);
+        let to = match &self.bytes {
+            Bytes::Node(memory) => return memory.write(offset, data),
+            Bytes::Own(memory) => memory.settled(offset, data.len())?,
         };
         // SAFETY: as for reading.
-        unsafe { std::ptr::copy(data.as_ptr(), own, data.len()) };
+        unsafe { std::ptr::copy(data.as_ptr(), to, data.len()) };
         Ok(())
     }
 }

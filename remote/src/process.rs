@@ -168,7 +168,7 @@ impl TaskProcess {
     /// Carries out the task's requests on `platform` until the task has ended and its process with it. A program that ends
     /// with status 0 and has given back what it had of the node has ended well, whether it was a task or not.
     /// `map` makes bytes of the process memory for the node's DMA engine, which reaches them as long as the
-    /// buffer lasts.
+    /// buffer lasts, at an offset behind the process's base slot where one is given ([`windows`](crate::windows)).
     /// Blocks the thread while the task computes: call it where the task would run, so that the machine
     /// stands still meanwhile.
     ///
@@ -177,7 +177,7 @@ impl TaskProcess {
     pub fn serve<P: Platform>(
         mut self,
         platform: &P,
-        map: impl Fn(ProcessRange) -> Result<P::Buffer, AllocError>,
+        map: impl Fn(ProcessRange, Option<u64>) -> Result<P::Buffer, AllocError>,
         barrier: &dyn JobBarrier,
     ) -> Result<(), ProcessError> {
         let host = Host {

@@ -20,8 +20,8 @@ pub(crate) enum Request {
     Allocate { bytes: u64, align: u64 },
     /// Bytes of the task's own process become memory for the DMA engine: [`Answer::Buffer`] or [`Answer::NoMemory`].
     Map { address: u64, bytes: u64 },
-    /// Lets everything that happens earlier reach a buffer: [`Answer::Done`].
-    Settle { buffer: u64 },
+    /// Lets everything that happens earlier reach a buffer, or the task's own memory: [`Answer::Done`].
+    Settle { buffer: Option<u64> },
     /// The task has come to the next barrier of its job: [`Answer::Done`].
     Arrive,
     /// Whether all tasks have come to the barrier to which this one came last: [`Answer::Truth`].

@@ -7,11 +7,12 @@ use gyre_driver::{
 };
 use thiserror::Error;
 
-use crate::description::TaskDescription;
+use crate::description::{TaskDescription, WindowPlace};
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, Refusal, Request, clip};
 use crate::watch::Watch;
+use crate::windows::{WINDOWS, Window};
 
 /// Why the requests of a task's process could not be carried out to the end.
 #[derive(Debug, Error)]
@@ -44,9 +45,9 @@ pub(crate) enum End {
     },
 }
 
-/// Makes bytes of the task's process memory for the DMA engine.
+/// Makes bytes of the task's process memory for the DMA engine, at an offset behind the process's base slot if one is given.
 pub(crate) type MapFn<'a, P> =
-    dyn Fn(ProcessRange) -> Result<<P as Platform>::Buffer, AllocError> + 'a;
+    dyn Fn(ProcessRange, Option<u64>) -> Result<<P as Platform>::Buffer, AllocError> + 'a;
 
 /// A barrier of all tasks of a job which no message of the machine makes: start-up and end. It is the same for any order
 /// in which the machine simulates its nodes.
@@ -77,6 +78,9 @@ struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
     host: &'a Host<'a, P>,
+    description: TaskDescription,
+    /// The process's own memory, if it stands behind its base slot.
+    windows: Option<Vec<P::Buffer>>,
     buffers: BTreeMap<u64, P::Buffer>,
     segments: BTreeMap<u64, TaskLock<P::Segment>>,
     locks: BTreeMap<u64, TaskLock<P::Lock>>,
@@ -132,6 +136,16 @@ impl From<String> for Fault {
     }
 }
 
+/// The task's own memory behind its base slot; `None` where that cannot be.
+fn windows<P: Platform>(host: &Host<'_, P>) -> Option<Vec<P::Buffer>> {
+    let map = |window: &Window| {
+        let range = ProcessRange::new(host.process, window.start, window.bytes);
+        let buffer = (host.map)(range, Some(window.offset)).ok()?;
+        (buffer.offset() == window.offset).then_some(buffer)
+    };
+    WINDOWS.iter().map(map).collect()
+}
+
 /// Carries out requests until the task ends.
 pub(crate) fn serve<P: Platform>(
     mailbox: &Mailbox,
@@ -139,10 +153,22 @@ pub(crate) fn serve<P: Platform>(
     host: &Host<'_, P>,
     platform: &P,
 ) -> Result<End, SessionError> {
+    let windows = windows(host);
     let mut session = Session {
         platform,
         mailbox,
         host,
+        description: TaskDescription {
+            windows: windows.as_ref().and_then(|windows| {
+                let first = windows.first()?;
+                Some(WindowPlace {
+                    slot: first.slot(),
+                    address: first.address() - first.offset(),
+                })
+            }),
+            ..host.description.clone()
+        },
+        windows,
         buffers: BTreeMap::new(),
         segments: BTreeMap::new(),
         locks: BTreeMap::new(),
@@ -198,7 +224,7 @@ impl<P: Platform> Session<'_, P> {
         let platform = self.platform;
         let answer = match *request {
             Request::Describe => {
-                let bytes = postcard::to_allocvec(self.host.description);
+                let bytes = postcard::to_allocvec(&self.description);
                 let bytes = bytes.map_err(|error| error.to_string())?;
                 window(bytes.len() as u64)?;
                 self.mailbox.fill_window(&bytes);
@@ -229,12 +255,19 @@ impl<P: Platform> Session<'_, P> {
             Request::Map { address, bytes } => {
                 let process = self.host.process;
                 let range = ProcessRange::new(process, size(address)?, size(bytes)?);
-                let buffer = (self.host.map)(range);
+                let buffer = (self.host.map)(range, None);
                 self.keep(buffer)
             }
             Request::Settle { buffer } => {
-                self.read(buffer, 0, &mut [])?
-                    .map_err(|error| error.to_string())?;
+                match (
+                    buffer,
+                    self.windows.as_ref().and_then(|windows| windows.first()),
+                ) {
+                    (Some(buffer), _) => self.read(buffer, 0, &mut [])?,
+                    (None, Some(window)) => window.read(0, &mut []),
+                    (None, None) => return Err(unknown("window").into()),
+                }
+                .map_err(|error| error.to_string())?;
                 Answer::Done
             }
             Request::Share { number, bytes } => match platform.share(number, size(bytes)?) {

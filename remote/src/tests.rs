@@ -243,6 +243,7 @@ fn description() -> TaskDescription {
         nodes: vec![[0; 5], [1, 0, 0, 0, 0]],
         owner: 3,
         slots_per_process: 4,
+        windows: None,
         contexts: 2,
         tasks_per_node: 1,
         clock_mhz: 1600,
@@ -279,7 +280,7 @@ impl JobBarrier for Alone {
     }
 }
 
-fn no_map(range: ProcessRange) -> Result<NotedBuffer, AllocError> {
+fn no_map(range: ProcessRange, _offset: Option<u64>) -> Result<NotedBuffer, AllocError> {
     Err(AllocError {
         bytes: range.len(),
         align: 1,

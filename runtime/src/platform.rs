@@ -16,7 +16,7 @@ use gyre_sim::{Cpu, Lock, OutsideMemory};
 
 use heap::{Heap, Piece};
 
-pub use heap::PROCESS_BYTES;
+pub use heap::{HEAP_BYTES, PROCESS_BYTES};
 pub use layer::{Layer, Layered};
 pub use segment::{NodeSegment, NodeSegments, Transfers};
 
@@ -96,10 +96,39 @@ impl SimPlatform {
         }
         Ok(NodeBuffer {
             platform: self.clone(),
-            piece,
+            piece: Some(piece),
             offset,
             len: bytes,
             mapped,
+        })
+    }
+
+    /// The same at `offset` behind the process's base slot, above [`HEAP_BYTES`], where nothing else is mapped.
+    ///
+    /// # Errors
+    /// [`AllocError`] for bytes that do not lie there.
+    pub fn map_at(
+        &self,
+        offset: u64,
+        bytes: usize,
+        outside: Box<dyn OutsideMemory>,
+    ) -> Result<NodeBuffer, AllocError> {
+        let end = offset.checked_add(bytes as u64);
+        if offset < HEAP_BYTES || bytes == 0 || end.is_none_or(|end| end > PROCESS_BYTES) {
+            return Err(AllocError {
+                bytes,
+                align: 1,
+                reason: format!("offset {offset:#x}, expected above the heap of the process"),
+            });
+        }
+        let start = self.heap.address(offset);
+        self.cpu().map_memory(start..start + bytes as u64, outside);
+        Ok(NodeBuffer {
+            platform: self.clone(),
+            piece: None,
+            offset,
+            len: bytes,
+            mapped: true,
         })
     }
 
@@ -146,7 +175,7 @@ impl Platform for SimPlatform {
             .ok_or_else(|| refuse("the memory of the process is used up"))?;
         Ok(NodeBuffer {
             platform: self.clone(),
-            piece,
+            piece: Some(piece),
             offset,
             len: bytes,
             mapped: false,
@@ -227,7 +256,8 @@ fn refused(error: &gyre_sim::BusError, write: bool) -> BusError {
 /// A piece of a process's memory, freed on drop.
 pub struct NodeBuffer {
     platform: SimPlatform,
-    piece: Piece,
+    /// What it has of the heap, if it is there.
+    piece: Option<Piece>,
     offset: u64,
     len: usize,
     /// Whether it stands for bytes outside the simulator.
@@ -282,7 +312,9 @@ impl Drop for NodeBuffer {
         if self.mapped {
             self.platform.cpu().unmap_memory(self.address());
         }
-        self.platform.heap.free(&self.piece);
+        if let Some(piece) = &self.piece {
+            self.platform.heap.free(piece);
+        }
     }
 }
 

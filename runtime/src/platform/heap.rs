@@ -13,7 +13,11 @@ pub const GRANULE: u64 = 64;
 /// node's shared segments.
 pub const PROCESS_BYTES: u64 = 1 << 36;
 
-/// A range of addresses of node memory, as long as that of a process, from which pieces are taken.
+/// Bytes of each process that are given out in pieces; those above stand for memory of the process outside the simulator, or
+/// for nothing.
+pub const HEAP_BYTES: u64 = PROCESS_BYTES / 2;
+
+/// A range of addresses of node memory, half as long as that of a process, from which pieces are taken.
 pub struct Heap {
     base: u64,
     granules: Mutex<Granules>,
@@ -34,7 +38,7 @@ impl Heap {
         Self {
             base,
             granules: Mutex::new(Granules {
-                free: RangeAllocator::new(0..PROCESS_BYTES / GRANULE),
+                free: RangeAllocator::new(0..HEAP_BYTES / GRANULE),
                 used: 0,
             }),
         }
