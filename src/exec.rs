@@ -17,12 +17,12 @@ use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, UsageError, cubic_shape};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
-use gyre::platform::SimPlatform;
+use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::{self, Settings};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
-use gyre_driver::TaskId;
-use gyre_remote::{JobBarrier, ProcessError, ProcessRange, Stream, TaskDescription, TaskProcess};
+use gyre_driver::{AllocError, TaskId};
+use gyre_remote::{ProcessError, ProcessRange, Stream, TaskDescription, TaskHost, TaskProcess};
 use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
 
@@ -337,14 +337,12 @@ impl Process {
         let screen = Rc::clone(screen);
         let print = move |stream, bytes: &[u8]| screen.borrow_mut().print(task, stream, bytes);
         process.collect(print)?;
-        let map = |range: ProcessRange, offset| {
-            let outside = Box::new(InProcess(range));
-            match offset {
-                Some(offset) => platform.map_at(offset, range.len(), outside),
-                None => platform.map(range.len(), range.address() % BEAT, outside),
-            }
+        let services = Services {
+            platform,
+            barrier,
+            task,
         };
-        let result = process.serve(platform, map, barrier);
+        let result = process.serve(platform, &services);
         barrier.end(task);
         result
     }
@@ -382,7 +380,7 @@ impl Barrier {
     }
 }
 
-impl JobBarrier for Barrier {
+impl Barrier {
     fn arrive(&self, task: u32, now_ps: u64) {
         let mut state = self.state.borrow_mut();
         let number = state.tasks[task as usize].0;
@@ -408,6 +406,39 @@ impl JobBarrier for Barrier {
             )),
             None => Ok(count == state.tasks.len() && last_ps + self.margin_ps <= now_ps),
         }
+    }
+}
+
+/// What the machine does for a process beside the platform of its node.
+struct Services<'a> {
+    platform: &'a SimPlatform,
+    barrier: &'a Barrier,
+    task: u32,
+}
+
+impl TaskHost<SimPlatform> for Services<'_> {
+    fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<NodeBuffer, AllocError> {
+        let outside = Box::new(InProcess(range));
+        match offset {
+            Some(offset) => self.platform.map_at(offset, range.len(), outside),
+            None => {
+                let skew = range.address() % BEAT;
+                self.platform.map(range.len(), skew, outside)
+            }
+        }
+    }
+
+    fn sleep_until(&self, ps: u64) {
+        self.platform.cpu().sleep_until(ps);
+    }
+
+    fn arrive(&self) {
+        self.barrier.arrive(self.task, self.platform.cpu().now_ps());
+    }
+
+    fn have_arrived(&self) -> Result<bool, String> {
+        let now_ps = self.platform.cpu().now_ps();
+        self.barrier.have_arrived(self.task, now_ps)
     }
 }
 

@@ -38,5 +38,5 @@ pub use platform::{
 };
 pub use process::{ProcessError, TaskProcess};
 pub use process_memory::ProcessRange;
-pub use session::{JobBarrier, SessionError};
+pub use session::{SessionError, TaskHost};
 pub use watch::Stream;

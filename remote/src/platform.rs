@@ -392,6 +392,11 @@ impl RemotePlatform {
         }
     }
 
+    /// Sleeps until the machine's time is so late, picoseconds.
+    pub fn sleep_until(&self, until_ps: u64) {
+        self.connection.tell(&Request::Sleep { until_ps });
+    }
+
     /// Comes to the next barrier of the job; [`have_arrived`](Self::have_arrived) says when all have.
     pub fn arrive(&self) {
         self.connection.tell(&Request::Arrive);

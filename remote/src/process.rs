@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
-use gyre_driver::{AllocError, Platform};
+use gyre_driver::Platform;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
@@ -15,8 +15,7 @@ use crate::description::TaskDescription;
 use crate::inherited::{self, BELL_FD, MEMORY_FD};
 use crate::layout;
 use crate::mailbox::{Mailbox, MailboxError};
-use crate::process_memory::ProcessRange;
-use crate::session::{self, End, Host, JobBarrier, SessionError};
+use crate::session::{self, End, Host, SessionError, TaskHost};
 use crate::watch::{Stream, Watch};
 
 /// How often the end of a process that has closed its doorbell is looked for.
@@ -167,8 +166,6 @@ impl TaskProcess {
 
     /// Carries out the task's requests on `platform` until the task has ended and its process with it. A program that ends
     /// with status 0 and has given back what it had of the node has ended well, whether it was a task or not.
-    /// `map` makes bytes of the process memory for the node's DMA engine, which reaches them as long as the
-    /// buffer lasts, at an offset behind the process's base slot where one is given ([`windows`](crate::windows)).
     /// Blocks the thread while the task computes: call it where the task would run, so that the machine
     /// stands still meanwhile.
     ///
@@ -177,14 +174,12 @@ impl TaskProcess {
     pub fn serve<P: Platform>(
         mut self,
         platform: &P,
-        map: impl Fn(ProcessRange, Option<u64>) -> Result<P::Buffer, AllocError>,
-        barrier: &dyn JobBarrier,
+        services: &dyn TaskHost<P>,
     ) -> Result<(), ProcessError> {
         let host = Host {
             description: &self.description,
             process: self.pid().as_raw_nonzero().get(),
-            map: &map,
-            barrier,
+            services,
         };
         let served = session::serve(&self.mailbox, &mut self.watch, &host, platform);
         let end = match served {

@@ -22,6 +22,8 @@ pub(crate) enum Request {
     Map { address: u64, bytes: u64 },
     /// Lets everything that happens earlier reach a buffer, or the task's own memory: [`Answer::Done`].
     Settle { buffer: Option<u64> },
+    /// The task sleeps until it is so late: [`Answer::Done`].
+    Sleep { until_ps: u64 },
     /// The task has come to the next barrier of its job: [`Answer::Done`].
     Arrive,
     /// Whether all tasks have come to the barrier to which this one came last: [`Answer::Truth`].

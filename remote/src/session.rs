@@ -45,32 +45,37 @@ pub(crate) enum End {
     },
 }
 
-/// Makes bytes of the task's process memory for the DMA engine, at an offset behind the process's base slot if one is given.
-pub(crate) type MapFn<'a, P> =
-    dyn Fn(ProcessRange, Option<u64>) -> Result<<P as Platform>::Buffer, AllocError> + 'a;
+/// What the machine does for a task beside the node's platform.
+pub trait TaskHost<P: Platform> {
+    /// Makes bytes of the task's process memory for the node's DMA engine, which reaches them as long as the buffer
+    /// lasts; at an offset behind the process's base slot where one is given ([`windows`](crate::windows)).
+    ///
+    /// # Errors
+    /// [`AllocError`] where that cannot be.
+    fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<P::Buffer, AllocError>;
 
-/// A barrier of all tasks of a job which no message of the machine makes: start-up and end. It is the same for any order
-/// in which the machine simulates its nodes.
-pub trait JobBarrier {
-    /// Task `task` comes to its next barrier, at a time in picoseconds.
-    fn arrive(&self, task: u32, now_ps: u64);
-    /// Whether, at a time in picoseconds, all tasks have come to the barrier to which `task` came last.
+    /// Lets simulated time pass until it is so late, picoseconds.
+    fn sleep_until(&self, ps: u64);
+
+    /// The task comes to its next barrier of all tasks of its job, which no message of the machine makes: start-up and end.
+    fn arrive(&self);
+
+    /// Whether all tasks have come to the barrier to which this one came last. The same for any order in which the
+    /// machine simulates its nodes.
     ///
     /// # Errors
     /// Why some task will never come.
-    fn have_arrived(&self, task: u32, now_ps: u64) -> Result<bool, String>;
+    fn have_arrived(&self) -> Result<bool, String>;
 }
 
-/// What the machine's process does for a task beside the node's platform.
+/// The task that a session is with.
 pub(crate) struct Host<'a, P: Platform> {
     /// What the task is told of itself.
     pub description: &'a TaskDescription,
     /// Number of the task's process.
     pub process: i32,
-    /// See [`MapFn`].
-    pub map: &'a MapFn<'a, P>,
-    /// See [`JobBarrier`].
-    pub barrier: &'a dyn JobBarrier,
+    /// What is done for it.
+    pub services: &'a dyn TaskHost<P>,
 }
 
 /// What a task has of the node.
@@ -140,7 +145,7 @@ impl From<String> for Fault {
 fn windows<P: Platform>(host: &Host<'_, P>) -> Option<Vec<P::Buffer>> {
     let map = |window: &Window| {
         let range = ProcessRange::new(host.process, window.start, window.bytes);
-        let buffer = (host.map)(range, Some(window.offset)).ok()?;
+        let buffer = host.services.map(range, Some(window.offset)).ok()?;
         (buffer.offset() == window.offset).then_some(buffer)
     };
     WINDOWS.iter().map(map).collect()
@@ -232,13 +237,13 @@ impl<P: Platform> Session<'_, P> {
             }
             Request::Flush => Answer::Done,
             Request::Arrive => {
-                let task = self.host.description.task;
-                self.host.barrier.arrive(task, platform.now_ps());
+                self.host.services.arrive();
                 Answer::Done
             }
-            Request::HaveArrived => {
-                let task = self.host.description.task;
-                Answer::Truth(self.host.barrier.have_arrived(task, platform.now_ps())?)
+            Request::HaveArrived => Answer::Truth(self.host.services.have_arrived()?),
+            Request::Sleep { until_ps } => {
+                self.host.services.sleep_until(until_ps);
+                Answer::Done
             }
             Request::ReadRegister { address } => match platform.read_reg(address) {
                 Ok(value) => Answer::Value(value),
@@ -255,7 +260,7 @@ impl<P: Platform> Session<'_, P> {
             Request::Map { address, bytes } => {
                 let process = self.host.process;
                 let range = ProcessRange::new(process, size(address)?, size(bytes)?);
-                let buffer = (self.host.map)(range, None);
+                let buffer = self.host.services.map(range, None);
                 self.keep(buffer)
             }
             Request::Settle { buffer } => {

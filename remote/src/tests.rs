@@ -22,7 +22,7 @@ use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskProcess};
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, BATCH, Request};
-use crate::session::{self, Host, JobBarrier, SessionError};
+use crate::session::{self, Host, SessionError, TaskHost};
 use crate::watch::{Stream, Watch};
 
 /// A platform that notes every call.
@@ -261,31 +261,29 @@ fn host(description: &TaskDescription) -> Host<'_, Noted> {
     Host {
         description,
         process: std::process::id() as i32,
-        map: &no_map,
-        barrier: &Alone,
+        services: &Nothing,
     }
 }
 
-/// A barrier of one task, which passes from the time 1 on.
-struct Alone;
+/// A host that does nothing.
+struct Nothing;
 
-impl JobBarrier for Alone {
-    fn arrive(&self, task: u32, _now_ps: u64) {
-        assert_eq!(task, description().task);
+impl TaskHost<Noted> for Nothing {
+    fn map(&self, range: ProcessRange, _offset: Option<u64>) -> Result<NotedBuffer, AllocError> {
+        Err(AllocError {
+            bytes: range.len(),
+            align: 1,
+            reason: "not here".into(),
+        })
     }
 
-    fn have_arrived(&self, task: u32, now_ps: u64) -> Result<bool, String> {
-        assert_eq!(task, description().task);
-        Ok(now_ps > 0)
-    }
-}
+    fn sleep_until(&self, _ps: u64) {}
 
-fn no_map(range: ProcessRange, _offset: Option<u64>) -> Result<NotedBuffer, AllocError> {
-    Err(AllocError {
-        bytes: range.len(),
-        align: 1,
-        reason: "not here".into(),
-    })
+    fn arrive(&self) {}
+
+    fn have_arrived(&self) -> Result<bool, String> {
+        Ok(false)
+    }
 }
 
 /// Both sides of a mailbox.
@@ -700,7 +698,7 @@ fn script(text: &str, limit: Duration) -> ProcessError {
     command.args(["-c", text]);
     let process = TaskProcess::spawn(command, description(), limit).expect("starts");
     process
-        .serve(&Noted::default(), no_map, &Alone)
+        .serve(&Noted::default(), &Nothing)
         .expect_err("a script is no task")
 }
 
@@ -724,7 +722,7 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
     collected.expect("pipes");
     // No task, but a program that ends well.
     process
-        .serve(&Noted::default(), no_map, &Alone)
+        .serve(&Noted::default(), &Nothing)
         .expect("status 0");
     let output = printed[0].lock();
     assert!(output.len() == 300_003 && output.ends_with(b"\0end"));
@@ -809,7 +807,7 @@ fn script_with_child(then: &str) -> (TaskProcess, u32) {
 #[test]
 fn processes_that_a_task_has_started_end_with_it() {
     let (process, child) = script_with_child("exit 3");
-    let end = process.serve(&Noted::default(), no_map, &Alone);
+    let end = process.serve(&Noted::default(), &Nothing);
     assert!(matches!(end, Err(ProcessError::Ended(_))), "{end:?}");
     assert_ends(child);
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gyre::bring_up::bring_up;
-use gyre::platform::{NodeSegments, SimPlatform};
+use gyre::platform::{NodeBuffer, NodeSegments, SimPlatform};
 use gyre_driver::{AllocError, CostTable, SameNode};
 use gyre_process_tests::Exchange;
-use gyre_remote::{JobBarrier, ProcessError, ProcessRange, TaskDescription, TaskProcess};
+use gyre_remote::{ProcessError, ProcessRange, TaskDescription, TaskHost, TaskProcess};
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
 
 /// How the tasks run.
@@ -41,25 +41,28 @@ fn machine(nodes: [u8; 2]) -> Result<Machine, SimError> {
     Ok(machine)
 }
 
-/// Tasks whose buffers are all the node's.
-fn no_map<B>(range: ProcessRange, _offset: Option<u64>) -> Result<B, AllocError> {
-    Err(AllocError {
-        bytes: range.len(),
-        align: 1,
-        reason: "not here".into(),
-    })
-}
+/// Tasks whose buffers are all the node's, and which come to no barrier of their job.
+struct NoHost;
 
-/// Tasks that come to no barrier of their job.
-struct NoBarrier;
-
-impl JobBarrier for NoBarrier {
-    fn arrive(&self, task: u32, _now_ps: u64) {
-        panic!("task {task} comes to a barrier");
+impl TaskHost<SimPlatform> for NoHost {
+    fn map(&self, range: ProcessRange, _offset: Option<u64>) -> Result<NodeBuffer, AllocError> {
+        Err(AllocError {
+            bytes: range.len(),
+            align: 1,
+            reason: "not here".into(),
+        })
     }
 
-    fn have_arrived(&self, task: u32, _now_ps: u64) -> Result<bool, String> {
-        Err(format!("task {task} has come to no barrier"))
+    fn sleep_until(&self, ps: u64) {
+        panic!("a task sleeps until {ps} ps");
+    }
+
+    fn arrive(&self) {
+        panic!("a task comes to a barrier");
+    }
+
+    fn have_arrived(&self) -> Result<bool, String> {
+        Err("the task has come to no barrier".into())
     }
 }
 
@@ -129,7 +132,7 @@ fn start(
                 assert!(platform.run_on(4 * usize::from(number)));
                 match remote {
                     None => exchange.run(&platform, |_| {})?,
-                    Some(remote) => remote.serve(&platform, no_map, &NoBarrier)?,
+                    Some(remote) => remote.serve(&platform, &NoHost)?,
                 }
                 ends_ps.borrow_mut().push((task, platform.cpu().now_ps()));
                 Ok(())
