@@ -22,7 +22,9 @@ use gyre::settings::{self, Settings};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::{AllocError, TaskId};
-use gyre_remote::{ProcessError, ProcessRange, Stream, TaskDescription, TaskHost, TaskProcess};
+use gyre_remote::{
+    Limits, ProcessError, ProcessRange, Stream, TaskDescription, TaskHost, TaskProcess,
+};
 use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
 
@@ -39,7 +41,14 @@ const FIFOS: usize = 16;
 const MOST_CONTEXTS: u8 = 4;
 
 /// Said of a run whose processes are at random addresses.
-const RANDOM: &str = "the system places processes at random addresses: the hash need not repeat";
+const RANDOM: &str = "the system places processes at random addresses: the run need not repeat";
+
+/// Said of a run in which the machine has gone on without a process.
+const ALONE: &str =
+    "the machine went on without a task that asked for nothing: the run does not repeat";
+
+/// Simulated time that passes at once without a task that asks for nothing, picoseconds.
+const STEP_PS: u64 = 10_000_000;
 
 /// Arguments of `gyre exec`.
 #[derive(Debug, Args)]
@@ -54,6 +63,10 @@ pub struct ExecArgs {
     /// Begins each line that a task prints with its number
     #[arg(long)]
     pub tag: bool,
+    /// Seconds of the host's time after which the machine goes on without a task that asks for nothing; the run does not repeat
+    /// then
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub host_slice: u64,
     /// Seconds of the host's time after which a task that asks the machine for nothing ends the run
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub host_limit: u64,
@@ -121,8 +134,8 @@ struct Ran {
     makespan_ps: u64,
     /// Flits sent by each port of each node.
     flits: Vec<Vec<u64>>,
-    /// Whether the system has placed processes at random addresses.
-    random: bool,
+    /// Why the run need not repeat, if so.
+    repeats: Result<(), &'static str>,
 }
 
 fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
@@ -186,9 +199,9 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
         "tasks_per_node": placement.per_node,
         "map": args.map,
     })));
-    let random = ran.random.then(|| RANDOM.to_owned());
+    let repeats = ran.repeats.err().map(str::to_owned);
     let timeline = timeline.ended(told, &metrics, None)?;
-    let pictures = [wave, timeline, random].into_iter().flatten();
+    let pictures = [wave, timeline, repeats].into_iter().flatten();
     Ok(Outcome {
         bench: "exec".into(),
         shape: spec.shape(),
@@ -227,6 +240,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let screen = Rc::new(RefCell::new(Screen {
         tag: args.tag,
         random: false,
+        alone: false,
         lines: vec![Default::default(); placement.node.len()],
     }));
     let of_task = |task| {
@@ -254,7 +268,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     };
     let served = job.each_with("program", Until::Quiet, processes, run);
     screen.borrow_mut().end();
-    let random = screen.borrow().random;
+    let repeats = screen.borrow().repeats();
     let (ends_ps, machine) = served?;
     let mut flits = flits(job.machine());
     for (now, before) in flits.iter_mut().flatten().zip(before.iter().flatten()) {
@@ -265,7 +279,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         machine,
         makespan_ps: end_ps.saturating_sub(start_ps),
         flits,
-        random,
+        repeats,
     })
 }
 
@@ -297,7 +311,7 @@ fn describe(
 struct Process {
     command: Command,
     description: TaskDescription,
-    limit: Duration,
+    limits: Limits,
 }
 
 impl Process {
@@ -314,7 +328,10 @@ impl Process {
         Self {
             command,
             description,
-            limit: Duration::from_secs(args.host_limit),
+            limits: Limits {
+                slice: Duration::from_secs(args.host_slice),
+                end: Duration::from_secs(args.host_limit),
+            },
         }
     }
 
@@ -327,19 +344,20 @@ impl Process {
         barrier: &Barrier,
     ) -> Result<(), ProcessError> {
         let task = self.description.task;
-        let mut process = TaskProcess::spawn(self.command, self.description, self.limit)?;
+        let mut process = TaskProcess::spawn(self.command, self.description, self.limits)?;
         if process.is_random() {
             screen.borrow_mut().random = true;
         }
         if let Some(input) = process.input() {
             type_into(input);
         }
-        let screen = Rc::clone(screen);
-        let print = move |stream, bytes: &[u8]| screen.borrow_mut().print(task, stream, bytes);
+        let shown = Rc::clone(screen);
+        let print = move |stream, bytes: &[u8]| shown.borrow_mut().print(task, stream, bytes);
         process.collect(print)?;
         let services = Services {
             platform,
             barrier,
+            screen,
             task,
         };
         let result = process.serve(platform, &services);
@@ -413,6 +431,7 @@ impl Barrier {
 struct Services<'a> {
     platform: &'a SimPlatform,
     barrier: &'a Barrier,
+    screen: &'a RefCell<Screen>,
     task: u32,
 }
 
@@ -430,6 +449,12 @@ impl TaskHost<SimPlatform> for Services<'_> {
 
     fn sleep_until(&self, ps: u64) {
         self.platform.cpu().sleep_until(ps);
+    }
+
+    fn go_on_without(&self) {
+        self.screen.borrow_mut().alone = true;
+        let now_ps = self.platform.cpu().now_ps();
+        self.platform.cpu().sleep_until(now_ps + STEP_PS);
     }
 
     fn arrive(&self) {
@@ -469,11 +494,22 @@ struct Screen {
     tag: bool,
     /// Whether a process is at random addresses.
     random: bool,
+    /// Whether the machine has gone on without one.
+    alone: bool,
     /// What each task has printed of its last line, of each stream.
     lines: Vec<[Vec<u8>; 2]>,
 }
 
 impl Screen {
+    /// Whether the run repeats, as far as is known, or why not.
+    fn repeats(&self) -> Result<(), &'static str> {
+        match (self.alone, self.random) {
+            (true, _) => Err(ALONE),
+            (false, true) => Err(RANDOM),
+            (false, false) => Ok(()),
+        }
+    }
+
     fn print(&mut self, task: u32, stream: Stream, bytes: &[u8]) {
         let line = &mut self.lines[task as usize][stream as usize];
         line.extend_from_slice(bytes);

@@ -39,4 +39,4 @@ pub use platform::{
 pub use process::{ProcessError, TaskProcess};
 pub use process_memory::ProcessRange;
 pub use session::{SessionError, TaskHost};
-pub use watch::Stream;
+pub use watch::{Limits, Stream};

@@ -16,7 +16,7 @@ use crate::inherited::{self, BELL_FD, MEMORY_FD};
 use crate::layout;
 use crate::mailbox::{Mailbox, MailboxError};
 use crate::session::{self, End, Host, SessionError, TaskHost};
-use crate::watch::{Stream, Watch};
+use crate::watch::{Limits, Stream, Watch};
 
 /// How often the end of a process that has closed its doorbell is looked for.
 const END_POLL: Duration = Duration::from_millis(1);
@@ -70,23 +70,20 @@ pub struct TaskProcess {
 }
 
 impl TaskProcess {
-    /// A limit that only a process that hangs exceeds.
-    pub const LIMIT: Duration = Duration::from_secs(120);
-
     /// Starts `command` with the mailbox as two inherited descriptors and their numbers in its environment, where
     /// [`run`](crate::run) finds them. The mailbox has no name: no other process gets at it. Standard input, output and
     /// error are as `command` says.
     ///
     /// The process is killed when the thread that calls this ends, so that a machine that is killed leaves no
-    /// task behind. It must ask for something, or end, within `limit` of the host's time whenever it is its
-    /// turn; the time that the machine takes to answer does not count.
+    /// task behind. It must ask for something, or end, within the limits whenever it is its turn; the time that the
+    /// machine takes to answer does not count.
     ///
     /// # Errors
     /// [`ProcessError::Mailbox`], [`ProcessError::Start`].
     pub fn spawn(
         mut command: Command,
         description: TaskDescription,
-        limit: Duration,
+        limits: Limits,
     ) -> Result<Self, ProcessError> {
         let (mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
         let mappings = [(ends.memory, MEMORY_FD), (ends.bell, BELL_FD)];
@@ -112,13 +109,13 @@ impl TaskProcess {
         let mut process = Self {
             child,
             mailbox,
-            watch: Watch::new(limit, None),
+            watch: Watch::new(limits, None),
             description,
         };
         // On an error, the drop of `process` ends it.
         let ended = rustix::process::pidfd_open(process.pid(), PidfdFlags::empty());
         let ended = ended.map_err(|error| ProcessError::Unknown(error.into()))?;
-        process.watch = Watch::new(limit, Some(ended));
+        process.watch = Watch::new(limits, Some(ended));
         Ok(process)
     }
 
@@ -193,7 +190,7 @@ impl TaskProcess {
     }
 
     fn hung(&self) -> ProcessError {
-        let limit = self.watch.limit();
+        let limit = self.watch.limits().end;
         ProcessError::Hung { limit }
     }
 
@@ -210,7 +207,7 @@ impl TaskProcess {
     /// Waits for the end of the process, and ends the processes that it has started.
     fn exit_status(&mut self) -> Result<ExitStatus, ProcessError> {
         let start = Instant::now();
-        while start.elapsed() < self.watch.limit() {
+        while start.elapsed() < self.watch.limits().end {
             if self.has_ended().map_err(ProcessError::Unknown)? {
                 self.kill_group();
                 return self.child.wait().map_err(ProcessError::Unknown);

@@ -1,6 +1,7 @@
 //! The machine's side: carries a task's requests out on the node's platform.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use gyre_driver::{
     AllocError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment, WakeReason,
@@ -11,7 +12,7 @@ use crate::description::{TaskDescription, WindowPlace};
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, Refusal, Request, clip};
-use crate::watch::Watch;
+use crate::watch::{Rang, Watch};
 use crate::windows::{WINDOWS, Window};
 
 /// Why the requests of a task's process could not be carried out to the end.
@@ -56,6 +57,10 @@ pub trait TaskHost<P: Platform> {
 
     /// Lets simulated time pass until it is so late, picoseconds.
     fn sleep_until(&self, ps: u64);
+
+    /// The task's process has asked for nothing for a [slice](crate::Limits::slice) of the host's time: lets a little
+    /// simulated time pass meanwhile. From now on the run does not repeat.
+    fn go_on_without(&self);
 
     /// The task comes to its next barrier of all tasks of its job, which no message of the machine makes: start-up and end.
     fn arrive(&self);
@@ -180,8 +185,8 @@ pub(crate) fn serve<P: Platform>(
         handles: 0,
     };
     loop {
-        let received = watch
-            .await_bell(mailbox.bell())
+        let received = session
+            .await_request(watch)
             .and_then(|()| mailbox.receive());
         let requests: Vec<Request> = match received {
             Ok(requests) => requests,
@@ -219,6 +224,15 @@ impl<P: Platform> Session<'_, P> {
                 reason,
             },
         })
+    }
+
+    /// Waits for the next message, and lets the machine go on where none comes for too long.
+    fn await_request(&self, watch: &mut Watch) -> Result<(), MailboxError> {
+        let since = Instant::now();
+        while watch.await_bell(self.mailbox.bell(), since)? == Rang::NotYet {
+            self.host.services.go_on_without();
+        }
+        Ok(())
     }
 
     fn has_something(&self) -> bool {

@@ -23,7 +23,7 @@ use crate::process::{ProcessError, TaskProcess};
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, BATCH, Request};
 use crate::session::{self, Host, SessionError, TaskHost};
-use crate::watch::{Stream, Watch};
+use crate::watch::{Limits, Stream, Watch};
 
 /// A platform that notes every call.
 #[derive(Clone, Default)]
@@ -252,7 +252,7 @@ fn description() -> TaskDescription {
 
 /// Carries out the requests of a task on the far side.
 fn serve(machine: &Mailbox, platform: &Noted) -> Result<session::End, SessionError> {
-    let mut watch = Watch::new(Duration::from_secs(60), None);
+    let mut watch = Watch::new(Limits::DEFAULT, None);
     session::serve(machine, &mut watch, &host(&description()), platform)
 }
 
@@ -278,6 +278,8 @@ impl TaskHost<Noted> for Nothing {
     }
 
     fn sleep_until(&self, _ps: u64) {}
+
+    fn go_on_without(&self) {}
 
     fn arrive(&self) {}
 
@@ -487,7 +489,7 @@ fn an_answer_to_another_question_ends_the_task() {
 #[test]
 fn a_silent_task_exceeds_the_limit() {
     let (machine, _task) = sides();
-    let mut watch = Watch::new(Duration::from_millis(20), None);
+    let mut watch = Watch::new(Limits::end_after(Duration::from_millis(20)), None);
     let end = session::serve(
         &machine,
         &mut watch,
@@ -693,10 +695,10 @@ fn the_memory_of_a_mailbox_keeps_its_length() {
 }
 
 /// How a shell script fares as a task's process.
-fn script(text: &str, limit: Duration) -> ProcessError {
+fn script(text: &str, limits: Limits) -> ProcessError {
     let mut command = Command::new("bash");
     command.args(["-c", text]);
-    let process = TaskProcess::spawn(command, description(), limit).expect("starts");
+    let process = TaskProcess::spawn(command, description(), limits).expect("starts");
     process
         .serve(&Noted::default(), &Nothing)
         .expect_err("a script is no task")
@@ -708,8 +710,8 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
     // More than a pipe holds, and something at the very end.
     command.args(["-c", "head -c 300000 /dev/zero; echo why >&2; printf end"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let limit = TaskProcess::LIMIT;
-    let mut process = TaskProcess::spawn(command, description(), limit).expect("starts");
+    let limits = Limits::DEFAULT;
+    let mut process = TaskProcess::spawn(command, description(), limits).expect("starts");
     let printed: [Arc<Mutex<Vec<u8>>>; 2] = Default::default();
     let sink = printed.clone();
     let collected = process.collect(move |stream, bytes| {
@@ -731,29 +733,29 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
 
 #[test]
 fn processes_that_are_no_tasks_end_with_an_error() {
-    let end = script("exit 7", TaskProcess::LIMIT);
+    let end = script("exit 7", Limits::DEFAULT);
     assert!(
         matches!(end, ProcessError::Ended(status) if status.code() == Some(7)),
         "{end}"
     );
-    let end = script("kill -9 $$", TaskProcess::LIMIT);
+    let end = script("kill -9 $$", Limits::DEFAULT);
     assert!(
         end.to_string()
             .ends_with("ended before its task: signal: 9 (SIGKILL)"),
         "{end}"
     );
     // While another process holds the doorbell.
-    let end = script("sleep 1000 & exit 7", TaskProcess::LIMIT);
+    let end = script("sleep 1000 & exit 7", Limits::DEFAULT);
     assert!(
         matches!(end, ProcessError::Ended(status) if status.code() == Some(7)),
         "{end}"
     );
     // Rings without a message.
-    let end = script("printf x >&191; exec sleep 1000", TaskProcess::LIMIT);
+    let end = script("printf x >&191; exec sleep 1000", Limits::DEFAULT);
     assert!(matches!(end, ProcessError::Protocol(_)), "{end}");
     // Does nothing, with and without the doorbell in its hand.
     for text in ["exec sleep 1000", "exec sleep 1000 191>&-"] {
-        let end = script(text, Duration::from_millis(50));
+        let end = script(text, Limits::end_after(Duration::from_millis(50)));
         assert!(matches!(end, ProcessError::Hung { .. }), "{end}");
     }
 }
@@ -761,7 +763,7 @@ fn processes_that_are_no_tasks_end_with_an_error() {
 #[test]
 fn a_program_that_does_not_exist_is_named() {
     let command = Command::new("/no/such/program");
-    let error = TaskProcess::spawn(command, description(), TaskProcess::LIMIT).err();
+    let error = TaskProcess::spawn(command, description(), Limits::DEFAULT).err();
     let text = error.expect("refused").to_string();
     assert!(
         text.starts_with("/no/such/program cannot be started: "),
@@ -795,7 +797,7 @@ fn script_with_child(then: &str) -> (TaskProcess, u32) {
     let mut command = Command::new("bash");
     command.args(["-c", &format!("sleep 1000 & echo $!; exec >&-; {then}")]);
     command.stdout(write);
-    let process = TaskProcess::spawn(command, description(), TaskProcess::LIMIT).expect("starts");
+    let process = TaskProcess::spawn(command, description(), Limits::DEFAULT).expect("starts");
     let mut number = [0; 16];
     let length = output.read(&mut number).expect("a number");
     let number = std::str::from_utf8(&number[..length]).expect("text");
@@ -823,8 +825,7 @@ fn a_task_is_killed_when_the_thread_that_started_it_ends() {
     let starter = thread::spawn(|| {
         let mut command = Command::new("sleep");
         command.arg("1000");
-        let process =
-            TaskProcess::spawn(command, description(), TaskProcess::LIMIT).expect("starts");
+        let process = TaskProcess::spawn(command, description(), Limits::DEFAULT).expect("starts");
         let number = process.id();
         // As a machine that is killed drops nothing.
         std::mem::forget(process);

@@ -25,10 +25,45 @@ pub enum Stream {
 /// Takes what a process prints, as it comes.
 pub(crate) type Sink = Box<dyn FnMut(Stream, &[u8])>;
 
+/// How long a process may ask for nothing, in time of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// After this the machine goes on without it, a little at a time: it may wait for something that the machine writes
+    /// into its memory. What it does then no longer repeats.
+    pub slice: Duration,
+    /// After this the process has hung.
+    pub end: Duration,
+}
+
+impl Limits {
+    /// A slice of 5 s, and an end that only a process that hangs comes to, 600 s.
+    pub const DEFAULT: Self = Self {
+        slice: Duration::from_secs(5),
+        end: Duration::from_secs(600),
+    };
+
+    /// Nothing goes on without the process before it has hung.
+    #[must_use]
+    pub const fn end_after(end: Duration) -> Self {
+        Self { slice: end, end }
+    }
+}
+
+/// Between two steps of the machine without the process.
+const STEP: Duration = Duration::from_millis(5);
+
+/// Why a wait has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rang {
+    /// The process asks for something.
+    Yes,
+    /// It has asked for nothing for a slice; the machine goes on a little.
+    NotYet,
+}
+
 /// What is known of the process on the other side of a mailbox.
 pub(crate) struct Watch {
-    /// How long it may ask for nothing, in time of the host.
-    limit: Duration,
+    limits: Limits,
     /// Can be read once the process has ended, though others hold its side of the doorbell.
     ended: Option<OwnedFd>,
     outputs: Vec<(Stream, File)>,
@@ -36,18 +71,18 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches the process behind the descriptor, if it is one of its own, for at most `limit` at a time.
-    pub fn new(limit: Duration, ended: Option<OwnedFd>) -> Self {
+    /// Watches the process behind the descriptor, if it is one of its own.
+    pub fn new(limits: Limits, ended: Option<OwnedFd>) -> Self {
         Self {
-            limit,
+            limits,
             ended,
             outputs: Vec::new(),
             sink: Box::new(|_, _| {}),
         }
     }
 
-    pub fn limit(&self) -> Duration {
-        self.limit
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// From now on, what comes out of `outputs` goes to `sink`.
@@ -63,12 +98,22 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits for the doorbell. All that the process has printed before it rang or ended is passed on before this
-    /// returns, so what several processes print in turn keeps its order.
-    pub fn await_bell(&mut self, bell: BorrowedFd<'_>) -> Result<(), MailboxError> {
-        let since = Instant::now();
+    /// Waits for the doorbell; the process has been silent since `since`. All that it has printed before it rang or
+    /// ended is passed on before this returns, so what several processes print in turn keeps its order.
+    pub fn await_bell(
+        &mut self,
+        bell: BorrowedFd<'_>,
+        since: Instant,
+    ) -> Result<Rang, MailboxError> {
+        let Limits { slice, end } = self.limits;
+        // A first slice, then step by step.
+        let until = if since.elapsed() < slice {
+            slice.min(end)
+        } else {
+            (since.elapsed() + STEP).min(end)
+        };
         loop {
-            let left = self.limit.saturating_sub(since.elapsed());
+            let left = until.saturating_sub(since.elapsed());
             // The doorbell is looked at first: what was printed before it rang is there when the outputs are.
             let mut ready = vec![PollFd::from_borrowed_fd(bell, PollFlags::IN)];
             ready.extend(self.ended.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
@@ -93,13 +138,16 @@ impl Watch {
                 self.pass_output_on();
             }
             if rang {
-                return Ok(());
+                return Ok(Rang::Yes);
             }
             if has_ended {
                 return Err(MailboxError::Closed);
             }
             if events == 0 {
-                return Err(MailboxError::Silent);
+                return match since.elapsed() < end {
+                    true => Ok(Rang::NotYet),
+                    false => Err(MailboxError::Silent),
+                };
             }
         }
     }

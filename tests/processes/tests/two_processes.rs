@@ -12,17 +12,17 @@ use gyre::bring_up::bring_up;
 use gyre::platform::{NodeBuffer, NodeSegments, SimPlatform};
 use gyre_driver::{AllocError, CostTable, SameNode};
 use gyre_process_tests::Exchange;
-use gyre_remote::{ProcessError, ProcessRange, TaskDescription, TaskHost, TaskProcess};
+use gyre_remote::{Limits, ProcessError, ProcessRange, TaskDescription, TaskHost, TaskProcess};
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
 
 /// How the tasks run.
 enum Tasks {
     Coroutines,
-    /// With these further arguments for each, and the limit.
-    Processes([&'static [&'static str]; 2], Duration),
+    /// With these further arguments for each, and the limits.
+    Processes([&'static [&'static str]; 2], Limits),
 }
 
-const PROCESSES: Tasks = Tasks::Processes([&[], &[]], TaskProcess::LIMIT);
+const PROCESSES: Tasks = Tasks::Processes([&[], &[]], Limits::DEFAULT);
 
 /// What a run of the exchange amounts to.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,6 +55,10 @@ impl TaskHost<SimPlatform> for NoHost {
 
     fn sleep_until(&self, ps: u64) {
         panic!("a task sleeps until {ps} ps");
+    }
+
+    fn go_on_without(&self) {
+        panic!("the machine goes on without a task");
     }
 
     fn arrive(&self) {
@@ -100,7 +104,7 @@ fn start(
         };
         let remote = match tasks {
             Tasks::Coroutines => None,
-            Tasks::Processes(more, limit) => {
+            Tasks::Processes(more, limits) => {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_exchange_task"));
                 command.args(["--task", &task.to_string(), "--nodes"]);
                 command.args(nodes.map(|node| node.to_string()));
@@ -118,7 +122,7 @@ fn start(
                     tasks_per_node: 1 + usize::from(nodes[0] == nodes[1]),
                     clock_mhz: 1600,
                 };
-                let remote = TaskProcess::spawn(command, description, *limit)?;
+                let remote = TaskProcess::spawn(command, description, *limits)?;
                 ids.push(remote.id());
                 Some(remote)
             }
@@ -168,8 +172,8 @@ fn assert_gone(ids: &[u32]) {
 }
 
 /// The error with which a task of the exchange stopped the machine.
-fn failure(more: [&'static [&'static str]; 2], limit: Duration) -> (String, ProcessError) {
-    let (outcome, ids) = run([0, 1], SameNode::Loopback, &Tasks::Processes(more, limit));
+fn failure(more: [&'static [&'static str]; 2], limits: Limits) -> (String, ProcessError) {
+    let (outcome, ids) = run([0, 1], SameNode::Loopback, &Tasks::Processes(more, limits));
     assert_gone(&ids);
     match outcome {
         Err(SimError::Actor { actor, source, .. }) => {
@@ -207,7 +211,7 @@ fn x1_hw7_two_processes_on_one_node_run_as_two_coroutines_do() {
 
 #[test]
 fn a_process_that_dies_stops_the_machine_and_the_other_process() {
-    let (actor, error) = failure([&[], &["--die-in", "4"]], TaskProcess::LIMIT);
+    let (actor, error) = failure([&[], &["--die-in", "4"]], Limits::DEFAULT);
     assert_eq!(actor, "task 1");
     let text = error.to_string();
     assert!(text.contains("ended before its task: signal: 6"), "{text}");
@@ -215,8 +219,8 @@ fn a_process_that_dies_stops_the_machine_and_the_other_process() {
 
 #[test]
 fn a_process_that_hangs_stops_the_machine_and_the_other_process() {
-    let limit = Duration::from_secs(5);
-    let (actor, error) = failure([&["--hang-in", "4"], &[]], limit);
+    let limits = Limits::end_after(Duration::from_secs(5));
+    let (actor, error) = failure([&["--hang-in", "4"], &[]], limits);
     assert_eq!(actor, "task 0");
     assert!(matches!(error, ProcessError::Hung { .. }), "{error}");
 }
@@ -224,7 +228,7 @@ fn a_process_that_hangs_stops_the_machine_and_the_other_process() {
 #[test]
 fn a_task_that_fails_in_its_process_stops_the_machine_with_its_words() {
     // Task 1 believes that it is number 7.
-    let (actor, error) = failure([&[], &["--task", "7"]], TaskProcess::LIMIT);
+    let (actor, error) = failure([&[], &["--task", "7"]], Limits::DEFAULT);
     assert_eq!(actor, "task 1");
     let text = error.to_string();
     assert!(
