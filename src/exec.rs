@@ -23,7 +23,7 @@ use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::{AllocError, TaskId};
 use gyre_remote::{
-    Limits, ProcessError, ProcessRange, Stream, TaskDescription, TaskHost, TaskProcess,
+    Limits, ProcessError, ProcessRange, Stream, TaskDescription, TaskEnd, TaskHost, TaskProcess,
 };
 use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
@@ -49,6 +49,9 @@ const ALONE: &str =
 
 /// Simulated time that passes at once without a task that asks for nothing, picoseconds.
 const STEP_PS: u64 = 10_000_000;
+
+/// Least time without progress after which a machine is held to be stuck, picoseconds: programs poll for what comes late.
+const STUCK_PS: u64 = 1_000_000_000_000;
 
 /// Arguments of `gyre exec`.
 #[derive(Debug, Args)]
@@ -136,6 +139,8 @@ struct Ran {
     flits: Vec<Vec<u64>>,
     /// Why the run need not repeat, if so.
     repeats: Result<(), &'static str>,
+    /// Tasks that have ended with open clients, in that order.
+    amid: Vec<u32>,
 }
 
 fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
@@ -155,6 +160,8 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     if let Some(path) = &args.json {
         fs::write(path, "").map_err(|error| unwritable(path, &error))?;
     }
+    let stuck = STUCK_PS / spec.config.cycle_ps;
+    spec.config.watchdog = spec.config.watchdog.max(stuck);
     let timeline = Timeline::create(options, &mut spec.config)?;
 
     let clock = Stopwatch::start();
@@ -199,9 +206,16 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
         "tasks_per_node": placement.per_node,
         "map": args.map,
     })));
+    let amid: Vec<String> = ran.amid.iter().map(u32::to_string).collect();
+    let amid = (!amid.is_empty()).then(|| {
+        format!(
+            "tasks that ended without destroying their clients: {}",
+            amid.join(", ")
+        )
+    });
     let repeats = ran.repeats.err().map(str::to_owned);
     let timeline = timeline.ended(told, &metrics, None)?;
-    let pictures = [wave, timeline, repeats].into_iter().flatten();
+    let pictures = [wave, timeline, amid, repeats].into_iter().flatten();
     Ok(Outcome {
         bench: "exec".into(),
         shape: spec.shape(),
@@ -241,6 +255,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         tag: args.tag,
         random: false,
         alone: false,
+        amid: Vec::new(),
         lines: vec![Default::default(); placement.node.len()],
     }));
     let of_task = |task| {
@@ -269,6 +284,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let served = job.each_with("program", Until::Quiet, processes, run);
     screen.borrow_mut().end();
     let repeats = screen.borrow().repeats();
+    let amid = std::mem::take(&mut screen.borrow_mut().amid);
     let (ends_ps, machine) = served?;
     let mut flits = flits(job.machine());
     for (now, before) in flits.iter_mut().flatten().zip(before.iter().flatten()) {
@@ -280,6 +296,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         makespan_ps: end_ps.saturating_sub(start_ps),
         flits,
         repeats,
+        amid,
     })
 }
 
@@ -360,9 +377,12 @@ impl Process {
             screen,
             task,
         };
-        let result = process.serve(platform, &services);
+        let end = process.serve(platform, &services);
         barrier.end(task);
-        result
+        if end? == TaskEnd::Amid {
+            screen.borrow_mut().amid.push(task);
+        }
+        Ok(())
     }
 }
 
@@ -496,6 +516,8 @@ struct Screen {
     random: bool,
     /// Whether the machine has gone on without one.
     alone: bool,
+    /// Tasks that have ended with something of their node, in that order.
+    amid: Vec<u32>,
     /// What each task has printed of its last line, of each stream.
     lines: Vec<[Vec<u8>; 2]>,
 }

@@ -222,6 +222,13 @@ impl<P: Platform> Member<P> {
         })
     }
 
+    /// Takes the context out of the geometry: its collectives have ended here, and it has no routes. Its number may be
+    /// joined again when all members have left.
+    pub fn leave(self) {
+        // What goes frees memory, so that it goes here.
+        drop(self.executor().states.remove(self.geometry.number()));
+    }
+
     fn executor(&self) -> &Arc<Executor<P>> {
         &self.collectives.executor
     }

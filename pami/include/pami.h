@@ -1166,7 +1166,8 @@ extern pami_type_t PAMI_TYPE_LOC_LONGDOUBLE_INT; /**< long double, int */
 
 /*
  * Operations. These values are names for transfers and collectives; they cannot be called. Each sets an element of the
- * target from itself and that of the source.
+ * target from itself and that of the source. A type fits whose data is all of one predefined type that has the
+ * operation; PAMI_Type_add_typed keeps that.
  */
 extern pami_data_function PAMI_DATA_COPY;   /**< The source. */
 extern pami_data_function PAMI_DATA_NOOP;   /**< The target stays as it is. */
@@ -1203,7 +1204,7 @@ pami_result_t PAMI_Type_create(pami_type_t *type);
  * With a count of 0 it only moves. Blocks that overlap receive data that is not defined.
  *
  * @param bytes  bytes of each block
- * @return PAMI_SUCCESS; PAMI_INVAL: the type is complete; PAMI_ENOMEM
+ * @return PAMI_SUCCESS; PAMI_INVAL: the type is complete, or would have more data than there are addresses; PAMI_ENOMEM
  */
 pami_result_t PAMI_Type_add_simple(pami_type_t type, size_t bytes, size_t offset, size_t count, size_t stride);
 
@@ -1212,7 +1213,8 @@ pami_result_t PAMI_Type_add_simple(pami_type_t type, size_t bytes, size_t offset
  * `stride`. The other type's extent does not matter.
  *
  * @param subtype  a complete type
- * @return PAMI_SUCCESS; PAMI_INVAL: the type is complete, or `subtype` is not; PAMI_ENOMEM
+ * @return PAMI_SUCCESS; PAMI_INVAL: the type is complete, or `subtype` is not, or there would be more data than addresses
+ *         or types nested more than 64 deep; PAMI_ENOMEM
  */
 pami_result_t PAMI_Type_add_typed(pami_type_t type, pami_type_t subtype, size_t offset, size_t count, size_t stride);
 

@@ -1,8 +1,10 @@
 //! Clients.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
+use gyre_collectives::{Collectives, Geometry};
 use gyre_driver::{
     Client as DriverClient, Context as DriverContext, Endpoint, Platform as _, TaskId,
 };
@@ -10,9 +12,11 @@ use gyre_remote::RemotePlatform;
 use parking_lot::Mutex;
 
 use crate::abi;
+use crate::agreement::{self, Agreement};
 use crate::boundary;
 use crate::code::parts;
 use crate::failure::Failure;
+use crate::group::{GEOMETRIES, Group};
 use crate::handles::Handles;
 use crate::job::Job;
 
@@ -25,6 +29,8 @@ const LOOK_AGAIN_PS: u64 = 1_000_000;
 /// A client. Its contexts are opened with it and closed with it, each behind a barrier of the job: the program may send to a
 /// context that its task has not created yet, or has destroyed.
 pub struct Client {
+    /// Its handle.
+    pub handle: usize,
     /// The job.
     pub job: &'static Job,
     driver: Mutex<Option<DriverClient<RemotePlatform>>>,
@@ -32,23 +38,63 @@ pub struct Client {
     pub contexts: Vec<DriverContext<RemotePlatform>>,
     /// Those that the program has created.
     pub created: Mutex<Vec<usize>>,
+    /// The collectives of each context.
+    pub collectives: Vec<Collectives<RemotePlatform>>,
+    /// Where tasks agree on geometries.
+    pub agreement: Arc<Agreement>,
+    /// Numbers of geometries, as the program gives them, that are in use in this task.
+    pub ids: Mutex<BTreeSet<u32>>,
+    /// Handle of the geometry of all tasks.
+    pub world: usize,
 }
 
 impl Client {
-    fn open(name: &str) -> Result<Self, Failure> {
+    fn open(name: &str, handle: usize) -> Result<Self, Failure> {
         let job = Job::get()?;
         let config = job.description.client(name, job.description.contexts)?;
         let driver = DriverClient::create(&job.platform, config)?;
         let contexts = (0..driver.contexts()).map(|offset| driver.create_context(offset));
         let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
+        let agreement = Agreement::new(job.description.task, driver.tasks().len());
+        let mut collectives = Vec::new();
+        for context in &contexts {
+            collectives.push(Collectives::attach(context, agreement::COLLECTIVES)?);
+            agreement.attach(context)?;
+        }
+        let geometry = Geometry::world(&driver, "world", 0, 1)?.on_network(&driver)?;
+        let member = (0, collectives[0].join(&geometry)?);
+        let world = GEOMETRIES.add(|_| Ok::<_, Failure>(Group::world(handle, geometry, member)))?;
         // A message may come before the program has said what receives it.
         meet(job, &contexts, || Ok(()))?;
         Ok(Self {
+            handle,
             job,
             driver: Mutex::new(Some(driver)),
             contexts,
             created: Mutex::default(),
+            collectives,
+            agreement,
+            ids: Mutex::default(),
+            world,
         })
+    }
+
+    /// A geometry of these endpoints, the same in all tasks.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` for endpoints that make none.
+    pub fn geometry(
+        &self,
+        name: &str,
+        number: u16,
+        endpoints: &[Endpoint],
+    ) -> Result<Geometry, Failure> {
+        let driver = self.driver.lock();
+        let Some(driver) = &*driver else {
+            return Err(Failure::invalid("the client has ended"));
+        };
+        let geometry = Geometry::endpoint_list(name, number, endpoints.iter().copied())?;
+        Ok(geometry.on_network(driver)?)
     }
 
     /// Ends the client when all tasks have come to its end.
@@ -62,6 +108,7 @@ impl Client {
             advance()?;
         }
         meet(self.job, &self.contexts, || Ok(advance()?))?;
+        GEOMETRIES.remove_all(|group| group.client == self.handle);
         for context in &self.contexts {
             context.destroy()?;
         }
@@ -116,7 +163,7 @@ pub unsafe extern "C" fn PAMI_Client_create(
         }
         // SAFETY: the program passes text that ends with a zero.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let handle = CLIENTS.add(|_| Client::open(&name))?;
+        let handle = CLIENTS.add(|handle| Client::open(&name, handle))?;
         // SAFETY: the program passes a place for the handle.
         unsafe { client.write(handle as *mut c_void) };
         Ok(())

@@ -1,11 +1,11 @@
 //! Contexts: progress, posted work, locks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use gyre_driver::{Context as DriverContext, Platform as _, PlatformLock as _};
+use gyre_driver::{Context as DriverContext, Endpoint, Platform as _, PlatformLock as _};
 use gyre_remote::{RemoteLock, RemotePlatform};
 use parking_lot::Mutex;
 
@@ -20,13 +20,14 @@ use crate::hints::Dispatch;
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
 
 /// Polls in a row that find nothing, after which a context sleeps until something comes.
-const IDLE_POLLS: u32 = 2;
+const IDLE_POLLS: u32 = 8;
 
-/// Longest sleep in an advance that finds nothing, picoseconds: the program may wait for something else.
-const SLEEP_PS: u64 = 20_000_000;
+/// First sleep in an advance that finds nothing, picoseconds; each further one is twice as long. The program may wait for
+/// something else.
+const FIRST_SLEEP_PS: u64 = 1_000_000;
 
-/// The same for several contexts, of which one wakes the thread.
-const SHORT_SLEEP_PS: u64 = 1_000_000;
+/// How often sleeps are doubled; never for several contexts, of which one wakes the thread.
+const DOUBLINGS: u32 = 6;
 
 /// A context that a program has created.
 pub struct Context {
@@ -34,11 +35,14 @@ pub struct Context {
     pub handle: usize,
     /// Its client.
     pub client: Arc<Client>,
-    offset: usize,
+    /// Its number in its client.
+    pub offset: usize,
     lock: RemoteLock,
     /// What receives messages, by number.
     pub dispatches: Mutex<BTreeMap<usize, Dispatch>>,
     work: Mutex<VecDeque<Work>>,
+    /// Endpoints that transfers of this context have named.
+    peers: Mutex<BTreeSet<abi::Endpoint>>,
     /// Polls in a row that found nothing.
     idle: AtomicU32,
 }
@@ -59,6 +63,7 @@ impl Context {
             offset,
             dispatches: Mutex::default(),
             work: Mutex::default(),
+            peers: Mutex::default(),
             idle: AtomicU32::new(0),
         }
     }
@@ -66,6 +71,21 @@ impl Context {
     /// The driver's context.
     pub fn driver(&self) -> &DriverContext<RemotePlatform> {
         &self.client.contexts[self.offset]
+    }
+
+    /// The endpoint that a code stands for, with which a transfer of this context is to be.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` for one that is none.
+    pub fn peer(&self, code: abi::Endpoint) -> Result<Endpoint, Failure> {
+        let endpoint = self.client.endpoint(code)?;
+        self.peers.lock().insert(code);
+        Ok(endpoint)
+    }
+
+    /// The endpoints that transfers of this context have named.
+    pub fn peers(&self) -> Vec<abi::Endpoint> {
+        self.peers.lock().iter().copied().collect()
     }
 
     /// Polls once; whether something was found.
@@ -101,9 +121,11 @@ impl Context {
         ended
     }
 
-    /// Whether nothing has been found for so long that the context may sleep.
-    fn may_sleep(&self) -> bool {
-        self.idle.load(Ordering::Relaxed) >= IDLE_POLLS && self.work.lock().is_empty()
+    /// How often in a row nothing was found, beyond polls after which a context does not sleep yet; `None` until then, and
+    /// while there is work that is not done.
+    fn sleepy(&self) -> Option<u32> {
+        let idle = self.idle.load(Ordering::Relaxed).checked_sub(IDLE_POLLS)?;
+        self.work.lock().is_empty().then_some(idle)
     }
 
     fn sleep(&self, longest_ps: u64) -> Result<(), Failure> {
@@ -129,15 +151,11 @@ fn advance(
         }
     }
     // A program that polls for something sleeps until it comes: the machine jumps over the time.
-    let longest_ps = if contexts.len() == 1 {
-        SLEEP_PS
-    } else {
-        SHORT_SLEEP_PS
-    };
-    if let Some(first) = contexts.first()
-        && contexts.iter().all(|context| context.may_sleep())
-    {
-        first.sleep(longest_ps)?;
+    let sleepy: Option<Vec<u32>> = contexts.iter().map(|context| context.sleepy()).collect();
+    match (contexts, sleepy.as_deref()) {
+        ([only], Some([idle])) => only.sleep(FIRST_SLEEP_PS << idle.min(&DOUBLINGS))?,
+        ([first, ..], Some(_)) => first.sleep(FIRST_SLEEP_PS)?,
+        _ => {}
     }
     Err(Failure::again())
 }

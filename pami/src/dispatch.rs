@@ -4,21 +4,23 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use gyre_driver::{Arrival, BufferRange, Error, Receive};
+use gyre_driver::{Arrival, BufferRange, DoneFn, Receive};
 use gyre_remote::RemotePlatform;
 
 use crate::abi::{self, DispatchHint, Hint};
+use crate::agreement;
 use crate::boundary;
 use crate::code::endpoint_code;
 use crate::context::{CONTEXTS, Context};
+use crate::data::{Function, Place, Transfer};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::hints::{Dispatch, check};
 use crate::memory::map;
-use crate::variables::is_contiguous;
+use crate::staging::Staging;
 
-/// Largest number of a dispatch: those above are the driver's.
-pub const LARGEST: usize = 223;
+/// Largest number of a dispatch: those above are the library's and the driver's.
+pub const LARGEST: usize = agreement::DISPATCH as usize - 1;
 
 /// A function of the program for messages, and what it is called with.
 struct Receiver {
@@ -78,45 +80,95 @@ impl Receiver {
         self.into(&context, arrival, &recv)
     }
 
-    /// Lets the data come to where the program has said.
+    /// Lets the data come to where the program has said. The receive's callback gets to know what is refused.
     fn into(
         &self,
         context: &Context,
         arrival: &Arrival<'_>,
         recv: &abi::Recv,
     ) -> Result<Receive<RemotePlatform>, Failure> {
-        let contiguous = self
-            .dispatch
-            .has(DispatchHint::RECV_CONTIGUOUS, Hint::ENABLE);
-        if !contiguous && !is_contiguous(recv.r#type) {
-            return Err(Failure::unimplemented("a receive by a type with holes"));
-        }
-        let copied = self.dispatch.has(DispatchHint::RECV_COPY, Hint::ENABLE);
-        if !copied && !crate::variables::is_copy(recv.data_fn) {
-            return Err(Failure::unimplemented("a receive with a data function"));
-        }
-        let offset = if contiguous { 0 } else { recv.offset };
         let event = Event::new(context.handle, recv.local_fn, recv.cookie);
-        let into = if arrival.length == 0 {
-            BufferRange::empty()
-        } else if recv.addr.is_null() {
-            return Err(Failure::invalid("the receive has no address"));
-        } else {
-            let to = recv.addr.cast::<u8>().wrapping_add(offset);
-            map(&context.client.job.platform, to, arrival.length)?
-        };
-        Ok(match arrival.immediate {
-            Some(data) => {
-                into.write(0, data).map_err(Error::from)?;
-                event.call(Ok(()));
-                Receive::Consumed
-            }
-            None => Receive::Into {
-                done: event.is_there().then(|| event.done(into.clone())),
-                into,
-            },
-        })
+        // Data that is there none of needs no place.
+        if arrival.length == 0 {
+            return Ok(match arrival.immediate {
+                Some(_) => {
+                    event.end(Ok(()));
+                    Receive::Consumed
+                }
+                None => Receive::Into {
+                    into: BufferRange::empty(),
+                    done: event.is_there().then(|| event.done(())),
+                },
+            });
+        }
+        let received = self
+            .transfer(arrival.length, recv)
+            .and_then(|transfer| receive(context, arrival, transfer, event));
+        received.inspect_err(|failure| event.end(Err(failure.clone())))
     }
+
+    /// How data gets to where the program has said.
+    fn transfer(&self, length: usize, recv: &abi::Recv) -> Result<Transfer, Failure> {
+        let enabled = |hint| self.dispatch.has(hint, Hint::ENABLE);
+        let place = if enabled(DispatchHint::RECV_CONTIGUOUS) {
+            Place::contiguous(recv.addr)
+        } else {
+            Place::new(recv.addr, recv.r#type, recv.offset)?
+        };
+        let function = Function {
+            function: recv.data_fn,
+            cookie: recv.data_cookie,
+        };
+        place.transfer(
+            length,
+            if enabled(DispatchHint::RECV_COPY) {
+                Function::COPY
+            } else {
+                function
+            },
+        )
+    }
+}
+
+/// Lets data come to where it lies in one piece, or by memory of the library.
+fn receive(
+    context: &Context,
+    arrival: &Arrival<'_>,
+    transfer: Transfer,
+    event: Event,
+) -> Result<Receive<RemotePlatform>, Failure> {
+    let platform = &context.client.job.platform;
+    if let Some(data) = arrival.immediate {
+        let mut staging = Staging::zeroed(data.len())?;
+        staging.bytes_mut().copy_from_slice(data);
+        // SAFETY: the program's memory is as it has said.
+        unsafe { transfer.take(&staging) };
+        event.end(Ok(()));
+        return Ok(Receive::Consumed);
+    }
+    if let Some(to) = transfer.direct() {
+        let into = map(platform, to, arrival.length)?;
+        return Ok(Receive::Into {
+            done: event.is_there().then(|| event.done(into.clone())),
+            into,
+        });
+    }
+    let staging = Staging::zeroed(arrival.length)?;
+    let into = map(platform, staging.address(), arrival.length)?;
+    let range = into.clone();
+    let done: DoneFn<RemotePlatform> = Box::new(move |_, outcome| {
+        drop(range);
+        if outcome.is_ok() {
+            // SAFETY: the program's memory is as it has said.
+            unsafe { transfer.take(&staging) };
+        }
+        drop(staging);
+        event.call(outcome.as_ref().copied());
+    });
+    Ok(Receive::Into {
+        into,
+        done: Some(done),
+    })
 }
 
 /// C: `PAMI_Dispatch_set`.

@@ -7,7 +7,7 @@ use gyre_remote::RemotePlatform;
 
 use crate::abi::{EventFunction, ResultCode};
 use crate::boundary;
-use crate::failure::code;
+use crate::failure::{Failure, code};
 
 /// A callback with its cookie and the handle of the context that it belongs to.
 #[derive(Clone, Copy)]
@@ -41,6 +41,22 @@ impl Event {
                 code(error)
             }
         };
+        self.call_with(result);
+    }
+
+    /// Calls it at the end of what the library itself does.
+    pub fn end(&self, outcome: Result<(), Failure>) {
+        let result = match outcome {
+            Ok(()) => ResultCode::SUCCESS,
+            Err(failure) => {
+                boundary::note(&failure.text);
+                failure.code
+            }
+        };
+        self.call_with(result);
+    }
+
+    fn call_with(&self, result: ResultCode) {
         if let Some(function) = self.function {
             // SAFETY: the program has given the function and its cookie for this call.
             unsafe {

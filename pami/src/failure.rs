@@ -57,6 +57,23 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<gyre_collectives::Error> for Failure {
+    fn from(error: gyre_collectives::Error) -> Self {
+        use gyre_collectives::Error as Of;
+        match error {
+            Of::Driver(error) => error.into(),
+            Of::EmptyGeometry { .. }
+            | Of::RepeatedEndpoint { .. }
+            | Of::NoMember { .. }
+            | Of::Request { .. }
+            | Of::Operation { .. }
+            | Of::Algorithm { .. }
+            | Of::Routes { .. } => Self::invalid(error.to_string()),
+            _ => Self::error(error.to_string()),
+        }
+    }
+}
+
 impl From<AllocError> for Failure {
     fn from(error: AllocError) -> Self {
         Error::from(error).into()

@@ -1,14 +1,29 @@
 //! Fences, and what keeps peers apart or brings them back.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
-use gyre_driver::Fence;
+use gyre_driver::{Context as DriverContext, Error, Fence, Instruction};
+use gyre_remote::RemotePlatform;
+use parking_lot::Mutex;
 
 use crate::abi;
 use crate::boundary;
 use crate::context::CONTEXTS;
 use crate::event::Event;
 use crate::failure::Failure;
+
+/// A fence of several endpoints: the last of them drops it.
+struct All {
+    event: Event,
+    ended: Mutex<Result<(), Error>>,
+}
+
+impl Drop for All {
+    fn drop(&mut self) {
+        self.event.call(self.ended.get_mut().as_ref().copied());
+    }
+}
 
 /// C: `PAMI_Fence_begin`. Transfers are counted all the time, so there is nothing to begin.
 ///
@@ -28,7 +43,7 @@ pub unsafe extern "C" fn PAMI_Fence_end(context: abi::Context) -> abi::ResultCod
     boundary::result(|| CONTEXTS.get(context).map(|_| ()))
 }
 
-/// C: `PAMI_Fence_all`.
+/// C: `PAMI_Fence_all`: of the endpoints with which the context has had transfers.
 ///
 /// # Safety
 /// As [`PAMI_Fence_begin`].
@@ -40,8 +55,26 @@ pub unsafe extern "C" fn PAMI_Fence_all(
 ) -> abi::ResultCode {
     boundary::result(|| {
         let context = CONTEXTS.get(context)?;
-        let event = Event::new(context.handle, done_fn, cookie);
-        Ok(context.driver().fence_all(Some(event.done(())))?)
+        let all = All {
+            event: Event::new(context.handle, done_fn, cookie),
+            ended: Mutex::new(Ok(())),
+        };
+        let all = Arc::new(all);
+        for peer in context.peers() {
+            let ended = Arc::clone(&all);
+            let done = move |_: &DriverContext<RemotePlatform>, outcome: Result<(), Error>| {
+                let mut ended = ended.ended.lock();
+                *ended = ended.clone().and(outcome);
+            };
+            context.driver().fence(Fence {
+                destination: context.client.endpoint(peer)?,
+                done: Some(Box::new(done)),
+            })?;
+        }
+        // Called at the next advance where there is nothing to wait for.
+        Ok(context
+            .driver()
+            .post(Instruction::Call(Box::new(move |_| drop(all))))?)
     })
 }
 

@@ -61,6 +61,21 @@ impl<T> Handles<T> {
         found.ok_or_else(|| self.unknown(handle))
     }
 
+    /// Ends the handles of what `which` says.
+    pub fn remove_all(&self, which: impl Fn(&T) -> bool) {
+        let removed: Vec<_> = {
+            let mut all = self.all.lock();
+            let found = all.by_number.iter().filter(|(_, thing)| which(thing));
+            let numbers: Vec<usize> = found.map(|(&number, _)| number).collect();
+            numbers
+                .iter()
+                .filter_map(|n| all.by_number.remove(n))
+                .collect()
+        };
+        // What ends with them may have handles itself.
+        drop(removed);
+    }
+
     fn unknown(&self, handle: *mut c_void) -> Failure {
         Failure::invalid(format!("{handle:p} is no {}, any more", self.kind))
     }

@@ -1,10 +1,14 @@
 //! The job that the process is a task of.
 
 use std::sync::OnceLock;
+use std::thread::{self, ThreadId};
 
 use gyre_remote::{RemotePlatform, TaskDescription};
 
 use crate::failure::Failure;
+
+/// The job, once the program has asked for it.
+static JOB: OnceLock<Result<Job, Failure>> = OnceLock::new();
 
 /// The machine, and what this task is there.
 pub struct Job {
@@ -14,6 +18,8 @@ pub struct Job {
     pub description: TaskDescription,
     /// The tasks of this node, as queries give them.
     pub local_tasks: Vec<usize>,
+    /// The thread that the machine is attached to.
+    thread: ThreadId,
 }
 
 impl Job {
@@ -22,8 +28,13 @@ impl Job {
     /// # Errors
     /// `PAMI_ERROR` when no machine has started the process.
     pub fn get() -> Result<&'static Self, Failure> {
-        static JOB: OnceLock<Result<Job, Failure>> = OnceLock::new();
         JOB.get_or_init(Self::attach).as_ref().map_err(Clone::clone)
+    }
+
+    /// The job, if there is one and this is the thread that the machine is attached to.
+    pub fn of_this_thread() -> Option<&'static Self> {
+        let job = JOB.get()?.as_ref().ok()?;
+        (job.thread == thread::current().id()).then_some(job)
     }
 
     fn attach() -> Result<Self, Failure> {
@@ -39,6 +50,7 @@ impl Job {
             local_tasks: local_tasks.map(|(task, _)| task).collect(),
             platform,
             description,
+            thread: thread::current().id(),
         })
     }
 }

@@ -19,7 +19,7 @@ const PROCESSOR: &std::ffi::CStr = c"gyre";
 ///
 /// # Safety
 /// `configuration` points to so many.
-unsafe fn answer(
+pub unsafe fn answer(
     configuration: *mut Configuration,
     count: usize,
     value: impl Fn(AttributeName) -> Option<AttributeValue>,
@@ -37,7 +37,8 @@ unsafe fn answer(
     Ok(())
 }
 
-fn number(intval: usize) -> AttributeValue {
+/// A number as the value of an attribute.
+pub fn number(intval: usize) -> AttributeValue {
     AttributeValue { intval }
 }
 
@@ -125,7 +126,7 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
         let value = |name| match name {
             AttributeName::DISPATCH_RECV_IMMEDIATE_MAX
             | AttributeName::DISPATCH_SEND_IMMEDIATE_MAX => Some(number(SendImmediate::MAX_HEADED)),
-            AttributeName::DISPATCH_ATOM_SIZE_MAX => Some(number(size_of::<u128>())),
+            AttributeName::DISPATCH_ATOM_SIZE_MAX => Some(number(usize::MAX)),
             _ => None,
         };
         // SAFETY: the program passes so many attributes.

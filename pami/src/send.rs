@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use gyre_driver::{BufferRange, MAX_HEADER, SendImmediate, SendMessage};
-use gyre_remote::RemotePlatform;
+use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::abi::{self, DispatchHint, Hint, Iovec};
 use crate::boundary;
 use crate::context::{CONTEXTS, Context};
+use crate::data::{Function, Place};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::memory::map;
+use crate::staging::Staging;
 
 /// The bytes of a part of a message.
 ///
@@ -46,6 +48,45 @@ fn dispatch(context: &Context, send: &abi::SendImmediate) -> Result<u8, Failure>
     Ok(number as u8)
 }
 
+/// The header of a message.
+///
+/// # Safety
+/// As [`bytes`].
+unsafe fn header(send: &abi::SendImmediate) -> Result<Vec<u8>, Failure> {
+    // SAFETY: what the caller promises.
+    let header = unsafe { bytes(&send.header, "header")? };
+    if header.len() > MAX_HEADER {
+        return Err(Failure::unimplemented(&format!(
+            "a header of {} bytes, more than {MAX_HEADER},",
+            header.len()
+        )));
+    }
+    Ok(header.to_vec())
+}
+
+/// Sends `data`, of which `keep` lasts until it may be changed again.
+///
+/// # Safety
+/// The program passes parameters as `pami.h` says.
+unsafe fn start(
+    context: &Context,
+    (send, events): (&abi::SendImmediate, &abi::SendEvent),
+    data: BufferRange<RemoteBuffer>,
+    keep: Option<Staging>,
+) -> Result<(), Failure> {
+    let event = |function| Event::new(context.handle, function, events.cookie);
+    let local = event(events.local_fn);
+    let remote = event(events.remote_fn);
+    let message: SendMessage<RemotePlatform> = SendMessage {
+        // SAFETY: the header is used until the function returns.
+        header: unsafe { header(send)? },
+        local_done: (local.is_there() || keep.is_some()).then(|| local.done(keep)),
+        remote_done: remote.is_there().then(|| remote.done(())),
+        ..SendMessage::new(context.peer(send.dest)?, dispatch(context, send)?, data)
+    };
+    Ok(context.driver().send(message)?)
+}
+
 /// C: `PAMI_Send`.
 ///
 /// # Safety
@@ -60,42 +101,57 @@ pub unsafe extern "C" fn PAMI_Send(
         // SAFETY: the program passes parameters.
         let simple = unsafe { parameters.as_ref() };
         let simple = simple.ok_or_else(|| Failure::invalid("parameters are null"))?;
-        let send = &simple.send;
-        // SAFETY: the header is used until the function returns.
-        let header = unsafe { bytes(&send.header, "header")? };
-        if header.len() > MAX_HEADER {
-            return Err(Failure::unimplemented(&format!(
-                "a header of {} bytes, more than {MAX_HEADER},",
-                header.len()
-            )));
-        }
-        let data = if send.data.iov_len == 0 {
+        let data = &simple.send.data;
+        let range = if data.iov_len == 0 {
             BufferRange::empty()
-        } else if send.data.iov_base.is_null() {
+        } else if data.iov_base.is_null() {
             return Err(Failure::invalid("the data has no address"));
         } else {
-            map(
-                &context.client.job.platform,
-                send.data.iov_base.cast(),
-                send.data.iov_len,
-            )?
+            let platform = &context.client.job.platform;
+            map(platform, data.iov_base.cast(), data.iov_len)?
         };
-        let events = &simple.events;
-        let done = |function| {
-            let event = Event::new(context.handle, function, events.cookie);
-            event.is_there().then(|| event.done(()))
+        // SAFETY: as above.
+        unsafe { start(&context, (&simple.send, &simple.events), range, None) }
+    })
+}
+
+/// C: `PAMI_Send_typed`.
+///
+/// # Safety
+/// As [`PAMI_Send`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Send_typed(
+    context: abi::Context,
+    parameters: *mut abi::SendTyped,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters.
+        let typed = unsafe { parameters.as_ref() };
+        let typed = typed.ok_or_else(|| Failure::invalid("parameters are null"))?;
+        let (data, layout) = (&typed.send.data, &typed.typed);
+        let place = Place::new(data.iov_base, layout.r#type, layout.offset)?;
+        let function = Function {
+            function: layout.data_fn,
+            cookie: layout.data_cookie,
         };
-        let message: SendMessage<RemotePlatform> = gyre_driver::SendMessage {
-            header: header.to_vec(),
-            local_done: done(events.local_fn),
-            remote_done: done(events.remote_fn),
-            ..SendMessage::new(
-                context.client.endpoint(send.dest)?,
-                dispatch(&context, send)?,
-                data,
-            )
+        let transfer = place.transfer(data.iov_len, function)?;
+        // What is refused calls no data function.
+        dispatch(&context, &typed.send)?;
+        context.client.endpoint(typed.send.dest)?;
+        let platform = &context.client.job.platform;
+        let (range, keep) = match transfer.direct() {
+            _ if data.iov_len == 0 => (BufferRange::empty(), None),
+            Some(from) => (map(platform, from, data.iov_len)?, None),
+            None => {
+                // SAFETY: the program's memory is as it has said.
+                let gathered = unsafe { transfer.gathered()? };
+                let range = map(platform, gathered.address(), data.iov_len)?;
+                (range, Some(gathered))
+            }
         };
-        Ok(context.driver().send(message)?)
+        // SAFETY: as above.
+        unsafe { start(&context, (&typed.send, &typed.events), range, keep) }
     })
 }
 
@@ -123,7 +179,7 @@ pub unsafe extern "C" fn PAMI_Send_immediate(
                 SendImmediate::MAX_HEADED
             )));
         }
-        let destination = context.client.endpoint(send.dest)?;
+        let destination = context.peer(send.dest)?;
         let message = SendImmediate {
             header,
             data,

@@ -19,39 +19,12 @@ macro_rules! unimplemented {
 
 unimplemented! {
     PAMI_AMCollective_dispatch_set
-    PAMI_Collective
     PAMI_Extension_close
     PAMI_Extension_open
-    PAMI_Geometry_algorithms_num
-    PAMI_Geometry_algorithms_query
-    PAMI_Geometry_create_endpointlist
-    PAMI_Geometry_create_tasklist
-    PAMI_Geometry_create_taskrange
-    PAMI_Geometry_destroy
-    PAMI_Geometry_query
-    PAMI_Geometry_update
-    PAMI_Geometry_world
-    PAMI_Get
     PAMI_Get_typed
-    PAMI_Memregion_create
-    PAMI_Memregion_destroy
-    PAMI_Put
     PAMI_Put_typed
-    PAMI_Rget
     PAMI_Rget_typed
-    PAMI_Rmw
-    PAMI_Rput
     PAMI_Rput_typed
-    PAMI_Send_typed
-    PAMI_Type_add_simple
-    PAMI_Type_add_typed
-    PAMI_Type_complete
-    PAMI_Type_create
-    PAMI_Type_deserialize
-    PAMI_Type_destroy
-    PAMI_Type_query
-    PAMI_Type_serialize
-    PAMI_Type_transform_data
 }
 
 /// C: `PAMI_Extension_symbol`: no extension can be opened, so none has a symbol.

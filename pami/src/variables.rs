@@ -1,6 +1,6 @@
 //! The variables of the interface: null handles, predefined types and operations.
 
-use crate::abi::{DataFunction, Type};
+use crate::abi::Type;
 
 /// A handle as the program reads it from a variable of the library: a number that is no address.
 #[derive(Debug)]
@@ -27,9 +27,6 @@ variables! {
     PAMI_ENDPOINT_NULL: u32 = u32::MAX;
     PAMI_ALL_CONTEXTS: Number = Number(usize::MAX);
 }
-
-/// Numbers of the predefined types: 1 to this.
-const PREDEFINED: usize = 28;
 
 variables! {
     PAMI_TYPE_BYTE: Number = Number(1);
@@ -62,11 +59,8 @@ variables! {
     PAMI_TYPE_LOC_LONGDOUBLE_INT: Number = Number(28);
 }
 
-/// Number of the operation that copies.
-const COPY: usize = 1;
-
 variables! {
-    PAMI_DATA_COPY: Number = Number(COPY);
+    PAMI_DATA_COPY: Number = Number(1);
     PAMI_DATA_NOOP: Number = Number(2);
     PAMI_DATA_MAX: Number = Number(3);
     PAMI_DATA_MIN: Number = Number(4);
@@ -82,12 +76,17 @@ variables! {
     PAMI_DATA_MINLOC: Number = Number(14);
 }
 
-/// Whether a type has no holes.
-pub fn is_contiguous(type_: Type) -> bool {
-    (1..=PREDEFINED).contains(&(type_ as usize))
-}
-
-/// Whether a data function is a plain copy; none at all is one, too.
-pub fn is_copy(function: DataFunction) -> bool {
-    function.is_none_or(|function| function as usize == COPY)
+/// Bytes of an integer type, 4 or 8; `None` for any other type.
+pub fn integer_bytes(type_: Type) -> Option<usize> {
+    let is = |types: &[&Number]| types.iter().any(|number| number.0 == type_ as usize);
+    if is(&[&PAMI_TYPE_SIGNED_INT, &PAMI_TYPE_UNSIGNED_INT]) {
+        return Some(4);
+    }
+    let longs = [
+        &PAMI_TYPE_SIGNED_LONG,
+        &PAMI_TYPE_UNSIGNED_LONG,
+        &PAMI_TYPE_SIGNED_LONG_LONG,
+        &PAMI_TYPE_UNSIGNED_LONG_LONG,
+    ];
+    is(&longs).then_some(8)
 }

@@ -36,7 +36,7 @@ pub use mailbox::MailboxError;
 pub use platform::{
     RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, attach, run,
 };
-pub use process::{ProcessError, TaskProcess};
+pub use process::{ProcessError, TaskEnd, TaskProcess};
 pub use process_memory::ProcessRange;
 pub use session::{SessionError, TaskHost};
 pub use watch::{Limits, Stream};

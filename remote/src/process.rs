@@ -61,6 +61,16 @@ pub enum ProcessError {
     Unknown(io::Error),
 }
 
+/// How a task has ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// It had nothing of the node any more.
+    Clean,
+    /// It had buffers, locks or segments of the node, and with them open clients. They are gone: what others send it is
+    /// refused, or stays where it is.
+    Amid,
+}
+
 /// A running task's process, in a process group of its own. When dropped, what is left of the group is killed.
 pub struct TaskProcess {
     child: Child,
@@ -161,8 +171,8 @@ impl TaskProcess {
         self.child.id()
     }
 
-    /// Carries out the task's requests on `platform` until the task has ended and its process with it. A program that ends
-    /// with status 0 and has given back what it had of the node has ended well, whether it was a task or not.
+    /// Carries out the task's requests on `platform` until the task has ended and its process with it, by status 0: whether
+    /// it was a task or not, and whether it had given back what it had of the node.
     /// Blocks the thread while the task computes: call it where the task would run, so that the machine
     /// stands still meanwhile.
     ///
@@ -172,7 +182,7 @@ impl TaskProcess {
         mut self,
         platform: &P,
         services: &dyn TaskHost<P>,
-    ) -> Result<(), ProcessError> {
+    ) -> Result<TaskEnd, ProcessError> {
         let host = Host {
             description: &self.description,
             process: self.pid().as_raw_nonzero().get(),
@@ -195,10 +205,11 @@ impl TaskProcess {
     }
 
     /// Waits for the end of the process, whose task ended so.
-    fn end(&mut self, end: &End) -> Result<(), ProcessError> {
+    fn end(&mut self, end: &End) -> Result<TaskEnd, ProcessError> {
         let status = self.exit_status()?;
         match end {
-            End::Gone { amid: false } | End::Finished(_) if status.success() => Ok(()),
+            End::Gone { amid: true } if status.success() => Ok(TaskEnd::Amid),
+            _ if status.success() => Ok(TaskEnd::Clean),
             End::Finished(_) => Err(ProcessError::Exit(status)),
             End::Gone { .. } => Err(ProcessError::Ended(status)),
         }

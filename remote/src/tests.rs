@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
-use crate::process::{ProcessError, TaskProcess};
+use crate::process::{ProcessError, TaskEnd, TaskProcess};
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, BATCH, Request};
 use crate::session::{self, Host, SessionError, TaskHost};
@@ -723,9 +723,8 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
     });
     collected.expect("pipes");
     // No task, but a program that ends well.
-    process
-        .serve(&Noted::default(), &Nothing)
-        .expect("status 0");
+    let end = process.serve(&Noted::default(), &Nothing);
+    assert_eq!(end.expect("status 0"), TaskEnd::Clean);
     let output = printed[0].lock();
     assert!(output.len() == 300_003 && output.ends_with(b"\0end"));
     assert_eq!(*printed[1].lock(), b"why\n");

@@ -253,6 +253,19 @@ fn refused(error: &gyre_sim::BusError, write: bool) -> BusError {
     }
 }
 
+/// What is left of bytes outside the simulator that have gone.
+struct Nowhere;
+
+impl OutsideMemory for Nowhere {
+    fn read(&self, _offset: u64, _out: &mut [u8]) -> bool {
+        false
+    }
+
+    fn write(&self, _offset: u64, _data: &[u8]) -> bool {
+        false
+    }
+}
+
 /// A piece of a process's memory, freed on drop.
 pub struct NodeBuffer {
     platform: SimPlatform,
@@ -309,11 +322,17 @@ impl DmaBuffer for NodeBuffer {
 
 impl Drop for NodeBuffer {
     fn drop(&mut self) {
+        let start = self.address();
         if self.mapped {
-            self.platform.cpu().unmap_memory(self.address());
+            self.platform.cpu().unmap_memory(start);
         }
-        if let Some(piece) = &self.piece {
-            self.platform.heap.free(piece);
+        match &self.piece {
+            Some(piece) => self.platform.heap.free(piece),
+            // What is under way must not find memory there.
+            None => self
+                .platform
+                .cpu()
+                .map_memory(start..start + self.len as u64, Box::new(Nowhere)),
         }
     }
 }

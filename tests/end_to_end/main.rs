@@ -11,6 +11,8 @@ mod guide;
 mod models;
 mod page;
 mod pami;
+mod pami_collectives;
+mod pami_types;
 mod program;
 mod refusal;
 mod requirements;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 // Has the library built.
 use pami as _;
@@ -17,8 +18,11 @@ fn library() -> PathBuf {
 }
 
 /// Compiles a program of `pami/tests/c`.
-fn compiled(name: &str) -> PathBuf {
-    let program = scratch(&format!("pami-{name}"));
+pub fn compiled(name: &str) -> PathBuf {
+    // Tests that run at once write programs of their own.
+    static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+    let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
+    let program = scratch(&format!("pami-{name}-{number}"));
     let library = library();
     let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
         .args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"])
@@ -37,7 +41,7 @@ fn compiled(name: &str) -> PathBuf {
     program
 }
 
-fn run(program: &Path, options: &[&str]) -> Output {
+pub fn run(program: &Path, options: &[&str]) -> Output {
     let output = gyre(&[&["exec"], options, &["--", text(program)]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -47,7 +51,7 @@ fn run(program: &Path, options: &[&str]) -> Output {
 
 /// Runs a program with each of `options`, which no result depends on, and in other environments: what it prints, the
 /// cycles and the hash are the same.
-fn repeats(name: &str, machine: &[&str]) -> String {
+pub fn repeats(name: &str, machine: &[&str]) -> String {
     let program = compiled(name);
     let first = run(&program, machine);
     let simulator: [&[&str]; 3] = [
@@ -98,6 +102,59 @@ fn x6_ep2_posted_work_locks_fences_and_several_contexts_of_c_programs() {
 }
 
 #[test]
+fn x1_x6_ep3_puts_gets_and_read_modify_writes_of_c_programs_reach_the_memory_of_other_processes() {
+    let printed = repeats("onesided", &["-n", "3", "--shape", "3"]);
+    assert_eq!(printed.lines().count(), 3);
+    for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
+        run(&compiled("onesided"), &machine);
+    }
+}
+
+#[test]
+fn x5_x6_transfers_of_c_programs_to_memory_that_is_not_there_fail_alone() {
+    let output = run(&compiled("nowhere"), &["-n", "2", "--shape", "2"]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, "task 1: nowhere\ntask 0: nowhere\n");
+}
+
+#[test]
+fn x1_x6_clocks_and_sleeps_of_c_programs_are_simulated() {
+    // Seconds: the machine has to skip them.
+    let program = compiled("time");
+    let machine = ["-n", "2", "--shape", "2"];
+    let output = run(&program, &machine);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines.len() == 2 && lines[0] == lines[1], "{printed}");
+    assert_eq!(run(&program, &machine), output);
+}
+
+#[test]
+fn x6_the_machine_goes_on_without_a_c_program_that_spins_and_says_so() {
+    let program = compiled("spin");
+    let output = run(&program, &["-n", "2", "--shape", "2", "--host-slice", "1"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("the run does not repeat"), "{error}");
+    let output = gyre(&[
+        "exec",
+        "-n",
+        "2",
+        "--shape",
+        "2",
+        "--host-limit",
+        "1",
+        "--",
+        text(&program),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("task 1 program") && error.contains("did not end within 1 s"),
+        "{error}"
+    );
+}
+
+#[test]
 fn x5_x6_what_c_programs_do_wrong_is_refused_in_words() {
     let output = run(&compiled("refusals"), &["-n", "2", "--shape", "2"]);
     assert_eq!(output.stdout, b"refused\nrefused\n");
@@ -113,12 +170,29 @@ fn x5_x6_a_c_program_that_no_machine_started_is_told_so() {
 
 #[test]
 fn x5_x6_a_c_program_that_leaves_its_client_behind_is_named() {
+    // Task 0 comes to the end of the client, where task 1 will never come.
     let program = compiled("leaves");
     let output = gyre(&["exec", "-n", "2", "--shape", "2", "--", text(&program)]);
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8_lossy(&output.stderr);
+    let reason = "task 1 has ended and will not come to the barrier of the job";
     assert!(
-        error.contains("task 1 program") && error.contains("ended before its task: exit status: 0"),
+        error.contains("task 0 program") && error.contains(reason),
         "{error}"
     );
+    // All tasks leave theirs.
+    let output = gyre(&[
+        "exec",
+        "-n",
+        "2",
+        "--shape",
+        "2",
+        "--",
+        text(&program),
+        "all",
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    let error = String::from_utf8_lossy(&output.stderr);
+    let said = "tasks that ended without destroying their clients: 0, 1";
+    assert!(error.contains(said), "{error}");
 }

@@ -95,6 +95,11 @@ impl<P: Platform> States<P> {
         work(self.0.lock().entry(number).or_default())
     }
 
+    /// Takes a geometry out, with all that is known of it.
+    pub fn remove(&self, number: u16) -> Option<State<P>> {
+        self.0.lock().remove(&number)
+    }
+
     /// Works with a geometry, if it is known.
     pub fn with<R>(&self, number: u16, work: impl FnOnce(&mut State<P>) -> R) -> Option<R> {
         self.0.lock().get_mut(&number).map(work)

@@ -103,8 +103,11 @@ int main(void) {
   RETURNS(PAMI_INVAL, PAMI_Send(context, NULL));
 
   /* What is not there says so. */
-  RETURNS(PAMI_UNIMPL, PAMI_Put(context, NULL));
-  says("PAMI_Put is not implemented");
+  RETURNS(PAMI_UNIMPL, PAMI_Put_typed(context, NULL));
+  says("PAMI_Put_typed is not implemented");
+  RETURNS(PAMI_INVAL, PAMI_Put(context, NULL));
+  RETURNS(PAMI_UNIMPL, PAMI_Purge(context, NULL, 0));
+  says("PAMI_Purge is not implemented");
   CHECK(PAMI_Error_text(text, sizeof text) == 3 && strcmp(text, "PAM") == 0);
 
   SUCCEEDS(PAMI_Context_destroyv(contexts, most));

@@ -12,7 +12,9 @@ use gyre::bring_up::bring_up;
 use gyre::platform::{NodeBuffer, NodeSegments, SimPlatform};
 use gyre_driver::{AllocError, CostTable, SameNode};
 use gyre_process_tests::Exchange;
-use gyre_remote::{Limits, ProcessError, ProcessRange, TaskDescription, TaskHost, TaskProcess};
+use gyre_remote::{
+    Limits, ProcessError, ProcessRange, TaskDescription, TaskEnd, TaskHost, TaskProcess,
+};
 use gyre_sim::{Machine, MachineConfig, RunReport, SimError, Until};
 
 /// How the tasks run.
@@ -136,7 +138,7 @@ fn start(
                 assert!(platform.run_on(4 * usize::from(number)));
                 match remote {
                     None => exchange.run(&platform, |_| {})?,
-                    Some(remote) => remote.serve(&platform, &NoHost)?,
+                    Some(remote) => assert_eq!(remote.serve(&platform, &NoHost)?, TaskEnd::Clean),
                 }
                 ends_ps.borrow_mut().push((task, platform.cpu().now_ps()));
                 Ok(())

@@ -1,0 +1,73 @@
+//! Buffers of collectives: parts of the program's memory, in repetitions of a type.
+
+use std::ffi::{c_char, c_int};
+
+use crate::abi::Type;
+use crate::failure::Failure;
+use crate::reduction::bytes_of;
+
+/// A number of repetitions or a displacement.
+pub trait Count: Copy {
+    fn count(self) -> Result<usize, Failure>;
+}
+
+impl Count for usize {
+    fn count(self) -> Result<usize, Failure> {
+        Ok(self)
+    }
+}
+
+impl Count for c_int {
+    fn count(self) -> Result<usize, Failure> {
+        let count = usize::try_from(self);
+        count.map_err(|_| Failure::invalid(format!("a count or displacement is {self}")))
+    }
+}
+
+/// `count` repetitions of `bytes` bytes.
+pub fn product(count: usize, bytes: usize) -> Result<usize, Failure> {
+    let product = count
+        .checked_mul(bytes)
+        .filter(|&all| all <= isize::MAX as usize);
+    product.ok_or_else(|| Failure::invalid(format!("there are no {count} times {bytes} bytes")))
+}
+
+/// A part of the program's memory.
+#[derive(Clone, Copy)]
+pub struct Part {
+    pub address: *mut u8,
+    pub bytes: usize,
+}
+
+/// A buffer of the program, with type and repetitions.
+pub type Typed<T> = (*mut c_char, Type, T);
+
+impl Part {
+    pub fn of<T: Count>((address, type_, count): Typed<T>) -> Result<Self, Failure> {
+        Ok(Self {
+            address: address.cast(),
+            bytes: product(count.count()?, bytes_of(type_)?)?,
+        })
+    }
+
+    /// `count` such parts, one behind the other.
+    pub fn times(self, count: usize) -> Result<Self, Failure> {
+        Ok(Self {
+            bytes: product(count, self.bytes)?,
+            ..self
+        })
+    }
+
+    /// Refuses what is not as long as it must be.
+    pub fn expect(self, bytes: usize) -> Result<Self, Failure> {
+        if self.bytes == bytes {
+            return Ok(self);
+        }
+        let text = format!("{} bytes are received where {bytes} are sent", self.bytes);
+        Err(Failure::invalid(text))
+    }
+
+    pub fn at(self, block: usize) -> *mut u8 {
+        self.address.wrapping_add(block * self.bytes)
+    }
+}

@@ -1,0 +1,112 @@
+//! Collectives.
+
+use std::sync::Arc;
+
+use gyre_collectives::{Done, Initiator, Request};
+use gyre_remote::{RemoteBuffer, RemotePlatform};
+
+use crate::abi::{self, Xfer, XferType};
+use crate::algorithms::Offer;
+use crate::arguments::Arguments;
+use crate::boundary;
+use crate::context::{CONTEXTS, Context};
+use crate::event::Event;
+use crate::exclusive::Exclusive;
+use crate::failure::Failure;
+use crate::group::{GEOMETRIES, Group};
+use crate::kinds::operation;
+use crate::requests;
+
+/// Address of the program's memory that travels with a callback.
+struct Address(usize);
+
+/// What a collective does at its end, before the program's callback.
+type Finish = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
+
+/// The request that parameters mean, and what is left to do at its end.
+///
+/// # Safety
+/// The member of the kind is filled in as `pami.h` says.
+unsafe fn request(
+    arguments: &Arguments<'_>,
+) -> Result<(Request<RemoteBuffer>, Option<Finish>), Failure> {
+    let operation = operation(arguments.kind, arguments.xfer)?;
+    if arguments.kind == XferType::SCAN
+        && let Some(operation) = &operation
+    {
+        // SAFETY: what the caller promises.
+        let scan = unsafe { arguments.xfer.cmd.xfer_scan };
+        if scan.exclusive != 0 {
+            // SAFETY: what the caller promises; the data is copied here.
+            let (data, to) = unsafe { Arguments::exclusive(&scan)? };
+            let (exclusive, request) = Exclusive::new(arguments.platform, operation, data)?;
+            let to = Address(to as usize);
+            let finish = move || {
+                if let Some(result) = exclusive.result()? {
+                    let Address(to) = to;
+                    // SAFETY: the program's receive buffer has as many bytes, and belongs to the collective.
+                    unsafe { std::ptr::copy(result.as_ptr(), to as *mut u8, result.len()) };
+                }
+                Ok(())
+            };
+            return Ok((request, Some(Box::new(finish))));
+        }
+    }
+    let reduction = operation
+        .map(|operation| operation.reduction())
+        .transpose()?;
+    // SAFETY: what the caller promises.
+    let request = unsafe { requests::request(arguments, reduction)? };
+    Ok((request, None))
+}
+
+/// What the advance of a context calls at the end of a collective.
+fn done(group: &Arc<Group>, event: Event, finish: Option<Finish>) -> Done<RemotePlatform> {
+    let group = Arc::clone(group);
+    Box::new(move |_, result| {
+        let result = result.map_err(Failure::from);
+        let result = result.and_then(|()| finish.map_or(Ok(()), |finish| finish()));
+        group.end();
+        event.end(result);
+    })
+}
+
+/// C: `PAMI_Collective`.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Collective(context: abi::Context, cmd: *mut Xfer) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters.
+        let xfer = unsafe { cmd.as_ref() };
+        let xfer = xfer.ok_or_else(|| Failure::invalid("parameters are null"))?;
+        let (offer, geometry) = Offer::decode(xfer.algorithm)?;
+        let group = GEOMETRIES.get(geometry)?;
+        if group.client != context.client.handle {
+            return Err(Failure::invalid("the context is of another client"));
+        }
+        let made = group.made()?;
+        if made.has_several_of_a_task() && offer.kind != XferType::BARRIER {
+            let what = "a collective other than a barrier on several endpoints of a task";
+            return Err(Failure::unimplemented(what));
+        }
+        made.with(context.offset, |member| {
+            let arguments = Arguments {
+                platform: &context.client.job.platform,
+                geometry: &made.geometry,
+                position: member.position(),
+                kind: offer.kind,
+                xfer,
+            };
+            // SAFETY: the program has filled in the member of the kind.
+            let (request, finish) = unsafe { request(&arguments)? };
+            let event = Event::new(context.handle, xfer.cb_done, xfer.cookie);
+            group.begin();
+            let done = Some(done(&group, event, finish));
+            let posted = member.post_as(Initiator::All, offer.algorithm, request, done);
+            Ok(posted.inspect_err(|_| group.end())?)
+        })
+    })
+}

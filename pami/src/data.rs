@@ -1,0 +1,289 @@
+//! Data of a transfer and the program's memory: how it gets from one to the other, by a type and a data function.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::c_void;
+use std::slice;
+use std::sync::Arc;
+
+use crate::abi::{DataFunction, Type as Handle};
+use crate::elements::Element;
+use crate::failure::Failure;
+use crate::operations::{Combine, Operation, combine};
+use crate::staging::Staging;
+use crate::type_handles::{complete, predefined};
+use crate::types::Type;
+
+/// Functions of a program are at no address below this.
+const LOWEST_ADDRESS: usize = 4096;
+
+/// A data function and its cookie as a program gives them.
+#[derive(Clone, Copy)]
+pub struct Function {
+    /// Null for a copy.
+    pub function: DataFunction,
+    /// Passed to it.
+    pub cookie: *mut c_void,
+}
+
+impl Function {
+    /// A plain copy.
+    pub const COPY: Self = Self {
+        function: None,
+        cookie: std::ptr::null_mut(),
+    };
+}
+
+/// What becomes of a piece of data.
+#[derive(Clone, Copy)]
+enum Way {
+    Copy,
+    Keep,
+    /// Elements are combined.
+    Elements(Combine),
+    /// The program combines bytes.
+    Program {
+        function: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void),
+        cookie: usize,
+    },
+}
+
+impl Way {
+    /// Combines `bytes` bytes.
+    ///
+    /// # Safety
+    /// Both addresses have so many, not the same ones; the program's function keeps to them.
+    unsafe fn apply(self, target: *mut u8, source: *const u8, bytes: usize) {
+        match self {
+            Self::Keep => (),
+            // SAFETY: what the caller promises.
+            Self::Copy => unsafe { source.copy_to_nonoverlapping(target, bytes) },
+            Self::Elements(combine) => {
+                // SAFETY: what the caller promises.
+                let (target, source) = unsafe {
+                    (
+                        slice::from_raw_parts_mut(target, bytes),
+                        slice::from_raw_parts(source, bytes),
+                    )
+                };
+                combine(target, source);
+            }
+            // SAFETY: the program has given the function and its cookie for such calls.
+            Self::Program { function, cookie } => unsafe {
+                function(
+                    target.cast(),
+                    source.cast_mut().cast(),
+                    bytes,
+                    cookie as *mut c_void,
+                );
+            },
+        }
+    }
+}
+
+/// Memory of the program with a type.
+#[derive(Clone)]
+pub struct Place {
+    address: usize,
+    of: Arc<Type>,
+    offset: usize,
+}
+
+impl Place {
+    /// The data of a type with `handle` from its byte `offset` on, at an address.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` for a type that is none or not complete.
+    pub fn new(address: *mut c_void, handle: Handle, offset: usize) -> Result<Self, Failure> {
+        Ok(Self {
+            address: address as usize,
+            of: complete(handle)?,
+            offset,
+        })
+    }
+
+    /// Bytes in a row at an address.
+    pub fn contiguous(address: *mut c_void) -> Self {
+        Self {
+            address: address as usize,
+            of: predefined(Element::BYTE),
+            offset: 0,
+        }
+    }
+
+    /// A way for `length` bytes of data to or from here.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` when the data function does not fit, and when there is no room for data.
+    pub fn transfer(self, length: usize, by: Function) -> Result<Transfer, Failure> {
+        if length > 0 && self.address == 0 {
+            return Err(Failure::invalid("the data has no address"));
+        }
+        if length > 0 && self.of.size() == 0 {
+            return Err(Failure::invalid("the type has no data"));
+        }
+        let (way, unit) = self.way(by)?;
+        self.check(unit, length)?;
+        Ok(Transfer {
+            place: self,
+            length,
+            way,
+        })
+    }
+
+    /// What a data function does, and how many bytes it takes at once.
+    fn way(&self, by: Function) -> Result<(Way, usize), Failure> {
+        let Some(function) = by.function else {
+            return Ok((Way::Copy, 1));
+        };
+        let address = function as usize;
+        if address >= LOWEST_ADDRESS {
+            let cookie = by.cookie as usize;
+            return Ok((Way::Program { function, cookie }, self.of.atom));
+        }
+        let operation = Operation::of(address)
+            .ok_or_else(|| Failure::invalid(format!("{address:#x} is no data function")))?;
+        match operation {
+            Operation::Copy => return Ok((Way::Copy, 1)),
+            Operation::Noop => return Ok((Way::Keep, 1)),
+            _ => (),
+        }
+        let element = self.of.element().ok_or_else(|| {
+            let text = "an operation on data that is not of one predefined type";
+            Failure::invalid(text)
+        })?;
+        let combine = combine(element, operation).ok_or_else(|| {
+            let number = element.number();
+            Failure::invalid(format!(
+                "{operation:?} is no operation on type number {number}"
+            ))
+        })?;
+        Ok((Way::Elements(combine), element.size()))
+    }
+
+    /// Refuses data whose ends divide units of `unit` bytes.
+    fn check(&self, unit: usize, length: usize) -> Result<(), Failure> {
+        let offset = self.offset;
+        if offset.is_multiple_of(unit) && length.is_multiple_of(unit) {
+            return Ok(());
+        }
+        Err(Failure::invalid(format!(
+            "{length} bytes of data from byte {offset} on divide units of {unit} bytes"
+        )))
+    }
+}
+
+/// A transfer of data to or from memory of the program.
+pub struct Transfer {
+    place: Place,
+    length: usize,
+    way: Way,
+}
+
+impl Transfer {
+    /// Where the data lies, if it is copied and lies in one piece.
+    pub fn direct(&self) -> Option<*mut u8> {
+        let direct = matches!(self.way, Way::Copy) && self.place.of.layout.is_contiguous();
+        direct.then(|| self.place.address.wrapping_add(self.place.offset) as *mut u8)
+    }
+
+    /// Calls `each` for the pieces of the data: an address and the place in the data.
+    fn pieces(&self, mut each: impl FnMut(*mut u8, usize, usize)) {
+        let layout = &self.place.of.layout;
+        layout.pieces(self.place.offset, self.length, &mut |piece| {
+            let address = self.place.address.wrapping_add(piece.at);
+            each(address as *mut u8, piece.from, piece.bytes);
+        });
+    }
+
+    /// The data that is sent: what the data function makes of zeros and of the program's memory.
+    ///
+    /// # Errors
+    /// `PAMI_ENOMEM` when there is no memory.
+    ///
+    /// # Safety
+    /// The program's memory is as the type says.
+    pub unsafe fn gathered(&self) -> Result<Staging, Failure> {
+        let data = Staging::zeroed(self.length)?;
+        let target = data.address();
+        self.pieces(|source, from, bytes| {
+            // SAFETY: what the caller promises; a place in the data is within it.
+            unsafe { self.way.apply(target.add(from), source, bytes) }
+        });
+        Ok(data)
+    }
+
+    /// Takes data that has come into the program's memory.
+    ///
+    /// # Safety
+    /// As [`gathered`](Self::gathered).
+    pub unsafe fn take(&self, data: &Staging) {
+        let source = data.bytes();
+        self.pieces(|target, from, bytes| {
+            let source = source[from..from + bytes].as_ptr();
+            // SAFETY: what the caller promises.
+            unsafe { self.way.apply(target, source, bytes) }
+        });
+    }
+
+    /// The same with a function called once, on a copy of the program's memory: no place divides the data.
+    unsafe fn take_at_once(&self, data: &Staging) -> Result<(), Failure> {
+        let place = self.place.clone();
+        let copy = Self {
+            place,
+            way: Way::Copy,
+            ..*self
+        };
+        // SAFETY: what the caller promises; both have all the data.
+        unsafe {
+            let target = copy.gathered()?;
+            let source = data.address();
+            self.way.apply(target.address(), source, self.length);
+            copy.take(&target);
+        }
+        Ok(())
+    }
+}
+
+/// Takes `length` bytes of data from one place to another.
+///
+/// # Errors
+/// `PAMI_INVAL` when the data function does not fit; `PAMI_ENOMEM`.
+///
+/// # Safety
+/// The program's memory is as the types say.
+pub unsafe fn transform(
+    from: Place,
+    to: Place,
+    length: usize,
+    by: Function,
+) -> Result<(), Failure> {
+    let (way, _) = to.way(by)?;
+    let mut divides = false;
+    match way {
+        Way::Copy | Way::Keep => (),
+        Way::Elements(_) => {
+            let fits = [None, Some(Element::BYTE), to.of.element()];
+            if !fits.contains(&from.of.element()) {
+                let text = "an operation on data of two different predefined types";
+                return Err(Failure::invalid(text));
+            }
+        }
+        Way::Program { .. } => {
+            from.check(from.of.atom, length)?;
+            divides = !to.of.atom.is_multiple_of(from.of.atom);
+        }
+    }
+    let to = to.transfer(length, by)?;
+    let from = from.transfer(length, Function::COPY)?;
+    // SAFETY: what the caller promises.
+    unsafe {
+        let data = from.gathered()?;
+        if divides {
+            return to.take_at_once(&data);
+        }
+        to.take(&data);
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Geometries as programs hold them.
+
+use std::sync::OnceLock;
+
+use gyre_collectives::{Geometry, Member};
+use gyre_driver::Endpoint;
+use gyre_remote::RemotePlatform;
+use parking_lot::Mutex;
+
+use crate::agreement::Name;
+use crate::failure::Failure;
+use crate::handles::Handles;
+
+/// All geometries of the process.
+pub static GEOMETRIES: Handles<Group> = Handles::new("geometry", 0x100_0000);
+
+/// An endpoint of this task in a geometry, behind the offset of its context.
+pub type Own = (u8, Member<RemotePlatform>);
+
+/// Called when nothing of a geometry is under way any more.
+type Idle = Box<dyn FnOnce() + Send>;
+
+/// A geometry that the program has created.
+pub struct Group {
+    /// Handle of its client.
+    pub client: usize,
+    /// What it is called.
+    pub name: Name,
+    /// Its endpoints.
+    pub endpoints: Vec<Endpoint>,
+    /// Its number and this task's part of it, once all tasks have created it.
+    made: OnceLock<Made>,
+    under_way: Mutex<UnderWay>,
+}
+
+/// A geometry that all its tasks have created.
+pub struct Made {
+    /// The collectives' geometry.
+    pub geometry: Geometry,
+    own: Mutex<Vec<Own>>,
+}
+
+#[derive(Default)]
+struct UnderWay {
+    collectives: usize,
+    idle: Option<Idle>,
+}
+
+impl Group {
+    /// A geometry that is being created.
+    pub fn new(client: usize, name: Name, endpoints: Vec<Endpoint>) -> Self {
+        Self {
+            client,
+            name,
+            endpoints,
+            made: OnceLock::new(),
+            under_way: Mutex::default(),
+        }
+    }
+
+    /// The geometry of all tasks.
+    pub fn world(client: usize, geometry: Geometry, own: Own) -> Self {
+        let name = Name { id: 0, members: 0 };
+        let group = Self::new(client, name, geometry.endpoints().to_vec());
+        group.make(geometry, vec![own]);
+        group
+    }
+
+    /// Whether it is that of all tasks.
+    pub fn is_world(&self) -> bool {
+        self.name.id == 0
+    }
+
+    /// Notes that all tasks have created it.
+    pub fn make(&self, geometry: Geometry, own: Vec<Own>) {
+        let own = Mutex::new(own);
+        // A geometry is made once.
+        let _ = self.made.set(Made { geometry, own });
+    }
+
+    /// What it is, when all tasks have created it.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` before that.
+    pub fn made(&self) -> Result<&Made, Failure> {
+        let made = self.made.get();
+        made.ok_or_else(|| {
+            let id = self.name.id;
+            Failure::invalid(format!("the creation of geometry {id} has not ended"))
+        })
+    }
+
+    /// Notes that a collective begins.
+    pub fn begin(&self) {
+        self.under_way.lock().collectives += 1;
+    }
+
+    /// Notes that a collective has ended.
+    pub fn end(&self) {
+        let idle = {
+            let mut under_way = self.under_way.lock();
+            under_way.collectives -= 1;
+            match under_way.collectives {
+                0 => under_way.idle.take(),
+                _ => None,
+            }
+        };
+        if let Some(idle) = idle {
+            idle();
+        }
+    }
+
+    /// Has `idle` called at the end of the last collective that is under way, of which there is one.
+    pub fn when_idle(&self, idle: impl FnOnce() + Send + 'static) {
+        self.under_way.lock().idle = Some(Box::new(idle));
+    }
+}
+
+impl Made {
+    /// Whether a task has several endpoints in it.
+    pub fn has_several_of_a_task(&self) -> bool {
+        self.geometry.endpoints().len() > self.geometry.tasks().len()
+    }
+
+    /// Works with the endpoint of this task that has a context's offset.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` when there is none.
+    pub fn with<R>(
+        &self,
+        offset: usize,
+        work: impl FnOnce(&Member<RemotePlatform>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let own = self.own.lock();
+        let found = own.iter().find(|(own, _)| usize::from(*own) == offset);
+        match found {
+            Some((_, member)) => work(member),
+            None => Err(Failure::invalid(format!(
+                "context {offset} of this task is no endpoint of the geometry"
+            ))),
+        }
+    }
+
+    /// Works with each endpoint of this task.
+    ///
+    /// # Errors
+    /// The first error of `work`.
+    pub fn each(
+        &self,
+        work: impl FnMut(&Member<RemotePlatform>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let own = self.own.lock();
+        own.iter().map(|(_, member)| member).try_for_each(work)
+    }
+
+    /// Endpoints of this task.
+    pub fn own(&self) -> usize {
+        self.own.lock().len()
+    }
+
+    /// Takes this task out.
+    pub fn leave(&self) {
+        let own = std::mem::take(&mut *self.own.lock());
+        own.into_iter().for_each(|(_, member)| member.leave());
+    }
+}

@@ -1,0 +1,214 @@
+//! Calls of the C library that tell time or sleep, in place of the C library's own: in a task, time is the machine's.
+//!
+//! A program that is linked with this library finds these first. Outside of a task, before its first client is created
+//! and in other threads than the one that created it, they are the system's. The clocks count from the beginning of
+//! 2026, so that a run prints the same whenever it runs.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+use gyre_driver::Platform as _;
+use libc::{clockid_t, time_t, timespec, timeval};
+use rustix::thread::{NanosleepRelativeResult, nanosleep as system_sleep};
+use rustix::time::Timespec;
+
+use crate::boundary;
+use crate::job::Job;
+
+/// Beginning of the machine's time: seconds since 1970.
+const EPOCH_S: u64 = 1_767_225_600;
+
+/// Picoseconds of a second and of a nanosecond.
+const SECOND_PS: u64 = 1_000_000_000_000;
+const NANOSECOND_PS: u64 = 1_000;
+
+/// The machine's time in picoseconds, for the thread of a task.
+fn machine_ps() -> Option<u64> {
+    boundary::value(|| Job::of_this_thread().map(|job| job.platform.now_ps()))
+}
+
+/// Sleeps for so long in the machine's time; false outside of a task.
+fn machine_sleep(ps: u64) -> bool {
+    boundary::value(|| {
+        let Some(job) = Job::of_this_thread() else {
+            return false;
+        };
+        let until = job.platform.now_ps().saturating_add(ps);
+        job.platform.sleep_until(until);
+        true
+    })
+}
+
+/// A clock's time: seconds and picoseconds of a second.
+fn clock(ps: u64) -> (i64, u64) {
+    // Far below 2^63.
+    ((EPOCH_S + ps / SECOND_PS) as i64, ps % SECOND_PS)
+}
+
+/// The system's clock.
+fn system_clock(id: clockid_t) -> Option<Timespec> {
+    let id = match id {
+        libc::CLOCK_MONOTONIC => rustix::time::ClockId::Monotonic,
+        libc::CLOCK_REALTIME => rustix::time::ClockId::Realtime,
+        libc::CLOCK_PROCESS_CPUTIME_ID => rustix::time::ClockId::ProcessCPUTime,
+        libc::CLOCK_THREAD_CPUTIME_ID => rustix::time::ClockId::ThreadCPUTime,
+        libc::CLOCK_MONOTONIC_RAW => rustix::time::ClockId::MonotonicRaw,
+        libc::CLOCK_REALTIME_COARSE => rustix::time::ClockId::RealtimeCoarse,
+        libc::CLOCK_MONOTONIC_COARSE => rustix::time::ClockId::MonotonicCoarse,
+        libc::CLOCK_BOOTTIME => rustix::time::ClockId::Boottime,
+        _ => return None,
+    };
+    Some(rustix::time::clock_gettime(id))
+}
+
+/// Sets `errno` and returns -1.
+fn fail(error: c_int) -> c_int {
+    // SAFETY: the address of this thread's `errno`.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}
+
+/// C: `clock_gettime`. All clocks of a task are the machine's, those of processor time too: computation takes none.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_gettime(id: clockid_t, into: *mut timespec) -> c_int {
+    let Some(system) = system_clock(id) else {
+        return fail(libc::EINVAL);
+    };
+    let time = match machine_ps() {
+        Some(ps) => {
+            let (tv_sec, rest) = clock(ps);
+            // Below 10^9.
+            let tv_nsec = (rest / NANOSECOND_PS) as i64;
+            timespec { tv_sec, tv_nsec }
+        }
+        None => timespec {
+            tv_sec: system.tv_sec,
+            tv_nsec: system.tv_nsec,
+        },
+    };
+    if into.is_null() {
+        return fail(libc::EFAULT);
+    }
+    // SAFETY: the program passes a place for the time.
+    unsafe { into.write(time) };
+    0
+}
+
+/// C: `gettimeofday`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gettimeofday(into: *mut timeval, _zone: *mut c_void) -> c_int {
+    let mut time = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place for the time.
+    let result = unsafe { clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    if result == 0 && !into.is_null() {
+        let tv_usec = time.tv_nsec / 1000;
+        let tv_sec = time.tv_sec;
+        // SAFETY: the program passes a place for the time.
+        unsafe { into.write(timeval { tv_sec, tv_usec }) };
+    }
+    result
+}
+
+/// C: `time`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn time(into: *mut time_t) -> time_t {
+    let mut time = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place for the time.
+    unsafe { clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    if !into.is_null() {
+        // SAFETY: the program passes a place for the time.
+        unsafe { into.write(time.tv_sec) };
+    }
+    time.tv_sec
+}
+
+/// Sleeps, in the machine's time if this is the thread of a task. Says what is left of a sleep that a signal has ended.
+fn sleep_for(time: &timespec) -> Result<(), timespec> {
+    // Both were checked.
+    let (seconds, nanoseconds) = (time.tv_sec as u64, time.tv_nsec as u64);
+    let ps = seconds
+        .saturating_mul(SECOND_PS)
+        .saturating_add(nanoseconds * NANOSECOND_PS);
+    if machine_sleep(ps) {
+        return Ok(());
+    }
+    let time = Timespec {
+        tv_sec: time.tv_sec,
+        tv_nsec: time.tv_nsec,
+    };
+    match system_sleep(&time) {
+        NanosleepRelativeResult::Interrupted(left) => Err(timespec {
+            tv_sec: left.tv_sec,
+            tv_nsec: left.tv_nsec,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// C: `nanosleep`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
+    // SAFETY: the program passes a time.
+    let Some(time) = (unsafe { time.as_ref() }) else {
+        return fail(libc::EFAULT);
+    };
+    if time.tv_sec < 0 || !(0..1_000_000_000).contains(&time.tv_nsec) {
+        return fail(libc::EINVAL);
+    }
+    match sleep_for(time) {
+        Ok(()) => 0,
+        Err(rest) => {
+            if !left.is_null() {
+                // SAFETY: the program passes a place for what is left.
+                unsafe { left.write(rest) };
+            }
+            fail(libc::EINTR)
+        }
+    }
+}
+
+/// C: `usleep`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn usleep(microseconds: c_uint) -> c_int {
+    let time = timespec {
+        tv_sec: i64::from(microseconds / 1_000_000),
+        tv_nsec: i64::from(microseconds % 1_000_000) * 1000,
+    };
+    // SAFETY: a time, and no place for what is left.
+    unsafe { nanosleep(&raw const time, ptr::null_mut()) }
+}
+
+/// C: `sleep`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
+    let time = timespec {
+        tv_sec: i64::from(seconds),
+        tv_nsec: 0,
+    };
+    // What is left is a part of what was asked for.
+    sleep_for(&time).map_or_else(|left| left.tv_sec as c_uint, |()| 0)
+}

@@ -1,0 +1,182 @@
+//! Memory regions. All memory of a process is behind its base slot, so a region takes nothing of the node: it is a task, an
+//! address and a length, in the program's own object, which travels between tasks as it is.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use gyre_remote::windows::offset_of;
+
+use crate::abi;
+use crate::boundary;
+use crate::context::{CONTEXTS, Context};
+use crate::failure::Failure;
+use crate::rma::{get, parameters, put};
+
+/// First word of a region's object.
+const MARK: usize = usize::from_le_bytes(*b"gyre mrg");
+
+/// What is in a region's object.
+struct Region {
+    task: usize,
+    address: usize,
+    bytes: usize,
+}
+
+impl Region {
+    fn words(&self) -> abi::Memregion {
+        [MARK, self.task, self.address, self.bytes, 0, 0, 0, 0]
+    }
+
+    fn of(words: &abi::Memregion) -> Result<Self, Failure> {
+        match *words {
+            [MARK, task, address, bytes, ..] => Ok(Self {
+                task,
+                address,
+                bytes,
+            }),
+            _ => Err(Failure::invalid("the object is no memory region, any more")),
+        }
+    }
+}
+
+/// The address of `bytes` bytes in a region of `task`.
+///
+/// # Safety
+/// `place.mr` is null or points to an object.
+unsafe fn address(place: &abi::RmaMr, task: u32, bytes: usize) -> Result<*mut c_void, Failure> {
+    // SAFETY: what the caller promises.
+    let words = unsafe { place.mr.as_ref() }.ok_or_else(|| Failure::invalid("a region is null"))?;
+    let region = Region::of(words)?;
+    if region.task != task as usize {
+        let text = format!(
+            "a region of task {}, expected one of task {task}",
+            region.task
+        );
+        return Err(Failure::invalid(text));
+    }
+    let end = place.offset.checked_add(bytes);
+    if end.is_none_or(|end| end > region.bytes) {
+        return Err(Failure::invalid(format!(
+            "{bytes} bytes from {} on leave a region of {} bytes",
+            place.offset, region.bytes
+        )));
+    }
+    Ok((region.address + place.offset) as *mut c_void)
+}
+
+/// The addresses of a transfer by region.
+///
+/// # Safety
+/// As [`address`], for both places.
+unsafe fn addresses(
+    context: &Context,
+    rma: &abi::Rma,
+    rdma: &abi::Rdma,
+) -> Result<(*mut c_void, *mut c_void), Failure> {
+    let own = context.client.job.description.task;
+    let other = context.client.endpoint(rma.dest)?.task();
+    // SAFETY: what the caller promises.
+    unsafe {
+        Ok((
+            address(&rdma.local, own, rma.bytes)?,
+            address(&rdma.remote, other.0, rma.bytes)?,
+        ))
+    }
+}
+
+/// C: `PAMI_Memregion_create`.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Memregion_create(
+    context: abi::Context,
+    address: *mut c_void,
+    bytes_in: usize,
+    bytes_out: *mut usize,
+    memregion: *mut abi::Memregion,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        if bytes_in == 0 || address.is_null() || bytes_out.is_null() || memregion.is_null() {
+            return Err(Failure::invalid("a region of nothing, or a null argument"));
+        }
+        if offset_of(address as usize, bytes_in).is_none() {
+            let text = format!("{bytes_in} bytes from {address:p} on are nothing that a task has");
+            return Err(Failure::error(text));
+        }
+        let region = Region {
+            task: context.client.job.description.task as usize,
+            address: address as usize,
+            bytes: bytes_in,
+        };
+        // SAFETY: the program passes places for both.
+        unsafe {
+            bytes_out.write(bytes_in);
+            memregion.write(region.words());
+        }
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Memregion_destroy`.
+///
+/// # Safety
+/// As [`PAMI_Memregion_create`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Memregion_destroy(
+    context: abi::Context,
+    memregion: *mut abi::Memregion,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes an object.
+        let words = unsafe { memregion.as_mut() };
+        let words = words.ok_or_else(|| Failure::invalid("the region is null"))?;
+        if Region::of(words)?.task != context.client.job.description.task as usize {
+            return Err(Failure::invalid("the region is another task's"));
+        }
+        *words = [0; 8];
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Rput`.
+///
+/// # Safety
+/// As [`PAMI_Memregion_create`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Rput(
+    context: abi::Context,
+    simple: *mut abi::RputSimple,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters, and in them regions.
+        let (simple, addresses) = unsafe {
+            let simple = parameters(simple)?;
+            (simple, addresses(&context, &simple.rma, &simple.rdma)?)
+        };
+        put(&context, &simple.rma, addresses, simple.put.rdone_fn)
+    })
+}
+
+/// C: `PAMI_Rget`.
+///
+/// # Safety
+/// As [`PAMI_Memregion_create`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Rget(
+    context: abi::Context,
+    simple: *mut abi::RgetSimple,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters, and in them regions.
+        let (simple, addresses) = unsafe {
+            let simple = parameters(simple)?;
+            (simple, addresses(&context, &simple.rma, &simple.rdma)?)
+        };
+        get(&context, &simple.rma, addresses)
+    })
+}

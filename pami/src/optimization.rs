@@ -1,0 +1,121 @@
+//! Routes of the collective network that a geometry takes and gives back: `PAMI_GEOMETRY_OPTIMIZE`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use gyre_collectives::Done;
+use gyre_driver::Instruction;
+use parking_lot::Mutex;
+
+use crate::abi::{self, AttributeName};
+use crate::context::Context;
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::group::Group;
+
+/// Settings of a geometry: whether it is to have routes of the collective network, if that is said.
+///
+/// # Safety
+/// `configuration` points to `count` settings.
+pub unsafe fn settings(
+    configuration: *const abi::Configuration,
+    count: usize,
+) -> Result<Option<bool>, Failure> {
+    let mut optimize = None;
+    if configuration.is_null() && count > 0 {
+        return Err(Failure::invalid("the settings are null"));
+    }
+    for place in 0..count {
+        // SAFETY: what the caller promises.
+        let setting = unsafe { &*configuration.add(place) };
+        // SAFETY: all members of the value are words, and this attribute's is a number.
+        optimize = match (setting.name, unsafe { setting.value.intval }) {
+            (AttributeName::GEOMETRY_OPTIMIZE, on @ 0..=1) => Some(on == 1),
+            (AttributeName::GEOMETRY_OPTIMIZE, value) => {
+                let text = format!("PAMI_GEOMETRY_OPTIMIZE is {value}, expected 0 or 1");
+                return Err(Failure::invalid(text));
+            }
+            (name, _) => {
+                let text = format!("attribute {} is none that a geometry can be given", name.0);
+                return Err(Failure::invalid(text));
+            }
+        };
+    }
+    Ok(optimize)
+}
+
+/// Has the advance of a context call an event.
+pub fn call_later(
+    context: &Context,
+    event: Event,
+    outcome: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let call = Instruction::Call(Box::new(move |_| event.end(outcome)));
+    Ok(context.driver().post(call)?)
+}
+
+/// The end of something that each endpoint of this task does.
+struct Together {
+    left: AtomicUsize,
+    first: Mutex<Option<Failure>>,
+    event: Event,
+    context: Weak<Context>,
+}
+
+impl Together {
+    fn end(&self, outcome: Result<(), Failure>) {
+        if let Err(failure) = outcome {
+            self.first.lock().get_or_insert(failure);
+        }
+        if self.left.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return;
+        }
+        let outcome = self.first.lock().take().map_or(Ok(()), Err);
+        // A context that has been destroyed calls nothing.
+        if let Some(context) = self.context.upgrade() {
+            let _ = call_later(&context, self.event, outcome);
+        }
+    }
+}
+
+/// Takes routes of the collective network, or gives them back; the advance of `context` calls `event` then.
+pub fn update(
+    context: &Weak<Context>,
+    group: &Arc<Group>,
+    optimize: bool,
+    event: Event,
+) -> Result<(), Failure> {
+    let made = group.made()?;
+    let together = Arc::new(Together {
+        left: AtomicUsize::new(made.own()),
+        first: Mutex::default(),
+        event,
+        context: context.clone(),
+    });
+    made.each(|member| {
+        let routes = member.routes();
+        if optimize == (routes.class || routes.barrier) {
+            together.end(Ok(()));
+            return Ok(());
+        }
+        let (this, group_there) = (Arc::clone(&together), Arc::clone(group));
+        group.begin();
+        let done: Done<_> = Box::new(move |_, result| {
+            group_there.end();
+            this.end(result.map_err(Failure::from));
+        });
+        let posted = match optimize {
+            true => member.take_routes(Some(done)),
+            false => member.release_routes(Some(done)),
+        };
+        posted.inspect_err(|_| group.end())?;
+        Ok(())
+    })
+}
+
+/// [`update`], whose failure is the event's.
+pub fn begin_update(context: &Weak<Context>, group: &Arc<Group>, optimize: bool, event: Event) {
+    if let Err(failure) = update(context, group, optimize, event) {
+        event.end(Err(failure));
+    }
+}

@@ -1,0 +1,60 @@
+//! Memory of the library for data on its way: contiguous, aligned for values of every type.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+use crate::abi::ResultCode;
+use crate::failure::Failure;
+
+/// Alignment, bytes: a line of memory.
+const ALIGN: usize = 64;
+
+/// Bytes that are freed with it.
+pub struct Staging {
+    address: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the memory is the struct's alone, like that of a box.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    /// `bytes` zeros, more than 0.
+    ///
+    /// # Errors
+    /// `PAMI_ENOMEM` when there is no memory.
+    pub fn zeroed(bytes: usize) -> Result<Self, Failure> {
+        let none = || Failure {
+            code: ResultCode::ENOMEM,
+            text: format!("no memory for {bytes} bytes of data"),
+        };
+        let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| none())?;
+        // SAFETY: the layout has a byte or more.
+        let address = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(none)?;
+        Ok(Self { address, layout })
+    }
+
+    /// Where it is, for whoever writes it while nobody has its bytes.
+    pub fn address(&self) -> *mut u8 {
+        self.address.as_ptr()
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: they are initialized, and last as long as the struct.
+        unsafe { std::slice::from_raw_parts(self.address(), self.layout.size()) }
+    }
+
+    /// Its bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.address(), self.layout.size()) }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { dealloc(self.address(), self.layout) };
+    }
+}

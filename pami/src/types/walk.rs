@@ -1,0 +1,89 @@
+//! From the data of a transfer to the pieces that it lies in.
+
+use super::{Body, Layout, Piece};
+
+impl Layout {
+    /// Calls `each` for the pieces of bytes `offset..offset + length` of the data, in their order. Pieces that continue
+    /// each other are one.
+    pub fn pieces(&self, offset: usize, length: usize, each: &mut dyn FnMut(Piece)) {
+        if length == 0 || self.size == 0 {
+            return;
+        }
+        let mut walk = Walk {
+            skip: offset % self.size,
+            left: length,
+            piece: Piece {
+                at: offset,
+                from: 0,
+                bytes: 0,
+            },
+            each,
+        };
+        if self.is_contiguous() {
+            walk.skip = 0;
+            walk.bytes(offset, length);
+        }
+        let mut base = (offset / self.size).wrapping_mul(self.extent);
+        while walk.left > 0 {
+            walk.layout(self, base);
+            base = base.wrapping_add(self.extent);
+        }
+        (walk.each)(walk.piece);
+    }
+}
+
+/// On the way through the data of a transfer.
+struct Walk<'a> {
+    /// Bytes of the next layout's data to skip.
+    skip: usize,
+    /// Bytes of the transfer that have no place yet.
+    left: usize,
+    /// The last piece, which may go on.
+    piece: Piece,
+    each: &'a mut dyn FnMut(Piece),
+}
+
+impl Walk<'_> {
+    /// Goes through one repetition of a layout.
+    fn layout(&mut self, layout: &Layout, base: usize) {
+        let first = layout
+            .parts
+            .partition_point(|part| part.start <= self.skip)
+            .saturating_sub(1);
+        self.skip -= layout.parts[first].start;
+        for part in &layout.parts[first..] {
+            let size = part.body.size();
+            let skipped = self.skip / size;
+            self.skip %= size;
+            for repetition in skipped..part.count {
+                if self.left == 0 {
+                    return;
+                }
+                let at = part.at.wrapping_add(repetition.wrapping_mul(part.stride));
+                let at = base.wrapping_add(at);
+                match &part.body {
+                    Body::Bytes(bytes) => {
+                        let skip = std::mem::take(&mut self.skip);
+                        self.bytes(at.wrapping_add(skip), bytes - skip);
+                    }
+                    Body::Layout(layout) => self.layout(layout, at),
+                }
+            }
+        }
+    }
+
+    fn bytes(&mut self, at: usize, bytes: usize) {
+        let bytes = bytes.min(self.left);
+        self.left -= bytes;
+        let piece = &mut self.piece;
+        if piece.bytes > 0 && piece.at.wrapping_add(piece.bytes) != at {
+            (self.each)(*piece);
+            piece.from += piece.bytes;
+            piece.bytes = 0;
+        }
+        if piece.bytes == 0 {
+            piece.at = at;
+        }
+        piece.bytes += bytes;
+    }
+}
