@@ -1,9 +1,11 @@
 //! Callbacks that a program gives with an operation.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use gyre_driver::{DoneFn, Error};
 use gyre_remote::RemotePlatform;
+use parking_lot::Mutex;
 
 use crate::abi::{EventFunction, ResultCode};
 use crate::boundary;
@@ -76,5 +78,36 @@ impl Event {
             drop(keep);
             self.call(outcome.as_ref().copied());
         })
+    }
+}
+
+/// An event of several operations: called, with the first error, when the last of them has dropped its handle.
+pub struct Joint {
+    event: Event,
+    outcome: Mutex<Result<(), Error>>,
+}
+
+impl Joint {
+    /// No operation yet.
+    pub fn new(event: Event) -> Arc<Self> {
+        Arc::new(Self {
+            event,
+            outcome: Mutex::new(Ok(())),
+        })
+    }
+
+    /// The done callback of one of the operations.
+    pub fn part(self: &Arc<Self>) -> DoneFn<RemotePlatform> {
+        let joint = Arc::clone(self);
+        Box::new(move |_, outcome| {
+            let mut all = joint.outcome.lock();
+            *all = all.clone().and(outcome);
+        })
+    }
+}
+
+impl Drop for Joint {
+    fn drop(&mut self) {
+        self.event.call(self.outcome.get_mut().as_ref().copied());
     }
 }

@@ -1,29 +1,14 @@
 //! Fences, and what keeps peers apart or brings them back.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
-use gyre_driver::{Context as DriverContext, Error, Fence, Instruction};
-use gyre_remote::RemotePlatform;
-use parking_lot::Mutex;
+use gyre_driver::{Fence, Instruction};
 
 use crate::abi;
 use crate::boundary;
 use crate::context::CONTEXTS;
-use crate::event::Event;
+use crate::event::{Event, Joint};
 use crate::failure::Failure;
-
-/// A fence of several endpoints: the last of them drops it.
-struct All {
-    event: Event,
-    ended: Mutex<Result<(), Error>>,
-}
-
-impl Drop for All {
-    fn drop(&mut self) {
-        self.event.call(self.ended.get_mut().as_ref().copied());
-    }
-}
 
 /// C: `PAMI_Fence_begin`. Transfers are counted all the time, so there is nothing to begin.
 ///
@@ -55,20 +40,11 @@ pub unsafe extern "C" fn PAMI_Fence_all(
 ) -> abi::ResultCode {
     boundary::result(|| {
         let context = CONTEXTS.get(context)?;
-        let all = All {
-            event: Event::new(context.handle, done_fn, cookie),
-            ended: Mutex::new(Ok(())),
-        };
-        let all = Arc::new(all);
+        let all = Joint::new(Event::new(context.handle, done_fn, cookie));
         for peer in context.peers() {
-            let ended = Arc::clone(&all);
-            let done = move |_: &DriverContext<RemotePlatform>, outcome: Result<(), Error>| {
-                let mut ended = ended.ended.lock();
-                *ended = ended.clone().and(outcome);
-            };
             context.driver().fence(Fence {
                 destination: context.client.endpoint(peer)?,
-                done: Some(Box::new(done)),
+                done: Some(all.part()),
             })?;
         }
         // Called at the next advance where there is nothing to wait for.

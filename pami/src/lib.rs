@@ -49,6 +49,7 @@ mod query;
 mod reduction;
 mod requests;
 mod rma;
+mod rma_typed;
 mod send;
 mod staging;
 mod type_functions;

@@ -39,49 +39,82 @@ impl Region {
     }
 }
 
-/// The address of `bytes` bytes in a region of `task`.
+/// Where one side of a transfer begins, and what it may not leave.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its address.
+    pub address: *mut c_void,
+    /// First address and number of bytes of its region, if it is in one.
+    pub bounds: Option<(usize, usize)>,
+}
+
+impl Place {
+    /// The address of `bytes` bytes that begin `at` bytes behind this one's; wraps.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` for bytes that leave the region.
+    pub fn part(&self, at: usize, bytes: usize) -> Result<*mut c_void, Failure> {
+        let address = (self.address as usize).wrapping_add(at);
+        if let Some((first, len)) = self.bounds {
+            let offset = address.wrapping_sub(first);
+            if offset.checked_add(bytes).is_none_or(|end| end > len) {
+                return Err(Failure::invalid(format!(
+                    "{bytes} bytes from {} on leave a region of {len} bytes",
+                    offset.cast_signed()
+                )));
+            }
+        }
+        Ok(address as *mut c_void)
+    }
+}
+
+/// A place in a region of `task`.
 ///
 /// # Safety
 /// `place.mr` is null or points to an object.
-unsafe fn address(place: &abi::RmaMr, task: u32, bytes: usize) -> Result<*mut c_void, Failure> {
+unsafe fn place(place: &abi::RmaMr, task: u32) -> Result<Place, Failure> {
     // SAFETY: what the caller promises.
     let words = unsafe { place.mr.as_ref() }.ok_or_else(|| Failure::invalid("a region is null"))?;
     let region = Region::of(words)?;
     if region.task != task as usize {
-        let text = format!(
+        return Err(Failure::invalid(format!(
             "a region of task {}, expected one of task {task}",
             region.task
-        );
-        return Err(Failure::invalid(text));
-    }
-    let end = place.offset.checked_add(bytes);
-    if end.is_none_or(|end| end > region.bytes) {
-        return Err(Failure::invalid(format!(
-            "{bytes} bytes from {} on leave a region of {} bytes",
-            place.offset, region.bytes
         )));
     }
-    Ok((region.address + place.offset) as *mut c_void)
+    Ok(Place {
+        address: region.address.wrapping_add(place.offset) as *mut c_void,
+        bounds: Some((region.address, region.bytes)),
+    })
 }
 
-/// The addresses of a transfer by region.
+/// The places of a transfer by region: here, and at the other task.
 ///
 /// # Safety
-/// As [`address`], for both places.
+/// The regions are null or objects.
+pub unsafe fn places(
+    context: &Context,
+    rma: &abi::Rma,
+    rdma: &abi::Rdma,
+) -> Result<(Place, Place), Failure> {
+    let own = context.client.job.description.task;
+    let other = context.client.endpoint(rma.dest)?.task();
+    // SAFETY: what the caller promises.
+    unsafe { Ok((place(&rdma.local, own)?, place(&rdma.remote, other.0)?)) }
+}
+
+/// The addresses of a transfer by region, contiguous on both sides.
+///
+/// # Safety
+/// As [`places`].
 unsafe fn addresses(
     context: &Context,
     rma: &abi::Rma,
     rdma: &abi::Rdma,
 ) -> Result<(*mut c_void, *mut c_void), Failure> {
-    let own = context.client.job.description.task;
-    let other = context.client.endpoint(rma.dest)?.task();
     // SAFETY: what the caller promises.
-    unsafe {
-        Ok((
-            address(&rdma.local, own, rma.bytes)?,
-            address(&rdma.remote, other.0, rma.bytes)?,
-        ))
-    }
+    let (local, remote) = unsafe { places(context, rma, rdma)? };
+    Ok((local.part(0, rma.bytes)?, remote.part(0, rma.bytes)?))
 }
 
 /// C: `PAMI_Memregion_create`.

@@ -46,7 +46,7 @@ fn slot(context: &Context, task: TaskId) -> Result<u16, Failure> {
 }
 
 /// Refuses transfers of nothing, and from or to nowhere.
-fn check(rma: &abi::Rma, local: *mut c_void, remote: *mut c_void) -> Result<(), Failure> {
+pub fn check(rma: &abi::Rma, local: *mut c_void, remote: *mut c_void) -> Result<(), Failure> {
     if rma.bytes == 0 {
         return Err(Failure::invalid("a transfer of 0 bytes"));
     }

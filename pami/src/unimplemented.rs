@@ -21,10 +21,6 @@ unimplemented! {
     PAMI_AMCollective_dispatch_set
     PAMI_Extension_close
     PAMI_Extension_open
-    PAMI_Get_typed
-    PAMI_Put_typed
-    PAMI_Rget_typed
-    PAMI_Rput_typed
 }
 
 /// C: `PAMI_Extension_symbol`: no extension can be opened, so none has a symbol.

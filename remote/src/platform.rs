@@ -257,7 +257,10 @@ impl Platform for RemotePlatform {
             bytes: bytes as u64,
         };
         match self.connection.ask(&request) {
-            Answer::Value(handle) => Ok(RemoteSegment(self.memory(handle, bytes))),
+            Answer::Segment { segment, address } => Ok(RemoteSegment {
+                memory: self.memory(segment, bytes),
+                address,
+            }),
             Answer::NoMemory { reason } => Err(SegmentError {
                 number,
                 bytes,
@@ -556,29 +559,36 @@ impl DmaBuffer for RemoteBuffer {
 }
 
 /// A shared segment of the node.
-pub struct RemoteSegment(RemoteMemory);
+pub struct RemoteSegment {
+    memory: RemoteMemory,
+    address: Option<u64>,
+}
 
 impl SharedSegment for RemoteSegment {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        self.0.read(offset, out)
+        self.memory.read(offset, out)
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        self.0.write(offset, data)
+        self.memory.write(offset, data)
+    }
+
+    fn address(&self) -> Option<u64> {
+        self.address
     }
 }
 
 impl PlatformLock for RemoteSegment {
     fn lock(&self) {
-        self.0.connection.lock(self.0.handle);
+        self.memory.connection.lock(self.memory.handle);
     }
 
     fn trylock(&self) -> bool {
-        self.0.connection.trylock(self.0.handle)
+        self.memory.connection.trylock(self.memory.handle)
     }
 
     fn unlock(&self) {
-        self.0.connection.unlock(self.0.handle);
+        self.memory.connection.unlock(self.memory.handle);
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Request {
     Arrive,
     /// Whether all tasks have come to the barrier to which this one came last: [`Answer::Truth`].
     HaveArrived,
-    /// `Platform::share`: [`Answer::Value`], the segment's handle, or [`Answer::NoMemory`]. The handle of a
+    /// `Platform::share`: [`Answer::Segment`] or [`Answer::NoMemory`]. The handle of a
     /// segment serves wherever one of a buffer or of a lock does.
     Share { number: u32, bytes: u64 },
     /// A buffer or segment is dropped: [`Answer::Done`].
@@ -87,6 +87,8 @@ pub(crate) enum Answer {
         offset: u64,
         address: u64,
     },
+    /// A shared segment: its handle, and its address in node memory if the DMA engine reaches it.
+    Segment { segment: u64, address: Option<u64> },
     /// There is no such memory.
     NoMemory { reason: String },
 }

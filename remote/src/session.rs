@@ -292,8 +292,12 @@ impl<P: Platform> Session<'_, P> {
             Request::Share { number, bytes } => match platform.share(number, size(bytes)?) {
                 Ok(segment) => {
                     let handle = self.handle();
+                    let address = segment.address();
                     self.segments.insert(handle, TaskLock::new(segment));
-                    Answer::Value(handle)
+                    Answer::Segment {
+                        segment: handle,
+                        address,
+                    }
                 }
                 Err(error) => Answer::NoMemory {
                     reason: clip(&error.reason),

@@ -214,6 +214,10 @@ impl SharedSegment for NotedSegment {
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         self.bytes.write(offset, data)
     }
+
+    fn address(&self) -> Option<u64> {
+        Some(self.bytes.address() + 1)
+    }
 }
 
 impl PlatformLock for NotedSegment {
@@ -350,6 +354,7 @@ fn every_call<P: Platform>(platform: &P) -> Result<Vec<String>, String> {
     lock.unlock();
     seen.push(format!("{:?}", platform.share(1, 3).err()));
     let segment = platform.share(2, 40).map_err(|error| error.to_string())?;
+    seen.push(format!("{:?}", segment.address()));
     segment.lock();
     segment.write(5, &data).map_err(|error| error.to_string())?;
     seen.push(segment.trylock().to_string());

@@ -111,6 +111,15 @@ fn x1_x6_ep3_puts_gets_and_read_modify_writes_of_c_programs_reach_the_memory_of_
 }
 
 #[test]
+fn x1_x6_ep3_puts_and_gets_of_c_programs_have_a_layout_on_each_side() {
+    let printed = repeats("typed_rma", &["-n", "3", "--shape", "3"]);
+    assert_eq!(printed.lines().count(), 3);
+    for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
+        run(&compiled("typed_rma"), &machine);
+    }
+}
+
+#[test]
 fn x5_x6_transfers_of_c_programs_to_memory_that_is_not_there_fail_alone() {
     let output = run(&compiled("nowhere"), &["-n", "2", "--shape", "2"]);
     let printed = String::from_utf8_lossy(&output.stdout);

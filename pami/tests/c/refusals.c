@@ -103,8 +103,8 @@ int main(void) {
   RETURNS(PAMI_INVAL, PAMI_Send(context, NULL));
 
   /* What is not there says so. */
-  RETURNS(PAMI_UNIMPL, PAMI_Put_typed(context, NULL));
-  says("PAMI_Put_typed is not implemented");
+  RETURNS(PAMI_UNIMPL, PAMI_Extension_open(client, "EXT_none", NULL));
+  says("PAMI_Extension_open is not implemented");
   RETURNS(PAMI_INVAL, PAMI_Put(context, NULL));
   RETURNS(PAMI_UNIMPL, PAMI_Purge(context, NULL, 0));
   says("PAMI_Purge is not implemented");

@@ -1,0 +1,258 @@
+//! One-sided transfers with a layout on each side: one transfer for each run of bytes that lies in one place on both.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use gyre_driver::RemoteAddress;
+use gyre_driver::operation::{Get, Put};
+use gyre_driver::{BufferRange, Routing};
+use gyre_remote::RemoteBuffer;
+
+use crate::abi;
+use crate::boundary;
+use crate::context::{CONTEXTS, Context};
+use crate::event::{Event, Joint};
+use crate::failure::Failure;
+use crate::memory::map;
+use crate::memregion::{Place, places};
+use crate::rma::{check, parameters, remote};
+use crate::type_handles::complete;
+use crate::types::{Piece, Type};
+
+/// Bytes of a transfer that lie in one place on both sides: where from the addresses on, and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    local: usize,
+    remote: usize,
+    bytes: usize,
+}
+
+/// The pieces of the first `bytes` bytes of data of a type.
+fn pieces(of: &Type, bytes: usize) -> Vec<Piece> {
+    let mut all = Vec::new();
+    of.layout.pieces(0, bytes, &mut |piece| all.push(piece));
+    all
+}
+
+/// The runs of a transfer of `bytes` bytes.
+fn runs(local: &Type, remote: &Type, bytes: usize) -> Vec<Run> {
+    let (local, remote) = (pieces(local, bytes), pieces(remote, bytes));
+    let mut runs = Vec::new();
+    let (mut here, mut there, mut from) = (0, 0, 0);
+    while let (Some(one), Some(other)) = (local.get(here), remote.get(there)) {
+        let end = (one.from + one.bytes).min(other.from + other.bytes);
+        runs.push(Run {
+            local: one.at.wrapping_add(from - one.from),
+            remote: other.at.wrapping_add(from - other.from),
+            bytes: end - from,
+        });
+        from = end;
+        here += usize::from(one.from + one.bytes == end);
+        there += usize::from(other.from + other.bytes == end);
+    }
+    runs
+}
+
+/// A run as the driver takes it.
+type Transfer = (BufferRange<RemoteBuffer>, RemoteAddress);
+
+/// The runs of a transfer with their places, all of which are there.
+fn transfers(
+    context: &Context,
+    rma: &abi::Rma,
+    (local, remote_place): (Place, Place),
+    types: &abi::RmaTyped,
+) -> Result<Vec<Transfer>, Failure> {
+    check(rma, local.address, remote_place.address)?;
+    let (here, there) = (complete(types.local)?, complete(types.remote)?);
+    if here.size() == 0 || there.size() == 0 {
+        return Err(Failure::invalid("a type has no data"));
+    }
+    let transfer = |run: Run| {
+        let from = local.part(run.local, run.bytes)?;
+        let to = remote_place.part(run.remote, run.bytes)?;
+        Ok((
+            map(&context.client.job.platform, from.cast(), run.bytes)?,
+            remote(context, rma.dest, to, run.bytes)?,
+        ))
+    };
+    runs(&here, &there, rma.bytes)
+        .into_iter()
+        .map(transfer)
+        .collect()
+}
+
+fn joint(context: &Context, rma: &abi::Rma, function: abi::EventFunction) -> Option<Arc<Joint>> {
+    let event = Event::new(context.handle, function, rma.cookie);
+    event.is_there().then(|| Joint::new(event))
+}
+
+fn put(
+    context: &Context,
+    rma: &abi::Rma,
+    places: (Place, Place),
+    types: &abi::RmaTyped,
+    rdone_fn: abi::EventFunction,
+) -> Result<(), Failure> {
+    let transfers = transfers(context, rma, places, types)?;
+    let destination = context.peer(rma.dest)?;
+    let local_done = joint(context, rma, rma.done_fn);
+    let remote_done = joint(context, rma, rdone_fn);
+    for (data, to) in transfers {
+        context.driver().put(Put {
+            local_done: local_done.as_ref().map(Joint::part),
+            remote_done: remote_done.as_ref().map(Joint::part),
+            ..Put::new(destination, data, to)
+        })?;
+    }
+    Ok(())
+}
+
+fn get(
+    context: &Context,
+    rma: &abi::Rma,
+    places: (Place, Place),
+    types: &abi::RmaTyped,
+) -> Result<(), Failure> {
+    let transfers = transfers(context, rma, places, types)?;
+    let source = context.peer(rma.dest)?;
+    let done = joint(context, rma, rma.done_fn);
+    for (into, from) in transfers {
+        context.driver().get(Get {
+            source,
+            remote: from,
+            into,
+            routing: Routing::default(),
+            done: done.as_ref().map(Joint::part),
+        })?;
+    }
+    Ok(())
+}
+
+/// The addresses of a transfer as places without an end.
+fn anywhere(addresses: &abi::RmaAddr) -> (Place, Place) {
+    let place = |address: *mut c_void| Place {
+        address,
+        bounds: None,
+    };
+    (place(addresses.local), place(addresses.remote))
+}
+
+/// C: `PAMI_Put_typed`.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Put_typed(
+    context: abi::Context,
+    typed: *mut abi::PutTyped,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters.
+        let typed = unsafe { parameters(typed)? };
+        let places = anywhere(&typed.addr);
+        put(
+            &context,
+            &typed.rma,
+            places,
+            &typed.r#type,
+            typed.put.rdone_fn,
+        )
+    })
+}
+
+/// C: `PAMI_Get_typed`.
+///
+/// # Safety
+/// As [`PAMI_Put_typed`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Get_typed(
+    context: abi::Context,
+    typed: *mut abi::GetTyped,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters.
+        let typed = unsafe { parameters(typed)? };
+        get(&context, &typed.rma, anywhere(&typed.addr), &typed.r#type)
+    })
+}
+
+/// C: `PAMI_Rput_typed`.
+///
+/// # Safety
+/// As [`PAMI_Put_typed`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Rput_typed(
+    context: abi::Context,
+    typed: *mut abi::RputTyped,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters, and in them regions.
+        let (typed, places) = unsafe {
+            let typed = parameters(typed)?;
+            (typed, places(&context, &typed.rma, &typed.rdma)?)
+        };
+        put(
+            &context,
+            &typed.rma,
+            places,
+            &typed.r#type,
+            typed.put.rdone_fn,
+        )
+    })
+}
+
+/// C: `PAMI_Rget_typed`.
+///
+/// # Safety
+/// As [`PAMI_Put_typed`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Rget_typed(
+    context: abi::Context,
+    typed: *mut abi::RgetTyped,
+) -> abi::ResultCode {
+    boundary::result(|| {
+        let context: Arc<Context> = CONTEXTS.get(context)?;
+        // SAFETY: the program passes parameters, and in them regions.
+        let (typed, places) = unsafe {
+            let typed = parameters(typed)?;
+            (typed, places(&context, &typed.rma, &typed.rdma)?)
+        };
+        get(&context, &typed.rma, places, &typed.r#type)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::types::model::{bytes, recipe};
+
+    proptest! {
+        #[test]
+        fn runs_are_the_bytes_of_both_sides_in_their_order(
+            local in recipe(),
+            remote in recipe(),
+            length in 1..300_usize,
+        ) {
+            let of = |recipe: &crate::types::model::Recipe| Type::new(recipe.layout().expect("small"), 1).expect("atom 1");
+            let (local, remote) = (of(&local), of(&remote));
+            prop_assume!(local.size() > 0 && remote.size() > 0);
+            let runs = runs(&local, &remote, length);
+            let side = |at: fn(&Run) -> usize| {
+                let pieces = runs.iter().scan(0, |from, run| {
+                    let piece = Piece { at: at(run), from: *from, bytes: run.bytes };
+                    *from += run.bytes;
+                    Some(piece)
+                });
+                bytes(&pieces.collect::<Vec<_>>())
+            };
+            prop_assert_eq!(side(|run| run.local), bytes(&pieces(&local, length)));
+            prop_assert_eq!(side(|run| run.remote), bytes(&pieces(&remote, length)));
+        }
+    }
+}
