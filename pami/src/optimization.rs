@@ -30,11 +30,7 @@ pub unsafe fn settings(
         let setting = unsafe { &*configuration.add(place) };
         // SAFETY: all members of the value are words, and this attribute's is a number.
         optimize = match (setting.name, unsafe { setting.value.intval }) {
-            (AttributeName::GEOMETRY_OPTIMIZE, on @ 0..=1) => Some(on == 1),
-            (AttributeName::GEOMETRY_OPTIMIZE, value) => {
-                let text = format!("PAMI_GEOMETRY_OPTIMIZE is {value}, expected 0 or 1");
-                return Err(Failure::invalid(text));
-            }
+            (AttributeName::GEOMETRY_OPTIMIZE, value) => Some(value != 0),
             (name, _) => {
                 let text = format!("attribute {} is none that a geometry can be given", name.0);
                 return Err(Failure::invalid(text));
