@@ -1,5 +1,9 @@
 //! `gyre exec`: runs processes as the tasks of a program, in lock-step with the machine.
 
+mod barrier;
+mod environment;
+mod screen;
+
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -23,11 +27,14 @@ use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::{AllocError, TaskId};
 use gyre_remote::{
-    Limits, ProcessError, ProcessRange, Stream, TaskDescription, TaskEnd, TaskHost, TaskProcess,
+    Limits, PmiError, PmiReply, PmiServer, ProcessError, ProcessRange, TaskDescription, TaskEnd,
+    TaskHost, TaskProcess,
 };
 use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
 
+use self::barrier::Barrier;
+use self::screen::Screen;
 use crate::goal_run::flits;
 use crate::heat_map::link_table;
 
@@ -40,15 +47,12 @@ const FIFOS: usize = 16;
 /// Most contexts of a task.
 const MOST_CONTEXTS: u8 = 4;
 
-/// Said of a run whose processes are at random addresses.
-const RANDOM: &str = "the system places processes at random addresses: the run need not repeat";
-
-/// Said of a run in which the machine has gone on without a process.
-const ALONE: &str =
-    "the machine went on without a task that asked for nothing: the run does not repeat";
-
 /// Simulated time that passes at once without a task that asks for nothing, picoseconds.
 const STEP_PS: u64 = 10_000_000;
+
+/// Simulated time between two looks at who has come to a barrier of the start-up protocol, picoseconds.
+const LEAST_LOOK_PS: u64 = 1_000_000;
+const MOST_LOOK_PS: u64 = 16_000_000;
 
 /// Least time without progress after which a machine is held to be stuck, picoseconds: programs poll for what comes late.
 const STUCK_PS: u64 = 1_000_000_000_000;
@@ -251,13 +255,7 @@ fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> R
 /// Runs a process for each task, on a machine that is made for them, until all have ended.
 fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result<Ran, RunError> {
     let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
-    let screen = Rc::new(RefCell::new(Screen {
-        tag: args.tag,
-        random: false,
-        alone: false,
-        amid: Vec::new(),
-        lines: vec![Default::default(); placement.node.len()],
-    }));
+    let screen = Rc::new(RefCell::new(Screen::new(placement.node.len(), args.tag)));
     let of_task = |task| {
         describe(&job, TaskId(task), (spec, placement.per_node))
             .map(|task| Process::new(args, task))
@@ -272,10 +270,14 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let shown = Rc::clone(&screen);
     // The machine ends the cycle in which a task fails: no other task starts in it.
     let failed = Cell::new(false);
-    let barrier = Barrier::new(placement.node.len(), spec);
+    let job_wide = JobWide {
+        barrier: Barrier::new(placement.node.len(), spec),
+        start_up: Barrier::new(placement.node.len(), spec),
+        pmi: RefCell::new(PmiServer::new(&placement.node)),
+    };
     let run = move |task: gyre::job::Process, process: Process| {
         if !failed.get() {
-            let result = process.run(&task.platform, &shown, &barrier);
+            let result = process.run(&task.platform, &shown, &job_wide);
             failed.set(failed.get() || result.is_err());
             result?;
         }
@@ -335,6 +337,7 @@ impl Process {
     fn new(args: &ExecArgs, description: TaskDescription) -> Self {
         let mut command = Command::new(&args.program[0]);
         command.args(&args.program[1..]);
+        environment::prepare(&mut command);
         command.stdin(match description.task {
             // A process group of its own may not read a terminal: what is typed goes through a pipe.
             0 if io::stdin().is_terminal() => Stdio::piped(),
@@ -358,10 +361,10 @@ impl Process {
         self,
         platform: &SimPlatform,
         screen: &Rc<RefCell<Screen>>,
-        barrier: &Barrier,
+        job: &JobWide,
     ) -> Result<(), ProcessError> {
         let task = self.description.task;
-        let mut process = TaskProcess::spawn(self.command, self.description, self.limits)?;
+        let mut process = TaskProcess::spawn_with_pmi(self.command, self.description, self.limits)?;
         if process.is_random() {
             screen.borrow_mut().random = true;
         }
@@ -373,12 +376,13 @@ impl Process {
         process.collect(print)?;
         let services = Services {
             platform,
-            barrier,
+            job,
             screen,
             task,
         };
         let end = process.serve(platform, &services);
-        barrier.end(task);
+        job.barrier.end(task);
+        job.start_up.end(task);
         if end? == TaskEnd::Amid {
             screen.borrow_mut().amid.push(task);
         }
@@ -386,73 +390,40 @@ impl Process {
     }
 }
 
-/// The barrier of a job's tasks.
-struct Barrier {
-    /// Time after which what a task has done is known in the simulation of all nodes, picoseconds.
-    margin_ps: u64,
-    state: RefCell<BarrierState>,
-}
-
-struct BarrierState {
-    /// Tasks that have come to each barrier, and the time at which the last of them did.
-    barriers: Vec<(usize, u64)>,
-    /// To how many barriers each task has come, and whether it has ended.
-    tasks: Vec<(usize, bool)>,
-}
-
-impl Barrier {
-    fn new(tasks: usize, spec: &MachineSpec) -> Self {
-        // Nodes are never simulated more than a link's latency apart.
-        let cycles = 4 * spec.config.link_latency + 100;
-        Self {
-            margin_ps: cycles * spec.config.cycle_ps,
-            state: RefCell::new(BarrierState {
-                barriers: Vec::new(),
-                tasks: vec![(0, false); tasks],
-            }),
-        }
-    }
-
-    fn end(&self, task: u32) {
-        self.state.borrow_mut().tasks[task as usize].1 = true;
-    }
-}
-
-impl Barrier {
-    fn arrive(&self, task: u32, now_ps: u64) {
-        let mut state = self.state.borrow_mut();
-        let number = state.tasks[task as usize].0;
-        state.tasks[task as usize].0 += 1;
-        if number == state.barriers.len() {
-            state.barriers.push((0, 0));
-        }
-        let (count, last_ps) = &mut state.barriers[number];
-        *count += 1;
-        *last_ps = now_ps.max(*last_ps);
-    }
-
-    fn have_arrived(&self, task: u32, now_ps: u64) -> Result<bool, String> {
-        let state = self.state.borrow();
-        let come = state.tasks[task as usize].0;
-        let Some((count, last_ps)) = come.checked_sub(1).map(|last| state.barriers[last]) else {
-            return Err("the task has come to no barrier of its job".into());
-        };
-        let gone = |&(theirs, ended): &(usize, bool)| ended && theirs < come;
-        match state.tasks.iter().position(gone) {
-            Some(gone) => Err(format!(
-                "task {gone} has ended and will not come to the barrier of the job"
-            )),
-            None => Ok(count == state.tasks.len() && last_ps + self.margin_ps <= now_ps),
-        }
-    }
+/// What all tasks of a job share.
+struct JobWide {
+    /// Barriers at start and end of clients.
+    barrier: Barrier,
+    /// Barriers of the start-up protocol.
+    start_up: Barrier,
+    pmi: RefCell<PmiServer>,
 }
 
 /// What the machine does for a process beside the platform of its node.
 struct Services<'a> {
     platform: &'a SimPlatform,
-    barrier: &'a Barrier,
+    job: &'a JobWide,
     screen: &'a RefCell<Screen>,
     task: u32,
+}
+
+impl Services<'_> {
+    /// Comes to a barrier of the start-up protocol, and waits in simulated time until all have.
+    fn await_others(&self) -> Result<(), PmiError> {
+        let cpu = self.platform.cpu();
+        let start_ps = cpu.now_ps();
+        self.job.start_up.arrive(self.task, start_ps);
+        loop {
+            let now_ps = cpu.now_ps();
+            let all = self.job.start_up.have_arrived(self.task, now_ps);
+            if all.map_err(PmiError::Barrier)? {
+                return Ok(());
+            }
+            // Who has waited for long looks less often.
+            let pause_ps = ((now_ps - start_ps) / 8).clamp(LEAST_LOOK_PS, MOST_LOOK_PS);
+            cpu.sleep_until(now_ps + pause_ps);
+        }
+    }
 }
 
 impl TaskHost<SimPlatform> for Services<'_> {
@@ -478,12 +449,26 @@ impl TaskHost<SimPlatform> for Services<'_> {
     }
 
     fn arrive(&self) {
-        self.barrier.arrive(self.task, self.platform.cpu().now_ps());
+        let now_ps = self.platform.cpu().now_ps();
+        self.job.barrier.arrive(self.task, now_ps);
     }
 
     fn have_arrived(&self) -> Result<bool, String> {
         let now_ps = self.platform.cpu().now_ps();
-        self.barrier.have_arrived(self.task, now_ps)
+        self.job.barrier.have_arrived(self.task, now_ps)
+    }
+
+    fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
+        // While the task waits, others use the server.
+        let reply = self.job.pmi.borrow_mut().ask(self.task, line)?;
+        match reply {
+            PmiReply::Answer(answer) => Ok(Some(answer)),
+            PmiReply::Nothing => Ok(None),
+            PmiReply::Barrier => {
+                self.await_others()?;
+                Ok(Some(self.job.pmi.borrow_mut().pass(self.task)))
+            }
+        }
     }
 }
 
@@ -506,68 +491,4 @@ fn type_into(mut input: ChildStdin) {
         // The program need not read all of it.
         let _ = io::copy(&mut io::stdin().lock(), &mut input);
     });
-}
-
-/// What all tasks print, in whole lines. A task prints while the machine stands still for it, so the order of the lines
-/// is the same in every run.
-struct Screen {
-    tag: bool,
-    /// Whether a process is at random addresses.
-    random: bool,
-    /// Whether the machine has gone on without one.
-    alone: bool,
-    /// Tasks that have ended with something of their node, in that order.
-    amid: Vec<u32>,
-    /// What each task has printed of its last line, of each stream.
-    lines: Vec<[Vec<u8>; 2]>,
-}
-
-impl Screen {
-    /// Whether the run repeats, as far as is known, or why not.
-    fn repeats(&self) -> Result<(), &'static str> {
-        match (self.alone, self.random) {
-            (true, _) => Err(ALONE),
-            (false, true) => Err(RANDOM),
-            (false, false) => Ok(()),
-        }
-    }
-
-    fn print(&mut self, task: u32, stream: Stream, bytes: &[u8]) {
-        let line = &mut self.lines[task as usize][stream as usize];
-        line.extend_from_slice(bytes);
-        if let Some(end) = line.iter().rposition(|&byte| byte == b'\n') {
-            let rest = line.split_off(end + 1);
-            let whole = std::mem::replace(line, rest);
-            self.write(task, stream, &whole);
-        }
-    }
-
-    /// Prints the last lines, which nothing has ended.
-    fn end(&mut self) {
-        for (task, lines) in (0..).zip(std::mem::take(&mut self.lines)) {
-            for (stream, line) in [Stream::Output, Stream::Error].into_iter().zip(lines) {
-                if !line.is_empty() {
-                    self.write(task, stream, &line);
-                }
-            }
-        }
-    }
-
-    fn write(&self, task: u32, stream: Stream, lines: &[u8]) {
-        let mut text = Vec::new();
-        for line in lines.split_inclusive(|&byte| byte == b'\n') {
-            if self.tag {
-                text.extend_from_slice(format!("[{task}] ").as_bytes());
-            }
-            text.extend_from_slice(line);
-        }
-        // A reader that has gone does not end the run.
-        let _ = match stream {
-            Stream::Output => io::stdout()
-                .lock()
-                .write_all(&text)
-                .and_then(|()| io::stdout().flush()),
-            Stream::Error => io::stderr().lock().write_all(&text),
-        };
-    }
 }

@@ -15,6 +15,8 @@ pub(crate) const VARIABLE: &str = "GYRE_MAILBOX";
 pub(crate) const MEMORY_FD: RawFd = 190;
 /// See [`MEMORY_FD`].
 pub(crate) const BELL_FD: RawFd = 191;
+/// The socket of the start-up protocol, which the process's MPI library takes.
+pub(crate) const PMI_FD: RawFd = 192;
 
 /// Whether the descriptors have an owner in this process.
 static TAKEN: AtomicBool = AtomicBool::new(false);

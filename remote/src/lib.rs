@@ -13,6 +13,9 @@
 //! side that waits for the doorbell sleeps; so the machine stands still while a task thinks, and how long that
 //! takes on the host has no influence on simulated time.
 //!
+//! A process may have a second socket, on which it speaks the start-up protocol of MPI programs with a [`PmiServer`], whether
+//! it uses its mailbox or not. Lines are answered while it is the task's turn.
+//!
 //! A mailbox serves one thread, and so does [`RemotePlatform`]: another one that uses it panics. The crate needs Linux.
 //!
 //! [`Platform`]: gyre_driver::Platform
@@ -22,6 +25,7 @@ mod inherited;
 mod layout;
 mod mailbox;
 mod platform;
+mod pmi;
 mod process;
 mod process_memory;
 mod protocol;
@@ -30,12 +34,14 @@ mod session;
 mod tests;
 mod watch;
 pub mod windows;
+mod wire;
 
 pub use description::{TaskDescription, WindowPlace};
 pub use mailbox::MailboxError;
 pub use platform::{
     RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, attach, run,
 };
+pub use pmi::{AbortText, PmiError, PmiReply, PmiServer};
 pub use process::{ProcessError, TaskEnd, TaskProcess};
 pub use process_memory::ProcessRange;
 pub use session::{SessionError, TaskHost};

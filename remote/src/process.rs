@@ -1,6 +1,7 @@
 //! A task's process, as the machine's process sees it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus};
 use std::thread;
@@ -12,11 +13,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
 use crate::description::TaskDescription;
-use crate::inherited::{self, BELL_FD, MEMORY_FD};
+use crate::inherited::{self, BELL_FD, MEMORY_FD, PMI_FD};
 use crate::layout;
 use crate::mailbox::{Mailbox, MailboxError};
+use crate::pmi::PmiError;
 use crate::session::{self, End, Host, SessionError, TaskHost};
 use crate::watch::{Limits, Stream, Watch};
+use crate::wire::Wire;
 
 /// How often the end of a process that has closed its doorbell is looked for.
 const END_POLL: Duration = Duration::from_millis(1);
@@ -47,6 +50,9 @@ pub enum ProcessError {
     /// The process asked for something that makes no sense.
     #[error("the task's process does not keep to the protocol: {0}")]
     Protocol(SessionError),
+    /// Its start-up cannot go on, or it has aborted the job.
+    #[error(transparent)]
+    Pmi(PmiError),
     /// The task says that it failed.
     #[error("the task failed: {0}")]
     Task(String),
@@ -91,19 +97,55 @@ impl TaskProcess {
     /// # Errors
     /// [`ProcessError::Mailbox`], [`ProcessError::Start`].
     pub fn spawn(
+        command: Command,
+        description: TaskDescription,
+        limits: Limits,
+    ) -> Result<Self, ProcessError> {
+        Self::start(command, description, limits, None)
+    }
+
+    /// As [`spawn`](Self::spawn), with one more descriptor, on which the process speaks PMI-1 with the
+    /// [host](TaskHost::start_up) as programs of MPI do when they start, and with what that says in its environment: `PMI_FD`,
+    /// `PMI_RANK`, `PMI_SIZE`.
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn).
+    pub fn spawn_with_pmi(
         mut command: Command,
         description: TaskDescription,
         limits: Limits,
     ) -> Result<Self, ProcessError> {
+        let wire = Wire::create().map_err(ProcessError::Mailbox)?;
+        let variables = [
+            ("PMI_FD", PMI_FD.to_string()),
+            ("PMI_RANK", description.task.to_string()),
+            ("PMI_SIZE", description.nodes.len().to_string()),
+        ];
+        command.envs(variables);
+        // Those of a launcher that has started the machine itself.
+        for name in ["PMI_PORT", "PMI_ID", "PMI_SPAWNED"] {
+            command.env_remove(name);
+        }
+        Self::start(command, description, limits, Some(wire))
+    }
+
+    fn start(
+        mut command: Command,
+        description: TaskDescription,
+        limits: Limits,
+        wire: Option<(Wire, OwnedFd)>,
+    ) -> Result<Self, ProcessError> {
         let (mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
+        let (wire, end) = wire.unzip();
         let mappings = [(ends.memory, MEMORY_FD), (ends.bell, BELL_FD)];
+        let mappings = mappings.into_iter().chain(end.map(|end| (end, PMI_FD)));
         let mappings = mappings.map(|(parent_fd, child_fd)| FdMapping {
             parent_fd,
             child_fd,
         });
         command
-            .fd_mappings(mappings.into())
-            .expect("the two descriptors have numbers of their own");
+            .fd_mappings(mappings.collect())
+            .expect("the descriptors have numbers of their own");
         command.env(inherited::VARIABLE, inherited::value());
         layout::pad(&mut command);
         command.process_group(0);
@@ -125,7 +167,7 @@ impl TaskProcess {
         // On an error, the drop of `process` ends it.
         let ended = rustix::process::pidfd_open(process.pid(), PidfdFlags::empty());
         let ended = ended.map_err(|error| ProcessError::Unknown(error.into()))?;
-        process.watch = Watch::new(limits, Some(ended));
+        process.watch = Watch::new(limits, Some(ended)).with_wire(wire);
         Ok(process)
     }
 
@@ -193,6 +235,7 @@ impl TaskProcess {
             Ok(End::Finished(Some(text))) => Err(ProcessError::Task(text)),
             Ok(end) => self.end(&end),
             Err(SessionError::Mailbox(MailboxError::Silent)) => Err(self.hung()),
+            Err(SessionError::Pmi(error)) => Err(ProcessError::Pmi(error)),
             Err(error) => Err(ProcessError::Protocol(error)),
         };
         self.watch.pass_output_on();

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::description::{TaskDescription, WindowPlace};
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::pmi::PmiError;
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, Refusal, Request, clip};
 use crate::watch::{Rang, Watch};
@@ -29,6 +30,9 @@ pub enum SessionError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Its start-up cannot go on.
+    #[error(transparent)]
+    Pmi(#[from] PmiError),
     /// The platform gave an answer that cannot be passed on.
     #[error("no word in the mailbox for: {0}")]
     Answer(gyre_driver::BusError),
@@ -71,6 +75,17 @@ pub trait TaskHost<P: Platform> {
     /// # Errors
     /// Why some task will never come.
     fn have_arrived(&self) -> Result<bool, String>;
+
+    /// Answers a line of the start-up protocol, as [`PmiServer::ask`](crate::PmiServer::ask) says, unless more lines belong to
+    /// it. Lets simulated time pass where the task waits for others. Called only for a process that was
+    /// [started with it](crate::TaskProcess::spawn_with_pmi).
+    ///
+    /// # Errors
+    /// Why the task's start-up cannot go on.
+    fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
+        let _ = line;
+        Err(PmiError::Nobody)
+    }
 }
 
 /// The task that a session is with.
@@ -185,9 +200,11 @@ pub(crate) fn serve<P: Platform>(
         handles: 0,
     };
     loop {
-        let received = session
-            .await_request(watch)
-            .and_then(|()| mailbox.receive());
+        let received = match session.await_request(watch) {
+            Ok(()) => mailbox.receive(),
+            Err(SessionError::Mailbox(error)) => Err(error),
+            Err(error) => return Err(error),
+        };
         let requests: Vec<Request> = match received {
             Ok(requests) => requests,
             Err(MailboxError::Closed) => {
@@ -226,13 +243,37 @@ impl<P: Platform> Session<'_, P> {
         })
     }
 
-    /// Waits for the next message, and lets the machine go on where none comes for too long.
-    fn await_request(&self, watch: &mut Watch) -> Result<(), MailboxError> {
-        let since = Instant::now();
-        while watch.await_bell(self.mailbox.bell(), since)? == Rang::NotYet {
-            self.host.services.go_on_without();
+    /// Waits for the next message, answers lines of start-up meanwhile, and lets the machine go on where nothing comes for too
+    /// long.
+    fn await_request(&self, watch: &mut Watch) -> Result<(), SessionError> {
+        let mut since = Instant::now();
+        loop {
+            match watch.await_bell(self.mailbox.bell(), since)? {
+                Rang::Yes => return Ok(()),
+                Rang::NotYet => self.host.services.go_on_without(),
+                Rang::Wire => {
+                    if self.answer_lines(watch)? {
+                        since = Instant::now();
+                    }
+                }
+            }
         }
-        Ok(())
+    }
+
+    /// Answers the lines of start-up that have come; whether there was one.
+    fn answer_lines(&self, watch: &mut Watch) -> Result<bool, PmiError> {
+        let Some(wire) = watch.wire() else {
+            return Ok(false);
+        };
+        wire.read()?;
+        let mut any = false;
+        while let Some(line) = wire.line()? {
+            any = true;
+            if let Some(answer) = self.host.services.start_up(&line)? {
+                wire.send(&answer)?;
+            }
+        }
+        Ok(any)
     }
 
     fn has_something(&self) -> bool {

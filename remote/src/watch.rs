@@ -1,4 +1,5 @@
-//! Waiting for a task's process: for its next request or its end, within a limit, while what it prints is passed on.
+//! Waiting for a task's process: for its next request, a line of its start-up or its end, within a limit, while what it prints
+//! is passed on.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -9,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 
 use crate::mailbox::MailboxError;
+use crate::wire::Wire;
 
 /// Bytes of output that are taken at once.
 const PIECE: usize = 4096;
@@ -59,6 +61,8 @@ pub(crate) enum Rang {
     Yes,
     /// It has asked for nothing for a slice; the machine goes on a little.
     NotYet,
+    /// Something has come on its [`Wire`], or its end.
+    Wire,
 }
 
 /// What is known of the process on the other side of a mailbox.
@@ -68,6 +72,8 @@ pub(crate) struct Watch {
     ended: Option<OwnedFd>,
     outputs: Vec<(Stream, File)>,
     sink: Sink,
+    /// Where its lines of start-up come from.
+    wire: Option<Wire>,
 }
 
 impl Watch {
@@ -78,7 +84,18 @@ impl Watch {
             ended,
             outputs: Vec::new(),
             sink: Box::new(|_, _| {}),
+            wire: None,
         }
+    }
+
+    /// The same, with lines of start-up.
+    pub fn with_wire(self, wire: Option<Wire>) -> Self {
+        Self { wire, ..self }
+    }
+
+    /// The lines of start-up.
+    pub fn wire(&mut self) -> Option<&mut Wire> {
+        self.wire.as_mut()
     }
 
     pub fn limits(&self) -> Limits {
@@ -98,8 +115,9 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits for the doorbell; the process has been silent since `since`. All that it has printed before it rang or
-    /// ended is passed on before this returns, so what several processes print in turn keeps its order.
+    /// Waits for the doorbell or a line of start-up; the process has been silent since `since`. All that it has printed before
+    /// it rang or ended is passed on before this returns, so what several processes print in turn keeps its order; and lines
+    /// that it has written before it rang or ended come before that.
     pub fn await_bell(
         &mut self,
         bell: BorrowedFd<'_>,
@@ -122,6 +140,10 @@ impl Watch {
                     .iter()
                     .map(|(_, file)| PollFd::new(file, PollFlags::IN)),
             );
+            let outputs = 1 + usize::from(self.ended.is_some());
+            let wire = outputs + self.outputs.len();
+            let lines = self.wire.as_ref().and_then(Wire::ready);
+            ready.extend(lines.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             let timeout = Timespec::try_from(left).ok();
             let events = match rustix::event::poll(&mut ready, timeout.as_ref()) {
                 Ok(events) => events,
@@ -131,11 +153,13 @@ impl Watch {
             let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
             let rang = is_ready(&ready[0]);
             let has_ended = self.ended.is_some() && is_ready(&ready[1]);
-            let prints = ready[1 + usize::from(self.ended.is_some())..]
-                .iter()
-                .any(is_ready);
+            let prints = ready[outputs..wire].iter().any(is_ready);
+            let has_lines = ready[wire..].iter().any(is_ready);
             if prints {
                 self.pass_output_on();
+            }
+            if has_lines {
+                return Ok(Rang::Wire);
             }
             if rang {
                 return Ok(Rang::Yes);

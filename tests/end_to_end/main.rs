@@ -13,6 +13,7 @@ mod page;
 mod pami;
 mod pami_collectives;
 mod pami_types;
+mod pmi;
 mod program;
 mod refusal;
 mod requirements;

@@ -1,0 +1,103 @@
+//! What programs of MPI find in their environment, so that they come to the machine.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Variables of MPICH and libfabric, which a user's own override: every message goes through libfabric, and that takes
+/// the machine's provider or none.
+const DEFAULTS: [(&str, &str); 3] = [
+    ("FI_PROVIDER", "gyre"),
+    ("MPIR_CVAR_NOLOCAL", "1"),
+    ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+];
+
+/// Where libfabric looks for providers.
+const PROVIDERS: &str = "FI_PROVIDER_PATH";
+
+/// What the loader loads before everything else.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// The folder with the provider, beside the executable, and the provider in it. Nothing else lies there: libfabric would take it
+/// for a provider.
+const FOLDER: &str = "libfabric";
+const PROVIDER: &str = "libgyre-fi.so";
+
+/// Sets what the user has not set.
+pub fn prepare(command: &mut Command) {
+    let folder = provider_folder();
+    for (name, value) in variables(folder.as_deref(), &|name| env::var_os(name)) {
+        command.env(name, value);
+    }
+}
+
+/// The provider's folder, where there is one.
+fn provider_folder() -> Option<PathBuf> {
+    let executable = env::current_exe().ok()?;
+    let folder = executable.parent()?.join(FOLDER);
+    folder.join(PROVIDER).exists().then_some(folder)
+}
+
+/// The variables, for a user who has set what `set` says.
+fn variables(
+    folder: Option<&Path>,
+    set: &dyn Fn(&str) -> Option<OsString>,
+) -> Vec<(&'static str, OsString)> {
+    let defaults = DEFAULTS.into_iter();
+    let mut variables: Vec<_> = defaults.map(|(name, value)| (name, value.into())).collect();
+    if let Some(folder) = folder {
+        variables.push((PROVIDERS, folder.into()));
+    }
+    variables.retain(|(name, _)| set(name).is_none());
+    if let Some(folder) = folder {
+        // The same file as libfabric loads: the loader has it once.
+        let mut preload = folder.join(PROVIDER).into_os_string();
+        if let Some(own) = set(PRELOAD).filter(|own| !own.is_empty()) {
+            preload.push(":");
+            preload.push(own);
+        }
+        // The loader takes names apart at spaces and colons, and knows no way around it.
+        let splits = |byte: &u8| b" :".contains(byte);
+        if !folder.as_os_str().as_bytes().iter().any(splits) {
+            variables.push((PRELOAD, preload));
+        }
+    }
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x6_the_users_own_variables_stay() {
+        let set = |name: &str| match name {
+            "FI_PROVIDER" => Some("tcp".into()),
+            PRELOAD => Some("/own.so".into()),
+            _ => None,
+        };
+        let folder = Path::new("/bin/libfabric");
+        assert_eq!(
+            variables(Some(folder), &set),
+            [
+                ("MPIR_CVAR_NOLOCAL", "1".into()),
+                ("MPIR_CVAR_CH4_NETMOD", "ofi".into()),
+                (PROVIDERS, folder.into()),
+                (PRELOAD, "/bin/libfabric/libgyre-fi.so:/own.so".into()),
+            ]
+        );
+        let defaults = variables(None, &|_| None);
+        assert_eq!(defaults.len(), DEFAULTS.len());
+        assert!(defaults.contains(&("FI_PROVIDER", "gyre".into())));
+    }
+
+    #[test]
+    fn x6_a_folder_that_the_loader_cannot_name_is_not_preloaded() {
+        for folder in ["/a b", "/a:b"] {
+            let found = variables(Some(Path::new(folder)), &|_| None);
+            assert!(found.iter().all(|(name, _)| *name != PRELOAD), "{folder}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What the tasks of a program print.
+
+use std::io::{self, Write as _};
+
+use gyre_remote::Stream;
+
+/// Said of a run whose processes are at random addresses.
+const RANDOM: &str = "the system places processes at random addresses: the run need not repeat";
+
+/// Said of a run in which the machine has gone on without a process.
+const ALONE: &str =
+    "the machine went on without a task that asked for nothing: the run does not repeat";
+
+/// What all tasks print, in whole lines. A task prints while the machine stands still for it, so the order of the lines
+/// is the same in every run.
+pub struct Screen {
+    tag: bool,
+    /// Whether a process is at random addresses.
+    pub random: bool,
+    /// Whether the machine has gone on without one.
+    pub alone: bool,
+    /// Tasks that have ended with something of their node, in that order.
+    pub amid: Vec<u32>,
+    /// What each task has printed of its last line, of each stream.
+    lines: Vec<[Vec<u8>; 2]>,
+}
+
+impl Screen {
+    /// Of so many tasks; whether each line begins with the number of its task.
+    pub fn new(tasks: usize, tag: bool) -> Self {
+        Self {
+            tag,
+            random: false,
+            alone: false,
+            amid: Vec::new(),
+            lines: vec![Default::default(); tasks],
+        }
+    }
+
+    /// Whether the run repeats, as far as is known, or why not.
+    pub fn repeats(&self) -> Result<(), &'static str> {
+        match (self.alone, self.random) {
+            (true, _) => Err(ALONE),
+            (false, true) => Err(RANDOM),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// Prints what a task has printed, up to the end of the last line.
+    pub fn print(&mut self, task: u32, stream: Stream, bytes: &[u8]) {
+        let line = &mut self.lines[task as usize][stream as usize];
+        line.extend_from_slice(bytes);
+        if let Some(end) = line.iter().rposition(|&byte| byte == b'\n') {
+            let rest = line.split_off(end + 1);
+            let whole = std::mem::replace(line, rest);
+            self.write(task, stream, &whole);
+        }
+    }
+
+    /// Prints the last lines, which nothing has ended.
+    pub fn end(&mut self) {
+        for (task, lines) in (0..).zip(std::mem::take(&mut self.lines)) {
+            for (stream, line) in [Stream::Output, Stream::Error].into_iter().zip(lines) {
+                if !line.is_empty() {
+                    self.write(task, stream, &line);
+                }
+            }
+        }
+    }
+
+    fn write(&self, task: u32, stream: Stream, lines: &[u8]) {
+        let mut text = Vec::new();
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            if self.tag {
+                text.extend_from_slice(format!("[{task}] ").as_bytes());
+            }
+            text.extend_from_slice(line);
+        }
+        // A reader that has gone does not end the run.
+        let _ = match stream {
+            Stream::Output => io::stdout()
+                .lock()
+                .write_all(&text)
+                .and_then(|()| io::stdout().flush()),
+            Stream::Error => io::stderr().lock().write_all(&text),
+        };
+    }
+}
