@@ -1,0 +1,47 @@
+//! What every function of a table is wrapped in.
+
+use gyre_driver::Error;
+
+/// Why a function refuses: libfabric's number of the error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal(pub i32);
+
+impl Refusal {
+    /// A wrong argument.
+    pub const INVALID: Self = Self(libc::EINVAL);
+    /// Nothing is there now.
+    pub const AGAIN: Self = Self(libc::EAGAIN);
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        eprintln!("libgyre-fi: {error}");
+        Self(match error {
+            Error::Alloc(_) | Error::Segment(_) => libc::ENOMEM,
+            Error::UnknownTask { .. } | Error::UnknownContext { .. } => libc::EINVAL,
+            _ => libc::EIO,
+        })
+    }
+}
+
+/// Runs the body of a function that returns 0 or a negative error.
+pub fn status(body: impl FnOnce() -> Result<(), Refusal>) -> i32 {
+    match pami::boundary::value(body) {
+        Ok(()) => 0,
+        Err(Refusal(error)) => -error,
+    }
+}
+
+/// Runs the body of a function that returns a count or a negative error.
+pub fn count(body: impl FnOnce() -> Result<usize, Refusal>) -> isize {
+    match pami::boundary::value(body) {
+        // A count of things in memory.
+        Ok(count) => count as isize,
+        Err(Refusal(error)) => -(error as isize),
+    }
+}
+
+/// The same for one that returns 0.
+pub fn size(body: impl FnOnce() -> Result<(), Refusal>) -> isize {
+    count(|| body().map(|()| 0))
+}

@@ -1,0 +1,342 @@
+//! Completion queues.
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::abi::{
+    ADDR_UNSPEC, Addr, CqAttr, CqErrEntry, CqOps, CqTaggedEntry, Fid, Ops, class, errno, not_there,
+};
+use crate::boundary::{self, Refusal};
+use crate::fabric::{no_bind, no_control};
+use crate::port::Port;
+
+/// What an operation has ended with.
+#[derive(Debug, Clone, Copy)]
+pub struct Completion {
+    /// The operation's context, an address.
+    pub context: usize,
+    /// What kind of operation it was.
+    pub flags: u64,
+    /// Bytes received.
+    pub len: usize,
+    /// Where they are, an address.
+    pub buf: usize,
+    /// What the sender has given along.
+    pub data: u64,
+    /// The message's tag.
+    pub tag: u64,
+    /// Who sent it.
+    pub source: Addr,
+    /// Number of the error, and bytes that found no room.
+    pub error: Option<(i32, usize)>,
+}
+
+impl Completion {
+    /// An operation that received nothing.
+    pub fn new(context: usize, flags: u64) -> Self {
+        Self {
+            context,
+            flags,
+            len: 0,
+            buf: 0,
+            data: 0,
+            tag: 0,
+            source: ADDR_UNSPEC,
+            error: None,
+        }
+    }
+
+    /// The same with an error.
+    pub fn failed(self, error: i32) -> Self {
+        Self {
+            error: Some((error, 0)),
+            ..self
+        }
+    }
+}
+
+/// Bytes of an entry, by the format's number.
+const ENTRY_BYTES: [usize; 5] = [8, 8, 24, 40, 48];
+
+/// A completion queue.
+pub struct Queue {
+    entries: Mutex<VecDeque<Completion>>,
+    entry_bytes: usize,
+    /// The endpoints whose operations end here.
+    ports: Mutex<Vec<Weak<Port>>>,
+}
+
+impl Queue {
+    /// Adds what an operation has ended with.
+    pub fn add(&self, completion: Completion) {
+        self.entries.lock().push_back(completion);
+    }
+
+    /// From now on, who reads the queue makes progress for `port`.
+    pub fn serve(&self, port: &Arc<Port>) {
+        let mut ports = self.ports.lock();
+        ports.retain(|known| known.strong_count() > 0);
+        if !ports
+            .iter()
+            .any(|known| known.ptr_eq(&Arc::downgrade(port)))
+        {
+            ports.push(Arc::downgrade(port));
+        }
+    }
+
+    fn progress(&self) -> Result<(), Refusal> {
+        let ports: Vec<_> = self.ports.lock().iter().filter_map(Weak::upgrade).collect();
+        progress(&ports, || !self.entries.lock().is_empty())
+    }
+
+    /// Takes up to `most` entries that are no errors.
+    ///
+    /// # Errors
+    /// `FI_EAVAIL` when an error is first, `FI_EAGAIN` when there is nothing.
+    fn take(&self, most: usize) -> Result<Vec<Completion>, Refusal> {
+        if self.entries.lock().is_empty() {
+            self.progress()?;
+        }
+        let mut entries = self.entries.lock();
+        let good = entries.iter().take_while(|entry| entry.error.is_none());
+        let count = good.count().min(most);
+        match (count, entries.front()) {
+            (0, Some(entry)) if entry.error.is_some() => Err(Refusal(errno::AVAILABLE)),
+            (0, _) => Err(Refusal::AGAIN),
+            _ => Ok(entries.drain(..count).collect()),
+        }
+    }
+}
+
+/// Makes progress for several endpoints; when nothing has come and `has_come` says the same, the thread sleeps a while.
+pub fn progress(ports: &[Arc<Port>], has_come: impl Fn() -> bool) -> Result<(), Refusal> {
+    let mut idle = true;
+    for port in ports {
+        idle &= port.advance()?;
+    }
+    if idle
+        && !has_come()
+        && let [port, others @ ..] = ports
+    {
+        port.rest(others.is_empty())?;
+    }
+    Ok(())
+}
+
+/// `struct fid_cq`, and what is behind it.
+#[repr(C)]
+struct FidCq {
+    fid: Fid,
+    ops: *const CqOps,
+    queue: Arc<Queue>,
+}
+
+static OPS: Ops = Ops {
+    size: size_of::<Ops>(),
+    close,
+    bind: no_bind,
+    control: no_control,
+    ops_open: not_there,
+    tostr: not_there,
+    ops_set: not_there,
+};
+
+static CQ_OPS: CqOps = CqOps {
+    size: size_of::<CqOps>(),
+    read,
+    readfrom,
+    readerr,
+    sread,
+    sreadfrom: not_there,
+    signal: not_there,
+    strerror,
+};
+
+/// `fi_cq_open`.
+///
+/// # Safety
+/// As libfabric says.
+pub unsafe extern "C" fn open(
+    _domain: *mut Fid,
+    attr: *mut CqAttr,
+    queue: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    boundary::status(|| {
+        if queue.is_null() {
+            return Err(Refusal::INVALID);
+        }
+        // SAFETY: the program passes attributes or null.
+        let format = unsafe { attr.as_ref() }.map_or(0, |attr| attr.format);
+        let entry_bytes = usize::try_from(format)
+            .ok()
+            .and_then(|format| ENTRY_BYTES.get(format));
+        let made = Box::new(FidCq {
+            fid: Fid {
+                fclass: class::CQ,
+                context,
+                ops: &raw const OPS,
+            },
+            ops: &raw const CQ_OPS,
+            queue: Arc::new(Queue {
+                entries: Mutex::default(),
+                entry_bytes: *entry_bytes.ok_or(Refusal(libc::ENOSYS))?,
+                ports: Mutex::default(),
+            }),
+        });
+        // SAFETY: a place for the result.
+        unsafe { queue.write(Box::into_raw(made).cast()) };
+        Ok(())
+    })
+}
+
+/// The queue behind a pointer that the program passes.
+///
+/// # Safety
+/// It is null or what [`open`] has made, and lasts.
+pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Queue>, Refusal> {
+    // SAFETY: what the caller promises.
+    let queue = unsafe { fid.cast::<FidCq>().as_ref() }.ok_or(Refusal::INVALID)?;
+    Ok(Arc::clone(&queue.queue))
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    boundary::status(|| {
+        // SAFETY: what `open` has made.
+        drop(unsafe { Box::from_raw(fid.cast::<FidCq>()) });
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn read(fid: *mut Fid, into: *mut c_void, most: usize) -> isize {
+    // SAFETY: no place for sources.
+    unsafe { readfrom(fid, into, most, std::ptr::null_mut()) }
+}
+
+unsafe extern "C" fn readfrom(
+    fid: *mut Fid,
+    into: *mut c_void,
+    most: usize,
+    sources: *mut Addr,
+) -> isize {
+    boundary::count(|| {
+        // SAFETY: the program passes a queue.
+        let queue = unsafe { of(fid)? };
+        if into.is_null() && most > 0 {
+            return Err(Refusal::INVALID);
+        }
+        let taken = queue.take(most)?;
+        for (place, entry) in taken.iter().enumerate() {
+            let whole = CqTaggedEntry {
+                op_context: entry.context as *mut c_void,
+                flags: entry.flags,
+                len: entry.len,
+                buf: entry.buf as *mut c_void,
+                data: entry.data,
+                tag: entry.tag,
+            };
+            // SAFETY: the program has room for `most` entries of its format, which is a beginning of `whole`, and for as many
+            // sources if for any.
+            unsafe {
+                let to = into.cast::<u8>().add(place * queue.entry_bytes);
+                to.copy_from_nonoverlapping((&raw const whole).cast(), queue.entry_bytes);
+                if !sources.is_null() {
+                    sources.add(place).write(entry.source);
+                }
+            }
+        }
+        Ok(taken.len())
+    })
+}
+
+unsafe extern "C" fn readerr(fid: *mut Fid, into: *mut CqErrEntry, _flags: u64) -> isize {
+    boundary::count(|| {
+        // SAFETY: the program passes a queue.
+        let queue = unsafe { of(fid)? };
+        if into.is_null() {
+            return Err(Refusal::INVALID);
+        }
+        let mut entries = queue.entries.lock();
+        let Some((entry, (err, olen))) = entries
+            .front()
+            .and_then(|entry| Some((*entry, entry.error?)))
+        else {
+            return Err(Refusal::AGAIN);
+        };
+        entries.pop_front();
+        // SAFETY: a place for the entry.
+        unsafe {
+            into.write(CqErrEntry {
+                op_context: entry.context as *mut c_void,
+                flags: entry.flags,
+                len: entry.len,
+                buf: entry.buf as *mut c_void,
+                data: entry.data,
+                tag: entry.tag,
+                olen,
+                err,
+                prov_errno: err,
+                err_data: std::ptr::null_mut(),
+                err_data_size: 0,
+                src_addr: entry.source,
+            });
+        }
+        Ok(1)
+    })
+}
+
+/// Reads, and makes progress until there is something. A limit in milliseconds is in simulated time.
+unsafe extern "C" fn sread(
+    fid: *mut Fid,
+    into: *mut c_void,
+    most: usize,
+    _condition: *const c_void,
+    timeout: c_int,
+) -> isize {
+    // SAFETY: the program passes a queue.
+    let Ok(queue) = (unsafe { of(fid) }) else {
+        return -(libc::EINVAL as isize);
+    };
+    let first = queue.ports.lock().iter().find_map(Weak::upgrade);
+    let deadline = first.as_ref().and_then(|port| port.deadline(timeout));
+    loop {
+        // SAFETY: as the caller promises.
+        let count = unsafe { read(fid, into, most) };
+        let over = match &first {
+            Some(port) => deadline.is_some_and(|deadline| port.now_ps() >= deadline),
+            None => true,
+        };
+        if count != -(libc::EAGAIN as isize) || over {
+            return count;
+        }
+    }
+}
+
+unsafe extern "C" fn strerror(
+    _queue: *mut Fid,
+    error: c_int,
+    _data: *const c_void,
+    text: *mut c_char,
+    room: usize,
+) -> *const c_char {
+    let shown: &CStr = match error {
+        errno::TRUNCATED => c"the message is longer than the buffer",
+        libc::ECANCELED => c"the receive was cancelled",
+        libc::ENOMSG => c"no such message",
+        libc::ENOMEM => c"no memory",
+        _ => c"the machine has refused it",
+    };
+    if !text.is_null() && room > 0 {
+        let bytes = shown.to_bytes();
+        let fits = bytes.len().min(room - 1);
+        // SAFETY: room for so many bytes, and a zero behind them.
+        unsafe {
+            text.copy_from_nonoverlapping(bytes.as_ptr().cast(), fits);
+            text.add(fits).write(0);
+        }
+    }
+    shown.as_ptr()
+}

@@ -1,0 +1,303 @@
+//! Endpoints: reliable datagrams.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+
+use crate::abi::{
+    CmOps, ENABLE, EpOps, Fid, Info, MsgOps, OPT_MIN_MULTI_RECV, Ops, RmaOps, TaggedOps, class,
+    flags, not_there,
+};
+use crate::av::{self, Name, write_name};
+use crate::boundary::{self, Refusal};
+use crate::port::{Bindings, Port};
+use crate::{arrive, cntr, cq, domain, receive, rma, tagged};
+
+/// `struct fid_ep`, and what is behind it.
+#[repr(C)]
+struct FidEp {
+    fid: Fid,
+    ops: *const EpOps,
+    cm: *const CmOps,
+    msg: *const MsgOps,
+    rma: *const RmaOps,
+    tagged: *const TaggedOps,
+    atomic: *const c_void,
+    collective: *const c_void,
+    port: Arc<Port>,
+    /// What it is bound to so far.
+    bindings: Mutex<Bindings>,
+}
+
+static OPS: Ops = Ops {
+    size: size_of::<Ops>(),
+    close,
+    bind,
+    control,
+    ops_open: not_there,
+    tostr: not_there,
+    ops_set: not_there,
+};
+
+static EP_OPS: EpOps = EpOps {
+    size: size_of::<EpOps>(),
+    cancel,
+    getopt,
+    setopt,
+    tx_ctx: not_there,
+    rx_ctx: not_there,
+    rx_size_left: not_there,
+    tx_size_left: not_there,
+};
+
+static CM_OPS: CmOps = CmOps {
+    size: size_of::<CmOps>(),
+    setname: not_there,
+    getname,
+    getpeer: not_there,
+    connect: not_there,
+    listen: not_there,
+    accept: not_there,
+    reject: not_there,
+    shutdown: not_there,
+    join: not_there,
+};
+
+/// `fi_endpoint`.
+///
+/// # Safety
+/// As libfabric says.
+pub unsafe extern "C" fn open(
+    of_domain: *mut Fid,
+    info: *mut Info,
+    endpoint: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    boundary::status(|| {
+        // SAFETY: the program passes a domain and information or null.
+        let (domain, info) = unsafe { (domain::of(of_domain)?, info.as_ref()) };
+        if endpoint.is_null() {
+            return Err(Refusal::INVALID);
+        }
+        // SAFETY: information points to attributes or to nothing.
+        let (tx, rx) = unsafe {
+            (
+                info.and_then(|info| info.tx_attr.as_ref()),
+                info.and_then(|info| info.rx_attr.as_ref()),
+            )
+        };
+        let port = Port::new(
+            Arc::clone(&domain.node),
+            tx.map_or(0, |tx| tx.op_flags),
+            rx.map_or(0, |rx| rx.op_flags),
+        )?;
+        let made = Box::new(FidEp {
+            fid: Fid {
+                fclass: class::EP,
+                context,
+                ops: &raw const OPS,
+            },
+            ops: &raw const EP_OPS,
+            cm: &raw const CM_OPS,
+            msg: &raw const tagged::MSG_OPS,
+            rma: &raw const rma::OPS,
+            tagged: &raw const tagged::TAGGED_OPS,
+            atomic: ptr::null(),
+            collective: ptr::null(),
+            port: Arc::new(port),
+            bindings: Mutex::default(),
+        });
+        // SAFETY: a place for the result.
+        unsafe { endpoint.write(Box::into_raw(made).cast()) };
+        Ok(())
+    })
+}
+
+/// The endpoint behind a pointer that the program passes.
+///
+/// # Safety
+/// It is null or what [`open`] has made, and lasts.
+pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Port>, Refusal> {
+    // SAFETY: what the caller promises.
+    let endpoint = unsafe { fid.cast::<FidEp>().as_ref() }.ok_or(Refusal::INVALID)?;
+    Ok(Arc::clone(&endpoint.port))
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    boundary::status(|| {
+        // SAFETY: what `open` has made.
+        let endpoint = unsafe { Box::from_raw(fid.cast::<FidEp>()) };
+        let port = &endpoint.port;
+        // Messages that nobody has received are refused.
+        for matcher in &port.matchers {
+            *matcher.lock() = Default::default();
+        }
+        port.node.give_back(&port.context)
+    })
+}
+
+unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, asked: u64) -> c_int {
+    boundary::status(|| {
+        // SAFETY: the program passes an endpoint and something else.
+        let (endpoint, class) = unsafe {
+            let endpoint = fid.cast::<FidEp>().as_ref().ok_or(Refusal::INVALID)?;
+            (endpoint, other.as_ref().ok_or(Refusal::INVALID)?.fclass)
+        };
+        if endpoint.port.bindings.get().is_some() {
+            return Err(Refusal(crate::abi::errno::BAD_STATE));
+        }
+        let mut bindings = endpoint.bindings.lock();
+        let Bindings {
+            addresses,
+            sends,
+            receives,
+            reads,
+            writes,
+        } = &mut *bindings;
+        match class {
+            // SAFETY: its class says what it is.
+            class::AV => *addresses = Some(unsafe { av::of(other)? }),
+            class::CQ => {
+                // SAFETY: as above.
+                let queue = unsafe { cq::of(other)? };
+                let selective = asked & flags::SELECTIVE_COMPLETION != 0;
+                let kinds = [
+                    (flags::SEND, sends),
+                    // One-sided operations end where sends do.
+                    (flags::SEND, reads),
+                    (flags::SEND, writes),
+                    (flags::RECV, receives),
+                ];
+                for (flag, bound) in kinds {
+                    if asked & flag != 0 {
+                        bound.queue = Some(Arc::clone(&queue));
+                        bound.selective = selective;
+                    }
+                }
+            }
+            class::CNTR => {
+                // SAFETY: as above.
+                let counter = unsafe { cntr::of(other)? };
+                let kinds = [
+                    (flags::SEND, sends),
+                    (flags::READ, reads),
+                    (flags::WRITE, writes),
+                    (flags::RECV, receives),
+                ];
+                for (flag, bound) in kinds {
+                    if asked & flag != 0 {
+                        bound.counter = Some(Arc::clone(&counter));
+                    }
+                }
+            }
+            _ => return Err(Refusal(libc::ENOSYS)),
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_void) -> c_int {
+    boundary::status(|| {
+        // SAFETY: the program passes an endpoint.
+        let endpoint = unsafe { fid.cast::<FidEp>().as_ref() }.ok_or(Refusal::INVALID)?;
+        if command != ENABLE {
+            return Err(Refusal(libc::ENOSYS));
+        }
+        let port = &endpoint.port;
+        let bindings = endpoint.bindings.lock().clone();
+        if bindings.addresses.is_none() {
+            return Err(Refusal(crate::abi::errno::BAD_STATE));
+        }
+        let all = [
+            &bindings.sends,
+            &bindings.receives,
+            &bindings.reads,
+            &bindings.writes,
+        ];
+        for bound in all {
+            if let Some(queue) = &bound.queue {
+                queue.serve(port);
+            }
+            if let Some(counter) = &bound.counter {
+                counter.serve(port);
+            }
+        }
+        if port.bindings.set(bindings).is_err() {
+            return Err(Refusal(crate::abi::errno::BAD_STATE));
+        }
+        arrive::attach(port)
+    })
+}
+
+unsafe extern "C" fn getname(fid: *mut Fid, into: *mut c_void, room: *mut usize) -> c_int {
+    boundary::status(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { of(fid)? };
+        let own = port.context.query().endpoint;
+        // SAFETY: and room for a name.
+        unsafe { write_name(&Name(own.task(), own.context_offset()), into, room) }
+    })
+}
+
+unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
+    boundary::size(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { of(fid)? };
+        receive::cancel(&port, context as usize);
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn getopt(
+    fid: *mut Fid,
+    _level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    room: *mut usize,
+) -> c_int {
+    boundary::status(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { of(fid)? };
+        if option != OPT_MIN_MULTI_RECV {
+            return Err(Refusal(libc::ENOPROTOOPT));
+        }
+        if value.is_null() || room.is_null() {
+            return Err(Refusal::INVALID);
+        }
+        // SAFETY: room for a size.
+        unsafe {
+            if room.read() < size_of::<usize>() {
+                return Err(Refusal(crate::abi::errno::TOO_SMALL));
+            }
+            room.write(size_of::<usize>());
+            value.cast::<usize>().write_unaligned(port.least_room());
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn setopt(
+    fid: *mut Fid,
+    _level: c_int,
+    option: c_int,
+    value: *const c_void,
+    bytes: usize,
+) -> c_int {
+    boundary::status(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { of(fid)? };
+        if option != OPT_MIN_MULTI_RECV {
+            return Err(Refusal(libc::ENOPROTOOPT));
+        }
+        if value.is_null() || bytes != size_of::<usize>() {
+            return Err(Refusal::INVALID);
+        }
+        // SAFETY: the program passes a size.
+        let least = unsafe { value.cast::<usize>().read_unaligned() };
+        port.least_room.store(least, Ordering::Relaxed);
+        Ok(())
+    })
+}

@@ -1,0 +1,148 @@
+//! Where a message goes: pieces of the program's memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A piece of the program's memory, by its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Address of its first byte.
+    pub address: usize,
+    /// Bytes.
+    pub bytes: usize,
+}
+
+/// A buffer that takes one message after the other.
+#[derive(Debug, Default)]
+pub struct Multi {
+    /// Messages that are on their way into it.
+    under_way: AtomicUsize,
+    /// It takes no more.
+    full: AtomicBool,
+}
+
+/// The place of one message.
+#[derive(Debug)]
+pub struct Landing {
+    /// Context of the receive, an address.
+    pub context: usize,
+    /// Whether the receive asks for a completion.
+    pub wants: bool,
+    pieces: Vec<Piece>,
+    multi: Option<Arc<Multi>>,
+}
+
+impl Landing {
+    /// The place of a receive into these pieces.
+    pub fn new(context: usize, wants: bool, pieces: Vec<Piece>) -> Self {
+        Self {
+            context,
+            wants,
+            pieces,
+            multi: None,
+        }
+    }
+
+    /// A place in a multi-receive buffer.
+    pub fn within(context: usize, wants: bool, piece: Piece, multi: &Arc<Multi>) -> Self {
+        multi.under_way.fetch_add(1, Ordering::Relaxed);
+        Self {
+            context,
+            wants,
+            pieces: vec![piece],
+            multi: Some(Arc::clone(multi)),
+        }
+    }
+
+    /// Bytes that there is room for.
+    pub fn room(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.bytes).sum()
+    }
+
+    /// Address of the first byte.
+    pub fn address(&self) -> usize {
+        self.pieces.first().map_or(0, |piece| piece.address)
+    }
+
+    /// Where a message of so many bytes goes in one piece, if it does.
+    pub fn direct(&self, bytes: usize) -> Option<*mut u8> {
+        match self.pieces.as_slice() {
+            [piece] if piece.bytes >= bytes => Some(piece.address as *mut u8),
+            _ => None,
+        }
+    }
+
+    /// Copies a message there, as far as there is room for it: so many bytes.
+    ///
+    /// # Safety
+    /// The pieces are the program's memory, and nobody uses it.
+    pub unsafe fn fill(&self, mut message: &[u8]) -> usize {
+        let mut filled = 0;
+        for piece in &self.pieces {
+            let (here, rest) = message.split_at(piece.bytes.min(message.len()));
+            // SAFETY: what the caller promises.
+            unsafe {
+                (piece.address as *mut u8).copy_from(here.as_ptr(), here.len());
+            }
+            filled += here.len();
+            message = rest;
+        }
+        filled
+    }
+
+    /// The message is there. Whether it was the last one of a multi-receive buffer.
+    pub fn ends(&self) -> bool {
+        self.multi.as_ref().is_some_and(|multi| {
+            let others = multi.under_way.fetch_sub(1, Ordering::Relaxed) - 1;
+            others == 0 && multi.full.load(Ordering::Relaxed)
+        })
+    }
+}
+
+/// What a receive takes messages into.
+#[derive(Debug)]
+pub enum Buffer {
+    /// One message.
+    One(Vec<Piece>),
+    /// One after the other.
+    Many {
+        /// What is left of it.
+        left: Piece,
+        /// The buffer.
+        multi: Arc<Multi>,
+    },
+}
+
+/// Alignment of messages in a multi-receive buffer, bytes.
+const ALIGN: usize = 8;
+
+impl Buffer {
+    /// The place of the next message, and whether it is the last.
+    pub fn claim(
+        &mut self,
+        (context, wants): (usize, bool),
+        bytes: usize,
+        least_room: usize,
+    ) -> (Landing, bool) {
+        match self {
+            Self::One(pieces) => {
+                let pieces = std::mem::take(pieces);
+                (Landing::new(context, wants, pieces), true)
+            }
+            Self::Many { left, multi } => {
+                let taken = bytes.min(left.bytes);
+                let piece = Piece {
+                    address: left.address,
+                    bytes: taken,
+                };
+                let landing = Landing::within(context, wants, piece, multi);
+                let next = taken.next_multiple_of(ALIGN).min(left.bytes);
+                left.address += next;
+                left.bytes -= next;
+                let full = left.bytes < least_room.max(1);
+                multi.full.store(full, Ordering::Relaxed);
+                (landing, full)
+            }
+        }
+    }
+}

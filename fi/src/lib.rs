@@ -1,0 +1,41 @@
+//! A libfabric provider for MPI programs: `libgyre-fi.so`, on the driver of the machine that `gyre exec` runs.
+//!
+//! libfabric loads it by `FI_PROVIDER_PATH` and calls [`fi_prov_ini`]. It provides reliable datagram endpoints with tagged
+//! and untagged messages, multi-receive buffers, one-sided reads and writes by virtual address, address vectors,
+//! completion queues and counters:
+//!
+//! * An endpoint is a context of the driver. Short messages are sent at once, longer ones eager, and those above the eager
+//!   limit by rendezvous: their data stays at its origin until it has its receive.
+//! * Messages are matched here ([`matcher`]), in the order in which they were sent, by source, 64-bit tag and mask. What
+//!   matching and copies take is charged from the driver's cost table; MPI's own instructions above are free.
+//! * Buffers are the program's own memory, which the DMA engine reaches where it is: a registration is a number, and a
+//!   peer may write what the process has, as on a node whose processes trust each other.
+//! * Progress is made by who reads a completion queue or a counter. One that finds nothing for a while sleeps until
+//!   something comes, so the machine jumps over the time.
+//!
+//! `unsafe` is what C makes so: memory that the program passes by address, and the tables of functions by which libfabric
+//! calls. What the program must keep to is what libfabric's manual pages say.
+
+pub mod abi;
+mod arrive;
+mod av;
+mod boundary;
+mod cntr;
+mod cq;
+mod domain;
+mod endpoint;
+mod fabric;
+mod gather;
+mod info;
+mod landing;
+pub mod matcher;
+mod message;
+mod mr;
+mod node;
+mod port;
+mod receive;
+mod rma;
+mod send;
+mod tagged;
+
+pub use fabric::fi_prov_ini;

@@ -1,0 +1,86 @@
+//! The client of the driver that a process's domains share.
+
+use std::sync::{Arc, Weak};
+
+use gyre_driver::{Client, Context};
+use gyre_remote::RemotePlatform;
+use pami::job::Job;
+use parking_lot::Mutex;
+
+use crate::boundary::Refusal;
+
+/// The client, as long as a domain is open.
+static NODE: Mutex<Weak<Node>> = Mutex::new(Weak::new());
+
+/// The process's part of its node.
+pub struct Node {
+    /// The job.
+    pub job: &'static Job,
+    client: Mutex<Option<Client<RemotePlatform>>>,
+    /// Whether an endpoint has each of the contexts.
+    taken: Mutex<Vec<bool>>,
+}
+
+impl Node {
+    /// The client of the process.
+    ///
+    /// # Errors
+    /// `FI_ENODATA` outside of a job; what the driver refuses.
+    pub fn get() -> Result<Arc<Self>, Refusal> {
+        let mut known = NODE.lock();
+        if let Some(node) = known.upgrade() {
+            return Ok(node);
+        }
+        let job = Job::get().map_err(|_| Refusal(libc::ENODATA))?;
+        let contexts = job.description.contexts;
+        let config = job.description.client("mpi", contexts)?;
+        let client = Client::create(&job.platform, config)?;
+        let node = Arc::new(Self {
+            job,
+            taken: Mutex::new(vec![false; usize::from(client.contexts())]),
+            client: Mutex::new(Some(client)),
+        });
+        *known = Arc::downgrade(&node);
+        Ok(node)
+    }
+
+    /// A context that no endpoint has.
+    ///
+    /// # Errors
+    /// `FI_ENOSPC` when endpoints have all.
+    pub fn take(&self) -> Result<Context<RemotePlatform>, Refusal> {
+        let mut taken = self.taken.lock();
+        let free = taken.iter().position(|taken| !taken);
+        let free = free.ok_or(Refusal(libc::ENOSPC))?;
+        let client = self.client.lock();
+        let client = client.as_ref().ok_or(Refusal::INVALID)?;
+        // Contexts are few.
+        let context = client.create_context(free as u8)?;
+        taken[free] = true;
+        Ok(context)
+    }
+
+    /// Gives a context back when what it has begun is done.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    pub fn give_back(&self, context: &Context<RemotePlatform>) -> Result<(), Refusal> {
+        context.advance_until(|| context.is_at_rest())?;
+        let offset = context.query().endpoint.context_offset();
+        context.destroy()?;
+        self.taken.lock()[usize::from(offset)] = false;
+        Ok(())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.lock().take()
+            && let Err(error) = client.destroy()
+        {
+            eprintln!("libgyre-fi: {error}");
+        }
+        // The machine gets to know it: the process may end now.
+        self.job.platform.flush();
+    }
+}

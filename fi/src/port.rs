@@ -1,0 +1,211 @@
+//! An endpoint as its callbacks and its queues see it.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use gyre_driver::{Context, Endpoint, Op, Platform as _};
+use gyre_remote::RemotePlatform;
+use parking_lot::Mutex;
+
+use crate::abi::{ADDR_UNSPEC, Addr, flags};
+use crate::av::AddressVector;
+use crate::boundary::Refusal;
+use crate::cntr::Counter;
+use crate::cq::{Completion, Queue};
+use crate::matcher::Matcher;
+use crate::node::Node;
+
+/// Bytes that one [`Op::CopyChunk`] stands for.
+const COPY_CHUNK: usize = 32;
+
+/// Polls in a row that find nothing, after which a thread sleeps until something comes.
+const IDLE_POLLS: u32 = 8;
+
+/// First sleep of a poll that finds nothing, picoseconds; each further one is twice as long. The program may wait for
+/// something else.
+const FIRST_SLEEP_PS: u64 = 1_000_000;
+
+/// How often sleeps are doubled; never for several endpoints, of which one wakes the thread.
+const DOUBLINGS: u32 = 6;
+
+/// Picoseconds of a millisecond.
+const MILLISECOND_PS: u64 = 1_000_000_000;
+
+/// Where operations of a kind end.
+#[derive(Clone, Default)]
+pub struct Bound {
+    /// The completion queue.
+    pub queue: Option<Arc<Queue>>,
+    /// Whether only operations that ask for it get there.
+    pub selective: bool,
+    /// The counter.
+    pub counter: Option<Arc<Counter>>,
+}
+
+/// What an endpoint is bound to.
+#[derive(Clone, Default)]
+pub struct Bindings {
+    /// The address vector.
+    pub addresses: Option<Arc<AddressVector>>,
+    /// Sends.
+    pub sends: Bound,
+    /// Receives.
+    pub receives: Bound,
+    /// One-sided reads.
+    pub reads: Bound,
+    /// One-sided writes.
+    pub writes: Bound,
+}
+
+/// An endpoint.
+pub struct Port {
+    /// The process's part of its node.
+    pub node: Arc<Node>,
+    /// The driver's context.
+    pub context: Context<RemotePlatform>,
+    /// What it is bound to, once it is enabled.
+    pub bindings: OnceLock<Bindings>,
+    /// Flags of operations that are given none.
+    pub send_flags: u64,
+    /// The same of receives.
+    pub receive_flags: u64,
+    /// Receives and messages, untagged and tagged.
+    pub matchers: [Mutex<Matcher>; 2],
+    /// Room below which a multi-receive buffer takes no more, bytes.
+    pub least_room: AtomicUsize,
+    /// Polls in a row that found nothing.
+    idle: AtomicU32,
+}
+
+impl Port {
+    /// An endpoint on a context of the node.
+    pub fn new(node: Arc<Node>, send_flags: u64, receive_flags: u64) -> Result<Self, Refusal> {
+        Ok(Self {
+            context: node.take()?,
+            node,
+            bindings: OnceLock::new(),
+            send_flags,
+            receive_flags,
+            matchers: Default::default(),
+            least_room: AtomicUsize::new(64),
+            idle: AtomicU32::new(0),
+        })
+    }
+
+    /// The machine.
+    pub fn platform(&self) -> &'static RemotePlatform {
+        &self.node.job.platform
+    }
+
+    /// The machine's time, picoseconds.
+    pub fn now_ps(&self) -> u64 {
+        self.platform().now_ps()
+    }
+
+    /// When so many milliseconds of simulated time will have passed; never for a negative number.
+    pub fn deadline(&self, milliseconds: i32) -> Option<u64> {
+        let milliseconds = u64::try_from(milliseconds).ok()?;
+        Some(self.now_ps() + milliseconds * MILLISECOND_PS)
+    }
+
+    /// Room below which a multi-receive buffer takes no more, bytes.
+    pub fn least_room(&self) -> usize {
+        self.least_room.load(Ordering::Relaxed)
+    }
+
+    /// What it is bound to.
+    ///
+    /// # Errors
+    /// `FI_EOPBADSTATE` before it is enabled.
+    pub fn bound(&self) -> Result<&Bindings, Refusal> {
+        let bound = self.bindings.get();
+        bound.ok_or(Refusal(crate::abi::errno::BAD_STATE))
+    }
+
+    /// The endpoint at a place of the address vector.
+    ///
+    /// # Errors
+    /// `FI_EINVAL` where there is none.
+    pub fn peer(&self, place: Addr) -> Result<Endpoint, Refusal> {
+        let addresses = self.bound()?.addresses.as_ref();
+        let (task, context) = addresses
+            .and_then(|addresses| addresses.name(place))
+            .ok_or(Refusal::INVALID)?;
+        Ok(self.context.endpoint(task, context)?)
+    }
+
+    /// The same for a receive, where it may be any.
+    pub fn source(&self, place: Addr) -> Result<Option<Endpoint>, Refusal> {
+        match place {
+            ADDR_UNSPEC => Ok(None),
+            place => self.peer(place).map(Some),
+        }
+    }
+
+    /// Where an endpoint stands in the address vector.
+    pub fn place(&self, endpoint: Endpoint) -> Addr {
+        let addresses = self
+            .bindings
+            .get()
+            .and_then(|bound| bound.addresses.as_ref());
+        addresses.map_or(ADDR_UNSPEC, |addresses| addresses.place(endpoint))
+    }
+
+    /// Tells the program that an operation has ended, if it wants to know: `wants` says so for an operation with flags.
+    pub fn complete(&self, bound: &Bound, wants: bool, completion: Completion) {
+        if let Some(counter) = &bound.counter {
+            counter.count(completion.error.is_none());
+        }
+        let told = wants || !bound.selective || completion.error.is_some();
+        if told && let Some(queue) = &bound.queue {
+            queue.add(completion);
+        }
+    }
+
+    /// The same for a receive.
+    pub fn received(&self, wants: bool, completion: Completion) {
+        if let Some(bound) = self.bindings.get() {
+            self.complete(&bound.receives, wants, completion);
+        }
+    }
+
+    /// Polls once; whether nothing was found.
+    pub fn advance(&self) -> Result<bool, Refusal> {
+        let idle = self.context.advance(1)?.is_idle();
+        if !idle {
+            self.idle.store(0, Ordering::Relaxed);
+        }
+        Ok(idle)
+    }
+
+    /// Counts a poll that has found nothing, and sleeps when there were many: longer and longer if it is the only endpoint
+    /// that the thread waits for.
+    pub fn rest(&self, alone: bool) -> Result<(), Refusal> {
+        let idle = self.idle.fetch_add(1, Ordering::Relaxed);
+        if let Some(many) = idle.checked_sub(IDLE_POLLS) {
+            let doublings = if alone { many.min(DOUBLINGS) } else { 0 };
+            let deadline = self.now_ps() + (FIRST_SLEEP_PS << doublings);
+            self.context.wait(Some(deadline))?;
+        }
+        Ok(())
+    }
+
+    /// Charges a copy of so many bytes.
+    pub fn charge_copy(&self, bytes: usize) {
+        let chunks = bytes.div_ceil(COPY_CHUNK) as u64;
+        self.platform().charge(Op::CopyChunk, chunks);
+    }
+
+    /// Charges comparisons with entries of a queue.
+    pub fn charge_matching(&self, attempts: u64, enqueued: bool) {
+        self.platform().charge(Op::MatchAttempt, attempts);
+        if enqueued {
+            self.platform().charge(Op::Enqueue, 1);
+        }
+    }
+}
+
+/// Flags by which an operation asks for a completion.
+pub fn wants_completion(flags: u64) -> bool {
+    flags & flags::COMPLETION != 0
+}

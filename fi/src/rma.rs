@@ -1,0 +1,394 @@
+//! One-sided reads and writes, by virtual address.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use gyre_driver::{DoneFn, Get, Op, Platform as _, Put, RemoteAddress, Routing, TaskId};
+use gyre_remote::windows::offset_of;
+use pami::staging::Staging;
+use parking_lot::Mutex;
+
+use crate::abi::{Addr, Fid, Iovec, MsgRma, RmaIov, RmaOps, flags, not_there};
+use crate::arrive::map;
+use crate::boundary::{self, Refusal};
+use crate::cq::Completion;
+use crate::endpoint;
+use crate::gather::{MOST_PIECES, piece, pieces, total};
+use crate::landing::Piece;
+use crate::port::{Port, wants_completion};
+use crate::send::INJECT;
+
+/// The functions of an endpoint.
+pub static OPS: RmaOps = RmaOps {
+    size: size_of::<RmaOps>(),
+    read,
+    readv,
+    readmsg,
+    write,
+    writev,
+    writemsg,
+    inject,
+    writedata: not_there,
+    injectdata: not_there,
+};
+
+/// A transfer.
+struct Transfer {
+    /// Whether it writes.
+    writes: bool,
+    /// Whose memory.
+    peer: Addr,
+    /// Here.
+    local: Vec<Piece>,
+    /// There, by virtual address.
+    remote: Vec<(u64, usize)>,
+    /// Context of the operation, an address.
+    context: usize,
+    /// Its flags.
+    flags: u64,
+}
+
+/// What is left of a transfer in parts.
+struct Parts {
+    port: Arc<Port>,
+    left: AtomicUsize,
+    failed: AtomicBool,
+    writes: bool,
+    context: usize,
+    flags: u64,
+    /// A copy of the data, for as long as the transfer lasts.
+    _keep: Mutex<Option<Staging>>,
+}
+
+impl Parts {
+    /// One has ended.
+    fn end(&self, outcome: Result<(), gyre_driver::Error>) {
+        if let Err(error) = outcome {
+            eprintln!("libgyre-fi: {error}");
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        if self.left.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return;
+        }
+        let kind = if self.writes {
+            flags::WRITE
+        } else {
+            flags::READ
+        };
+        let mut completion = Completion::new(self.context, flags::RMA | kind);
+        if self.failed.load(Ordering::Relaxed) {
+            completion = completion.failed(libc::EIO);
+        }
+        if let Some(bound) = self.port.bindings.get() {
+            let bound = if self.writes {
+                &bound.writes
+            } else {
+                &bound.reads
+            };
+            self.port
+                .complete(bound, wants_completion(self.flags), completion);
+        }
+    }
+}
+
+/// Contiguous parts that local and remote pieces have in common.
+fn common(local: &[Piece], remote: &[(u64, usize)]) -> Vec<(Piece, u64)> {
+    let mut parts = Vec::new();
+    let mut here = local.iter().copied();
+    let mut now = here.next();
+    for &(mut address, mut bytes) in remote {
+        while let Some(piece) = now.as_mut().filter(|_| bytes > 0) {
+            let part = bytes.min(piece.bytes);
+            let from = Piece {
+                address: piece.address,
+                bytes: part,
+            };
+            parts.push((from, address));
+            address += part as u64;
+            bytes -= part;
+            piece.address += part;
+            piece.bytes -= part;
+            if piece.bytes == 0 {
+                now = here.next();
+            }
+        }
+    }
+    parts
+}
+
+impl Transfer {
+    fn start(self, port: &Arc<Port>, keep: Option<Staging>) -> Result<(), Refusal> {
+        let bytes = total(&self.local);
+        if bytes != self.remote.iter().map(|(_, bytes)| bytes).sum::<usize>() {
+            return Err(Refusal::INVALID);
+        }
+        let endpoint = port.peer(self.peer)?;
+        let parts = common(&self.local, &self.remote);
+        // What can be refused is refused before anything has begun.
+        let mut ready = Vec::with_capacity(parts.len());
+        for (piece, address) in parts {
+            let remote = remote(port, endpoint.task(), address, piece.bytes)?;
+            ready.push((map(port, piece.address as *mut u8, piece.bytes)?, remote));
+        }
+        let all = Arc::new(Parts {
+            port: Arc::clone(port),
+            left: AtomicUsize::new(ready.len().max(1)),
+            failed: Default::default(),
+            writes: self.writes,
+            context: self.context,
+            flags: self.flags,
+            _keep: Mutex::new(keep),
+        });
+        if ready.is_empty() {
+            all.end(Ok(()));
+        }
+        for (range, remote) in ready {
+            let parts = Arc::clone(&all);
+            let done: DoneFn<_> = Box::new(move |_, outcome| parts.end(outcome));
+            if self.writes {
+                port.context.put(Put {
+                    remote_done: Some(done),
+                    ..Put::new(endpoint, range, remote)
+                })?;
+            } else {
+                port.context.get(Get {
+                    source: endpoint,
+                    remote,
+                    into: range,
+                    routing: Routing::default(),
+                    done: Some(done),
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where bytes from a virtual address of another task on are for its node's hardware.
+fn remote(port: &Port, task: TaskId, address: u64, bytes: usize) -> Result<RemoteAddress, Refusal> {
+    let address = usize::try_from(address).map_err(|_| Refusal::INVALID)?;
+    let offset = offset_of(address, bytes).ok_or(Refusal(libc::EFAULT))?;
+    let slot = u16::from(port.context.tasks().location(task)?.process);
+    Ok(RemoteAddress { slot, offset })
+}
+
+unsafe extern "C" fn read(
+    fid: *mut Fid,
+    into: *mut c_void,
+    bytes: usize,
+    _desc: *mut c_void,
+    from: Addr,
+    address: u64,
+    _key: u64,
+    context: *mut c_void,
+) -> isize {
+    boundary::size(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { endpoint::of(fid)? };
+        let transfer = Transfer {
+            writes: false,
+            peer: from,
+            local: piece(into, bytes)?,
+            remote: vec![(address, bytes)],
+            context: context as usize,
+            flags: port.send_flags,
+        };
+        transfer.start(&port, None)
+    })
+}
+
+unsafe extern "C" fn readv(
+    fid: *mut Fid,
+    into: *const Iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    from: Addr,
+    address: u64,
+    _key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe { vector(fid, false, (into, count), (from, address), context) }
+}
+
+unsafe extern "C" fn writev(
+    fid: *mut Fid,
+    from: *const Iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    to: Addr,
+    address: u64,
+    _key: u64,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe { vector(fid, true, (from, count), (to, address), context) }
+}
+
+/// # Safety
+/// As libfabric says.
+unsafe fn vector(
+    fid: *mut Fid,
+    writes: bool,
+    (local, count): (*const Iovec, usize),
+    (peer, address): (Addr, u64),
+    context: *mut c_void,
+) -> isize {
+    boundary::size(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { endpoint::of(fid)? };
+        // SAFETY: and so many pieces.
+        let local = unsafe { pieces(local, count)? };
+        let bytes = total(&local);
+        let transfer = Transfer {
+            writes,
+            peer,
+            local,
+            remote: vec![(address, bytes)],
+            context: context as usize,
+            flags: port.send_flags,
+        };
+        transfer.start(&port, None)
+    })
+}
+
+unsafe extern "C" fn write(
+    fid: *mut Fid,
+    from: *const c_void,
+    bytes: usize,
+    _desc: *mut c_void,
+    to: Addr,
+    address: u64,
+    _key: u64,
+    context: *mut c_void,
+) -> isize {
+    boundary::size(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { endpoint::of(fid)? };
+        let transfer = Transfer {
+            writes: true,
+            peer: to,
+            local: piece(from, bytes)?,
+            remote: vec![(address, bytes)],
+            context: context as usize,
+            flags: port.send_flags,
+        };
+        transfer.start(&port, None)
+    })
+}
+
+unsafe extern "C" fn readmsg(fid: *mut Fid, message: *const MsgRma, asked: u64) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(fid, false, message, asked) }
+}
+
+unsafe extern "C" fn writemsg(fid: *mut Fid, message: *const MsgRma, asked: u64) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe { with_message(fid, true, message, asked) }
+}
+
+/// # Safety
+/// As libfabric says.
+unsafe fn with_message(fid: *mut Fid, writes: bool, message: *const MsgRma, asked: u64) -> isize {
+    boundary::size(|| {
+        // SAFETY: the program passes an endpoint, and a message that lasts until the function returns.
+        let (port, message) = unsafe { (endpoint::of(fid)?, message.as_ref()) };
+        let message = message.ok_or(Refusal::INVALID)?;
+        if asked & flags::REMOTE_CQ_DATA != 0 {
+            return Err(Refusal(libc::EOPNOTSUPP));
+        }
+        if message.rma_iov_count > MOST_PIECES || message.rma_iov.is_null() {
+            return Err(Refusal::INVALID);
+        }
+        let there = |place| {
+            // SAFETY: so many of them.
+            let RmaIov { addr, len, .. } = unsafe { message.rma_iov.add(place).read() };
+            (addr, len)
+        };
+        // SAFETY: so many pieces.
+        let local = unsafe { pieces(message.msg_iov, message.iov_count)? };
+        let (local, keep) = match asked & flags::INJECT != 0 {
+            // SAFETY: the program's memory.
+            true => unsafe { copied(&port, &local)? },
+            false => (local, None),
+        };
+        let transfer = Transfer {
+            writes,
+            peer: message.addr,
+            local,
+            remote: (0..message.rma_iov_count).map(there).collect(),
+            context: message.context as usize,
+            flags: asked,
+        };
+        transfer.start(&port, keep)
+    })
+}
+
+/// A copy of what the program may change at once.
+///
+/// # Safety
+/// The pieces are the program's memory.
+unsafe fn copied(port: &Port, local: &[Piece]) -> Result<(Vec<Piece>, Option<Staging>), Refusal> {
+    let bytes = total(local);
+    if bytes > INJECT {
+        return Err(Refusal::INVALID);
+    }
+    port.platform().charge(Op::Allocate, 1);
+    port.charge_copy(bytes);
+    let staging = Staging::zeroed(bytes).map_err(|_| Refusal(libc::ENOMEM))?;
+    // SAFETY: what the caller promises, and room for all.
+    unsafe { crate::gather::copy(local, staging.address()) };
+    let piece = Piece {
+        address: staging.address() as usize,
+        bytes,
+    };
+    let pieces = if bytes > 0 { vec![piece] } else { Vec::new() };
+    Ok((pieces, Some(staging)))
+}
+
+unsafe extern "C" fn inject(
+    fid: *mut Fid,
+    from: *const c_void,
+    bytes: usize,
+    to: Addr,
+    address: u64,
+    _key: u64,
+) -> isize {
+    boundary::size(|| {
+        // SAFETY: the program passes an endpoint.
+        let port = unsafe { endpoint::of(fid)? };
+        // SAFETY: the program's memory.
+        let (local, keep) = unsafe { copied(&port, &piece(from, bytes)?)? };
+        let transfer = Transfer {
+            writes: true,
+            peer: to,
+            local,
+            remote: vec![(address, bytes)],
+            context: 0,
+            // No completion; the counter counts it.
+            flags: flags::INJECT,
+        };
+        transfer.start(&port, keep)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x6_pieces_here_and_there_are_cut_where_either_ends() {
+        let piece = |address, bytes| Piece { address, bytes };
+        let local = [piece(100, 4), piece(200, 6)];
+        let remote = [(1000, 7), (2000, 3)];
+        let parts = common(&local, &remote);
+        let expected = [
+            (piece(100, 4), 1000),
+            (piece(200, 3), 1004),
+            (piece(203, 3), 2000),
+        ];
+        assert_eq!(parts, expected);
+        assert!(common(&[], &[]).is_empty());
+    }
+}

@@ -1,0 +1,149 @@
+//! Sends.
+
+use std::sync::Arc;
+
+use gyre_driver::{
+    DEFAULT_EAGER_LIMIT, DoneFn, Op, Platform as _, SendImmediate, SendMessage, SendProtocol,
+};
+use gyre_remote::RemotePlatform;
+use pami::staging::Staging;
+
+use crate::abi::{Addr, flags};
+use crate::arrive::map;
+use crate::boundary::Refusal;
+use crate::cq::Completion;
+use crate::gather::{copy, total};
+use crate::landing::Piece;
+use crate::message::{Header, Kind, Protocol};
+use crate::port::{Port, wants_completion};
+
+/// Longest message that goes at once, bytes: with its header in one packet.
+pub const INJECT: usize = SendImmediate::MAX_HEADED - Header::BYTES;
+
+/// A message to be sent.
+pub struct Send {
+    /// Its kind.
+    pub kind: Kind,
+    /// To whom.
+    pub to: Addr,
+    /// Its tag.
+    pub tag: u64,
+    /// What is given along.
+    pub data: Option<u64>,
+    /// Its data.
+    pub pieces: Vec<Piece>,
+    /// Context of the operation, an address.
+    pub context: usize,
+    /// Its flags.
+    pub flags: u64,
+}
+
+impl Send {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// `FI_EINVAL` for a destination that is none; what the driver refuses.
+    ///
+    /// # Safety
+    /// The pieces are the program's memory, which it leaves alone until the operation has ended.
+    pub unsafe fn start(self, port: &Arc<Port>) -> Result<(), Refusal> {
+        let bytes = total(&self.pieces);
+        let injects = self.flags & flags::INJECT != 0;
+        if injects && bytes > INJECT {
+            return Err(Refusal::INVALID);
+        }
+        let delivered = self.flags & flags::DELIVERY_COMPLETE != 0 && !injects;
+        if bytes <= INJECT && !delivered {
+            // SAFETY: what the caller promises.
+            return unsafe { self.inject(port, bytes) };
+        }
+        let protocol = match bytes > DEFAULT_EAGER_LIMIT {
+            true => Protocol::Rendezvous,
+            false => Protocol::Eager,
+        };
+        // What lies in one piece is read where it is.
+        let (range, keep) = match self.pieces.as_slice() {
+            [] => (map(port, std::ptr::null_mut(), 0)?, None),
+            [piece] => (map(port, piece.address as *mut u8, bytes)?, None),
+            pieces => {
+                port.platform().charge(Op::Allocate, 1);
+                port.charge_copy(bytes);
+                let staging = Staging::zeroed(bytes).map_err(|_| Refusal(libc::ENOMEM))?;
+                // SAFETY: what the caller promises, and room for all.
+                unsafe { copy(pieces, staging.address()) };
+                (map(port, staging.address(), bytes)?, Some(staging))
+            }
+        };
+        let header = Header {
+            tag: self.tag,
+            data: self.data,
+        };
+        let (header, comm) = header.encode();
+        let destination = port.peer(self.to)?;
+        let dispatch = self.kind.dispatch(protocol);
+        let done = self.done(port, keep);
+        let (local_done, remote_done) = match delivered {
+            true => (None, Some(done)),
+            false => (Some(done), None),
+        };
+        port.context.send(SendMessage {
+            comm,
+            header: header.to_vec(),
+            protocol: match protocol {
+                Protocol::Eager => SendProtocol::Eager,
+                Protocol::Rendezvous => SendProtocol::Rendezvous,
+            },
+            local_done,
+            remote_done,
+            ..SendMessage::new(destination, dispatch, range)
+        })?;
+        Ok(())
+    }
+
+    /// Sends a short message at once.
+    ///
+    /// # Safety
+    /// As [`Self::start`].
+    unsafe fn inject(self, port: &Arc<Port>, bytes: usize) -> Result<(), Refusal> {
+        let mut data = [0; INJECT];
+        // SAFETY: what the caller promises; there is room.
+        unsafe { copy(&self.pieces, data.as_mut_ptr()) };
+        let header = Header {
+            tag: self.tag,
+            data: self.data,
+        };
+        let (header, comm) = header.encode();
+        let destination = port.peer(self.to)?;
+        port.context.send_immediate(&SendImmediate {
+            comm,
+            header: &header,
+            data: &data[..bytes],
+            ..SendImmediate::new(destination, self.kind.dispatch(Protocol::Eager))
+        })?;
+        self.end(port, Ok(()));
+        Ok(())
+    }
+
+    /// What ends it; it holds `keep` until then.
+    fn done(self, port: &Arc<Port>, keep: Option<Staging>) -> DoneFn<RemotePlatform> {
+        let port = Arc::clone(port);
+        Box::new(move |_, outcome| {
+            drop(keep);
+            self.end(&port, outcome);
+        })
+    }
+
+    fn end(&self, port: &Port, outcome: Result<(), gyre_driver::Error>) {
+        let mut completion = Completion::new(self.context, flags::SEND | self.kind.flag());
+        if let Err(error) = outcome {
+            eprintln!("libgyre-fi: {error}");
+            completion = completion.failed(libc::EIO);
+        }
+        if let Some(bound) = port.bindings.get() {
+            let injected = self.flags & flags::INJECT != 0 && !wants_completion(self.flags);
+            if !injected {
+                port.complete(&bound.sends, wants_completion(self.flags), completion);
+            }
+        }
+    }
+}
