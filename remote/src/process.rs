@@ -233,7 +233,7 @@ impl TaskProcess {
         let served = session::serve(&self.mailbox, &mut self.watch, &host, platform);
         let end = match served {
             Ok(End::Finished(Some(text))) => Err(ProcessError::Task(text)),
-            Ok(end) => self.end(&end),
+            Ok(end) => self.end(&end, services),
             Err(SessionError::Mailbox(MailboxError::Silent)) => Err(self.hung()),
             Err(SessionError::Pmi(error)) => Err(ProcessError::Pmi(error)),
             Err(error) => Err(ProcessError::Protocol(error)),
@@ -248,8 +248,12 @@ impl TaskProcess {
     }
 
     /// Waits for the end of the process, whose task ended so.
-    fn end(&mut self, end: &End) -> Result<TaskEnd, ProcessError> {
-        let status = self.exit_status()?;
+    fn end<P: Platform>(
+        &mut self,
+        end: &End,
+        services: &dyn TaskHost<P>,
+    ) -> Result<TaskEnd, ProcessError> {
+        let status = self.exit_status(services)?;
         match end {
             End::Gone { amid: true } if status.success() => Ok(TaskEnd::Amid),
             _ if status.success() => Ok(TaskEnd::Clean),
@@ -258,14 +262,25 @@ impl TaskProcess {
         }
     }
 
-    /// Waits for the end of the process, and ends the processes that it has started.
-    fn exit_status(&mut self) -> Result<ExitStatus, ProcessError> {
-        let start = Instant::now();
-        while start.elapsed() < self.watch.limits().end {
-            if self.has_ended().map_err(ProcessError::Unknown)? {
+    /// Waits for the end of the process, and ends the processes that it has started. A program that has left its mailbox may
+    /// still print, and end the start-up protocol.
+    fn exit_status<P: Platform>(
+        &mut self,
+        services: &dyn TaskHost<P>,
+    ) -> Result<ExitStatus, ProcessError> {
+        let mut since = Instant::now();
+        while since.elapsed() < self.watch.limits().end {
+            // What it has said before it ended is there afterwards.
+            let ended = self.has_ended().map_err(ProcessError::Unknown)?;
+            let said = session::answer_lines(&mut self.watch, services);
+            if said.map_err(ProcessError::Pmi)? {
+                since = Instant::now();
+            }
+            if ended {
                 self.kill_group();
                 return self.child.wait().map_err(ProcessError::Unknown);
             }
+            self.watch.pass_output_on();
             thread::sleep(END_POLL);
         }
         Err(self.hung())

@@ -232,6 +232,25 @@ pub(crate) fn serve<P: Platform>(
     }
 }
 
+/// Answers the lines of start-up that have come; whether there was one.
+pub(crate) fn answer_lines<P: Platform>(
+    watch: &mut Watch,
+    services: &dyn TaskHost<P>,
+) -> Result<bool, PmiError> {
+    let Some(wire) = watch.wire() else {
+        return Ok(false);
+    };
+    wire.read()?;
+    let mut any = false;
+    while let Some(line) = wire.line()? {
+        any = true;
+        if let Some(answer) = services.start_up(&line)? {
+            wire.send(&answer)?;
+        }
+    }
+    Ok(any)
+}
+
 impl<P: Platform> Session<'_, P> {
     fn carry_out(&mut self, request: &Request) -> Result<Answer, SessionError> {
         self.perform(request).map_err(|fault| match fault {
@@ -252,28 +271,12 @@ impl<P: Platform> Session<'_, P> {
                 Rang::Yes => return Ok(()),
                 Rang::NotYet => self.host.services.go_on_without(),
                 Rang::Wire => {
-                    if self.answer_lines(watch)? {
+                    if answer_lines(watch, self.host.services)? {
                         since = Instant::now();
                     }
                 }
             }
         }
-    }
-
-    /// Answers the lines of start-up that have come; whether there was one.
-    fn answer_lines(&self, watch: &mut Watch) -> Result<bool, PmiError> {
-        let Some(wire) = watch.wire() else {
-            return Ok(false);
-        };
-        wire.read()?;
-        let mut any = false;
-        while let Some(line) = wire.line()? {
-            any = true;
-            if let Some(answer) = self.host.services.start_up(&line)? {
-                wire.send(&answer)?;
-            }
-        }
-        Ok(any)
     }
 
     fn has_something(&self) -> bool {

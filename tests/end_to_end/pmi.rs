@@ -169,6 +169,22 @@ fn x6_a_program_may_close_its_socket_or_leave_a_line_unfinished() {
 }
 
 #[test]
+fn x6_a_program_that_has_left_its_mailbox_is_heard_to_its_end() {
+    let program = "os.close(190)\nos.close(191)\nprint('x' * 200000, flush=True)\nask('cmd=barrier_in')\n\
+                   print(ask('cmd=finalize'))\n";
+    let output = python("pmi-late.py", &["-n", "2", "--shape", "2x1"], program);
+    assert!(output.status.success(), "{}", error_of(&output));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.len() > 400_000);
+    for task in 0..2 {
+        assert!(printed.contains(&format!("\n[{task}] cmd=finalize_ack")));
+    }
+    let program = "os.close(190)\nos.close(191)\nsay('cmd=abort exitcode=3')\n";
+    let words = ["task 0", "aborted the job with exit code 3"];
+    fails("pmi-late-abort.py", program, &words);
+}
+
+#[test]
 fn x6_programs_find_the_variables_of_mpi_in_their_environment() {
     let program = "for name in ('PMI_FD', 'PMI_PORT', 'FI_PROVIDER', 'MPIR_CVAR_NOLOCAL', 'MPIR_CVAR_CH4_NETMOD'):\n    \
                    print(os.environ.get(name))\n";
