@@ -24,6 +24,13 @@ impl From<Error> for Refusal {
     }
 }
 
+impl From<gyre_collectives::Error> for Refusal {
+    fn from(error: gyre_collectives::Error) -> Self {
+        eprintln!("libgyre-fi: {error}");
+        Self(libc::EIO)
+    }
+}
+
 /// Runs the body of a function that returns 0 or a negative error.
 pub fn status(body: impl FnOnce() -> Result<(), Refusal>) -> i32 {
     match pami::boundary::value(body) {

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use gyre_collectives::Collectives;
 use parking_lot::Mutex;
 
 use crate::abi::{
@@ -14,7 +15,10 @@ use crate::abi::{
 use crate::av::{self, Name, write_name};
 use crate::boundary::{self, Refusal};
 use crate::port::{Bindings, Port};
-use crate::{arrive, cntr, cq, domain, receive, rma, tagged};
+use crate::{arrive, cntr, cq, domain, mpi, receive, rma, tagged};
+
+/// Dispatch of the messages of collectives.
+const COLLECTIVES: u8 = 100;
 
 /// `struct fid_ep`, and what is behind it.
 #[repr(C)]
@@ -131,6 +135,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         // SAFETY: what `open` has made.
         let endpoint = unsafe { Box::from_raw(fid.cast::<FidEp>()) };
         let port = &endpoint.port;
+        if port.collectives.get().is_some() {
+            mpi::communicator::close();
+        }
         // Messages that nobody has received are refused.
         for matcher in &port.matchers {
             *matcher.lock() = Default::default();
@@ -228,7 +235,14 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_vo
         if port.bindings.set(bindings).is_err() {
             return Err(Refusal(crate::abi::errno::BAD_STATE));
         }
-        arrive::attach(port)
+        arrive::attach(port)?;
+        if port.context.query().endpoint.context_offset() == 0 {
+            let collectives = Collectives::attach(&port.context, COLLECTIVES)?;
+            // It was enabled just now.
+            let _ = port.collectives.set(collectives);
+            mpi::communicator::serve(port);
+        }
+        Ok(())
     })
 }
 

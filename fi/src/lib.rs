@@ -6,6 +6,8 @@
 //!
 //! * An endpoint is a context of the driver. Short messages are sent at once, longer ones eager, and those above the eager
 //!   limit by rendezvous: their data stays at its origin until it has its receive.
+//! * The network loses nothing and keeps the order, so a message counts as delivered (`FI_DELIVERY_COMPLETE`) when it has
+//!   left, with rendezvous when it has been fetched. One-sided operations end when the data is in memory.
 //! * Messages are matched here ([`matcher`]), in the order in which they were sent, by source, 64-bit tag and mask. What
 //!   matching and copies take is charged from the driver's cost table; MPI's own instructions above are free.
 //! * Buffers are the program's own memory, which the DMA engine reaches where it is: a registration is a number, and a
@@ -13,8 +15,14 @@
 //! * Progress is made by who reads a completion queue or a counter. One that finds nothing for a while sleeps until
 //!   something comes, so the machine jumps over the time.
 //!
+//! The library is also loaded before the program ([`mpi`]): then collectives of MPI go over the collective network, and
+//! clocks and sleeps are the machine's.
+//!
 //! `unsafe` is what C makes so: memory that the program passes by address, and the tables of functions by which libfabric
 //! calls. What the program must keep to is what libfabric's manual pages say.
+
+// `MPI_Barrier` and the others are named by the interface.
+#![allow(non_snake_case, reason = "names of MPI's interface")]
 
 pub mod abi;
 mod arrive;
@@ -30,6 +38,7 @@ mod info;
 mod landing;
 pub mod matcher;
 mod message;
+mod mpi;
 mod mr;
 mod node;
 mod port;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use gyre_collectives::Geometry;
 use gyre_driver::{Client, Context};
 use gyre_remote::RemotePlatform;
 use pami::job::Job;
@@ -58,6 +59,16 @@ impl Node {
         let context = client.create_context(free as u8)?;
         taken[free] = true;
         Ok(context)
+    }
+
+    /// A geometry that knows the network.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    pub fn on_network(&self, geometry: Geometry) -> Result<Geometry, Refusal> {
+        let client = self.client.lock();
+        let client = client.as_ref().ok_or(Refusal::INVALID)?;
+        geometry.on_network(client).map_err(Refusal::from)
     }
 
     /// Gives a context back when what it has begun is done.

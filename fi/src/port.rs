@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use gyre_collectives::Collectives;
 use gyre_driver::{Context, Endpoint, Op, Platform as _};
 use gyre_remote::RemotePlatform;
 use parking_lot::Mutex;
@@ -73,6 +74,8 @@ pub struct Port {
     pub matchers: [Mutex<Matcher>; 2],
     /// Room below which a multi-receive buffer takes no more, bytes.
     pub least_room: AtomicUsize,
+    /// The driver's collectives, on context 0.
+    pub collectives: OnceLock<Collectives<RemotePlatform>>,
     /// Polls in a row that found nothing.
     idle: AtomicU32,
 }
@@ -88,6 +91,7 @@ impl Port {
             receive_flags,
             matchers: Default::default(),
             least_room: AtomicUsize::new(64),
+            collectives: OnceLock::new(),
             idle: AtomicU32::new(0),
         })
     }

@@ -52,8 +52,7 @@ impl Send {
         if injects && bytes > INJECT {
             return Err(Refusal::INVALID);
         }
-        let delivered = self.flags & flags::DELIVERY_COMPLETE != 0 && !injects;
-        if bytes <= INJECT && !delivered {
+        if bytes <= INJECT {
             // SAFETY: what the caller promises.
             return unsafe { self.inject(port, bytes) };
         }
@@ -82,10 +81,6 @@ impl Send {
         let destination = port.peer(self.to)?;
         let dispatch = self.kind.dispatch(protocol);
         let done = self.done(port, keep);
-        let (local_done, remote_done) = match delivered {
-            true => (None, Some(done)),
-            false => (Some(done), None),
-        };
         port.context.send(SendMessage {
             comm,
             header: header.to_vec(),
@@ -93,8 +88,7 @@ impl Send {
                 Protocol::Eager => SendProtocol::Eager,
                 Protocol::Rendezvous => SendProtocol::Rendezvous,
             },
-            local_done,
-            remote_done,
+            local_done: Some(done),
             ..SendMessage::new(destination, dispatch, range)
         })?;
         Ok(())

@@ -1,0 +1,314 @@
+//! Communicators as geometries.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use gyre_collectives::{Done, Geometry, Member, Request};
+use gyre_driver::TaskId;
+use gyre_remote::{RemoteBuffer, RemotePlatform};
+use parking_lot::Mutex;
+
+use super::library::{Handle, Library};
+use crate::boundary::Refusal;
+use crate::port::Port;
+
+/// `MPI_COMM_SELF` of MPICH.
+const SELF: Handle = 0x4400_0001;
+
+/// `MPI_BYTE` of MPICH.
+const BYTE: Handle = 0x4c00_010d;
+
+/// `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
+const ANY_SOURCE: c_int = -2;
+const ANY_TAG: c_int = -1;
+
+/// `MPI_STATUS_IGNORE`
+const NO_STATUS: *mut c_void = 1 as *mut c_void;
+
+/// Polls of the driver between two of MPICH, whose own messages must not stand still meanwhile.
+const POLLS: u32 = 8;
+
+/// Numbers of geometries.
+const NUMBERS: usize = 256;
+
+/// What is known of a communicator: an attribute of it.
+pub struct Communicator {
+    port: Arc<Port>,
+    /// `None`: its collectives are MPICH's.
+    member: Option<Member<RemotePlatform>>,
+}
+
+/// A geometry whose communicator has ended.
+struct Leaving {
+    member: Member<RemotePlatform>,
+    /// Its routes have been given back.
+    released: Arc<AtomicBool>,
+}
+
+/// Numbers in use, and geometries that leave.
+struct Numbers {
+    taken: [bool; NUMBERS],
+    leaving: Vec<Leaving>,
+}
+
+static NUMBERS_IN_USE: Mutex<Numbers> = Mutex::new(Numbers {
+    taken: [false; NUMBERS],
+    leaving: Vec::new(),
+});
+
+/// The endpoint of the process on context 0 of its task.
+static PORT: Mutex<std::sync::Weak<Port>> = Mutex::new(std::sync::Weak::new());
+
+/// From now on, collectives go by `port`.
+pub fn serve(port: &Arc<Port>) {
+    *PORT.lock() = Arc::downgrade(port);
+    let mut numbers = NUMBERS_IN_USE.lock();
+    numbers.taken = [false; NUMBERS];
+    numbers.leaving.clear();
+}
+
+/// Lets all members go: the endpoint is closing.
+pub fn close() {
+    let mut numbers = NUMBERS_IN_USE.lock();
+    for leaving in numbers.leaving.drain(..) {
+        leaving.member.leave();
+    }
+}
+
+/// Key of the attribute.
+fn key(library: &Library) -> Option<c_int> {
+    static KEY: OnceLock<Option<c_int>> = OnceLock::new();
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: no copy function: a duplicate has none. The key is written.
+        let made = unsafe {
+            (library.Comm_create_keyval)(ptr::null_mut(), end, &raw mut key, ptr::null_mut())
+        };
+        (made == 0).then_some(key)
+    })
+}
+
+/// Called when a communicator ends.
+unsafe extern "C" fn end(
+    _comm: c_int,
+    _key: c_int,
+    attribute: *mut c_void,
+    _word: *mut c_void,
+) -> c_int {
+    pami::boundary::value(|| {
+        // SAFETY: what `of` has attached, once.
+        let communicator = unsafe { Box::from_raw(attribute.cast::<Communicator>()) };
+        if let Some(member) = communicator.member {
+            leave(member);
+        }
+    });
+    0
+}
+
+/// Gives the routes back, in time; nobody waits for that.
+fn leave(member: Member<RemotePlatform>) {
+    let released = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&released);
+    let done: Done<RemotePlatform> = Box::new(move |_, _| flag.store(true, Ordering::Relaxed));
+    if member.release_routes(Some(done)).is_err() {
+        released.store(true, Ordering::Relaxed);
+    }
+    NUMBERS_IN_USE
+        .lock()
+        .leaving
+        .push(Leaving { member, released });
+}
+
+impl Communicator {
+    /// What is known of a communicator; found out at its first collective, which all of its tasks call.
+    pub fn of(library: &Library, comm: Handle) -> Option<&'static Self> {
+        let key = key(library)?;
+        let (mut attribute, mut there) = (ptr::null_mut(), 0);
+        // SAFETY: places for what is asked for.
+        let asked =
+            unsafe { (library.Comm_get_attr)(comm, key, &raw mut attribute, &raw mut there) };
+        if asked != 0 {
+            return None;
+        }
+        if there == 0 {
+            let made = Box::into_raw(Box::new(Self::make(library, comm)?));
+            // SAFETY: a communicator and a key.
+            if unsafe { (library.Comm_set_attr)(comm, key, made.cast()) } != 0 {
+                // SAFETY: made above, and nobody has it.
+                drop(unsafe { Box::from_raw(made) });
+                return None;
+            }
+            attribute = made.cast();
+        }
+        // SAFETY: it lasts as long as the communicator, which the caller uses.
+        let communicator = unsafe { &*attribute.cast::<Self>() };
+        Some(communicator)
+    }
+
+    fn make(library: &Library, comm: Handle) -> Option<Self> {
+        let port = PORT.lock().upgrade()?;
+        let (mut inter, mut size) = (0, 0);
+        // SAFETY: places for what is asked for.
+        let asked = unsafe {
+            (library.Comm_test_inter)(comm, &raw mut inter)
+                | (library.Comm_size)(comm, &raw mut size)
+        };
+        let all = port.context.tasks().len();
+        let member = match asked == 0 && inter == 0 && usize::try_from(size) == Ok(all) && all > 1 {
+            true => join(library, &port, comm, all),
+            false => None,
+        };
+        Some(Self { port, member })
+    }
+
+    /// The geometry and its endpoint, if the driver is to carry its collectives out.
+    pub fn member(&self) -> Option<(&Member<RemotePlatform>, &Arc<Port>)> {
+        self.member.as_ref().map(|member| (member, &self.port))
+    }
+}
+
+/// What each task says of itself: its number, and which numbers of geometries it has free.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Proposal {
+    task: u32,
+    free: [u8; NUMBERS / 8],
+}
+
+/// Makes a geometry of a communicator of all tasks; `None` where no routes of the network are left.
+fn join(
+    library: &Library,
+    port: &Arc<Port>,
+    comm: Handle,
+    tasks: usize,
+) -> Option<Member<RemotePlatform>> {
+    let own = propose(port);
+    let mut all = vec![own; tasks];
+    let bytes = size_of::<Proposal>() as c_int;
+    // SAFETY: one proposal from here, and room for those of all.
+    let gathered = unsafe {
+        (library.Allgather)(
+            (&raw const own).cast(),
+            bytes,
+            BYTE,
+            all.as_mut_ptr().cast(),
+            bytes,
+            BYTE,
+            comm,
+        )
+    };
+    if gathered != 0 {
+        return None;
+    }
+    let free = |number: &usize| {
+        let bit = 1 << (number % 8);
+        all.iter().all(|one| one.free[number / 8] & bit != 0)
+    };
+    let number = (0..NUMBERS).find(free)?;
+    NUMBERS_IN_USE.lock().taken[number] = true;
+    let listed: Vec<TaskId> = all.iter().map(|one| TaskId(one.task)).collect();
+    let joined = begin(port, number, &listed).and_then(|member| {
+        let done = Flag::default();
+        member.take_routes(Some(done.callback()))?;
+        done.wait(library, port)?;
+        Ok(member)
+    });
+    match joined {
+        Ok(member) if member.routes().class || member.routes().barrier => Some(member),
+        Ok(member) => {
+            leave(member);
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// What this task says of itself.
+fn propose(port: &Port) -> Proposal {
+    let mut numbers = NUMBERS_IN_USE.lock();
+    let numbers = &mut *numbers;
+    // What has given its routes back makes its number free.
+    let (gone, staying): (Vec<_>, Vec<_>) = std::mem::take(&mut numbers.leaving)
+        .into_iter()
+        .partition(|leaving| leaving.released.load(Ordering::Relaxed));
+    numbers.leaving = staying;
+    for Leaving { member, .. } in gone {
+        numbers.taken[usize::from(member.geometry().number())] = false;
+        member.leave();
+    }
+    let mut free = [0; NUMBERS / 8];
+    for (number, _) in numbers
+        .taken
+        .iter()
+        .enumerate()
+        .filter(|(_, taken)| !**taken)
+    {
+        free[number / 8] |= 1 << (number % 8);
+    }
+    Proposal {
+        task: port.context.task().0,
+        free,
+    }
+}
+
+fn begin(port: &Port, number: usize, tasks: &[TaskId]) -> Result<Member<RemotePlatform>, Refusal> {
+    let endpoints: Vec<_> = tasks
+        .iter()
+        .map(|&task| port.context.endpoint(task, 0))
+        .collect::<Result<_, _>>()?;
+    // Numbers are few.
+    let geometry = Geometry::endpoint_list("mpi", number as u16, endpoints);
+    let geometry = port.node.on_network(geometry?)?;
+    let collectives = port.collectives.get().ok_or(Refusal::INVALID)?;
+    Ok(collectives.join(&geometry)?)
+}
+
+/// Says when a collective has ended.
+#[derive(Default, Clone)]
+struct Flag(Arc<Mutex<Option<Result<(), gyre_collectives::Error>>>>);
+
+impl Flag {
+    fn callback(&self) -> Done<RemotePlatform> {
+        let flag = Arc::clone(&self.0);
+        Box::new(move |_, outcome| *flag.lock() = Some(outcome))
+    }
+
+    /// Makes progress, MPICH's too, until it has ended.
+    fn wait(&self, library: &Library, port: &Port) -> Result<(), Refusal> {
+        let mut polls = 0;
+        loop {
+            if let Some(outcome) = self.0.lock().take() {
+                return Ok(outcome?);
+            }
+            if !port.advance()? {
+                continue;
+            }
+            polls += 1;
+            if polls % POLLS == 0 {
+                let mut found = 0;
+                // SAFETY: nobody sends to the process itself unseen; the place is written.
+                unsafe {
+                    (library.Iprobe)(ANY_SOURCE, ANY_TAG, SELF, &raw mut found, NO_STATUS);
+                }
+            } else {
+                port.rest(true)?;
+            }
+        }
+    }
+}
+
+/// Carries a collective out.
+///
+/// # Errors
+/// What the driver refuses, or the collective ends with.
+pub fn carry_out(
+    library: &Library,
+    (member, port): (&Member<RemotePlatform>, &Port),
+    request: Request<RemoteBuffer>,
+) -> Result<(), Refusal> {
+    let done = Flag::default();
+    member.post(request, Some(done.callback()))?;
+    done.wait(library, port)
+}
