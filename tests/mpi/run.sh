@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# Runs programs of MPI on the machine: benchmarks and tests of MPI for Python, NetPIPE, the C programs beside this file, and
+# programs that fail. Prints `test NAME ... ok`, FAILED with what was printed, or `skipped: REASON`, and their sum in the words of
+# cargo's tests. An argument chooses the tests whose names contain it.
+#
+# MPI_SUITE=all tests/mpi/run.sh suite runs all of MPI for Python's own tests that may pass; without it, a part runs.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+wanted=${1:-}
+gyre=$PWD/target/release/gyre
+mpi=$PWD/.tools/mpi/bin
+suite=$PWD/.tools/mpi/src/mpi4py-4.1.2
+netpipe=$PWD/.tools/netpipe/NPmpich2
+tests=$PWD/tests/mpi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+begin=$SECONDS
+passed=0 failed=0 skipped=0
+
+# test NAME COMMAND...: runs a function with a folder of its own, $dir; it fails with a reason on standard output.
+test_() {
+    local name=$1 reason start=$SECONDS
+    shift
+    [[ $name == *"$wanted"* ]] || return 0
+    dir=$work/$name
+    mkdir -p "$dir"
+    if reason=$("$@" 2>&1); then
+        echo "test $name ... ok"
+        passed=$((passed + 1))
+    else
+        echo "test $name ... FAILED"
+        printf '%s\n' "$reason"
+        tail -n 15 "$dir"/*.err "$dir"/*.out 2>/dev/null
+        failed=$((failed + 1))
+    fi
+    echo "  $((SECONDS - start)) s" >&2
+}
+
+# skip NAME REASON
+skip() {
+    [[ $1 == *"$wanted"* ]] || return 0
+    echo "test $1 ... skipped: $2"
+    skipped=$((skipped + 1))
+}
+
+# machine SECONDS RUN OPTIONS...: `gyre exec` within a limit, into RUN.out and RUN.err; its status.
+machine() {
+    local limit=$1 run=$dir/$2
+    shift 2
+    timeout -k 5 "$limit" "$gyre" exec "$@" >"$run.out" 2>"$run.err" </dev/null
+}
+
+# says FILE PATTERN: a line of a file matches.
+says() {
+    grep -qE -- "$2" "$1" && return
+    echo "no line of $(basename "$1") matches: $2"
+    return 1
+}
+
+# succeeds SECONDS RUN OPTIONS...: the same as machine, and it must succeed.
+succeeds() {
+    local status=0
+    machine "$@" || status=$?
+    [ "$status" -eq 0 ] && return
+    echo "status $status of: gyre exec ${*:3}"
+    return 1
+}
+
+# twice SECONDS OPTIONS...: cycles, hash and output of two runs are the same, the second with two threads.
+twice() {
+    local limit=$1
+    shift
+    succeeds "$limit" first "$@" && succeeds "$limit" second --threads 2 "$@" || return
+    says "$dir/first.err" '^[0-9]+ cycles simulated$' && says "$dir/first.err" '^hash [0-9a-f]{16}$' || return
+    diff "$dir/first.err" "$dir/second.err" && diff "$dir/first.out" "$dir/second.out"
+}
+
+# --- Benchmarks of MPI for Python
+
+bench() {
+    twice 60 -n 8 --shape 2x2x2 -- "$mpi/python3" -m mpi4py.bench "$@"
+}
+
+helloworld() {
+    local rank
+    bench helloworld || return
+    for rank in 0 1 2 3 4 5 6 7; do
+        echo "Hello, World! I am process $rank of 8 on $(uname -n)."
+    done | diff - "$dir/first.out"
+}
+
+ringtest() {
+    bench ringtest -n 64 -s 4 && says "$dir/first.out" '\(8 processes\)|8 processes'
+}
+
+pingpong() {
+    bench pingpong -n 4096 -s 1 -l 20 && says "$dir/first.out" '^ *4096 '
+}
+
+# --- C programs
+
+# compile NAME
+compile() {
+    [ -x "$work/$1" ] || "$mpi/mpicc" -O1 -Wall -Wextra -Werror -o "$work/$1" "$tests/c/$1.c"
+}
+
+# sections PROGRAM OPTIONS... -- SECTIONS...: these end on all tasks, or all that there are; in that order.
+sections() {
+    local program=$1 options=()
+    shift
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    compile "$program" && succeeds 180 run --host-limit 60 "${options[@]}" -- "$work/$program" "$@" || return
+    if [ "$#" -gt 0 ]; then
+        printf '%s\n' "$@" | diff - "$dir/run.out"
+    else
+        [ "$(wc -l <"$dir/run.out")" -ge 3 ]
+    fi
+}
+
+# --- Failures
+
+# fails PATTERN OPTIONS... -- HOW: status 1 within 30 s, an error that matches, no process left.
+fails() {
+    local pattern=$1 status=0 left how=${*: -1}
+    shift
+    set -- "${@:1:$#-2}"
+    compile fail || return
+    machine 30 run -n 4 --shape 2x2 "$@" -- "$work/fail" "$how" || status=$?
+    # Killed processes leave the table when their parent has waited for them.
+    left=$(pgrep -f "^$work/fail" || true)
+    if [ "$status" -ne 1 ]; then
+        echo "status $status"
+        return 1
+    fi
+    if [ -n "$left" ]; then
+        echo "left behind: $left"
+        return 1
+    fi
+    says "$dir/run.err" "$pattern"
+}
+
+# --- MPI for Python's own tests
+
+# modules OUTCOME MODULES: tests of modules (a regular expression) on four tasks; all succeed on every task, and at least so many
+# pass.
+modules() {
+    local least=$1 include=$2 limit=$3 rank
+    (cd "$suite" && succeeds "$limit" run -n 4 --shape 2x2 --host-limit 120 -- \
+        sh -c 'exec "$@" >"$0.$PMI_RANK.log" 2>&1' "$dir/tests" \
+        "$mpi/python3" test/main.py -v -i "$include" --xfile "$tests/suite-exceptions.txt") || {
+        tail -n 20 "$dir"/tests.*.log
+        return 1
+    }
+    for rank in 0 1 2 3; do
+        sed -nE 's/^(test[A-Za-z0-9_]+ \([A-Za-z0-9_.]+\)).* \.\.\. ok$/\1/p' "$dir/tests.$rank.log" | sort -u
+    done | sort | uniq -c | awk '$1 == 4 { count++ } END { print count + 0 }' >"$dir/count"
+    echo "$(cat "$dir/count") tests pass on all tasks" >&3
+    if [ "$(cat "$dir/count")" -lt "$least" ]; then
+        echo "fewer than $least pass"
+        return 1
+    fi
+}
+
+# --- Other programs
+
+netpipe() {
+    succeeds 120 run -n 2 --shape 2x1 -- "$netpipe" "$@" -n 3 -u 4096 -o "$dir/np.out" &&
+        [ "$(wc -l <"$dir/np.out")" -ge 20 ]
+}
+
+latency() {
+    twice 120 -n 2 --shape 2x1 -- "$mpi/python3" "$tests/osu.py" latency 4096 &&
+        says "$dir/first.out" '^4096 +[0-9.]+$'
+}
+
+exec 3>&2
+
+if [ ! -x "$mpi/mpicc" ]; then
+    echo "no MPICH in .tools/mpi; run make mpi" >&2
+    exit 2
+fi
+
+test_ x6_mpi4py_helloworld_of_8_tasks_repeats helloworld
+test_ x6_mpi4py_ringtest_of_8_tasks_repeats ringtest
+test_ x6_mpi4py_pingpong_of_8_tasks_repeats pingpong
+
+test_ x6_messages_of_every_length_mode_and_order sections p2p -n 4 --shape 2x2 --
+test_ x6_messages_of_two_tasks_on_one_node sections p2p -n 2 --shape 2 --map ta -- blocking nonblocking unexpected truncation self
+test_ x6_messages_of_16_tasks_on_8_nodes sections p2p -n 16 --shape 2x2x2 -- wildcards order probe vectors
+test_ x6_windows_of_every_kind_of_synchronisation sections rma -n 4 --shape 2x2 --
+test_ x6_windows_of_16_tasks_on_8_nodes sections rma -n 16 --shape 2x2x2 -- fence accumulates locks tickets
+test_ x6_collectives_of_every_kind_type_and_order sections coll -n 4 --shape 2x2 --
+test_ x6_collectives_of_16_tasks_on_8_nodes sections coll -n 16 --shape 2x2x2 -- barriers reductions exchanges communicators
+test_ x6_collectives_of_5_tasks_on_a_ring sections coll -n 5 --shape 5 -- barriers broadcasts extremes exchanges many_at_once
+test_ x6_time_of_mpi_is_the_machines sections time -n 2 --shape 2x1 --
+
+test_ x6_a_killed_task_is_named fails 'task 1.*signal: 9' -- kill
+test_ x6_a_task_that_divides_by_zero_is_named fails 'task 1.*signal: 8' -- divide
+test_ x6_a_task_that_exits_with_status_3_is_named fails 'task 1.*exit status: 3' -- exit
+test_ x6_a_task_that_aborts_is_named fails 'task 1.*7' -- abort
+test_ x6_a_task_that_loops_for_ever_is_named fails 'task 1' --host-slice 1 --host-limit 4 -- spin
+test_ x6_an_error_of_mpi_ends_the_run fails 'task 1' -- truncate
+test_ x6_calls_after_the_end_of_mpi_are_told fails 'MPI_Finalize|finaliz' -- late
+test_ x6_a_deadlock_is_reported fails 'task [0-3]' -- deadlock
+
+test_ x6_osu_latency_repeats latency
+if [ -x "$netpipe" ]; then
+    test_ x6_netpipe_measures netpipe
+    test_ x6_netpipe_finds_its_data_whole netpipe -i
+else
+    skip x6_netpipe_measures "no NetPIPE; make mpi says why"
+    skip x6_netpipe_finds_its_data_whole "no NetPIPE; make mpi says why"
+fi
+
+if [ "${MPI_SUITE:-}" = all ]; then
+    test_ x6_mpi4py_suite modules 1000 . 3600
+else
+    test_ x6_mpi4py_suite_part modules 400 'test_(p2p_obj|cco_obj|rma|win|comm|op|status|pack)\.py' 600
+fi
+
+printf '\ntest result: %s. %d passed; %d failed; %d ignored; 0 measured; 0 filtered out; finished in %d.00s\n' \
+    "$([ "$failed" -eq 0 ] && echo ok || echo FAILED)" "$passed" "$failed" "$skipped" $((SECONDS - begin))
+[ "$failed" -eq 0 ]
