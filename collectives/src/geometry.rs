@@ -27,6 +27,9 @@ pub use transfers::Transfer;
 /// counted in positions. The first endpoint of a task is its leader. All endpoints of a task use the same
 /// send and receive buffer, but those that live on another node than the task (EP-15): these bring buffers of
 /// that node, of the same size and layout, which data passes through; what is in them afterwards is no result.
+///
+/// Made by [`each_endpoint`](Self::each_endpoint), every endpoint counts for itself: it has a position of its own, and data
+/// of its own; a task is then named once for each of its endpoints.
 #[derive(Debug, Clone)]
 pub struct Geometry(Arc<Inner>);
 
@@ -63,7 +66,22 @@ impl Geometry {
         number: u16,
         endpoints: impl IntoIterator<Item = Endpoint>,
     ) -> Result<Self, Error> {
-        let endpoints: Vec<_> = endpoints.into_iter().collect();
+        Self::list(name, number, endpoints.into_iter().collect(), false)
+    }
+
+    /// The same, where every endpoint has a position and data of its own, as a task with one endpoint has.
+    ///
+    /// # Errors
+    /// As [`endpoint_list`](Self::endpoint_list).
+    pub fn each_endpoint(
+        name: &str,
+        number: u16,
+        endpoints: impl IntoIterator<Item = Endpoint>,
+    ) -> Result<Self, Error> {
+        Self::list(name, number, endpoints.into_iter().collect(), true)
+    }
+
+    fn list(name: &str, number: u16, endpoints: Vec<Endpoint>, each: bool) -> Result<Self, Error> {
         if endpoints.is_empty() {
             return Err(Error::EmptyGeometry { name: name.into() });
         }
@@ -71,7 +89,8 @@ impl Geometry {
         let mut tasks = Vec::new();
         let mut ranks: Vec<Vec<u32>> = Vec::new();
         let mut positions = Vec::new();
-        let mut by_task = BTreeMap::new();
+        // By task, and by rank where each endpoint counts for itself.
+        let mut known = BTreeMap::new();
         for (rank, &endpoint) in (0..).zip(&endpoints) {
             if !seen.insert(endpoint) {
                 return Err(Error::RepeatedEndpoint {
@@ -80,7 +99,8 @@ impl Geometry {
                     context: endpoint.context_offset(),
                 });
             }
-            let position = *by_task.entry(endpoint.task()).or_insert_with(|| {
+            let key = (endpoint.task(), each.then_some(rank));
+            let position = *known.entry(key).or_insert_with(|| {
                 tasks.push(endpoint.task());
                 ranks.push(Vec::new());
                 tasks.len() as u32 - 1
@@ -159,7 +179,7 @@ impl Geometry {
         &self.0.endpoints
     }
 
-    /// The tasks, by position.
+    /// The tasks, by position; of endpoints that count for themselves, one for each.
     #[must_use]
     pub fn tasks(&self) -> &[TaskId] {
         &self.0.tasks

@@ -1443,7 +1443,8 @@ pami_result_t PAMI_Context_createv(pami_client_t client, pami_configuration_t co
                                    pami_context_t context[], size_t ncontexts);
 
 /**
- * Ends contexts and makes their handles invalid. One thread calls, and holds none of their locks.
+ * Ends contexts and makes their handles invalid. One thread calls, and holds none of their locks. A handle in the place
+ * of an array is taken for an array of one.
  *
  * @return PAMI_SUCCESS; PAMI_INVAL: one is none, any more
  */

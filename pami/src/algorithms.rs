@@ -126,10 +126,6 @@ fn offered(group: &Group, kind: XferType) -> Result<[Vec<Offer>; 2], Failure> {
     let Some(query) = query(made, kind, any)? else {
         return Ok([Vec::new(), Vec::new()]);
     };
-    // The driver counts blocks by task.
-    if made.has_several_of_a_task() && kind != XferType::BARRIER {
-        return Ok([Vec::new(), Vec::new()]);
-    }
     let offer = |algorithm| Offer { kind, algorithm };
     let (mut always, mut checked) = (vec![offer(None)], Vec::new());
     for Entry {
@@ -176,8 +172,6 @@ fn metadata(offer: Offer, checked: bool) -> abi::Metadata {
         check_correct: CheckCorrect {
             bits: set(CheckCorrect::CHECKREQUIRED, checked)
                 | set(CheckCorrect::ALLDTOP, !checked)
-                | set(CheckCorrect::CONTIGSFLAGS, true)
-                | set(CheckCorrect::CONTIGRFLAGS, true)
                 | set(CheckCorrect::INPLACE, in_place)
                 | set(CheckCorrect::ASYNCFLOWCTL, true),
         },
@@ -195,19 +189,8 @@ fn obstacles(xfer: &Xfer) -> Result<c_uint, Failure> {
     let (offer, geometry) = Offer::decode(xfer.algorithm)?;
     let group = GEOMETRIES.get(geometry)?;
     let made = group.made()?;
-    let mut bits = 0;
     if let Some((sent, received)) = types(offer.kind, xfer) {
-        for (type_, bit) in [
-            (sent, MetadataResult::CONTIGUOUS_SEND),
-            (received, MetadataResult::CONTIGUOUS_RECV),
-        ] {
-            if bytes_of(type_).is_err() {
-                bits = bit.set(bits, 1);
-            }
-        }
-    }
-    if bits != 0 {
-        return Ok(bits);
+        bytes_of(sent).and(bytes_of(received))?;
     }
     let Ok(operation) = operation(offer.kind, xfer) else {
         return Ok(MetadataResult::DATATYPE_OP.set(0, 1));

@@ -38,6 +38,11 @@ impl Arguments<'_> {
             .ok_or_else(|| Failure::invalid(format!("root {code:#x} is not in the geometry")))
     }
 
+    /// Whether this endpoint is the root.
+    pub fn is_root(&self, code: abi::Endpoint) -> Result<bool, Failure> {
+        Ok(self.root(code)? == self.position)
+    }
+
     pub fn map(&self, part: Part) -> Result<BufferRange<RemoteBuffer>, Failure> {
         match part.bytes {
             0 => Ok(BufferRange::empty()),

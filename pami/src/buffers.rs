@@ -8,12 +8,45 @@ use crate::reduction::bytes_of;
 
 /// A number of repetitions or a displacement.
 pub trait Count: Copy {
+    /// Not negative.
     fn count(self) -> Result<usize, Failure>;
+
+    /// A number as the program's.
+    fn from_count(count: usize) -> Result<Self, Failure>;
+
+    /// A list of the library's own, for [`Counts`].
+    fn list(list: Vec<Self>) -> Counts;
+
+    /// Where a list of this type lies.
+    fn address(list: &mut Counts) -> *mut Self;
+}
+
+/// A list of counts or displacements.
+pub enum Counts {
+    /// Of `size_t`.
+    Size(Vec<usize>),
+    /// Of `int`.
+    Int(Vec<c_int>),
 }
 
 impl Count for usize {
     fn count(self) -> Result<usize, Failure> {
         Ok(self)
+    }
+
+    fn from_count(count: usize) -> Result<Self, Failure> {
+        Ok(count)
+    }
+
+    fn list(list: Vec<Self>) -> Counts {
+        Counts::Size(list)
+    }
+
+    fn address(list: &mut Counts) -> *mut Self {
+        match list {
+            Counts::Size(list) => list.as_mut_ptr(),
+            Counts::Int(_) => std::ptr::null_mut(),
+        }
     }
 }
 
@@ -21,6 +54,22 @@ impl Count for c_int {
     fn count(self) -> Result<usize, Failure> {
         let count = usize::try_from(self);
         count.map_err(|_| Failure::invalid(format!("a count or displacement is {self}")))
+    }
+
+    fn from_count(count: usize) -> Result<Self, Failure> {
+        let fits = Self::try_from(count);
+        fits.map_err(|_| Failure::invalid(format!("{count} bytes are more than an int counts")))
+    }
+
+    fn list(list: Vec<Self>) -> Counts {
+        Counts::Int(list)
+    }
+
+    fn address(list: &mut Counts) -> *mut Self {
+        match list {
+            Counts::Int(list) => list.as_mut_ptr(),
+            Counts::Size(_) => std::ptr::null_mut(),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::code::parts;
 use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group};
 use crate::handles::Handles;
+use crate::headers::Headers;
 use crate::job::Job;
 
 /// All clients of the process.
@@ -40,6 +41,8 @@ pub struct Client {
     pub created: Mutex<Vec<usize>>,
     /// The collectives of each context.
     pub collectives: Vec<Collectives<RemotePlatform>>,
+    /// The long headers of each context.
+    pub headers: Vec<Arc<Headers>>,
     /// Where tasks agree on geometries.
     pub agreement: Arc<Agreement>,
     /// Numbers of geometries, as the program gives them, that are in use in this task.
@@ -56,8 +59,9 @@ impl Client {
         let contexts = (0..driver.contexts()).map(|offset| driver.create_context(offset));
         let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
         let agreement = Agreement::new(job.description.task, driver.tasks().len());
-        let mut collectives = Vec::new();
+        let (mut collectives, mut headers) = (Vec::new(), Vec::new());
         for context in &contexts {
+            headers.push(Headers::attach(context)?);
             collectives.push(Collectives::attach(context, agreement::COLLECTIVES)?);
             agreement.attach(context)?;
         }
@@ -73,13 +77,14 @@ impl Client {
             contexts,
             created: Mutex::default(),
             collectives,
+            headers,
             agreement,
             ids: Mutex::default(),
             world,
         })
     }
 
-    /// A geometry of these endpoints, the same in all tasks.
+    /// A geometry of these endpoints, the same in all tasks. Each counts for itself, also several of a task.
     ///
     /// # Errors
     /// `PAMI_INVAL` for endpoints that make none.
@@ -93,7 +98,7 @@ impl Client {
         let Some(driver) = &*driver else {
             return Err(Failure::invalid("the client has ended"));
         };
-        let geometry = Geometry::endpoint_list(name, number, endpoints.iter().copied())?;
+        let geometry = Geometry::each_endpoint(name, number, endpoints.iter().copied())?;
         Ok(geometry.on_network(driver)?)
     }
 

@@ -15,6 +15,8 @@ use crate::exclusive::Exclusive;
 use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group};
 use crate::kinds::operation;
+use crate::packing::Packing;
+use crate::reduction::Operation;
 use crate::requests;
 
 /// Address of the program's memory that travels with a callback.
@@ -30,7 +32,36 @@ type Finish = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
 unsafe fn request(
     arguments: &Arguments<'_>,
 ) -> Result<(Request<RemoteBuffer>, Option<Finish>), Failure> {
+    // Of the program's types: whose bytes are divided is theirs to say.
     let operation = operation(arguments.kind, arguments.xfer)?;
+    // SAFETY: what the caller promises.
+    let (xfer, packing) = unsafe { Packing::of(arguments)? };
+    let arguments = Arguments {
+        xfer: &xfer,
+        ..*arguments
+    };
+    // SAFETY: what the caller promises, and the data lies without holes.
+    let (request, finish) = unsafe { dense_request(&arguments, operation)? };
+    if packing.is_empty() {
+        return Ok((request, finish));
+    }
+    let unpack = move || {
+        finish.map_or(Ok(()), |finish| finish())?;
+        // SAFETY: the program's buffers belong to the collective until its callback.
+        unsafe { packing.unpack() };
+        Ok(())
+    };
+    Ok((request, Some(Box::new(unpack))))
+}
+
+/// The same of data that lies without holes.
+///
+/// # Safety
+/// As [`request`].
+unsafe fn dense_request(
+    arguments: &Arguments<'_>,
+    operation: Option<Operation>,
+) -> Result<(Request<RemoteBuffer>, Option<Finish>), Failure> {
     if arguments.kind == XferType::SCAN
         && let Some(operation) = &operation
     {
@@ -88,10 +119,6 @@ pub unsafe extern "C" fn PAMI_Collective(context: abi::Context, cmd: *mut Xfer) 
             return Err(Failure::invalid("the context is of another client"));
         }
         let made = group.made()?;
-        if made.has_several_of_a_task() && offer.kind != XferType::BARRIER {
-            let what = "a collective other than a barrier on several endpoints of a task";
-            return Err(Failure::unimplemented(what));
-        }
         made.with(context.offset, |member| {
             let arguments = Arguments {
                 platform: &context.client.job.platform,

@@ -160,16 +160,25 @@ fn advance(
     Err(Failure::again())
 }
 
+/// Whether what should be an array of one handle is the handle itself. Programs do that: where a handle is the address of
+/// an object, nothing comes of it. No handle is an address of the program's.
+fn is_handle(contexts: *const abi::Context, count: usize) -> bool {
+    count == 1 && CONTEXTS.get(contexts.cast_mut().cast()).is_ok()
+}
+
 /// The contexts of an array of handles.
 ///
 /// # Safety
-/// `contexts` points to `count` handles.
+/// `contexts` points to `count` handles, or is the only one.
 unsafe fn all_of(
     contexts: *const abi::Context,
     count: usize,
 ) -> Result<Vec<Arc<Context>>, Failure> {
     if contexts.is_null() {
         return Err(Failure::invalid("the array of contexts is null"));
+    }
+    if is_handle(contexts, count) {
+        return Ok(vec![CONTEXTS.get(contexts.cast_mut().cast())?]);
     }
     // SAFETY: what the caller promises.
     let handles = (0..count).map(|place| unsafe { contexts.add(place).read() });
@@ -224,6 +233,7 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(
     ncontexts: usize,
 ) -> abi::ResultCode {
     boundary::result(|| {
+        let in_array = !is_handle(contexts, ncontexts);
         // SAFETY: the program passes so many handles.
         let all = unsafe { all_of(contexts, ncontexts)? };
         for (place, context) in all.into_iter().enumerate() {
@@ -234,8 +244,10 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(
                 .created
                 .lock()
                 .retain(|&other| other != handle);
-            // SAFETY: as above.
-            unsafe { contexts.add(place).write(std::ptr::null_mut()) };
+            if in_array {
+                // SAFETY: as above.
+                unsafe { contexts.add(place).write(std::ptr::null_mut()) };
+            }
         }
         Ok(())
     })

@@ -1,6 +1,5 @@
 //! The creation of geometries.
 
-use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
@@ -14,7 +13,7 @@ use crate::code::endpoint_code;
 use crate::context::{CONTEXTS, Context};
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::group::{GEOMETRIES, Group};
+use crate::group::{GEOMETRIES, Group, tasks_of};
 use crate::optimization::{begin_update, call_later, settings};
 
 /// What all functions that create a geometry are given.
@@ -68,7 +67,8 @@ impl Creation {
     ) -> Result<Vec<Endpoint>, Failure> {
         let contexts = self.client.contexts.len();
         let offsets = match offset {
-            usize::MAX => 0..contexts,
+            // Those that this task has created, and so have the others.
+            usize::MAX => 0..self.client.created.lock().len(),
             _ if offset < contexts => offset..offset + 1,
             _ => return Err(Failure::invalid(format!("no context has offset {offset}"))),
         };
@@ -90,12 +90,13 @@ impl Creation {
         parent: Option<&Group>,
     ) -> Result<abi::Geometry, Failure> {
         // Refuses a list that makes no geometry.
-        let trial = self.client.geometry("new", 0, &endpoints)?;
+        self.client.geometry("new", 0, &endpoints)?;
+        let tasks = tasks_of(&endpoints);
         let task = TaskId(self.client.job.description.task);
         if let Some(parent) = parent {
-            let tasks: BTreeSet<_> = parent.endpoints.iter().map(|e| e.task()).collect();
-            let all = trial.tasks().iter().chain([&task]);
-            if let Some(outside) = all.copied().find(|task| !tasks.contains(task)) {
+            let known = tasks_of(&parent.endpoints);
+            let all = tasks.iter().chain([&task]);
+            if let Some(outside) = all.copied().find(|task| !known.contains(task)) {
                 let text = format!("{outside} does not belong to the parent");
                 return Err(Failure::invalid(text));
             }
@@ -129,7 +130,7 @@ impl Creation {
         let asked = self.client.agreement.ask(
             self.context.driver(),
             // At most as many as the job has.
-            (name, root, trial.tasks().len() as u32),
+            (name, root, tasks.len() as u32),
             {
                 let client = Arc::downgrade(&self.client);
                 let (context, event) = (Arc::downgrade(&self.context), self.event);

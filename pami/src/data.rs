@@ -206,22 +206,29 @@ impl Transfer {
     /// The program's memory is as the type says.
     pub unsafe fn gathered(&self) -> Result<Staging, Failure> {
         let data = Staging::zeroed(self.length)?;
-        let target = data.address();
+        // SAFETY: what the caller promises; the data has as many bytes.
+        unsafe { self.gather(data.address()) };
+        Ok(data)
+    }
+
+    /// The same into zeros of the library at `target`.
+    ///
+    /// # Safety
+    /// As [`gathered`](Self::gathered); there are as many bytes as data.
+    pub unsafe fn gather(&self, target: *mut u8) {
         self.pieces(|source, from, bytes| {
             // SAFETY: what the caller promises; a place in the data is within it.
             unsafe { self.way.apply(target.add(from), source, bytes) }
         });
-        Ok(data)
     }
 
     /// Takes data that has come into the program's memory.
     ///
     /// # Safety
     /// As [`gathered`](Self::gathered).
-    pub unsafe fn take(&self, data: &Staging) {
-        let source = data.bytes();
+    pub unsafe fn take(&self, data: &[u8]) {
         self.pieces(|target, from, bytes| {
-            let source = source[from..from + bytes].as_ptr();
+            let source = data[from..from + bytes].as_ptr();
             // SAFETY: what the caller promises.
             unsafe { self.way.apply(target, source, bytes) }
         });
@@ -240,7 +247,7 @@ impl Transfer {
             let target = copy.gathered()?;
             let source = data.address();
             self.way.apply(target.address(), source, self.length);
-            copy.take(&target);
+            copy.take(target.bytes());
         }
         Ok(())
     }
@@ -283,7 +290,7 @@ pub unsafe fn transform(
         if divides {
             return to.take_at_once(&data);
         }
-        to.take(&data);
+        to.take(data.bytes());
     }
     Ok(())
 }

@@ -4,23 +4,26 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use gyre_driver::{Arrival, BufferRange, DoneFn, Receive};
+use gyre_driver::{Arrival, BufferRange, DoneFn, Receive, SendImmediate};
 use gyre_remote::RemotePlatform;
 
 use crate::abi::{self, DispatchHint, Hint};
-use crate::agreement;
 use crate::boundary;
 use crate::code::endpoint_code;
 use crate::context::{CONTEXTS, Context};
 use crate::data::{Function, Place, Transfer};
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::headers;
 use crate::hints::{Dispatch, check};
 use crate::memory::map;
 use crate::staging::Staging;
 
 /// Largest number of a dispatch: those above are the library's and the driver's.
-pub const LARGEST: usize = agreement::DISPATCH as usize - 1;
+pub const LARGEST: usize = headers::DISPATCH as usize - 1;
+
+/// Most bytes of header and data that a dispatch function gets at once, and that are sent at once.
+pub const IMMEDIATE: usize = SendImmediate::MAX_HEADED / 4 * 4;
 
 /// A function of the program for messages, and what it is called with.
 struct Receiver {
@@ -35,16 +38,19 @@ impl Receiver {
         let Some(context) = self.context.upgrade() else {
             return Err(Failure::error("the context has ended"));
         };
-        let pipe = match arrival.immediate {
-            Some(_)
-                if self
-                    .dispatch
-                    .has(DispatchHint::RECV_IMMEDIATE, Hint::DISABLE) =>
-            {
-                None
+        let whole;
+        let header = match arrival.tag {
+            0 => arrival.header,
+            _ => {
+                whole = context.client.headers[context.offset].whole(arrival)?;
+                &whole[..]
             }
-            immediate => immediate,
         };
+        let disabled = self
+            .dispatch
+            .has(DispatchHint::RECV_IMMEDIATE, Hint::DISABLE);
+        let fits = header.len() + arrival.length <= IMMEDIATE;
+        let pipe = arrival.immediate.filter(|_| fits && !disabled);
         let mut recv = abi::Recv {
             cookie: ptr::null_mut(),
             local_fn: None,
@@ -65,8 +71,8 @@ impl Receiver {
                 function(
                     context.handle as *mut c_void,
                     self.cookie as *mut c_void,
-                    arrival.header.as_ptr().cast(),
-                    arrival.header.len(),
+                    header.as_ptr().cast(),
+                    header.len(),
                     data,
                     arrival.length,
                     endpoint_code(arrival.origin),
@@ -142,7 +148,7 @@ fn receive(
         let mut staging = Staging::zeroed(data.len())?;
         staging.bytes_mut().copy_from_slice(data);
         // SAFETY: the program's memory is as it has said.
-        unsafe { transfer.take(&staging) };
+        unsafe { transfer.take(staging.bytes()) };
         event.end(Ok(()));
         return Ok(Receive::Consumed);
     }
@@ -160,7 +166,7 @@ fn receive(
         drop(range);
         if outcome.is_ok() {
             // SAFETY: the program's memory is as it has said.
-            unsafe { transfer.take(&staging) };
+            unsafe { transfer.take(staging.bytes()) };
         }
         drop(staging);
         event.call(outcome.as_ref().copied());

@@ -12,7 +12,7 @@ use crate::client::CLIENTS;
 use crate::context::{CONTEXTS, Context};
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::group::{GEOMETRIES, Group};
+use crate::group::{GEOMETRIES, Group, tasks_of};
 use crate::optimization::{call_later, settings, update};
 use crate::query::answer;
 
@@ -109,7 +109,7 @@ fn end(context: &Context, group: &Group, told: bool) -> Result<(), Failure> {
     if told {
         client.ids.lock().remove(&group.name.id);
     }
-    let tasks = made.geometry.tasks().len() as u32;
+    let tasks = tasks_of(&group.endpoints).len() as u32;
     let who = (group.name, group.endpoints[0], tasks);
     let number = made.geometry.number();
     Ok(client.agreement.leave(context.driver(), who, number)?)

@@ -1,9 +1,10 @@
 //! Geometries as programs hold them.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use gyre_collectives::{Geometry, Member};
-use gyre_driver::Endpoint;
+use gyre_driver::{Endpoint, TaskId};
 use gyre_remote::RemotePlatform;
 use parking_lot::Mutex;
 
@@ -116,12 +117,12 @@ impl Group {
     }
 }
 
-impl Made {
-    /// Whether a task has several endpoints in it.
-    pub fn has_several_of_a_task(&self) -> bool {
-        self.geometry.endpoints().len() > self.geometry.tasks().len()
-    }
+/// The tasks that endpoints are of.
+pub fn tasks_of(endpoints: &[Endpoint]) -> BTreeSet<TaskId> {
+    endpoints.iter().map(|endpoint| endpoint.task()).collect()
+}
 
+impl Made {
     /// Works with the endpoint of this task that has a context's offset.
     ///
     /// # Errors

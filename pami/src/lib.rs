@@ -37,6 +37,7 @@ mod fence;
 mod geometry;
 mod group;
 mod handles;
+mod headers;
 mod hints;
 mod interposed;
 pub mod job;

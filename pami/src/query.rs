@@ -1,7 +1,5 @@
 //! Attributes of clients, contexts and dispatches.
 
-use gyre_driver::SendImmediate;
-
 use crate::abi::{AttributeName, AttributeValue, Client, Configuration, Context, ResultCode};
 use crate::boundary;
 use crate::client::{self, CLIENTS};
@@ -125,7 +123,7 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
         }
         let value = |name| match name {
             AttributeName::DISPATCH_RECV_IMMEDIATE_MAX
-            | AttributeName::DISPATCH_SEND_IMMEDIATE_MAX => Some(number(SendImmediate::MAX_HEADED)),
+            | AttributeName::DISPATCH_SEND_IMMEDIATE_MAX => Some(number(dispatch::IMMEDIATE)),
             AttributeName::DISPATCH_ATOM_SIZE_MAX => Some(number(usize::MAX)),
             _ => None,
         };

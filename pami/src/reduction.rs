@@ -65,16 +65,12 @@ fn reduce_op(operation: Predefined) -> Option<ReduceOp> {
 /// Number of all operations that programs define: their functions have none that all tasks know.
 const PROGRAMS: u16 = u16::MAX;
 
-/// Bytes of a repetition of a type without holes.
+/// Bytes of data of a repetition of a type.
 ///
 /// # Errors
-/// `PAMI_INVAL` for none that is complete, `PAMI_UNIMPL` for one with holes.
+/// `PAMI_INVAL` for none that is complete.
 pub fn bytes_of(type_: Type) -> Result<usize, Failure> {
-    let found = complete(type_)?;
-    match found.layout.is_contiguous() || found.size() == 0 {
-        true => Ok(found.size()),
-        false => Err(Failure::unimplemented("a collective on a type with holes")),
-    }
+    Ok(complete(type_)?.size())
 }
 
 /// What an operation does.
@@ -99,13 +95,12 @@ impl Operation {
     /// The operation `function` on data of a type; `commutative` is read of the program's own functions alone.
     ///
     /// # Errors
-    /// As [`bytes_of`]; `PAMI_INVAL` for an operation that the type does not have.
+    /// `PAMI_INVAL` for a type that is none or not complete, and for an operation that it does not have.
     pub fn new(
         type_: Type,
         (function, cookie): (DataFunction, *mut c_void),
         commutative: bool,
     ) -> Result<Self, Failure> {
-        bytes_of(type_)?;
         let of = complete(type_)?;
         let address = function.map_or(0, |function| function as usize);
         if address == 0 {

@@ -10,10 +10,10 @@ use crate::failure::Failure;
 /// The request of the driver. `reduction` is how data is combined, if it is.
 ///
 /// # Errors
-/// `PAMI_INVAL` for parameters that cannot be; `PAMI_UNIMPL` for types that are not predefined.
+/// `PAMI_INVAL` for parameters that cannot be; `PAMI_UNIMPL` for the active-message forms.
 ///
 /// # Safety
-/// The member of the kind is filled in as `pami.h` says.
+/// The member of the kind is filled in as `pami.h` says, with data that lies without holes.
 pub unsafe fn request(
     arguments: &Arguments<'_>,
     reduction: Option<Reduction>,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use gyre_driver::{BufferRange, MAX_HEADER, SendImmediate, SendMessage};
+use gyre_driver::{BufferRange, SendImmediate, SendMessage};
 use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::abi::{self, DispatchHint, Hint, Iovec};
 use crate::boundary;
 use crate::context::{CONTEXTS, Context};
 use crate::data::{Function, Place};
+use crate::dispatch::IMMEDIATE;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::memory::map;
@@ -37,31 +38,21 @@ fn dispatch(context: &Context, send: &abi::SendImmediate) -> Result<u8, Failure>
         return Err(Failure::invalid(format!("dispatch {number} is not set")));
     };
     let length = send.header.iov_len.saturating_add(send.data.iov_len);
-    if set.has(DispatchHint::RECV_IMMEDIATE, Hint::ENABLE) && length > SendImmediate::MAX_HEADED {
-        let most = SendImmediate::MAX_HEADED;
+    if set.has(DispatchHint::RECV_IMMEDIATE, Hint::ENABLE) && length > IMMEDIATE {
         let text = format!(
-            "{length} bytes by dispatch {number}, which has recv_immediate: expected at most {most}"
+            "{length} bytes by dispatch {number}, which has recv_immediate: expected at most {IMMEDIATE}"
+        );
+        return Err(Failure::invalid(text));
+    }
+    let length = send.header.iov_len;
+    if set.has(DispatchHint::LONG_HEADER, Hint::DISABLE) && length > IMMEDIATE {
+        let text = format!(
+            "a header of {length} bytes by dispatch {number}, which has no long headers: expected at most {IMMEDIATE}"
         );
         return Err(Failure::invalid(text));
     }
     // Those that are set fit.
     Ok(number as u8)
-}
-
-/// The header of a message.
-///
-/// # Safety
-/// As [`bytes`].
-unsafe fn header(send: &abi::SendImmediate) -> Result<Vec<u8>, Failure> {
-    // SAFETY: what the caller promises.
-    let header = unsafe { bytes(&send.header, "header")? };
-    if header.len() > MAX_HEADER {
-        return Err(Failure::unimplemented(&format!(
-            "a header of {} bytes, more than {MAX_HEADER},",
-            header.len()
-        )));
-    }
-    Ok(header.to_vec())
 }
 
 /// Sends `data`, of which `keep` lasts until it may be changed again.
@@ -77,12 +68,17 @@ unsafe fn start(
     let event = |function| Event::new(context.handle, function, events.cookie);
     let local = event(events.local_fn);
     let remote = event(events.remote_fn);
+    let (destination, number) = (context.peer(send.dest)?, dispatch(context, send)?);
+    // SAFETY: the header is used until the function returns.
+    let header = unsafe { bytes(&send.header, "header")? };
+    let headers = &context.client.headers[context.offset];
+    let (header, tag) = headers.send(context.driver(), destination, header)?;
     let message: SendMessage<RemotePlatform> = SendMessage {
-        // SAFETY: the header is used until the function returns.
-        header: unsafe { header(send)? },
+        header: header.to_vec(),
+        tag,
         local_done: (local.is_there() || keep.is_some()).then(|| local.done(keep)),
         remote_done: remote.is_there().then(|| remote.done(())),
-        ..SendMessage::new(context.peer(send.dest)?, dispatch(context, send)?, data)
+        ..SendMessage::new(destination, number, data)
     };
     Ok(context.driver().send(message)?)
 }
@@ -173,10 +169,9 @@ pub unsafe extern "C" fn PAMI_Send_immediate(
         let (header, data) =
             unsafe { (bytes(&send.header, "header")?, bytes(&send.data, "data")?) };
         let length = header.len() + data.len();
-        if length > SendImmediate::MAX_HEADED {
+        if length > IMMEDIATE {
             return Err(Failure::invalid(format!(
-                "{length} bytes at once, expected at most {}",
-                SendImmediate::MAX_HEADED
+                "{length} bytes at once, expected at most {IMMEDIATE}"
             )));
         }
         let destination = context.peer(send.dest)?;

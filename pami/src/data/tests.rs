@@ -124,7 +124,7 @@ proptest! {
         }
         let transfer = place(&mut to, &of, offset).transfer(length, Function::COPY).unwrap();
         // SAFETY: as above.
-        unsafe { transfer.take(&data) };
+        unsafe { transfer.take(data.bytes()) };
         prop_assert!(to == expected);
     }
 
