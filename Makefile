@@ -6,9 +6,9 @@ CARGO ?= cargo
 PROFILE := --release --locked
 
 # Crates whose files import each other in one direction only.
-ONE_WAY := affinity collectives deadlock firmware goal host-driver layout note page pami remote sim-harness testkit timeline wave why
+ONE_WAY := affinity collectives deadlock fi firmware goal host-driver layout note page pami remote sim-harness testkit timeline wave why
 
-.PHONY: run test test-see fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
+.PHONY: run test test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
@@ -26,6 +26,10 @@ fuzz: setup-verilator
 test-see: build
 	@tools/see.sh
 	tests/see/run.sh
+
+# Programs of MPI on the machine: MPICH's benchmarks, part of the tests of MPI for Python, NetPIPE, programs in C, and failures.
+test-mpi: build mpi
+	tests/mpi/run.sh
 
 # 1,000 random programs of the driver's users on the test double and on the RTL; `make test` runs the first 100.
 conformance: setup-verilator

@@ -1,5 +1,8 @@
 //! Structures and numbers of libfabric's interface for providers, version 2.5: names and layouts are its facts.
 
+// Members of structures mean what libfabric's manual pages say of the structure.
+#![allow(missing_docs, reason = "members have libfabric's names and meanings")]
+
 use std::ffi::{c_char, c_int, c_void};
 
 /// `FI_VERSION(2, 5)`: what the provider is made for.

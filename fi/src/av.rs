@@ -5,12 +5,13 @@ use std::ffi::{c_char, c_int, c_void};
 use std::slice;
 use std::sync::Arc;
 
-use gyre_driver::{Endpoint, TaskId};
+use gyre_driver::TaskId;
 use parking_lot::Mutex;
 
 use crate::abi::{ADDR_UNSPEC, Addr, AvAttr, AvOps, Fid, Ops, class, not_there};
 use crate::boundary::{self, Refusal};
-use crate::fabric::{no_bind, no_control};
+use crate::matcher::Source;
+use crate::object::{no_bind, no_control};
 
 /// The name of an endpoint: task and offset of its context.
 pub struct Name(pub TaskId, pub u8);
@@ -37,8 +38,8 @@ impl Name {
 /// Addresses, by place.
 #[derive(Default)]
 struct Places {
-    names: Vec<Option<(TaskId, u8)>>,
-    by_name: BTreeMap<(TaskId, u8), Addr>,
+    names: Vec<Option<Source>>,
+    by_name: BTreeMap<Source, Addr>,
 }
 
 /// An address vector.
@@ -70,14 +71,13 @@ impl AddressVector {
     }
 
     /// Task and context at a place.
-    pub fn name(&self, place: Addr) -> Option<(TaskId, u8)> {
+    pub fn name(&self, place: Addr) -> Option<Source> {
         let place = usize::try_from(place).ok()?;
         self.places.lock().names.get(place).copied().flatten()
     }
 
     /// Where an endpoint stands, [`ADDR_UNSPEC`] if nowhere.
-    pub fn place(&self, endpoint: Endpoint) -> Addr {
-        let name = (endpoint.task(), endpoint.context_offset());
+    pub fn place(&self, name: Source) -> Addr {
         let places = self.places.lock();
         places.by_name.get(&name).copied().unwrap_or(ADDR_UNSPEC)
     }

@@ -1,23 +1,21 @@
 //! Counters of completions.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-
-use parking_lot::Mutex;
 
 use crate::abi::{CntrOps, Fid, Ops, class, errno, not_there};
 use crate::boundary::{self, Refusal};
-use crate::cq::progress;
-use crate::fabric::{no_bind, no_control};
-use crate::port::Port;
+use crate::object::{no_bind, no_control};
+use crate::progress::Served;
 
 /// Counts operations that have ended.
 #[derive(Default)]
 pub struct Counter {
     good: AtomicU64,
     failed: AtomicU64,
-    ports: Mutex<Vec<Weak<Port>>>,
+    /// The endpoints whose operations it counts.
+    pub served: Served,
 }
 
 impl Counter {
@@ -27,34 +25,22 @@ impl Counter {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// From now on, who reads the counter makes progress for `port`.
-    pub fn serve(&self, port: &Arc<Port>) {
-        self.ports.lock().push(Arc::downgrade(port));
-    }
-
-    fn ports(&self) -> Vec<Arc<Port>> {
-        self.ports.lock().iter().filter_map(Weak::upgrade).collect()
-    }
-
     fn read(&self) -> Result<u64, Refusal> {
         let before = self.good.load(Ordering::Relaxed);
         let good = || self.good.load(Ordering::Relaxed);
-        progress(&self.ports(), || good() != before)?;
+        self.served.progress(|| good() != before)?;
         Ok(good())
     }
 
     /// Makes progress until it has come to `threshold`.
     fn wait(&self, threshold: u64, timeout: c_int) -> Result<(), Refusal> {
         let failed = self.failed.load(Ordering::Relaxed);
-        let ports = self.ports();
-        let first = ports.first();
-        let deadline = first.and_then(|port| port.deadline(timeout));
+        let limit = self.served.limit(timeout);
         while self.read()? < threshold {
             if self.failed.load(Ordering::Relaxed) != failed {
                 return Err(Refusal(errno::AVAILABLE));
             }
-            let over = first.is_none_or(|port| deadline.is_some_and(|end| port.now_ps() >= end));
-            if over {
+            if limit.is_over() {
                 return Err(Refusal(libc::ETIMEDOUT));
             }
         }

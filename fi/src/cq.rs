@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -10,8 +10,8 @@ use crate::abi::{
     ADDR_UNSPEC, Addr, CqAttr, CqErrEntry, CqOps, CqTaggedEntry, Fid, Ops, class, errno, not_there,
 };
 use crate::boundary::{self, Refusal};
-use crate::fabric::{no_bind, no_control};
-use crate::port::Port;
+use crate::object::{no_bind, no_control};
+use crate::progress::Served;
 
 /// What an operation has ended with.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ pub struct Queue {
     entries: Mutex<VecDeque<Completion>>,
     entry_bytes: usize,
     /// The endpoints whose operations end here.
-    ports: Mutex<Vec<Weak<Port>>>,
+    pub served: Served,
 }
 
 impl Queue {
@@ -75,30 +75,13 @@ impl Queue {
         self.entries.lock().push_back(completion);
     }
 
-    /// From now on, who reads the queue makes progress for `port`.
-    pub fn serve(&self, port: &Arc<Port>) {
-        let mut ports = self.ports.lock();
-        ports.retain(|known| known.strong_count() > 0);
-        if !ports
-            .iter()
-            .any(|known| known.ptr_eq(&Arc::downgrade(port)))
-        {
-            ports.push(Arc::downgrade(port));
-        }
-    }
-
-    fn progress(&self) -> Result<(), Refusal> {
-        let ports: Vec<_> = self.ports.lock().iter().filter_map(Weak::upgrade).collect();
-        progress(&ports, || !self.entries.lock().is_empty())
-    }
-
     /// Takes up to `most` entries that are no errors.
     ///
     /// # Errors
     /// `FI_EAVAIL` when an error is first, `FI_EAGAIN` when there is nothing.
     fn take(&self, most: usize) -> Result<Vec<Completion>, Refusal> {
         if self.entries.lock().is_empty() {
-            self.progress()?;
+            self.served.progress(|| !self.entries.lock().is_empty())?;
         }
         let mut entries = self.entries.lock();
         let good = entries.iter().take_while(|entry| entry.error.is_none());
@@ -109,21 +92,6 @@ impl Queue {
             _ => Ok(entries.drain(..count).collect()),
         }
     }
-}
-
-/// Makes progress for several endpoints; when nothing has come and `has_come` says the same, the thread sleeps a while.
-pub fn progress(ports: &[Arc<Port>], has_come: impl Fn() -> bool) -> Result<(), Refusal> {
-    let mut idle = true;
-    for port in ports {
-        idle &= port.advance()?;
-    }
-    if idle
-        && !has_come()
-        && let [port, others @ ..] = ports
-    {
-        port.rest(others.is_empty())?;
-    }
-    Ok(())
 }
 
 /// `struct fid_cq`, and what is behind it.
@@ -184,7 +152,7 @@ pub unsafe extern "C" fn open(
             queue: Arc::new(Queue {
                 entries: Mutex::default(),
                 entry_bytes: *entry_bytes.ok_or(Refusal(libc::ENOSYS))?,
-                ports: Mutex::default(),
+                served: Served::default(),
             }),
         });
         // SAFETY: a place for the result.
@@ -300,16 +268,11 @@ unsafe extern "C" fn sread(
     let Ok(queue) = (unsafe { of(fid) }) else {
         return -(libc::EINVAL as isize);
     };
-    let first = queue.ports.lock().iter().find_map(Weak::upgrade);
-    let deadline = first.as_ref().and_then(|port| port.deadline(timeout));
+    let limit = queue.served.limit(timeout);
     loop {
         // SAFETY: as the caller promises.
         let count = unsafe { read(fid, into, most) };
-        let over = match &first {
-            Some(port) => deadline.is_some_and(|deadline| port.now_ps() >= deadline),
-            None => true,
-        };
-        if count != -(libc::EAGAIN as isize) || over {
+        if count != -(libc::EAGAIN as isize) || limit.is_over() {
             return count;
         }
     }

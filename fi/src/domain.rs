@@ -1,23 +1,13 @@
 //! Domains.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
-use crate::abi::{DomainOps, Fid, Info, MrOps, Ops, class, not_there};
+use crate::abi::{DomainOps, Fid, Info, Ops, class, not_there};
 use crate::boundary::{self, Refusal};
-use crate::fabric::{no_bind, no_control};
+use crate::handle::Domain;
 use crate::node::Node;
+use crate::object::{no_bind, no_control};
 use crate::{av, cntr, cq, endpoint, mr};
-
-/// `struct fid_domain`, and what is behind it.
-#[repr(C)]
-pub struct Domain {
-    fid: Fid,
-    ops: *const DomainOps,
-    mr: *const MrOps,
-    /// The process's part of its node.
-    pub node: Arc<Node>,
-}
 
 static OPS: Ops = Ops {
     size: size_of::<Ops>(),
@@ -80,13 +70,4 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         drop(unsafe { Box::from_raw(fid.cast::<Domain>()) });
         Ok(())
     })
-}
-
-/// The domain behind a pointer that the program passes.
-///
-/// # Safety
-/// It is null or what [`open`] has made, and lasts.
-pub unsafe fn of<'a>(fid: *mut Fid) -> Result<&'a Domain, Refusal> {
-    // SAFETY: what the caller promises.
-    unsafe { fid.cast::<Domain>().as_ref() }.ok_or(Refusal::INVALID)
 }

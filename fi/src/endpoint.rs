@@ -2,39 +2,24 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use gyre_collectives::Collectives;
 use parking_lot::Mutex;
 
 use crate::abi::{
-    CmOps, ENABLE, EpOps, Fid, Info, MsgOps, OPT_MIN_MULTI_RECV, Ops, RmaOps, TaggedOps, class,
-    flags, not_there,
+    CmOps, ENABLE, EpOps, Fid, Info, OPT_MIN_MULTI_RECV, Ops, class, flags, not_there,
 };
 use crate::av::{self, Name, write_name};
 use crate::boundary::{self, Refusal};
+use crate::handle::{self, FidEp};
 use crate::port::{Bindings, Port};
-use crate::{arrive, cntr, cq, domain, mpi, receive, rma, tagged};
+use crate::progress::Progress;
+use crate::{arrive, cntr, cq, mpi, receive, rma, tagged};
 
 /// Dispatch of the messages of collectives.
 const COLLECTIVES: u8 = 100;
-
-/// `struct fid_ep`, and what is behind it.
-#[repr(C)]
-struct FidEp {
-    fid: Fid,
-    ops: *const EpOps,
-    cm: *const CmOps,
-    msg: *const MsgOps,
-    rma: *const RmaOps,
-    tagged: *const TaggedOps,
-    atomic: *const c_void,
-    collective: *const c_void,
-    port: Arc<Port>,
-    /// What it is bound to so far.
-    bindings: Mutex<Bindings>,
-}
 
 static OPS: Ops = Ops {
     size: size_of::<Ops>(),
@@ -82,7 +67,7 @@ pub unsafe extern "C" fn open(
 ) -> c_int {
     boundary::status(|| {
         // SAFETY: the program passes a domain and information or null.
-        let (domain, info) = unsafe { (domain::of(of_domain)?, info.as_ref()) };
+        let (domain, info) = unsafe { (handle::domain(of_domain)?, info.as_ref()) };
         if endpoint.is_null() {
             return Err(Refusal::INVALID);
         }
@@ -118,16 +103,6 @@ pub unsafe extern "C" fn open(
         unsafe { endpoint.write(Box::into_raw(made).cast()) };
         Ok(())
     })
-}
-
-/// The endpoint behind a pointer that the program passes.
-///
-/// # Safety
-/// It is null or what [`open`] has made, and lasts.
-pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Port>, Refusal> {
-    // SAFETY: what the caller promises.
-    let endpoint = unsafe { fid.cast::<FidEp>().as_ref() }.ok_or(Refusal::INVALID)?;
-    Ok(Arc::clone(&endpoint.port))
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
@@ -224,12 +199,13 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_vo
             &bindings.reads,
             &bindings.writes,
         ];
+        let served: Weak<dyn Progress> = Arc::<Port>::downgrade(port);
         for bound in all {
             if let Some(queue) = &bound.queue {
-                queue.serve(port);
+                queue.served.add(served.clone());
             }
             if let Some(counter) = &bound.counter {
-                counter.serve(port);
+                counter.served.add(served.clone());
             }
         }
         if port.bindings.set(bindings).is_err() {
@@ -249,7 +225,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_vo
 unsafe extern "C" fn getname(fid: *mut Fid, into: *mut c_void, room: *mut usize) -> c_int {
     boundary::status(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         let own = port.context.query().endpoint;
         // SAFETY: and room for a name.
         unsafe { write_name(&Name(own.task(), own.context_offset()), into, room) }
@@ -259,7 +235,7 @@ unsafe extern "C" fn getname(fid: *mut Fid, into: *mut c_void, room: *mut usize)
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     boundary::size(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         receive::cancel(&port, context as usize);
         Ok(())
     })
@@ -274,7 +250,7 @@ unsafe extern "C" fn getopt(
 ) -> c_int {
     boundary::status(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         if option != OPT_MIN_MULTI_RECV {
             return Err(Refusal(libc::ENOPROTOOPT));
         }
@@ -302,7 +278,7 @@ unsafe extern "C" fn setopt(
 ) -> c_int {
     boundary::status(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         if option != OPT_MIN_MULTI_RECV {
             return Err(Refusal(libc::ENOPROTOOPT));
         }

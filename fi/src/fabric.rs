@@ -6,6 +6,7 @@ use std::ptr;
 
 use crate::abi::{Fabric, FabricAttr, FabricOps, Fid, Ops, Provider, VERSION, class, not_there};
 use crate::boundary::{self, Refusal};
+use crate::object::{no_bind, no_control};
 use crate::{domain, info};
 
 /// What libfabric has of the provider: it notes something of its own in the context.
@@ -51,16 +52,6 @@ static FABRIC_OPS: FabricOps = FabricOps {
     trywait: not_there,
     domain2: not_there,
 };
-
-/// `fi_bind` of what takes none.
-pub unsafe extern "C" fn no_bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
-    -libc::ENOSYS
-}
-
-/// `fi_control` of what knows no command.
-pub unsafe extern "C" fn no_control(_: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
-    -libc::ENOSYS
-}
 
 unsafe extern "C" fn open(
     attr: *mut FabricAttr,

@@ -54,11 +54,6 @@ impl Landing {
         }
     }
 
-    /// Bytes that there is room for.
-    pub fn room(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.bytes).sum()
-    }
-
     /// Address of the first byte.
     pub fn address(&self) -> usize {
         self.pieces.first().map_or(0, |piece| piece.address)

@@ -8,14 +8,14 @@
 //!   limit by rendezvous: their data stays at its origin until it has its receive.
 //! * The network loses nothing and keeps the order, so a message counts as delivered (`FI_DELIVERY_COMPLETE`) when it has
 //!   left, with rendezvous when it has been fetched. One-sided operations end when the data is in memory.
-//! * Messages are matched here ([`matcher`]), in the order in which they were sent, by source, 64-bit tag and mask. What
+//! * Messages are matched here (`matcher`), in the order in which they were sent, by source, 64-bit tag and mask. What
 //!   matching and copies take is charged from the driver's cost table; MPI's own instructions above are free.
 //! * Buffers are the program's own memory, which the DMA engine reaches where it is: a registration is a number, and a
 //!   peer may write what the process has, as on a node whose processes trust each other.
 //! * Progress is made by who reads a completion queue or a counter. One that finds nothing for a while sleeps until
 //!   something comes, so the machine jumps over the time.
 //!
-//! The library is also loaded before the program ([`mpi`]): then collectives of MPI go over the collective network, and
+//! The library is also loaded before the program (`mpi`): then collectives of MPI go over the collective network, and
 //! clocks and sleeps are the machine's.
 //!
 //! `unsafe` is what C makes so: memory that the program passes by address, and the tables of functions by which libfabric
@@ -34,14 +34,17 @@ mod domain;
 mod endpoint;
 mod fabric;
 mod gather;
+mod handle;
 mod info;
 mod landing;
-pub mod matcher;
+mod matcher;
 mod message;
 mod mpi;
 mod mr;
 mod node;
+mod object;
 mod port;
+mod progress;
 mod receive;
 mod rma;
 mod send;

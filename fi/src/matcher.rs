@@ -2,17 +2,20 @@
 
 use std::collections::VecDeque;
 
-use gyre_driver::{DeferredReceive, Endpoint};
+use gyre_driver::{DeferredReceive, TaskId};
 use gyre_remote::RemotePlatform;
 use pami::staging::Staging;
 
 use crate::landing::{Buffer, Landing};
 
+/// Who sends: a task, and the offset of its context.
+pub type Source = (TaskId, u8);
+
 /// What is known of a message when its first packet has come.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope {
     /// Who sent it.
-    pub source: Endpoint,
+    pub source: Source,
     /// Its tag.
     pub tag: u64,
     /// What the sender has given along.
@@ -25,7 +28,7 @@ pub struct Envelope {
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern {
     /// From whom; `None`: anybody.
-    pub source: Option<Endpoint>,
+    pub source: Option<Source>,
     /// The tag.
     pub tag: u64,
     /// Bits of the tag that may be anything.
@@ -219,5 +222,164 @@ impl Matcher {
             .iter()
             .rposition(|posted| posted.context == context)?;
         self.posted.remove(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::landing::Piece;
+
+    const NO_LEAST: usize = 1;
+
+    fn envelope(task: u32, tag: u64, length: usize) -> Envelope {
+        Envelope {
+            source: (TaskId(task), 0),
+            tag,
+            data: None,
+            length,
+        }
+    }
+
+    fn any(tag: u64, ignore: u64) -> Pattern {
+        Pattern {
+            source: None,
+            tag,
+            ignore,
+        }
+    }
+
+    fn posted(context: usize, pattern: Pattern, bytes: usize) -> Posted {
+        let address = 0x1000;
+        Posted {
+            pattern,
+            context,
+            wants: true,
+            buffer: Buffer::One(vec![Piece { address, bytes }]),
+        }
+    }
+
+    fn here(bytes: usize) -> Body {
+        Body::Here(vec![0; bytes].into())
+    }
+
+    /// Context of the receive that takes the message, if one waits.
+    fn arrive(matcher: &mut Matcher, message: &Envelope) -> Option<usize> {
+        let (_, landing) = matcher.arrive(message, NO_LEAST);
+        landing.map(|landing| landing.context)
+    }
+
+    /// Tag of the message that the receive takes, if one is there.
+    fn post(matcher: &mut Matcher, posted: Posted) -> Option<u64> {
+        let (_, found) = matcher.post(posted, NO_LEAST);
+        found.first().map(|(_, kept)| kept.envelope.tag)
+    }
+
+    #[test]
+    fn x6_receives_are_taken_in_the_order_of_their_posts_by_source_tag_and_mask() {
+        let mut matcher = Matcher::default();
+        let of_task_2 = Pattern {
+            source: Some((TaskId(2), 0)),
+            ..any(7, 0)
+        };
+        for (context, pattern) in [
+            (1, of_task_2),
+            (2, any(7, 0)),
+            (3, any(0x70, 0xf)),
+            (4, any(7, 0)),
+        ] {
+            assert_eq!(post(&mut matcher, posted(context, pattern, 8)), None);
+        }
+        assert_eq!(arrive(&mut matcher, &envelope(1, 7, 8)), Some(2));
+        assert_eq!(arrive(&mut matcher, &envelope(2, 7, 8)), Some(1));
+        assert_eq!(arrive(&mut matcher, &envelope(2, 0x7c, 8)), Some(3));
+        assert_eq!(arrive(&mut matcher, &envelope(1, 8, 8)), None);
+        assert_eq!(arrive(&mut matcher, &envelope(5, 7, 8)), Some(4));
+        assert_eq!(arrive(&mut matcher, &envelope(5, 7, 8)), None);
+    }
+
+    #[test]
+    fn x6_messages_without_a_receive_are_taken_in_the_order_in_which_they_came() {
+        let mut matcher = Matcher::default();
+        for tag in [1, 2, 3] {
+            matcher.keep(envelope(0, tag, 4), here(4));
+        }
+        assert_eq!(post(&mut matcher, posted(1, any(2, 0), 4)), Some(2));
+        assert_eq!(post(&mut matcher, posted(2, any(0, !0), 4)), Some(1));
+        assert_eq!(post(&mut matcher, posted(3, any(9, 0), 4)), None);
+        assert_eq!(post(&mut matcher, posted(4, any(0, !0), 4)), Some(3));
+        assert_eq!(matcher.cancel(3).map(|taken| taken.context), Some(3));
+        assert!(matcher.cancel(3).is_none());
+    }
+
+    #[test]
+    fn x6_a_message_that_is_still_coming_ends_at_the_receive_posted_meanwhile() {
+        let mut matcher = Matcher::default();
+        let first = matcher.keep(envelope(0, 1, 4), Body::Coming(None));
+        let second = matcher.keep(envelope(0, 1, 4), Body::Coming(None));
+        assert_eq!(post(&mut matcher, posted(7, any(1, 0), 4)), None);
+        // The second has no receive yet, the first is not the next receive's.
+        assert!(matcher.settle(second, here(4)).is_none());
+        assert_eq!(
+            matcher.probe(&any(1, 0)).1.map(|found| found.length),
+            Some(4)
+        );
+        let (landing, _) = matcher.settle(first, here(4)).expect("it is wanted");
+        assert_eq!(landing.context, 7);
+        assert_eq!(post(&mut matcher, posted(8, any(1, 0), 4)), Some(1));
+        assert_eq!(post(&mut matcher, posted(9, any(1, 0), 4)), None);
+    }
+
+    #[test]
+    fn x6_a_claimed_message_is_of_who_has_claimed_it() {
+        let mut matcher = Matcher::default();
+        matcher.keep(envelope(0, 1, 4), here(4));
+        matcher.claim(&any(1, 0), 5);
+        assert_eq!(post(&mut matcher, posted(6, any(1, 0), 4)), None);
+        assert_eq!(matcher.probe(&any(1, 0)).1.map(|found| found.tag), None);
+        let landing = || Landing::new(5, true, Vec::new());
+        assert!(matcher.take_claimed(4, landing()).is_none());
+        assert_eq!(
+            matcher.take_claimed(5, landing()).map(|found| found.len()),
+            Some(1)
+        );
+        assert!(matcher.take_claimed(5, landing()).is_none());
+    }
+
+    #[test]
+    fn x6_a_multi_receive_buffer_is_given_back_when_its_last_message_has_ended() {
+        let mut matcher = Matcher::default();
+        let left = Piece {
+            address: 0x1000,
+            bytes: 32,
+        };
+        let buffer = Buffer::Many {
+            left,
+            multi: Arc::default(),
+        };
+        let (_, none) = matcher.post(
+            Posted {
+                buffer,
+                ..posted(1, any(0, !0), 0)
+            },
+            16,
+        );
+        assert!(none.is_empty());
+        let landings: Vec<Landing> = [5, 4]
+            .into_iter()
+            .filter_map(|length| matcher.arrive(&envelope(0, 0, length), 16).1)
+            .collect();
+        let places: Vec<_> = landings.iter().map(Landing::address).collect();
+        assert_eq!(places, [0x1000, 0x1008]);
+        // 16 bytes are left, as many as there must be.
+        let last = matcher.arrive(&envelope(0, 0, 16), 16).1.expect("room");
+        assert_eq!(last.address(), 0x1010);
+        assert!(matcher.arrive(&envelope(0, 0, 1), 16).1.is_none());
+        // The buffer is whole again when all three have ended, in whatever order.
+        assert!(!last.ends());
+        assert!(!landings[1].ends());
+        assert!(landings[0].ends());
     }
 }

@@ -69,7 +69,7 @@ impl Header {
             u64::from_le_bytes(bytes.unwrap_or_default())
         };
         Envelope {
-            source: arrival.origin,
+            source: (arrival.origin.task(), arrival.origin.context_offset()),
             tag: number(0),
             data: (arrival.comm == WITH_DATA).then(|| number(8)),
             length: arrival.length,

@@ -13,8 +13,9 @@ use crate::av::AddressVector;
 use crate::boundary::Refusal;
 use crate::cntr::Counter;
 use crate::cq::{Completion, Queue};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Source};
 use crate::node::Node;
+use crate::progress::Progress;
 
 /// Bytes that one [`Op::CopyChunk`] stands for.
 const COPY_CHUNK: usize = 32;
@@ -28,9 +29,6 @@ const FIRST_SLEEP_PS: u64 = 1_000_000;
 
 /// How often sleeps are doubled; never for several endpoints, of which one wakes the thread.
 const DOUBLINGS: u32 = 6;
-
-/// Picoseconds of a millisecond.
-const MILLISECOND_PS: u64 = 1_000_000_000;
 
 /// Where operations of a kind end.
 #[derive(Clone, Default)]
@@ -101,17 +99,6 @@ impl Port {
         &self.node.job.platform
     }
 
-    /// The machine's time, picoseconds.
-    pub fn now_ps(&self) -> u64 {
-        self.platform().now_ps()
-    }
-
-    /// When so many milliseconds of simulated time will have passed; never for a negative number.
-    pub fn deadline(&self, milliseconds: i32) -> Option<u64> {
-        let milliseconds = u64::try_from(milliseconds).ok()?;
-        Some(self.now_ps() + milliseconds * MILLISECOND_PS)
-    }
-
     /// Room below which a multi-receive buffer takes no more, bytes.
     pub fn least_room(&self) -> usize {
         self.least_room.load(Ordering::Relaxed)
@@ -139,20 +126,22 @@ impl Port {
     }
 
     /// The same for a receive, where it may be any.
-    pub fn source(&self, place: Addr) -> Result<Option<Endpoint>, Refusal> {
-        match place {
-            ADDR_UNSPEC => Ok(None),
-            place => self.peer(place).map(Some),
+    pub fn source(&self, place: Addr) -> Result<Option<Source>, Refusal> {
+        if place == ADDR_UNSPEC {
+            return Ok(None);
         }
+        let addresses = self.bound()?.addresses.as_ref();
+        let name = addresses.and_then(|addresses| addresses.name(place));
+        name.map(Some).ok_or(Refusal::INVALID)
     }
 
     /// Where an endpoint stands in the address vector.
-    pub fn place(&self, endpoint: Endpoint) -> Addr {
+    pub fn place(&self, source: Source) -> Addr {
         let addresses = self
             .bindings
             .get()
             .and_then(|bound| bound.addresses.as_ref());
-        addresses.map_or(ADDR_UNSPEC, |addresses| addresses.place(endpoint))
+        addresses.map_or(ADDR_UNSPEC, |addresses| addresses.place(source))
     }
 
     /// Tells the program that an operation has ended, if it wants to know: `wants` says so for an operation with flags.
@@ -173,27 +162,6 @@ impl Port {
         }
     }
 
-    /// Polls once; whether nothing was found.
-    pub fn advance(&self) -> Result<bool, Refusal> {
-        let idle = self.context.advance(1)?.is_idle();
-        if !idle {
-            self.idle.store(0, Ordering::Relaxed);
-        }
-        Ok(idle)
-    }
-
-    /// Counts a poll that has found nothing, and sleeps when there were many: longer and longer if it is the only endpoint
-    /// that the thread waits for.
-    pub fn rest(&self, alone: bool) -> Result<(), Refusal> {
-        let idle = self.idle.fetch_add(1, Ordering::Relaxed);
-        if let Some(many) = idle.checked_sub(IDLE_POLLS) {
-            let doublings = if alone { many.min(DOUBLINGS) } else { 0 };
-            let deadline = self.now_ps() + (FIRST_SLEEP_PS << doublings);
-            self.context.wait(Some(deadline))?;
-        }
-        Ok(())
-    }
-
     /// Charges a copy of so many bytes.
     pub fn charge_copy(&self, bytes: usize) {
         let chunks = bytes.div_ceil(COPY_CHUNK) as u64;
@@ -206,6 +174,30 @@ impl Port {
         if enqueued {
             self.platform().charge(Op::Enqueue, 1);
         }
+    }
+}
+
+impl Progress for Port {
+    fn advance(&self, looks: usize) -> Result<bool, Refusal> {
+        let idle = self.context.advance(looks)?.is_idle();
+        if !idle {
+            self.idle.store(0, Ordering::Relaxed);
+        }
+        Ok(idle)
+    }
+
+    fn rest(&self, alone: bool) -> Result<(), Refusal> {
+        let idle = self.idle.fetch_add(1, Ordering::Relaxed);
+        if let Some(many) = idle.checked_sub(IDLE_POLLS) {
+            let doublings = if alone { many.min(DOUBLINGS) } else { 0 };
+            let deadline = self.now_ps() + (FIRST_SLEEP_PS << doublings);
+            self.context.wait(Some(deadline))?;
+        }
+        Ok(())
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.platform().now_ps()
     }
 }
 

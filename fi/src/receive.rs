@@ -118,7 +118,9 @@ impl Receive {
         }
         if self.flags & flags::DISCARD != 0 {
             let dropped = self.matcher(port).discard(self.context, &pattern);
-            dropped.map(discard);
+            if let Some(dropped) = dropped {
+                discard(dropped);
+            }
         }
         port.platform().charge(Op::Callback, 1);
         port.received(wants, described(port, self.kind, self.context, &message));

@@ -13,8 +13,8 @@ use crate::abi::{Addr, Fid, Iovec, MsgRma, RmaIov, RmaOps, flags, not_there};
 use crate::arrive::map;
 use crate::boundary::{self, Refusal};
 use crate::cq::Completion;
-use crate::endpoint;
 use crate::gather::{MOST_PIECES, piece, pieces, total};
+use crate::handle;
 use crate::landing::Piece;
 use crate::port::{Port, wants_completion};
 use crate::send::INJECT;
@@ -185,7 +185,7 @@ unsafe extern "C" fn read(
 ) -> isize {
     boundary::size(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { endpoint::of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         let transfer = Transfer {
             writes: false,
             peer: from,
@@ -237,7 +237,7 @@ unsafe fn vector(
 ) -> isize {
     boundary::size(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { endpoint::of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         // SAFETY: and so many pieces.
         let local = unsafe { pieces(local, count)? };
         let bytes = total(&local);
@@ -265,7 +265,7 @@ unsafe extern "C" fn write(
 ) -> isize {
     boundary::size(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { endpoint::of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         let transfer = Transfer {
             writes: true,
             peer: to,
@@ -293,7 +293,7 @@ unsafe extern "C" fn writemsg(fid: *mut Fid, message: *const MsgRma, asked: u64)
 unsafe fn with_message(fid: *mut Fid, writes: bool, message: *const MsgRma, asked: u64) -> isize {
     boundary::size(|| {
         // SAFETY: the program passes an endpoint, and a message that lasts until the function returns.
-        let (port, message) = unsafe { (endpoint::of(fid)?, message.as_ref()) };
+        let (port, message) = unsafe { (handle::port(fid)?, message.as_ref()) };
         let message = message.ok_or(Refusal::INVALID)?;
         if asked & flags::REMOTE_CQ_DATA != 0 {
             return Err(Refusal(libc::EOPNOTSUPP));
@@ -357,7 +357,7 @@ unsafe extern "C" fn inject(
 ) -> isize {
     boundary::size(|| {
         // SAFETY: the program passes an endpoint.
-        let port = unsafe { endpoint::of(fid)? };
+        let port = unsafe { handle::port(fid)? };
         // SAFETY: the program's memory.
         let (local, keep) = unsafe { copied(&port, &piece(from, bytes)?)? };
         let transfer = Transfer {

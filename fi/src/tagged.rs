@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use crate::abi::{Addr, Fid, Iovec, Msg, MsgOps, MsgTagged, TaggedOps, flags};
 use crate::boundary::{self, Refusal};
-use crate::endpoint;
 use crate::gather::{piece, pieces};
+use crate::handle;
 use crate::message::Kind;
 use crate::receive::Receive;
 use crate::send::Send;
@@ -84,7 +84,7 @@ impl Call {
     unsafe fn send(self, fid: *mut Fid, memory: Memory) -> isize {
         boundary::size(|| {
             // SAFETY: the program passes an endpoint.
-            let port = unsafe { endpoint::of(fid)? };
+            let port = unsafe { handle::port(fid)? };
             let send = Send {
                 kind: self.kind,
                 to: self.peer,
@@ -105,7 +105,7 @@ impl Call {
     unsafe fn receive(self, fid: *mut Fid, memory: Memory) -> isize {
         boundary::size(|| {
             // SAFETY: the program passes an endpoint.
-            let port = unsafe { endpoint::of(fid)? };
+            let port = unsafe { handle::port(fid)? };
             let receive = Receive {
                 kind: self.kind,
                 from: self.peer,

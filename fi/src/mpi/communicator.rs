@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::library::{Handle, Library};
 use crate::boundary::Refusal;
 use crate::port::Port;
+use crate::progress::Progress as _;
 
 /// `MPI_COMM_SELF` of MPICH.
 const SELF: Handle = 0x4400_0001;
@@ -25,10 +26,13 @@ const ANY_SOURCE: c_int = -2;
 const ANY_TAG: c_int = -1;
 
 /// `MPI_STATUS_IGNORE`
-const NO_STATUS: *mut c_void = 1 as *mut c_void;
+const NO_STATUS: *mut c_void = ptr::dangling_mut::<u8>().cast();
 
 /// Polls of the driver between two of MPICH, whose own messages must not stand still meanwhile.
 const POLLS: u32 = 8;
+
+/// Looks of a poll.
+const LOOKS: usize = 8;
 
 /// Numbers of geometries.
 const NUMBERS: usize = 256;
@@ -282,7 +286,7 @@ impl Flag {
             if let Some(outcome) = self.0.lock().take() {
                 return Ok(outcome?);
             }
-            if !port.advance()? {
+            if !port.advance(LOOKS)? {
                 continue;
             }
             polls += 1;

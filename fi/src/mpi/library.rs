@@ -51,7 +51,6 @@ functions! {
     Allreduce_c: fn(*const c_void, *mut c_void, Count, Handle, Handle, Handle);
     Allgather: fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
     Comm_size: fn(Handle, *mut c_int);
-    Comm_rank: fn(Handle, *mut c_int);
     Comm_test_inter: fn(Handle, *mut c_int);
     Comm_create_keyval: fn(*mut c_void, DeleteFn, *mut c_int, *mut c_void);
     Comm_set_attr: fn(Handle, c_int, Attribute);
