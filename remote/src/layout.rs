@@ -8,6 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::personality::{self, Persona};
 
@@ -56,10 +58,26 @@ pub(crate) fn fix_addresses() {
     }
 }
 
-/// Whether the system places a process at random.
+/// How often a process that is being executed is asked for its persona, and how long is waited between.
+const ASKS: u32 = 1000;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The persona of a process. For a moment after its execution has begun the system lets nobody see it.
+fn persona(process: u32) -> Option<i32> {
+    let path = format!("/proc/{process}/personality");
+    let text = (0..ASKS).find_map(|_| {
+        let text = fs::read_to_string(&path);
+        if text.is_err() {
+            thread::sleep(PAUSE);
+        }
+        text.ok()
+    })?;
+    i32::from_str_radix(text.trim(), 16).ok()
+}
+
+/// Whether the system places a process at random, as far as is known.
 pub(crate) fn is_random(process: u32) -> bool {
-    let text = fs::read_to_string(format!("/proc/{process}/personality")).unwrap_or_default();
-    let persona = i32::from_str_radix(text.trim(), 16).unwrap_or(0);
+    let persona = persona(process).unwrap_or(0);
     let fixed = Persona::from_bits_truncate(persona).contains(Persona::ADDR_NO_RANDOMIZE);
     let switch = fs::read_to_string("/proc/sys/kernel/randomize_va_space");
     !fixed && switch.map_or(true, |switch| switch.trim() != "0")
