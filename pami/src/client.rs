@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gyre_collectives::{Collectives, Geometry};
 use gyre_driver::{
-    Client as DriverClient, Context as DriverContext, Endpoint, Platform as _, TaskId,
+    Client as DriverClient, Context as DriverContext, Endpoint, Network, Platform as _, TaskId,
 };
 use gyre_remote::RemotePlatform;
 use parking_lot::Mutex;
@@ -100,6 +100,18 @@ impl Client {
         };
         let geometry = Geometry::each_endpoint(name, number, endpoints.iter().copied())?;
         Ok(geometry.on_network(driver)?)
+    }
+
+    /// The machine's network.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub fn network(&self) -> Result<Network, Failure> {
+        let driver = self.driver.lock();
+        let Some(driver) = &*driver else {
+            return Err(Failure::invalid("the client has ended"));
+        };
+        Ok(driver.network()?)
     }
 
     /// Ends the client when all tasks have come to its end.

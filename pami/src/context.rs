@@ -27,7 +27,7 @@ const IDLE_POLLS: u32 = 8;
 const FIRST_SLEEP_PS: u64 = 1_000_000;
 
 /// How often sleeps are doubled; never for several contexts, of which one wakes the thread.
-const DOUBLINGS: u32 = 6;
+const DOUBLINGS: u32 = 10;
 
 /// A context that a program has created.
 pub struct Context {

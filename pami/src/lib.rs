@@ -32,6 +32,7 @@ mod elements;
 mod endpoint;
 mod event;
 mod exclusive;
+mod extension;
 pub mod failure;
 mod fence;
 mod geometry;

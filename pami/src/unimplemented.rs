@@ -19,15 +19,4 @@ macro_rules! unimplemented {
 
 unimplemented! {
     PAMI_AMCollective_dispatch_set
-    PAMI_Extension_close
-    PAMI_Extension_open
-}
-
-/// C: `PAMI_Extension_symbol`: no extension can be opened, so none has a symbol.
-#[unsafe(no_mangle)]
-pub extern "C" fn PAMI_Extension_symbol() -> *mut std::ffi::c_void {
-    boundary::value(|| {
-        boundary::note("PAMI_Extension_symbol is not implemented");
-        std::ptr::null_mut()
-    })
 }

@@ -12,6 +12,7 @@ mod models;
 mod page;
 mod pami;
 mod pami_collectives;
+mod pami_messages;
 mod pami_types;
 mod pmi;
 mod program;

@@ -104,7 +104,7 @@ int main(void) {
 
   /* What is not there says so. */
   RETURNS(PAMI_UNIMPL, PAMI_Extension_open(client, "EXT_none", NULL));
-  says("PAMI_Extension_open is not implemented");
+  says("extension `EXT_none` is not implemented");
   RETURNS(PAMI_INVAL, PAMI_Put(context, NULL));
   RETURNS(PAMI_UNIMPL, PAMI_Purge(context, NULL, 0));
   says("PAMI_Purge is not implemented");

@@ -1,0 +1,178 @@
+//! Extensions: what a program finds by name. There is one, of the torus: `pami_ext_torus.h`.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+
+use gyre_driver::Network;
+
+use crate::abi::{self, ResultCode, Task, TorusInformation};
+use crate::boundary;
+use crate::client::CLIENTS;
+use crate::failure::Failure;
+use crate::handles::Handles;
+use crate::job::Job;
+
+/// Extensions that are open.
+static OPEN: Handles<()> = Handles::new("extension", 0x200_0000);
+
+/// Dimensions of the torus.
+const DIMENSIONS: usize = 5;
+
+/// The torus as this task sees it. The machine is the same as long as the process lasts.
+static TORUS: OnceLock<Torus> = OnceLock::new();
+
+struct Torus {
+    size: [usize; DIMENSIONS],
+    /// What points into the others.
+    information: TorusInformation,
+}
+
+// SAFETY: what the addresses point to belongs to the library, lasts as long as the process, and nobody writes it.
+unsafe impl Send for Torus {}
+// SAFETY: as above.
+unsafe impl Sync for Torus {}
+
+impl Torus {
+    fn new(network: Network, job: &Job) -> Self {
+        let coordinates = job.description.nodes[job.description.task as usize];
+        let leak = |values: [usize; DIMENSIONS]| Box::leak(Box::new(values)).as_mut_ptr();
+        let size = network.sizes().map(usize::from);
+        Self {
+            size,
+            information: TorusInformation {
+                dims: DIMENSIONS,
+                coord: leak(coordinates.map(usize::from)),
+                size: leak(size),
+                torus: leak(network.rings().map(usize::from)),
+            },
+        }
+    }
+}
+
+fn torus() -> Result<&'static Torus, Failure> {
+    let opened = TORUS.get();
+    opened.ok_or_else(|| Failure::invalid("the extension of the torus has never been open"))
+}
+
+/// Symbol `information`.
+extern "C" fn information() -> *const TorusInformation {
+    boundary::value(|| torus().map_or(std::ptr::null(), |torus| &raw const torus.information))
+}
+
+/// Symbol `task2torus`.
+unsafe extern "C" fn task_to_torus(task: Task, address: *mut usize) -> ResultCode {
+    boundary::result(|| {
+        torus()?;
+        let nodes = &Job::get()?.description.nodes;
+        let node = nodes.get(task as usize);
+        let node = node.ok_or_else(|| Failure::invalid(format!("there is no task {task}")))?;
+        if address.is_null() {
+            return Err(Failure::invalid("the place for coordinates is null"));
+        }
+        for (dimension, &at) in node.iter().enumerate() {
+            // SAFETY: the program passes a place for each dimension.
+            unsafe { address.add(dimension).write(at.into()) };
+        }
+        Ok(())
+    })
+}
+
+/// Symbol `torus2task`: the first task of the node.
+unsafe extern "C" fn torus_to_task(address: *mut usize, task: *mut Task) -> ResultCode {
+    boundary::result(|| {
+        let torus = torus()?;
+        if address.is_null() || task.is_null() {
+            return Err(Failure::invalid(
+                "coordinates or place for the task are null",
+            ));
+        }
+        // SAFETY: the program passes a coordinate for each dimension.
+        let at: [usize; DIMENSIONS] =
+            std::array::from_fn(|dimension| unsafe { *address.add(dimension) });
+        if at.iter().zip(torus.size).any(|(at, size)| *at >= size) {
+            let text = format!("{at:?} is no place in a torus of {:?}", torus.size);
+            return Err(Failure::invalid(text));
+        }
+        let mut nodes = Job::get()?.description.nodes.iter();
+        let found = nodes.position(|node| node.map(usize::from) == at);
+        let found = found.ok_or_else(|| Failure::error(format!("there is no task at {at:?}")))?;
+        // SAFETY: the program passes a place for the task, below the number of tasks.
+        unsafe { task.write(found as Task) };
+        Ok(())
+    })
+}
+
+/// Text that the program passes.
+///
+/// # Safety
+/// `name` is null or ends with a zero.
+unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, Failure> {
+    if name.is_null() {
+        return Err(Failure::invalid("the name is null"));
+    }
+    // SAFETY: what the caller promises.
+    Ok(unsafe { CStr::from_ptr(name) })
+}
+
+/// C: `PAMI_Extension_open`.
+///
+/// # Safety
+/// The program keeps to what `pami.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Extension_open(
+    client: abi::Client,
+    name: *const c_char,
+    extension: *mut abi::Extension,
+) -> ResultCode {
+    boundary::result(|| {
+        let client = CLIENTS.get(client)?;
+        // SAFETY: the program passes text.
+        let name = unsafe { text(name)? };
+        if name != c"EXT_torus_network" {
+            let name = name.to_string_lossy();
+            return Err(Failure::unimplemented(&format!("extension `{name}`")));
+        }
+        if extension.is_null() {
+            return Err(Failure::invalid("the place for the extension is null"));
+        }
+        let network = client.network()?;
+        TORUS.get_or_init(|| Torus::new(network, client.job));
+        let handle = OPEN.add(|_| Ok::<_, Failure>(()))?;
+        // SAFETY: the program passes a place for the handle.
+        unsafe { extension.write(handle as *mut c_void) };
+        Ok(())
+    })
+}
+
+/// C: `PAMI_Extension_close`.
+#[unsafe(no_mangle)]
+pub extern "C" fn PAMI_Extension_close(extension: abi::Extension) -> ResultCode {
+    boundary::result(|| OPEN.remove(extension).map(|_| ()))
+}
+
+/// C: `PAMI_Extension_symbol`.
+///
+/// # Safety
+/// As [`PAMI_Extension_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Extension_symbol(
+    extension: abi::Extension,
+    name: *const c_char,
+) -> *mut c_void {
+    boundary::value(|| {
+        let open = OPEN.get(extension);
+        // SAFETY: the program passes text.
+        let name = open.and_then(|_| unsafe { text(name) });
+        let function = match name.map(CStr::to_bytes) {
+            Ok(b"information") => information as *const (),
+            Ok(b"task2torus") => task_to_torus as *const (),
+            Ok(b"torus2task") => torus_to_task as *const (),
+            Ok(_) => std::ptr::null(),
+            Err(failure) => {
+                boundary::note(&failure.text);
+                std::ptr::null()
+            }
+        };
+        function.cast_mut().cast()
+    })
+}
