@@ -48,7 +48,7 @@ large = {"skip_large": SKIP, "loop_large": LOOP, "MAX_MSG_SIZE": largest}
 if kind == "latency":
     demo("osu_latency", skip=SKIP, loop=LOOP, **large)
 elif kind == "bandwidth":
-    demo("osu_bw", skip=SKIP, loop=LOOP, **large)
+    demo("osu_bw", skip=SKIP, loop=LOOP, window_size_large=8, **large)
 elif kind == "barrier":
     demo("osu_barrier", skip_large=SKIP, loop_large=LOOP)
 elif kind == "allreduce":

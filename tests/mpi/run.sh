@@ -220,7 +220,7 @@ fi
 if [ "${MPI_SUITE:-}" = all ]; then
     test_ x6_mpi4py_suite modules 1000 . 3600
 else
-    test_ x6_mpi4py_suite_part modules 400 'test_(p2p_obj|op|comm|status|pack|win|request)\.py' 600
+    test_ x6_mpi4py_suite_part modules 330 'test_(p2p_obj|op|comm|status|pack|win|request)\.py' 600
 fi
 
 printf '\ntest result: %s. %d passed; %d failed; %d ignored; 0 measured; 0 filtered out; finished in %d.00s\n' \
