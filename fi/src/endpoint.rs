@@ -236,8 +236,7 @@ unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     boundary::size(|| {
         // SAFETY: the program passes an endpoint.
         let port = unsafe { handle::port(fid)? };
-        receive::cancel(&port, context as usize);
-        Ok(())
+        receive::cancel(&port, context as usize)
     })
 }
 

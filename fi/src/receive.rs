@@ -138,14 +138,18 @@ fn discard(kept: crate::matcher::Unexpected) {
 }
 
 /// Takes back the last receive with this context that waits.
-pub fn cancel(port: &Port, context: usize) {
+///
+/// # Errors
+/// `FI_ENOENT` when there is none: it has its message.
+pub fn cancel(port: &Port, context: usize) -> Result<(), Refusal> {
     for kind in [Kind::Untagged, Kind::Tagged] {
         let cancelled = port.matchers[kind as usize].lock().cancel(context);
         if let Some(posted) = cancelled {
             let flags = flags::RECV | kind.flag();
             let completion = Completion::new(context, flags).failed(libc::ECANCELED);
             port.received(posted.wants, completion);
-            return;
+            return Ok(());
         }
     }
+    Err(Refusal(libc::ENOENT))
 }

@@ -1,13 +1,16 @@
 //! Calls of the C library that tell time or sleep, in place of the C library's own: in a task, time is the machine's.
 //!
-//! A program that is linked with this library finds these first. Outside of a task, before its first client is created
-//! and in other threads than the one that created it, they are the system's. The clocks count from the beginning of
-//! 2026, so that a run prints the same whenever it runs.
+//! A program that is linked with this library finds these first. Outside of a task and in other threads than the one that
+//! created its first client, they are the system's. The clocks count from the beginning of 2026, so that a run prints the
+//! same whenever it runs. Before the first client there is no machine, and clocks go on by a microsecond with each look
+//! at them: what a library notes when it is loaded repeats as well. With a machine a look takes the time of a register
+//! access. So a loop that waits for a time ends.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use gyre_driver::Platform as _;
+use gyre_driver::{Op, Platform as _};
 use libc::{clockid_t, time_t, timespec, timeval};
 use rustix::thread::{NanosleepRelativeResult, nanosleep as system_sleep};
 use rustix::time::Timespec;
@@ -22,9 +25,32 @@ const EPOCH_S: u64 = 1_767_225_600;
 const SECOND_PS: u64 = 1_000_000_000_000;
 const NANOSECOND_PS: u64 = 1_000;
 
+/// Time before there is a machine: looks at a clock, and sleeps, picoseconds. The machine's goes on from there.
+static BEFORE_PS: AtomicU64 = AtomicU64::new(0);
+
+/// By how much a look makes it longer.
+const LOOK_PS: u64 = 1_000_000;
+
 /// The machine's time in picoseconds, for the thread of a task.
 fn machine_ps() -> Option<u64> {
-    boundary::value(|| Job::of_this_thread().map(|job| job.platform.now_ps()))
+    if Job::is_to_come() {
+        return Some(BEFORE_PS.fetch_add(LOOK_PS, Ordering::Relaxed));
+    }
+    boundary::value(|| {
+        Job::of_this_thread().map(|job| {
+            job.platform.charge(Op::Register, 1);
+            BEFORE_PS.load(Ordering::Relaxed) + job.platform.now_ps()
+        })
+    })
+}
+
+/// C: `sched_yield`. Nobody runs beside the thread of a task: there is nothing to yield to.
+#[unsafe(no_mangle)]
+pub extern "C" fn sched_yield() -> c_int {
+    if Job::of_this_thread().is_none() {
+        rustix::thread::sched_yield();
+    }
+    0
 }
 
 /// Sleeps for so long in the machine's time; false outside of a task.
@@ -146,6 +172,9 @@ fn sleep_for(time: &timespec) -> Result<(), timespec> {
         .saturating_add(nanoseconds * NANOSECOND_PS);
     if machine_sleep(ps) {
         return Ok(());
+    }
+    if Job::is_to_come() {
+        BEFORE_PS.fetch_add(ps, Ordering::Relaxed);
     }
     let time = Timespec {
         tv_sec: time.tv_sec,

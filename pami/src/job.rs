@@ -37,6 +37,12 @@ impl Job {
         (job.thread == thread::current().id()).then_some(job)
     }
 
+    /// Whether the process is a task, or has been started by one, and nothing of it is attached to a machine yet.
+    pub fn is_to_come() -> bool {
+        static TASK: OnceLock<bool> = OnceLock::new();
+        JOB.get().is_none() && *TASK.get_or_init(gyre_remote::is_task)
+    }
+
     fn attach() -> Result<Self, Failure> {
         let platform = gyre_remote::attach()
             .map_err(|error| Failure::error(format!("{error}: gyre exec starts programs")))?;

@@ -26,11 +26,16 @@ pub(crate) fn value() -> String {
     format!("{MEMORY_FD},{BELL_FD}")
 }
 
+/// Whether the process was started as a task, or by one.
+#[must_use]
+pub fn is_task() -> bool {
+    env::var(VARIABLE).is_ok_and(|found| found == value())
+}
+
 /// Takes the descriptors that the process was started with. Works once in a process; those that the process starts
 /// do not inherit them.
 pub(crate) fn take() -> Result<Ends, MailboxError> {
-    let started_as_task = env::var(VARIABLE).is_ok_and(|found| found == value());
-    if !started_as_task || TAKEN.swap(true, Ordering::Relaxed) {
+    if !is_task() || TAKEN.swap(true, Ordering::Relaxed) {
         return Err(MailboxError::NotInherited);
     }
     Ok(Ends {

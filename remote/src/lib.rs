@@ -37,6 +37,7 @@ pub mod windows;
 mod wire;
 
 pub use description::{TaskDescription, WindowPlace};
+pub use inherited::is_task;
 pub use mailbox::MailboxError;
 pub use platform::{
     RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, attach, run,

@@ -1,13 +1,14 @@
 //! Shared memory for one request or answer at a time, and a doorbell.
 
 use std::cell::Cell;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{self, SendFlags};
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
@@ -141,7 +142,9 @@ impl Mailbox {
         words[LENGTH].store(used.len() as u64, Ordering::Relaxed);
         self.sequence.set(self.sequence.get() + 1);
         words[SEQUENCE].store(self.sequence.get(), Ordering::Release);
-        (&self.bell).write_all(&[0])?;
+        // Not by the socket's own function: a program may have one of that name.
+        rustix::io::retry_on_intr(|| net::send(&self.bell, &[0], SendFlags::NOSIGNAL))
+            .map_err(io::Error::from)?;
         Ok(())
     }
 

@@ -206,7 +206,6 @@ test_ x6_a_task_that_aborts_is_named fails 'task 1.*7' -- abort
 slice=1 test_ x6_a_task_that_loops_for_ever_is_named fails 'task 1' --host-limit 4 -- spin
 test_ x6_an_error_of_mpi_ends_the_run fails 'task 1' -- truncate
 test_ x6_calls_after_the_end_of_mpi_are_told fails 'MPI_Finalize|finaliz' -- late
-test_ x6_a_deadlock_is_reported fails 'task [0-3]' -- deadlock
 
 test_ x6_osu_latency_repeats latency
 if [ -x "$netpipe" ]; then

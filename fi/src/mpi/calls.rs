@@ -40,7 +40,7 @@ fn communicator(comm: Handle) -> Option<(&'static Library, &'static Communicator
     Some((library, Communicator::of(library, comm)?))
 }
 
-/// Whether both parts of a value fit.
+/// The answer to a call of MPI.
 fn result(outcome: Result<(), Refusal>) -> i32 {
     match outcome {
         Ok(()) => 0,
@@ -58,7 +58,7 @@ pub fn barrier(comm: Handle) -> Option<i32> {
         let (library, communicator) = communicator(comm)?;
         let (member, port) = communicator.member()?;
         Some(result(carry_out(
-            library,
+            (library, comm),
             (member, port),
             Request::barrier(),
         )))
@@ -98,7 +98,11 @@ pub fn bcast(
         let broadcast = || {
             if dense {
                 let whole = range(port, buffer as usize, bytes)?;
-                return carry_out(library, (member, port), Request::broadcast(root, whole));
+                return carry_out(
+                    (library, comm),
+                    (member, port),
+                    Request::broadcast(root, whole),
+                );
             }
             let staging = Staging::zeroed(bytes).map_err(|_| Refusal(libc::ENOMEM))?;
             let (memory, room) = (staging.address().cast(), bytes as Count);
@@ -114,7 +118,11 @@ pub fn bcast(
                 }
             }
             let whole = range(port, staging.address() as usize, bytes)?;
-            carry_out(library, (member, port), Request::broadcast(root, whole))?;
+            carry_out(
+                (library, comm),
+                (member, port),
+                Request::broadcast(root, whole),
+            )?;
             if !is_root {
                 port.charge_copy(bytes);
                 // SAFETY: as above.
@@ -181,7 +189,7 @@ pub fn allreduce(reduced: Reduced, comm: Handle) -> Option<i32> {
             };
             let receive = range(port, reduced.receive as usize, bytes)?;
             let request = Request::allreduce(reduction, send, receive);
-            carry_out(library, (member, port), request)
+            carry_out((library, comm), (member, port), request)
         };
         Some(result(run()))
     })
@@ -212,7 +220,7 @@ pub fn reduce(reduced: Reduced, root: i32, comm: Handle) -> Option<i32> {
                 false => BufferRange::empty(),
             };
             let request = Request::reduce(root, reduction, send, receive);
-            carry_out(library, (member, port), request)
+            carry_out((library, comm), (member, port), request)
         };
         Some(result(run()))
     })

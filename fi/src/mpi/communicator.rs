@@ -15,9 +15,6 @@ use crate::boundary::Refusal;
 use crate::port::Port;
 use crate::progress::Progress as _;
 
-/// `MPI_COMM_SELF` of MPICH.
-const SELF: Handle = 0x4400_0001;
-
 /// `MPI_BYTE` of MPICH.
 const BYTE: Handle = 0x4c00_010d;
 
@@ -28,11 +25,9 @@ const ANY_TAG: c_int = -1;
 /// `MPI_STATUS_IGNORE`
 const NO_STATUS: *mut c_void = ptr::dangling_mut::<u8>().cast();
 
-/// Polls of the driver between two of MPICH, whose own messages must not stand still meanwhile.
-const POLLS: u32 = 8;
-
-/// Looks of a poll.
-const LOOKS: usize = 8;
+/// Sleeps between two polls of MPICH, whose own messages must not stand still meanwhile, and the longest sleep, picoseconds.
+const SLEEPS: u32 = 8;
+const SLEEP_PS: u64 = 10_000_000;
 
 /// Numbers of geometries.
 const NUMBERS: usize = 256;
@@ -216,7 +211,7 @@ fn join(
     let joined = begin(port, number, &listed).and_then(|member| {
         let done = Flag::default();
         member.take_routes(Some(done.callback()))?;
-        done.wait(library, port)?;
+        done.wait((library, comm), port)?;
         Ok(member)
     });
     match joined {
@@ -279,25 +274,25 @@ impl Flag {
         Box::new(move |_, outcome| *flag.lock() = Some(outcome))
     }
 
-    /// Makes progress, MPICH's too, until it has ended.
-    fn wait(&self, library: &Library, port: &Port) -> Result<(), Refusal> {
-        let mut polls = 0;
+    /// Makes progress, MPICH's too, until it has ended. What ends it wakes the thread.
+    fn wait(&self, (library, comm): (&Library, Handle), port: &Port) -> Result<(), Refusal> {
+        let mut sleeps = 0;
         loop {
             if let Some(outcome) = self.0.lock().take() {
                 return Ok(outcome?);
             }
-            if !port.advance(LOOKS)? {
+            if !port.advance(1)? {
                 continue;
             }
-            polls += 1;
-            if polls % POLLS == 0 {
+            sleeps += 1;
+            if sleeps % SLEEPS == 0 {
                 let mut found = 0;
-                // SAFETY: nobody sends to the process itself unseen; the place is written.
+                // SAFETY: the program's communicator; the place is written. What is found stays where it is.
                 unsafe {
-                    (library.Iprobe)(ANY_SOURCE, ANY_TAG, SELF, &raw mut found, NO_STATUS);
+                    (library.Iprobe)(ANY_SOURCE, ANY_TAG, comm, &raw mut found, NO_STATUS);
                 }
             } else {
-                port.rest(true)?;
+                port.context.wait(Some(port.now_ps() + SLEEP_PS))?;
             }
         }
     }
@@ -308,11 +303,11 @@ impl Flag {
 /// # Errors
 /// What the driver refuses, or the collective ends with.
 pub fn carry_out(
-    library: &Library,
+    (library, comm): (&Library, Handle),
     (member, port): (&Member<RemotePlatform>, &Port),
     request: Request<RemoteBuffer>,
 ) -> Result<(), Refusal> {
     let done = Flag::default();
     member.post(request, Some(done.callback()))?;
-    done.wait(library, port)
+    done.wait((library, comm), port)
 }

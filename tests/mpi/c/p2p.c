@@ -257,6 +257,8 @@ static void cancel(void) {
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &cancelled);
     CHECK(cancelled);
+    // Nobody sends before.
+    MPI_Barrier(WORLD);
     MPI_Sendrecv(out, length, MPI_BYTE, peer, 7, in, length, MPI_BYTE, peer, 7, WORLD, &status);
     says(&status, peer, 7, length);
     holds(in, length, peer, c, length);
