@@ -2,9 +2,9 @@
 //!
 //! A program that is linked with this library finds these first. Outside of a task and in other threads than the one that
 //! created its first client, they are the system's. The clocks count from the beginning of 2026, so that a run prints the
-//! same whenever it runs. Before the first client there is no machine, and clocks go on by a microsecond with each look
-//! at them: what a library notes when it is loaded repeats as well. With a machine a look takes the time of a register
-//! access. So a loop that waits for a time ends.
+//! same whenever it runs. Before the first client there is no machine, and clocks go on by a millisecond when the
+//! thread yields, and with every so many looks at them: what a library notes when it is loaded repeats as well. With a machine
+//! a look takes the time of a register access. So a loop that waits for a time ends.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -25,16 +25,23 @@ const EPOCH_S: u64 = 1_767_225_600;
 const SECOND_PS: u64 = 1_000_000_000_000;
 const NANOSECOND_PS: u64 = 1_000;
 
-/// Time before there is a machine: looks at a clock, and sleeps, picoseconds. The machine's goes on from there.
+/// Time before there is a machine: yields, looks at a clock, and sleeps, picoseconds. The machine's goes on from there.
 static BEFORE_PS: AtomicU64 = AtomicU64::new(0);
 
-/// By how much a look makes it longer.
-const LOOK_PS: u64 = 1_000_000;
+/// Looks at a clock so far, before there is a machine.
+static LOOKS: AtomicU64 = AtomicU64::new(0);
+
+/// How many looks make the time longer, and by how much they and a yield do. Runs differ by some looks.
+const MANY_LOOKS: u64 = 100_000;
+const STEP_PS: u64 = 1_000_000_000;
 
 /// The machine's time in picoseconds, for the thread of a task.
 fn machine_ps() -> Option<u64> {
     if Job::is_to_come() {
-        return Some(BEFORE_PS.fetch_add(LOOK_PS, Ordering::Relaxed));
+        if LOOKS.fetch_add(1, Ordering::Relaxed) % MANY_LOOKS == MANY_LOOKS - 1 {
+            BEFORE_PS.fetch_add(STEP_PS, Ordering::Relaxed);
+        }
+        return Some(BEFORE_PS.load(Ordering::Relaxed));
     }
     boundary::value(|| {
         Job::of_this_thread().map(|job| {
@@ -47,6 +54,9 @@ fn machine_ps() -> Option<u64> {
 /// C: `sched_yield`. Nobody runs beside the thread of a task: there is nothing to yield to.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_yield() -> c_int {
+    if Job::is_to_come() {
+        BEFORE_PS.fetch_add(STEP_PS, Ordering::Relaxed);
+    }
     if Job::of_this_thread().is_none() {
         rustix::thread::sched_yield();
     }
