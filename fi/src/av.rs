@@ -8,10 +8,10 @@ use std::sync::Arc;
 use gyre_driver::TaskId;
 use parking_lot::Mutex;
 
-use crate::abi::{ADDR_UNSPEC, Addr, AvAttr, AvOps, Fid, Ops, class, not_there};
+use crate::abi::{ADDR_UNSPEC, Addr, AvAttr, AvOps, Fid, class, not_there};
 use crate::boundary::{self, Refusal};
 use crate::matcher::Source;
-use crate::object::{no_bind, no_control};
+use crate::object::{self, Object};
 
 /// The name of an endpoint: task and offset of its context.
 pub struct Name(pub TaskId, pub u8);
@@ -91,15 +91,10 @@ struct Vector {
     addresses: Arc<AddressVector>,
 }
 
-static OPS: Ops = Ops {
-    size: size_of::<Ops>(),
-    close,
-    bind: no_bind,
-    control: no_control,
-    ops_open: not_there,
-    tostr: not_there,
-    ops_set: not_there,
-};
+// SAFETY: it begins with its `fid`.
+unsafe impl Object for Vector {
+    const CLASS: usize = class::AV;
+}
 
 static AV_OPS: AvOps = AvOps {
     size: size_of::<AvOps>(),
@@ -125,28 +120,19 @@ pub unsafe extern "C" fn open(
     vector: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    boundary::status(|| {
-        // SAFETY: the program passes attributes or null.
-        let attr = unsafe { attr.as_ref() };
-        if vector.is_null() {
-            return Err(Refusal::INVALID);
-        }
-        if attr.is_some_and(|attr| !attr.name.is_null()) {
-            return Err(Refusal(libc::ENOSYS));
-        }
-        let made = Box::new(Vector {
-            fid: Fid {
-                fclass: class::AV,
-                context,
-                ops: &raw const OPS,
-            },
-            ops: &raw const AV_OPS,
-            addresses: Arc::default(),
-        });
-        // SAFETY: a place for the result.
-        unsafe { vector.write(Box::into_raw(made).cast()) };
-        Ok(())
-    })
+    // SAFETY: the program passes attributes or null, and a place for the result.
+    unsafe {
+        object::open(vector, context, |fid| {
+            if attr.as_ref().is_some_and(|attr| !attr.name.is_null()) {
+                return Err(Refusal(libc::ENOSYS));
+            }
+            Ok(Vector {
+                fid,
+                ops: &raw const AV_OPS,
+                addresses: Arc::default(),
+            })
+        })
+    }
 }
 
 /// The addresses behind a pointer that the program passes.
@@ -155,16 +141,8 @@ pub unsafe extern "C" fn open(
 /// It is null or what [`open`] has made, and lasts.
 pub unsafe fn of(fid: *mut Fid) -> Result<Arc<AddressVector>, Refusal> {
     // SAFETY: what the caller promises.
-    let vector = unsafe { fid.cast::<Vector>().as_ref() }.ok_or(Refusal::INVALID)?;
+    let vector = unsafe { object::of::<Vector>(fid)? };
     Ok(Arc::clone(&vector.addresses))
-}
-
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    boundary::status(|| {
-        // SAFETY: what `open` has made.
-        drop(unsafe { Box::from_raw(fid.cast::<Vector>()) });
-        Ok(())
-    })
 }
 
 unsafe extern "C" fn insert(

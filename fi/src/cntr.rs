@@ -4,9 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::abi::{CntrOps, Fid, Ops, class, errno, not_there};
+use crate::abi::{CntrOps, Fid, class, errno, not_there};
 use crate::boundary::{self, Refusal};
-use crate::object::{no_bind, no_control};
+use crate::object::{self, Object};
 use crate::progress::Served;
 
 /// Counts operations that have ended.
@@ -56,15 +56,10 @@ struct FidCntr {
     counter: Arc<Counter>,
 }
 
-static OPS: Ops = Ops {
-    size: size_of::<Ops>(),
-    close,
-    bind: no_bind,
-    control: no_control,
-    ops_open: not_there,
-    tostr: not_there,
-    ops_set: not_there,
-};
+// SAFETY: it begins with its `fid`.
+unsafe impl Object for FidCntr {
+    const CLASS: usize = class::CNTR;
+}
 
 static CNTR_OPS: CntrOps = CntrOps {
     size: size_of::<CntrOps>(),
@@ -87,23 +82,16 @@ pub unsafe extern "C" fn open(
     counter: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    boundary::status(|| {
-        if counter.is_null() {
-            return Err(Refusal::INVALID);
-        }
-        let made = Box::new(FidCntr {
-            fid: Fid {
-                fclass: class::CNTR,
-                context,
-                ops: &raw const OPS,
-            },
-            ops: &raw const CNTR_OPS,
-            counter: Arc::default(),
-        });
-        // SAFETY: a place for the result.
-        unsafe { counter.write(Box::into_raw(made).cast()) };
-        Ok(())
-    })
+    // SAFETY: the program passes a place for the result.
+    unsafe {
+        object::open(counter, context, |fid| {
+            Ok(FidCntr {
+                fid,
+                ops: &raw const CNTR_OPS,
+                counter: Arc::default(),
+            })
+        })
+    }
 }
 
 /// The counter behind a pointer that the program passes.
@@ -112,16 +100,8 @@ pub unsafe extern "C" fn open(
 /// It is null or what [`open`] has made, and lasts.
 pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Counter>, Refusal> {
     // SAFETY: what the caller promises.
-    let counter = unsafe { fid.cast::<FidCntr>().as_ref() }.ok_or(Refusal::INVALID)?;
+    let counter = unsafe { object::of::<FidCntr>(fid)? };
     Ok(Arc::clone(&counter.counter))
-}
-
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    boundary::status(|| {
-        // SAFETY: what `open` has made.
-        drop(unsafe { Box::from_raw(fid.cast::<FidCntr>()) });
-        Ok(())
-    })
 }
 
 unsafe extern "C" fn read(fid: *mut Fid) -> u64 {

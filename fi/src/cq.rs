@@ -7,10 +7,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::abi::{
-    ADDR_UNSPEC, Addr, CqAttr, CqErrEntry, CqOps, CqTaggedEntry, Fid, Ops, class, errno, not_there,
+    ADDR_UNSPEC, Addr, CqAttr, CqErrEntry, CqOps, CqTaggedEntry, Fid, class, errno, not_there,
 };
 use crate::boundary::{self, Refusal};
-use crate::object::{no_bind, no_control};
+use crate::object::{self, Object};
 use crate::progress::Served;
 
 /// What an operation has ended with.
@@ -102,15 +102,10 @@ struct FidCq {
     queue: Arc<Queue>,
 }
 
-static OPS: Ops = Ops {
-    size: size_of::<Ops>(),
-    close,
-    bind: no_bind,
-    control: no_control,
-    ops_open: not_there,
-    tostr: not_there,
-    ops_set: not_there,
-};
+// SAFETY: it begins with its `fid`.
+unsafe impl Object for FidCq {
+    const CLASS: usize = class::CQ;
+}
 
 static CQ_OPS: CqOps = CqOps {
     size: size_of::<CqOps>(),
@@ -133,32 +128,24 @@ pub unsafe extern "C" fn open(
     queue: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    boundary::status(|| {
-        if queue.is_null() {
-            return Err(Refusal::INVALID);
-        }
-        // SAFETY: the program passes attributes or null.
-        let format = unsafe { attr.as_ref() }.map_or(0, |attr| attr.format);
-        let entry_bytes = usize::try_from(format)
-            .ok()
-            .and_then(|format| ENTRY_BYTES.get(format));
-        let made = Box::new(FidCq {
-            fid: Fid {
-                fclass: class::CQ,
-                context,
-                ops: &raw const OPS,
-            },
-            ops: &raw const CQ_OPS,
-            queue: Arc::new(Queue {
-                entries: Mutex::default(),
-                entry_bytes: *entry_bytes.ok_or(Refusal(libc::ENOSYS))?,
-                served: Served::default(),
-            }),
-        });
-        // SAFETY: a place for the result.
-        unsafe { queue.write(Box::into_raw(made).cast()) };
-        Ok(())
-    })
+    // SAFETY: the program passes attributes or null, and a place for the result.
+    unsafe {
+        object::open(queue, context, |fid| {
+            let format = attr.as_ref().map_or(0, |attr| attr.format);
+            let entry_bytes = usize::try_from(format)
+                .ok()
+                .and_then(|format| ENTRY_BYTES.get(format));
+            Ok(FidCq {
+                fid,
+                ops: &raw const CQ_OPS,
+                queue: Arc::new(Queue {
+                    entries: Mutex::default(),
+                    entry_bytes: *entry_bytes.ok_or(Refusal(libc::ENOSYS))?,
+                    served: Served::default(),
+                }),
+            })
+        })
+    }
 }
 
 /// The queue behind a pointer that the program passes.
@@ -167,16 +154,8 @@ pub unsafe extern "C" fn open(
 /// It is null or what [`open`] has made, and lasts.
 pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Queue>, Refusal> {
     // SAFETY: what the caller promises.
-    let queue = unsafe { fid.cast::<FidCq>().as_ref() }.ok_or(Refusal::INVALID)?;
+    let queue = unsafe { object::of::<FidCq>(fid)? };
     Ok(Arc::clone(&queue.queue))
-}
-
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    boundary::status(|| {
-        // SAFETY: what `open` has made.
-        drop(unsafe { Box::from_raw(fid.cast::<FidCq>()) });
-        Ok(())
-    })
 }
 
 unsafe extern "C" fn read(fid: *mut Fid, into: *mut c_void, most: usize) -> isize {

@@ -8,28 +8,17 @@ use std::sync::{Arc, Weak};
 use gyre_collectives::Collectives;
 use parking_lot::Mutex;
 
-use crate::abi::{
-    CmOps, ENABLE, EpOps, Fid, Info, OPT_MIN_MULTI_RECV, Ops, class, flags, not_there,
-};
+use crate::abi::{CmOps, ENABLE, EpOps, Fid, Info, OPT_MIN_MULTI_RECV, class, flags, not_there};
 use crate::av::{self, Name, write_name};
 use crate::boundary::{self, Refusal};
-use crate::handle::{self, FidEp};
+use crate::handle::{self, Domain, FidEp};
+use crate::object::{self, BindFn, ControlFn, Object};
 use crate::port::{Bindings, Port};
 use crate::progress::Progress;
 use crate::{arrive, cntr, cq, mpi, receive, rma, tagged};
 
 /// Dispatch of the messages of collectives.
 const COLLECTIVES: u8 = 100;
-
-static OPS: Ops = Ops {
-    size: size_of::<Ops>(),
-    close,
-    bind,
-    control,
-    ops_open: not_there,
-    tostr: not_there,
-    ops_set: not_there,
-};
 
 static EP_OPS: EpOps = EpOps {
     size: size_of::<EpOps>(),
@@ -65,51 +54,43 @@ pub unsafe extern "C" fn open(
     endpoint: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    boundary::status(|| {
-        // SAFETY: the program passes a domain and information or null.
-        let (domain, info) = unsafe { (handle::domain(of_domain)?, info.as_ref()) };
-        if endpoint.is_null() {
-            return Err(Refusal::INVALID);
-        }
-        // SAFETY: information points to attributes or to nothing.
-        let (tx, rx) = unsafe {
-            (
-                info.and_then(|info| info.tx_attr.as_ref()),
-                info.and_then(|info| info.rx_attr.as_ref()),
-            )
-        };
-        let port = Port::new(
-            Arc::clone(&domain.node),
-            tx.map_or(0, |tx| tx.op_flags),
-            rx.map_or(0, |rx| rx.op_flags),
-        )?;
-        let made = Box::new(FidEp {
-            fid: Fid {
-                fclass: class::EP,
-                context,
-                ops: &raw const OPS,
-            },
-            ops: &raw const EP_OPS,
-            cm: &raw const CM_OPS,
-            msg: &raw const tagged::MSG_OPS,
-            rma: &raw const rma::OPS,
-            tagged: &raw const tagged::TAGGED_OPS,
-            atomic: ptr::null(),
-            collective: ptr::null(),
-            port: Arc::new(port),
-            bindings: Mutex::default(),
-        });
-        // SAFETY: a place for the result.
-        unsafe { endpoint.write(Box::into_raw(made).cast()) };
-        Ok(())
-    })
+    // SAFETY: the program passes a domain, information or null, and a place for the result. Information points to attributes
+    // or to nothing.
+    unsafe {
+        object::open(endpoint, context, |fid| {
+            let domain = object::of::<Domain>(of_domain)?;
+            let info = info.as_ref();
+            let tx = info.and_then(|info| info.tx_attr.as_ref());
+            let rx = info.and_then(|info| info.rx_attr.as_ref());
+            let port = Port::new(
+                Arc::clone(&domain.node),
+                tx.map_or(0, |tx| tx.op_flags),
+                rx.map_or(0, |rx| rx.op_flags),
+            )?;
+            Ok(FidEp {
+                fid,
+                ops: &raw const EP_OPS,
+                cm: &raw const CM_OPS,
+                msg: &raw const tagged::MSG_OPS,
+                rma: &raw const rma::OPS,
+                tagged: &raw const tagged::TAGGED_OPS,
+                atomic: ptr::null(),
+                collective: ptr::null(),
+                port: Arc::new(port),
+                bindings: Mutex::default(),
+            })
+        })
+    }
 }
 
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    boundary::status(|| {
-        // SAFETY: what `open` has made.
-        let endpoint = unsafe { Box::from_raw(fid.cast::<FidEp>()) };
-        let port = &endpoint.port;
+// SAFETY: it begins with its `fid`.
+unsafe impl Object for FidEp {
+    const CLASS: usize = class::EP;
+    const BIND: BindFn = bind;
+    const CONTROL: ControlFn = control;
+
+    fn end(&self) -> Result<(), Refusal> {
+        let port = &self.port;
         if port.collectives.get().is_some() {
             mpi::communicator::close();
         }
@@ -118,14 +99,14 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
             *matcher.lock() = Default::default();
         }
         port.node.give_back(&port.context)
-    })
+    }
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, asked: u64) -> c_int {
     boundary::status(|| {
         // SAFETY: the program passes an endpoint and something else.
         let (endpoint, class) = unsafe {
-            let endpoint = fid.cast::<FidEp>().as_ref().ok_or(Refusal::INVALID)?;
+            let endpoint = object::of::<FidEp>(fid)?;
             (endpoint, other.as_ref().ok_or(Refusal::INVALID)?.fclass)
         };
         if endpoint.port.bindings.get().is_some() {
@@ -184,7 +165,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, asked: u64) -> c_int {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_void) -> c_int {
     boundary::status(|| {
         // SAFETY: the program passes an endpoint.
-        let endpoint = unsafe { fid.cast::<FidEp>().as_ref() }.ok_or(Refusal::INVALID)?;
+        let endpoint = unsafe { object::of::<FidEp>(fid)? };
         if command != ENABLE {
             return Err(Refusal(libc::ENOSYS));
         }

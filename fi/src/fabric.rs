@@ -4,9 +4,9 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::abi::{Fabric, FabricAttr, FabricOps, Fid, Ops, Provider, VERSION, class, not_there};
-use crate::boundary::{self, Refusal};
-use crate::object::{no_bind, no_control};
+use crate::abi::{Fabric, FabricAttr, FabricOps, Fid, Provider, VERSION, class, not_there};
+use crate::boundary::Refusal;
+use crate::object::{self, Object};
 use crate::{domain, info};
 
 /// What libfabric has of the provider: it notes something of its own in the context.
@@ -33,15 +33,10 @@ pub extern "C" fn fi_prov_ini() -> *mut c_void {
 
 unsafe extern "C" fn cleanup() {}
 
-static OPS: Ops = Ops {
-    size: size_of::<Ops>(),
-    close,
-    bind: no_bind,
-    control: no_control,
-    ops_open: not_there,
-    tostr: not_there,
-    ops_set: not_there,
-};
+// SAFETY: it is libfabric's structure.
+unsafe impl Object for Fabric {
+    const CLASS: usize = class::FABRIC;
+}
 
 static FABRIC_OPS: FabricOps = FabricOps {
     size: size_of::<FabricOps>(),
@@ -58,31 +53,15 @@ unsafe extern "C" fn open(
     fabric: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    boundary::status(|| {
-        if attr.is_null() || fabric.is_null() {
-            return Err(Refusal::INVALID);
-        }
-        // SAFETY: libfabric passes attributes.
-        let api_version = unsafe { (*attr).api_version };
-        let made = Box::new(Fabric {
-            fid: Fid {
-                fclass: class::FABRIC,
-                context,
-                ops: &raw const OPS,
-            },
-            ops: &raw const FABRIC_OPS,
-            api_version,
-        });
-        // SAFETY: a place for the result.
-        unsafe { fabric.write(Box::into_raw(made).cast()) };
-        Ok(())
-    })
-}
-
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    boundary::status(|| {
-        // SAFETY: what `open` has made.
-        drop(unsafe { Box::from_raw(fid.cast::<Fabric>()) });
-        Ok(())
-    })
+    // SAFETY: libfabric passes attributes or null, and a place for the result.
+    unsafe {
+        object::open(fabric, context, |fid| {
+            let attr = attr.as_ref().ok_or(Refusal::INVALID)?;
+            Ok(Fabric {
+                fid,
+                ops: &raw const FABRIC_OPS,
+                api_version: attr.api_version,
+            })
+        })
+    }
 }

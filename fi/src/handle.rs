@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::abi::{CmOps, DomainOps, EpOps, Fid, MrOps, MsgOps, RmaOps, TaggedOps};
+use crate::abi::{CmOps, DomainOps, EpOps, Fid, MrOps, MsgOps, RmaOps, TaggedOps, class};
 use crate::boundary::Refusal;
 use crate::node::Node;
+use crate::object::{self, Object};
 use crate::port::{Bindings, Port};
 
 /// `struct fid_domain`, and what is behind it.
@@ -20,13 +21,9 @@ pub struct Domain {
     pub node: Arc<Node>,
 }
 
-/// The domain behind a pointer that the program passes.
-///
-/// # Safety
-/// It is null or what `fi_domain` has made, and lasts.
-pub unsafe fn domain<'a>(fid: *mut Fid) -> Result<&'a Domain, Refusal> {
-    // SAFETY: what the caller promises.
-    unsafe { fid.cast::<Domain>().as_ref() }.ok_or(Refusal::INVALID)
+// SAFETY: it begins with its `fid`.
+unsafe impl Object for Domain {
+    const CLASS: usize = class::DOMAIN;
 }
 
 /// `struct fid_ep`, and what is behind it.
@@ -51,6 +48,6 @@ pub struct FidEp {
 /// It is null or what `fi_endpoint` has made, and lasts.
 pub unsafe fn port(fid: *mut Fid) -> Result<Arc<Port>, Refusal> {
     // SAFETY: what the caller promises.
-    let endpoint = unsafe { fid.cast::<FidEp>().as_ref() }.ok_or(Refusal::INVALID)?;
+    let endpoint = unsafe { object::of::<FidEp>(fid)? };
     Ok(Arc::clone(&endpoint.port))
 }

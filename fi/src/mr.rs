@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::abi::{Fid, MrOps, Ops, class, not_there};
-use crate::boundary::{self, Refusal};
+use crate::abi::{Fid, MrOps, class, not_there};
+use crate::object::{self, BindFn, ControlFn, Object};
 
 /// `struct fid_mr`
 #[repr(C)]
@@ -14,18 +14,15 @@ struct Registration {
     key: u64,
 }
 
+// SAFETY: it begins with its `fid`.
+unsafe impl Object for Registration {
+    const CLASS: usize = class::MR;
+    const BIND: BindFn = bind;
+    const CONTROL: ControlFn = control;
+}
+
 /// The last number given out.
 static LAST: AtomicU64 = AtomicU64::new(0);
-
-static FID_OPS: Ops = Ops {
-    size: size_of::<Ops>(),
-    close,
-    bind,
-    control,
-    ops_open: not_there,
-    tostr: not_there,
-    ops_set: not_there,
-};
 
 /// The functions of a domain that register memory.
 pub static OPS: MrOps = MrOps {
@@ -46,23 +43,16 @@ unsafe extern "C" fn register(
     registration: *mut *mut Fid,
     context: *mut c_void,
 ) -> c_int {
-    boundary::status(|| {
-        if registration.is_null() {
-            return Err(Refusal::INVALID);
-        }
-        let made = Box::new(Registration {
-            fid: Fid {
-                fclass: class::MR,
-                context,
-                ops: &raw const FID_OPS,
-            },
-            mem_desc: std::ptr::null_mut(),
-            key: LAST.fetch_add(1, Ordering::Relaxed) + 1,
-        });
-        // SAFETY: a place for the result.
-        unsafe { registration.write(Box::into_raw(made).cast()) };
-        Ok(())
-    })
+    // SAFETY: the program passes a place for the result.
+    unsafe {
+        object::open(registration, context, |fid| {
+            Ok(Registration {
+                fid,
+                mem_desc: std::ptr::null_mut(),
+                key: LAST.fetch_add(1, Ordering::Relaxed) + 1,
+            })
+        })
+    }
 }
 
 /// To an endpoint, which needs it not.
@@ -76,12 +66,4 @@ unsafe extern "C" fn control(_: *mut Fid, command: c_int, _: *mut c_void) -> c_i
         crate::abi::ENABLE => 0,
         _ => -libc::ENOSYS,
     }
-}
-
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    boundary::status(|| {
-        // SAFETY: what `register` has made.
-        drop(unsafe { Box::from_raw(fid.cast::<Registration>()) });
-        Ok(())
-    })
 }
