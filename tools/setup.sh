@@ -42,6 +42,18 @@ find_pip() {
     fi
 }
 
+# Sets `scratch` to a folder beside what is installed, which `end`, or the end of the script, takes away.
+begin() {
+    mkdir -p "$tools"
+    scratch=$(mktemp -d "$tools/install.XXXXXX")
+    trap 'rm -rf "$scratch"' EXIT
+}
+
+end() {
+    rm -rf "$scratch"
+    trap - EXIT
+}
+
 # key REQUIREMENTS...: prints what a set is installed again for, when it changes.
 key() {
     "$python" -c 'import hashlib, sys
@@ -58,9 +70,7 @@ install() {
         return
     fi
     echo "setup: installing $requirements into .tools/$name"
-    mkdir -p "$tools"
-    scratch=$(mktemp -d "$tools/install.XXXXXX")
-    trap 'rm -rf "$scratch"' EXIT
+    begin
     find_pip
     "${pip[@]}" install --quiet --disable-pip-version-check --no-warn-script-location --root-user-action ignore \
         --require-hashes --only-binary :all: "$@" --target "$scratch/set" -r "$requirements" ||
@@ -68,8 +78,7 @@ install() {
     printf '%s\n' "$key" >"$scratch/set/.stamp"
     rm -rf "${tools:?}/$name"
     mv "$scratch/set" "$tools/$name"
-    rm -rf "$scratch"
-    trap - EXIT
+    end
 }
 
 # The Python environment .tools/mpi with MPICH and MPI for Python, and below src/ the sources of MPI for Python, which have its tests.
@@ -82,9 +91,7 @@ install_mpi() {
     fi
     [ "$(uname -sm)" = "Linux x86_64" ] || fail "MPICH is pinned for Linux on x86-64, this is $(uname -sm)"
     echo "setup: installing $set into .tools/mpi"
-    mkdir -p "$tools"
-    scratch=$(mktemp -d "$tools/install.XXXXXX")
-    trap 'rm -rf "$scratch"' EXIT
+    begin
     find_pip
     environment=$scratch/mpi
     "$python" -m venv --without-pip "$environment" || fail "'$python' (Python $version) cannot make an environment"
@@ -107,8 +114,7 @@ install_mpi() {
     printf '%s\n' "$key" >"$environment/.stamp"
     rm -rf "${tools:?}/mpi"
     mv "$environment" "$tools/mpi"
-    rm -rf "$scratch"
-    trap - EXIT
+    end
 }
 
 # NetPIPE, a package of Debian, which apt checks by signature and hash, into .tools/netpipe; says so where it cannot be had. Run
@@ -118,8 +124,7 @@ install_netpipe() {
     if [ -x "$tools/netpipe/NPmpich2" ]; then
         return
     fi
-    scratch=$(mktemp -d "$tools/install.XXXXXX")
-    trap 'rm -rf "$scratch"' EXIT
+    begin
     mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
     apt=(apt-get -qq -o "Dir::State::lists=$lists/lists" -o "Dir::Cache=$lists/cache" -o APT::Sandbox::User=root
         -o Acquire::Retries=2)
@@ -140,8 +145,7 @@ END
         rm -rf "$tools/netpipe"
         mv "$scratch/netpipe" "$tools/netpipe"
     fi
-    rm -rf "$scratch"
-    trap - EXIT
+    end
 }
 
 what=${1:-all}

@@ -44,8 +44,6 @@ pub mod flags {
     pub const COMPLETION: u64 = 1 << 24;
     /// `FI_INJECT`
     pub const INJECT: u64 = 1 << 25;
-    /// `FI_DELIVERY_COMPLETE`
-    pub const DELIVERY_COMPLETE: u64 = 1 << 28;
     /// `FI_LOCAL_COMM`
     pub const LOCAL_COMM: u64 = 1 << 51;
     /// `FI_REMOTE_COMM`
@@ -89,16 +87,12 @@ pub const OPT_MIN_MULTI_RECV: c_int = 0;
 
 /// Errors beyond those of the system.
 pub mod errno {
-    /// `FI_EOTHER`
-    pub const OTHER: i32 = 256;
     /// `FI_ETOOSMALL`
     pub const TOO_SMALL: i32 = 257;
     /// `FI_EOPBADSTATE`
     pub const BAD_STATE: i32 = 258;
     /// `FI_EAVAIL`
     pub const AVAILABLE: i32 = 259;
-    /// `FI_EBADFLAGS`
-    pub const BAD_FLAGS: i32 = 260;
     /// `FI_ETRUNC`
     pub const TRUNCATED: i32 = 265;
 }

@@ -2,9 +2,13 @@
 
 use std::ffi::c_void;
 
+use gyre_driver::{Op, Platform as _};
+use pami::staging::Staging;
+
 use crate::abi::Iovec;
 use crate::boundary::Refusal;
 use crate::landing::Piece;
+use crate::port::Port;
 
 /// Most pieces of an operation.
 pub const MOST_PIECES: usize = 8;
@@ -13,7 +17,7 @@ pub const MOST_PIECES: usize = 8;
 ///
 /// # Safety
 /// `pieces` points to `count` of them.
-pub unsafe fn pieces(pieces: *const Iovec, count: usize) -> Result<Vec<Piece>, Refusal> {
+unsafe fn pieces(pieces: *const Iovec, count: usize) -> Result<Vec<Piece>, Refusal> {
     if count > MOST_PIECES || (count > 0 && pieces.is_null()) {
         return Err(Refusal::INVALID);
     }
@@ -33,11 +37,29 @@ fn one(memory: *const c_void, bytes: usize) -> Result<Piece, Refusal> {
     })
 }
 
-/// One piece, or none.
-pub fn piece(memory: *const c_void, bytes: usize) -> Result<Vec<Piece>, Refusal> {
-    match bytes {
-        0 => Ok(Vec::new()),
-        _ => Ok(vec![one(memory, bytes)?]),
+/// Memory that a function was called with.
+pub enum Memory {
+    /// In one piece.
+    One(*const c_void, usize),
+    /// In so many.
+    Vector(*const Iovec, usize),
+}
+
+impl Memory {
+    /// Its pieces.
+    ///
+    /// # Errors
+    /// `FI_EINVAL` for too many, and for bytes at no address.
+    ///
+    /// # Safety
+    /// A vector has so many elements.
+    pub unsafe fn pieces(&self) -> Result<Vec<Piece>, Refusal> {
+        match *self {
+            Self::One(_, 0) => Ok(Vec::new()),
+            Self::One(memory, bytes) => Ok(vec![one(memory, bytes)?]),
+            // SAFETY: what the caller promises.
+            Self::Vector(vector, count) => unsafe { pieces(vector, count) },
+        }
     }
 }
 
@@ -58,4 +80,21 @@ pub unsafe fn copy(pieces: &[Piece], mut into: *mut u8) {
             into = into.add(piece.bytes);
         }
     }
+}
+
+/// A copy of all in memory of ours, one behind the other; charged.
+///
+/// # Errors
+/// `FI_ENOMEM`.
+///
+/// # Safety
+/// They are the program's memory, which nobody changes.
+pub unsafe fn staged(port: &Port, pieces: &[Piece]) -> Result<Staging, Refusal> {
+    let bytes = total(pieces);
+    port.platform().charge(Op::Allocate, 1);
+    port.charge_copy(bytes);
+    let staging = Staging::zeroed(bytes).map_err(|_| Refusal(libc::ENOMEM))?;
+    // SAFETY: what the caller promises, and room for all.
+    unsafe { copy(pieces, staging.address()) };
+    Ok(staging)
 }

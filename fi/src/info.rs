@@ -253,11 +253,7 @@ pub unsafe extern "C" fn getinfo(
         // SAFETY: as above.
         let domain = hints.and_then(|hints| unsafe { hints.domain_attr.as_ref() });
         let asked = domain.map_or(0, |domain| domain.threading);
-        let mut threading = THREAD_DOMAIN;
-        if asked != 0 {
-            threading = asked;
-        }
-        let offered = offer(threading)?;
+        let offered = offer(if asked == 0 { THREAD_DOMAIN } else { asked })?;
         if let Some(hints) = hints
             && hints.caps != 0
         {

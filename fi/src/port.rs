@@ -1,11 +1,12 @@
 //! An endpoint as its callbacks and its queues see it.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::Collectives;
-use gyre_driver::{Context, Endpoint, Op, Platform as _};
+use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _};
 use gyre_remote::RemotePlatform;
+use pami::patience::Patience;
 use parking_lot::Mutex;
 
 use crate::abi::{ADDR_UNSPEC, Addr, flags};
@@ -16,16 +17,6 @@ use crate::cq::{Completion, Queue};
 use crate::matcher::{Matcher, Source};
 use crate::node::Node;
 use crate::progress::Progress;
-
-/// Bytes that one [`Op::CopyChunk`] stands for.
-const COPY_CHUNK: usize = 32;
-
-/// Polls in a row that find nothing, after which a thread sleeps until something comes.
-const IDLE_POLLS: u32 = 8;
-
-/// First sleep of a poll that finds nothing, picoseconds; each further one is twice as long. The program may wait for
-/// something else.
-const FIRST_SLEEP_PS: u64 = 1_000_000;
 
 /// How often sleeps are doubled; never for several endpoints, of which one wakes the thread.
 const DOUBLINGS: u32 = 6;
@@ -74,8 +65,7 @@ pub struct Port {
     pub least_room: AtomicUsize,
     /// The driver's collectives, on context 0.
     pub collectives: OnceLock<Collectives<RemotePlatform>>,
-    /// Polls in a row that found nothing.
-    idle: AtomicU32,
+    patience: Patience,
 }
 
 impl Port {
@@ -90,7 +80,7 @@ impl Port {
             matchers: Default::default(),
             least_room: AtomicUsize::new(64),
             collectives: OnceLock::new(),
-            idle: AtomicU32::new(0),
+            patience: Patience::default(),
         })
     }
 
@@ -181,16 +171,16 @@ impl Progress for Port {
     fn advance(&self, looks: usize) -> Result<bool, Refusal> {
         let idle = self.context.advance(looks)?.is_idle();
         if !idle {
-            self.idle.store(0, Ordering::Relaxed);
+            self.patience.note(true);
         }
         Ok(idle)
     }
 
     fn rest(&self, alone: bool) -> Result<(), Refusal> {
-        let idle = self.idle.fetch_add(1, Ordering::Relaxed);
-        if let Some(many) = idle.checked_sub(IDLE_POLLS) {
-            let doublings = if alone { many.min(DOUBLINGS) } else { 0 };
-            let deadline = self.now_ps() + (FIRST_SLEEP_PS << doublings);
+        let sleep = self.patience.sleep_ps(if alone { DOUBLINGS } else { 0 });
+        self.patience.note(false);
+        if let Some(longest_ps) = sleep {
+            let deadline = self.now_ps() + longest_ps;
             self.context.wait(Some(deadline))?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use gyre_driver::{DoneFn, Get, Op, Platform as _, Put, RemoteAddress, Routing, TaskId};
+use gyre_driver::{DoneFn, Get, Put, RemoteAddress, Routing, TaskId};
 use gyre_remote::windows::offset_of;
 use pami::staging::Staging;
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use crate::abi::{Addr, Fid, Iovec, MsgRma, RmaIov, RmaOps, flags, not_there};
 use crate::arrive::map;
 use crate::boundary::{self, Refusal};
 use crate::cq::Completion;
-use crate::gather::{MOST_PIECES, piece, pieces, total};
+use crate::gather::{MOST_PIECES, Memory, staged, total};
 use crate::handle;
 use crate::landing::Piece;
 use crate::port::{Port, wants_completion};
@@ -183,19 +183,9 @@ unsafe extern "C" fn read(
     _key: u64,
     context: *mut c_void,
 ) -> isize {
-    boundary::size(|| {
-        // SAFETY: the program passes an endpoint.
-        let port = unsafe { handle::port(fid)? };
-        let transfer = Transfer {
-            writes: false,
-            peer: from,
-            local: piece(into, bytes)?,
-            remote: vec![(address, bytes)],
-            context: context as usize,
-            flags: port.send_flags,
-        };
-        transfer.start(&port, None)
-    })
+    let memory = Memory::One(into, bytes);
+    // SAFETY: as the caller promises.
+    unsafe { transfer(fid, false, &memory, (from, address), context) }
 }
 
 unsafe extern "C" fn readv(
@@ -208,49 +198,9 @@ unsafe extern "C" fn readv(
     _key: u64,
     context: *mut c_void,
 ) -> isize {
+    let memory = Memory::Vector(into, count);
     // SAFETY: as the caller promises.
-    unsafe { vector(fid, false, (into, count), (from, address), context) }
-}
-
-unsafe extern "C" fn writev(
-    fid: *mut Fid,
-    from: *const Iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    to: Addr,
-    address: u64,
-    _key: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { vector(fid, true, (from, count), (to, address), context) }
-}
-
-/// # Safety
-/// As libfabric says.
-unsafe fn vector(
-    fid: *mut Fid,
-    writes: bool,
-    (local, count): (*const Iovec, usize),
-    (peer, address): (Addr, u64),
-    context: *mut c_void,
-) -> isize {
-    boundary::size(|| {
-        // SAFETY: the program passes an endpoint.
-        let port = unsafe { handle::port(fid)? };
-        // SAFETY: and so many pieces.
-        let local = unsafe { pieces(local, count)? };
-        let bytes = total(&local);
-        let transfer = Transfer {
-            writes,
-            peer,
-            local,
-            remote: vec![(address, bytes)],
-            context: context as usize,
-            flags: port.send_flags,
-        };
-        transfer.start(&port, None)
-    })
+    unsafe { transfer(fid, false, &memory, (from, address), context) }
 }
 
 unsafe extern "C" fn write(
@@ -263,13 +213,45 @@ unsafe extern "C" fn write(
     _key: u64,
     context: *mut c_void,
 ) -> isize {
+    let memory = Memory::One(from, bytes);
+    // SAFETY: as the caller promises.
+    unsafe { transfer(fid, true, &memory, (to, address), context) }
+}
+
+unsafe extern "C" fn writev(
+    fid: *mut Fid,
+    from: *const Iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    to: Addr,
+    address: u64,
+    _key: u64,
+    context: *mut c_void,
+) -> isize {
+    let memory = Memory::Vector(from, count);
+    // SAFETY: as the caller promises.
+    unsafe { transfer(fid, true, &memory, (to, address), context) }
+}
+
+/// Starts a transfer of memory here from or to one place there.
+///
+/// # Safety
+/// As libfabric says.
+unsafe fn transfer(
+    fid: *mut Fid,
+    writes: bool,
+    memory: &Memory,
+    (peer, address): (Addr, u64),
+    context: *mut c_void,
+) -> isize {
     boundary::size(|| {
-        // SAFETY: the program passes an endpoint.
-        let port = unsafe { handle::port(fid)? };
+        // SAFETY: the program passes an endpoint, and memory.
+        let (port, local) = unsafe { (handle::port(fid)?, memory.pieces()?) };
+        let bytes = total(&local);
         let transfer = Transfer {
-            writes: true,
-            peer: to,
-            local: piece(from, bytes)?,
+            writes,
+            peer,
+            local,
             remote: vec![(address, bytes)],
             context: context as usize,
             flags: port.send_flags,
@@ -307,7 +289,7 @@ unsafe fn with_message(fid: *mut Fid, writes: bool, message: *const MsgRma, aske
             (addr, len)
         };
         // SAFETY: so many pieces.
-        let local = unsafe { pieces(message.msg_iov, message.iov_count)? };
+        let local = unsafe { Memory::Vector(message.msg_iov, message.iov_count).pieces()? };
         let (local, keep) = match asked & flags::INJECT != 0 {
             // SAFETY: the program's memory.
             true => unsafe { copied(&port, &local)? },
@@ -334,11 +316,8 @@ unsafe fn copied(port: &Port, local: &[Piece]) -> Result<(Vec<Piece>, Option<Sta
     if bytes > INJECT {
         return Err(Refusal::INVALID);
     }
-    port.platform().charge(Op::Allocate, 1);
-    port.charge_copy(bytes);
-    let staging = Staging::zeroed(bytes).map_err(|_| Refusal(libc::ENOMEM))?;
-    // SAFETY: what the caller promises, and room for all.
-    unsafe { crate::gather::copy(local, staging.address()) };
+    // SAFETY: what the caller promises.
+    let staging = unsafe { staged(port, local)? };
     let piece = Piece {
         address: staging.address() as usize,
         bytes,
@@ -359,7 +338,7 @@ unsafe extern "C" fn inject(
         // SAFETY: the program passes an endpoint.
         let port = unsafe { handle::port(fid)? };
         // SAFETY: the program's memory.
-        let (local, keep) = unsafe { copied(&port, &piece(from, bytes)?)? };
+        let (local, keep) = unsafe { copied(&port, &Memory::One(from, bytes).pieces()?)? };
         let transfer = Transfer {
             writes: true,
             peer: to,

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use gyre_driver::{
-    DEFAULT_EAGER_LIMIT, DoneFn, Op, Platform as _, SendImmediate, SendMessage, SendProtocol,
-};
+use gyre_driver::{DEFAULT_EAGER_LIMIT, DoneFn, SendImmediate, SendMessage, SendProtocol};
 use gyre_remote::RemotePlatform;
 use pami::staging::Staging;
 
@@ -12,7 +10,7 @@ use crate::abi::{Addr, flags};
 use crate::arrive::map;
 use crate::boundary::Refusal;
 use crate::cq::Completion;
-use crate::gather::{copy, total};
+use crate::gather::{copy, staged, total};
 use crate::landing::Piece;
 use crate::message::{Header, Kind, Protocol};
 use crate::port::{Port, wants_completion};
@@ -62,22 +60,14 @@ impl Send {
         };
         // What lies in one piece is read where it is.
         let (range, keep) = match self.pieces.as_slice() {
-            [] => (map(port, std::ptr::null_mut(), 0)?, None),
             [piece] => (map(port, piece.address as *mut u8, bytes)?, None),
             pieces => {
-                port.platform().charge(Op::Allocate, 1);
-                port.charge_copy(bytes);
-                let staging = Staging::zeroed(bytes).map_err(|_| Refusal(libc::ENOMEM))?;
-                // SAFETY: what the caller promises, and room for all.
-                unsafe { copy(pieces, staging.address()) };
+                // SAFETY: what the caller promises.
+                let staging = unsafe { staged(port, pieces)? };
                 (map(port, staging.address(), bytes)?, Some(staging))
             }
         };
-        let header = Header {
-            tag: self.tag,
-            data: self.data,
-        };
-        let (header, comm) = header.encode();
+        let (header, comm) = self.header().encode();
         let destination = port.peer(self.to)?;
         let dispatch = self.kind.dispatch(protocol);
         let done = self.done(port, keep);
@@ -102,11 +92,7 @@ impl Send {
         let mut data = [0; INJECT];
         // SAFETY: what the caller promises; there is room.
         unsafe { copy(&self.pieces, data.as_mut_ptr()) };
-        let header = Header {
-            tag: self.tag,
-            data: self.data,
-        };
-        let (header, comm) = header.encode();
+        let (header, comm) = self.header().encode();
         let destination = port.peer(self.to)?;
         port.context.send_immediate(&SendImmediate {
             comm,
@@ -116,6 +102,13 @@ impl Send {
         })?;
         self.end(port, Ok(()));
         Ok(())
+    }
+
+    fn header(&self) -> Header {
+        Header {
+            tag: self.tag,
+            data: self.data,
+        }
     }
 
     /// What ends it; it holds `keep` until then.

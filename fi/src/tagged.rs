@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use crate::abi::{Addr, Fid, Iovec, Msg, MsgOps, MsgTagged, TaggedOps, flags};
-use crate::boundary::{self, Refusal};
-use crate::gather::{piece, pieces};
+use crate::boundary;
+use crate::gather::Memory;
 use crate::handle;
 use crate::message::Kind;
 use crate::receive::Receive;
@@ -119,24 +119,6 @@ impl Call {
             // SAFETY: the program leaves them alone.
             unsafe { receive.start(&port) }
         })
-    }
-}
-
-/// Memory that a function was called with.
-enum Memory {
-    One(*const c_void, usize),
-    Vector(*const Iovec, usize),
-}
-
-impl Memory {
-    /// # Safety
-    /// A vector has so many elements.
-    unsafe fn pieces(&self) -> Result<Vec<crate::landing::Piece>, Refusal> {
-        match *self {
-            Self::One(memory, bytes) => piece(memory, bytes),
-            // SAFETY: what the caller promises.
-            Self::Vector(vector, count) => unsafe { pieces(vector, count) },
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use core::num::NonZeroU32;
 use serde::Deserialize;
 
 /// Bytes that one [`Op::CopyChunk`] stands for.
-pub(crate) const COPY_CHUNK: usize = 32;
+pub const COPY_CHUNK: usize = 32;
 
 /// Declares the operations: name, key in the table, and what it is.
 macro_rules! operations {

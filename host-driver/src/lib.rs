@@ -83,7 +83,7 @@ pub use config::geometry::{
     AlgorithmConfig, AlgorithmList, ConditionConfig, ConditionValue, GeometryConfig,
     GeometryMembers,
 };
-pub use cost::{CostTable, CostTableError, Op};
+pub use cost::{COPY_CHUNK, CostTable, CostTableError, Op};
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use flow::ordered::Ordered;

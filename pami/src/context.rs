@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use gyre_driver::{Context as DriverContext, Endpoint, Platform as _, PlatformLock as _};
 use gyre_remote::{RemoteLock, RemotePlatform};
@@ -15,16 +14,10 @@ use crate::client::{CLIENTS, Client};
 use crate::failure::Failure;
 use crate::handles::Handles;
 use crate::hints::Dispatch;
+use crate::patience::Patience;
 
 /// All contexts of the process.
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
-
-/// Polls in a row that find nothing, after which a context sleeps until something comes.
-const IDLE_POLLS: u32 = 8;
-
-/// First sleep in an advance that finds nothing, picoseconds; each further one is twice as long. The program may wait for
-/// something else.
-const FIRST_SLEEP_PS: u64 = 1_000_000;
 
 /// How often sleeps are doubled; never for several contexts, of which one wakes the thread.
 const DOUBLINGS: u32 = 10;
@@ -43,8 +36,7 @@ pub struct Context {
     work: Mutex<VecDeque<Work>>,
     /// Endpoints that transfers of this context have named.
     peers: Mutex<BTreeSet<abi::Endpoint>>,
-    /// Polls in a row that found nothing.
-    idle: AtomicU32,
+    patience: Patience,
 }
 
 /// Work that was posted.
@@ -64,7 +56,7 @@ impl Context {
             dispatches: Mutex::default(),
             work: Mutex::default(),
             peers: Mutex::default(),
-            idle: AtomicU32::new(0),
+            patience: Patience::default(),
         }
     }
 
@@ -92,12 +84,7 @@ impl Context {
     fn poll(&self) -> Result<bool, Failure> {
         let worked = self.work();
         let found = !self.driver().advance(1)?.is_idle() || worked;
-        let idle = if found {
-            0
-        } else {
-            self.idle.load(Ordering::Relaxed).saturating_add(1)
-        };
-        self.idle.store(idle, Ordering::Relaxed);
+        self.patience.note(found);
         Ok(found)
     }
 
@@ -121,11 +108,10 @@ impl Context {
         ended
     }
 
-    /// How often in a row nothing was found, beyond polls after which a context does not sleep yet; `None` until then, and
-    /// while there is work that is not done.
-    fn sleepy(&self) -> Option<u32> {
-        let idle = self.idle.load(Ordering::Relaxed).checked_sub(IDLE_POLLS)?;
-        self.work.lock().is_empty().then_some(idle)
+    /// How long it may sleep, with sleeps doubled so often; `None` until it may, and while there is work that is not done.
+    fn sleep_ps(&self, doublings: u32) -> Option<u64> {
+        let sleep = self.patience.sleep_ps(doublings)?;
+        self.work.lock().is_empty().then_some(sleep)
     }
 
     fn sleep(&self, longest_ps: u64) -> Result<(), Failure> {
@@ -151,11 +137,11 @@ fn advance(
         }
     }
     // A program that polls for something sleeps until it comes: the machine jumps over the time.
-    let sleepy: Option<Vec<u32>> = contexts.iter().map(|context| context.sleepy()).collect();
-    match (contexts, sleepy.as_deref()) {
-        ([only], Some([idle])) => only.sleep(FIRST_SLEEP_PS << idle.min(&DOUBLINGS))?,
-        ([first, ..], Some(_)) => first.sleep(FIRST_SLEEP_PS)?,
-        _ => {}
+    let doublings = if contexts.len() == 1 { DOUBLINGS } else { 0 };
+    let sleeps = contexts.iter().map(|context| context.sleep_ps(doublings));
+    let sleeps: Option<Vec<u64>> = sleeps.collect();
+    if let ([first, ..], Some([longest_ps, ..])) = (contexts, sleeps.as_deref()) {
+        first.sleep(*longest_ps)?;
     }
     Err(Failure::again())
 }

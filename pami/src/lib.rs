@@ -48,6 +48,7 @@ mod memregion;
 mod operations;
 mod optimization;
 mod packing;
+pub mod patience;
 mod query;
 mod reduction;
 mod requests;

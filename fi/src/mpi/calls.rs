@@ -11,13 +11,10 @@ use pami::staging::Staging;
 
 use super::communicator::{Communicator, carry_out};
 use super::data::{data_type, is_dense, operation, size};
-use super::library::{Count, Handle, Library};
+use super::library::{Count, Handle, Library, OTHER};
 use crate::arrive::map;
 use crate::boundary::Refusal;
 use crate::port::Port;
-
-/// `MPI_ERR_OTHER` of MPICH.
-const OTHER: i32 = 15;
 
 /// `MPI_IN_PLACE`
 const IN_PLACE: usize = usize::MAX;

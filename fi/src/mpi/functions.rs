@@ -1,12 +1,9 @@
-//! The functions that a program of MPI finds first.
+//! The functions that a program of MPI finds first. Where the program has no library of MPI after all they fail.
 
 use std::ffi::{c_int, c_void};
 
 use super::calls::{self, Reduced};
-use super::library::{Count, Handle, Library};
-
-/// `MPI_ERR_OTHER` of MPICH, where the program has no library of MPI after all.
-const OTHER: c_int = 15;
+use super::library::{Count, Handle, Library, OTHER};
 
 /// C: `MPI_Barrier`.
 ///
@@ -20,156 +17,89 @@ pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     })
 }
 
-/// C: `MPI_Bcast`.
-///
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Bcast(
-    buffer: *mut c_void,
-    count: c_int,
-    data: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    calls::bcast(buffer, count.into(), data, root, comm).unwrap_or_else(|| {
-        // SAFETY: the program's arguments.
-        Library::get().map_or(OTHER, |library| unsafe {
-            (library.Bcast)(buffer, count, data, root, comm)
-        })
-    })
+/// Functions with counts of a width: what C calls them, what they are called in [`Library`], and the width.
+macro_rules! functions {
+    ($($bcast:ident $reduce:ident $allreduce:ident, $pbcast:ident $preduce:ident $pallreduce:ident, $width:ty;)*) => {$(
+        #[doc = concat!("C: `", stringify!($bcast), "`.")]
+        ///
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $bcast(
+            buffer: *mut c_void,
+            count: $width,
+            data: Handle,
+            root: c_int,
+            comm: Handle,
+        ) -> c_int {
+            calls::bcast(buffer, Count::from(count), data, root, comm).unwrap_or_else(|| {
+                // SAFETY: the program's arguments.
+                Library::get().map_or(OTHER, |library| unsafe {
+                    (library.$pbcast)(buffer, count, data, root, comm)
+                })
+            })
+        }
+
+        #[doc = concat!("C: `", stringify!($reduce), "`.")]
+        ///
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $reduce(
+            send: *const c_void,
+            receive: *mut c_void,
+            count: $width,
+            data: Handle,
+            op: Handle,
+            root: c_int,
+            comm: Handle,
+        ) -> c_int {
+            let reduced = Reduced {
+                send,
+                receive,
+                count: Count::from(count),
+                data,
+                op,
+            };
+            calls::reduce(reduced, root, comm).unwrap_or_else(|| {
+                // SAFETY: the program's arguments.
+                Library::get().map_or(OTHER, |library| unsafe {
+                    (library.$preduce)(send, receive, count, data, op, root, comm)
+                })
+            })
+        }
+
+        #[doc = concat!("C: `", stringify!($allreduce), "`.")]
+        ///
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $allreduce(
+            send: *const c_void,
+            receive: *mut c_void,
+            count: $width,
+            data: Handle,
+            op: Handle,
+            comm: Handle,
+        ) -> c_int {
+            let reduced = Reduced {
+                send,
+                receive,
+                count: Count::from(count),
+                data,
+                op,
+            };
+            calls::allreduce(reduced, comm).unwrap_or_else(|| {
+                // SAFETY: the program's arguments.
+                Library::get().map_or(OTHER, |library| unsafe {
+                    (library.$pallreduce)(send, receive, count, data, op, comm)
+                })
+            })
+        }
+    )*};
 }
 
-/// C: `MPI_Bcast_c`.
-///
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Bcast_c(
-    buffer: *mut c_void,
-    count: Count,
-    data: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    calls::bcast(buffer, count, data, root, comm).unwrap_or_else(|| {
-        // SAFETY: the program's arguments.
-        Library::get().map_or(OTHER, |library| unsafe {
-            (library.Bcast_c)(buffer, count, data, root, comm)
-        })
-    })
-}
-
-/// C: `MPI_Reduce`.
-///
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Reduce(
-    send: *const c_void,
-    receive: *mut c_void,
-    count: c_int,
-    data: Handle,
-    op: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let reduced = Reduced {
-        send,
-        receive,
-        count: count.into(),
-        data,
-        op,
-    };
-    calls::reduce(reduced, root, comm).unwrap_or_else(|| {
-        // SAFETY: the program's arguments.
-        Library::get().map_or(OTHER, |library| unsafe {
-            (library.Reduce)(send, receive, count, data, op, root, comm)
-        })
-    })
-}
-
-/// C: `MPI_Reduce_c`.
-///
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Reduce_c(
-    send: *const c_void,
-    receive: *mut c_void,
-    count: Count,
-    data: Handle,
-    op: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let reduced = Reduced {
-        send,
-        receive,
-        count,
-        data,
-        op,
-    };
-    calls::reduce(reduced, root, comm).unwrap_or_else(|| {
-        // SAFETY: the program's arguments.
-        Library::get().map_or(OTHER, |library| unsafe {
-            (library.Reduce_c)(send, receive, count, data, op, root, comm)
-        })
-    })
-}
-
-/// C: `MPI_Allreduce`.
-///
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Allreduce(
-    send: *const c_void,
-    receive: *mut c_void,
-    count: c_int,
-    data: Handle,
-    op: Handle,
-    comm: Handle,
-) -> c_int {
-    let reduced = Reduced {
-        send,
-        receive,
-        count: count.into(),
-        data,
-        op,
-    };
-    calls::allreduce(reduced, comm).unwrap_or_else(|| {
-        // SAFETY: the program's arguments.
-        Library::get().map_or(OTHER, |library| unsafe {
-            (library.Allreduce)(send, receive, count, data, op, comm)
-        })
-    })
-}
-
-/// C: `MPI_Allreduce_c`.
-///
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Allreduce_c(
-    send: *const c_void,
-    receive: *mut c_void,
-    count: Count,
-    data: Handle,
-    op: Handle,
-    comm: Handle,
-) -> c_int {
-    let reduced = Reduced {
-        send,
-        receive,
-        count,
-        data,
-        op,
-    };
-    calls::allreduce(reduced, comm).unwrap_or_else(|| {
-        // SAFETY: the program's arguments.
-        Library::get().map_or(OTHER, |library| unsafe {
-            (library.Allreduce_c)(send, receive, count, data, op, comm)
-        })
-    })
+functions! {
+    MPI_Bcast MPI_Reduce MPI_Allreduce, Bcast Reduce Allreduce, c_int;
+    MPI_Bcast_c MPI_Reduce_c MPI_Allreduce_c, Bcast_c Reduce_c Allreduce_c, Count;
 }

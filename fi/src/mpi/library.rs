@@ -6,6 +6,9 @@ use std::sync::OnceLock;
 /// A handle of MPI as an argument: MPICH's have 32 bits, those of other libraries are addresses and pass through.
 pub type Handle = usize;
 
+/// `MPI_ERR_OTHER` of MPICH.
+pub const OTHER: c_int = 15;
+
 /// Number of elements.
 pub type Count = i64;
 
