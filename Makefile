@@ -19,8 +19,8 @@ run: setup-verilator
 test: setup csr-check fmt-check clippy lint syn unit model-check
 
 # Random stimuli against the RTL, 10,000 cases, some minutes on two cores; what is found lies in out/fuzz.
-fuzz: setup-verilator
-	$(CARGO) run $(PROFILE) -- fuzz --cases 10000 --threads 2
+fuzz: build
+	target/release/gyre fuzz --cases 10000 --threads 2
 
 # Opens what the commands write in Chromium, Perfetto and GTKWave; tests without their program are skipped.
 test-see: build

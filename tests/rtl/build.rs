@@ -48,6 +48,8 @@ fn class(spec: &Spec) -> String {
 fn model(spec: &Spec) -> Result<Model, Error> {
     let mut model = Model::new(spec.top)
         .prefix(&class(spec))
+        // Compiling takes longer than running.
+        .opt_level(1)
         .source("rtl/pkg/gyre_pkg.sv")
         .source("rtl/pkg/gyre_dma_pkg.sv")
         .library_dir("tests/rtl/sv")

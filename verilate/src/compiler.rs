@@ -32,6 +32,9 @@ const SLOW: u32 = 0;
 /// Files from which on it pays to read their common header once: it becomes more than 100 MB.
 const PRECOMPILED_FROM: usize = 4;
 
+/// Files of a model up to so many bytes are compiled as one: reading the headers takes longer than the files.
+const SMALL: u64 = 48 << 10;
+
 /// This crate's own C++, by name: [`GYRE_RTL_H`] is included ahead of every source.
 const GYRE_RTL_H: (&str, &str) = ("gyre_rtl.h", include_str!("../runtime/gyre_rtl.h"));
 const GYRE_RTL_CPP: (&str, &str) = ("gyre_rtl.cpp", include_str!("../runtime/gyre_rtl.cpp"));
@@ -57,12 +60,44 @@ pub(crate) struct Unit {
     pub(crate) opt_level: u32,
 }
 
+/// What the compiler reads at once.
+struct Source {
+    file: PathBuf,
+    level: u32,
+    bytes: u64,
+}
+
 impl Unit {
-    /// Optimisation of each file.
-    fn levels(&self) -> impl Iterator<Item = u32> {
-        let slow = |file: &PathBuf| file.to_string_lossy().ends_with("__Slow.cpp");
-        let level = move |file| if slow(file) { SLOW } else { self.opt_level };
-        self.files.iter().map(level)
+    /// The sources with their optimisation. The small files of a model, which all begin with the same header, are included by
+    /// one, `merged`, as Verilator's own makefiles do with all of them.
+    fn sources(&self, merged: &Path) -> Result<Vec<Source>, Error> {
+        let mut sources = Vec::new();
+        for file in &self.files {
+            let slow = file.to_string_lossy().ends_with("__Slow.cpp");
+            sources.push(Source {
+                file: file.clone(),
+                level: if slow { SLOW } else { self.opt_level },
+                bytes: size(file)?,
+            });
+        }
+        if self.common.is_none() {
+            return Ok(sources);
+        }
+        let (small, mut large): (Vec<_>, Vec<_>) = sources
+            .into_iter()
+            .partition(|source| source.bytes <= SMALL);
+        let Some(level) = small.iter().map(|source| source.level).max() else {
+            return Ok(large);
+        };
+        let include = |source: &Source| format!("#include \"{}\"\n", source.file.display());
+        let text: String = small.iter().map(include).collect();
+        fs::write(merged, text).map_err(Error::io(merged))?;
+        large.push(Source {
+            file: merged.to_owned(),
+            level,
+            bytes: small.iter().map(|source| source.bytes).sum(),
+        });
+        Ok(large)
     }
 
     /// That of the model whose C++ Verilator wrote to `dir`, by the name of its class.
@@ -186,17 +221,26 @@ impl Compiler {
         let mut compile = Vec::new();
         for (number, unit) in units.iter().enumerate() {
             let mut precompiled = BTreeMap::new();
-            let count = |level| unit.levels().filter(|&of| of == level).count();
-            for ((index, file), level) in unit.files.iter().enumerate().zip(unit.levels()) {
+            let sources = unit.sources(&out.join(format!("{number}.small.cpp")))?;
+            let count = |level| {
+                sources
+                    .iter()
+                    .filter(|source| source.level == level)
+                    .count()
+            };
+            for (index, source) in sources.iter().enumerate() {
+                let object = out.join(format!("{number}.{index}.o"));
                 let mut task = Task {
-                    cost: size(file)?,
-                    ..Task::new(file, out.join(format!("{number}.{index}.o")), level)
+                    cost: source.bytes,
+                    unit: number,
+                    ..Task::new(&source.file, object, source.level)
                 };
                 task.includes.clone_from(&unit.includes);
                 if let Some(common) = &unit.common
-                    && count(level) >= PRECOMPILED_FROM
+                    && count(source.level) >= PRECOMPILED_FROM
                 {
-                    let before = precompiled.entry(level).or_insert_with(|| {
+                    let before = precompiled.entry(source.level).or_insert_with(|| {
+                        let level = source.level;
                         let copy = out.join(format!("{number}.O{level}.h"));
                         let mut header = Task::new(common, copy.with_extension("h.gch"), level);
                         header.includes.clone_from(&unit.includes);
@@ -230,12 +274,8 @@ impl Compiler {
             progress(before + task.cost, total);
         })?;
         let mut objects = vec![Vec::new(); units.len()];
-        let numbers = units
-            .iter()
-            .enumerate()
-            .flat_map(|(number, unit)| unit.files.iter().map(move |_| number));
-        for (number, task) in numbers.zip(compile) {
-            objects[number].push(task.object);
+        for task in compile {
+            objects[task.unit].push(task.object);
         }
         Ok(objects)
     }
@@ -362,6 +402,8 @@ struct Task {
     header: bool,
     /// Bytes of source.
     cost: u64,
+    /// Number of the unit that the object belongs to.
+    unit: usize,
 }
 
 impl Task {
@@ -374,6 +416,7 @@ impl Task {
             before: None,
             header: false,
             cost: 0,
+            unit: 0,
         }
     }
 }
