@@ -12,6 +12,7 @@ mod messenger;
 mod network;
 mod operation;
 mod payload;
+mod posted;
 mod state;
 pub(crate) mod stats;
 mod step;
@@ -23,9 +24,10 @@ use std::sync::Arc;
 use gyre_driver::{Completion, Context, Endpoint, Instruction, Platform};
 
 use arrive::arrive;
-use begin::{begin, query, signature};
+use begin::query;
 use executor::Executor;
 use follow::follow;
+use posted::Posted;
 use stats::Stats;
 
 use crate::algorithm::Algorithm;
@@ -37,6 +39,7 @@ use crate::geometry::Geometry;
 use crate::initiator::Initiator;
 use crate::node::neighbours::Neighbours;
 use crate::node::sharing::Sharing;
+use crate::reduction::any::Reduction;
 use crate::request::Request;
 
 /// Collectives in one context. Clones are handles to the same.
@@ -315,22 +318,30 @@ impl<P: Platform> Member<P> {
         }
         let executor = Arc::clone(self.executor());
         let geometry = self.geometry.clone();
-        self.start(move |context| {
-            let number = geometry.number();
-            // `advance` consults the list.
-            let query = query(&geometry, &request, executor.network(number));
-            match geometry.algorithms().choose(&query, algorithm) {
-                Ok(algorithm) => {
-                    let signature = signature(&request, algorithm, initiator);
-                    begin(&executor, context, number, signature, request, done);
-                    follow(&executor, context, number);
-                }
-                Err(error) => {
-                    if let Some(done) = done {
-                        done(context, Err(error));
-                    }
-                }
+        let number = geometry.number();
+        // At the call, if nothing of the program's is to be called there.
+        let at_once = initiator == Initiator::All
+            && matches!(request.reduction, Reduction::BuiltIn(..))
+            && executor.has_turn(number);
+        let posted = Posted {
+            geometry,
+            initiator,
+            algorithm,
+            request,
+            done,
+        };
+        let later = match at_once {
+            true => {
+                let begin = |context: &Context<P>, posted: Posted<P>| {
+                    executor.at_post(|| posted.begin(&executor, context))
+                };
+                self.collectives.context.call_at_once(posted, begin)?
             }
-        })
+            false => Some(posted),
+        };
+        match later {
+            None => Ok(()),
+            Some(posted) => self.start(move |context| posted.begin(&executor, context)),
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::am::assembly::Assemblies;
 use crate::am::kept::{DeferredStats, KeptMessages};
 use crate::collnet::state::Collnet;
 use crate::core::Core;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::flow::peers::Flows;
 use crate::io::Io;
 use crate::platform::Platform;
@@ -62,6 +62,8 @@ pub(crate) struct Engine<P: Platform> {
     startable: bool,
     /// What [`has_unfinished`](Self::has_unfinished) said then.
     unfinished: bool,
+    /// An error of a start at a post, for the next turn to return.
+    unreported: Option<Fault>,
     /// Nothing is under way: packets, wake-ups and posts apart, the next turn will find nothing.
     quiet: bool,
     /// Completions have not been looked at since the wake cause was cleared.

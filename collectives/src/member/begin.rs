@@ -76,9 +76,7 @@ pub(super) fn begin<P: Platform>(
         return;
     };
     if let Some(by) = given_up {
-        if let Some(done) = done {
-            done(context, Err(gave_up(&geometry, sequence, by)));
-        }
+        executor.tell(context, done, Err(gave_up(&geometry, sequence, by)));
         return memory::pass_left(&executor.states, context, number);
     }
     let neighbours = executor.states.neighbours(number);

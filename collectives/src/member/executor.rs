@@ -1,8 +1,10 @@
 //! The executor: carries out the steps of collectives whose turn has come, and ends collectives.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use gyre_driver::{Context, DoneFn, Op, Platform};
+use gyre_driver::{Context, DoneFn, Instruction, Op, Platform};
+use parking_lot::Mutex;
 
 use super::messenger::Messenger;
 use super::operation::{Destination, Operation};
@@ -27,6 +29,10 @@ pub(super) struct Executor<P: Platform> {
     pub messenger: Messenger,
     pub negotiation: Arc<Negotiation<P>>,
     watch: Watch,
+    /// A collective begins at its post: done callbacks wait for `advance`.
+    at_post: AtomicBool,
+    /// With what it enters the collective network first.
+    first: Mutex<Option<Instruction<P>>>,
 }
 
 impl<P: Platform> StepEnd<P> for Executor<P> {
@@ -55,7 +61,52 @@ impl<P: Platform> Executor<P> {
             messenger: Messenger::new(dispatch),
             negotiation: Arc::new(Negotiation::new(dispatch)),
             watch: Watch::default(),
+            at_post: AtomicBool::new(false),
+            first: Mutex::new(None),
         }
+    }
+
+    /// Whether a collective of a geometry could begin now, without any function of the program.
+    pub fn has_turn(&self, number: u16) -> bool {
+        let follows = self.states.with(number, |state| state.follow.is_some());
+        follows == Some(false) && !self.negotiation.table.is_taking(number)
+    }
+
+    /// Begins a collective at its post. Returns with what it enters the collective network, if that is one instruction.
+    pub fn at_post(&self, begin: impl FnOnce()) -> Option<Instruction<P>> {
+        self.at_post.store(true, Ordering::Relaxed);
+        begin();
+        self.at_post.store(false, Ordering::Relaxed);
+        self.first.lock().take()
+    }
+
+    /// Posts an instruction, or leaves it for the end of the post.
+    fn launch(
+        &self,
+        context: &Context<P>,
+        instruction: Instruction<P>,
+        alone: bool,
+    ) -> Result<(), gyre_driver::Error> {
+        let before = self.first.lock().take();
+        if before.is_none() && alone && self.at_post.load(Ordering::Relaxed) {
+            *self.first.lock() = Some(instruction);
+            return Ok(());
+        }
+        before.map_or(Ok(()), |before| context.post(before))?;
+        context.post(instruction)
+    }
+
+    /// Tells the program how a collective has ended.
+    pub fn tell(&self, context: &Context<P>, done: Option<Done<P>>, result: Result<(), Error>) {
+        let Some(done) = done else { return };
+        if self.at_post.load(Ordering::Relaxed) {
+            let call = move |context: &Context<P>| done(context, result);
+            // Who posts uses the context: it is not destroyed meanwhile.
+            let _ = context.post(Instruction::Call(Box::new(call)));
+            return;
+        }
+        context.platform().charge(Op::Callback, 1);
+        done(context, result);
     }
 
     /// What the choice of an algorithm depends on: the routes of a geometry, and how its endpoints share nodes.
@@ -122,6 +173,7 @@ impl<P: Platform> Executor<P> {
     /// Enters the collective network with the steps whose turn has come.
     fn enter(self: &Arc<Self>, context: &Context<P>, number: u16) -> Result<(), Error> {
         let routes = || self.negotiation.table.routes(number);
+        let mut alone = true;
         while let Some((entry, (sequence, step))) =
             network::next(&self.states, context, number, routes)?
         {
@@ -131,7 +183,8 @@ impl<P: Platform> Executor<P> {
                 let ended = result.map(|()| Some(step)).map_err(Error::from);
                 this.step_ended(context, (number, sequence), ended);
             });
-            context.post(entry(done))?;
+            self.launch(context, entry(done), alone)?;
+            alone = false;
         }
         Ok(())
     }
@@ -236,10 +289,7 @@ impl<P: Platform> Executor<P> {
         result: Result<(), Error>,
         (turn, abandons): (Turn, bool),
     ) {
-        if let Some(done) = done {
-            context.platform().charge(Op::Callback, 1);
-            done(context, result);
-        }
+        self.tell(context, done, result);
         if abandons {
             self.abandon_network(context, number);
         }

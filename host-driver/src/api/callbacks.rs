@@ -5,7 +5,7 @@ use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Error;
-use crate::operation::DeferredId;
+use crate::operation::{DeferredId, Instruction};
 use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::rma::notify::PutArrival;
@@ -17,6 +17,8 @@ pub(super) struct Callbacks<'a, P: Platform> {
     context: &'a Context<P>,
     calls: &'a mut Calls<P>,
     progress: Progress,
+    /// Done callbacks wait for the next turn: a thread of the program posts.
+    at_post: bool,
 }
 
 impl<'a, P: Platform> Callbacks<'a, P> {
@@ -26,6 +28,15 @@ impl<'a, P: Platform> Callbacks<'a, P> {
             context,
             calls,
             progress: Progress::default(),
+            at_post: false,
+        }
+    }
+
+    /// Those of an instruction that starts at its post.
+    pub fn at_post(context: &'a Context<P>, calls: &'a mut Calls<P>) -> Self {
+        Self {
+            at_post: true,
+            ..Self::new(context, calls)
         }
     }
 
@@ -77,7 +88,10 @@ fn charged<P: Platform, R>(
 }
 
 /// Runs a function during which the context may not be advanced.
-fn guarded<P: Platform, R>(context: &Context<P>, call: impl FnOnce(&Context<P>) -> R) -> R {
+pub(super) fn guarded<P: Platform, R>(
+    context: &Context<P>,
+    call: impl FnOnce(&Context<P>) -> R,
+) -> R {
     let flag = &context.shared().in_callback;
     flag.store(true, Ordering::Release);
     let result = call(context);
@@ -155,7 +169,12 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         let Some(function) = function else {
             return false;
         };
-        self.callback(Op::Callback, |context| function(context, result));
+        if self.at_post {
+            let call: CallFn<P> = Box::new(move |context| function(context, result));
+            self.calls.work.push_back(Instruction::Call(call));
+        } else {
+            self.callback(Op::Callback, |context| function(context, result));
+        }
         true
     }
 }

@@ -3,8 +3,9 @@
 use gyre_note::Note;
 
 use crate::ack::cookie::Pending;
+use crate::api::callbacks::{Callbacks, guarded};
 use crate::api::check::{check_dispatch, check_endpoint, check_instruction, check_region};
-use crate::api::context::{Context, DoneFn};
+use crate::api::context::{Context, DoneFn, Held};
 use crate::api::operation::{Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage};
 use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
@@ -126,6 +127,51 @@ impl<P: Platform> Context<P> {
             self.core().leave_rest();
         }
         Ok(injected)
+    }
+
+    /// Calls a function that works with the context as a callback of [`advance`](Self::advance) does: at the call, where nothing goes
+    /// before it, no work that has been posted and no thread that advances the context or sends; else returns `value`. It
+    /// may post; it may not advance the context, nor call functions of the program, which might. The instruction that it
+    /// returns starts at once, unless it has posted others: then behind them. Done callbacks wait for `advance`.
+    ///
+    /// # Errors
+    /// As [`Context::post`]; an error of the instruction, if no done callback takes it.
+    pub fn call_at_once<T>(
+        &self,
+        value: T,
+        function: impl FnOnce(&Self, T) -> Option<Instruction<P>>,
+    ) -> Result<Option<T>, Error> {
+        self.platform().charge(Op::Lock, 2);
+        if self.has_posted() || !self.shared().engine_lock.trylock() {
+            return Ok(Some(value));
+        }
+        let mut held = self.hold_engine(false)?;
+        if !held.calls.work.is_empty() {
+            return Ok(Some(value));
+        }
+        match guarded(self, |context| function(context, value)) {
+            None => Ok(None),
+            Some(instruction) if self.has_posted() => self.post(instruction).map(|()| None),
+            Some(instruction) => self.start(&mut held, instruction).map(|()| None),
+        }
+    }
+
+    /// Starts an instruction at its post.
+    fn start(&self, held: &mut Held<P>, instruction: Instruction<P>) -> Result<(), Error> {
+        check_instruction(self.core(), &instruction)?;
+        self.platform().charge(Op::Post, 1);
+        self.core().note(|at| Note::Posted { at });
+        let instruction = instruction.map_done(|done| lock(&self.shared().queue).done.insert(done));
+        let Held { engine, calls } = held;
+        let result = engine.start_at_post(instruction, &mut Callbacks::at_post(self, calls));
+        let unfinished = engine.unfinished() || !calls.work.is_empty();
+        self.shared()
+            .unfinished
+            .store(unfinished, Ordering::Release);
+        if unfinished {
+            self.announce();
+        }
+        Ok(result?)
     }
 
     /// Posts a put.

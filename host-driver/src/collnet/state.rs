@@ -47,10 +47,12 @@ pub(crate) struct Active<P: Platform> {
     pub number: u64,
     pub lane: usize,
     pub transfer: u64,
-    /// Contributions of the node that have not been read.
+    /// Contributions of the node that have not been read, unless a result tells.
     pub unread: usize,
     /// The result is there, if the node receives it.
     pub landed: bool,
+    /// What the contributions are read from.
+    pub from: Option<BufferRange<P::Buffer>>,
     pub into: Option<BufferRange<P::Buffer>>,
 }
 
@@ -106,8 +108,8 @@ impl<P: Platform> Use<P> {
             outcome = outcome.and(lane.close(platform, node));
         }
         for part in self.active {
-            // It may still be written: leaked rather than given to somebody else.
-            core::mem::forget(part.into);
+            // They may still be read and written: leaked rather than given to somebody else.
+            core::mem::forget((part.from, part.into));
         }
         outcome
     }

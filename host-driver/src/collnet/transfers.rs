@@ -174,6 +174,8 @@ impl<P: Platform> Collnet<P> {
             true => part.bytes.div_ceil(2).next_multiple_of(MAX_PAYLOAD_BYTES),
             false => part.bytes,
         };
+        // A result holds every contribution, this one too: who gets it need not ask whether that has been read.
+        let waits = part.into.is_none();
         let mut outgoing = Vec::new();
         if let Some(from) = &part.from {
             for (class, number_of) in classes {
@@ -199,10 +201,11 @@ impl<P: Platform> Collnet<P> {
                     .with_message_id(message_id);
                 outgoing.push(Outgoing {
                     descriptor,
-                    payload: Payload::Data(from.part(at, bytes)?),
+                    payload: Payload::Kept(from.part(at, bytes)?),
                     finish: Finish::Tree {
                         route,
                         part: number,
+                        waits,
                     },
                 });
             }
@@ -211,8 +214,9 @@ impl<P: Platform> Collnet<P> {
             number,
             lane,
             transfer: part.transfer,
-            unread: outgoing.len(),
-            landed: part.into.is_none(),
+            unread: if waits { outgoing.len() } else { 0 },
+            landed: waits,
+            from: part.from,
             into: part.into,
         });
         match (part.op, choice.barrier) {
@@ -241,10 +245,11 @@ impl<P: Platform> Collnet<P> {
         let parts = uses.get_mut(&route).map(|used| &mut used.active);
         let part = parts.and_then(|parts| parts.iter_mut().find(|p| p.number == number));
         if let Some(part) = part {
-            part.unread -= 1;
+            part.unread = part.unread.saturating_sub(1);
             if let Err(error) = result {
-                // Without this contribution there is no result.
+                // Without this contribution there is no result; the one to another class route may still be read.
                 part.landed = true;
+                core::mem::forget(part.from.take());
                 if let Some(transfer) = transfers.get_mut(&part.transfer) {
                     transfer.result = Err(error);
                 }
@@ -329,8 +334,10 @@ impl<P: Platform> Collnet<P> {
         let Some(used) = self.uses.get_mut(&route) else {
             return Ok(Vec::new());
         };
+        // Contributions for which no part waits are taken note of when there is time.
+        let idle = used.active.is_empty();
         for lane in &mut used.lanes {
-            if lane.in_flight() > 0 {
+            if lane.awaits() || idle && lane.in_flight() > 0 {
                 lane.poll(platform, &mut io.completed)?;
             }
         }

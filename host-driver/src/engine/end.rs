@@ -35,7 +35,7 @@ impl<P: Platform> Engine<P> {
                     fences.fail(with, cookie, error, up)
                 }
                 (Finish::Get { number }, Err(error)) => self.fail_get(number, error, up),
-                (Finish::Tree { route, part }, result) => {
+                (Finish::Tree { route, part, .. }, result) => {
                     self.collnet
                         .contributed(&mut self.io, (route, part), result, up)
                 }

@@ -159,6 +159,7 @@ impl<P: Platform> Opened<P> {
             collnet: Collnet::new(),
             changed: true,
             startable: false,
+            unreported: None,
             unfinished: false,
             quiet: false,
             completions_unseen: false,

@@ -33,6 +33,35 @@ impl<P: Platform> Engine<P> {
         send::inject(&mut self.io, envelope, payload, to)
     }
 
+    /// Carries out an instruction at its post, before which nothing waits, and starts it. What ends by it is left for the
+    /// next turn, and so is an error of the start.
+    ///
+    /// # Errors
+    /// Those of the instruction that no done callback takes.
+    pub fn start_at_post<U: Upcalls<P>>(
+        &mut self,
+        instruction: Instruction<P, DoneId, U::Call>,
+        up: &mut U,
+    ) -> Result<(), Fault> {
+        let core = std::sync::Arc::clone(&self.core);
+        let platform = &core.platform;
+        platform.charge(Op::Start, 1);
+        core.leave_rest();
+        core.note(|at| Note::Started { at });
+        let carried_out = self.start_or_fail(instruction, up);
+        let (_, mut started) = self.io.lanes.start(&mut self.io.completed);
+        if !self.collnet.is_unused() {
+            let entered = self.collnet.start(platform, &mut self.io.completed);
+            started = started.and(entered.map(drop));
+        }
+        if let Some(shared) = &mut self.io.shared {
+            shared.start(platform, &mut self.io.completed);
+        }
+        self.unreported = started.err();
+        self.take_stock(self.unreported.is_some());
+        carried_out
+    }
+
     /// Carries out what has been posted, and starts as many operations as there is room for.
     #[inline(never)] // Keeps the turn short.
     pub(super) fn start_work(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
@@ -43,7 +72,7 @@ impl<P: Platform> Engine<P> {
         core.leave_rest();
         up.take_work()?;
         // What cannot be started does not hold up what was posted behind it: the first error is returned.
-        let mut result = Ok(());
+        let mut result = self.unreported.take().map_or(Ok(()), Err);
         while let Some(instruction) = up.next_work() {
             platform.charge(Op::Start, 1);
             core.note(|at| Note::Started { at });

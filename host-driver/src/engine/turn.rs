@@ -69,11 +69,16 @@ impl<P: Platform> Engine<P> {
         let result = self.busy_turn(woken, work, arrived, up);
         self.changed |= result.is_err();
         if self.changed {
-            self.startable = result.is_err() || self.can_start();
-            self.unfinished = result.is_err() || self.has_unfinished();
-            self.quiet = !self.startable && !self.unfinished && self.is_quiet();
+            self.take_stock(result.is_err());
         }
         result
+    }
+
+    /// Notes what there is to do, after something has changed or `failed`.
+    pub(super) fn take_stock(&mut self, failed: bool) {
+        self.startable = failed || self.can_start();
+        self.unfinished = failed || self.has_unfinished();
+        self.quiet = !self.startable && !self.unfinished && self.is_quiet();
     }
 
     /// Whether nothing is under way that a turn would have to look after: descriptors for which nobody waits complete

@@ -25,6 +25,8 @@ const NOBODY: u32 = 0;
 pub(crate) enum Payload<P: Platform> {
     /// A range of the user's, in place.
     Data(BufferRange<P::Buffer>),
+    /// The same, which somebody else keeps until it has been read.
+    Kept(BufferRange<P::Buffer>),
     /// At most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area when the descriptor is written.
     Staged(Bytes),
     /// Nothing: the descriptor says all.
@@ -36,7 +38,7 @@ impl Finish {
     fn matters(self) -> bool {
         match self {
             Self::Send { local_done, .. } => local_done.is_some(),
-            Self::Tree { .. } => true,
+            Self::Tree { waits, .. } => waits,
             Self::Control | Self::Get { .. } | Self::Fence { .. } => false,
         }
     }
@@ -46,7 +48,7 @@ impl<P: Platform> Payload<P> {
     /// Bytes of it.
     pub fn len(&self) -> usize {
         match self {
-            Self::Data(data) => data.len(),
+            Self::Data(data) | Self::Kept(data) => data.len(),
             Self::Staged(bytes) => bytes.len(),
             Self::Inside => 0,
         }
@@ -69,8 +71,9 @@ pub(crate) enum Finish {
     Get { number: u32 },
     /// The message of fence `cookie`.
     Fence { cookie: u32 },
-    /// The contribution of part `part` of a transfer on class route `route`.
-    Tree { route: u8, part: u64 },
+    /// The contribution of part `part` of a transfer on class route `route`. The part `waits` for it, or its result tells
+    /// that it has been read.
+    Tree { route: u8, part: u64, waits: bool },
 }
 
 /// An operation that is ready to become a descriptor.
@@ -94,9 +97,18 @@ struct InFlight<P: Platform> {
 }
 
 impl<P: Platform> InFlight<P> {
-    /// Whether nothing ends with them, wherever they go.
+    /// Whether nothing ends with them, wherever they go, unless they are refused.
     fn is_plain(&self) -> bool {
-        matches!(self.finish, Finish::Control) && self.data.is_none() && self.refused.is_none()
+        let finish = matches!(
+            self.finish,
+            Finish::Control | Finish::Tree { waits: false, .. }
+        );
+        finish && self.data.is_none() && self.refused.is_none()
+    }
+
+    /// Whether one more of the user may be counted with them: nothing says whose they are.
+    fn is_nameless(&self) -> bool {
+        self.is_plain() && matches!(self.finish, Finish::Control)
     }
 }
 
@@ -442,11 +454,9 @@ impl<P: Platform> Ring<P> {
 
     /// Whether somebody may wait for one of the descriptors in the ring.
     fn awaits(&self) -> bool {
-        match self.in_flight.front() {
-            None => false,
-            // Those of several contexts wait in mailboxes as well.
-            Some(first) => self.users > 1 || self.in_flight.len() > 1 || !first.is_plain(),
-        }
+        // Those of several contexts wait in mailboxes as well.
+        let others = self.users > 1 && !self.in_flight.is_empty();
+        others || self.in_flight.iter().any(|run| !run.is_plain())
     }
 
     /// Descriptors in the ring that have not been retired.
@@ -473,7 +483,7 @@ impl<P: Platform> Ring<P> {
         }
         let data = match payload {
             Payload::Data(data) => Some(data),
-            Payload::Staged(_) | Payload::Inside => None,
+            Payload::Kept(_) | Payload::Staged(_) | Payload::Inside => None,
         };
         self.record(user, data, finish);
         Ok(())
@@ -487,7 +497,7 @@ impl<P: Platform> Ring<P> {
         descriptor: &mut Descriptor,
     ) -> Result<(), Fault> {
         match payload {
-            Payload::Data(data) => {
+            Payload::Data(data) | Payload::Kept(data) => {
                 let memory = self.memory.as_ref().ok_or(Error::Destroyed)?;
                 // One without data gets a source inside the ring, so that it names a valid slot.
                 let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
@@ -524,7 +534,7 @@ impl<P: Platform> Ring<P> {
     fn record_plain(&mut self, user: u32) {
         if let Some(last) = self.in_flight.back_mut()
             && last.user == user
-            && last.is_plain()
+            && last.is_nameless()
         {
             last.count += 1;
             return;

@@ -151,6 +151,50 @@ fn ep4_an_immediate_send_leaves_at_the_call_unless_something_goes_before_it() {
 }
 
 #[test]
+fn ep3_what_is_called_at_once_goes_before_nothing_that_was_posted() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let log = Log::default();
+    log_messages(&contexts[1], &log);
+    let send = |tag| Instruction::Send(message(&contexts[0], 1, tag, &pattern(9, 9)));
+    let arrive = || {
+        machine.settle();
+        contexts[1].advance(1).expect("no error");
+        log.lock().iter().map(|m| m.1).collect::<Vec<_>>()
+    };
+    // Nothing was posted: it starts before the context is advanced.
+    let left = contexts[0].call_at_once(1, |_, tag| Some(send(tag)));
+    assert_eq!(left, Ok(None));
+    assert_eq!(arrive(), [1]);
+    // Behind what the function posts itself.
+    let left = contexts[0].call_at_once(3, |context, tag| {
+        context.post(send(2)).expect("not destroyed");
+        Some(send(tag))
+    });
+    assert_eq!(left, Ok(None));
+    assert_eq!(arrive(), [1]);
+    // Something was posted, or a callback runs: it is not called.
+    let never = |_: &Context<Process>, _: u32| -> Option<Instruction<Process>> { unreachable!() };
+    assert_eq!(contexts[0].call_at_once(4, never), Ok(Some(4)));
+    settle(&machine, &contexts);
+    assert_eq!(arrive(), [1, 2, 3]);
+    let seen = Arc::new(AtomicCell::new(false));
+    let inside = Arc::clone(&seen);
+    let call = move |context: &Context<Process>| {
+        let never = |_: &Context<Process>, ()| -> Option<Instruction<Process>> { unreachable!() };
+        inside.store(context.call_at_once((), never) == Ok(Some(())));
+    };
+    contexts[0]
+        .post(Instruction::Call(Box::new(call)))
+        .expect("not destroyed");
+    settle(&machine, &contexts);
+    assert!(seen.load());
+    // Nor in a context that is no more.
+    contexts[0].destroy().expect("at rest");
+    assert_eq!(contexts[0].call_at_once(5, never), Ok(Some(5)));
+}
+
+#[test]
 fn ep4_self_send_takes_the_same_path() {
     let machine = Double::new(1, 1);
     let contexts = machine.contexts(&[0, 0], small());

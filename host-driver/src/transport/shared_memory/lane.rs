@@ -26,7 +26,7 @@ impl<P: Platform> Message<P> {
     /// Copies bytes from `offset` on out of the payload.
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), Fault> {
         match &self.payload {
-            Payload::Data(data) => Ok(data.read(offset, out)?),
+            Payload::Data(data) | Payload::Kept(data) => Ok(data.read(offset, out)?),
             Payload::Staged(bytes) => {
                 out.copy_from_slice(&bytes[offset..offset + out.len()]);
                 Ok(())

@@ -1,8 +1,8 @@
 //! Everything that can be posted.
 
 use gyre_driver::{
-    BufferRange, Client, Context, Endpoint, Error, Fence, Get, MemoryRegion, Put, PutNotify,
-    RegionRights, Rmw, RmwOp, RmwWidth, Routing, SendImmediate, SendMessage, TaskId,
+    BufferRange, Client, Context, Endpoint, Error, Fence, Get, Instruction, MemoryRegion, Put,
+    PutNotify, RegionRights, Rmw, RmwOp, RmwWidth, Routing, SendImmediate, SendMessage, TaskId,
 };
 use gyre_testkit::{Double, Memory, Process, Refusal};
 
@@ -24,7 +24,7 @@ type Post = fn(&World, &Log) -> Result<usize, Error>;
 const LENGTHS: [usize; 3] = [100, EAGER, 5000];
 
 /// Everything that can be posted to a peer.
-fn instructions() -> [(&'static str, Post); 8] {
+fn instructions() -> [(&'static str, Post); 9] {
     [
         ("immediate", |world, _| {
             let message = SendImmediate {
@@ -34,6 +34,13 @@ fn instructions() -> [(&'static str, Post); 8] {
             world.contexts[0].send_immediate(&message).map(|()| 0)
         }),
         ("short message", |world, log| world.send(LENGTHS[0], log)),
+        ("message at its post", |world, log| {
+            let message = world.message(LENGTHS[0], log);
+            let start = |_: &Context<Process>, message| Some(Instruction::Send(message));
+            let left = world.contexts[0].call_at_once(message, start)?;
+            assert!(left.is_none());
+            Ok(2)
+        }),
         ("eager message", |world, log| world.send(LENGTHS[1], log)),
         ("rendezvous", |world, log| world.send(LENGTHS[2], log)),
         ("put", |world, log| {
@@ -109,13 +116,16 @@ impl World {
         self.machine.process(0).buffer(&vec![1; bytes])
     }
 
-    fn send(&self, bytes: usize, log: &Log) -> Result<usize, Error> {
-        let message = SendMessage {
+    fn message(&self, bytes: usize, log: &Log) -> SendMessage<Process> {
+        SendMessage {
             local_done: into(log),
             remote_done: into(log),
             ..SendMessage::new(self.peer(), SINK, self.data(bytes))
-        };
-        self.contexts[0].send(message).map(|()| 2)
+        }
+    }
+
+    fn send(&self, bytes: usize, log: &Log) -> Result<usize, Error> {
+        self.contexts[0].send(self.message(bytes, log)).map(|()| 2)
     }
 }
 

@@ -1,0 +1,47 @@
+//! Collectives that a member has posted, until they begin.
+
+use std::sync::Arc;
+
+use gyre_driver::{Context, Platform};
+
+use super::begin::{begin, query, signature};
+use super::executor::Executor;
+use super::follow::follow;
+use crate::algorithm::Algorithm;
+use crate::callback::Done;
+use crate::geometry::Geometry;
+use crate::initiator::Initiator;
+use crate::request::Request;
+
+/// A collective that a member has posted.
+pub(super) struct Posted<P: Platform> {
+    pub geometry: Geometry,
+    pub initiator: Initiator,
+    /// By its name, or `None`: what the list says.
+    pub algorithm: Option<Algorithm>,
+    pub request: Request<P::Buffer>,
+    pub done: Option<Done<P>>,
+}
+
+impl<P: Platform> Posted<P> {
+    /// Chooses its algorithm and begins it, and what follows it.
+    pub fn begin(self, executor: &Arc<Executor<P>>, context: &Context<P>) {
+        let Self {
+            geometry,
+            initiator,
+            algorithm,
+            request,
+            done,
+        } = self;
+        let number = geometry.number();
+        let query = query(&geometry, &request, executor.network(number));
+        match geometry.algorithms().choose(&query, algorithm) {
+            Ok(algorithm) => {
+                let signature = signature(&request, algorithm, initiator);
+                begin(executor, context, number, signature, request, done);
+                follow(executor, context, number);
+            }
+            Err(error) => executor.tell(context, done, Err(error)),
+        }
+    }
+}
