@@ -2,6 +2,7 @@
 
 mod barrier;
 mod environment;
+mod polls;
 mod screen;
 
 use std::cell::{Cell, RefCell};
@@ -27,13 +28,14 @@ use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::{AllocError, TaskId};
 use gyre_remote::{
-    Limits, PmiError, PmiReply, PmiServer, ProcessError, ProcessRange, TaskDescription, TaskEnd,
-    TaskHost, TaskProcess,
+    Activity, Limits, PmiError, PmiReply, PmiServer, ProcessError, ProcessRange, TaskDescription,
+    TaskEnd, TaskHost, TaskProcess,
 };
 use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
 
 use self::barrier::Barrier;
+use self::polls::Polls;
 use self::screen::Screen;
 use crate::goal_run::flits;
 use crate::heat_map::link_table;
@@ -274,6 +276,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         barrier: Barrier::new(placement.node.len(), spec),
         start_up: Barrier::new(placement.node.len(), spec),
         pmi: RefCell::new(PmiServer::new(&placement.node)),
+        polls: Polls::new(placement.node.len()),
     };
     let run = move |task: gyre::job::Process, process: Process| {
         if !failed.get() {
@@ -383,6 +386,7 @@ impl Process {
         let end = process.serve(platform, &services);
         job.barrier.end(task);
         job.start_up.end(task);
+        job.polls.end(task);
         if end? == TaskEnd::Amid {
             screen.borrow_mut().amid.push(task);
         }
@@ -397,6 +401,7 @@ struct JobWide {
     /// Barriers of the start-up protocol.
     start_up: Barrier,
     pmi: RefCell<PmiServer>,
+    polls: Polls,
 }
 
 /// What the machine does for a process beside the platform of its node.
@@ -458,6 +463,10 @@ impl TaskHost<SimPlatform> for Services<'_> {
         self.job.barrier.have_arrived(self.task, now_ps)
     }
 
+    fn notice(&self, activity: Activity) -> Result<(), String> {
+        self.job.polls.note(self.task, activity)
+    }
+
     fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
         // While the task waits, others use the server.
         let reply = self.job.pmi.borrow_mut().ask(self.task, line)?;
@@ -465,7 +474,9 @@ impl TaskHost<SimPlatform> for Services<'_> {
             PmiReply::Answer(answer) => Ok(Some(answer)),
             PmiReply::Nothing => Ok(None),
             PmiReply::Barrier => {
+                self.notice(Activity::Parks).map_err(PmiError::Barrier)?;
                 self.await_others()?;
+                self.notice(Activity::Acts).map_err(PmiError::Barrier)?;
                 Ok(Some(self.job.pmi.borrow_mut().pass(self.task)))
             }
         }

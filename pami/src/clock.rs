@@ -2,7 +2,6 @@
 
 use std::ffi::c_char;
 
-use gyre_driver::Platform as _;
 
 use crate::abi;
 use crate::boundary;
@@ -16,7 +15,7 @@ const SECOND: f64 = 1e12;
 fn now_ps(client: abi::Client) -> u64 {
     boundary::value(|| {
         let client = CLIENTS.get(client)?;
-        Ok::<_, Failure>(client.job.platform.now_ps())
+        Ok::<_, Failure>(client.job.platform.clock_ps())
     })
     .unwrap_or(0)
 }

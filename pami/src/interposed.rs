@@ -46,7 +46,7 @@ fn machine_ps() -> Option<u64> {
     boundary::value(|| {
         Job::of_this_thread().map(|job| {
             job.platform.charge(Op::Register, 1);
-            BEFORE_PS.load(Ordering::Relaxed) + job.platform.now_ps()
+            BEFORE_PS.load(Ordering::Relaxed) + job.platform.clock_ps()
         })
     })
 }

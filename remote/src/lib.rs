@@ -45,5 +45,5 @@ pub use platform::{
 pub use pmi::{AbortText, PmiError, PmiReply, PmiServer};
 pub use process::{ProcessError, TaskEnd, TaskProcess};
 pub use process_memory::ProcessRange;
-pub use session::{SessionError, TaskHost};
+pub use session::{Activity, SessionError, TaskHost};
 pub use watch::{Limits, Stream};

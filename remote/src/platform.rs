@@ -400,6 +400,12 @@ impl RemotePlatform {
         self.connection.tell(&Request::Sleep { until_ps });
     }
 
+    /// The machine's time for a program that looks at a clock, picoseconds: it may wait for a time, not for a message.
+    #[must_use]
+    pub fn clock_ps(&self) -> u64 {
+        self.connection.value(&Request::Clock)
+    }
+
     /// Comes to the next barrier of the job; [`have_arrived`](Self::have_arrived) says when all have.
     pub fn arrive(&self) {
         self.connection.tell(&Request::Arrive);

@@ -53,6 +53,9 @@ pub enum ProcessError {
     /// Its start-up cannot go on, or it has aborted the job.
     #[error(transparent)]
     Pmi(PmiError),
+    /// It waits for what never comes.
+    #[error("{0}")]
+    Stuck(String),
     /// The task says that it failed.
     #[error("the task failed: {0}")]
     Task(String),
@@ -236,6 +239,7 @@ impl TaskProcess {
             Ok(end) => self.end(&end, services),
             Err(SessionError::Mailbox(MailboxError::Silent)) => Err(self.hung()),
             Err(SessionError::Pmi(error)) => Err(ProcessError::Pmi(error)),
+            Err(SessionError::Stuck(text)) => Err(ProcessError::Stuck(text)),
             Err(error) => Err(ProcessError::Protocol(error)),
         };
         self.watch.pass_output_on();

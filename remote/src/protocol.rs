@@ -47,6 +47,8 @@ pub(crate) enum Request {
     },
     /// `Platform::now_ps`: [`Answer::Value`].
     Now,
+    /// The same for the program itself, which looks at a clock: [`Answer::Value`].
+    Clock,
     /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
     Charge { op: u8, count: u64 },
     /// `Platform::wait`: [`Answer::Truth`], whether it was woken before the deadline.
@@ -67,6 +69,40 @@ pub(crate) enum Request {
     Unlock { lock: u64 },
     /// The task has ended, with this error if any: [`Answer::Done`]. Nothing may follow.
     Finish { error: Option<String> },
+}
+
+impl Request {
+    /// Whether others may wait for what comes of it.
+    pub fn acts(&self) -> bool {
+        match self {
+            Self::WriteRegister { .. }
+            | Self::Allocate { .. }
+            | Self::Map { .. }
+            | Self::Sleep { .. }
+            | Self::Arrive
+            | Self::Share { .. }
+            | Self::Free { .. }
+            | Self::WriteBuffer { .. }
+            | Self::Clock
+            | Self::Notify { .. }
+            | Self::Finish { .. } => true,
+            Self::Describe
+            | Self::Flush
+            | Self::ReadRegister { .. }
+            | Self::Settle { .. }
+            | Self::HaveArrived
+            | Self::ReadBuffer { .. }
+            | Self::Now
+            | Self::Charge { .. }
+            | Self::Wait { .. }
+            | Self::Yield
+            | Self::NewLock
+            | Self::DropLock { .. }
+            | Self::Lock { .. }
+            | Self::TryLock { .. }
+            | Self::Unlock { .. } => false,
+        }
+    }
 }
 
 /// The machine's answer.

@@ -33,6 +33,9 @@ pub enum SessionError {
     /// Its start-up cannot go on.
     #[error(transparent)]
     Pmi(#[from] PmiError),
+    /// It waits for what never comes.
+    #[error("{0}")]
+    Stuck(String),
     /// The platform gave an answer that cannot be passed on.
     #[error("no word in the mailbox for: {0}")]
     Answer(gyre_driver::BusError),
@@ -48,6 +51,17 @@ pub(crate) enum End {
         /// Whether it had buffers, locks or segments of the node then.
         amid: bool,
     },
+}
+
+/// What a task does, as far as others may wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// It writes a register, sleeps, looks at a clock, asks for memory: what comes of it may be to come.
+    Acts,
+    /// It has looked for something, slept a while and not been woken.
+    Polls,
+    /// It sleeps until it is woken.
+    Parks,
 }
 
 /// What the machine does for a task beside the node's platform.
@@ -75,6 +89,15 @@ pub trait TaskHost<P: Platform> {
     /// # Errors
     /// Why some task will never come.
     fn have_arrived(&self) -> Result<bool, String>;
+
+    /// Takes note of what the task does.
+    ///
+    /// # Errors
+    /// Why nothing that it polls for will come.
+    fn notice(&self, activity: Activity) -> Result<(), String> {
+        let _ = activity;
+        Ok(())
+    }
 
     /// Answers a line of the start-up protocol, as [`PmiServer::ask`](crate::PmiServer::ask) says, unless more lines belong to
     /// it. Lets simulated time pass where the task waits for others. Called only for a process that was
@@ -253,7 +276,24 @@ pub(crate) fn answer_lines<P: Platform>(
 
 impl<P: Platform> Session<'_, P> {
     fn carry_out(&mut self, request: &Request) -> Result<Answer, SessionError> {
-        self.perform(request).map_err(|fault| match fault {
+        let notice = |activity| self.host.services.notice(activity);
+        let before = match request {
+            Request::Wait {
+                deadline_ps: None, ..
+            } => Some(Activity::Parks),
+            _ => request.acts().then_some(Activity::Acts),
+        };
+        before.map_or(Ok(()), notice).map_err(SessionError::Stuck)?;
+        let answer = self.perform(request);
+        if let Request::Wait { .. } = request {
+            let after = match answer {
+                Ok(Answer::Truth(true)) => Activity::Acts,
+                _ => Activity::Polls,
+            };
+            let notice = |activity| self.host.services.notice(activity);
+            notice(after).map_err(SessionError::Stuck)?;
+        }
+        answer.map_err(|fault| match fault {
             Fault::Answer(error) => SessionError::Answer(error),
             Fault::Invalid(reason) => SessionError::Invalid {
                 request: format!("{request:?}"),
@@ -376,7 +416,7 @@ impl<P: Platform> Session<'_, P> {
                     .map_err(|error| error.to_string())?;
                 Answer::Done
             }
-            Request::Now => Answer::Value(platform.now_ps()),
+            Request::Now | Request::Clock => Answer::Value(platform.now_ps()),
             Request::Charge { op, count } => {
                 let op = Op::ALL.get(usize::from(op));
                 let op = *op.ok_or_else(|| unknown("operation"))?;

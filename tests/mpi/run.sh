@@ -205,6 +205,7 @@ test_ x6_a_task_that_exits_with_status_3_is_named fails 'task 1.*exit status: 3'
 test_ x6_a_task_that_aborts_is_named fails 'task 1.*7' -- abort
 slice=1 test_ x6_a_task_that_loops_for_ever_is_named fails 'task 1' --host-limit 4 -- spin
 test_ x6_an_error_of_mpi_ends_the_run fails 'task 1' -- truncate
+test_ x6_a_deadlock_of_receives_is_named fails 'deadlock: .* tasks 0, 1, 2, 3$' -- deadlock
 test_ x6_calls_after_the_end_of_mpi_are_told fails 'MPI_Finalize|finaliz' -- late
 
 test_ x6_osu_latency_repeats latency
