@@ -2,7 +2,6 @@
 
 use std::ffi::c_char;
 
-
 use crate::abi;
 use crate::boundary;
 use crate::client::CLIENTS;
