@@ -215,6 +215,12 @@ impl Matcher {
         self.unexpected.remove(place).map(|kept| (landing, kept))
     }
 
+    /// Whether a receive waits for a message, other than buffers for any number of them.
+    pub fn expects(&self) -> bool {
+        let one = |posted: &Posted| matches!(posted.buffer, Buffer::One(_));
+        self.posted.iter().any(one)
+    }
+
     /// Takes back the last receive with this context that waits.
     pub fn cancel(&mut self, context: usize) -> Option<Posted> {
         let place = self
@@ -291,6 +297,7 @@ mod tests {
             (4, any(7, 0)),
         ] {
             assert_eq!(post(&mut matcher, posted(context, pattern, 8)), None);
+            assert!(matcher.expects());
         }
         assert_eq!(arrive(&mut matcher, &envelope(1, 7, 8)), Some(2));
         assert_eq!(arrive(&mut matcher, &envelope(2, 7, 8)), Some(1));
@@ -367,6 +374,7 @@ mod tests {
             16,
         );
         assert!(none.is_empty());
+        assert!(!matcher.expects());
         let landings: Vec<Landing> = [5, 4]
             .into_iter()
             .filter_map(|length| matcher.arrive(&envelope(0, 0, length), 16).1)
