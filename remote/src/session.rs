@@ -275,23 +275,25 @@ pub(crate) fn answer_lines<P: Platform>(
 }
 
 impl<P: Platform> Session<'_, P> {
+    fn notice(&self, activity: Activity) -> Result<(), SessionError> {
+        let noticed = self.host.services.notice(activity);
+        noticed.map_err(SessionError::Stuck)
+    }
+
     fn carry_out(&mut self, request: &Request) -> Result<Answer, SessionError> {
-        let notice = |activity| self.host.services.notice(activity);
-        let before = match request {
+        match request {
             Request::Wait {
                 deadline_ps: None, ..
-            } => Some(Activity::Parks),
-            _ => request.acts().then_some(Activity::Acts),
-        };
-        before.map_or(Ok(()), notice).map_err(SessionError::Stuck)?;
+            } => self.notice(Activity::Parks)?,
+            _ if request.acts() => self.notice(Activity::Acts)?,
+            _ => {}
+        }
         let answer = self.perform(request);
         if let Request::Wait { .. } = request {
-            let after = match answer {
+            self.notice(match answer {
                 Ok(Answer::Truth(true)) => Activity::Acts,
                 _ => Activity::Polls,
-            };
-            let notice = |activity| self.host.services.notice(activity);
-            notice(after).map_err(SessionError::Stuck)?;
+            })?;
         }
         answer.map_err(|fault| match fault {
             Fault::Answer(error) => SessionError::Answer(error),
