@@ -294,15 +294,15 @@ fn report_shows_the_source_line() {
     assert!(matches!(error.reason, Reason::UndefinedLabel { .. }));
     assert_eq!((error.line, error.column), (4, 13));
     let expected = [
-        " × halo.goal:4:13: label `l2` is not defined in rank 0",
-        "  ╭─[halo.goal:4:13]",
-        "3 │ l1: calc 5",
-        "4 │ l1 requires l2",
-        "  ·             ─┬",
-        "  ·              ╰── here",
-        "5 │ }",
-        "  ╰────",
-        " help: labels are local to their rank",
+        "  × halo.goal:4:13: label `l2` is not defined in rank 0",
+        "   ╭─[halo.goal:4:13]",
+        " 3 │ l1: calc 5",
+        " 4 │ l1 requires l2",
+        "   ·             ─┬",
+        "   ·              ╰── here",
+        " 5 │ }",
+        "   ╰────",
+        "  help: labels are local to their rank",
     ];
     assert_eq!(rendered(&error).lines().collect::<Vec<_>>(), expected);
 }
