@@ -28,11 +28,14 @@ use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::{AllocError, TaskId};
 use gyre_remote::{
-    Activity, Limits, PmiError, PmiReply, PmiServer, ProcessError, ProcessRange, TaskDescription,
-    TaskEnd, TaskHost, TaskProcess,
+    Activity, JobName, Limits, PmiError, PmiReply, PmiServer, ProcessError, ProcessRange,
+    TaskDescription, TaskEnd, TaskHost, TaskProcess,
 };
 use gyre_sim::{OutsideMemory, RunReport, Until};
 use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 
 use self::barrier::Barrier;
 use self::polls::Polls;
@@ -257,10 +260,12 @@ fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> R
 /// Runs a process for each task, on a machine that is made for them, until all have ended.
 fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result<Ran, RunError> {
     let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
+    let name = JobName::unique();
+    remove_when_told_to_end(name.clone());
     let screen = Rc::new(RefCell::new(Screen::new(placement.node.len(), args.tag)));
     let of_task = |task| {
         describe(&job, TaskId(task), (spec, placement.per_node))
-            .map(|task| Process::new(args, task))
+            .map(|task| Process::new(args, &name, task))
     };
     let processes = (0..job.tasks()).map(of_task);
     let processes = processes
@@ -288,6 +293,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     };
     let served = job.each_with("program", Until::Quiet, processes, run);
     screen.borrow_mut().end();
+    remove_shared_memory(&name);
     let repeats = screen.borrow().repeats();
     let amid = std::mem::take(&mut screen.borrow_mut().amid);
     let (ends_ps, machine) = served?;
@@ -337,10 +343,11 @@ struct Process {
 }
 
 impl Process {
-    fn new(args: &ExecArgs, description: TaskDescription) -> Self {
+    fn new(args: &ExecArgs, name: &JobName, description: TaskDescription) -> Self {
         let mut command = Command::new(&args.program[0]);
         command.args(&args.program[1..]);
         environment::prepare(&mut command);
+        name.give(&mut command);
         command.stdin(match description.task {
             // A process group of its own may not read a terminal: what is typed goes through a pipe.
             0 if io::stdin().is_terminal() => Stdio::piped(),
@@ -392,6 +399,30 @@ impl Process {
         }
         Ok(())
     }
+}
+
+/// Nothing of the job stays in the host's shared memory, whatever ended its programs.
+fn remove_shared_memory(name: &JobName) {
+    if let Err(error) = name.remove_shared_memory() {
+        complain(format_args!(
+            "shared memory of the job was not removed: {error}"
+        ));
+    }
+}
+
+/// The same where a signal ends this process, and by that its tasks' processes.
+fn remove_when_told_to_end(name: JobName) {
+    let mut signals = match Signals::new([SIGHUP, SIGINT, SIGTERM]) {
+        Ok(signals) => signals,
+        Err(error) => return complain(format_args!("signals cannot be waited for: {error}")),
+    };
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            remove_shared_memory(&name);
+            // It ends the process as if nobody had listened.
+            let _ = low_level::emulate_default_handler(signal);
+        }
+    });
 }
 
 /// What all tasks of a job share.

@@ -98,7 +98,7 @@ fn system_clock(id: clockid_t) -> Option<Timespec> {
 }
 
 /// Sets `errno` and returns -1.
-fn fail(error: c_int) -> c_int {
+pub fn fail(error: c_int) -> c_int {
     // SAFETY: the address of this thread's `errno`.
     unsafe { *libc::__errno_location() = error };
     -1

@@ -55,6 +55,7 @@ mod requests;
 mod rma;
 mod rma_typed;
 mod send;
+mod shared_memory;
 pub mod staging;
 mod type_functions;
 mod type_handles;

@@ -22,6 +22,7 @@
 
 mod description;
 mod inherited;
+mod job_name;
 mod layout;
 mod mailbox;
 mod platform;
@@ -38,6 +39,7 @@ mod wire;
 
 pub use description::{TaskDescription, WindowPlace};
 pub use inherited::is_task;
+pub use job_name::JobName;
 pub use mailbox::MailboxError;
 pub use platform::{
     RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, attach, run,

@@ -144,6 +144,54 @@ fails() {
     says "$dir/run.err" "$pattern"
 }
 
+# --- Shared memory by name, which MPICH makes for messages of a task to itself
+
+shared() {
+    find /dev/shm -maxdepth 1 -name 'mpich_*' | sort
+}
+
+# two_jobs PROGRAM ARGUMENTS...: at the same time they print the same, with the same hash, and leave no shared memory.
+two_jobs() {
+    local one
+    shared >"$dir/before"
+    compile "$1" || return
+    succeeds 120 first -n 4 --shape 2x2 -- "$work/$1" "${@:2}" &
+    one=$!
+    succeeds 120 second -n 4 --shape 2x2 -- "$work/$1" "${@:2}" && wait "$one" || return
+    diff "$dir/first.err" "$dir/second.err" && diff "$dir/first.out" "$dir/second.out" || return
+    shared | diff "$dir/before" -
+}
+
+# told_to_end SIGNAL: a run that gets a signal once its tasks have shared memory ends by it, and leaves none, and no process.
+told_to_end() {
+    local status=0 run turn program=$work/rma_$1
+    shared >"$dir/before"
+    compile rma || return
+    cp "$work/rma" "$program"
+    "$gyre" exec -n 4 --shape 2x2 -- "$program" >"$dir/run.out" 2>"$dir/run.err" </dev/null &
+    run=$!
+    for turn in {1..600}; do
+        [ "$(shared | comm -13 "$dir/before" - | wc -l)" -lt 4 ] || break
+        sleep 0.05
+    done
+    kill -s "$1" "$run"
+    wait "$run" || status=$?
+    if [ "$turn" -eq 600 ] || [ "$status" -ne $((128 + $(kill -l "$1"))) ]; then
+        echo "status $status"
+        return 1
+    fi
+    # The system ends the tasks' processes once their parent is gone.
+    for turn in {1..100}; do
+        pgrep -f "^$program" >/dev/null || break
+        sleep 0.05
+    done
+    if pgrep -f "^$program"; then
+        echo "left behind"
+        return 1
+    fi
+    shared | diff "$dir/before" -
+}
+
 # --- MPI for Python's own tests
 
 # modules OUTCOME MODULES: tests of modules (a regular expression) on four tasks; all succeed on every task, and at least so many
@@ -206,6 +254,9 @@ test_ x6_a_task_that_aborts_is_named fails 'task 1.*7' -- abort
 slice=1 test_ x6_a_task_that_loops_for_ever_is_named fails 'task 1' --host-limit 4 -- spin
 test_ x6_an_error_of_mpi_ends_the_run fails 'task 1' -- truncate
 test_ x6_a_deadlock_of_receives_is_named fails 'deadlock: .* tasks 0, 1, 2, 3$' -- deadlock
+test_ x6_two_jobs_at_once_share_nothing two_jobs rma fence locks tickets
+test_ x6_a_job_that_is_interrupted_leaves_nothing told_to_end INT
+test_ x6_a_job_that_is_terminated_leaves_nothing told_to_end TERM
 test_ x6_calls_after_the_end_of_mpi_are_told fails 'MPI_Finalize|finaliz' -- late
 
 test_ x6_osu_latency_repeats latency
