@@ -26,7 +26,7 @@ use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::{self, Settings};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
-use gyre_driver::{AllocError, TaskId};
+use gyre_driver::{AllocError, Op, TaskId};
 use gyre_remote::{
     Activity, JobName, Limits, PmiError, PmiReply, PmiServer, ProcessError, ProcessRange,
     TaskDescription, TaskEnd, TaskHost, TaskProcess,
@@ -332,6 +332,9 @@ fn describe(
         tasks_per_node,
         // Picoseconds of a cycle.
         clock_mhz: (1_000_000 / spec.config.cpu_ps) as u32,
+        operation_ps: Op::ALL
+            .map(|op| spec.costs.instructions(op) * spec.config.cpu_ps)
+            .to_vec(),
     })
 }
 

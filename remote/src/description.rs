@@ -36,6 +36,9 @@ pub struct TaskDescription {
     pub tasks_per_node: usize,
     /// Clock of a processor, MHz.
     pub clock_mhz: u32,
+    /// Simulated time of one operation, picoseconds, by its place in [`Op::ALL`](gyre_driver::Op::ALL): with it a process knows its
+    /// time without asking. Empty: it asks.
+    pub operation_ps: Vec<u64>,
 }
 
 impl TaskDescription {

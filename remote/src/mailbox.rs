@@ -33,7 +33,7 @@ const MESSAGE_BYTES: usize = 4096;
 pub(crate) const WINDOW_BYTES: usize = 64 << 10;
 
 /// Marks memory as a mailbox of this layout and protocol.
-const FORMAT_MARK: u64 = u64::from_le_bytes(*b"gyrembx3");
+const FORMAT_MARK: u64 = u64::from_le_bytes(*b"gyrembx4");
 
 /// A message that could not be passed.
 #[derive(Debug, Error)]

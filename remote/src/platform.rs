@@ -16,7 +16,11 @@ use thiserror::Error;
 use crate::description::TaskDescription;
 use crate::inherited;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
-use crate::protocol::{Answer, BATCH, Request, clip, op_number};
+use crate::protocol::{
+    Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, READ_AHEAD_BYTES, Reply, Request, clip,
+    op_number,
+};
+use crate::session::{NOT_HELD, WAITS_FOR_ITSELF};
 use crate::windows::offset_of;
 
 /// Why a task's process has not run its task to the end.
@@ -103,6 +107,8 @@ impl Link {
             mailbox,
             lost: Cell::new(false),
             unsent: RefCell::default(),
+            now_ps: Cell::new(None),
+            ahead: RefCell::default(),
             description: OnceCell::new(),
         })))
     }
@@ -122,9 +128,39 @@ struct Connection {
     lost: Cell<bool>,
     /// Requests that nobody waits for, on their way with the next one that has an answer. The machine stands still until
     /// that comes, so it sees them when it would have seen them alone.
-    unsent: RefCell<Vec<Request>>,
+    unsent: RefCell<Unsent>,
+    /// The task's simulated time, picoseconds, behind all that it has asked for, if it is known.
+    now_ps: Cell<Option<u64>>,
+    /// What the last request has read, until another one is made: no time has passed.
+    ahead: RefCell<Ahead>,
     /// What the task is, once it has asked.
     description: OnceCell<TaskDescription>,
+}
+
+/// Requests that are not sent yet.
+#[derive(Default)]
+struct Unsent {
+    requests: Vec<Request>,
+    /// Bytes that they write.
+    inline_bytes: usize,
+}
+
+/// Bytes of a buffer.
+#[derive(Default)]
+struct Ahead {
+    buffer: u64,
+    offset: usize,
+    bytes: Vec<u8>,
+}
+
+impl Ahead {
+    /// The bytes of a buffer from `offset` on, if all are here.
+    fn get(&self, buffer: u64, offset: usize, bytes: usize) -> Option<&[u8]> {
+        let start = offset.checked_sub(self.offset)?;
+        let end = start.checked_add(bytes)?;
+        let here = self.bytes.get(start..end);
+        here.filter(|_| self.buffer == buffer && bytes > 0)
+    }
 }
 
 impl Connection {
@@ -132,15 +168,19 @@ impl Connection {
         if self.lost.get() {
             return Err(MailboxError::Closed);
         }
-        let mut requests = self.unsent.borrow_mut();
-        requests.push(request.clone());
-        let answer = self
+        self.ahead.borrow_mut().bytes.clear();
+        let mut unsent = self.unsent.borrow_mut();
+        unsent.requests.push(request.clone());
+        let reply = self
             .mailbox
-            .send(requests.as_slice())
-            .and_then(|()| self.mailbox.receive());
-        requests.clear();
-        self.lost.set(answer.is_err());
-        answer
+            .send(unsent.requests.as_slice())
+            .and_then(|()| self.mailbox.receive::<Reply>());
+        unsent.requests.clear();
+        unsent.inline_bytes = 0;
+        self.lost.set(reply.is_err());
+        let reply = reply?;
+        self.now_ps.set(reply.now_ps);
+        Ok(reply.answer)
     }
 
     /// Sends a request with the next one.
@@ -148,14 +188,35 @@ impl Connection {
         if self.lost.get() {
             return;
         }
+        self.ahead.borrow_mut().bytes.clear();
+        self.now_ps.set(self.time_behind(&request));
         let full = {
             let mut unsent = self.unsent.borrow_mut();
-            unsent.push(request);
-            unsent.len() + 1 == BATCH
+            if let Request::WriteInline { data, .. } = &request {
+                unsent.inline_bytes += data.len();
+            }
+            unsent.requests.push(request);
+            unsent.requests.len() + 1 == BATCH
+                || unsent.inline_bytes + INLINE_BYTES > MESSAGE_INLINE_BYTES
         };
         if full {
             // The next request finds out that the machine is lost.
             let _ = self.exchange(&Request::Flush);
+        }
+    }
+
+    /// The task's time behind a request that is not answered, if it is known.
+    fn time_behind(&self, request: &Request) -> Option<u64> {
+        let now_ps = self.now_ps.get()?;
+        match *request {
+            Request::Charge { op, count } => {
+                let operations = &self.description.get()?.operation_ps;
+                let spent_ps = operations.get(usize::from(op))?.checked_mul(count)?;
+                now_ps.checked_add(spent_ps)
+            }
+            // Copies are charged by who makes them.
+            Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
+            _ => None,
         }
     }
 
@@ -186,16 +247,13 @@ impl Connection {
         }
     }
 
-    fn lock(&self, lock: u64) {
-        self.tell(&Request::Lock { lock });
-    }
-
-    fn trylock(&self, lock: u64) -> bool {
-        self.truth(&Request::TryLock { lock })
-    }
-
-    fn unlock(&self, lock: u64) {
-        self.add(Request::Unlock { lock });
+    /// Has the machine end the task for what no platform allows.
+    fn misuse(&self, reason: &str) -> ! {
+        let request = Request::Misuse {
+            reason: reason.into(),
+        };
+        let answer = self.ask(&request);
+        self.unasked(&request, &answer)
     }
 
     fn unasked(&self, request: &Request, answer: &Answer) -> ! {
@@ -235,12 +293,10 @@ impl Platform for RemotePlatform {
     }
 
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
+        // A refusal is told at the next read.
         let request = Request::WriteRegister { address, value };
-        match self.connection.ask(&request) {
-            Answer::Done => Ok(()),
-            Answer::Refused(refusal) => Err(refusal.into()),
-            answer => self.connection.unasked(&request, &answer),
-        }
+        self.connection.add(request);
+        Ok(())
     }
 
     fn alloc(&self, bytes: usize, align: usize) -> Result<RemoteBuffer, AllocError> {
@@ -271,7 +327,8 @@ impl Platform for RemotePlatform {
     }
 
     fn now_ps(&self) -> u64 {
-        self.connection.value(&Request::Now)
+        let known = self.connection.now_ps.get();
+        known.unwrap_or_else(|| self.connection.value(&Request::Now))
     }
 
     fn charge(&self, op: Op, count: u64) {
@@ -297,10 +354,10 @@ impl Platform for RemotePlatform {
     }
 
     fn new_lock(&self) -> RemoteLock {
-        RemoteLock {
+        RemoteLock(Fragile::new(OwnLock {
             connection: self.connection.clone(),
-            handle: self.connection.value(&Request::NewLock),
-        }
+            held: Cell::new(false),
+        }))
     }
 }
 
@@ -343,7 +400,7 @@ impl RemotePlatform {
                     address,
                     len: bytes,
                     connection: self.connection.clone(),
-                    mapped: None,
+                    _mapped: None,
                 }),
                 slot: place.slot,
                 offset,
@@ -378,7 +435,7 @@ impl RemotePlatform {
                             address,
                             len: bytes,
                             connection: self.connection.clone(),
-                            mapped: Some(node),
+                            _mapped: Some(node),
                         }),
                     },
                     slot,
@@ -450,12 +507,12 @@ struct RemoteMemory {
 impl RemoteMemory {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         check(self.len, offset, out.len())?;
+        if out.len() <= READ_AHEAD_BYTES {
+            self.read_small(offset, out);
+            return Ok(());
+        }
         for (at, piece) in pieces(offset, out.len()) {
-            self.connection.tell(&Request::ReadBuffer {
-                buffer: self.handle,
-                offset: at as u64,
-                bytes: piece as u64,
-            });
+            self.ask_for(at, piece);
             let start = at - offset;
             self.connection
                 .mailbox
@@ -464,8 +521,45 @@ impl RemoteMemory {
         Ok(())
     }
 
+    /// Reads what follows, too, which is likely to be asked for next: a packet behind its header.
+    fn read_small(&self, offset: usize, out: &mut [u8]) {
+        let bytes = out.len();
+        if let Some(here) = self
+            .connection
+            .ahead
+            .borrow()
+            .get(self.handle, offset, bytes)
+        {
+            return out.copy_from_slice(here);
+        }
+        let room = (self.len - offset).min(READ_AHEAD_BYTES);
+        self.ask_for(offset, room);
+        let mut ahead = self.connection.ahead.borrow_mut();
+        (ahead.buffer, ahead.offset) = (self.handle, offset);
+        ahead.bytes.resize(room, 0);
+        self.connection.mailbox.take_window(&mut ahead.bytes);
+        out.copy_from_slice(&ahead.bytes[..bytes]);
+    }
+
+    /// Has the machine put bytes of the buffer into the window.
+    fn ask_for(&self, offset: usize, bytes: usize) {
+        self.connection.tell(&Request::ReadBuffer {
+            buffer: self.handle,
+            offset: offset as u64,
+            bytes: bytes as u64,
+        });
+    }
+
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         check(self.len, offset, data.len())?;
+        if data.len() <= INLINE_BYTES {
+            self.connection.add(Request::WriteInline {
+                buffer: self.handle,
+                offset: offset as u64,
+                data: data.to_owned(),
+            });
+            return Ok(());
+        }
         for (at, piece) in pieces(offset, data.len()) {
             let start = at - offset;
             self.connection
@@ -492,17 +586,18 @@ impl Drop for RemoteMemory {
 struct OwnMemory {
     address: usize,
     len: usize,
+    /// Of the thread that may use them.
     connection: Link,
-    /// What they stand behind, if that is no window.
-    mapped: Option<RemoteMemory>,
+    /// What they stand behind as long as the buffer lasts, if that is no window.
+    _mapped: Option<RemoteMemory>,
 }
 
 impl OwnMemory {
-    /// The byte at `offset`, of `bytes` bytes, when all that happens earlier has happened.
-    fn settled(&self, offset: usize, bytes: usize) -> Result<*mut u8, RangeError> {
+    /// The byte at `offset`, of `bytes` bytes. The machine has written all of them that the task has been told of.
+    fn place(&self, offset: usize, bytes: usize) -> Result<*mut u8, RangeError> {
         check(self.len, offset, bytes)?;
-        let buffer = self.mapped.as_ref().map(|mapped| mapped.handle);
-        self.connection.tell(&Request::Settle { buffer });
+        // Another thread panics here.
+        let _: &Connection = &self.connection;
         Ok((self.address + offset) as *mut u8)
     }
 }
@@ -544,7 +639,7 @@ impl DmaBuffer for RemoteBuffer {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         let from = match &self.bytes {
             Bytes::Node(memory) => return memory.read(offset, out),
-            Bytes::Own(memory) => memory.settled(offset, out.len())?,
+            Bytes::Own(memory) => memory.place(offset, out.len())?,
         };
         // SAFETY: who mapped the bytes has promised that they stay there, and the range was checked. The machine, which
         // could write them, waits for the next request. `out` may be a part of them: they are copied as if through a
@@ -556,7 +651,7 @@ impl DmaBuffer for RemoteBuffer {
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         let to = match &self.bytes {
             Bytes::Node(memory) => return memory.write(offset, data),
-            Bytes::Own(memory) => memory.settled(offset, data.len())?,
+            Bytes::Own(memory) => memory.place(offset, data.len())?,
         };
         // SAFETY: as for reading.
         unsafe { std::ptr::copy(data.as_ptr(), to, data.len()) };
@@ -586,49 +681,52 @@ impl SharedSegment for RemoteSegment {
 
 impl PlatformLock for RemoteSegment {
     fn lock(&self) {
-        self.memory.connection.lock(self.memory.handle);
+        let segment = self.memory.handle;
+        self.memory.connection.tell(&Request::Lock { segment });
     }
 
     fn trylock(&self) -> bool {
-        self.memory.connection.trylock(self.memory.handle)
+        let segment = self.memory.handle;
+        self.memory.connection.truth(&Request::TryLock { segment })
     }
 
     fn unlock(&self) {
-        self.memory.connection.unlock(self.memory.handle);
+        let segment = self.memory.handle;
+        self.memory.connection.add(Request::Unlock { segment });
     }
 }
 
-/// Cuts an access into windows: (offset, bytes) of each. An access of no bytes is one window, since it
-/// too lets earlier things happen first.
+/// Cuts an access into windows: (offset, bytes) of each.
 fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..bytes.max(1))
+    (0..bytes)
         .step_by(WINDOW_BYTES)
         .map(move |start| (offset + start, (bytes - start).min(WINDOW_BYTES)))
 }
 
-/// A lock of the node.
-pub struct RemoteLock {
+/// A lock that only this process has. The process is one thread of the machine, which finds it free or waits for itself; so the
+/// machine is not asked.
+pub struct RemoteLock(Fragile<OwnLock>);
+
+struct OwnLock {
     connection: Link,
-    handle: u64,
+    held: Cell<bool>,
 }
 
 impl PlatformLock for RemoteLock {
     fn lock(&self) {
-        self.connection.lock(self.handle);
+        if !self.trylock() {
+            self.0.get().connection.misuse(WAITS_FOR_ITSELF);
+        }
     }
 
     fn trylock(&self) -> bool {
-        self.connection.trylock(self.handle)
+        !self.0.get().held.replace(true)
     }
 
     fn unlock(&self) {
-        self.connection.unlock(self.handle);
-    }
-}
-
-impl Drop for RemoteLock {
-    fn drop(&mut self) {
-        let lock = self.handle;
-        self.connection.add(Request::DropLock { lock });
+        let lock = self.0.get();
+        if !lock.held.replace(false) {
+            lock.connection.misuse(NOT_HELD);
+        }
     }
 }

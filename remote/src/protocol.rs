@@ -5,7 +5,8 @@ use gyre_driver::{BusError, BusErrorKind, Op};
 use serde::{Deserialize, Serialize};
 
 /// A request of the task's process. A message holds one or several, of which all but the last have
-/// [`Answer::Done`] for an answer that is not sent; they are carried out in their order.
+/// [`Answer::Done`] for an answer that is not sent; they are carried out in their order. A register write that is refused among
+/// them is the answer of the next register access that has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// What task this is: [`Answer::Value`], the bytes of its description in the window.
@@ -14,14 +15,12 @@ pub(crate) enum Request {
     Flush,
     /// `Platform::read_reg`: [`Answer::Value`] or [`Answer::Refused`].
     ReadRegister { address: u64 },
-    /// `Platform::write_reg`: [`Answer::Done`] or [`Answer::Refused`].
+    /// `Platform::write_reg`, posted: [`Answer::Done`].
     WriteRegister { address: u64, value: u64 },
     /// `Platform::alloc`: [`Answer::Buffer`] or [`Answer::NoMemory`].
     Allocate { bytes: u64, align: u64 },
     /// Bytes of the task's own process become memory for the DMA engine: [`Answer::Buffer`] or [`Answer::NoMemory`].
     Map { address: u64, bytes: u64 },
-    /// Lets everything that happens earlier reach a buffer, or the task's own memory: [`Answer::Done`].
-    Settle { buffer: Option<u64> },
     /// The task sleeps until it is so late: [`Answer::Done`].
     Sleep { until_ps: u64 },
     /// The task has come to the next barrier of its job: [`Answer::Done`].
@@ -29,7 +28,7 @@ pub(crate) enum Request {
     /// Whether all tasks have come to the barrier to which this one came last: [`Answer::Truth`].
     HaveArrived,
     /// `Platform::share`: [`Answer::Segment`] or [`Answer::NoMemory`]. The handle of a
-    /// segment serves wherever one of a buffer or of a lock does.
+    /// segment serves wherever one of a buffer does.
     Share { number: u32, bytes: u64 },
     /// A buffer or segment is dropped: [`Answer::Done`].
     Free { buffer: u64 },
@@ -45,6 +44,12 @@ pub(crate) enum Request {
         offset: u64,
         bytes: u64,
     },
+    /// `write` of at most [`INLINE_BYTES`] bytes: [`Answer::Done`].
+    WriteInline {
+        buffer: u64,
+        offset: u64,
+        data: Vec<u8>,
+    },
     /// `Platform::now_ps`: [`Answer::Value`].
     Now,
     /// The same for the program itself, which looks at a clock: [`Answer::Value`].
@@ -57,16 +62,14 @@ pub(crate) enum Request {
     Notify { group: u8 },
     /// `Platform::yield_now`: [`Answer::Done`].
     Yield,
-    /// `Platform::new_lock`: [`Answer::Value`], the lock's handle.
-    NewLock,
-    /// A lock is dropped: [`Answer::Done`].
-    DropLock { lock: u64 },
-    /// `PlatformLock::lock`: [`Answer::Done`].
-    Lock { lock: u64 },
-    /// `PlatformLock::trylock`: [`Answer::Truth`].
-    TryLock { lock: u64 },
-    /// `PlatformLock::unlock`: [`Answer::Done`].
-    Unlock { lock: u64 },
+    /// `PlatformLock::lock` of a segment: [`Answer::Done`].
+    Lock { segment: u64 },
+    /// `PlatformLock::trylock` of a segment: [`Answer::Truth`].
+    TryLock { segment: u64 },
+    /// `PlatformLock::unlock` of a segment: [`Answer::Done`].
+    Unlock { segment: u64 },
+    /// The task breaks a rule of the platform, as the machine would find if it were asked. There is no answer.
+    Misuse { reason: String },
     /// The task has ended, with this error if any: [`Answer::Done`]. Nothing may follow.
     Finish { error: Option<String> },
 }
@@ -83,24 +86,23 @@ impl Request {
             | Self::Share { .. }
             | Self::Free { .. }
             | Self::WriteBuffer { .. }
+            | Self::WriteInline { .. }
             | Self::Clock
             | Self::Notify { .. }
             | Self::Finish { .. } => true,
             Self::Describe
             | Self::Flush
             | Self::ReadRegister { .. }
-            | Self::Settle { .. }
             | Self::HaveArrived
             | Self::ReadBuffer { .. }
             | Self::Now
             | Self::Charge { .. }
             | Self::Wait { .. }
             | Self::Yield
-            | Self::NewLock
-            | Self::DropLock { .. }
             | Self::Lock { .. }
             | Self::TryLock { .. }
-            | Self::Unlock { .. } => false,
+            | Self::Unlock { .. }
+            | Self::Misuse { .. } => false,
         }
     }
 }
@@ -127,6 +129,15 @@ pub(crate) enum Answer {
     Segment { segment: u64, address: Option<u64> },
     /// There is no such memory.
     NoMemory { reason: String },
+}
+
+/// An answer on its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reply {
+    pub answer: Answer,
+    /// The task's simulated time, picoseconds, where the task knows what its operations take
+    /// ([`TaskDescription::operation_ps`](crate::TaskDescription::operation_ps)).
+    pub now_ps: Option<u64>,
 }
 
 /// A [`BusError`] on its way.
@@ -183,6 +194,13 @@ pub(crate) fn op_number(op: Op) -> u8 {
 
 /// Most requests of a message.
 pub(crate) const BATCH: usize = 64;
+
+/// Most bytes of a write that is a part of a message, and of all such writes of one message.
+pub(crate) const INLINE_BYTES: usize = 256;
+pub(crate) const MESSAGE_INLINE_BYTES: usize = 1024;
+
+/// Bytes that a small read of a buffer asks for, as far as the buffer goes: a packet.
+pub(crate) const READ_AHEAD_BYTES: usize = 544;
 
 /// Most bytes of a text in a message, so that every message fits the slot.
 const TEXT_BYTES: usize = 768;

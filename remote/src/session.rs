@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use gyre_driver::{
-    AllocError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment, WakeReason,
+    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment,
+    WakeReason,
 };
 use thiserror::Error;
 
@@ -12,7 +13,7 @@ use crate::description::{TaskDescription, WindowPlace};
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::pmi::PmiError;
 use crate::process_memory::ProcessRange;
-use crate::protocol::{Answer, Refusal, Request, clip};
+use crate::protocol::{Answer, INLINE_BYTES, Refusal, Reply, Request, clip};
 use crate::watch::{Rang, Watch};
 use crate::windows::{WINDOWS, Window};
 
@@ -38,7 +39,7 @@ pub enum SessionError {
     Stuck(String),
     /// The platform gave an answer that cannot be passed on.
     #[error("no word in the mailbox for: {0}")]
-    Answer(gyre_driver::BusError),
+    Answer(BusError),
 }
 
 /// How a task has ended.
@@ -121,53 +122,61 @@ pub(crate) struct Host<'a, P: Platform> {
     pub services: &'a dyn TaskHost<P>,
 }
 
+/// What a task must not do with a lock.
+pub(crate) const WAITS_FOR_ITSELF: &str = "the task would wait for itself";
+pub(crate) const NOT_HELD: &str = "the task does not hold the lock";
+
 /// What a task has of the node.
 struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
     host: &'a Host<'a, P>,
     description: TaskDescription,
-    /// The process's own memory, if it stands behind its base slot.
-    windows: Option<Vec<P::Buffer>>,
+    /// The process's own memory, if it stands behind its base slot; it does as long as these last.
+    _windows: Option<Vec<P::Buffer>>,
     buffers: BTreeMap<u64, P::Buffer>,
-    segments: BTreeMap<u64, TaskLock<P::Segment>>,
-    locks: BTreeMap<u64, TaskLock<P::Lock>>,
+    segments: BTreeMap<u64, Shared<P::Segment>>,
     handles: u64,
+    /// The first refused write that the task was not told of.
+    refused_write: Option<BusError>,
 }
 
-/// A lock, or a segment with its lock.
-struct TaskLock<L> {
-    lock: L,
-    /// Whether the task holds it: it has one thread.
+/// A segment.
+struct Shared<S> {
+    segment: S,
+    /// Whether the task holds its lock: it has one thread.
     held: bool,
 }
 
-impl<L: PlatformLock> TaskLock<L> {
-    fn new(lock: L) -> Self {
-        Self { lock, held: false }
+impl<S: PlatformLock> Shared<S> {
+    fn new(segment: S) -> Self {
+        Self {
+            segment,
+            held: false,
+        }
     }
 
     fn lock(&mut self) -> Result<Answer, String> {
         if self.held {
-            return Err("the task would wait for itself".to_owned());
+            return Err(WAITS_FOR_ITSELF.to_owned());
         }
-        self.lock.lock();
+        self.segment.lock();
         self.held = true;
         Ok(Answer::Done)
     }
 
     fn trylock(&mut self) -> Answer {
-        let taken = self.lock.trylock();
+        let taken = self.segment.trylock();
         self.held |= taken;
         Answer::Truth(taken)
     }
 
     fn unlock(&mut self) -> Result<Answer, String> {
         if !self.held {
-            return Err("the task does not hold the lock".to_owned());
+            return Err(NOT_HELD.to_owned());
         }
         self.held = false;
-        self.lock.unlock();
+        self.segment.unlock();
         Ok(Answer::Done)
     }
 }
@@ -175,7 +184,7 @@ impl<L: PlatformLock> TaskLock<L> {
 /// Why one request is invalid.
 enum Fault {
     Invalid(String),
-    Answer(gyre_driver::BusError),
+    Answer(BusError),
 }
 
 impl From<String> for Fault {
@@ -216,11 +225,11 @@ pub(crate) fn serve<P: Platform>(
             }),
             ..host.description.clone()
         },
-        windows,
+        _windows: windows,
         buffers: BTreeMap::new(),
         segments: BTreeMap::new(),
-        locks: BTreeMap::new(),
         handles: 0,
+        refused_write: None,
     };
     loop {
         let received = match session.await_request(watch) {
@@ -248,10 +257,11 @@ pub(crate) fn serve<P: Platform>(
             }
         }
         if let Request::Finish { error } = last {
-            mailbox.send(&Answer::Done)?;
+            session.reply(Answer::Done)?;
             return Ok(End::Finished(error.clone()));
         }
-        mailbox.send(&session.carry_out(last)?)?;
+        let answer = session.carry_out(last)?;
+        session.reply(answer)?;
     }
 }
 
@@ -275,6 +285,12 @@ pub(crate) fn answer_lines<P: Platform>(
 }
 
 impl<P: Platform> Session<'_, P> {
+    fn reply(&self, answer: Answer) -> Result<(), MailboxError> {
+        let knows_costs = !self.description.operation_ps.is_empty();
+        let now_ps = knows_costs.then(|| self.platform.now_ps());
+        self.mailbox.send(&Reply { answer, now_ps })
+    }
+
     fn notice(&self, activity: Activity) -> Result<(), SessionError> {
         let noticed = self.host.services.notice(activity);
         noticed.map_err(SessionError::Stuck)
@@ -322,7 +338,7 @@ impl<P: Platform> Session<'_, P> {
     }
 
     fn has_something(&self) -> bool {
-        !(self.buffers.is_empty() && self.segments.is_empty() && self.locks.is_empty())
+        !(self.buffers.is_empty() && self.segments.is_empty())
     }
 
     fn perform(&mut self, request: &Request) -> Result<Answer, Fault> {
@@ -345,14 +361,19 @@ impl<P: Platform> Session<'_, P> {
                 self.host.services.sleep_until(until_ps);
                 Answer::Done
             }
-            Request::ReadRegister { address } => match platform.read_reg(address) {
-                Ok(value) => Answer::Value(value),
-                Err(error) => refused(error)?,
+            Request::ReadRegister { address } => match self.refused_write.take() {
+                Some(error) => refused(error)?,
+                None => match platform.read_reg(address) {
+                    Ok(value) => Answer::Value(value),
+                    Err(error) => refused(error)?,
+                },
             },
-            Request::WriteRegister { address, value } => match platform.write_reg(address, value) {
-                Ok(()) => Answer::Done,
-                Err(error) => refused(error)?,
-            },
+            Request::WriteRegister { address, value } => {
+                if let Err(error) = platform.write_reg(address, value) {
+                    self.refused_write.get_or_insert(error);
+                }
+                Answer::Done
+            }
             Request::Allocate { bytes, align } => {
                 let buffer = platform.alloc(size(bytes)?, size(align)?);
                 self.keep(buffer)
@@ -363,23 +384,11 @@ impl<P: Platform> Session<'_, P> {
                 let buffer = self.host.services.map(range, None);
                 self.keep(buffer)
             }
-            Request::Settle { buffer } => {
-                match (
-                    buffer,
-                    self.windows.as_ref().and_then(|windows| windows.first()),
-                ) {
-                    (Some(buffer), _) => self.read(buffer, 0, &mut [])?,
-                    (None, Some(window)) => window.read(0, &mut []),
-                    (None, None) => return Err(unknown("window").into()),
-                }
-                .map_err(|error| error.to_string())?;
-                Answer::Done
-            }
             Request::Share { number, bytes } => match platform.share(number, size(bytes)?) {
                 Ok(segment) => {
                     let handle = self.handle();
                     let address = segment.address();
-                    self.segments.insert(handle, TaskLock::new(segment));
+                    self.segments.insert(handle, Shared::new(segment));
                     Answer::Segment {
                         segment: handle,
                         address,
@@ -418,6 +427,18 @@ impl<P: Platform> Session<'_, P> {
                     .map_err(|error| error.to_string())?;
                 Answer::Done
             }
+            Request::WriteInline {
+                buffer,
+                offset,
+                ref data,
+            } => {
+                if data.len() > INLINE_BYTES {
+                    return Err(format!("more than {INLINE_BYTES} bytes").into());
+                }
+                self.write(buffer, size(offset)?, data)?
+                    .map_err(|error| error.to_string())?;
+                Answer::Done
+            }
             Request::Now | Request::Clock => Answer::Value(platform.now_ps()),
             Request::Charge { op, count } => {
                 let op = Op::ALL.get(usize::from(op));
@@ -440,28 +461,10 @@ impl<P: Platform> Session<'_, P> {
                 platform.yield_now();
                 Answer::Done
             }
-            Request::NewLock => {
-                let lock = platform.new_lock();
-                let handle = self.handle();
-                self.locks.insert(handle, TaskLock::new(lock));
-                Answer::Value(handle)
-            }
-            Request::DropLock { lock } => match self.locks.remove(&lock) {
-                Some(_) => Answer::Done,
-                None => return Err(unknown("lock").into()),
-            },
-            Request::Lock { lock } => match self.segments.get_mut(&lock) {
-                Some(segment) => segment.lock()?,
-                None => self.known_lock(lock)?.lock()?,
-            },
-            Request::TryLock { lock } => match self.segments.get_mut(&lock) {
-                Some(segment) => segment.trylock(),
-                None => self.known_lock(lock)?.trylock(),
-            },
-            Request::Unlock { lock } => match self.segments.get_mut(&lock) {
-                Some(segment) => segment.unlock()?,
-                None => self.known_lock(lock)?.unlock()?,
-            },
+            Request::Lock { segment } => self.shared(segment)?.lock()?,
+            Request::TryLock { segment } => self.shared(segment)?.trylock(),
+            Request::Unlock { segment } => self.shared(segment)?.unlock()?,
+            Request::Misuse { ref reason } => return Err(reason.clone().into()),
             // `serve` takes it where it may stand.
             Request::Finish { .. } => return Err("another request follows".to_owned().into()),
         };
@@ -501,7 +504,7 @@ impl<P: Platform> Session<'_, P> {
     ) -> Result<Result<(), RangeError>, String> {
         match (self.buffers.get(&handle), self.segments.get(&handle)) {
             (Some(buffer), _) => Ok(buffer.read(offset, out)),
-            (None, Some(segment)) => Ok(segment.lock.read(offset, out)),
+            (None, Some(segment)) => Ok(segment.segment.read(offset, out)),
             (None, None) => Err(unknown("buffer")),
         }
     }
@@ -515,13 +518,14 @@ impl<P: Platform> Session<'_, P> {
     ) -> Result<Result<(), RangeError>, String> {
         match (self.buffers.get(&handle), self.segments.get(&handle)) {
             (Some(buffer), _) => Ok(buffer.write(offset, data)),
-            (None, Some(segment)) => Ok(segment.lock.write(offset, data)),
+            (None, Some(segment)) => Ok(segment.segment.write(offset, data)),
             (None, None) => Err(unknown("buffer")),
         }
     }
 
-    fn known_lock(&mut self, handle: u64) -> Result<&mut TaskLock<P::Lock>, String> {
-        self.locks.get_mut(&handle).ok_or_else(|| unknown("lock"))
+    fn shared(&mut self, handle: u64) -> Result<&mut Shared<P::Segment>, String> {
+        let segment = self.segments.get_mut(&handle);
+        segment.ok_or_else(|| unknown("segment"))
     }
 }
 
@@ -529,7 +533,7 @@ fn unknown(what: &str) -> String {
     format!("no such {what}")
 }
 
-fn refused(error: gyre_driver::BusError) -> Result<Answer, Fault> {
+fn refused(error: BusError) -> Result<Answer, Fault> {
     match Refusal::new(&error) {
         Some(refusal) => Ok(Answer::Refused(refusal)),
         None => Err(Fault::Answer(error)),

@@ -21,7 +21,7 @@ use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskEnd, TaskProcess};
 use crate::process_memory::ProcessRange;
-use crate::protocol::{Answer, BATCH, Request};
+use crate::protocol::{Answer, BATCH, INLINE_BYTES, Reply, Request};
 use crate::session::{self, Host, SessionError, TaskHost};
 use crate::watch::{Limits, Stream, Watch};
 
@@ -251,6 +251,7 @@ fn description() -> TaskDescription {
         contexts: 2,
         tasks_per_node: 1,
         clock_mhz: 1600,
+        operation_ps: Vec::new(),
     }
 }
 
@@ -323,9 +324,7 @@ fn every_call<P: Platform>(platform: &P) -> Result<Vec<String>, String> {
     for address in [8, 0x10, 0x18, 0x20, u64::MAX] {
         seen.push(format!("{:?}", platform.read_reg(address)));
     }
-    for address in [8, 0x10] {
-        seen.push(format!("{:?}", platform.write_reg(address, u64::MAX)));
-    }
+    seen.push(format!("{:?}", platform.write_reg(8, u64::MAX)));
     let buffer = platform.alloc(100, 64).map_err(|error| error.to_string())?;
     let place = (buffer.slot(), buffer.offset(), buffer.address());
     seen.push(format!("{place:?} {}", buffer.len()));
@@ -346,12 +345,6 @@ fn every_call<P: Platform>(platform: &P) -> Result<Vec<String>, String> {
     seen.push(format!("{:?}", platform.wait(0, Some(u64::MAX))));
     platform.notify(9);
     platform.yield_now();
-    let lock = platform.new_lock();
-    lock.lock();
-    seen.push(lock.trylock().to_string());
-    lock.unlock();
-    seen.push(lock.trylock().to_string());
-    lock.unlock();
     seen.push(format!("{:?}", platform.share(1, 3).err()));
     let segment = platform.share(2, 40).map_err(|error| error.to_string())?;
     seen.push(format!("{:?}", segment.address()));
@@ -436,22 +429,34 @@ fn a_task_that_goes_away_is_noticed_and_what_it_had_is_given_back() {
     let task = thread::spawn(move || {
         let ask = |request: Request| {
             side.send([request].as_slice()).expect("sends");
-            side.receive::<Answer>().expect("is answered")
+            side.receive::<Reply>().expect("is answered").answer
         };
         ask(Request::Allocate {
             bytes: 8,
             align: 64,
         });
-        ask(Request::NewLock)
+        ask(Request::Share {
+            number: 2,
+            bytes: 4,
+        })
     });
     let there = Noted::default();
     let end = serve(&machine, &there).expect("serves");
     assert_eq!(end, session::End::Gone { amid: true });
-    assert_eq!(task.join().expect("no panic"), Answer::Value(2));
-    assert_eq!(
-        *there.calls.lock(),
-        ["alloc 8 64", "new lock", "free", "drop lock"]
-    );
+    let segment = Answer::Segment {
+        segment: 2,
+        address: Some(0x10_0041),
+    };
+    assert_eq!(task.join().expect("no panic"), segment);
+    let asked = ["alloc 8 64", "share 2 4", "alloc 4 1", "new lock"];
+    let given_back = ["free", "free", "drop lock"];
+    assert_eq!(*there.calls.lock(), [&asked[..], &given_back].concat());
+}
+
+/// An answer to a task that asks for its time.
+fn reply(answer: Answer) -> Reply {
+    let now_ps = None;
+    Reply { answer, now_ps }
 }
 
 #[test]
@@ -472,7 +477,7 @@ fn a_lost_machine_unwinds_the_task_with_an_error() {
         offset: 0,
         address: 0,
     };
-    machine.send(&answer).expect("answers");
+    machine.send(&reply(answer)).expect("answers");
     let _: Vec<Request> = machine.receive().expect("asks");
     drop(machine);
     let (_, end) = task.join().expect("no panic");
@@ -483,7 +488,7 @@ fn a_lost_machine_unwinds_the_task_with_an_error() {
 fn an_answer_to_another_question_ends_the_task() {
     let (machine, task) = far(|platform| Ok(platform.now_ps()));
     let _: Vec<Request> = machine.receive().expect("asks");
-    machine.send(&Answer::Truth(true)).expect("answers");
+    machine.send(&reply(Answer::Truth(true))).expect("answers");
     let (_, end) = task.join().expect("no panic");
     let Err(TaskError::Lost(MailboxError::Malformed(text))) = end else {
         panic!("{end:?}");
@@ -514,7 +519,7 @@ fn refusal(requests: &[Request]) -> String {
     let task = thread::spawn(move || {
         for request in requests {
             side.send([request].as_slice()).expect("sends");
-            if side.receive::<Answer>().is_err() {
+            if side.receive::<Reply>().is_err() {
                 break;
             }
         }
@@ -534,6 +539,10 @@ fn requests_that_break_the_rules_are_refused_by_name() {
         bytes: 100,
         align: 64,
     };
+    let share = Request::Share {
+        number: 1,
+        bytes: 8,
+    };
     let write = |buffer, offset, bytes| Request::WriteBuffer {
         buffer,
         offset,
@@ -551,21 +560,37 @@ fn requests_that_break_the_rules_are_refused_by_name() {
             "no such buffer",
         ),
         (vec![allocate.clone(), write(2, 0, 1)], "no such buffer"),
-        (vec![allocate, write(1, 0, over)], "a window has"),
+        (vec![allocate.clone(), write(1, 0, over)], "a window has"),
         (
-            vec![Request::NewLock, Request::Unlock { lock: 1 }],
+            vec![
+                allocate,
+                Request::WriteInline {
+                    buffer: 1,
+                    offset: 0,
+                    data: vec![0; INLINE_BYTES + 1],
+                },
+            ],
+            "more than 256 bytes",
+        ),
+        (
+            vec![share.clone(), Request::Unlock { segment: 1 }],
             "does not hold",
         ),
         (
             vec![
-                Request::NewLock,
-                Request::Lock { lock: 1 },
-                Request::Lock { lock: 1 },
+                share,
+                Request::Lock { segment: 1 },
+                Request::Lock { segment: 1 },
             ],
             "wait for itself",
         ),
-        (vec![Request::TryLock { lock: 0 }], "no such lock"),
-        (vec![Request::DropLock { lock: 0 }], "no such lock"),
+        (vec![Request::TryLock { segment: 0 }], "no such segment"),
+        (
+            vec![Request::Misuse {
+                reason: "it is its own fault".into(),
+            }],
+            "it is its own fault",
+        ),
         (
             vec![Request::Charge { op: 200, count: 1 }],
             "no such operation",
@@ -613,6 +638,179 @@ fn requests_that_nobody_waits_for_are_carried_out_in_their_order() {
     expected.extend(["notify 3", "free", "now"].map(str::to_owned));
     expected.push(charge(1, 1));
     assert_eq!(*there.calls.lock(), expected);
+}
+
+#[test]
+fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
+    let (machine, task) = far(|platform| {
+        let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
+        let mut expected = vec![0; 600];
+        // More bytes than a message holds, and pieces on both sides of what is small.
+        for turn in 0..40u8 {
+            let bytes = [1, 100, INLINE_BYTES, INLINE_BYTES + 1][usize::from(turn % 4)];
+            let (data, at) = (vec![turn + 1; bytes], usize::from(turn) * 7);
+            buffer.write(at, &data).map_err(|e| e.to_string())?;
+            expected[at..at + bytes].copy_from_slice(&data);
+        }
+        let beyond = buffer.write(600, &[1]).is_err();
+        let mut out = vec![0; 600];
+        buffer.read(0, &mut out).map_err(|e| e.to_string())?;
+        Ok(beyond && out == expected)
+    });
+    let there = Noted::default();
+    serve(&machine, &there).expect("serves");
+    let (result, end) = task.join().expect("no panic");
+    end.expect("ends well");
+    assert_eq!(result, Some(true));
+    let calls = there.calls.lock();
+    let writes = calls.iter().filter(|call| call.starts_with("buffer write"));
+    assert_eq!(writes.count(), 40);
+}
+
+#[test]
+fn a_refused_write_is_told_at_the_next_read() {
+    let (machine, task) = far(|platform| {
+        let writes = [0x10, 0x10, 8].map(|address| platform.write_reg(address, 1).is_ok());
+        platform.now_ps();
+        let reads = [platform.read_reg(8), platform.read_reg(8)];
+        Ok((writes, reads))
+    });
+    let there = Noted::default();
+    serve(&machine, &there).expect("serves");
+    let (result, end) = task.join().expect("no panic");
+    end.expect("ends well");
+    let refused = BusError {
+        address: 0x30,
+        write: true,
+        kind: BusErrorKind::Slave,
+    };
+    assert_eq!(result, Some(([true; 3], [Err(refused), Ok(!8)])));
+    let calls = [
+        "write 0x10 0x1",
+        "write 0x10 0x1",
+        "write 0x8 0x1",
+        "now",
+        "read 0x8",
+    ];
+    assert_eq!(*there.calls.lock(), calls);
+}
+
+#[test]
+fn what_follows_is_read_at_once_and_again_when_anything_has_happened() {
+    let (machine, task) = far(|platform| {
+        let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
+        let data: Vec<u8> = (0..600).map(|i| (i % 251) as u8).collect();
+        buffer.write(0, &data).map_err(|e| e.to_string())?;
+        let read = |from: usize, bytes: usize| {
+            let mut out = vec![0; bytes];
+            buffer.read(from, &mut out).map_err(|e| e.to_string())?;
+            Ok::<_, String>(out == data[from..from + bytes])
+        };
+        // Each line is one read of the node's memory.
+        let mut equal = vec![read(10, 32)?, read(42, 500)?, read(553, 1)?];
+        equal.extend([read(554, 46)?, read(554, 0)?]);
+        equal.extend([read(9, 1)?, read(10, 32)?]);
+        platform.charge(Op::ALL[0], 1);
+        equal.push(read(10, 32)?);
+        buffer.write(11, &[0]).map_err(|e| e.to_string())?;
+        equal.push(!read(10, 32)?);
+        let beyond = buffer.read(600, &mut [0]).is_err();
+        Ok(beyond && equal.iter().all(|&equal| equal))
+    });
+    let there = Noted::default();
+    serve(&machine, &there).expect("serves");
+    let (result, end) = task.join().expect("no panic");
+    end.expect("ends well");
+    assert_eq!(result, Some(true));
+    let calls = there.calls.lock();
+    let reads = calls.iter().filter(|call| call.starts_with("buffer read"));
+    let reads: Vec<_> = reads.map(String::as_str).collect();
+    let expected = [
+        "buffer read 10 544",
+        "buffer read 554 46",
+        "buffer read 554 46",
+        "buffer read 9 544",
+        "buffer read 10 544",
+        "buffer read 10 544",
+    ];
+    assert_eq!(reads, expected);
+}
+
+#[test]
+fn a_task_knows_its_time_where_it_knows_what_operations_take() {
+    let mut known = description();
+    known.operation_ps = (0..Op::ALL.len() as u64).map(|op| op * 10).collect();
+    let (machine, side) = sides();
+    let task = thread::spawn(move || {
+        let mut times = Vec::new();
+        let end = run_on(side, |platform| {
+            platform.description().map_err(|e| e.to_string())?;
+            times.push(platform.now_ps());
+            platform.charge(Op::ALL[3], 5);
+            let buffer = platform.alloc(8, 64).map_err(|e| e.to_string())?;
+            platform.charge(Op::ALL[2], 2);
+            times.push(platform.now_ps());
+            buffer.write(0, &[1]).map_err(|e| e.to_string())?;
+            drop(buffer);
+            platform.charge(Op::ALL[1], 1);
+            times.push(platform.now_ps());
+            // What it takes is the platform's.
+            platform.notify(1);
+            times.push(platform.now_ps());
+            Ok::<_, String>(())
+        });
+        end.map(|()| times)
+    });
+    let there = Noted::default();
+    let mut watch = Watch::new(Limits::DEFAULT, None);
+    session::serve(&machine, &mut watch, &host(&known), &there).expect("serves");
+    let times = task.join().expect("no panic").expect("ends well");
+    // The platform's own time does not pass.
+    let now = 123_456_789_012;
+    assert_eq!(times, [now, now + 40, now + 50, now]);
+}
+
+#[test]
+fn a_lock_of_a_task_stays_in_its_process() {
+    let (machine, task) = far(|platform| {
+        let lock = platform.new_lock();
+        lock.lock();
+        let again = lock.trylock();
+        lock.unlock();
+        let free = lock.trylock();
+        lock.unlock();
+        Ok((again, free))
+    });
+    let there = Noted::default();
+    serve(&machine, &there).expect("serves");
+    let (result, end) = task.join().expect("no panic");
+    end.expect("ends well");
+    assert_eq!(result, Some((false, true)));
+    assert!(there.calls.lock().is_empty());
+
+    let twice = |lock: &crate::RemoteLock| {
+        lock.lock();
+        lock.lock();
+    };
+    let never = |lock: &crate::RemoteLock| lock.unlock();
+    let misuses: [(fn(&crate::RemoteLock), &str); 2] = [
+        (twice, "wait for itself"),
+        (never, "does not hold the lock"),
+    ];
+    for (misuse, reason) in misuses {
+        let (machine, task) = far(move |platform| {
+            misuse(&platform.new_lock());
+            Ok(())
+        });
+        let refused = serve(&machine, &Noted::default());
+        assert!(
+            matches!(&refused, Err(SessionError::Invalid { reason: why, .. }) if why.contains(reason)),
+            "{refused:?}"
+        );
+        drop(machine);
+        let (_, end) = task.join().expect("no panic");
+        assert!(matches!(end, Err(TaskError::Lost(MailboxError::Closed))));
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use gyre::bring_up::bring_up;
 use gyre::platform::{NodeBuffer, NodeSegments, SimPlatform};
-use gyre_driver::{AllocError, CostTable, SameNode};
+use gyre_driver::{AllocError, CostTable, Op, SameNode};
 use gyre_process_tests::Exchange;
 use gyre_remote::{
     Limits, ProcessError, ProcessRange, TaskDescription, TaskEnd, TaskHost, TaskProcess,
@@ -98,6 +98,8 @@ fn start(
         let node = usize::from(nodes[task as usize]);
         let name = format!("task {task}");
         let costs = Arc::clone(&costs);
+        let cpu_ps = machine.config().cpu_ps;
+        let operation_ps = Op::ALL.map(|op| costs.instructions(op) * cpu_ps).to_vec();
         let ends_ps = Rc::clone(ends_ps);
         let segments = segments[node].clone();
         let platform = move |cpu| {
@@ -123,6 +125,7 @@ fn start(
                     contexts: 1,
                     tasks_per_node: 1 + usize::from(nodes[0] == nodes[1]),
                     clock_mhz: 1600,
+                    operation_ps,
                 };
                 let remote = TaskProcess::spawn(command, description, *limits)?;
                 ids.push(remote.id());

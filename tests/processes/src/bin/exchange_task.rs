@@ -47,7 +47,11 @@ fn main() -> ExitCode {
             thread::park();
         }
     };
-    let result = gyre_remote::run(|platform| exchange.run(platform, begin_round));
+    let result = gyre_remote::run(|platform| {
+        // With it the process knows its time without asking.
+        platform.description().expect("a description");
+        exchange.run(platform, begin_round)
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
