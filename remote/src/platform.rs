@@ -314,7 +314,7 @@ impl Platform for RemotePlatform {
         };
         match self.connection.ask(&request) {
             Answer::Segment { segment, address } => Ok(RemoteSegment {
-                memory: self.memory(segment, bytes),
+                memory: self.memory(segment, bytes, true),
                 address,
             }),
             Answer::NoMemory { reason } => Err(SegmentError {
@@ -427,7 +427,7 @@ impl RemotePlatform {
                 offset,
                 address,
             } => {
-                let node = self.memory(buffer, bytes);
+                let node = self.memory(buffer, bytes, false);
                 Ok(RemoteBuffer {
                     bytes: match own {
                         None => Bytes::Node(node),
@@ -480,11 +480,12 @@ impl RemotePlatform {
         self.connection.tell(&Request::Flush);
     }
 
-    fn memory(&self, handle: u64, len: usize) -> RemoteMemory {
+    fn memory(&self, handle: u64, len: usize, shared: bool) -> RemoteMemory {
         RemoteMemory {
             connection: self.connection.clone(),
             handle,
             len,
+            shared,
         }
     }
 }
@@ -502,12 +503,14 @@ struct RemoteMemory {
     connection: Link,
     handle: u64,
     len: usize,
+    /// Whether other processes share it: then an access takes time, by the cache lines that it touches.
+    shared: bool,
 }
 
 impl RemoteMemory {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         check(self.len, offset, out.len())?;
-        if out.len() <= READ_AHEAD_BYTES {
+        if out.len() <= READ_AHEAD_BYTES && !self.shared {
             self.read_small(offset, out);
             return Ok(());
         }
@@ -558,6 +561,9 @@ impl RemoteMemory {
                 offset: offset as u64,
                 data: data.to_owned(),
             });
+            if self.shared {
+                self.connection.now_ps.set(None);
+            }
             return Ok(());
         }
         for (at, piece) in pieces(offset, data.len()) {
@@ -696,9 +702,10 @@ impl PlatformLock for RemoteSegment {
     }
 }
 
-/// Cuts an access into windows: (offset, bytes) of each.
+/// Cuts an access into windows: (offset, bytes) of each. An access of no bytes is one window, since it too lets earlier things
+/// happen first.
 fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..bytes)
+    (0..bytes.max(1))
         .step_by(WINDOW_BYTES)
         .map(move |start| (offset + start, (bytes - start).min(WINDOW_BYTES)))
 }
