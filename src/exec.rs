@@ -150,6 +150,8 @@ struct Ran {
     repeats: Result<(), &'static str>,
     /// Tasks that have ended with open clients, in that order.
     amid: Vec<u32>,
+    /// Requests for whose answers processes have waited.
+    requests: u64,
 }
 
 fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
@@ -201,6 +203,7 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
         "makespan_cycles": makespan_cycles,
         "makespan_us": ran.makespan_ps as f64 / 1e6,
         "makespan_ns": ran.makespan_ps / 1000,
+        "requests": ran.requests,
         "links": link_table(&spec.config, &ran.flits, makespan_cycles),
     }));
     let mut params = spec.params();
@@ -277,15 +280,17 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let shown = Rc::clone(&screen);
     // The machine ends the cycle in which a task fails: no other task starts in it.
     let failed = Cell::new(false);
-    let job_wide = JobWide {
+    let job_wide = Rc::new(JobWide {
         barrier: Barrier::new(placement.node.len(), spec),
         start_up: Barrier::new(placement.node.len(), spec),
         pmi: RefCell::new(PmiServer::new(&placement.node)),
         polls: Polls::new(placement.node.len()),
-    };
+        requests: Cell::new(0),
+    });
+    let of_tasks = Rc::clone(&job_wide);
     let run = move |task: gyre::job::Process, process: Process| {
         if !failed.get() {
-            let result = process.run(&task.platform, &shown, &job_wide);
+            let result = process.run(&task.platform, &shown, &of_tasks);
             failed.set(failed.get() || result.is_err());
             result?;
         }
@@ -308,6 +313,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         flits,
         repeats,
         amid,
+        requests: job_wide.requests.get(),
     })
 }
 
@@ -436,6 +442,8 @@ struct JobWide {
     start_up: Barrier,
     pmi: RefCell<PmiServer>,
     polls: Polls,
+    /// Requests for whose answers processes have waited.
+    requests: Cell<u64>,
 }
 
 /// What the machine does for a process beside the platform of its node.
@@ -495,6 +503,10 @@ impl TaskHost<SimPlatform> for Services<'_> {
     fn have_arrived(&self) -> Result<bool, String> {
         let now_ps = self.platform.cpu().now_ps();
         self.job.barrier.have_arrived(self.task, now_ps)
+    }
+
+    fn count_request(&self) {
+        self.job.requests.set(self.job.requests.get() + 1);
     }
 
     fn notice(&self, activity: Activity) -> Result<(), String> {

@@ -215,7 +215,7 @@ impl Connection {
                 now_ps.checked_add(spent_ps)
             }
             // Copies are charged by who makes them.
-            Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
+            Request::Look | Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
             _ => None,
         }
     }
@@ -460,7 +460,8 @@ impl RemotePlatform {
     /// The machine's time for a program that looks at a clock, picoseconds: it may wait for a time, not for a message.
     #[must_use]
     pub fn clock_ps(&self) -> u64 {
-        self.connection.value(&Request::Clock)
+        self.connection.add(Request::Look);
+        self.now_ps()
     }
 
     /// Comes to the next barrier of the job; [`have_arrived`](Self::have_arrived) says when all have.

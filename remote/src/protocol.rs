@@ -52,8 +52,8 @@ pub(crate) enum Request {
     },
     /// `Platform::now_ps`: [`Answer::Value`].
     Now,
-    /// The same for the program itself, which looks at a clock: [`Answer::Value`].
-    Clock,
+    /// The program itself looks at a clock, and may wait for a time: [`Answer::Done`].
+    Look,
     /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
     Charge { op: u8, count: u64 },
     /// `Platform::wait`: [`Answer::Truth`], whether it was woken before the deadline.
@@ -87,7 +87,7 @@ impl Request {
             | Self::Free { .. }
             | Self::WriteBuffer { .. }
             | Self::WriteInline { .. }
-            | Self::Clock
+            | Self::Look
             | Self::Notify { .. }
             | Self::Finish { .. } => true,
             Self::Describe

@@ -91,6 +91,9 @@ pub trait TaskHost<P: Platform> {
     /// Why some task will never come.
     fn have_arrived(&self) -> Result<bool, String>;
 
+    /// Takes note of a request for whose answer the task's process waits.
+    fn count_request(&self) {}
+
     /// Takes note of what the task does.
     ///
     /// # Errors
@@ -286,6 +289,7 @@ pub(crate) fn answer_lines<P: Platform>(
 
 impl<P: Platform> Session<'_, P> {
     fn reply(&self, answer: Answer) -> Result<(), MailboxError> {
+        self.host.services.count_request();
         let knows_costs = !self.description.operation_ps.is_empty();
         let now_ps = knows_costs.then(|| self.platform.now_ps());
         self.mailbox.send(&Reply { answer, now_ps })
@@ -351,7 +355,7 @@ impl<P: Platform> Session<'_, P> {
                 self.mailbox.fill_window(&bytes);
                 Answer::Value(bytes.len() as u64)
             }
-            Request::Flush => Answer::Done,
+            Request::Flush | Request::Look => Answer::Done,
             Request::Arrive => {
                 self.host.services.arrive();
                 Answer::Done
@@ -439,7 +443,7 @@ impl<P: Platform> Session<'_, P> {
                     .map_err(|error| error.to_string())?;
                 Answer::Done
             }
-            Request::Now | Request::Clock => Answer::Value(platform.now_ps()),
+            Request::Now => Answer::Value(platform.now_ps()),
             Request::Charge { op, count } => {
                 let op = Op::ALL.get(usize::from(op));
                 let op = *op.ok_or_else(|| unknown("operation"))?;

@@ -98,6 +98,22 @@ pingpong() {
     bench pingpong -n 4096 -s 1 -l 20 && says "$dir/first.out" '^ *4096 '
 }
 
+# requests ITERATIONS: for how many answers of the machine the two processes wait, in all.
+requests() {
+    succeeds 60 "pingpong$1" --json "$dir/$1.json" -n 2 --shape 2x1 -- \
+        "$mpi/python3" -m mpi4py.bench pingpong -m 8 -n 8 -s 0 -l "$1" >&2 || return
+    grep -oE '"requests": [0-9]+' "$dir/$1.json" | grep -oE '[0-9]+$'
+}
+
+# Both ends of a message of 8 B, with what they poll until it comes.
+requests_of_a_message() {
+    local few many
+    few=$(requests 100) && many=$(requests 1100) || return
+    # Two messages an iteration.
+    echo "$(((many - few) / 20)) hundredths of a request a message" >&3
+    [ $((many - few)) -gt 2000 ] && [ $((many - few)) -le $((2000 * 10)) ]
+}
+
 # --- C programs
 
 # compile NAME
@@ -236,6 +252,8 @@ fi
 test_ x6_mpi4py_helloworld_of_8_tasks_repeats helloworld
 test_ x6_mpi4py_ringtest_of_8_tasks_repeats ringtest
 test_ x6_mpi4py_pingpong_of_8_tasks_repeats pingpong
+
+test_ x6_a_message_of_8_bytes_takes_10_requests_at_most requests_of_a_message
 
 test_ x6_messages_of_every_length_mode_and_order sections p2p -n 4 --shape 2x2 --
 test_ x6_messages_of_two_tasks_on_one_node sections p2p -n 2 --shape 2 --map ta -- blocking nonblocking unexpected truncation self
