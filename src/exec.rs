@@ -82,6 +82,10 @@ pub struct ExecArgs {
     /// Seconds of the host's time after which a task that asks the machine for nothing ends the run
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub host_limit: u64,
+    /// Has programs compute in simulated time: their processor time on the host times FACTOR, outside of the library; the run
+    /// does not repeat then [default: computation takes no time]
+    #[arg(long, value_name = "FACTOR", value_parser = compute_factor)]
+    pub compute: Option<u64>,
     /// Writes the figures of the run, one JSON object
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -96,6 +100,15 @@ pub struct ExecArgs {
 fn tasks(text: &str) -> Result<usize, &'static str> {
     let tasks = text.parse().ok().filter(|&tasks| tasks > 0);
     tasks.ok_or("expected a whole number, 1 or more")
+}
+
+/// Picoseconds of simulated time for a microsecond of processor time.
+fn compute_factor(text: &str) -> Result<u64, &'static str> {
+    let factor = text.parse::<f64>().ok();
+    let factor = factor.filter(|factor| (0.000_001..=1e6).contains(factor));
+    let factor = factor.ok_or("expected a number from 0.000001 to 1000000")?;
+    // At least 1, at most 10^12.
+    Ok((factor * 1e6).round() as u64)
 }
 
 fn seconds(text: &str) -> Result<u64, &'static str> {
@@ -266,8 +279,10 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let name = JobName::unique();
     remove_when_told_to_end(name.clone());
     let screen = Rc::new(RefCell::new(Screen::new(placement.node.len(), args.tag)));
+    screen.borrow_mut().measured = args.compute.is_some();
     let of_task = |task| {
-        describe(&job, TaskId(task), (spec, placement.per_node))
+        let compute_ps = args.compute.unwrap_or(0);
+        describe(&job, TaskId(task), (spec, placement.per_node), compute_ps)
             .map(|task| Process::new(args, &name, task))
     };
     let processes = (0..job.tasks()).map(of_task);
@@ -322,6 +337,7 @@ fn describe(
     job: &Job,
     task: TaskId,
     (spec, tasks_per_node): (&MachineSpec, usize),
+    compute_ps: u64,
 ) -> Result<TaskDescription, gyre_driver::Error> {
     let client = job.client(task, "exec");
     let nodes = (0..job.tasks()).map(|task| Ok(client.tasks.location(TaskId(task))?.node.0));
@@ -341,6 +357,7 @@ fn describe(
         operation_ps: Op::ALL
             .map(|op| spec.costs.instructions(op) * spec.config.cpu_ps)
             .to_vec(),
+        compute_ps,
     })
 }
 
@@ -487,6 +504,14 @@ impl TaskHost<SimPlatform> for Services<'_> {
 
     fn sleep_until(&self, ps: u64) {
         self.platform.cpu().sleep_until(ps);
+    }
+
+    fn catch_up(&self) {
+        self.platform.cpu().catch_up();
+    }
+
+    fn compute(&self, ps: u64) {
+        self.platform.cpu().charge_ps(ps);
     }
 
     fn go_on_without(&self) {

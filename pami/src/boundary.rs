@@ -8,6 +8,7 @@ use std::process::{abort, exit};
 use gyre_remote::MailboxError;
 
 use crate::abi::ResultCode;
+use crate::computation::Call;
 use crate::failure::Failure;
 
 thread_local! {
@@ -31,6 +32,7 @@ pub fn result(body: impl FnOnce() -> Result<(), Failure>) -> ResultCode {
 
 /// Runs the body of any other function. A machine that is lost ends the process, as nothing else makes sense any more.
 pub fn value<T>(body: impl FnOnce() -> T) -> T {
+    let _call = Call::begin();
     // Nothing of the library is used after it was unwound.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| end(payload))
 }

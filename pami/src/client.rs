@@ -20,12 +20,14 @@ use crate::group::{GEOMETRIES, Group};
 use crate::handles::Handles;
 use crate::headers::Headers;
 use crate::job::Job;
+use crate::patience::Patience;
 
 /// All clients of the process.
 pub static CLIENTS: Handles<Client> = Handles::new("client", 0x100);
 
-/// How often a task that waits for the others of its job looks, picoseconds.
+/// How often a task that waits for the others of its job looks at first, picoseconds, and how often that is doubled.
 const LOOK_AGAIN_PS: u64 = 1_000_000;
+const DOUBLINGS: u32 = 10;
 
 /// A client. Its contexts are opened with it and closed with it, each behind a barrier of the job: the program may send to a
 /// context that its task has not created yet, or has destroyed.
@@ -69,7 +71,10 @@ impl Client {
         let member = (0, collectives[0].join(&geometry)?);
         let world = GEOMETRIES.add(|_| Ok::<_, Failure>(Group::world(handle, geometry, member)))?;
         // A message may come before the program has said what receives it.
-        meet(job, &contexts, || Ok(()))?;
+        meet(job, |until_ps| {
+            job.platform.sleep_until(until_ps);
+            Ok(())
+        })?;
         Ok(Self {
             handle,
             job,
@@ -124,7 +129,11 @@ impl Client {
         while !self.contexts.iter().all(DriverContext::is_at_rest) {
             advance()?;
         }
-        meet(self.job, &self.contexts, || Ok(advance()?))?;
+        meet(self.job, |until_ps| {
+            advance()?;
+            self.contexts[0].wait(Some(until_ps))?;
+            Ok(())
+        })?;
         GEOMETRIES.remove_all(|group| group.client == self.handle);
         for context in &self.contexts {
             context.destroy()?;
@@ -145,17 +154,14 @@ impl Client {
     }
 }
 
-/// Comes to a barrier of the job and calls `progress` until all tasks have.
-fn meet(
-    job: &Job,
-    contexts: &[DriverContext<RemotePlatform>],
-    progress: impl Fn() -> Result<(), Failure>,
-) -> Result<(), Failure> {
+/// Comes to a barrier of the job, and sleeps until times that it gives `sleep` until all tasks have come.
+fn meet(job: &Job, sleep: impl Fn(u64) -> Result<(), Failure>) -> Result<(), Failure> {
+    let patience = Patience::default();
     job.platform.arrive();
     while !job.platform.have_arrived() {
-        progress()?;
-        let deadline = job.platform.now_ps() + LOOK_AGAIN_PS;
-        contexts[0].wait(Some(deadline))?;
+        let longest_ps = patience.sleep_ps(DOUBLINGS).unwrap_or(LOOK_AGAIN_PS);
+        patience.note(false);
+        sleep(job.platform.now_ps() + longest_ps)?;
     }
     Ok(())
 }

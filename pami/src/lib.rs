@@ -24,6 +24,7 @@ mod clock;
 mod code;
 mod collective;
 mod combining;
+mod computation;
 mod context;
 mod creation;
 mod data;

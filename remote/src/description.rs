@@ -39,6 +39,8 @@ pub struct TaskDescription {
     /// Simulated time of one operation, picoseconds, by its place in [`Op::ALL`](gyre_driver::Op::ALL): with it a process knows its
     /// time without asking. Empty: it asks.
     pub operation_ps: Vec<u64>,
+    /// Simulated time that a microsecond of the program's processor time takes, picoseconds; 0: computation takes none.
+    pub compute_ps: u64,
 }
 
 impl TaskDescription {

@@ -214,6 +214,7 @@ impl Connection {
                 let spent_ps = operations.get(usize::from(op))?.checked_mul(count)?;
                 now_ps.checked_add(spent_ps)
             }
+            Request::Compute { ps } => now_ps.checked_add(ps),
             // Copies are charged by who makes them.
             Request::Look | Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
             _ => None,
@@ -455,6 +456,11 @@ impl RemotePlatform {
     /// Sleeps until the machine's time is so late, picoseconds.
     pub fn sleep_until(&self, until_ps: u64) {
         self.connection.tell(&Request::Sleep { until_ps });
+    }
+
+    /// The program has computed for so long, picoseconds of simulated time.
+    pub fn compute(&self, ps: u64) {
+        self.connection.add(Request::Compute { ps });
     }
 
     /// The machine's time for a program that looks at a clock, picoseconds: it may wait for a time, not for a message.

@@ -56,6 +56,8 @@ pub(crate) enum Request {
     Look,
     /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
     Charge { op: u8, count: u64 },
+    /// The program has computed for so long, simulated time: [`Answer::Done`].
+    Compute { ps: u64 },
     /// `Platform::wait`: [`Answer::Truth`], whether it was woken before the deadline.
     Wait { group: u8, deadline_ps: Option<u64> },
     /// `Platform::notify`: [`Answer::Done`].
@@ -82,6 +84,7 @@ impl Request {
             | Self::Allocate { .. }
             | Self::Map { .. }
             | Self::Sleep { .. }
+            | Self::Compute { .. }
             | Self::Arrive
             | Self::Share { .. }
             | Self::Free { .. }

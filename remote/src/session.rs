@@ -77,6 +77,12 @@ pub trait TaskHost<P: Platform> {
     /// Lets simulated time pass until it is so late, picoseconds.
     fn sleep_until(&self, ps: u64);
 
+    /// Lets all happen that comes before the task's time: it waits for something, and may ask for nothing that does.
+    fn catch_up(&self);
+
+    /// Has the task compute for so long, picoseconds of simulated time. The task's time is below 2^62 ps afterwards.
+    fn compute(&self, ps: u64);
+
     /// The task's process has asked for nothing for a [slice](crate::Limits::slice) of the host's time: lets a little
     /// simulated time pass meanwhile. From now on the run does not repeat.
     fn go_on_without(&self);
@@ -124,6 +130,9 @@ pub(crate) struct Host<'a, P: Platform> {
     /// What is done for it.
     pub services: &'a dyn TaskHost<P>,
 }
+
+/// No task computes up to this time, picoseconds: 53 days.
+const MOST_PS: u64 = 1 << 62;
 
 /// What a task must not do with a lock.
 pub(crate) const WAITS_FOR_ITSELF: &str = "the task would wait for itself";
@@ -355,12 +364,19 @@ impl<P: Platform> Session<'_, P> {
                 self.mailbox.fill_window(&bytes);
                 Answer::Value(bytes.len() as u64)
             }
-            Request::Flush | Request::Look => Answer::Done,
+            Request::Flush => {
+                self.host.services.catch_up();
+                Answer::Done
+            }
+            Request::Look => Answer::Done,
             Request::Arrive => {
                 self.host.services.arrive();
                 Answer::Done
             }
-            Request::HaveArrived => Answer::Truth(self.host.services.have_arrived()?),
+            Request::HaveArrived => {
+                self.host.services.catch_up();
+                Answer::Truth(self.host.services.have_arrived()?)
+            }
             Request::Sleep { until_ps } => {
                 self.host.services.sleep_until(until_ps);
                 Answer::Done
@@ -452,6 +468,14 @@ impl<P: Platform> Session<'_, P> {
                     return Err(format!("more than {} operations", u32::MAX).into());
                 }
                 platform.charge(op, count);
+                Answer::Done
+            }
+            Request::Compute { ps } => {
+                let end_ps = platform.now_ps().checked_add(ps);
+                if end_ps.is_none_or(|end_ps| end_ps >= MOST_PS) {
+                    return Err(format!("time would be beyond {MOST_PS} ps").into());
+                }
+                self.host.services.compute(ps);
                 Answer::Done
             }
             Request::Wait { group, deadline_ps } => {

@@ -252,6 +252,7 @@ fn description() -> TaskDescription {
         tasks_per_node: 1,
         clock_mhz: 1600,
         operation_ps: Vec::new(),
+        compute_ps: 0,
     }
 }
 
@@ -283,6 +284,10 @@ impl TaskHost<Noted> for Nothing {
     }
 
     fn sleep_until(&self, _ps: u64) {}
+
+    fn catch_up(&self) {}
+
+    fn compute(&self, _ps: u64) {}
 
     fn go_on_without(&self) {}
 
@@ -601,6 +606,14 @@ fn requests_that_break_the_rules_are_refused_by_name() {
                 count: 1 << 32,
             }],
             "more than 4294967295",
+        ),
+        (
+            vec![Request::Compute { ps: 1 << 62 }],
+            "beyond 4611686018427387904 ps",
+        ),
+        (
+            vec![Request::Compute { ps: u64::MAX }],
+            "time would be beyond",
         ),
     ];
     for (requests, reason) in cases {

@@ -11,6 +11,9 @@ const RANDOM: &str = "the system places processes at random addresses: the run n
 const ALONE: &str =
     "the machine went on without a task that asked for nothing: the run does not repeat";
 
+/// Said of a run whose computation takes the time that it has taken on the host.
+const MEASURED: &str = "computation is measured on the host: the run does not repeat";
+
 /// What all tasks print, in whole lines. A task prints while the machine stands still for it, so the order of the lines
 /// is the same in every run.
 pub struct Screen {
@@ -19,6 +22,8 @@ pub struct Screen {
     pub random: bool,
     /// Whether the machine has gone on without one.
     pub alone: bool,
+    /// Whether computation is measured.
+    pub measured: bool,
     /// Tasks that have ended with something of their node, in that order.
     pub amid: Vec<u32>,
     /// What each task has printed of its last line, of each stream.
@@ -32,6 +37,7 @@ impl Screen {
             tag,
             random: false,
             alone: false,
+            measured: false,
             amid: Vec::new(),
             lines: vec![Default::default(); tasks],
         }
@@ -39,11 +45,13 @@ impl Screen {
 
     /// Whether the run repeats, as far as is known, or why not.
     pub fn repeats(&self) -> Result<(), &'static str> {
-        match (self.alone, self.random) {
-            (true, _) => Err(ALONE),
-            (false, true) => Err(RANDOM),
-            (false, false) => Ok(()),
-        }
+        let reasons = [
+            (self.alone, ALONE),
+            (self.measured, MEASURED),
+            (self.random, RANDOM),
+        ];
+        let reason = reasons.into_iter().find(|(holds, _)| *holds);
+        reason.map_or(Ok(()), |(_, reason)| Err(reason))
     }
 
     /// Prints what a task has printed, up to the end of the last line.

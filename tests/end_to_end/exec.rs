@@ -127,8 +127,17 @@ fn x6_a_program_gets_a_waveform_from_its_own_run_only() {
 
 #[test]
 fn x5_x6_options_of_programs_that_cannot_be_are_refused() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["-n", "2"], "<PROGRAM>"),
+        (
+            &["--compute", "0", "--", "true"],
+            "expected a number from 0.000001 to 1000000",
+        ),
+        (
+            &["--compute", "nan", "--", "true"],
+            "expected a number from",
+        ),
+        (&["--compute", "x1", "--", "true"], "expected a number from"),
         (
             &["-n", "0", "--", "true"],
             "expected a whole number, 1 or more",

@@ -139,6 +139,34 @@ fn x1_x6_clocks_and_sleeps_of_c_programs_are_simulated() {
 }
 
 #[test]
+fn x6_computation_takes_the_time_that_programs_say_or_that_is_measured() {
+    let machine = ["-n", "2", "--shape", "2"];
+    assert_eq!(repeats("compute", &machine), "0\n0\n");
+
+    let program = compiled("compute");
+    let microseconds = |factor: &str| -> Vec<u64> {
+        let output = run(&program, &[&machine[..], &["--compute", factor]].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            error.contains("measured on the host: the run does not repeat"),
+            "{error}"
+        );
+        let printed = String::from_utf8(output.stdout).expect("text");
+        let lines = printed.lines();
+        lines.map(|line| line.parse().expect("a time")).collect()
+    };
+    // 10^7 turns of a loop on any host: from a millisecond to some seconds.
+    let of_both = |times: &[u64], factor: u64| {
+        let range = factor * 1_000..factor * 10_000_000;
+        times.len() == 2 && times.iter().all(|time| range.contains(time))
+    };
+    let once = microseconds("1");
+    assert!(of_both(&once, 1), "{once:?}");
+    let thousandfold = microseconds("1000");
+    assert!(of_both(&thousandfold, 1_000), "{thousandfold:?}");
+}
+
+#[test]
 fn x6_the_machine_goes_on_without_a_c_program_that_spins_and_says_so() {
     let program = compiled("spin");
     let output = run(&program, &["-n", "2", "--shape", "2", "--host-slice", "1"]);

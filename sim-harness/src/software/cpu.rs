@@ -244,6 +244,11 @@ impl Cpu {
         }
     }
 
+    /// Lets all happen that comes before the running actor's time, as every access to registers and memory does.
+    pub fn catch_up(&self) {
+        self.sync();
+    }
+
     /// Lets the node's other actors run that are ready at this time.
     pub fn yield_now(&self) {
         if let Some(actor) = self.actor() {

@@ -59,6 +59,12 @@ impl TaskHost<SimPlatform> for NoHost {
         panic!("a task sleeps until {ps} ps");
     }
 
+    fn catch_up(&self) {}
+
+    fn compute(&self, ps: u64) {
+        panic!("a program computes for {ps} ps");
+    }
+
     fn go_on_without(&self) {
         panic!("the machine goes on without a task");
     }
@@ -126,6 +132,7 @@ fn start(
                     tasks_per_node: 1 + usize::from(nodes[0] == nodes[1]),
                     clock_mhz: 1600,
                     operation_ps,
+                    compute_ps: 0,
                 };
                 let remote = TaskProcess::spawn(command, description, *limits)?;
                 ids.push(remote.id());

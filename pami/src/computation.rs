@@ -1,0 +1,70 @@
+//! Computation of the program that takes simulated time: what it says it has computed, and what it is measured to have
+//! computed when `gyre exec --compute` wants that.
+
+use std::cell::Cell;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::boundary;
+use crate::job::Job;
+
+thread_local! {
+    /// Calls of the library that this thread is in.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Processor time of this thread, nanoseconds, when it left the library, if computation is measured.
+    static LEFT_NS: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// A call of the library, as long as it lasts. What the program has computed since the last one is charged at its beginning.
+pub struct Call(());
+
+impl Call {
+    /// Enters the library.
+    pub fn begin() -> Self {
+        DEPTH.set(DEPTH.get() + 1);
+        if let (1, Some(left_ns)) = (DEPTH.get(), LEFT_NS.take()) {
+            charge(processor_time_ns().saturating_sub(left_ns));
+        }
+        Self(())
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        if DEPTH.get() == 0 && measured().is_some() {
+            LEFT_NS.set(Some(processor_time_ns()));
+        }
+    }
+}
+
+/// Simulated time of a microsecond of processor time, picoseconds, where computation is measured; of which job.
+fn measured() -> Option<(&'static Job, u64)> {
+    let job = Job::of_this_thread()?;
+    let ps = job.description.compute_ps;
+    (ps > 0).then_some((job, ps))
+}
+
+fn charge(ns: u64) {
+    if let Some((job, ps)) = measured() {
+        let ps = u128::from(ns) * u128::from(ps) / 1000;
+        job.platform.compute(u64::try_from(ps).unwrap_or(u64::MAX));
+    }
+}
+
+/// Processor time of this thread: of the system, not of the machine.
+fn processor_time_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // Never negative.
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// C: `gyre_compute`. The program has computed for so many nanoseconds of simulated time. Nothing outside of a task.
+#[unsafe(no_mangle)]
+pub extern "C" fn gyre_compute(nanoseconds: u64) {
+    boundary::value(|| {
+        if let Some(job) = Job::of_this_thread() {
+            job.platform.compute(nanoseconds.saturating_mul(1000));
+        }
+    });
+}
