@@ -20,14 +20,13 @@ use crate::group::{GEOMETRIES, Group};
 use crate::handles::Handles;
 use crate::headers::Headers;
 use crate::job::Job;
-use crate::patience::Patience;
 
 /// All clients of the process.
 pub static CLIENTS: Handles<Client> = Handles::new("client", 0x100);
 
-/// How often a task that waits for the others of its job looks at first, picoseconds, and how often that is doubled.
+/// How often a task that waits for the others of its job looks at first, picoseconds, and after what part of its wait later.
 const LOOK_AGAIN_PS: u64 = 1_000_000;
-const DOUBLINGS: u32 = 10;
+const WAIT_PARTS: u64 = 8;
 
 /// A client. Its contexts are opened with it and closed with it, each behind a barrier of the job: the program may send to a
 /// context that its task has not created yet, or has destroyed.
@@ -156,12 +155,13 @@ impl Client {
 
 /// Comes to a barrier of the job, and sleeps until times that it gives `sleep` until all tasks have come.
 fn meet(job: &Job, sleep: impl Fn(u64) -> Result<(), Failure>) -> Result<(), Failure> {
-    let patience = Patience::default();
     job.platform.arrive();
+    let come_ps = job.platform.now_ps();
     while !job.platform.have_arrived() {
-        let longest_ps = patience.sleep_ps(DOUBLINGS).unwrap_or(LOOK_AGAIN_PS);
-        patience.note(false);
-        sleep(job.platform.now_ps() + longest_ps)?;
+        let now_ps = job.platform.now_ps();
+        // Some looks more for a task that comes much later, and a part of the wait too late at most.
+        let waited_ps = now_ps.saturating_sub(come_ps);
+        sleep(now_ps + LOOK_AGAIN_PS.max(waited_ps / WAIT_PARTS))?;
     }
     Ok(())
 }
