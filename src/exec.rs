@@ -438,7 +438,9 @@ fn remove_shared_memory(name: &JobName) {
 
 /// The same where a signal ends this process, and by that its tasks' processes.
 fn remove_when_told_to_end(name: JobName) {
-    let mut signals = match Signals::new([SIGHUP, SIGINT, SIGTERM]) {
+    let ignored = ignored_signals();
+    let heard = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
+    let mut signals = match Signals::new([SIGHUP, SIGINT, SIGTERM].iter().filter(|s| heard(s))) {
         Ok(signals) => signals,
         Err(error) => return complain(format_args!("signals cannot be waited for: {error}")),
     };
@@ -449,6 +451,14 @@ fn remove_when_told_to_end(name: JobName) {
             let _ = low_level::emulate_default_handler(signal);
         }
     });
+}
+
+/// Signals that this process has been started to ignore, as by nohup: bit 0 is signal 1.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
 }
 
 /// What all tasks of a job share.

@@ -184,7 +184,8 @@ told_to_end() {
     shared >"$dir/before"
     compile rma || return
     cp "$work/rma" "$program"
-    "$gyre" exec -n 4 --shape 2x2 -- "$program" >"$dir/run.out" 2>"$dir/run.err" </dev/null &
+    # The shell has what runs beside it ignore SIGINT.
+    env --default-signal="$1" "$gyre" exec -n 4 --shape 2x2 -- "$program" >"$dir/run.out" 2>"$dir/run.err" </dev/null &
     run=$!
     for turn in {1..600}; do
         [ "$(shared | comm -13 "$dir/before" - | wc -l)" -lt 4 ] || break
