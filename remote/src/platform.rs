@@ -294,10 +294,13 @@ impl Platform for RemotePlatform {
     }
 
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
-        // A refusal is told at the next read.
+        // Not with the next request: the process may wait elsewhere for what comes of it.
         let request = Request::WriteRegister { address, value };
-        self.connection.add(request);
-        Ok(())
+        match self.connection.ask(&request) {
+            Answer::Done => Ok(()),
+            Answer::Refused(refusal) => Err(refusal.into()),
+            answer => self.connection.unasked(&request, &answer),
+        }
     }
 
     fn alloc(&self, bytes: usize, align: usize) -> Result<RemoteBuffer, AllocError> {
@@ -347,7 +350,7 @@ impl Platform for RemotePlatform {
     }
 
     fn notify(&self, group: u8) {
-        self.connection.add(Request::Notify { group });
+        self.connection.tell(&Request::Notify { group });
     }
 
     fn yield_now(&self) {
@@ -705,7 +708,8 @@ impl PlatformLock for RemoteSegment {
 
     fn unlock(&self) {
         let segment = self.memory.handle;
-        self.memory.connection.add(Request::Unlock { segment });
+        // At once: others of the node wait for it, and the process may wait for them elsewhere.
+        self.memory.connection.tell(&Request::Unlock { segment });
     }
 }
 

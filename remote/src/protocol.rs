@@ -5,8 +5,7 @@ use gyre_driver::{BusError, BusErrorKind, Op};
 use serde::{Deserialize, Serialize};
 
 /// A request of the task's process. A message holds one or several, of which all but the last have
-/// [`Answer::Done`] for an answer that is not sent; they are carried out in their order. A register write that is refused among
-/// them is the answer of the next register access that has one.
+/// [`Answer::Done`] for an answer that is not sent; they are carried out in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// What task this is: [`Answer::Value`], the bytes of its description in the window.
@@ -15,7 +14,7 @@ pub(crate) enum Request {
     Flush,
     /// `Platform::read_reg`: [`Answer::Value`] or [`Answer::Refused`].
     ReadRegister { address: u64 },
-    /// `Platform::write_reg`, posted: [`Answer::Done`].
+    /// `Platform::write_reg`: [`Answer::Done`] or [`Answer::Refused`].
     WriteRegister { address: u64, value: u64 },
     /// `Platform::alloc`: [`Answer::Buffer`] or [`Answer::NoMemory`].
     Allocate { bytes: u64, align: u64 },

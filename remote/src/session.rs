@@ -149,8 +149,6 @@ struct Session<'a, P: Platform> {
     buffers: BTreeMap<u64, P::Buffer>,
     segments: BTreeMap<u64, Shared<P::Segment>>,
     handles: u64,
-    /// The first refused write that the task was not told of.
-    refused_write: Option<BusError>,
 }
 
 /// A segment.
@@ -241,7 +239,6 @@ pub(crate) fn serve<P: Platform>(
         buffers: BTreeMap::new(),
         segments: BTreeMap::new(),
         handles: 0,
-        refused_write: None,
     };
     loop {
         let received = match session.await_request(watch) {
@@ -381,19 +378,14 @@ impl<P: Platform> Session<'_, P> {
                 self.host.services.sleep_until(until_ps);
                 Answer::Done
             }
-            Request::ReadRegister { address } => match self.refused_write.take() {
-                Some(error) => refused(error)?,
-                None => match platform.read_reg(address) {
-                    Ok(value) => Answer::Value(value),
-                    Err(error) => refused(error)?,
-                },
+            Request::ReadRegister { address } => match platform.read_reg(address) {
+                Ok(value) => Answer::Value(value),
+                Err(error) => refused(error)?,
             },
-            Request::WriteRegister { address, value } => {
-                if let Err(error) = platform.write_reg(address, value) {
-                    self.refused_write.get_or_insert(error);
-                }
-                Answer::Done
-            }
+            Request::WriteRegister { address, value } => match platform.write_reg(address, value) {
+                Ok(()) => Answer::Done,
+                Err(error) => refused(error)?,
+            },
             Request::Allocate { bytes, align } => {
                 let buffer = platform.alloc(size(bytes)?, size(align)?);
                 self.keep(buffer)
