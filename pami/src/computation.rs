@@ -1,5 +1,5 @@
-//! Computation of the program that takes simulated time: what it says it has computed, and what it is measured to have
-//! computed when `gyre exec --compute` wants that.
+//! Computation of the program that is measured and takes simulated time, when `gyre exec --compute` wants that. What a program
+//! says it has computed comes by `gyre_compute` (`clock`).
 
 use std::cell::Cell;
 

@@ -323,6 +323,19 @@ fn far<T: Send + 'static>(
     (machine, thread)
 }
 
+/// What a task that ends well returns, and the calls that have reached the node.
+fn through<T: Send + 'static>(
+    task: impl FnOnce(&RemotePlatform) -> Result<T, String> + Send + 'static,
+) -> (T, Vec<String>) {
+    let (machine, task) = far(task);
+    let there = Noted::default();
+    serve(&machine, &there).expect("serves");
+    let (result, end) = task.join().expect("no panic");
+    end.expect("ends well");
+    let calls = there.calls.lock().clone();
+    (result.expect("has a result"), calls)
+}
+
 /// Every call of the platform; returns what they returned.
 fn every_call<P: Platform>(platform: &P) -> Result<Vec<String>, String> {
     let mut seen = Vec::new();
@@ -657,7 +670,7 @@ fn requests_that_nobody_waits_for_are_carried_out_in_their_order() {
 
 #[test]
 fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
-    let (machine, task) = far(|platform| {
+    let (result, calls) = through(|platform| {
         let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
         let mut expected = vec![0; 600];
         // More bytes than a message holds, and pieces on both sides of what is small.
@@ -672,19 +685,14 @@ fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
         buffer.read(0, &mut out).map_err(|e| e.to_string())?;
         Ok(beyond && out == expected)
     });
-    let there = Noted::default();
-    serve(&machine, &there).expect("serves");
-    let (result, end) = task.join().expect("no panic");
-    end.expect("ends well");
-    assert_eq!(result, Some(true));
-    let calls = there.calls.lock();
+    assert!(result);
     let writes = calls.iter().filter(|call| call.starts_with("buffer write"));
     assert_eq!(writes.count(), 40);
 }
 
 #[test]
 fn what_follows_is_read_at_once_and_again_when_anything_has_happened() {
-    let (machine, task) = far(|platform| {
+    let (result, calls) = through(|platform| {
         let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
         let data: Vec<u8> = (0..600).map(|i| (i % 251) as u8).collect();
         buffer.write(0, &data).map_err(|e| e.to_string())?;
@@ -693,7 +701,7 @@ fn what_follows_is_read_at_once_and_again_when_anything_has_happened() {
             buffer.read(from, &mut out).map_err(|e| e.to_string())?;
             Ok::<_, String>(out == data[from..from + bytes])
         };
-        // Each line is one read of the node's memory.
+        // Which of these read the node's memory is said below.
         let mut equal = vec![read(10, 32)?, read(42, 500)?, read(553, 1)?];
         equal.extend([read(554, 46)?, read(554, 0)?]);
         equal.extend([read(9, 1)?, read(10, 32)?]);
@@ -704,12 +712,7 @@ fn what_follows_is_read_at_once_and_again_when_anything_has_happened() {
         let beyond = buffer.read(600, &mut [0]).is_err();
         Ok(beyond && equal.iter().all(|&equal| equal))
     });
-    let there = Noted::default();
-    serve(&machine, &there).expect("serves");
-    let (result, end) = task.join().expect("no panic");
-    end.expect("ends well");
-    assert_eq!(result, Some(true));
-    let calls = there.calls.lock();
+    assert!(result);
     let reads = calls.iter().filter(|call| call.starts_with("buffer read"));
     let reads: Vec<_> = reads.map(String::as_str).collect();
     let expected = [
@@ -759,7 +762,7 @@ fn a_task_knows_its_time_where_it_knows_what_operations_take() {
 
 #[test]
 fn a_lock_of_a_task_stays_in_its_process() {
-    let (machine, task) = far(|platform| {
+    let (result, calls) = through(|platform| {
         let lock = platform.new_lock();
         lock.lock();
         let again = lock.trylock();
@@ -768,12 +771,8 @@ fn a_lock_of_a_task_stays_in_its_process() {
         lock.unlock();
         Ok((again, free))
     });
-    let there = Noted::default();
-    serve(&machine, &there).expect("serves");
-    let (result, end) = task.join().expect("no panic");
-    end.expect("ends well");
-    assert_eq!(result, Some((false, true)));
-    assert!(there.calls.lock().is_empty());
+    assert_eq!(result, (false, true));
+    assert!(calls.is_empty());
 
     for (twice, reason) in [(true, "wait for itself"), (false, "does not hold the lock")] {
         let (machine, task) = far(move |platform| {
