@@ -673,10 +673,10 @@ fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
     let (result, calls) = through(|platform| {
         let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
         let mut expected = vec![0; 600];
-        // More bytes than a message holds, and pieces on both sides of what is small.
-        for turn in 0..40u8 {
-            let bytes = [1, 100, INLINE_BYTES, INLINE_BYTES + 1][usize::from(turn % 4)];
-            let (data, at) = (vec![turn + 1; bytes], usize::from(turn) * 7);
+        // More bytes in a row than a message holds, and pieces on both sides of what is small.
+        for turn in 0..80u8 {
+            let bytes = [1, 100, INLINE_BYTES, INLINE_BYTES + 1][usize::from(turn / 20)];
+            let (data, at) = (vec![turn + 1; bytes], usize::from(turn) * 4);
             buffer.write(at, &data).map_err(|e| e.to_string())?;
             expected[at..at + bytes].copy_from_slice(&data);
         }
@@ -687,7 +687,7 @@ fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
     });
     assert!(result);
     let writes = calls.iter().filter(|call| call.starts_with("buffer write"));
-    assert_eq!(writes.count(), 40);
+    assert_eq!(writes.count(), 80);
 }
 
 #[test]
