@@ -4,6 +4,7 @@ mod barrier;
 mod environment;
 mod polls;
 mod screen;
+mod services;
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -22,16 +23,12 @@ use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, UsageError, cubic_shape};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
-use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::{self, Settings};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
-use gyre_driver::{AllocError, Op, TaskId};
-use gyre_remote::{
-    Activity, JobName, Limits, PmiError, PmiReply, PmiServer, ProcessError, ProcessRange,
-    TaskDescription, TaskEnd, TaskHost, TaskProcess,
-};
-use gyre_sim::{OutsideMemory, RunReport, Until};
+use gyre_driver::{Op, TaskId};
+use gyre_remote::{JobName, Limits, PmiServer, ProcessError, TaskDescription, TaskProcess};
+use gyre_sim::{RunReport, Until};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -40,24 +37,15 @@ use signal_hook::low_level;
 use self::barrier::Barrier;
 use self::polls::Polls;
 use self::screen::Screen;
+use self::services::Services;
 use crate::goal_run::flits;
 use crate::heat_map::link_table;
-
-/// Bytes of a memory beat. What is aligned in a process is aligned for the DMA engine.
-const BEAT: usize = 64;
 
 /// Reception FIFOs of a node, which the contexts of its tasks share.
 const FIFOS: usize = 16;
 
 /// Most contexts of a task.
 const MOST_CONTEXTS: u8 = 4;
-
-/// Simulated time that passes at once without a task that asks for nothing, picoseconds.
-const STEP_PS: u64 = 10_000_000;
-
-/// Simulated time between two looks at who has come to a barrier of the start-up protocol, picoseconds.
-const LEAST_LOOK_PS: u64 = 1_000_000;
-const MOST_LOOK_PS: u64 = 16_000_000;
 
 /// Least time without progress after which a machine is held to be stuck, picoseconds: programs poll for what comes late.
 const STUCK_PS: u64 = 1_000_000_000_000;
@@ -305,7 +293,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let of_tasks = Rc::clone(&job_wide);
     let run = move |task: gyre::job::Process, process: Process| {
         if !failed.get() {
-            let result = process.run(&task.platform, &shown, &of_tasks);
+            let result = process.run(&task, &shown, &of_tasks);
             failed.set(failed.get() || result.is_err());
             result?;
         }
@@ -395,9 +383,9 @@ impl Process {
     /// its end.
     fn run(
         self,
-        platform: &SimPlatform,
+        at: &gyre::job::Process,
         screen: &Rc<RefCell<Screen>>,
-        job: &JobWide,
+        job: &Rc<JobWide>,
     ) -> Result<(), ProcessError> {
         let task = self.description.task;
         let mut process = TaskProcess::spawn_with_pmi(self.command, self.description, self.limits)?;
@@ -410,20 +398,9 @@ impl Process {
         let shown = Rc::clone(screen);
         let print = move |stream, bytes: &[u8]| shown.borrow_mut().print(task, stream, bytes);
         process.collect(print)?;
-        let services = Services {
-            platform,
-            job,
-            screen,
-            task,
-        };
-        let end = process.serve(platform, &services);
-        job.barrier.end(task);
-        job.start_up.end(task);
-        job.polls.end(task);
-        if end? == TaskEnd::Amid {
-            screen.borrow_mut().amid.push(task);
-        }
-        Ok(())
+        let services = Services::of_first(at, job, screen);
+        let end = process.serve(&at.platform, &services);
+        services.task_ended(end)
     }
 }
 
@@ -471,110 +448,6 @@ struct JobWide {
     polls: Polls,
     /// Requests for whose answers processes have waited.
     requests: Cell<u64>,
-}
-
-/// What the machine does for a process beside the platform of its node.
-struct Services<'a> {
-    platform: &'a SimPlatform,
-    job: &'a JobWide,
-    screen: &'a RefCell<Screen>,
-    task: u32,
-}
-
-impl Services<'_> {
-    /// Comes to a barrier of the start-up protocol, and waits in simulated time until all have.
-    fn await_others(&self) -> Result<(), PmiError> {
-        let cpu = self.platform.cpu();
-        let start_ps = cpu.now_ps();
-        self.job.start_up.arrive(self.task, start_ps);
-        loop {
-            let now_ps = cpu.now_ps();
-            let all = self.job.start_up.have_arrived(self.task, now_ps);
-            if all.map_err(PmiError::Barrier)? {
-                return Ok(());
-            }
-            // Who has waited for long looks less often.
-            let pause_ps = ((now_ps - start_ps) / 8).clamp(LEAST_LOOK_PS, MOST_LOOK_PS);
-            cpu.sleep_until(now_ps + pause_ps);
-        }
-    }
-}
-
-impl TaskHost<SimPlatform> for Services<'_> {
-    fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<NodeBuffer, AllocError> {
-        let outside = Box::new(InProcess(range));
-        match offset {
-            Some(offset) => self.platform.map_at(offset, range.len(), outside),
-            None => {
-                let skew = range.address() % BEAT;
-                self.platform.map(range.len(), skew, outside)
-            }
-        }
-    }
-
-    fn sleep_until(&self, ps: u64) {
-        self.platform.cpu().sleep_until(ps);
-    }
-
-    fn catch_up(&self) {
-        self.platform.cpu().catch_up();
-    }
-
-    fn compute(&self, ps: u64) {
-        self.platform.cpu().charge_ps(ps);
-    }
-
-    fn go_on_without(&self) {
-        self.screen.borrow_mut().alone = true;
-        let now_ps = self.platform.cpu().now_ps();
-        self.platform.cpu().sleep_until(now_ps + STEP_PS);
-    }
-
-    fn arrive(&self) {
-        let now_ps = self.platform.cpu().now_ps();
-        self.job.barrier.arrive(self.task, now_ps);
-    }
-
-    fn have_arrived(&self) -> Result<bool, String> {
-        let now_ps = self.platform.cpu().now_ps();
-        self.job.barrier.have_arrived(self.task, now_ps)
-    }
-
-    fn count_request(&self) {
-        self.job.requests.set(self.job.requests.get() + 1);
-    }
-
-    fn notice(&self, activity: Activity) -> Result<(), String> {
-        self.job.polls.note(self.task, activity)
-    }
-
-    fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
-        // While the task waits, others use the server.
-        let reply = self.job.pmi.borrow_mut().ask(self.task, line)?;
-        match reply {
-            PmiReply::Answer(answer) => Ok(Some(answer)),
-            PmiReply::Nothing => Ok(None),
-            PmiReply::Barrier => {
-                self.notice(Activity::Parks).map_err(PmiError::Barrier)?;
-                self.await_others()?;
-                self.notice(Activity::Acts).map_err(PmiError::Barrier)?;
-                Ok(Some(self.job.pmi.borrow_mut().pass(self.task)))
-            }
-        }
-    }
-}
-
-/// Memory of a process that node memory stands for.
-struct InProcess(ProcessRange);
-
-impl OutsideMemory for InProcess {
-    fn read(&self, offset: u64, out: &mut [u8]) -> bool {
-        self.0.read(offset, out)
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> bool {
-        self.0.write(offset, data)
-    }
 }
 
 /// Copies what is typed to the program until one of the two has ended.

@@ -35,7 +35,7 @@ pub struct Client {
     pub handle: usize,
     /// The job.
     pub job: &'static Job,
-    driver: Mutex<Option<DriverClient<RemotePlatform>>>,
+    driver: Mutex<Option<Arc<DriverClient<RemotePlatform>>>>,
     /// The contexts of the driver, by offset.
     pub contexts: Vec<DriverContext<RemotePlatform>>,
     /// Those that the program has created.
@@ -67,7 +67,7 @@ impl Client {
             agreement.attach(context)?;
         }
         let geometry = Geometry::world(&driver, "world", 0, 1)?.on_network(&driver)?;
-        let member = (0, collectives[0].join(&geometry)?);
+        let member = (0, Arc::new(collectives[0].join(&geometry)?));
         let world = GEOMETRIES.add(|_| Ok::<_, Failure>(Group::world(handle, geometry, member)))?;
         // A message may come before the program has said what receives it.
         meet(job, |until_ps| {
@@ -77,7 +77,7 @@ impl Client {
         Ok(Self {
             handle,
             job,
-            driver: Mutex::new(Some(driver)),
+            driver: Mutex::new(Some(Arc::new(driver))),
             contexts,
             created: Mutex::default(),
             collectives,
@@ -98,12 +98,8 @@ impl Client {
         number: u16,
         endpoints: &[Endpoint],
     ) -> Result<Geometry, Failure> {
-        let driver = self.driver.lock();
-        let Some(driver) = &*driver else {
-            return Err(Failure::invalid("the client has ended"));
-        };
         let geometry = Geometry::each_endpoint(name, number, endpoints.iter().copied())?;
-        Ok(geometry.on_network(driver)?)
+        Ok(geometry.on_network(&*self.driver()?)?)
     }
 
     /// The machine's network.
@@ -111,11 +107,13 @@ impl Client {
     /// # Errors
     /// Those of the driver.
     pub fn network(&self) -> Result<Network, Failure> {
-        let driver = self.driver.lock();
-        let Some(driver) = &*driver else {
-            return Err(Failure::invalid("the client has ended"));
-        };
-        Ok(driver.network()?)
+        Ok(self.driver()?.network()?)
+    }
+
+    /// The driver's client. Other threads of the task run while it is used.
+    fn driver(&self) -> Result<Arc<DriverClient<RemotePlatform>>, Failure> {
+        let driver = self.driver.lock().clone();
+        driver.ok_or_else(|| Failure::invalid("the client has ended"))
     }
 
     /// Ends the client when all tasks have come to its end.
@@ -137,7 +135,8 @@ impl Client {
         for context in &self.contexts {
             context.destroy()?;
         }
-        if let Some(driver) = self.driver.lock().take() {
+        let driver = self.driver.lock().take();
+        if let Some(driver) = driver.and_then(Arc::into_inner) {
             driver.destroy()?;
         }
         Ok(())

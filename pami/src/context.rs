@@ -114,9 +114,10 @@ impl Context {
         self.work.lock().is_empty().then_some(sleep)
     }
 
-    fn sleep(&self, longest_ps: u64) -> Result<(), Failure> {
+    /// Sleeps until something comes, or another thread has posted work since `seen`.
+    fn sleep(&self, seen: u64, longest_ps: u64) -> Result<(), Failure> {
         let deadline = self.client.job.platform.now_ps() + longest_ps;
-        self.driver().wait(Some(deadline))?;
+        self.driver().wait_since(seen, Some(deadline))?;
         Ok(())
     }
 }
@@ -138,10 +139,11 @@ fn advance(
     }
     // A program that polls for something sleeps until it comes: the machine jumps over the time.
     let doublings = if contexts.len() == 1 { DOUBLINGS } else { 0 };
+    let seen = contexts.first().map(|first| first.driver().epoch());
     let sleeps = contexts.iter().map(|context| context.sleep_ps(doublings));
     let sleeps: Option<Vec<u64>> = sleeps.collect();
-    if let ([first, ..], Some([longest_ps, ..])) = (contexts, sleeps.as_deref()) {
-        first.sleep(*longest_ps)?;
+    if let ([first, ..], Some([longest_ps, ..]), Some(seen)) = (contexts, sleeps.as_deref(), seen) {
+        first.sleep(seen, *longest_ps)?;
     }
     Err(Failure::again())
 }
@@ -259,6 +261,7 @@ pub unsafe extern "C" fn PAMI_Context_post(
             function,
             cookie: cookie as usize,
         });
+        context.driver().wake();
         Ok(())
     })
 }

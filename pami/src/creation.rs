@@ -183,7 +183,7 @@ fn make(
     let geometry = client.geometry(&name, number, &group.endpoints)?;
     let members = own.iter().map(|&offset| {
         let joined = client.collectives[usize::from(offset)].join(&geometry);
-        Ok((offset, joined?))
+        Ok((offset, Arc::new(joined?)))
     });
     let members = members.collect::<Result<Vec<_>, Failure>>()?;
     group.make(geometry, members);

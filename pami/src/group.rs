@@ -1,7 +1,7 @@
 //! Geometries as programs hold them.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::{Geometry, Member};
 use gyre_driver::{Endpoint, TaskId};
@@ -16,7 +16,7 @@ use crate::handles::Handles;
 pub static GEOMETRIES: Handles<Group> = Handles::new("geometry", 0x100_0000);
 
 /// An endpoint of this task in a geometry, behind the offset of its context.
-pub type Own = (u8, Member<RemotePlatform>);
+pub type Own = (u8, Arc<Member<RemotePlatform>>);
 
 /// Called when nothing of a geometry is under way any more.
 type Idle = Box<dyn FnOnce() + Send>;
@@ -132,10 +132,14 @@ impl Made {
         offset: usize,
         work: impl FnOnce(&Member<RemotePlatform>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let own = self.own.lock();
-        let found = own.iter().find(|(own, _)| usize::from(*own) == offset);
-        match found {
-            Some((_, member)) => work(member),
+        let member = {
+            let own = self.own.lock();
+            let found = own.iter().find(|(own, _)| usize::from(*own) == offset);
+            found.map(|(_, member)| Arc::clone(member))
+        };
+        // Other threads of the task run meanwhile.
+        match member {
+            Some(member) => work(&member),
             None => Err(Failure::invalid(format!(
                 "context {offset} of this task is no endpoint of the geometry"
             ))),
@@ -148,10 +152,10 @@ impl Made {
     /// The first error of `work`.
     pub fn each(
         &self,
-        work: impl FnMut(&Member<RemotePlatform>) -> Result<(), Failure>,
+        mut work: impl FnMut(&Member<RemotePlatform>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let own = self.own.lock();
-        own.iter().map(|(_, member)| member).try_for_each(work)
+        let own = self.own.lock().clone();
+        own.iter().try_for_each(|(_, member)| work(member))
     }
 
     /// Endpoints of this task.
@@ -162,6 +166,8 @@ impl Made {
     /// Takes this task out.
     pub fn leave(&self) {
         let own = std::mem::take(&mut *self.own.lock());
-        own.into_iter().for_each(|(_, member)| member.leave());
+        let members = own.into_iter().map(|(_, member)| member);
+        // A thread that still posts with one has not kept to the order of calls: it ends with that thread.
+        members.filter_map(Arc::into_inner).for_each(Member::leave);
     }
 }

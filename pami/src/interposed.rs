@@ -1,7 +1,7 @@
 //! Calls of the C library that tell time or sleep, in place of the C library's own: in a task, time is the machine's.
 //!
-//! A program that is linked with this library finds these first. Outside of a task and in other threads than the one that
-//! created its first client, they are the system's. The clocks count from the beginning of 2026, so that a run prints the
+//! A program that is linked with this library finds these first. Outside of a task and in threads that the machine does not
+//! serve (`threads`), they are the system's. The clocks count from the beginning of 2026, so that a run prints the
 //! same whenever it runs. Before the first client there is no machine, and clocks go on by a millisecond when the
 //! thread yields, and with every so many looks at them: what a library notes when it is loaded repeats as well. With a machine
 //! a look takes the time of a register access. So a loop that waits for a time ends.
@@ -11,6 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gyre_driver::{Op, Platform as _};
+use gyre_remote::StartedThread;
 use libc::{clockid_t, time_t, timespec, timeval};
 use rustix::thread::{NanosleepRelativeResult, nanosleep as system_sleep};
 use rustix::time::Timespec;
@@ -35,6 +36,9 @@ static LOOKS: AtomicU64 = AtomicU64::new(0);
 const MANY_LOOKS: u64 = 100_000;
 const STEP_PS: u64 = 1_000_000_000;
 
+/// Time that a thread yields to others of its task, picoseconds.
+const YIELD_PS: u64 = 100_000;
+
 /// The machine's time in picoseconds, for the thread of a task.
 fn machine_ps() -> Option<u64> {
     if Job::is_to_come() {
@@ -51,7 +55,7 @@ fn machine_ps() -> Option<u64> {
     })
 }
 
-/// C: `sched_yield`. Nobody runs beside the thread of a task: there is nothing to yield to.
+/// C: `sched_yield`. Other threads of the task go on for a little while; one that is alone has nothing to yield to.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_yield() -> c_int {
     if Job::is_to_come() {
@@ -59,6 +63,8 @@ pub extern "C" fn sched_yield() -> c_int {
     }
     if Job::of_this_thread().is_none() {
         rustix::thread::sched_yield();
+    } else if StartedThread::several() {
+        machine_sleep(YIELD_PS);
     }
     0
 }
@@ -73,6 +79,16 @@ fn machine_sleep(ps: u64) -> bool {
         job.platform.sleep_until(until);
         true
     })
+}
+
+/// Time on the machine's clock at which what a program takes for `time` on one of its clocks has come, picoseconds.
+pub fn deadline_ps(time: &timespec) -> u64 {
+    // A time before the epoch has come.
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
+    let since = seconds.saturating_sub(EPOCH_S).saturating_mul(SECOND_PS);
+    let ps = since.saturating_add(nanoseconds * NANOSECOND_PS);
+    if seconds < EPOCH_S { 0 } else { ps }.saturating_sub(BEFORE_PS.load(Ordering::Relaxed))
 }
 
 /// A clock's time: seconds and picoseconds of a second.
@@ -222,6 +238,51 @@ pub unsafe extern "C" fn nanosleep(time: *const timespec, left: *mut timespec) -
             fail(libc::EINTR)
         }
     }
+}
+
+/// C: `clock_nanosleep`. All clocks are the machine's.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    left: *mut timespec,
+) -> c_int {
+    // SAFETY: the program passes a time.
+    let Some(until) = (unsafe { time.as_ref() }) else {
+        return libc::EFAULT;
+    };
+    if system_clock(clock).is_none() || !(0..1_000_000_000).contains(&until.tv_nsec) {
+        return libc::EINVAL;
+    }
+    if flags & libc::TIMER_ABSTIME == 0 {
+        // SAFETY: the program passes a time and a place for what is left.
+        return match unsafe { nanosleep(time, left) } {
+            0 => 0,
+            // SAFETY: the address of this thread's `errno`.
+            _ => unsafe { *libc::__errno_location() },
+        };
+    }
+    let mut now = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place for the time.
+    if unsafe { clock_gettime(clock, &raw mut now) } != 0 {
+        return libc::EINVAL;
+    }
+    let borrow = until.tv_nsec < now.tv_nsec;
+    let pause = timespec {
+        tv_sec: until.tv_sec.saturating_sub(now.tv_sec) - i64::from(borrow),
+        tv_nsec: until.tv_nsec - now.tv_nsec + if borrow { 1_000_000_000 } else { 0 },
+    };
+    if pause.tv_sec < 0 {
+        return 0;
+    }
+    sleep_for(&pause).map_or(libc::EINTR, |()| 0)
 }
 
 /// C: `usleep`.

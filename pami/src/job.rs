@@ -1,7 +1,6 @@
 //! The job that the process is a task of.
 
 use std::sync::OnceLock;
-use std::thread::{self, ThreadId};
 
 use gyre_remote::{RemotePlatform, TaskDescription};
 
@@ -18,8 +17,6 @@ pub struct Job {
     pub description: TaskDescription,
     /// The tasks of this node, as queries give them.
     pub local_tasks: Vec<usize>,
-    /// The thread that the machine is attached to.
-    thread: ThreadId,
 }
 
 impl Job {
@@ -31,10 +28,10 @@ impl Job {
         JOB.get_or_init(Self::attach).as_ref().map_err(Clone::clone)
     }
 
-    /// The job, if there is one and this is the thread that the machine is attached to.
+    /// The job, if there is one and the machine serves this thread.
     pub fn of_this_thread() -> Option<&'static Self> {
         let job = JOB.get()?.as_ref().ok()?;
-        (job.thread == thread::current().id()).then_some(job)
+        gyre_remote::is_attached().then_some(job)
     }
 
     /// Whether the process is a task, or has been started by one, and nothing of it is attached to a machine yet.
@@ -56,7 +53,6 @@ impl Job {
             local_tasks: local_tasks.map(|(task, _)| task).collect(),
             platform,
             description,
-            thread: thread::current().id(),
         })
     }
 }

@@ -58,6 +58,7 @@ mod rma_typed;
 mod send;
 mod shared_memory;
 pub mod staging;
+mod threads;
 mod type_functions;
 mod type_handles;
 mod types;

@@ -16,14 +16,19 @@
 //! A process may have a second socket, on which it speaks the start-up protocol of MPI programs with a [`PmiServer`], whether
 //! it uses its mailbox or not. Lines are answered while it is the task's turn.
 //!
-//! A mailbox serves one thread, and so does [`RemotePlatform`]: another one that uses it panics. The crate needs Linux.
+//! A mailbox serves one thread. A process may have [more](StartedThread), each with a mailbox of its own and a [`TaskThread`] in
+//! the machine's process: they run in turns, as the machine's threads do, and wait for each other in simulated time ([`waiting`]).
+//! A thread without a mailbox that uses a [`RemotePlatform`] panics. The crate needs Linux.
 //!
 //! [`Platform`]: gyre_driver::Platform
 
+mod connection;
 mod description;
+mod holdings;
 mod inherited;
 mod job_name;
 mod layout;
+mod lock;
 mod mailbox;
 mod platform;
 mod pmi;
@@ -31,21 +36,26 @@ mod process;
 mod process_memory;
 mod protocol;
 mod session;
+mod task_thread;
 #[cfg(test)]
 mod tests;
+mod thread;
+pub mod waiting;
 mod watch;
 pub mod windows;
 mod wire;
 
+pub use connection::is_attached;
 pub use description::{TaskDescription, WindowPlace};
 pub use inherited::is_task;
 pub use job_name::JobName;
+pub use lock::RemoteLock;
 pub use mailbox::MailboxError;
-pub use platform::{
-    RemoteBuffer, RemoteLock, RemotePlatform, RemoteSegment, TaskError, attach, run,
-};
+pub use platform::{RemoteBuffer, RemotePlatform, RemoteSegment, TaskError, attach, run};
 pub use pmi::{AbortText, PmiError, PmiReply, PmiServer};
 pub use process::{ProcessError, TaskEnd, TaskProcess};
 pub use process_memory::ProcessRange;
 pub use session::{Activity, SessionError, TaskHost};
+pub use task_thread::TaskThread;
+pub use thread::StartedThread;
 pub use watch::{Limits, Stream};

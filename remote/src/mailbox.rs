@@ -1,14 +1,18 @@
 //! Shared memory for one request or answer at a time, and a doorbell.
 
 use std::cell::Cell;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::net::{self, SendFlags};
+use rustix::net::{
+    self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
@@ -33,7 +37,7 @@ const MESSAGE_BYTES: usize = 4096;
 pub(crate) const WINDOW_BYTES: usize = 64 << 10;
 
 /// Marks memory as a mailbox of this layout and protocol.
-const FORMAT_MARK: u64 = u64::from_le_bytes(*b"gyrembx4");
+const FORMAT_MARK: u64 = u64::from_le_bytes(*b"gyrembx5");
 
 /// A message that could not be passed.
 #[derive(Debug, Error)]
@@ -53,6 +57,9 @@ pub enum MailboxError {
     /// The process was not started with a mailbox, or has opened it already.
     #[error("this process was not started by a machine, or is its task already")]
     NotInherited,
+    /// The task can have no other thread.
+    #[error("no other thread: {0}")]
+    NoThread(String),
     /// The operating system failed.
     #[error(transparent)]
     Io(io::Error),
@@ -135,6 +142,33 @@ impl Mailbox {
 
     /// Puts a message into the slot and rings.
     pub fn send<M: Serialize + ?Sized>(&self, message: &M) -> Result<(), MailboxError> {
+        self.put(message)?;
+        // Not by the socket's own function: a program may have one of that name.
+        rustix::io::retry_on_intr(|| net::send(&self.bell, &[0], SendFlags::NOSIGNAL))
+            .map_err(io::Error::from)?;
+        Ok(())
+    }
+
+    /// The same with what another mailbox is opened with, for [`receive_ends`](Self::receive_ends).
+    pub fn send_with_ends<M: Serialize>(
+        &self,
+        message: &M,
+        ends: &Ends,
+    ) -> Result<(), MailboxError> {
+        self.put(message)?;
+        let descriptors = [ends.memory.as_fd(), ends.bell.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let fits = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        assert!(fits, "there is room for two");
+        let ring = [IoSlice::new(&[0])];
+        let flags = SendFlags::NOSIGNAL;
+        net::sendmsg(&self.bell, &ring, &mut ancillary, flags).map_err(io::Error::from)?;
+        Ok(())
+    }
+
+    /// Puts a message into the slot.
+    fn put<M: Serialize + ?Sized>(&self, message: &M) -> Result<(), MailboxError> {
         let mut bytes = [0; MESSAGE_BYTES];
         let used = postcard::to_slice(message, &mut bytes).map_err(malformed)?;
         let words = self.memory.words();
@@ -142,15 +176,45 @@ impl Mailbox {
         words[LENGTH].store(used.len() as u64, Ordering::Relaxed);
         self.sequence.set(self.sequence.get() + 1);
         words[SEQUENCE].store(self.sequence.get(), Ordering::Release);
-        // Not by the socket's own function: a program may have one of that name.
-        rustix::io::retry_on_intr(|| net::send(&self.bell, &[0], SendFlags::NOSIGNAL))
-            .map_err(io::Error::from)?;
         Ok(())
     }
 
     /// Waits for the doorbell and takes the message out of the slot.
     pub fn receive<M: DeserializeOwned>(&self) -> Result<M, MailboxError> {
         (&self.bell).read_exact(&mut [0])?;
+        self.take()
+    }
+
+    /// The same for a message that may come with what another mailbox is opened with.
+    pub fn receive_ends<M: DeserializeOwned>(&self) -> Result<(M, Option<Ends>), MailboxError> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut ring = [0];
+        let received = rustix::io::retry_on_intr(|| {
+            let mut into = [IoSliceMut::new(&mut ring)];
+            net::recvmsg(
+                &self.bell,
+                &mut into,
+                &mut ancillary,
+                RecvFlags::CMSG_CLOEXEC,
+            )
+        });
+        if received.map_err(io::Error::from)?.bytes == 0 {
+            return Err(MailboxError::Closed);
+        }
+        let rights = ancillary.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        });
+        let ends = rights.and_then(|mut descriptors| {
+            let (memory, bell) = (descriptors.next()?, descriptors.next()?);
+            Some(Ends { memory, bell })
+        });
+        Ok((self.take()?, ends))
+    }
+
+    /// Takes the message out of the slot.
+    fn take<M: DeserializeOwned>(&self) -> Result<M, MailboxError> {
         let words = self.memory.words();
         let found = words[SEQUENCE].load(Ordering::Acquire);
         self.sequence.set(self.sequence.get() + 1);

@@ -1,26 +1,20 @@
 //! The task's side: the driver's platform as requests to the machine.
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt::Display;
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 
-use fragile::Fragile;
 use gyre_driver::{
     AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
     SharedSegment, WakeReason,
 };
 use thiserror::Error;
 
+use crate::connection::{Connection, Link, unasked};
 use crate::description::TaskDescription;
 use crate::inherited;
+use crate::lock::RemoteLock;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
-use crate::protocol::{
-    Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, READ_AHEAD_BYTES, Reply, Request, clip,
-    op_number,
-};
-use crate::session::{NOT_HELD, WAITS_FOR_ITSELF};
+use crate::protocol::{Answer, INLINE_BYTES, READ_AHEAD_BYTES, Request, clip, op_number};
 use crate::windows::offset_of;
 
 /// Why a task's process has not run its task to the end.
@@ -62,9 +56,8 @@ pub fn run<E: Display>(
 /// [`TaskError::Attach`].
 pub fn attach() -> Result<RemotePlatform, TaskError> {
     let attached = inherited::take().and_then(Mailbox::open);
-    Ok(RemotePlatform {
-        connection: Link::new(attached.map_err(TaskError::Attach)?),
-    })
+    Connection::open(attached.map_err(TaskError::Attach)?, 0);
+    Ok(RemotePlatform { connection: Link })
 }
 
 /// [`run`] on an open mailbox.
@@ -72,9 +65,8 @@ pub(crate) fn run_on<E: Display>(
     mailbox: Mailbox,
     task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
 ) -> Result<(), TaskError> {
-    let platform = RemotePlatform {
-        connection: Link::new(mailbox),
-    };
+    Connection::open(mailbox, 0);
+    let platform = RemotePlatform { connection: Link };
     // Nothing of the task is looked at after it was unwound.
     let result = catch_unwind(AssertUnwindSafe(|| task(&platform)));
     let error = match result {
@@ -97,183 +89,8 @@ pub(crate) fn run_on<E: Display>(
     }
 }
 
-/// A handle of the connection, for the thread that opened it: another one that uses or drops it panics.
-#[derive(Clone)]
-struct Link(Arc<Fragile<Connection>>);
-
-impl Link {
-    fn new(mailbox: Mailbox) -> Self {
-        Self(Arc::new(Fragile::new(Connection {
-            mailbox,
-            lost: Cell::new(false),
-            unsent: RefCell::default(),
-            now_ps: Cell::new(None),
-            ahead: RefCell::default(),
-            description: OnceCell::new(),
-        })))
-    }
-}
-
-impl Deref for Link {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        self.0.get()
-    }
-}
-
-struct Connection {
-    mailbox: Mailbox,
-    /// Whether the machine is lost, and no request makes sense any more.
-    lost: Cell<bool>,
-    /// Requests that nobody waits for, on their way with the next one that has an answer. The machine stands still until
-    /// that comes, so it sees them when it would have seen them alone.
-    unsent: RefCell<Unsent>,
-    /// The task's simulated time, picoseconds, behind all that it has asked for, if it is known.
-    now_ps: Cell<Option<u64>>,
-    /// What the last request has read, until another one is made: no time has passed.
-    ahead: RefCell<Ahead>,
-    /// What the task is, once it has asked.
-    description: OnceCell<TaskDescription>,
-}
-
-/// Requests that are not sent yet.
-#[derive(Default)]
-struct Unsent {
-    requests: Vec<Request>,
-    /// Bytes that they write.
-    inline_bytes: usize,
-}
-
-/// Bytes of a buffer.
-#[derive(Default)]
-struct Ahead {
-    buffer: u64,
-    offset: usize,
-    bytes: Vec<u8>,
-}
-
-impl Ahead {
-    /// The bytes of a buffer from `offset` on, if all are here.
-    fn get(&self, buffer: u64, offset: usize, bytes: usize) -> Option<&[u8]> {
-        let start = offset.checked_sub(self.offset)?;
-        let end = start.checked_add(bytes)?;
-        let here = self.bytes.get(start..end);
-        here.filter(|_| self.buffer == buffer && bytes > 0)
-    }
-}
-
-impl Connection {
-    fn exchange(&self, request: &Request) -> Result<Answer, MailboxError> {
-        if self.lost.get() {
-            return Err(MailboxError::Closed);
-        }
-        self.ahead.borrow_mut().bytes.clear();
-        let mut unsent = self.unsent.borrow_mut();
-        unsent.requests.push(request.clone());
-        let reply = self
-            .mailbox
-            .send(unsent.requests.as_slice())
-            .and_then(|()| self.mailbox.receive::<Reply>());
-        unsent.requests.clear();
-        unsent.inline_bytes = 0;
-        self.lost.set(reply.is_err());
-        let reply = reply?;
-        self.now_ps.set(reply.now_ps);
-        Ok(reply.answer)
-    }
-
-    /// Sends a request with the next one.
-    fn add(&self, request: Request) {
-        if self.lost.get() {
-            return;
-        }
-        self.ahead.borrow_mut().bytes.clear();
-        self.now_ps.set(self.time_behind(&request));
-        let full = {
-            let mut unsent = self.unsent.borrow_mut();
-            if let Request::WriteInline { data, .. } = &request {
-                unsent.inline_bytes += data.len();
-            }
-            unsent.requests.push(request);
-            unsent.requests.len() + 1 == BATCH
-                || unsent.inline_bytes + INLINE_BYTES > MESSAGE_INLINE_BYTES
-        };
-        if full {
-            // The next request finds out that the machine is lost.
-            let _ = self.exchange(&Request::Flush);
-        }
-    }
-
-    /// The task's time behind a request that is not answered, if it is known.
-    fn time_behind(&self, request: &Request) -> Option<u64> {
-        let now_ps = self.now_ps.get()?;
-        match *request {
-            Request::Charge { op, count } => {
-                let operations = &self.description.get()?.operation_ps;
-                let spent_ps = operations.get(usize::from(op))?.checked_mul(count)?;
-                now_ps.checked_add(spent_ps)
-            }
-            Request::Compute { ps } => now_ps.checked_add(ps),
-            // Copies are charged by who makes them.
-            Request::Look | Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
-            _ => None,
-        }
-    }
-
-    /// Asks the machine; unwinds to [`run_on`] when it is lost.
-    fn ask(&self, request: &Request) -> Answer {
-        self.exchange(request).unwrap_or_else(|lost| lose(lost))
-    }
-
-    /// Asks for what can be answered in one way only.
-    fn tell(&self, request: &Request) {
-        match self.ask(request) {
-            Answer::Done => {}
-            answer => self.unasked(request, &answer),
-        }
-    }
-
-    fn value(&self, request: &Request) -> u64 {
-        match self.ask(request) {
-            Answer::Value(value) => value,
-            answer => self.unasked(request, &answer),
-        }
-    }
-
-    fn truth(&self, request: &Request) -> bool {
-        match self.ask(request) {
-            Answer::Truth(truth) => truth,
-            answer => self.unasked(request, &answer),
-        }
-    }
-
-    /// Has the machine end the task for what no platform allows.
-    fn misuse(&self, reason: &str) -> ! {
-        let request = Request::Misuse {
-            reason: reason.into(),
-        };
-        let answer = self.ask(&request);
-        self.unasked(&request, &answer)
-    }
-
-    fn unasked(&self, request: &Request, answer: &Answer) -> ! {
-        self.lost.set(true);
-        lose(unasked(request, answer))
-    }
-}
-
-fn unasked(request: &Request, answer: &Answer) -> MailboxError {
-    MailboxError::Malformed(format!("{answer:?} in answer to {request:?}"))
-}
-
-/// Unwinds the task without a word; [`run_on`] reports.
-fn lose(lost: MailboxError) -> ! {
-    resume_unwind(Box::new(lost))
-}
-
-/// The machine as a task in a process of its own sees it. Handles may travel, but serve
-/// the thread that [`run`] has called: another one that uses or drops one panics.
+/// The machine as a thread of a task in a process of its own sees it. Handles may travel: whichever thread of the task makes a
+/// call is the one that spends the time. One that the machine does not serve ([`is_attached`](crate::is_attached)) panics.
 #[derive(Clone)]
 pub struct RemotePlatform {
     connection: Link,
@@ -331,8 +148,7 @@ impl Platform for RemotePlatform {
     }
 
     fn now_ps(&self) -> u64 {
-        let known = self.connection.now_ps.get();
-        known.unwrap_or_else(|| self.connection.value(&Request::Now))
+        self.time_ps()
     }
 
     fn charge(&self, op: Op, count: u64) {
@@ -358,10 +174,7 @@ impl Platform for RemotePlatform {
     }
 
     fn new_lock(&self) -> RemoteLock {
-        RemoteLock(Fragile::new(OwnLock {
-            connection: self.connection.clone(),
-            held: Cell::new(false),
-        }))
+        RemoteLock::new()
     }
 }
 
@@ -403,7 +216,7 @@ impl RemotePlatform {
                 bytes: Bytes::Own(OwnMemory {
                     address,
                     len: bytes,
-                    connection: self.connection.clone(),
+                    connection: self.connection,
                     _mapped: None,
                 }),
                 slot: place.slot,
@@ -438,7 +251,7 @@ impl RemotePlatform {
                         Some(address) => Bytes::Own(OwnMemory {
                             address,
                             len: bytes,
-                            connection: self.connection.clone(),
+                            connection: self.connection,
                             _mapped: Some(node),
                         }),
                     },
@@ -454,6 +267,24 @@ impl RemotePlatform {
             }),
             answer => self.connection.unasked(request, &answer),
         }
+    }
+
+    /// A handle for the thread that calls this, which the machine serves.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        Self { connection: Link }
+    }
+
+    /// Number of the thread that calls this in its task, whose first thread is 0.
+    #[must_use]
+    pub fn thread(&self) -> u32 {
+        self.connection.thread
+    }
+
+    /// The machine's time, picoseconds.
+    pub(crate) fn time_ps(&self) -> u64 {
+        let known = self.connection.now_ps.get();
+        known.unwrap_or_else(|| self.connection.value(&Request::Now))
     }
 
     /// Sleeps until the machine's time is so late, picoseconds.
@@ -492,7 +323,7 @@ impl RemotePlatform {
 
     fn memory(&self, handle: u64, len: usize, shared: bool) -> RemoteMemory {
         RemoteMemory {
-            connection: self.connection.clone(),
+            connection: self.connection,
             handle,
             len,
             shared,
@@ -719,32 +550,4 @@ fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..bytes.max(1))
         .step_by(WINDOW_BYTES)
         .map(move |start| (offset + start, (bytes - start).min(WINDOW_BYTES)))
-}
-
-/// A lock that only this process has. The process is one thread of the machine, which finds it free or waits for itself; so the
-/// machine is not asked.
-pub struct RemoteLock(Fragile<OwnLock>);
-
-struct OwnLock {
-    connection: Link,
-    held: Cell<bool>,
-}
-
-impl PlatformLock for RemoteLock {
-    fn lock(&self) {
-        if !self.trylock() {
-            self.0.get().connection.misuse(WAITS_FOR_ITSELF);
-        }
-    }
-
-    fn trylock(&self) -> bool {
-        !self.0.get().held.replace(true)
-    }
-
-    fn unlock(&self) {
-        let lock = self.0.get();
-        if !lock.held.replace(false) {
-            lock.connection.misuse(NOT_HELD);
-        }
-    }
 }

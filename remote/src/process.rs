@@ -1,5 +1,6 @@
 //! A task's process, as the machine's process sees it.
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -13,11 +14,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
 use crate::description::TaskDescription;
+use crate::holdings::Holdings;
 use crate::inherited::{self, BELL_FD, MEMORY_FD, PMI_FD};
 use crate::layout;
-use crate::mailbox::{Mailbox, MailboxError};
+use crate::mailbox::Mailbox;
 use crate::pmi::PmiError;
-use crate::session::{self, End, Host, SessionError, TaskHost};
+use crate::session::{self, End, SessionError, TaskHost};
+use crate::task_thread::{Task, TaskThread};
 use crate::watch::{Limits, Stream, Watch};
 use crate::wire::Wire;
 
@@ -80,12 +83,18 @@ pub enum TaskEnd {
     Amid,
 }
 
-/// A running task's process, in a process group of its own. When dropped, what is left of the group is killed.
+/// A task's process before its first request, in a process group of its own. When dropped, what is left of the group is killed.
 pub struct TaskProcess {
-    child: Child,
+    running: Running,
     mailbox: Mailbox,
-    watch: Watch,
     description: TaskDescription,
+}
+
+/// A running process. When dropped, what is left of its group is killed.
+pub(crate) struct Running {
+    child: RefCell<Child>,
+    /// What its threads do.
+    pub watch: RefCell<Watch>,
 }
 
 impl TaskProcess {
@@ -161,17 +170,19 @@ impl TaskProcess {
         // With `command` goes this process's hold on the other side's doorbell: when the task's
         // process ends, the doorbell says so.
         drop(command);
-        let mut process = Self {
-            child,
-            mailbox,
-            watch: Watch::new(limits, None),
-            description,
+        let running = Running {
+            child: RefCell::new(child),
+            watch: RefCell::new(Watch::new(limits, None)),
         };
-        // On an error, the drop of `process` ends it.
-        let ended = rustix::process::pidfd_open(process.pid(), PidfdFlags::empty());
+        // On an error, the drop of `running` ends it.
+        let ended = rustix::process::pidfd_open(running.pid(), PidfdFlags::empty());
         let ended = ended.map_err(|error| ProcessError::Unknown(error.into()))?;
-        process.watch = Watch::new(limits, Some(ended)).with_wire(wire);
-        Ok(process)
+        *running.watch.borrow_mut() = Watch::new(limits, Some(ended)).with_wire(wire);
+        Ok(Self {
+            running,
+            mailbox,
+            description,
+        })
     }
 
     /// Whether the system places the process at random addresses though it was asked not to: then a run does not repeat, if
@@ -183,7 +194,7 @@ impl TaskProcess {
 
     /// The other end of the process's standard input, if its command has that as a pipe.
     pub fn input(&mut self) -> Option<ChildStdin> {
-        self.child.stdin.take()
+        self.running.child.borrow_mut().stdin.take()
     }
 
     /// Passes on to `sink` what the process prints to those of its streams that its command has as pipes. All that it
@@ -195,25 +206,21 @@ impl TaskProcess {
         &mut self,
         sink: impl FnMut(Stream, &[u8]) + 'static,
     ) -> Result<(), ProcessError> {
-        let output = self
-            .child
-            .stdout
-            .take()
-            .map(|pipe| (Stream::Output, pipe.into()));
-        let error = self
-            .child
-            .stderr
-            .take()
-            .map(|pipe| (Stream::Error, pipe.into()));
+        let child = &mut *self.running.child.borrow_mut();
+        let output = child.stdout.take();
+        let output = output.map(|pipe| (Stream::Output, pipe.into()));
+        let error = child.stderr.take();
+        let error = error.map(|pipe| (Stream::Error, pipe.into()));
         let streams = output.into_iter().chain(error).collect();
-        let collected = self.watch.collect(streams, Box::new(sink));
+        let mut watch = self.running.watch.borrow_mut();
+        let collected = watch.collect(streams, Box::new(sink));
         collected.map_err(ProcessError::Output)
     }
 
     /// The operating system's number of the process.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.running.child.borrow().id()
     }
 
     /// Carries out the task's requests on `platform` until the task has ended and its process with it, by status 0: whether
@@ -224,36 +231,27 @@ impl TaskProcess {
     /// # Errors
     /// [`ProcessError`] for everything but a task that ended well.
     pub fn serve<P: Platform>(
-        mut self,
+        self,
         platform: &P,
         services: &dyn TaskHost<P>,
     ) -> Result<TaskEnd, ProcessError> {
-        let host = Host {
-            description: &self.description,
-            process: self.pid().as_raw_nonzero().get(),
-            services,
-        };
-        let served = session::serve(&self.mailbox, &mut self.watch, &host, platform);
-        let end = match served {
-            Ok(End::Finished(Some(text))) => Err(ProcessError::Task(text)),
-            Ok(end) => self.end(&end, services),
-            Err(SessionError::Mailbox(MailboxError::Silent)) => Err(self.hung()),
-            Err(SessionError::Pmi(error)) => Err(ProcessError::Pmi(error)),
-            Err(SessionError::Stuck(text)) => Err(ProcessError::Stuck(text)),
-            Err(error) => Err(ProcessError::Protocol(error)),
-        };
-        self.watch.pass_output_on();
-        end
+        let holdings = Holdings::new(&self.description, self.running.number(), services);
+        let task = Task::new(holdings, self.running, self.mailbox);
+        let end = TaskThread::first(task).serve(platform, services)?;
+        Ok(end.expect("a task ends with its first thread"))
     }
+}
 
-    fn hung(&self) -> ProcessError {
-        let limit = self.watch.limits().end;
+impl Running {
+    /// The error of a process that has done nothing for too long.
+    pub fn hung(&self) -> ProcessError {
+        let limit = self.watch.borrow().limits().end;
         ProcessError::Hung { limit }
     }
 
     /// Waits for the end of the process, whose task ended so.
-    fn end<P: Platform>(
-        &mut self,
+    pub fn end<P: Platform>(
+        &self,
         end: &End,
         services: &dyn TaskHost<P>,
     ) -> Result<TaskEnd, ProcessError> {
@@ -269,22 +267,27 @@ impl TaskProcess {
     /// Waits for the end of the process, and ends the processes that it has started. A program that has left its mailbox may
     /// still print, and end the start-up protocol.
     fn exit_status<P: Platform>(
-        &mut self,
+        &self,
         services: &dyn TaskHost<P>,
     ) -> Result<ExitStatus, ProcessError> {
         let mut since = Instant::now();
-        while since.elapsed() < self.watch.limits().end {
+        let limits = self.watch.borrow().limits();
+        while since.elapsed() < limits.end {
             // What it has said before it ended is there afterwards.
             let ended = self.has_ended().map_err(ProcessError::Unknown)?;
-            let said = session::answer_lines(&mut self.watch, services);
+            let said = session::answer_lines(&self.watch, services);
             if said.map_err(ProcessError::Pmi)? {
                 since = Instant::now();
             }
             if ended {
                 self.kill_group();
-                return self.child.wait().map_err(ProcessError::Unknown);
+                return self
+                    .child
+                    .borrow_mut()
+                    .wait()
+                    .map_err(ProcessError::Unknown);
             }
-            self.watch.pass_output_on();
+            self.watch.borrow_mut().pass_output_on();
             thread::sleep(END_POLL);
         }
         Err(self.hung())
@@ -305,18 +308,24 @@ impl TaskProcess {
     }
 
     fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        Pid::from_child(&self.child.borrow())
+    }
+
+    /// Number of the process.
+    pub fn number(&self) -> i32 {
+        self.pid().as_raw_nonzero().get()
     }
 }
 
-impl Drop for TaskProcess {
+impl Drop for Running {
     fn drop(&mut self) {
         // A process that was waited for has no number any more.
-        if let Ok(None) = self.child.try_wait() {
+        let state = self.child.get_mut().try_wait();
+        if let Ok(None) = state {
             self.kill_group();
             // Fails only for a process that was waited for.
-            let _ = self.child.wait();
-            self.watch.pass_output_on();
+            let _ = self.child.get_mut().wait();
+            self.watch.get_mut().pass_output_on();
         }
     }
 }

@@ -69,9 +69,17 @@ pub(crate) enum Request {
     TryLock { segment: u64 },
     /// `PlatformLock::unlock` of a segment: [`Answer::Done`].
     Unlock { segment: u64 },
+    /// The thread waits until another one of its task wakes it, or the deadline: [`Answer::Truth`], whether it was woken.
+    Park { deadline_ps: Option<u64> },
+    /// Wakes a thread of the task, or the next time that it would wait: [`Answer::Done`].
+    Unpark { thread: u32 },
+    /// The task gets another thread: [`Answer::Value`], its number, and with the answer what its mailbox is opened with.
+    StartThread,
+    /// There will be no such thread though it was started: [`Answer::Done`].
+    DropThread { thread: u32 },
     /// The task breaks a rule of the platform, as the machine would find if it were asked. There is no answer.
     Misuse { reason: String },
-    /// The task has ended, with this error if any: [`Answer::Done`]. Nothing may follow.
+    /// The task has ended, with this error if any, or a thread that is not its first: [`Answer::Done`]. Nothing may follow.
     Finish { error: Option<String> },
 }
 
@@ -91,6 +99,9 @@ impl Request {
             | Self::WriteInline { .. }
             | Self::Look
             | Self::Notify { .. }
+            | Self::Unpark { .. }
+            | Self::StartThread
+            | Self::DropThread { .. }
             | Self::Finish { .. } => true,
             Self::Describe
             | Self::Flush
@@ -100,6 +111,7 @@ impl Request {
             | Self::Now
             | Self::Charge { .. }
             | Self::Wait { .. }
+            | Self::Park { .. }
             | Self::Yield
             | Self::Lock { .. }
             | Self::TryLock { .. }

@@ -1,21 +1,18 @@
 //! The machine's side: carries a task's requests out on the node's platform.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::time::Instant;
 
-use gyre_driver::{
-    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SharedSegment,
-    WakeReason,
-};
+use gyre_driver::{AllocError, BusError, DmaBuffer, Op, Platform, SharedSegment, WakeReason};
 use thiserror::Error;
 
-use crate::description::{TaskDescription, WindowPlace};
-use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::holdings::Holdings;
+use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::pmi::PmiError;
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, INLINE_BYTES, Refusal, Reply, Request, clip};
+use crate::task_thread::TaskThread;
 use crate::watch::{Rang, Watch};
-use crate::windows::{WINDOWS, Window};
 
 /// Why the requests of a task's process could not be carried out to the end.
 #[derive(Debug, Error)]
@@ -65,7 +62,7 @@ pub enum Activity {
     Parks,
 }
 
-/// What the machine does for a task beside the node's platform.
+/// What the machine does for a thread of a task beside the node's platform.
 pub trait TaskHost<P: Platform> {
     /// Makes bytes of the task's process memory for the node's DMA engine, which reaches them as long as the buffer
     /// lasts; at an offset behind the process's base slot where one is given ([`windows`](crate::windows)).
@@ -109,6 +106,37 @@ pub trait TaskHost<P: Platform> {
         Ok(())
     }
 
+    /// Has another thread of the task [run](TaskThread::serve) on the node beside this one, from now on.
+    ///
+    /// # Errors
+    /// Why there cannot be one.
+    fn start_thread(&self, thread: TaskThread<P>) -> Result<(), String> {
+        let _ = thread;
+        Err("the task has one thread".to_owned())
+    }
+
+    /// Ends another thread of the task, which has not begun.
+    fn end_thread(&self, thread: u32) {
+        let _ = thread;
+    }
+
+    /// The task's process is gone: ends all its threads but this one.
+    fn end_others(&self) {}
+
+    /// Waits until another thread of the task wakes this one, or the deadline; whether it was woken. At once if it has been
+    /// woken since it waited last.
+    fn park(&self, deadline_ps: Option<u64>) -> bool {
+        if let Some(ps) = deadline_ps {
+            self.sleep_until(ps);
+        }
+        false
+    }
+
+    /// Wakes another thread of the task.
+    fn unpark(&self, thread: u32) {
+        let _ = thread;
+    }
+
     /// Answers a line of the start-up protocol, as [`PmiServer::ask`](crate::PmiServer::ask) says, unless more lines belong to
     /// it. Lets simulated time pass where the task waits for others. Called only for a process that was
     /// [started with it](crate::TaskProcess::spawn_with_pmi).
@@ -121,14 +149,16 @@ pub trait TaskHost<P: Platform> {
     }
 }
 
-/// The task that a session is with.
+/// The thread that a session is with.
 pub(crate) struct Host<'a, P: Platform> {
-    /// What the task is told of itself.
-    pub description: &'a TaskDescription,
     /// Number of the task's process.
     pub process: i32,
+    /// Number of the thread in its task.
+    pub thread: u32,
     /// What is done for it.
     pub services: &'a dyn TaskHost<P>,
+    /// Starts another thread of the task, of this number: the process's side of its mailbox, or why there cannot be one.
+    pub start_thread: &'a dyn Fn(u32) -> Result<Ends, String>,
 }
 
 /// No task computes up to this time, picoseconds: 53 days.
@@ -138,57 +168,12 @@ const MOST_PS: u64 = 1 << 62;
 pub(crate) const WAITS_FOR_ITSELF: &str = "the task would wait for itself";
 pub(crate) const NOT_HELD: &str = "the task does not hold the lock";
 
-/// What a task has of the node.
+/// A thread of a task, and what the task has of the node.
 struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
     host: &'a Host<'a, P>,
-    description: TaskDescription,
-    /// The process's own memory, if it stands behind its base slot; it does as long as these last.
-    _windows: Option<Vec<P::Buffer>>,
-    buffers: BTreeMap<u64, P::Buffer>,
-    segments: BTreeMap<u64, Shared<P::Segment>>,
-    handles: u64,
-}
-
-/// A segment.
-struct Shared<S> {
-    segment: S,
-    /// Whether the task holds its lock: it has one thread.
-    held: bool,
-}
-
-impl<S: PlatformLock> Shared<S> {
-    fn new(segment: S) -> Self {
-        Self {
-            segment,
-            held: false,
-        }
-    }
-
-    fn lock(&mut self) -> Result<Answer, String> {
-        if self.held {
-            return Err(WAITS_FOR_ITSELF.to_owned());
-        }
-        self.segment.lock();
-        self.held = true;
-        Ok(Answer::Done)
-    }
-
-    fn trylock(&mut self) -> Answer {
-        let taken = self.segment.trylock();
-        self.held |= taken;
-        Answer::Truth(taken)
-    }
-
-    fn unlock(&mut self) -> Result<Answer, String> {
-        if !self.held {
-            return Err(NOT_HELD.to_owned());
-        }
-        self.held = false;
-        self.segment.unlock();
-        Ok(Answer::Done)
-    }
+    holdings: &'a Holdings<P>,
 }
 
 /// Why one request is invalid.
@@ -203,43 +188,24 @@ impl From<String> for Fault {
     }
 }
 
-/// The task's own memory behind its base slot; `None` where that cannot be.
-fn windows<P: Platform>(host: &Host<'_, P>) -> Option<Vec<P::Buffer>> {
-    let map = |window: &Window| {
-        let range = ProcessRange::new(host.process, window.start, window.bytes);
-        let buffer = host.services.map(range, Some(window.offset)).ok()?;
-        (buffer.offset() == window.offset).then_some(buffer)
-    };
-    WINDOWS.iter().map(map).collect()
-}
-
-/// Carries out requests until the task ends.
+/// Carries out requests of a thread until it ends, or its task.
 pub(crate) fn serve<P: Platform>(
     mailbox: &Mailbox,
-    watch: &mut Watch,
+    watch: &RefCell<Watch>,
     host: &Host<'_, P>,
+    holdings: &Holdings<P>,
     platform: &P,
 ) -> Result<End, SessionError> {
-    let windows = windows(host);
-    let mut session = Session {
+    let session = Session {
         platform,
         mailbox,
         host,
-        description: TaskDescription {
-            windows: windows.as_ref().and_then(|windows| {
-                let first = windows.first()?;
-                Some(WindowPlace {
-                    slot: first.slot(),
-                    address: first.address() - first.offset(),
-                })
-            }),
-            ..host.description.clone()
-        },
-        _windows: windows,
-        buffers: BTreeMap::new(),
-        segments: BTreeMap::new(),
-        handles: 0,
+        holdings,
     };
+    if host.thread > 0 {
+        // It begins when it gets an answer.
+        session.reply(Answer::Done)?;
+    }
     loop {
         let received = match session.await_request(watch) {
             Ok(()) => mailbox.receive(),
@@ -249,7 +215,7 @@ pub(crate) fn serve<P: Platform>(
         let requests: Vec<Request> = match received {
             Ok(requests) => requests,
             Err(MailboxError::Closed) => {
-                let amid = session.has_something();
+                let amid = holdings.has_something();
                 return Ok(End::Gone { amid });
             }
             Err(error) => return Err(error.into()),
@@ -265,40 +231,58 @@ pub(crate) fn serve<P: Platform>(
                 });
             }
         }
-        if let Request::Finish { error } = last {
-            session.reply(Answer::Done)?;
-            return Ok(End::Finished(error.clone()));
+        match last {
+            Request::Finish { error } => {
+                session.reply(Answer::Done)?;
+                return Ok(End::Finished(error.clone()));
+            }
+            Request::StartThread => session.start_thread()?,
+            _ => {
+                let answer = session.carry_out(last)?;
+                session.reply(answer)?;
+            }
         }
-        let answer = session.carry_out(last)?;
-        session.reply(answer)?;
     }
 }
 
 /// Answers the lines of start-up that have come; whether there was one.
 pub(crate) fn answer_lines<P: Platform>(
-    watch: &mut Watch,
+    watch: &RefCell<Watch>,
     services: &dyn TaskHost<P>,
 ) -> Result<bool, PmiError> {
-    let Some(wire) = watch.wire() else {
-        return Ok(false);
-    };
-    wire.read()?;
     let mut any = false;
-    while let Some(line) = wire.line()? {
+    // Other threads of the task are watched while this one's start-up waits.
+    while let Some(line) = next_line(watch)? {
         any = true;
-        if let Some(answer) = services.start_up(&line)? {
+        if let Some(answer) = services.start_up(&line)?
+            && let Some(wire) = watch.borrow_mut().wire()
+        {
             wire.send(&answer)?;
         }
     }
     Ok(any)
 }
 
+fn next_line(watch: &RefCell<Watch>) -> Result<Option<String>, PmiError> {
+    let mut watch = watch.borrow_mut();
+    let Some(wire) = watch.wire() else {
+        return Ok(None);
+    };
+    wire.read()?;
+    wire.line()
+}
+
 impl<P: Platform> Session<'_, P> {
     fn reply(&self, answer: Answer) -> Result<(), MailboxError> {
+        self.mailbox.send(&self.about(answer))
+    }
+
+    /// An answer on its way.
+    fn about(&self, answer: Answer) -> Reply {
         self.host.services.count_request();
-        let knows_costs = !self.description.operation_ps.is_empty();
+        let knows_costs = !self.holdings.description.operation_ps.is_empty();
         let now_ps = knows_costs.then(|| self.platform.now_ps());
-        self.mailbox.send(&Reply { answer, now_ps })
+        Reply { answer, now_ps }
     }
 
     fn notice(&self, activity: Activity) -> Result<(), SessionError> {
@@ -306,16 +290,17 @@ impl<P: Platform> Session<'_, P> {
         noticed.map_err(SessionError::Stuck)
     }
 
-    fn carry_out(&mut self, request: &Request) -> Result<Answer, SessionError> {
+    fn carry_out(&self, request: &Request) -> Result<Answer, SessionError> {
         match request {
             Request::Wait {
                 deadline_ps: None, ..
-            } => self.notice(Activity::Parks)?,
+            }
+            | Request::Park { deadline_ps: None } => self.notice(Activity::Parks)?,
             _ if request.acts() => self.notice(Activity::Acts)?,
             _ => {}
         }
         let answer = self.perform(request);
-        if let Request::Wait { .. } = request {
+        if let Request::Wait { .. } | Request::Park { .. } = request {
             self.notice(match answer {
                 Ok(Answer::Truth(true)) => Activity::Acts,
                 _ => Activity::Polls,
@@ -332,10 +317,11 @@ impl<P: Platform> Session<'_, P> {
 
     /// Waits for the next message, answers lines of start-up meanwhile, and lets the machine go on where nothing comes for too
     /// long.
-    fn await_request(&self, watch: &mut Watch) -> Result<(), SessionError> {
+    fn await_request(&self, watch: &RefCell<Watch>) -> Result<(), SessionError> {
         let mut since = Instant::now();
         loop {
-            match watch.await_bell(self.mailbox.bell(), since)? {
+            let rang = watch.borrow_mut().await_bell(self.mailbox.bell(), since);
+            match rang? {
                 Rang::Yes => return Ok(()),
                 Rang::NotYet => self.host.services.go_on_without(),
                 Rang::Wire => {
@@ -347,15 +333,27 @@ impl<P: Platform> Session<'_, P> {
         }
     }
 
-    fn has_something(&self) -> bool {
-        !(self.buffers.is_empty() && self.segments.is_empty())
+    /// Has the machine run another thread of the task.
+    fn start_thread(&self) -> Result<(), SessionError> {
+        self.notice(Activity::Acts)?;
+        let thread = self.holdings.next_thread();
+        match (self.host.start_thread)(thread) {
+            Ok(ends) => {
+                let reply = self.about(Answer::Value(thread.into()));
+                self.mailbox.send_with_ends(&reply, &ends)?;
+            }
+            Err(reason) => self.reply(Answer::NoMemory {
+                reason: clip(&reason),
+            })?,
+        }
+        Ok(())
     }
 
-    fn perform(&mut self, request: &Request) -> Result<Answer, Fault> {
+    fn perform(&self, request: &Request) -> Result<Answer, Fault> {
         let platform = self.platform;
         let answer = match *request {
             Request::Describe => {
-                let bytes = postcard::to_allocvec(&self.description);
+                let bytes = postcard::to_allocvec(&self.holdings.description);
                 let bytes = bytes.map_err(|error| error.to_string())?;
                 window(bytes.len() as u64)?;
                 self.mailbox.fill_window(&bytes);
@@ -398,11 +396,9 @@ impl<P: Platform> Session<'_, P> {
             }
             Request::Share { number, bytes } => match platform.share(number, size(bytes)?) {
                 Ok(segment) => {
-                    let handle = self.handle();
                     let address = segment.address();
-                    self.segments.insert(handle, Shared::new(segment));
                     Answer::Segment {
-                        segment: handle,
+                        segment: self.holdings.keep_segment(segment),
                         address,
                     }
                 }
@@ -411,10 +407,7 @@ impl<P: Platform> Session<'_, P> {
                 },
             },
             Request::Free { buffer } => {
-                let freed = self.buffers.remove(&buffer).is_some();
-                if !freed && self.segments.remove(&buffer).is_none() {
-                    return Err(unknown("buffer").into());
-                }
+                self.holdings.free(buffer)?;
                 Answer::Done
             }
             Request::ReadBuffer {
@@ -423,7 +416,8 @@ impl<P: Platform> Session<'_, P> {
                 bytes,
             } => {
                 let mut window = vec![0; window(bytes)?];
-                self.read(buffer, size(offset)?, &mut window)?
+                self.holdings
+                    .read(buffer, size(offset)?, &mut window)?
                     .map_err(|error| error.to_string())?;
                 self.mailbox.fill_window(&window);
                 Answer::Done
@@ -435,7 +429,8 @@ impl<P: Platform> Session<'_, P> {
             } => {
                 let mut window = vec![0; window(bytes)?];
                 self.mailbox.take_window(&mut window);
-                self.write(buffer, size(offset)?, &window)?
+                self.holdings
+                    .write(buffer, size(offset)?, &window)?
                     .map_err(|error| error.to_string())?;
                 Answer::Done
             }
@@ -447,14 +442,15 @@ impl<P: Platform> Session<'_, P> {
                 if data.len() > INLINE_BYTES {
                     return Err(format!("more than {INLINE_BYTES} bytes").into());
                 }
-                self.write(buffer, size(offset)?, data)?
+                self.holdings
+                    .write(buffer, size(offset)?, data)?
                     .map_err(|error| error.to_string())?;
                 Answer::Done
             }
             Request::Now => Answer::Value(platform.now_ps()),
             Request::Charge { op, count } => {
                 let op = Op::ALL.get(usize::from(op));
-                let op = *op.ok_or_else(|| unknown("operation"))?;
+                let op = *op.ok_or_else(|| "no such operation".to_owned())?;
                 // More would carry simulated time beyond what 64 bits hold.
                 if count > u64::from(u32::MAX) {
                     return Err(format!("more than {} operations", u32::MAX).into());
@@ -481,76 +477,47 @@ impl<P: Platform> Session<'_, P> {
                 platform.yield_now();
                 Answer::Done
             }
-            Request::Lock { segment } => self.shared(segment)?.lock()?,
-            Request::TryLock { segment } => self.shared(segment)?.trylock(),
-            Request::Unlock { segment } => self.shared(segment)?.unlock()?,
+            Request::Lock { segment } => self.holdings.segment(segment)?.lock(self.host.thread)?,
+            Request::TryLock { segment } => {
+                self.holdings.segment(segment)?.trylock(self.host.thread)
+            }
+            Request::Unlock { segment } => {
+                self.holdings.segment(segment)?.unlock(self.host.thread)?
+            }
+            Request::Park { deadline_ps } => Answer::Truth(self.host.services.park(deadline_ps)),
+            Request::Unpark { thread } => {
+                self.host.services.unpark(thread);
+                Answer::Done
+            }
+            Request::DropThread { thread } => {
+                self.host.services.end_thread(thread);
+                Answer::Done
+            }
             Request::Misuse { ref reason } => return Err(reason.clone().into()),
             // `serve` takes it where it may stand.
-            Request::Finish { .. } => return Err("another request follows".to_owned().into()),
+            Request::Finish { .. } | Request::StartThread => {
+                return Err("another request follows".to_owned().into());
+            }
         };
         Ok(answer)
     }
 
-    fn handle(&mut self) -> u64 {
-        self.handles += 1;
-        self.handles
-    }
-
-    fn keep(&mut self, buffer: Result<P::Buffer, AllocError>) -> Answer {
+    fn keep(&self, buffer: Result<P::Buffer, AllocError>) -> Answer {
         match buffer {
             Ok(buffer) => {
-                let handle = self.handle();
-                let answer = Answer::Buffer {
-                    buffer: handle,
-                    slot: buffer.slot(),
-                    offset: buffer.offset(),
-                    address: buffer.address(),
-                };
-                self.buffers.insert(handle, buffer);
-                answer
+                let (slot, offset, address) = (buffer.slot(), buffer.offset(), buffer.address());
+                Answer::Buffer {
+                    buffer: self.holdings.keep_buffer(buffer),
+                    slot,
+                    offset,
+                    address,
+                }
             }
             Err(error) => Answer::NoMemory {
                 reason: clip(&error.reason),
             },
         }
     }
-
-    /// Reads a buffer or segment.
-    fn read(
-        &self,
-        handle: u64,
-        offset: usize,
-        out: &mut [u8],
-    ) -> Result<Result<(), RangeError>, String> {
-        match (self.buffers.get(&handle), self.segments.get(&handle)) {
-            (Some(buffer), _) => Ok(buffer.read(offset, out)),
-            (None, Some(segment)) => Ok(segment.segment.read(offset, out)),
-            (None, None) => Err(unknown("buffer")),
-        }
-    }
-
-    /// Writes a buffer or segment.
-    fn write(
-        &self,
-        handle: u64,
-        offset: usize,
-        data: &[u8],
-    ) -> Result<Result<(), RangeError>, String> {
-        match (self.buffers.get(&handle), self.segments.get(&handle)) {
-            (Some(buffer), _) => Ok(buffer.write(offset, data)),
-            (None, Some(segment)) => Ok(segment.segment.write(offset, data)),
-            (None, None) => Err(unknown("buffer")),
-        }
-    }
-
-    fn shared(&mut self, handle: u64) -> Result<&mut Shared<P::Segment>, String> {
-        let segment = self.segments.get_mut(&handle);
-        segment.ok_or_else(|| unknown("segment"))
-    }
-}
-
-fn unknown(what: &str) -> String {
-    format!("no such {what}")
 }
 
 fn refused(error: BusError) -> Result<Answer, Fault> {

@@ -1,5 +1,6 @@
 //! Both sides of a mailbox in one process, on a platform that writes its calls down.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -17,6 +18,7 @@ use gyre_driver::{
 use parking_lot::Mutex;
 
 use crate::description::TaskDescription;
+use crate::holdings::Holdings;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskEnd, TaskProcess};
@@ -258,17 +260,26 @@ fn description() -> TaskDescription {
 
 /// Carries out the requests of a task on the far side.
 fn serve(machine: &Mailbox, platform: &Noted) -> Result<session::End, SessionError> {
-    let mut watch = Watch::new(Limits::DEFAULT, None);
-    session::serve(machine, &mut watch, &host(&description()), platform)
+    serve_as(machine, &description(), Limits::DEFAULT, platform)
 }
 
-/// A host of a task that is in this process.
-fn host(description: &TaskDescription) -> Host<'_, Noted> {
-    Host {
-        description,
-        process: std::process::id() as i32,
+/// The same for a task that is told this of itself, within these limits.
+fn serve_as(
+    machine: &Mailbox,
+    description: &TaskDescription,
+    limits: Limits,
+    platform: &Noted,
+) -> Result<session::End, SessionError> {
+    let watch = RefCell::new(Watch::new(limits, None));
+    let process = std::process::id() as i32;
+    let host = Host {
+        process,
+        thread: 0,
         services: &Nothing,
-    }
+        start_thread: &|_| Err("the task has one thread".into()),
+    };
+    let holdings = Holdings::new(description, process, &Nothing);
+    session::serve(machine, &watch, &host, &holdings, platform)
 }
 
 /// A host that does nothing.
@@ -519,13 +530,8 @@ fn an_answer_to_another_question_ends_the_task() {
 #[test]
 fn a_silent_task_exceeds_the_limit() {
     let (machine, _task) = sides();
-    let mut watch = Watch::new(Limits::end_after(Duration::from_millis(20)), None);
-    let end = session::serve(
-        &machine,
-        &mut watch,
-        &host(&description()),
-        &Noted::default(),
-    );
+    let limits = Limits::end_after(Duration::from_millis(20));
+    let end = serve_as(&machine, &description(), limits, &Noted::default());
     assert!(matches!(
         end,
         Err(SessionError::Mailbox(MailboxError::Silent))
@@ -752,8 +758,7 @@ fn a_task_knows_its_time_where_it_knows_what_operations_take() {
         end.map(|()| times)
     });
     let there = Noted::default();
-    let mut watch = Watch::new(Limits::DEFAULT, None);
-    session::serve(&machine, &mut watch, &host(&known), &there).expect("serves");
+    serve_as(&machine, &known, Limits::DEFAULT, &there).expect("serves");
     let times = task.join().expect("no panic").expect("ends well");
     // The platform's own time does not pass.
     let now = 123_456_789_012;

@@ -186,6 +186,7 @@ impl Software {
         state.local_ps.set(ps);
         let ended = self.shared.run(actor, signal);
         self.adopt_actors();
+        self.give_actors_up();
         let Some(result) = ended else {
             return;
         };
@@ -212,6 +213,24 @@ impl Software {
     fn adopt_actors(&mut self) {
         for actor in self.shared.spawned.borrow_mut().drain(..) {
             self.actors.insert(actor.state.id, actor);
+        }
+    }
+
+    /// Drops actors that others have ended.
+    fn give_actors_up(&mut self) {
+        let given_up = std::mem::take(&mut *self.shared.given_up.borrow_mut());
+        for id in given_up {
+            let Some(actor) = self.actors.remove(&id) else {
+                continue;
+            };
+            self.ended += 1;
+            // No signal is lost to it.
+            let node = actor.state.node;
+            self.node(node).waiters.retain(|(waiter, ..)| *waiter != id);
+            // What it calls while it is unwound must not block.
+            self.shared.closing.set(true);
+            drop(actor);
+            self.shared.closing.set(false);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Programs that poll for what never comes: each poll takes simulated time, so that the machine never stands still.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_remote::Activity;
 
@@ -8,8 +9,8 @@ use gyre_remote::Activity;
 /// that gives up polling does so earlier.
 const MANY: u32 = 10_000;
 
-/// What the tasks of a job do.
-pub struct Polls(RefCell<Vec<State>>);
+/// What the threads of a job's tasks do, by task and number in it.
+pub struct Polls(RefCell<BTreeMap<(u32, u32), State>>);
 
 #[derive(Clone, Copy)]
 enum State {
@@ -17,36 +18,42 @@ enum State {
     Runs(u32),
     /// It sleeps until it is woken, or until others come to a barrier.
     Parked,
-    Ended,
 }
 
 impl State {
     fn waits(self) -> bool {
         match self {
             Self::Runs(polls) => polls >= MANY,
-            Self::Parked | Self::Ended => true,
+            Self::Parked => true,
         }
     }
 }
 
 impl Polls {
-    /// So many tasks, of which none has begun.
+    /// So many tasks of one thread, of which none has begun.
     pub fn new(tasks: usize) -> Self {
-        Self(RefCell::new(vec![State::Runs(0); tasks]))
+        // A job has fewer than 2^32.
+        let first = (0..tasks as u32).map(|task| ((task, 0), State::Runs(0)));
+        Self(RefCell::new(first.collect()))
     }
 
-    /// The task has ended.
+    /// The task has ended, and with it all its threads.
     pub fn end(&self, task: u32) {
-        self.0.borrow_mut()[task as usize] = State::Ended;
+        self.0.borrow_mut().retain(|&(of, _), _| of != task);
     }
 
-    /// Takes note of what a task does.
+    /// A thread of a task has ended.
+    pub fn end_thread(&self, task: u32, thread: u32) {
+        self.0.borrow_mut().remove(&(task, thread));
+    }
+
+    /// Takes note of what a thread of a task does.
     ///
     /// # Errors
     /// That all wait for what never comes.
-    pub fn note(&self, task: u32, activity: Activity) -> Result<(), String> {
-        let mut tasks = self.0.borrow_mut();
-        let state = &mut tasks[task as usize];
+    pub fn note(&self, task: u32, thread: u32, activity: Activity) -> Result<(), String> {
+        let mut threads = self.0.borrow_mut();
+        let state = threads.entry((task, thread)).or_insert(State::Runs(0));
         *state = match (activity, *state) {
             (Activity::Acts, _) => State::Runs(0),
             (Activity::Parks, _) => State::Parked,
@@ -55,11 +62,17 @@ impl Polls {
         };
         // All are looked at when this one has just come so far, and now and then after that.
         let due = matches!(*state, State::Runs(polls) if polls >= MANY && polls % 16 == 0);
-        if !due || !tasks.iter().all(|state| state.waits()) {
+        if !due || !threads.values().all(|state| state.waits()) {
             return Ok(());
         }
-        let poll = listed(&tasks, |state| matches!(state, State::Runs(_)));
-        let sleep = listed(&tasks, |state| matches!(state, State::Parked));
+        let polls = |state: &State| matches!(state, State::Runs(_));
+        let such = |is: &dyn Fn(&State) -> bool| {
+            let such = threads.iter().filter(|(_, state)| is(state));
+            such.map(|(&(task, _), _)| task).collect::<BTreeSet<_>>()
+        };
+        let (poll, sleep) = (such(&polls), such(&|state| !polls(state)));
+        // Of a task whose threads do both, that it polls.
+        let (poll, sleep) = (listed(&poll), listed(&(&sleep - &poll)));
         let sleepers = match sleep.as_str() {
             "" => String::new(),
             _ => format!("; others sleep until they are woken: tasks {sleep}"),
@@ -71,11 +84,9 @@ impl Polls {
     }
 }
 
-/// Tasks whose state is such.
-fn listed(tasks: &[State], is: impl Fn(State) -> bool) -> String {
-    let such = tasks.iter().enumerate().filter(|(_, state)| is(**state));
-    let such: Vec<String> = such.map(|(task, _)| task.to_string()).collect();
-    such.join(", ")
+fn listed(tasks: &BTreeSet<u32>) -> String {
+    let tasks: Vec<String> = tasks.iter().map(u32::to_string).collect();
+    tasks.join(", ")
 }
 
 #[cfg(test)]
@@ -83,14 +94,14 @@ mod tests {
     use super::*;
 
     fn poll(polls: &Polls, task: u32, count: u32) -> Result<(), String> {
-        (0..count).try_for_each(|_| polls.note(task, Activity::Polls))
+        (0..count).try_for_each(|_| polls.note(task, 0, Activity::Polls))
     }
 
     #[test]
     fn x6_tasks_are_stuck_when_all_poll_in_vain_or_sleep() {
         let polls = Polls::new(4);
         polls.end(3);
-        polls.note(2, Activity::Parks).expect("others run");
+        polls.note(2, 0, Activity::Parks).expect("others run");
         poll(&polls, 0, 3 * MANY).expect("task 1 runs");
         poll(&polls, 1, MANY - 1).expect("not so often yet");
         let stuck = poll(&polls, 1, 16).expect_err("all wait");
@@ -104,9 +115,21 @@ mod tests {
         let polls = Polls::new(2);
         poll(&polls, 0, 2 * MANY).expect("task 1 runs");
         poll(&polls, 1, MANY - 1).expect("not so often yet");
-        polls.note(1, Activity::Acts).expect("it acts");
+        polls.note(1, 0, Activity::Acts).expect("it acts");
         poll(&polls, 1, MANY - 1).expect("not so often since");
-        polls.note(0, Activity::Acts).expect("it acts");
+        polls.note(0, 0, Activity::Acts).expect("it acts");
         poll(&polls, 1, MANY).expect("task 0 has acted");
+    }
+
+    #[test]
+    fn x6_a_task_is_stuck_when_all_its_threads_are() {
+        let polls = Polls::new(2);
+        polls.note(0, 1, Activity::Parks).expect("others run");
+        polls.note(1, 3, Activity::Acts).expect("it acts");
+        poll(&polls, 0, 3 * MANY).expect("task 1 runs");
+        poll(&polls, 1, 3 * MANY).expect("its other thread runs");
+        polls.end_thread(1, 3);
+        let stuck = poll(&polls, 1, 16).expect_err("all wait");
+        assert!(stuck.ends_with("tasks 0, 1"), "{stuck}");
     }
 }

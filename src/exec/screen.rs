@@ -67,7 +67,9 @@ impl Screen {
 
     /// Prints the last lines, which nothing has ended.
     pub fn end(&mut self) {
-        for (task, lines) in (0..).zip(std::mem::take(&mut self.lines)) {
+        // What ends with the machine may still print.
+        let none = vec![Default::default(); self.lines.len()];
+        for (task, lines) in (0..).zip(std::mem::replace(&mut self.lines, none)) {
             for (stream, line) in [Stream::Output, Stream::Error].into_iter().zip(lines) {
                 if !line.is_empty() {
                     self.write(task, stream, &line);

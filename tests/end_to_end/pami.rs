@@ -237,3 +237,77 @@ fn x5_x6_a_c_program_that_leaves_its_client_behind_is_named() {
     let said = "tasks that ended without destroying their clients: 0, 1";
     assert!(error.contains(said), "{error}");
 }
+
+#[test]
+fn x1_x6_ep2_threads_of_c_programs_are_threads_of_the_machine() {
+    let printed = repeats("threads", &["-n", "2", "--shape", "2"]);
+    assert_eq!(printed.lines().count(), 2);
+    // Two tasks on a node, and one that is its own neighbour.
+    for machine in [["-n", "1", "--shape", "1"], ["-n", "4", "--shape", "4"]] {
+        run(&compiled("threads"), &machine);
+    }
+}
+
+/// What a program of `thread_ends.c` prints on one task, and its exit status.
+fn thread_end(program: &Path, how: &str) -> (Option<i32>, String, String) {
+    let output = gyre(&["exec", "-n", "1", "--shape", "1", "--", text(program), how]);
+    let said = |bytes| String::from_utf8(bytes).expect("text");
+    let (printed, error) = (said(output.stdout), said(output.stderr));
+    (output.status.code(), printed, error)
+}
+
+#[test]
+fn x6_a_task_ends_with_its_process_whichever_thread_ends_that() {
+    let program = compiled("thread_ends");
+    for (how, expected) in [
+        ("exit", "the process ends\n"),
+        ("first", "argument 1\n"),
+        ("return", "the first thread returns\n"),
+    ] {
+        let (status, printed, error) = thread_end(&program, how);
+        assert_eq!(
+            (status, printed.as_str()),
+            (Some(0), expected),
+            "{how}: {error}"
+        );
+        assert!(
+            error.contains("without destroying their clients: 0"),
+            "{how}: {error}"
+        );
+        assert_eq!(thread_end(&program, how).2, error, "{how} again");
+    }
+    // 300 threads, one after the other three at a time.
+    let (status, printed, error) = thread_end(&program, "many");
+    assert_eq!((status, printed.lines().count()), (Some(0), 300), "{error}");
+}
+
+#[test]
+fn x5_x6_threads_that_crash_fail_or_wait_for_each_other_are_named() {
+    let program = compiled("thread_ends");
+    for (how, expected) in [
+        (
+            "fail",
+            "task 0 thread 2, at 54842000 ps: the task's process ended before its task: exit status: 3",
+        ),
+        (
+            "crash",
+            "task 0 thread 1, at 44842000 ps: the task's process ended before its task: signal: 11",
+        ),
+    ] {
+        let (status, _, error) = thread_end(&program, how);
+        assert_eq!(status, Some(1), "{how}: {error}");
+        assert!(error.contains(expected), "{how}: {error}");
+    }
+    let (status, _, error) = thread_end(&program, "deadlock");
+    assert_eq!(status, Some(1), "{error}");
+    assert!(
+        error.contains("deadlock: nothing is left to happen"),
+        "{error}"
+    );
+    for thread in ["program", "thread 1", "thread 2"] {
+        let waits = format!("node 0 task 0 {thread}: since");
+        let line = error.lines().find(|line| line.contains(&waits));
+        let named = line.is_some_and(|line| line.ends_with("(another thread of its task)"));
+        assert!(named, "{thread}: {error}");
+    }
+}

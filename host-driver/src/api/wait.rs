@@ -182,6 +182,12 @@ impl<P: Platform> Context<P> {
         Ok(())
     }
 
+    /// Has everybody inside [`wait`](Self::wait) look again: for work of which the context does not know. [`epoch`](Self::epoch)
+    /// moves on.
+    pub fn wake(&self) {
+        self.announce();
+    }
+
     /// Everybody inside `wait` is to look again.
     pub(super) fn announce(&self) {
         let shared = self.shared();

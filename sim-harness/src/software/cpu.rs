@@ -281,6 +281,25 @@ impl Cpu {
         self.shared.spawn(self.node, name, ps, body)
     }
 
+    /// Names the running actor; `None` outside of actors.
+    #[must_use]
+    pub fn running(&self) -> Option<ActorId> {
+        Some(self.actor()?.id)
+    }
+
+    /// Ends another actor of this node wherever it waits: what it has is dropped, in no simulated time, before another actor
+    /// runs. Nothing happens where it has ended.
+    ///
+    /// # Panics
+    /// If it is the running one, which would return instead.
+    pub fn end(&self, actor: ActorId) {
+        assert!(
+            self.running() != Some(actor),
+            "an actor ends itself by returning"
+        );
+        self.shared.given_up.borrow_mut().push(actor);
+    }
+
     /// Says in words what the actor is about to wait for, for reports of a machine that hangs. Stays
     /// until the next call; empty for nothing.
     pub fn describe_wait(&self, text: &str) {

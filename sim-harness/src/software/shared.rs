@@ -58,10 +58,12 @@ pub(crate) struct Shared {
     current: RefCell<Option<Rc<ActorState>>>,
     /// Started by actors, not yet taken over by the machine.
     pub(crate) spawned: RefCell<Vec<Actor>>,
+    /// Ended by actors, not yet given up by the machine.
+    pub(crate) given_up: RefCell<Vec<ActorId>>,
     next_actor: Cell<u32>,
     /// End of the window under way: no actor acts beyond it.
     pub(crate) window_end_ps: Cell<u64>,
-    /// The machine is going away: nothing blocks any more.
+    /// The machine, or an actor, is going away: nothing blocks any more.
     pub(crate) closing: Cell<bool>,
     pub(crate) log: RefCell<Option<Vec<LogEntry>>>,
     /// Whether events are recorded.
@@ -101,6 +103,7 @@ impl Shared {
             nodes,
             current: RefCell::new(None),
             spawned: RefCell::new(Vec::new()),
+            given_up: RefCell::default(),
             next_actor: Cell::new(0),
             window_end_ps: Cell::new(0),
             closing: Cell::new(false),

@@ -1,0 +1,247 @@
+//! Threads: their beginning, their end, and waiting for that.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use gyre_remote::waiting::{self, Waiting};
+use gyre_remote::{MailboxError, RemotePlatform, StartedThread};
+use libc::{pthread_attr_t, pthread_t};
+use parking_lot::Mutex;
+
+use super::is_simulated;
+use super::real::real;
+use crate::boundary;
+use crate::job::Job;
+
+/// What a thread runs. It may end by `pthread_exit`, which unwinds.
+type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// Threads that the machine serves and that nobody has waited for, by their handle.
+static THREADS: Mutex<BTreeMap<pthread_t, Arc<State>>> = Mutex::new(BTreeMap::new());
+
+/// How many of them run.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+
+/// Of a thread.
+struct State {
+    ended: AtomicBool,
+    /// Nobody waits for its end.
+    detached: AtomicBool,
+}
+
+impl State {
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Waits in simulated time until the thread has ended.
+    fn await_end(&self) {
+        while !self.ended.load(Ordering::Acquire) {
+            let waiting = Waiting::begin(self.key());
+            boundary::value(|| waiting.wait(None));
+        }
+    }
+}
+
+/// What a thread begins with.
+struct Start {
+    thread: StartedThread,
+    state: Arc<State>,
+    routine: Routine,
+    argument: *mut c_void,
+}
+
+/// A thread's end, however it comes; not that of its process. What a key's destructor is called for.
+unsafe extern "C" fn end(state: *mut c_void) {
+    boundary::value(|| {
+        // SAFETY: `enter` has given it to this thread.
+        let state = unsafe { Arc::from_raw(state.cast::<State>()) };
+        state.ended.store(true, Ordering::Release);
+        if state.detached.load(Ordering::Relaxed) {
+            THREADS
+                .lock()
+                .retain(|_, other| !Arc::ptr_eq(other, &state));
+        }
+        waiting::wake(state.key(), usize::MAX);
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        waiting::wake((&raw const RUNNING).addr(), usize::MAX);
+        StartedThread::end();
+    });
+}
+
+/// The key with that destructor.
+fn end_key() -> libc::pthread_key_t {
+    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: a place for the key.
+        let made = unsafe { libc::pthread_key_create(&raw mut key, Some(end)) };
+        assert_eq!(made, 0, "the process has all keys of the C library in use");
+        key
+    })
+}
+
+/// A thread's beginning: it runs when its turn comes.
+unsafe extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
+    // SAFETY: `pthread_create` has made it for this thread.
+    let (routine, argument) = unsafe { enter(start.cast()) };
+    // SAFETY: the program's routine with its argument.
+    unsafe { routine(argument) }
+}
+
+/// Makes this thread one that the machine serves, and waits for its turn.
+///
+/// # Safety
+/// `start` is a box's, and nobody else's.
+unsafe fn enter(start: *mut Start) -> (Routine, *mut c_void) {
+    // SAFETY: what the caller promises.
+    let start = unsafe { Box::from_raw(start) };
+    // A thread that waits for the machine must not end there.
+    // SAFETY: no place for the former state.
+    unsafe { pthread_setcancelstate(CANCEL_DISABLE, std::ptr::null_mut()) };
+    let Start {
+        thread,
+        state,
+        routine,
+        argument,
+    } = *start;
+    boundary::value(|| {
+        if let Err(lost) = thread.begin() {
+            std::panic::resume_unwind(Box::new(lost));
+        }
+    });
+    // SAFETY: the key is there, and its destructor takes what it is given.
+    unsafe { libc::pthread_setspecific(end_key(), Arc::into_raw(state).cast()) };
+    (routine, argument)
+}
+
+const CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+    fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
+}
+
+/// C: `pthread_create`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    handle: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    let create = |routine: Routine, argument: *mut c_void| {
+        real!(c"pthread_create" of c"GLIBC_2.34",
+            (handle => *mut pthread_t, attributes => *const pthread_attr_t, routine => Routine, argument => *mut c_void)
+            -> c_int)
+    };
+    if Job::of_this_thread().is_none() {
+        waiting::expect_others();
+        return create(routine, argument);
+    }
+    let thread = match boundary::value(StartedThread::new) {
+        Ok(thread) => thread,
+        Err(error @ MailboxError::NoThread(_)) => {
+            boundary::note(&error.to_string());
+            return libc::EAGAIN;
+        }
+        Err(lost) => boundary::value(|| std::panic::resume_unwind(Box::new(lost))),
+    };
+    let mut detached = 0;
+    if !attributes.is_null() {
+        // SAFETY: the program's attributes, and a place.
+        unsafe { pthread_attr_getdetachstate(attributes, &raw mut detached) };
+    }
+    let state = Arc::new(State {
+        ended: AtomicBool::new(false),
+        detached: AtomicBool::new(detached == libc::PTHREAD_CREATE_DETACHED),
+    });
+    let start = Box::into_raw(Box::new(Start {
+        thread,
+        state: Arc::clone(&state),
+        routine,
+        argument,
+    }));
+    RUNNING.fetch_add(1, Ordering::Relaxed);
+    let result = create(begin, start.cast());
+    if result != 0 {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: there is no thread that has it.
+        let start = unsafe { Box::from_raw(start) };
+        boundary::value(|| start.thread.abandon());
+        return result;
+    }
+    // SAFETY: the C library has written it. The thread has had no turn yet.
+    THREADS.lock().insert(unsafe { handle.read() }, state);
+    0
+}
+
+fn known(handle: pthread_t) -> Option<Arc<State>> {
+    THREADS.lock().get(&handle).cloned()
+}
+
+/// C: `pthread_join`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int {
+    let state = known(handle);
+    // SAFETY: it has no arguments.
+    let own = unsafe { libc::pthread_self() } == handle;
+    if let Some(state) = state.filter(|_| is_simulated() && !own) {
+        state.await_end();
+        THREADS.lock().remove(&handle);
+    }
+    real!(c"pthread_join", (handle => pthread_t, result => *mut *mut c_void) -> c_int)
+}
+
+/// C: `pthread_detach`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
+    if let Some(state) = known(handle) {
+        state.detached.store(true, Ordering::Relaxed);
+        if state.ended.load(Ordering::Acquire) {
+            THREADS.lock().remove(&handle);
+        }
+    }
+    real!(c"pthread_detach", (handle => pthread_t) -> c_int)
+}
+
+/// C: `pthread_cancel`. A thread that the machine serves cannot be ended by others: `ENOSYS`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_cancel(handle: pthread_t) -> c_int {
+    if known(handle).is_some() {
+        boundary::note("pthread_cancel: a thread of the machine ends by itself");
+        return libc::ENOSYS;
+    }
+    real!(c"pthread_cancel", (handle => pthread_t) -> c_int)
+}
+
+/// C: `pthread_exit`. The first thread of a task stays until all others have ended, and the process ends with it.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_exit(result: *mut c_void) -> ! {
+    if is_simulated() && RemotePlatform::of_this_thread().thread() == 0 {
+        let key = (&raw const RUNNING).addr();
+        while RUNNING.load(Ordering::Acquire) > 0 {
+            let waiting = Waiting::begin(key);
+            boundary::value(|| waiting.wait(None));
+        }
+        std::process::exit(0);
+    }
+    static REAL: super::real::Real = super::real::Real::new(c"pthread_exit");
+    // SAFETY: the C library's function of this name has this type.
+    unsafe {
+        let function: unsafe extern "C-unwind" fn(*mut c_void) -> ! =
+            std::mem::transmute(REAL.address());
+        function(result)
+    }
+}

@@ -1,0 +1,93 @@
+//! Mutexes and spin locks.
+
+use std::ffi::c_int;
+
+use gyre_remote::waiting;
+use libc::{pthread_mutex_t, pthread_spinlock_t, timespec};
+
+use super::real::real;
+use super::{is_simulated, wait_until};
+use crate::interposed::deadline_ps;
+
+/// Locks a mutex, waiting in simulated time until `deadline_ps` at most.
+pub fn lock(mutex: *mut pthread_mutex_t, deadline_ps: Option<u64>) -> c_int {
+    let attempt = || {
+        // SAFETY: the program's mutex.
+        let result = unsafe { libc::pthread_mutex_trylock(mutex) };
+        (result != libc::EBUSY).then_some(result)
+    };
+    wait_until(mutex.addr(), deadline_ps, attempt).unwrap_or(libc::ETIMEDOUT)
+}
+
+/// Unlocks a mutex, and wakes who waits for it first.
+pub fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
+    let result = real!(c"pthread_mutex_unlock", (mutex => *mut pthread_mutex_t) -> c_int);
+    waiting::wake(mutex.addr(), 1);
+    result
+}
+
+/// C: `pthread_mutex_lock`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
+    match is_simulated() {
+        true => lock(mutex, None),
+        false => real!(c"pthread_mutex_lock", (mutex => *mut pthread_mutex_t) -> c_int),
+    }
+}
+
+/// C: `pthread_mutex_timedlock`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_timedlock(
+    mutex: *mut pthread_mutex_t,
+    time: *const timespec,
+) -> c_int {
+    if !is_simulated() {
+        return real!(c"pthread_mutex_timedlock",
+            (mutex => *mut pthread_mutex_t, time => *const timespec) -> c_int);
+    }
+    // SAFETY: the program passes a time.
+    lock(mutex, Some(deadline_ps(unsafe { &*time })))
+}
+
+/// C: `pthread_mutex_unlock`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int {
+    unlock(mutex)
+}
+
+/// C: `pthread_spin_lock`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_int {
+    if !is_simulated() {
+        return real!(c"pthread_spin_lock", (lock => *mut pthread_spinlock_t) -> c_int);
+    }
+    let attempt = || {
+        // SAFETY: the program's lock.
+        let result = unsafe { libc::pthread_spin_trylock(lock) };
+        (result != libc::EBUSY).then_some(result)
+    };
+    wait_until(lock.addr(), None, attempt).expect("there is no deadline")
+}
+
+/// C: `pthread_spin_unlock`.
+///
+/// # Safety
+/// As the C library says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_spin_unlock(lock: *mut pthread_spinlock_t) -> c_int {
+    let result = real!(c"pthread_spin_unlock", (lock => *mut pthread_spinlock_t) -> c_int);
+    waiting::wake(lock.addr(), 1);
+    result
+}

@@ -1,0 +1,237 @@
+//! The process's side of a mailbox: one thread's requests, and their answers.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::ops::Deref;
+use std::panic::resume_unwind;
+
+use crate::description::TaskDescription;
+use crate::mailbox::{Ends, Mailbox, MailboxError};
+use crate::protocol::{Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, Reply, Request};
+
+thread_local! {
+    /// The connection of this thread. It lasts as long as the process, so that handles need not.
+    static OWN: Cell<Option<&'static Connection>> = const { Cell::new(None) };
+}
+
+/// Whether the machine serves this thread: another one that uses a [`RemotePlatform`](crate::RemotePlatform) or what it has
+/// got from one panics.
+#[must_use]
+pub fn is_attached() -> bool {
+    OWN.get().is_some()
+}
+
+/// The connection of the thread that uses it.
+#[derive(Clone, Copy)]
+pub(crate) struct Link;
+
+impl Deref for Link {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        OWN.get().expect("a thread that the machine serves")
+    }
+}
+
+/// One thread's end of its mailbox.
+pub(crate) struct Connection {
+    pub mailbox: Mailbox,
+    /// Number of the thread in its task.
+    pub thread: u32,
+    /// Whether the machine is lost, or the thread has ended, and no request makes sense any more.
+    pub lost: Cell<bool>,
+    /// Requests that nobody waits for, on their way with the next one that has an answer. The machine stands still until
+    /// that comes, so it sees them when it would have seen them alone.
+    unsent: RefCell<Unsent>,
+    /// The task's simulated time, picoseconds, behind all that it has asked for, if it is known.
+    pub now_ps: Cell<Option<u64>>,
+    /// What the last request has read, until another one is made: no time has passed.
+    pub ahead: RefCell<Ahead>,
+    /// What the task is, once it has asked.
+    pub description: OnceCell<TaskDescription>,
+}
+
+/// Requests that are not sent yet.
+#[derive(Default)]
+struct Unsent {
+    requests: Vec<Request>,
+    /// Bytes that they write.
+    inline_bytes: usize,
+}
+
+/// Bytes of a buffer.
+#[derive(Default)]
+pub(crate) struct Ahead {
+    pub buffer: u64,
+    pub offset: usize,
+    pub bytes: Vec<u8>,
+}
+
+impl Ahead {
+    /// The bytes of a buffer from `offset` on, if all are here.
+    pub fn get(&self, buffer: u64, offset: usize, bytes: usize) -> Option<&[u8]> {
+        let start = offset.checked_sub(self.offset)?;
+        let end = start.checked_add(bytes)?;
+        let here = self.bytes.get(start..end);
+        here.filter(|_| self.buffer == buffer && bytes > 0)
+    }
+}
+
+impl Connection {
+    /// Has this thread use the mailbox from now on, as thread `thread` of its task.
+    pub fn open(mailbox: Mailbox, thread: u32) -> &'static Self {
+        let connection = Box::leak(Box::new(Self {
+            mailbox,
+            thread,
+            lost: Cell::new(false),
+            unsent: RefCell::default(),
+            now_ps: Cell::new(None),
+            ahead: RefCell::default(),
+            description: OnceCell::new(),
+        }));
+        OWN.set(Some(connection));
+        connection
+    }
+
+    /// This thread is served no more.
+    pub fn close() {
+        OWN.set(None);
+    }
+
+    /// Waits until the machine runs this thread for the first time.
+    pub fn await_start(&self) -> Result<(), MailboxError> {
+        let reply = self.mailbox.receive::<Reply>()?;
+        self.now_ps.set(reply.now_ps);
+        Ok(())
+    }
+
+    /// Asks for another thread of the task: its number, and its mailbox; or why there is none.
+    pub fn start_thread(&self) -> Result<(u32, Ends), MailboxError> {
+        let (answer, ends) = self.exchange_by(&Request::StartThread, |mailbox| {
+            mailbox.receive_ends::<Reply>()
+        })?;
+        match (answer, ends) {
+            (Answer::Value(number), Some(ends)) => {
+                let number = u32::try_from(number)
+                    .map_err(|_| MailboxError::Malformed(format!("thread {number}")))?;
+                Ok((number, ends))
+            }
+            (Answer::NoMemory { reason }, None) => Err(MailboxError::NoThread(reason)),
+            (answer, _) => Err(unasked(&Request::StartThread, &answer)),
+        }
+    }
+    pub fn exchange(&self, request: &Request) -> Result<Answer, MailboxError> {
+        let receive = |mailbox: &Mailbox| Ok((mailbox.receive::<Reply>()?, ()));
+        Ok(self.exchange_by(request, receive)?.0)
+    }
+
+    fn exchange_by<E>(
+        &self,
+        request: &Request,
+        receive: impl FnOnce(&Mailbox) -> Result<(Reply, E), MailboxError>,
+    ) -> Result<(Answer, E), MailboxError> {
+        if self.lost.get() {
+            return Err(MailboxError::Closed);
+        }
+        self.ahead.borrow_mut().bytes.clear();
+        let mut unsent = self.unsent.borrow_mut();
+        unsent.requests.push(request.clone());
+        let reply = self
+            .mailbox
+            .send(unsent.requests.as_slice())
+            .and_then(|()| receive(&self.mailbox));
+        unsent.requests.clear();
+        unsent.inline_bytes = 0;
+        self.lost.set(reply.is_err());
+        let (reply, more) = reply?;
+        self.now_ps.set(reply.now_ps);
+        Ok((reply.answer, more))
+    }
+
+    /// Sends a request with the next one.
+    pub fn add(&self, request: Request) {
+        if self.lost.get() {
+            return;
+        }
+        self.ahead.borrow_mut().bytes.clear();
+        self.now_ps.set(self.time_behind(&request));
+        let full = {
+            let mut unsent = self.unsent.borrow_mut();
+            if let Request::WriteInline { data, .. } = &request {
+                unsent.inline_bytes += data.len();
+            }
+            unsent.requests.push(request);
+            unsent.requests.len() + 1 == BATCH
+                || unsent.inline_bytes + INLINE_BYTES > MESSAGE_INLINE_BYTES
+        };
+        if full {
+            // The next request finds out that the machine is lost.
+            let _ = self.exchange(&Request::Flush);
+        }
+    }
+
+    /// The task's time behind a request that is not answered, if it is known.
+    fn time_behind(&self, request: &Request) -> Option<u64> {
+        let now_ps = self.now_ps.get()?;
+        match *request {
+            Request::Charge { op, count } => {
+                let operations = &self.description.get()?.operation_ps;
+                let spent_ps = operations.get(usize::from(op))?.checked_mul(count)?;
+                now_ps.checked_add(spent_ps)
+            }
+            Request::Compute { ps } => now_ps.checked_add(ps),
+            // Copies are charged by who makes them.
+            Request::Look | Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
+            _ => None,
+        }
+    }
+
+    /// Asks the machine; unwinds to [`run_on`] when it is lost.
+    pub fn ask(&self, request: &Request) -> Answer {
+        self.exchange(request).unwrap_or_else(|lost| lose(lost))
+    }
+
+    /// Asks for what can be answered in one way only.
+    pub fn tell(&self, request: &Request) {
+        match self.ask(request) {
+            Answer::Done => {}
+            answer => self.unasked(request, &answer),
+        }
+    }
+
+    pub fn value(&self, request: &Request) -> u64 {
+        match self.ask(request) {
+            Answer::Value(value) => value,
+            answer => self.unasked(request, &answer),
+        }
+    }
+
+    pub fn truth(&self, request: &Request) -> bool {
+        match self.ask(request) {
+            Answer::Truth(truth) => truth,
+            answer => self.unasked(request, &answer),
+        }
+    }
+
+    /// Has the machine end the task for what no platform allows.
+    pub fn misuse(&self, reason: &str) -> ! {
+        let request = Request::Misuse {
+            reason: reason.into(),
+        };
+        let answer = self.ask(&request);
+        self.unasked(&request, &answer)
+    }
+
+    pub fn unasked(&self, request: &Request, answer: &Answer) -> ! {
+        self.lost.set(true);
+        lose(unasked(request, answer))
+    }
+}
+
+pub(crate) fn unasked(request: &Request, answer: &Answer) -> MailboxError {
+    MailboxError::Malformed(format!("{answer:?} in answer to {request:?}"))
+}
+
+/// Unwinds the task without a word; [`run_on`] reports.
+fn lose(lost: MailboxError) -> ! {
+    resume_unwind(Box::new(lost))
+}

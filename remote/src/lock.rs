@@ -1,0 +1,63 @@
+//! Locks between the threads of a process. The machine is asked only where one waits.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use gyre_driver::PlatformLock;
+
+use crate::connection::Link;
+use crate::session::{NOT_HELD, WAITS_FOR_ITSELF};
+use crate::waiting::{self, Waiting};
+
+/// A lock that only this process has.
+pub struct RemoteLock {
+    /// Number of the thread that holds it, plus 1; 0: nobody.
+    holder: AtomicU32,
+}
+
+impl RemoteLock {
+    /// A free one.
+    pub(crate) fn new() -> Self {
+        Self {
+            holder: AtomicU32::new(0),
+        }
+    }
+
+    /// Where its waiters wait: it stays where it is as long as there is one.
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn own() -> u32 {
+        Link.thread + 1
+    }
+}
+
+impl PlatformLock for RemoteLock {
+    fn lock(&self) {
+        while !self.trylock() {
+            if self.holder.load(Ordering::Relaxed) == Self::own() {
+                Link.misuse(WAITS_FOR_ITSELF);
+            }
+            Waiting::begin(self.key()).wait(None);
+        }
+    }
+
+    fn trylock(&self) -> bool {
+        let (free, own) = (0, Self::own());
+        let taken = self
+            .holder
+            .compare_exchange(free, own, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok()
+    }
+
+    fn unlock(&self) {
+        let (own, free) = (Self::own(), 0);
+        let given = self
+            .holder
+            .compare_exchange(own, free, Ordering::Release, Ordering::Relaxed);
+        if given.is_err() {
+            Link.misuse(NOT_HELD);
+        }
+        waiting::wake(self.key(), 1);
+    }
+}

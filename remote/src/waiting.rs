@@ -1,0 +1,111 @@
+//! What threads of a process wait for each other with: queues by address, as those of the system's futex. One thread that the
+//! machine serves runs at a time, so nobody is woken between a look and the wait that follows; others of the process may.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::connection::{Link, is_attached};
+use crate::protocol::Request;
+
+/// Those that wait, by what they wait for, in their order.
+static QUEUES: Mutex<BTreeMap<usize, VecDeque<Arc<Waiter>>>> = Mutex::new(BTreeMap::new());
+
+/// How many there are: who wakes looks here first.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether threads that the machine does not serve may wake one that it does: then that looks now and then.
+static OTHERS: AtomicBool = AtomicBool::new(false);
+
+/// How soon it looks first, picoseconds, and after what part of its wait later.
+const LOOK_AGAIN_PS: u64 = 1_000_000;
+const WAIT_PARTS: u64 = 8;
+
+struct Waiter {
+    /// Number of the thread in its task.
+    thread: u32,
+    woken: AtomicBool,
+}
+
+fn queues() -> MutexGuard<'static, BTreeMap<usize, VecDeque<Arc<Waiter>>>> {
+    // Each change is a single push or removal.
+    QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on, threads of the process that the machine does not serve may wake those that it does.
+pub fn expect_others() {
+    OTHERS.store(true, Ordering::Relaxed);
+}
+
+/// A wait of this thread, which the machine serves: it is woken by [`wake`] from now on.
+pub struct Waiting {
+    key: usize,
+    waiter: Arc<Waiter>,
+}
+
+impl Waiting {
+    /// Begins to wait for what has the address `key`.
+    #[must_use]
+    pub fn begin(key: usize) -> Self {
+        let waiter = Arc::new(Waiter {
+            thread: Link.thread,
+            woken: AtomicBool::new(false),
+        });
+        let own = Arc::clone(&waiter);
+        COUNT.fetch_add(1, Ordering::SeqCst);
+        queues().entry(key).or_default().push_back(own);
+        Self { key, waiter }
+    }
+
+    /// Waits until it is woken, or until this simulated time, picoseconds; whether it was woken.
+    pub fn wait(self, deadline_ps: Option<u64>) -> bool {
+        let platform = crate::RemotePlatform::of_this_thread();
+        let begin_ps = platform.time_ps();
+        loop {
+            if self.waiter.woken.load(Ordering::Acquire) {
+                return true;
+            }
+            let now_ps = platform.time_ps();
+            if deadline_ps.is_some_and(|deadline_ps| deadline_ps <= now_ps) {
+                return false;
+            }
+            let waited_ps = now_ps.saturating_sub(begin_ps);
+            let look_ps = now_ps + LOOK_AGAIN_PS.max(waited_ps / WAIT_PARTS);
+            let look_ps = OTHERS.load(Ordering::Relaxed).then_some(look_ps);
+            let deadline_ps = deadline_ps.into_iter().chain(look_ps).min();
+            Link.truth(&Request::Park { deadline_ps });
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        COUNT.fetch_sub(1, Ordering::SeqCst);
+        let mut queues = queues();
+        if let Some(queue) = queues.get_mut(&self.key) {
+            queue.retain(|waiter| !Arc::ptr_eq(waiter, &self.waiter));
+            if queue.is_empty() {
+                queues.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// Wakes the first `count` that wait for what has the address `key`. Any thread of the process may.
+pub fn wake(key: usize, count: usize) {
+    if COUNT.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    for _ in 0..count {
+        let first = queues().get_mut(&key).and_then(VecDeque::pop_front);
+        let Some(first) = first else {
+            return;
+        };
+        first.woken.store(true, Ordering::Release);
+        if is_attached() {
+            let thread = first.thread;
+            // At once: this thread may wait elsewhere for what comes of it.
+            Link.tell(&Request::Unpark { thread });
+        }
+    }
+}
