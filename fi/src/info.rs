@@ -35,6 +35,10 @@ pub const CAPS: u64 = flags::MSG
 /// What registrations of memory are.
 const MR_MODE: c_int = MR_VIRT_ADDR | MR_ALLOCATED | MR_PROV_KEY;
 
+/// Capabilities that registrations are for: messages need none.
+const ONE_SIDED: u64 =
+    flags::RMA | flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE;
+
 /// Operations under way at once, as far as programs are to count with: the driver itself has no limit.
 const QUEUE: usize = 1024;
 
@@ -56,6 +60,14 @@ fn text(text: &std::ffi::CStr) -> *mut c_char {
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
+/// What a program that asks for these capabilities must do about registrations; 0 asks for all.
+const fn mr_mode(caps: u64) -> c_int {
+    match caps == 0 || caps & ONE_SIDED != 0 {
+        true => MR_MODE,
+        false => 0,
+    }
+}
+
 /// Whether the hints ask for nothing that the provider does not have.
 ///
 /// # Safety
@@ -71,6 +83,7 @@ unsafe fn offers(hints: &Info) -> bool {
         )
     };
     let ordered = |order: u64| order & !ORDER_SAS == 0;
+    let mr_mode = mr_mode(hints.caps);
     hints.caps & !CAPS == 0
         && tx.is_none_or(|tx| {
             tx.caps & !CAPS == 0
@@ -94,7 +107,7 @@ unsafe fn offers(hints: &Info) -> bool {
         })
         && domain.is_none_or(|domain| {
             domain.cq_data_size <= size_of::<u64>()
-                && domain.mr_mode & MR_MODE == MR_MODE
+                && domain.mr_mode & mr_mode == mr_mode
                 && domain.control_progress != 1
                 && domain.data_progress != 1
                 // Threads of one domain at a time.
@@ -261,6 +274,7 @@ pub unsafe extern "C" fn getinfo(
             unsafe {
                 let both = flags::LOCAL_COMM | flags::REMOTE_COMM;
                 (*offered).caps = CAPS & (hints.caps | both);
+                (*(*offered).domain_attr).mr_mode = mr_mode(hints.caps);
                 if let Some(tx) = hints.tx_attr.as_ref() {
                     (*(*offered).tx_attr).op_flags = tx.op_flags;
                 }

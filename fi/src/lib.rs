@@ -16,7 +16,7 @@
 //!   something comes, so the machine jumps over the time.
 //!
 //! The library is also loaded before the program (`mpi`): then collectives of MPI go over the collective network, and
-//! clocks and sleeps are the machine's.
+//! clocks and sleeps are the machine's. Open MPI finds its start-up there (`pmix`).
 //!
 //! `unsafe` is what C makes so: memory that the program passes by address, and the tables of functions by which libfabric
 //! calls. What the program must keep to is what libfabric's manual pages say.
@@ -43,6 +43,7 @@ mod mpi;
 mod mr;
 mod node;
 mod object;
+mod pmix;
 mod port;
 mod progress;
 mod receive;

@@ -6,12 +6,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Variables of MPICH and libfabric, which a user's own override: every message goes through libfabric, and that takes
+/// Variables of libfabric, MPICH and Open MPI, which a user's own override: every message goes through libfabric, and that takes
 /// the machine's provider or none.
-const DEFAULTS: [(&str, &str); 3] = [
+const DEFAULTS: [(&str, &str); 9] = [
     ("FI_PROVIDER", "gyre"),
     ("MPIR_CVAR_NOLOCAL", "1"),
     ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+    // By this Open MPI takes it that a job manager has started it: it wants no daemon then, and starts by PMIx, of which the
+    // provider's library has the functions.
+    ("FLUX_JOB_ID", "1"),
+    ("OMPI_MCA_orte_create_session_dirs", "0"),
+    ("OMPI_MCA_pml", "cm"),
+    ("OMPI_MCA_mtl", "ofi"),
+    ("OMPI_MCA_btl", "self"),
+    // Windows by messages: these two would look for networks of their own.
+    ("OMPI_MCA_osc", "^rdma,ucx"),
 ];
 
 /// Where libfabric looks for providers.
@@ -79,15 +88,11 @@ mod tests {
             _ => None,
         };
         let folder = Path::new("/bin/libfabric");
-        assert_eq!(
-            variables(Some(folder), &set),
-            [
-                ("MPIR_CVAR_NOLOCAL", "1".into()),
-                ("MPIR_CVAR_CH4_NETMOD", "ofi".into()),
-                (PROVIDERS, folder.into()),
-                (PRELOAD, "/bin/libfabric/libgyre-fi.so:/own.so".into()),
-            ]
-        );
+        let others = DEFAULTS[1..].iter();
+        let mut expected: Vec<_> = others.map(|&(name, value)| (name, value.into())).collect();
+        expected.push((PROVIDERS, folder.into()));
+        expected.push((PRELOAD, "/bin/libfabric/libgyre-fi.so:/own.so".into()));
+        assert_eq!(variables(Some(folder), &set), expected);
         let defaults = variables(None, &|_| None);
         assert_eq!(defaults.len(), DEFAULTS.len());
         assert!(defaults.contains(&("FI_PROVIDER", "gyre".into())));

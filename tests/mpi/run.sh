@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs programs of MPI on the machine: benchmarks and tests of MPI for Python, NetPIPE, the C programs beside this file, and
-# programs that fail. Prints `test NAME ... ok`, FAILED with what was printed, or `skipped: REASON`, and their sum in the words of
-# cargo's tests. An argument chooses the tests whose names contain it.
+# Runs programs of MPI on the machine: benchmarks and tests of MPI for Python, NetPIPE, the C programs beside this file, with MPICH
+# and with Open MPI, and programs that fail. Prints `test NAME ... ok`, FAILED with what was printed, or `skipped: REASON`, and their
+# sum in the words of cargo's tests. An argument chooses the tests whose names contain it.
 #
 # MPI_SUITE=all tests/mpi/run.sh suite runs all of MPI for Python's own tests that may pass; without it, a part runs.
 set -uo pipefail
@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../.."
 wanted=${1:-}
 gyre=$PWD/target/release/gyre
 mpi=$PWD/.tools/mpi/bin
+openmpi=$PWD/.tools/openmpi
 suite=$PWD/.tools/mpi/src/mpi4py-4.1.2
 netpipe=$PWD/.tools/netpipe/NPmpich2
 tests=$PWD/tests/mpi
@@ -138,6 +139,19 @@ sections() {
     fi
 }
 
+# open_mpi FUNCTION ARGUMENTS...: the same with programs that Open MPI's compiler makes.
+open_mpi() {
+    local mpi=$openmpi/bin work=$work/open_mpi
+    mkdir -p "$work"
+    # Where it has the text of its errors.
+    OPAL_PREFIX=$openmpi "$@"
+}
+
+# repeat PROGRAM SECTIONS...
+repeat() {
+    compile "$1" && twice 120 -n 4 --shape 2x2 -- "$work/$1" "${@:2}"
+}
+
 # --- Failures
 
 # fails PATTERN OPTIONS... -- HOW: status 1 within 30 s, an error that matches, no process left.
@@ -245,8 +259,8 @@ latency() {
 
 exec 3>&2
 
-if [ ! -x "$mpi/mpicc" ]; then
-    echo "no MPICH in .tools/mpi; run make mpi" >&2
+if [ ! -x "$mpi/mpicc" ] || [ ! -x "$openmpi/bin/mpicc" ]; then
+    echo "no MPICH in .tools/mpi, or no Open MPI in .tools/openmpi; run make mpi" >&2
     exit 2
 fi
 
@@ -265,6 +279,19 @@ test_ x6_collectives_of_every_kind_type_and_order sections coll -n 4 --shape 2x2
 test_ x6_collectives_of_16_tasks_on_8_nodes sections coll -n 16 --shape 2x2x2 -- barriers reductions exchanges communicators
 test_ x6_collectives_of_5_tasks_on_a_ring sections coll -n 5 --shape 5 -- barriers broadcasts extremes exchanges many_at_once
 test_ x6_time_of_mpi_is_the_machines sections time -n 2 --shape 2x1 --
+
+test_ x6_open_mpi_repeats open_mpi repeat p2p blocking wildcards
+test_ x6_open_mpi_sends_messages_of_every_length_and_mode open_mpi sections p2p -n 4 --shape 2x2 -- \
+    blocking nonblocking synchronous unexpected order truncation cancel probe vectors
+# A clock of Open MPI begins when the process first asks for it: barriers cannot be told by clocks.
+test_ x6_open_mpi_has_collectives open_mpi sections coll -n 4 --shape 2x2 -- \
+    broadcasts reductions extremes exchanges prefixes communicators many_at_once intercommunicators nonblocking progress
+test_ x6_open_mpi_on_16_tasks_and_8_nodes open_mpi sections coll -n 16 --shape 2x2x2 -- extremes
+test_ x6_open_mpi_has_windows open_mpi sections rma -n 4 --shape 2x2 -- puts gets fence accumulates locks tickets
+test_ x6_open_mpis_time_is_the_machines open_mpi sections time -n 2 --shape 2x1 --
+test_ x6_open_mpis_abort_names_its_task open_mpi fails 'task 1.*exit code 7' -- abort
+test_ x6_open_mpis_errors_end_the_run open_mpi fails 'task 1.*aborted' -- truncate
+test_ x6_open_mpis_deadlocks_are_named open_mpi fails 'deadlock: .* tasks 0, 1, 2, 3$' -- deadlock
 
 test_ x6_a_killed_task_is_named fails 'task 1.*signal: 9' -- kill
 test_ x6_a_task_that_divides_by_zero_is_named fails 'task 1.*signal: 8' -- divide

@@ -25,20 +25,24 @@ macro_rules! functions {
         }
 
         impl Library {
-            /// Those of a loaded library; `None` where one is missing.
-            fn of(library: *mut c_void) -> Option<Self> {
-                Some(Self {
+            /// Those of a loaded library. Where one is missing, one that fails stands for it: Open MPI's library lacks some.
+            fn of(library: *mut c_void) -> Self {
+                Self {
                     $($name: {
                         let name = concat!("PMPI_", stringify!($name), "\0");
                         // SAFETY: a library that is loaded, and a name that ends with a zero.
                         let address = unsafe { libc::dlsym(library, name.as_ptr().cast()) };
                         if address.is_null() {
-                            return None;
+                            unsafe extern "C" fn missing($(_: $argument),*) -> c_int {
+                                OTHER
+                            }
+                            missing
+                        } else {
+                            // SAFETY: the function of this name has this type.
+                            unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> c_int>(address) }
                         }
-                        // SAFETY: the function of this name has this type.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> c_int>(address) }
                     },)*
-                })
+                }
             }
         }
     };
@@ -81,7 +85,7 @@ impl Library {
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         match found.is_null() {
             true => None,
-            false => Self::of(found),
+            false => Some(Self::of(found)),
         }
     }
 
