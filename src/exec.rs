@@ -39,7 +39,7 @@ use signal_hook::low_level;
 
 use self::barrier::Barrier;
 use self::polls::Polls;
-use self::screen::Screen;
+use self::screen::{RANDOM, Screen};
 use crate::goal_run::flits;
 use crate::heat_map::link_table;
 
@@ -300,6 +300,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         start_up: Barrier::new(placement.node.len(), spec),
         pmi: RefCell::new(PmiServer::new(&placement.node)),
         polls: Polls::new(placement.node.len()),
+        trouble: Rc::default(),
         requests: Cell::new(0),
     });
     let of_tasks = Rc::clone(&job_wide);
@@ -316,6 +317,14 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     remove_shared_memory(&name);
     let repeats = screen.borrow().repeats();
     let amid = std::mem::take(&mut screen.borrow_mut().amid);
+    if let Some(text) = job_wide.trouble.take() {
+        // Whatever else has gone wrong comes of it.
+        return Err(RunError::Check(text));
+    }
+    if served.is_err() && screen.borrow().random {
+        // Memory at random addresses may be where other tasks cannot name it.
+        complain(format_args!("{RANDOM}"));
+    }
     let (ends_ps, machine) = served?;
     let mut flits = flits(job.machine());
     for (now, before) in flits.iter_mut().flatten().zip(before.iter().flatten()) {
@@ -469,6 +478,8 @@ struct JobWide {
     start_up: Barrier,
     pmi: RefCell<PmiServer>,
     polls: Polls,
+    /// Why the memory of a process cannot be reached, if so.
+    trouble: Rc<RefCell<Option<String>>>,
     /// Requests for whose answers processes have waited.
     requests: Cell<u64>,
 }
@@ -502,7 +513,11 @@ impl Services<'_> {
 
 impl TaskHost<SimPlatform> for Services<'_> {
     fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<NodeBuffer, AllocError> {
-        let outside = Box::new(InProcess(range));
+        let outside = Box::new(InProcess {
+            range: range.clone(),
+            task: self.task,
+            trouble: Rc::clone(&self.job.trouble),
+        });
         match offset {
             Some(offset) => self.platform.map_at(offset, range.len(), outside),
             None => {
@@ -545,6 +560,9 @@ impl TaskHost<SimPlatform> for Services<'_> {
     }
 
     fn notice(&self, activity: Activity) -> Result<(), String> {
+        if let Some(text) = &*self.job.trouble.borrow() {
+            return Err(text.clone());
+        }
         self.job.polls.note(self.task, activity)
     }
 
@@ -565,15 +583,30 @@ impl TaskHost<SimPlatform> for Services<'_> {
 }
 
 /// Memory of a process that node memory stands for.
-struct InProcess(ProcessRange);
+struct InProcess {
+    range: ProcessRange,
+    task: u32,
+    trouble: Rc<RefCell<Option<String>>>,
+}
+
+impl InProcess {
+    /// What an access has come to; where no other will succeed, the run is to end.
+    fn noted(&self, done: bool) -> bool {
+        if !done && let Some(text) = self.range.trouble() {
+            let text = || format!("task {}: {text}", self.task);
+            self.trouble.borrow_mut().get_or_insert_with(text);
+        }
+        done
+    }
+}
 
 impl OutsideMemory for InProcess {
     fn read(&self, offset: u64, out: &mut [u8]) -> bool {
-        self.0.read(offset, out)
+        self.noted(self.range.read(offset, out))
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> bool {
-        self.0.write(offset, data)
+        self.noted(self.range.write(offset, data))
     }
 }
 

@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::description::TaskDescription;
 use crate::inherited;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::own_memory;
 use crate::protocol::{
     Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, READ_AHEAD_BYTES, Reply, Request, clip,
     op_number,
@@ -49,8 +50,7 @@ pub enum TaskError {
 pub fn run<E: Display>(
     task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
 ) -> Result<(), TaskError> {
-    let attached = inherited::take().and_then(Mailbox::open);
-    run_on(attached.map_err(TaskError::Attach)?, task)
+    run_on(attached().map_err(TaskError::Attach)?, task)
 }
 
 /// The machine that started this process, for a program that is no function: its end is that of the process. Once in a
@@ -61,10 +61,18 @@ pub fn run<E: Display>(
 /// # Errors
 /// [`TaskError::Attach`].
 pub fn attach() -> Result<RemotePlatform, TaskError> {
-    let attached = inherited::take().and_then(Mailbox::open);
     Ok(RemotePlatform {
-        connection: Link::new(attached.map_err(TaskError::Attach)?),
+        connection: Link::new(attached().map_err(TaskError::Attach)?),
     })
+}
+
+/// The mailbox that this process was started with. From now on the machine reaches the process's memory, whatever the system
+/// forbids.
+fn attached() -> Result<Mailbox, MailboxError> {
+    let (mailbox, channel) = inherited::take()?;
+    let mailbox = Mailbox::open(mailbox)?;
+    own_memory::answer_requests(channel)?;
+    Ok(mailbox)
 }
 
 /// [`run`] on an open mailbox.

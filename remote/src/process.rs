@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,11 +13,13 @@ use gyre_driver::Platform;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
+use crate::copy_channel::Channel;
 use crate::description::TaskDescription;
-use crate::inherited::{self, BELL_FD, MEMORY_FD, PMI_FD};
+use crate::inherited::{self, BELL_FD, COPY_BELL_FD, COPY_MEMORY_FD, MEMORY_FD, PMI_FD};
 use crate::layout;
 use crate::mailbox::{Mailbox, MailboxError};
 use crate::pmi::PmiError;
+use crate::process_memory::ProcessMemory;
 use crate::session::{self, End, Host, SessionError, TaskHost};
 use crate::watch::{Limits, Stream, Watch};
 use crate::wire::Wire;
@@ -84,6 +87,8 @@ pub enum TaskEnd {
 pub struct TaskProcess {
     child: Child,
     mailbox: Mailbox,
+    /// How the process copies bytes of its memory, where it must.
+    channel: Rc<Channel>,
     watch: Watch,
     description: TaskDescription,
 }
@@ -139,8 +144,14 @@ impl TaskProcess {
         wire: Option<(Wire, OwnedFd)>,
     ) -> Result<Self, ProcessError> {
         let (mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
+        let (channel, copies) = Channel::create().map_err(ProcessError::Mailbox)?;
         let (wire, end) = wire.unzip();
-        let mappings = [(ends.memory, MEMORY_FD), (ends.bell, BELL_FD)];
+        let mappings = [
+            (ends.memory, MEMORY_FD),
+            (ends.bell, BELL_FD),
+            (copies.memory, COPY_MEMORY_FD),
+            (copies.bell, COPY_BELL_FD),
+        ];
         let mappings = mappings.into_iter().chain(end.map(|end| (end, PMI_FD)));
         let mappings = mappings.map(|(parent_fd, child_fd)| FdMapping {
             parent_fd,
@@ -164,6 +175,7 @@ impl TaskProcess {
         let mut process = Self {
             child,
             mailbox,
+            channel: Rc::new(channel),
             watch: Watch::new(limits, None),
             description,
         };
@@ -228,9 +240,10 @@ impl TaskProcess {
         platform: &P,
         services: &dyn TaskHost<P>,
     ) -> Result<TaskEnd, ProcessError> {
+        let memory = ProcessMemory::new(Rc::clone(&self.channel), self.watch.limits().end);
         let host = Host {
             description: &self.description,
-            process: self.pid().as_raw_nonzero().get(),
+            memory: &Rc::new(memory),
             services,
         };
         let served = session::serve(&self.mailbox, &mut self.watch, &host, platform);

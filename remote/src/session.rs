@@ -1,6 +1,7 @@
 //! The machine's side: carries a task's requests out on the node's platform.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Instant;
 
 use gyre_driver::{
@@ -12,7 +13,7 @@ use thiserror::Error;
 use crate::description::{TaskDescription, WindowPlace};
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
 use crate::pmi::PmiError;
-use crate::process_memory::ProcessRange;
+use crate::process_memory::{ProcessMemory, ProcessRange};
 use crate::protocol::{Answer, INLINE_BYTES, Refusal, Reply, Request, clip};
 use crate::watch::{Rang, Watch};
 use crate::windows::{WINDOWS, Window};
@@ -125,8 +126,8 @@ pub trait TaskHost<P: Platform> {
 pub(crate) struct Host<'a, P: Platform> {
     /// What the task is told of itself.
     pub description: &'a TaskDescription,
-    /// Number of the task's process.
-    pub process: i32,
+    /// Memory of the task's process.
+    pub memory: &'a Rc<ProcessMemory>,
     /// What is done for it.
     pub services: &'a dyn TaskHost<P>,
 }
@@ -206,7 +207,7 @@ impl From<String> for Fault {
 /// The task's own memory behind its base slot; `None` where that cannot be.
 fn windows<P: Platform>(host: &Host<'_, P>) -> Option<Vec<P::Buffer>> {
     let map = |window: &Window| {
-        let range = ProcessRange::new(host.process, window.start, window.bytes);
+        let range = ProcessRange::new(host.memory, window.start, window.bytes);
         let buffer = host.services.map(range, Some(window.offset)).ok()?;
         (buffer.offset() == window.offset).then_some(buffer)
     };
@@ -391,8 +392,8 @@ impl<P: Platform> Session<'_, P> {
                 self.keep(buffer)
             }
             Request::Map { address, bytes } => {
-                let process = self.host.process;
-                let range = ProcessRange::new(process, size(address)?, size(bytes)?);
+                let memory = self.host.memory;
+                let range = ProcessRange::new(memory, size(address)?, size(bytes)?);
                 let buffer = self.host.services.map(range, None);
                 self.keep(buffer)
             }

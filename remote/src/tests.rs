@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -20,7 +21,8 @@ use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskEnd, TaskProcess};
-use crate::process_memory::ProcessRange;
+use crate::process_memory::tests::of_nobody;
+use crate::process_memory::{ProcessMemory, ProcessRange};
 use crate::protocol::{Answer, BATCH, INLINE_BYTES, Reply, Request};
 use crate::session::{self, Host, SessionError, TaskHost};
 use crate::watch::{Limits, Stream, Watch};
@@ -259,14 +261,19 @@ fn description() -> TaskDescription {
 /// Carries out the requests of a task on the far side.
 fn serve(machine: &Mailbox, platform: &Noted) -> Result<session::End, SessionError> {
     let mut watch = Watch::new(Limits::DEFAULT, None);
-    session::serve(machine, &mut watch, &host(&description()), platform)
+    session::serve(
+        machine,
+        &mut watch,
+        &host(&description(), &of_nobody()),
+        platform,
+    )
 }
 
 /// A host of a task that is in this process.
-fn host(description: &TaskDescription) -> Host<'_, Noted> {
+fn host<'a>(description: &'a TaskDescription, memory: &'a Rc<ProcessMemory>) -> Host<'a, Noted> {
     Host {
         description,
-        process: std::process::id() as i32,
+        memory,
         services: &Nothing,
     }
 }
@@ -523,7 +530,7 @@ fn a_silent_task_exceeds_the_limit() {
     let end = session::serve(
         &machine,
         &mut watch,
-        &host(&description()),
+        &host(&description(), &of_nobody()),
         &Noted::default(),
     );
     assert!(matches!(
@@ -753,7 +760,7 @@ fn a_task_knows_its_time_where_it_knows_what_operations_take() {
     });
     let there = Noted::default();
     let mut watch = Watch::new(Limits::DEFAULT, None);
-    session::serve(&machine, &mut watch, &host(&known), &there).expect("serves");
+    session::serve(&machine, &mut watch, &host(&known, &of_nobody()), &there).expect("serves");
     let times = task.join().expect("no panic").expect("ends well");
     // The platform's own time does not pass.
     let now = 123_456_789_012;
@@ -1025,27 +1032,4 @@ fn a_process_that_no_machine_started_has_no_task() {
         matches!(end, Err(TaskError::Attach(MailboxError::NotInherited))),
         "{end:?}"
     );
-}
-
-#[test]
-fn memory_of_a_process_is_reached_where_it_is() {
-    let bytes = [1u8, 2, 3, 4, 5, 6, 7, 8];
-    let mut into = [0u8; 8];
-    let here = |memory: *const u8, bytes| {
-        ProcessRange::new(std::process::id() as i32, memory as usize, bytes)
-    };
-    let range = here(bytes.as_ptr(), 8);
-    let mut out = [0; 5];
-    assert!(range.read(2, &mut out) && out == [3, 4, 5, 6, 7]);
-    assert!(!range.read(4, &mut out), "beyond its end");
-    assert!(!range.read(u64::MAX, &mut out));
-    assert!(here(into.as_mut_ptr(), 8).write(1, &[9; 3]));
-    // What the system does, the compiler cannot know.
-    assert_eq!(std::hint::black_box(&mut into)[..5], [0, 9, 9, 9, 0]);
-    let nowhere = here(std::ptr::without_provenance(64), 8);
-    assert!(!nowhere.read(0, &mut out) && !nowhere.write(0, &out));
-    // Constants may not be written.
-    static CONSTANT: [u8; 4] = [7; 4];
-    assert!(!here(CONSTANT.as_ptr(), 4).write(0, &[1]));
-    assert_eq!(std::hint::black_box(&CONSTANT), &[7; 4]);
 }
