@@ -36,7 +36,7 @@ use signal_hook::low_level;
 
 use self::barrier::Barrier;
 use self::polls::Polls;
-use self::screen::Screen;
+use self::screen::{RANDOM, Screen};
 use self::services::Services;
 use crate::goal_run::flits;
 use crate::heat_map::link_table;
@@ -288,6 +288,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         start_up: Barrier::new(placement.node.len(), spec),
         pmi: RefCell::new(PmiServer::new(&placement.node)),
         polls: Polls::new(placement.node.len()),
+        trouble: Rc::default(),
         requests: Cell::new(0),
     });
     let of_tasks = Rc::clone(&job_wide);
@@ -304,6 +305,14 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     remove_shared_memory(&name);
     let repeats = screen.borrow().repeats();
     let amid = std::mem::take(&mut screen.borrow_mut().amid);
+    if let Some(text) = job_wide.trouble.take() {
+        // Whatever else has gone wrong comes of it.
+        return Err(RunError::Check(text));
+    }
+    if served.is_err() && screen.borrow().random {
+        // Memory at random addresses may be where other tasks cannot name it.
+        complain(format_args!("{RANDOM}"));
+    }
     let (ends_ps, machine) = served?;
     let mut flits = flits(job.machine());
     for (now, before) in flits.iter_mut().flatten().zip(before.iter().flatten()) {
@@ -446,6 +455,8 @@ struct JobWide {
     start_up: Barrier,
     pmi: RefCell<PmiServer>,
     polls: Polls,
+    /// Why the memory of a process cannot be reached, if so.
+    trouble: Rc<RefCell<Option<String>>>,
     /// Requests for whose answers processes have waited.
     requests: Cell<u64>,
 }

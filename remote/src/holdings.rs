@@ -7,7 +7,7 @@ use std::rc::Rc;
 use gyre_driver::{DmaBuffer, Platform, PlatformLock, RangeError, SharedSegment};
 
 use crate::description::{TaskDescription, WindowPlace};
-use crate::process_memory::ProcessRange;
+use crate::process_memory::{ProcessMemory, ProcessRange};
 use crate::protocol::Answer;
 use crate::session::{NOT_HELD, TaskHost, WAITS_FOR_ITSELF};
 use crate::windows::{WINDOWS, Window};
@@ -21,6 +21,8 @@ fn unknown(what: &str) -> String {
 pub(crate) struct Holdings<P: Platform> {
     /// What the task is told of itself.
     pub description: TaskDescription,
+    /// Memory of the task's process.
+    pub memory: Rc<ProcessMemory>,
     /// The process's own memory, if it stands behind its base slot; it does as long as these last.
     _windows: Option<Vec<P::Buffer>>,
     buffers: RefCell<BTreeMap<u64, Rc<P::Buffer>>>,
@@ -31,9 +33,13 @@ pub(crate) struct Holdings<P: Platform> {
 
 impl<P: Platform> Holdings<P> {
     /// A task that has its process's memory, if that can be, and nothing else.
-    pub fn new(description: &TaskDescription, process: i32, services: &dyn TaskHost<P>) -> Self {
+    pub fn new(
+        description: &TaskDescription,
+        memory: Rc<ProcessMemory>,
+        services: &dyn TaskHost<P>,
+    ) -> Self {
         let map = |window: &Window| {
-            let range = ProcessRange::new(process, window.start, window.bytes);
+            let range = ProcessRange::new(&memory, window.start, window.bytes);
             let buffer = services.map(range, Some(window.offset)).ok()?;
             (buffer.offset() == window.offset).then_some(buffer)
         };
@@ -47,6 +53,7 @@ impl<P: Platform> Holdings<P> {
                 windows: windows.as_ref().and_then(|all| all.first().map(place)),
                 ..description.clone()
             },
+            memory,
             _windows: windows,
             buffers: RefCell::default(),
             segments: RefCell::default(),

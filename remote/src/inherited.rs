@@ -1,4 +1,5 @@
-//! The mailbox as a task's process inherits it: two open descriptors, numbered in the environment.
+//! What a task's process inherits of the machine: its mailbox and the channel for its memory as open descriptors, numbered in
+//! the environment.
 
 use std::env;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -6,24 +7,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::FdFlags;
 
+use crate::copy_channel;
 use crate::mailbox::{Ends, MailboxError};
 
-/// The variable with the numbers of the mailbox's memory and doorbell.
+/// The variable with the numbers of the mailbox's memory and doorbell, and of the channel's.
 pub(crate) const VARIABLE: &str = "GYRE_MAILBOX";
 
-/// Numbers of the two descriptors in the task's process, beyond those that programs and shells take by number.
+/// Numbers of the mailbox's descriptors in the task's process, beyond those that programs and shells take by number.
 pub(crate) const MEMORY_FD: RawFd = 190;
 /// See [`MEMORY_FD`].
 pub(crate) const BELL_FD: RawFd = 191;
 /// The socket of the start-up protocol, which the process's MPI library takes.
 pub(crate) const PMI_FD: RawFd = 192;
 
+/// Those of the channel by which the machine asks for bytes of the process.
+pub(crate) const COPY_MEMORY_FD: RawFd = 188;
+/// See [`COPY_MEMORY_FD`].
+pub(crate) const COPY_BELL_FD: RawFd = 189;
+
 /// Whether the descriptors have an owner in this process.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// What the variable says.
 pub(crate) fn value() -> String {
-    format!("{MEMORY_FD},{BELL_FD}")
+    format!("{MEMORY_FD},{BELL_FD},{COPY_MEMORY_FD},{COPY_BELL_FD}")
 }
 
 /// Whether the process was started as a task, or by one.
@@ -34,21 +41,26 @@ pub fn is_task() -> bool {
 
 /// Takes the descriptors that the process was started with. Works once in a process; those that the process starts
 /// do not inherit them.
-pub(crate) fn take() -> Result<Ends, MailboxError> {
+pub(crate) fn take() -> Result<(Ends, copy_channel::Ends), MailboxError> {
     if !is_task() || TAKEN.swap(true, Ordering::Relaxed) {
         return Err(MailboxError::NotInherited);
     }
-    Ok(Ends {
+    let mailbox = Ends {
         memory: owned(MEMORY_FD)?,
         bell: owned(BELL_FD)?,
-    })
+    };
+    let channel = copy_channel::Ends {
+        memory: owned(COPY_MEMORY_FD)?,
+        bell: owned(COPY_BELL_FD)?,
+    };
+    Ok((mailbox, channel))
 }
 
 fn owned(number: RawFd) -> Result<OwnedFd, MailboxError> {
     // SAFETY: a descriptor that is not open is refused by the system call, which is all that borrows it.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC).map_err(|_| MailboxError::NotInherited)?;
-    // SAFETY: the descriptor is open, and the environment says that it was opened for the mailbox; `take` comes here
+    // SAFETY: the descriptor is open, and the environment says that it was opened for the machine; `take` comes here
     // once, so nothing else in the process owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -53,32 +54,54 @@ pub(crate) fn pad(command: &mut Command) {
 ///
 /// The system may forbid it: [`is_random`] says so.
 pub(crate) fn fix_addresses() {
-    if let Ok(persona) = personality::get() {
-        let _ = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
-    }
+    let _ = fix();
 }
+
+/// The same; what the persona was before.
+fn fix() -> nix::Result<Persona> {
+    let persona = personality::get()?;
+    personality::set(persona | Persona::ADDR_NO_RANDOMIZE)
+}
+
+/// Whether this thread may do so, and with it the processes that it starts.
+fn may_fix() -> bool {
+    fix().and_then(personality::set).is_ok()
+}
+
+/// Whether the system shows nobody the persona of this process's children, once that is known.
+static HIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// How often a process that is being executed is asked for its persona, and how long is waited between.
 const ASKS: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The persona of a process. For a moment after its execution has begun the system lets nobody see it.
+/// The persona of a process, if it can be seen. For a moment after its execution has begun the system lets nobody see it; where
+/// debugging is restricted, never.
 fn persona(process: u32) -> Option<i32> {
     let path = format!("/proc/{process}/personality");
-    let text = (0..ASKS).find_map(|_| {
+    let asks = if HIDDEN.load(Ordering::Relaxed) {
+        1
+    } else {
+        ASKS
+    };
+    let text = (0..asks).find_map(|_| {
         let text = fs::read_to_string(&path);
         if text.is_err() {
             thread::sleep(PAUSE);
         }
         text.ok()
-    })?;
+    });
+    HIDDEN.store(text.is_none(), Ordering::Relaxed);
+    let text = text?;
     i32::from_str_radix(text.trim(), 16).ok()
 }
 
 /// Whether the system places a process at random, as far as is known.
 pub(crate) fn is_random(process: u32) -> bool {
-    let persona = persona(process).unwrap_or(0);
-    let fixed = Persona::from_bits_truncate(persona).contains(Persona::ADDR_NO_RANDOMIZE);
+    let fixed = match persona(process).map(Persona::from_bits_truncate) {
+        Some(persona) => persona.contains(Persona::ADDR_NO_RANDOMIZE),
+        None => may_fix(),
+    };
     let switch = fs::read_to_string("/proc/sys/kernel/randomize_va_space");
     !fixed && switch.map_or(true, |switch| switch.trim() != "0")
 }

@@ -13,6 +13,9 @@
 //! side that waits for the doorbell sleeps; so the machine stands still while a task thinks, and how long that
 //! takes on the host has no influence on simulated time.
 //!
+//! The machine reaches the process's own memory, too ([`ProcessRange`]): by the system, or where that forbids it by requests that
+//! the process answers in a signal's handler, whatever it does.
+//!
 //! A process may have a second socket, on which it speaks the start-up protocol of MPI programs with a [`PmiServer`], whether
 //! it uses its mailbox or not. Lines are answered while it is the task's turn.
 //!
@@ -23,6 +26,7 @@
 //! [`Platform`]: gyre_driver::Platform
 
 mod connection;
+mod copy_channel;
 mod description;
 mod holdings;
 mod inherited;
@@ -30,6 +34,7 @@ mod job_name;
 mod layout;
 mod lock;
 mod mailbox;
+mod own_memory;
 mod platform;
 mod pmi;
 mod process;

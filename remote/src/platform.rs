@@ -14,6 +14,7 @@ use crate::description::TaskDescription;
 use crate::inherited;
 use crate::lock::RemoteLock;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
+use crate::own_memory;
 use crate::protocol::{Answer, INLINE_BYTES, READ_AHEAD_BYTES, Request, clip, op_number};
 use crate::windows::offset_of;
 
@@ -43,8 +44,7 @@ pub enum TaskError {
 pub fn run<E: Display>(
     task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
 ) -> Result<(), TaskError> {
-    let attached = inherited::take().and_then(Mailbox::open);
-    run_on(attached.map_err(TaskError::Attach)?, task)
+    run_on(attached().map_err(TaskError::Attach)?, task)
 }
 
 /// The machine that started this process, for a program that is no function: its end is that of the process. Once in a
@@ -55,9 +55,17 @@ pub fn run<E: Display>(
 /// # Errors
 /// [`TaskError::Attach`].
 pub fn attach() -> Result<RemotePlatform, TaskError> {
-    let attached = inherited::take().and_then(Mailbox::open);
-    Connection::open(attached.map_err(TaskError::Attach)?, 0);
+    Connection::open(attached().map_err(TaskError::Attach)?, 0);
     Ok(RemotePlatform { connection: Link })
+}
+
+/// The mailbox that this process was started with. From now on the machine reaches the process's memory, whatever the system
+/// forbids.
+fn attached() -> Result<Mailbox, MailboxError> {
+    let (mailbox, channel) = inherited::take()?;
+    let mailbox = Mailbox::open(mailbox)?;
+    own_memory::answer_requests(channel)?;
+    Ok(mailbox)
 }
 
 /// [`run`] on an open mailbox.

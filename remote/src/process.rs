@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,12 +14,14 @@ use gyre_driver::Platform;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use thiserror::Error;
 
+use crate::copy_channel::Channel;
 use crate::description::TaskDescription;
 use crate::holdings::Holdings;
-use crate::inherited::{self, BELL_FD, MEMORY_FD, PMI_FD};
+use crate::inherited::{self, BELL_FD, COPY_BELL_FD, COPY_MEMORY_FD, MEMORY_FD, PMI_FD};
 use crate::layout;
 use crate::mailbox::Mailbox;
 use crate::pmi::PmiError;
+use crate::process_memory::ProcessMemory;
 use crate::session::{self, End, SessionError, TaskHost};
 use crate::task_thread::{Task, TaskThread};
 use crate::watch::{Limits, Stream, Watch};
@@ -87,6 +90,8 @@ pub enum TaskEnd {
 pub struct TaskProcess {
     running: Running,
     mailbox: Mailbox,
+    /// How the process copies bytes of its memory, where it must.
+    channel: Channel,
     description: TaskDescription,
 }
 
@@ -148,8 +153,14 @@ impl TaskProcess {
         wire: Option<(Wire, OwnedFd)>,
     ) -> Result<Self, ProcessError> {
         let (mailbox, ends) = Mailbox::create().map_err(ProcessError::Mailbox)?;
+        let (channel, copies) = Channel::create().map_err(ProcessError::Mailbox)?;
         let (wire, end) = wire.unzip();
-        let mappings = [(ends.memory, MEMORY_FD), (ends.bell, BELL_FD)];
+        let mappings = [
+            (ends.memory, MEMORY_FD),
+            (ends.bell, BELL_FD),
+            (copies.memory, COPY_MEMORY_FD),
+            (copies.bell, COPY_BELL_FD),
+        ];
         let mappings = mappings.into_iter().chain(end.map(|end| (end, PMI_FD)));
         let mappings = mappings.map(|(parent_fd, child_fd)| FdMapping {
             parent_fd,
@@ -181,6 +192,7 @@ impl TaskProcess {
         Ok(Self {
             running,
             mailbox,
+            channel,
             description,
         })
     }
@@ -235,7 +247,9 @@ impl TaskProcess {
         platform: &P,
         services: &dyn TaskHost<P>,
     ) -> Result<TaskEnd, ProcessError> {
-        let holdings = Holdings::new(&self.description, self.running.number(), services);
+        let limit = self.running.watch.borrow().limits().end;
+        let memory = Rc::new(ProcessMemory::new(Rc::new(self.channel), limit));
+        let holdings = Holdings::new(&self.description, memory, services);
         let task = Task::new(holdings, self.running, self.mailbox);
         let end = TaskThread::first(task).serve(platform, services)?;
         Ok(end.expect("a task ends with its first thread"))
@@ -309,11 +323,6 @@ impl Running {
 
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child.borrow())
-    }
-
-    /// Number of the process.
-    pub fn number(&self) -> i32 {
-        self.pid().as_raw_nonzero().get()
     }
 }
 

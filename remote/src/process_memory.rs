@@ -1,24 +1,174 @@
 //! Bytes of a task's process, as the machine's process reaches them.
 
+use std::cell::{Cell, OnceCell};
+use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::PidfdFlags;
+
+use crate::copy_channel::{Channel, NoAnswer, PIECE};
+
+/// The memory of a task's process: the one that has come to the machine, be it started by that which the machine has started.
+/// Before, there is none.
+///
+/// The machine copies by `process_vm_readv` and `process_vm_writev`; where the system forbids them (a filter of system calls, a
+/// process that nobody may look into, restricted debugging), the process copies itself. The results are the same: bytes that are
+/// not there, or may not be written, are refused either way.
+pub(crate) struct ProcessMemory {
+    channel: Rc<Channel>,
+    /// How long the process may take to answer, in time of the host.
+    limit: Duration,
+    process: OnceCell<Attached>,
+    /// What the system has said when it forbade the machine to copy.
+    forbidden: Cell<Option<Errno>>,
+    /// Whether the process has not answered in time: it is not asked again.
+    silent: Cell<bool>,
+}
+
+/// A process that has come to the machine.
+struct Attached {
+    number: Pid,
+    /// Can be read once it has ended; then its number may be another's.
+    ended: OwnedFd,
+}
+
+impl ProcessMemory {
+    /// Of the process that comes to the machine by this channel.
+    pub fn new(channel: Rc<Channel>, limit: Duration) -> Self {
+        Self {
+            channel,
+            limit,
+            process: OnceCell::new(),
+            forbidden: Cell::new(None),
+            silent: Cell::new(false),
+        }
+    }
+
+    /// The process, if it is there.
+    fn process(&self) -> Option<&Attached> {
+        if self.process.get().is_none() {
+            let number = self.channel.greeting()?;
+            let ended = rustix::process::pidfd_open(number, PidfdFlags::empty()).ok()?;
+            let number = Pid::from_raw(number.as_raw_nonzero().get());
+            // It was empty.
+            let _ = self.process.set(Attached { number, ended });
+        }
+        let process = self.process.get()?;
+        let mut ready = [PollFd::new(&process.ended, PollFlags::IN)];
+        let runs = rustix::event::poll(&mut ready, Some(&Timespec::default())) == Ok(0);
+        runs.then_some(process)
+    }
+
+    /// Why the memory cannot be reached, if neither way leads to it.
+    fn trouble(&self) -> Option<String> {
+        let errno = self.forbidden.get().filter(|_| self.silent.get())?;
+        Some(format!(
+            "the system forbids the machine to reach the memory of the task's process (process_vm_readv, process_vm_writev: \
+             {errno}), and the process has not copied itself within {} s of the host's time, as it does when it gets SIGURG; \
+             either of them must be possible",
+            self.limit.as_secs_f64()
+        ))
+    }
+
+    /// What the machine's own access has come to: `None` if the system forbids it.
+    fn allowed(&self, access: impl FnOnce() -> nix::Result<usize>) -> Option<usize> {
+        if self.forbidden.get().is_some() {
+            return None;
+        }
+        match access() {
+            Ok(bytes) => Some(bytes),
+            Err(errno @ (Errno::EPERM | Errno::EACCES | Errno::ENOSYS)) => {
+                self.forbidden.set(Some(errno));
+                None
+            }
+            Err(_) => Some(0),
+        }
+    }
+
+    /// Whether the process, asked like that, has copied all of `bytes` bytes.
+    fn asked(&self, bytes: usize, ask: impl FnOnce() -> Result<usize, NoAnswer>) -> bool {
+        if self.silent.get() {
+            return false;
+        }
+        let copied = ask();
+        self.silent.set(copied == Err(NoAnswer::Silent));
+        copied == Ok(bytes)
+    }
+
+    fn read(&self, base: usize, out: &mut [u8]) -> bool {
+        let Some(process) = self.process() else {
+            return false;
+        };
+        let len = out.len();
+        let access = || {
+            let part = [RemoteIoVec { base, len }];
+            process_vm_readv(process.number, &mut [IoSliceMut::new(out)], &part)
+        };
+        if let Some(read) = self.allowed(access) {
+            return read == len;
+        }
+        out.chunks_mut(PIECE).enumerate().all(|(number, piece)| {
+            let bytes = piece.len();
+            let ended = process.ended.as_fd();
+            let address = base + number * PIECE;
+            self.asked(bytes, || {
+                self.channel.read(ended, address, piece, self.limit)
+            })
+        })
+    }
+
+    fn write(&self, base: usize, data: &[u8]) -> bool {
+        let Some(process) = self.process() else {
+            return false;
+        };
+        let len = data.len();
+        let access = || {
+            let part = [RemoteIoVec { base, len }];
+            process_vm_writev(process.number, &[IoSlice::new(data)], &part)
+        };
+        if let Some(written) = self.allowed(access) {
+            return written == len;
+        }
+        data.chunks(PIECE).enumerate().all(|(number, piece)| {
+            let ended = process.ended.as_fd();
+            let address = base + number * PIECE;
+            self.asked(piece.len(), || {
+                self.channel.write(ended, address, piece, self.limit)
+            })
+        })
+    }
+}
 
 /// Bytes of a task's process from an address on: static, on the heap or on a stack. The process has the say over them: what
 /// it gives back or protects cannot be reached any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct ProcessRange {
-    process: i32,
+    memory: Rc<ProcessMemory>,
     address: usize,
     bytes: usize,
 }
 
+impl fmt::Debug for ProcessRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessRange")
+            .field("address", &self.address)
+            .field("bytes", &self.bytes)
+            .finish()
+    }
+}
+
 impl ProcessRange {
-    /// `bytes` bytes from `address` on of the process with this number.
-    pub(crate) fn new(process: i32, address: usize, bytes: usize) -> Self {
+    /// `bytes` bytes from `address` on of a process.
+    pub(crate) fn new(memory: &Rc<ProcessMemory>, address: usize, bytes: usize) -> Self {
         Self {
-            process,
+            memory: Rc::clone(memory),
             address,
             bytes,
         }
@@ -42,33 +192,34 @@ impl ProcessRange {
         self.bytes == 0
     }
 
-    /// Copies bytes out, from `offset` on; false if they are not all there.
+    /// Copies bytes out, from `offset` on; false if they are not all there (X-6).
     #[must_use]
     pub fn read(&self, offset: u64, out: &mut [u8]) -> bool {
-        let bytes = out.len();
-        self.part(offset, bytes).is_some_and(|part| {
-            let read = process_vm_readv(self.pid(), &mut [IoSliceMut::new(out)], &[part]);
-            read == Ok(bytes)
-        })
+        self.base(offset, out.len())
+            .is_some_and(|base| self.memory.read(base, out))
     }
 
-    /// Copies bytes in, from `offset` on; false if they are not all there or may not be written.
+    /// Copies bytes in, from `offset` on; false if they are not all there or may not be written (X-6).
     #[must_use]
     pub fn write(&self, offset: u64, data: &[u8]) -> bool {
-        self.part(offset, data.len()).is_some_and(|part| {
-            let written = process_vm_writev(self.pid(), &[IoSlice::new(data)], &[part]);
-            written == Ok(data.len())
-        })
+        self.base(offset, data.len())
+            .is_some_and(|base| self.memory.write(base, data))
     }
 
-    fn pid(&self) -> Pid {
-        Pid::from_raw(self.process)
+    /// Why the memory of the process cannot be reached at all, if so: every access fails from then on (X-6).
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.memory.trouble()
     }
 
-    fn part(&self, offset: u64, len: usize) -> Option<RemoteIoVec> {
+    /// Address of the byte at `offset`, of `len` bytes.
+    fn base(&self, offset: u64, len: usize) -> Option<usize> {
         let offset = usize::try_from(offset).ok()?;
         let end = offset.checked_add(len)?;
         let base = self.address.checked_add(offset)?;
-        (end <= self.bytes).then_some(RemoteIoVec { base, len })
+        (end <= self.bytes).then_some(base)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -151,8 +151,6 @@ pub trait TaskHost<P: Platform> {
 
 /// The thread that a session is with.
 pub(crate) struct Host<'a, P: Platform> {
-    /// Number of the task's process.
-    pub process: i32,
     /// Number of the thread in its task.
     pub thread: u32,
     /// What is done for it.
@@ -389,8 +387,8 @@ impl<P: Platform> Session<'_, P> {
                 self.keep(buffer)
             }
             Request::Map { address, bytes } => {
-                let process = self.host.process;
-                let range = ProcessRange::new(process, size(address)?, size(bytes)?);
+                let memory = &self.holdings.memory;
+                let range = ProcessRange::new(memory, size(address)?, size(bytes)?);
                 let buffer = self.host.services.map(range, None);
                 self.keep(buffer)
             }

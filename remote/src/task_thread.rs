@@ -85,7 +85,6 @@ impl<P: Platform> TaskThread<P> {
             Ok(ends)
         };
         let host = Host {
-            process: running.number(),
             thread: self.number,
             services,
             start_thread: &start_thread,

@@ -23,6 +23,7 @@ use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
 use crate::process::{ProcessError, TaskEnd, TaskProcess};
 use crate::process_memory::ProcessRange;
+use crate::process_memory::tests::of_nobody;
 use crate::protocol::{Answer, BATCH, INLINE_BYTES, Reply, Request};
 use crate::session::{self, Host, SessionError, TaskHost};
 use crate::watch::{Limits, Stream, Watch};
@@ -271,14 +272,12 @@ fn serve_as(
     platform: &Noted,
 ) -> Result<session::End, SessionError> {
     let watch = RefCell::new(Watch::new(limits, None));
-    let process = std::process::id() as i32;
     let host = Host {
-        process,
         thread: 0,
         services: &Nothing,
         start_thread: &|_| Err("the task has one thread".into()),
     };
-    let holdings = Holdings::new(description, process, &Nothing);
+    let holdings = Holdings::new(description, of_nobody(), &Nothing);
     session::serve(machine, &watch, &host, &holdings, platform)
 }
 
@@ -1030,27 +1029,4 @@ fn a_process_that_no_machine_started_has_no_task() {
         matches!(end, Err(TaskError::Attach(MailboxError::NotInherited))),
         "{end:?}"
     );
-}
-
-#[test]
-fn memory_of_a_process_is_reached_where_it_is() {
-    let bytes = [1u8, 2, 3, 4, 5, 6, 7, 8];
-    let mut into = [0u8; 8];
-    let here = |memory: *const u8, bytes| {
-        ProcessRange::new(std::process::id() as i32, memory as usize, bytes)
-    };
-    let range = here(bytes.as_ptr(), 8);
-    let mut out = [0; 5];
-    assert!(range.read(2, &mut out) && out == [3, 4, 5, 6, 7]);
-    assert!(!range.read(4, &mut out), "beyond its end");
-    assert!(!range.read(u64::MAX, &mut out));
-    assert!(here(into.as_mut_ptr(), 8).write(1, &[9; 3]));
-    // What the system does, the compiler cannot know.
-    assert_eq!(std::hint::black_box(&mut into)[..5], [0, 9, 9, 9, 0]);
-    let nowhere = here(std::ptr::without_provenance(64), 8);
-    assert!(!nowhere.read(0, &mut out) && !nowhere.write(0, &out));
-    // Constants may not be written.
-    static CONSTANT: [u8; 4] = [7; 4];
-    assert!(!here(CONSTANT.as_ptr(), 4).write(0, &[1]));
-    assert_eq!(std::hint::black_box(&CONSTANT), &[7; 4]);
 }

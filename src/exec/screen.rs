@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use gyre_remote::Stream;
 
 /// Said of a run whose processes are at random addresses.
-const RANDOM: &str = "the system places processes at random addresses: the run need not repeat";
+pub const RANDOM: &str = "the system places processes at random addresses: the run need not repeat";
 
 /// Said of a run in which the machine has gone on without a process.
 const ALONE: &str =

@@ -140,7 +140,11 @@ impl Services {
 
 impl TaskHost<SimPlatform> for Services {
     fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<NodeBuffer, AllocError> {
-        let outside = Box::new(InProcess(range));
+        let outside = Box::new(InProcess {
+            range: range.clone(),
+            task: self.task(),
+            trouble: Rc::clone(&self.job.trouble),
+        });
         match offset {
             Some(offset) => self.at.platform.map_at(offset, range.len(), outside),
             None => {
@@ -246,6 +250,9 @@ impl TaskHost<SimPlatform> for Services {
     }
 
     fn notice(&self, activity: Activity) -> Result<(), String> {
+        if let Some(text) = &*self.job.trouble.borrow() {
+            return Err(text.clone());
+        }
         self.job.polls.note(self.task(), self.thread, activity)
     }
 
@@ -266,14 +273,29 @@ impl TaskHost<SimPlatform> for Services {
 }
 
 /// Memory of a process that node memory stands for.
-struct InProcess(ProcessRange);
+struct InProcess {
+    range: ProcessRange,
+    task: u32,
+    trouble: Rc<RefCell<Option<String>>>,
+}
+
+impl InProcess {
+    /// What an access has come to; where no other will succeed, the run is to end.
+    fn noted(&self, done: bool) -> bool {
+        if !done && let Some(text) = self.range.trouble() {
+            let text = || format!("task {}: {text}", self.task);
+            self.trouble.borrow_mut().get_or_insert_with(text);
+        }
+        done
+    }
+}
 
 impl OutsideMemory for InProcess {
     fn read(&self, offset: u64, out: &mut [u8]) -> bool {
-        self.0.read(offset, out)
+        self.noted(self.range.read(offset, out))
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> bool {
-        self.0.write(offset, data)
+        self.noted(self.range.write(offset, data))
     }
 }

@@ -7,6 +7,7 @@ mod examples;
 mod exec;
 mod failure;
 mod first_view;
+mod forbidden;
 mod guide;
 mod models;
 mod page;

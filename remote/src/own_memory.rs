@@ -1,0 +1,117 @@
+//! A task's process copies bytes of its own memory for the machine, where the system lets no other process do that.
+//!
+//! It does so in a signal's handler, on whatever thread the system interrupts, and with system calls alone: the memory
+//! of the process, its threads and their addresses are the same whether the machine asks or not.
+
+use std::ffi::c_int;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::OnceLock;
+
+use nix::errno::Errno;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use rustix::net::{self, RecvFlags, SendFlags};
+use rustix::process::Pid;
+
+use crate::copy_channel::{Ends, REQUEST_BYTES, Request, SIGNAL};
+
+/// Where requests come from, and the process that answers them.
+static CHANNEL: OnceLock<(Ends, Pid)> = OnceLock::new();
+
+/// Answers the machine's requests from now on, once in a process. A program that has a handler of its own for the signal keeps
+/// it, and is not asked successfully.
+pub(crate) fn answer_requests(ends: Ends) -> io::Result<()> {
+    ends.greet()?;
+    if CHANNEL.set((ends, rustix::process::getpid())).is_err() {
+        return Ok(());
+    }
+    let signal = Signal::try_from(SIGNAL.as_raw())?;
+    // What the handler interrupts goes on.
+    let listen = SigAction::new(
+        SigHandler::Handler(on_signal),
+        SaFlags::SA_RESTART | SaFlags::SA_ONSTACK,
+        SigSet::empty(),
+    );
+    // SAFETY: the handler makes system calls and nothing else: it takes no lock, allocates nothing, leaves `errno` as it was, and
+    // of what is shared it reads a cell that was filled before. What was there before goes back as the system gave it.
+    unsafe {
+        let before = sigaction(signal, &listen)?;
+        if !matches!(before.handler(), SigHandler::SigDfl | SigHandler::SigIgn) {
+            sigaction(signal, &before)?;
+        }
+    }
+    SigSet::from(signal).thread_unblock()?;
+    Ok(())
+}
+
+extern "C" fn on_signal(_signal: c_int) {
+    let errno = Errno::last_raw();
+    answer_all();
+    Errno::set_raw(errno);
+}
+
+/// Answers the requests that are there.
+fn answer_all() {
+    let Some((ends, process)) = CHANNEL.get() else {
+        return;
+    };
+    // A process that was forked has a memory of its own.
+    if rustix::process::getpid() == *process {
+        while answer(ends, RecvFlags::DONTWAIT) {}
+    }
+}
+
+/// Answers a request; whether there was one.
+pub(crate) fn answer(ends: &Ends, flags: RecvFlags) -> bool {
+    let mut message = [0; REQUEST_BYTES];
+    let came = net::recv(&ends.bell, &mut message, flags);
+    if !matches!(came, Ok((REQUEST_BYTES, _))) {
+        return false;
+    }
+    let request = Request::decode(&message);
+    let memory = ends.memory.as_fd();
+    let copied = if request.write {
+        // SAFETY: the machine's DMA engine writes where the program, or a task that it takes part in a job with, has had it write:
+        // whoever gave it the bytes has promised that nothing relies on their value.
+        unsafe { copy_in(memory, request) }
+    } else {
+        copy_out(memory, request)
+    };
+    net::send(&ends.bell, &copied.to_le_bytes(), SendFlags::NOSIGNAL).is_ok()
+}
+
+/// Copies bytes of this process to the beginning of `memory`: how many were there.
+fn copy_out(memory: BorrowedFd<'_>, request: Request) -> u64 {
+    // Not by the functions of these names: a program may have one.
+    // SAFETY: the call reads memory, and the system looks at every address: bytes that are not there end the call with an
+    // error.
+    let copied = unsafe {
+        nix::libc::syscall(
+            nix::libc::SYS_pwrite64,
+            memory.as_raw_fd(),
+            request.address,
+            request.bytes,
+            0u64,
+        )
+    };
+    u64::try_from(copied).unwrap_or(0)
+}
+
+/// Copies bytes from the beginning of `memory` to where they belong in this process: how many could be written.
+///
+/// # Safety
+/// Nothing may rely on the value of the bytes.
+unsafe fn copy_in(memory: BorrowedFd<'_>, request: Request) -> u64 {
+    // SAFETY: the system looks at every address: bytes that are not there or may not be written end the call with an error.
+    // The caller promises that the others may change.
+    let copied = unsafe {
+        nix::libc::syscall(
+            nix::libc::SYS_pread64,
+            memory.as_raw_fd(),
+            request.address,
+            request.bytes,
+            0u64,
+        )
+    };
+    u64::try_from(copied).unwrap_or(0)
+}
