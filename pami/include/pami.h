@@ -1003,7 +1003,16 @@ typedef struct {
 __extension__ typedef struct {
 } pami_barrier_t;
 
-/* Active-message collectives: only the root calls; the dispatch function of the others says where their data is. */
+/*
+ * Active-message collectives: only the root calls, when it likes, and several may be under way, from several roots too. The
+ * others advance their contexts; the dispatch function of each says where its data goes or comes from. It may be called in
+ * any order where collectives are under way at once.
+ *
+ * Of the endpoint's own part, `local_fn` tells the end: data is in place, or what was there may be changed again. The root's
+ * own dispatch function is called too, by PAMI_Collective, but for a broadcast; the root's `local_fn` and `cb_done` are
+ * called, in this order, when all endpoints have done their parts, so the result is there. If one of them could not, the
+ * root's callbacks get its result code and PAMI_Error_text its words, and the result is left alone.
+ */
 
 /** Parameters of PAMI_XFER_AMBROADCAST. */
 typedef struct {
@@ -1015,7 +1024,10 @@ typedef struct {
   size_t stypecount; /**< How much. */
 } pami_ambroadcast_t;
 
-/** Receives an active-message broadcast: pami_dispatch_p2p_function with the geometry; `origin` is the root. */
+/**
+ * Receives an active-message broadcast: pami_dispatch_p2p_function with the geometry; `origin` is the root. `pipe_addr` is
+ * null: all data goes to where `recv` says.
+ */
 typedef void (*pami_dispatch_ambroadcast_function)(pami_context_t context, void *cookie, const void *header_addr,
                                                    size_t header_size, const void *pipe_addr, size_t data_size,
                                                    pami_endpoint_t origin, pami_geometry_t geometry,
@@ -1031,9 +1043,7 @@ typedef struct {
   size_t stypecount; /**< How much goes to each. */
 } pami_amscatter_t;
 
-/**
- * Receives its part of an active-message scatter: pami_dispatch_p2p_function with the geometry; `origin` is the root.
- */
+/** Receives its part of an active-message scatter, as pami_dispatch_ambroadcast_function. */
 typedef void (*pami_dispatch_amscatter_function)(pami_context_t context, void *cookie, const void *header_addr,
                                                  size_t header_size, const void *pipe_addr, size_t data_size,
                                                  pami_endpoint_t origin, pami_geometry_t geometry,
@@ -1054,7 +1064,7 @@ typedef struct {
  *
  * @param data_size  bytes that the root expects
  * @param origin     the root
- * @param send       to be filled in: where the data is; `local_fn` is called when it has been sent
+ * @param send       to be filled in: where the data is; `local_fn` is called when that may be changed again
  */
 typedef void (*pami_dispatch_amgather_function)(pami_context_t context, void *cookie, const void *header_addr,
                                                 size_t header_size, size_t data_size, pami_endpoint_t origin,
@@ -1077,8 +1087,9 @@ typedef struct {
  *
  * @param data_size  bytes that the root expects
  * @param origin     the root
- * @param op         to be filled in: combines two
- * @param send       to be filled in: where the data is, which may be overwritten; `local_fn` is called at the end
+ * @param op         to be filled in: combines two, on the type of `send`. All endpoints say the same. The program's own is
+ *                   called at the root alone, with its `data_cookie`, in the order of the endpoints.
+ * @param send       to be filled in: where the data is, which is left alone; `local_fn` is called when it may be changed
  */
 typedef void (*pami_dispatch_amreduce_function)(pami_context_t context, void *cookie, const void *header_addr,
                                                 size_t header_size, size_t data_size, pami_endpoint_t origin,
@@ -1296,12 +1307,16 @@ pami_result_t PAMI_Dispatch_set(pami_context_t context, size_t dispatch, pami_di
                                 void *cookie, pami_dispatch_hint_t options);
 
 /**
- * PAMI_Dispatch_set for an active-message collective.
+ * PAMI_Dispatch_set for an active-message collective: says which function of this context takes part in those of a geometry
+ * and a kind. Every endpoint sets it, the root too, before the first one; the last function that was set holds. Numbers are
+ * apart from those of PAMI_Dispatch_set, of other kinds and of other geometries.
  *
- * @param algorithm  for which algorithm
- * @param fn         the member of its kind
- * @param options    hard hints
- * @return PAMI_SUCCESS. PAMI_INVAL: the number is too large, or the algorithm is none of these kinds.
+ * @param algorithm  of the geometry and the kind
+ * @param dispatch   number, 0 to PAMI_CONTEXT_DISPATCH_ID_MAX
+ * @param fn         the member of the kind
+ * @param options    soft hints
+ * @return PAMI_SUCCESS. PAMI_INVAL: the number is too large, the algorithm is none of these kinds, `fn` is null, or the
+ *         context is no endpoint of the geometry.
  */
 pami_result_t PAMI_AMCollective_dispatch_set(pami_context_t context, pami_algorithm_t algorithm, size_t dispatch,
                                              pami_dispatch_callback_function fn, void *cookie,

@@ -1,19 +1,21 @@
 //! The algorithms of geometries: what each geometry has for a kind of collective, and what they need.
 
-use std::ffi::{CStr, c_uint};
+use std::ffi::c_uint;
 
 use gyre_collectives::{Algorithm, Condition, Entry, Query, ReduceKind, RoutesTaken, Sharing};
 use gyre_collectives::{DataType, ReduceOp};
 
-use crate::abi::{self, Bits, CheckCorrect, CheckPerf, MetadataResult, Xfer, XferType};
+use crate::abi::{self, MetadataResult, Xfer, XferType};
+use crate::amcollective::call::Kind;
 use crate::boundary;
 use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group, Made};
 use crate::kinds::{collective, operation, types};
+use crate::metadata::metadata;
 use crate::reduction::bytes_of;
 
-/// Version of all algorithms.
-const VERSION: c_uint = 1;
+/// The algorithm of active-message collectives.
+const OF_ACTIVE_MESSAGES: Algorithm = Algorithm::Binomial;
 
 /// Bits of an algorithm that are its number, and its kind; above them is the handle of the geometry.
 const NUMBER_BITS: u32 = 8;
@@ -47,28 +49,13 @@ impl Offer {
             Some(place) => Some(*Algorithm::ALL.get(place).ok_or_else(unknown)?),
         };
         let kind = XferType(kind as c_uint);
-        collective(kind).ok_or_else(unknown)?;
+        match Kind::of(kind) {
+            Some(_) if algorithm == Some(OF_ACTIVE_MESSAGES) => (),
+            Some(_) => return Err(unknown()),
+            None => collective(kind).map(|_| ()).ok_or_else(unknown)?,
+        }
         let geometry = code >> (NUMBER_BITS + KIND_BITS);
         Ok((Self { kind, algorithm }, geometry as abi::Geometry))
-    }
-}
-
-fn name(algorithm: Option<Algorithm>) -> &'static CStr {
-    use Algorithm as A;
-    match algorithm {
-        None => c"chosen",
-        Some(A::Dissemination) => c"dissemination",
-        Some(A::Binomial) => c"binomial",
-        Some(A::EndpointParallel) => c"endpoint_parallel",
-        Some(A::DimensionPipelined) => c"dimension_pipelined",
-        Some(A::Ring) => c"ring",
-        Some(A::RecursiveDoubling) => c"recursive_doubling",
-        Some(A::ThereAndBack) => c"there_and_back",
-        Some(A::Pairwise) => c"pairwise",
-        Some(A::Linear) => c"linear",
-        Some(A::Affinity) => c"affinity",
-        Some(A::Tree) => c"tree",
-        Some(A::SharedMemory) => c"shared_memory",
     }
 }
 
@@ -122,6 +109,10 @@ fn offered(group: &Group, kind: XferType) -> Result<[Vec<Offer>; 2], Failure> {
         return Err(Failure::invalid(text));
     }
     let made = group.made()?;
+    if Kind::of(kind).is_some() {
+        let algorithm = Some(OF_ACTIVE_MESSAGES);
+        return Ok([vec![Offer { kind, algorithm }], Vec::new()]);
+    }
     let any = ReduceKind::BuiltIn(DataType::U8, ReduceOp::Copy);
     let Some(query) = query(made, kind, any)? else {
         return Ok([Vec::new(), Vec::new()]);
@@ -145,43 +136,6 @@ fn offered(group: &Group, kind: XferType) -> Result<[Vec<Offer>; 2], Failure> {
         }
     }
     Ok([always, checked])
-}
-
-/// What a program may know of an algorithm.
-fn metadata(offer: Offer, checked: bool) -> abi::Metadata {
-    let in_place = [
-        XferType::ALLREDUCE,
-        XferType::REDUCE,
-        XferType::SCAN,
-        XferType::REDUCE_SCATTER,
-        XferType::ALLTOALL,
-        XferType::ALLTOALLV,
-        XferType::ALLTOALLV_INT,
-    ]
-    .contains(&offer.kind);
-    let hardware = offer.algorithm == Some(Algorithm::Tree);
-    let set = |bit: Bits, on: bool| bit.set(0, c_uint::from(on));
-    abi::Metadata {
-        name: name(offer.algorithm).as_ptr().cast_mut(),
-        version: VERSION,
-        check_fn: Some(check),
-        range_lo: 0,
-        range_hi: usize::MAX,
-        send_min_align: 1,
-        recv_min_align: 1,
-        check_correct: CheckCorrect {
-            bits: set(CheckCorrect::CHECKREQUIRED, checked)
-                | set(CheckCorrect::ALLDTOP, !checked)
-                | set(CheckCorrect::INPLACE, in_place)
-                | set(CheckCorrect::ASYNCFLOWCTL, true),
-        },
-        check_perf: CheckPerf {
-            bits: set(CheckPerf::HW_ACCEL, hardware),
-        },
-        range_lo_perf: 0,
-        range_hi_perf: usize::MAX,
-        min_align_perf: 1,
-    }
 }
 
 /// Why an algorithm cannot do a collective.
@@ -285,7 +239,12 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
                 unsafe {
                     algorithms.add(place).write(offer.encode(geometry as usize));
                     if !data.is_null() {
-                        data.add(place).write(metadata(*offer, checked));
+                        data.add(place).write(metadata(
+                            offer.kind,
+                            offer.algorithm,
+                            checked,
+                            Some(check),
+                        ));
                     }
                 }
             }

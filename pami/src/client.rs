@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::abi;
 use crate::agreement::{self, Agreement};
+use crate::amcollective::calls::Calls;
 use crate::boundary;
 use crate::code::parts;
 use crate::failure::Failure;
@@ -44,6 +45,8 @@ pub struct Client {
     pub collectives: Vec<Collectives<RemotePlatform>>,
     /// The long headers of each context.
     pub headers: Vec<Arc<Headers>>,
+    /// The active-message collectives of each context.
+    pub calls: Vec<Arc<Calls>>,
     /// Where tasks agree on geometries.
     pub agreement: Arc<Agreement>,
     /// Numbers of geometries, as the program gives them, that are in use in this task.
@@ -60,9 +63,10 @@ impl Client {
         let contexts = (0..driver.contexts()).map(|offset| driver.create_context(offset));
         let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
         let agreement = Agreement::new(job.description.task, driver.tasks().len());
-        let (mut collectives, mut headers) = (Vec::new(), Vec::new());
+        let (mut collectives, mut headers, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         for context in &contexts {
             headers.push(Headers::attach(context)?);
+            calls.push(Calls::attach(context, handle)?);
             collectives.push(Collectives::attach(context, agreement::COLLECTIVES)?);
             agreement.attach(context)?;
         }
@@ -82,6 +86,7 @@ impl Client {
             created: Mutex::default(),
             collectives,
             headers,
+            calls,
             agreement,
             ids: Mutex::default(),
             world,

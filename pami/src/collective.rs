@@ -7,6 +7,8 @@ use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::abi::{self, Xfer, XferType};
 use crate::algorithms::Offer;
+use crate::amcollective::call::Kind;
+use crate::amcollective::root;
 use crate::arguments::Arguments;
 use crate::boundary;
 use crate::context::{CONTEXTS, Context};
@@ -117,6 +119,10 @@ pub unsafe extern "C" fn PAMI_Collective(context: abi::Context, cmd: *mut Xfer) 
         let group = GEOMETRIES.get(geometry)?;
         if group.client != context.client.handle {
             return Err(Failure::invalid("the context is of another client"));
+        }
+        if let Some(kind) = Kind::of(offer.kind) {
+            // SAFETY: the program has filled in the member of the kind.
+            return unsafe { root::start(&context, (&group, geometry as usize), kind, xfer) };
         }
         let made = group.made()?;
         made.with(context.offset, |member| {

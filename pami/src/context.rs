@@ -12,6 +12,7 @@ use crate::abi;
 use crate::boundary;
 use crate::client::{CLIENTS, Client};
 use crate::failure::Failure;
+use crate::group::GEOMETRIES;
 use crate::handles::Handles;
 use crate::hints::Dispatch;
 use crate::patience::Patience;
@@ -227,6 +228,9 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(
         for (place, context) in all.into_iter().enumerate() {
             let handle = context.handle;
             CONTEXTS.remove(handle as abi::Context)?;
+            for (_, group) in GEOMETRIES.all() {
+                group.forget(handle);
+            }
             context
                 .client
                 .created

@@ -141,6 +141,12 @@ impl Creation {
                         (Ok(()), true) => begin_update(&context, &group, true, event),
                         (made, _) => event.end(made),
                     }
+                    // Others may have called already. The event has had its turn to set what receives that.
+                    let client = client.upgrade();
+                    for client in client.iter() {
+                        let contexts = client.calls.iter().zip(&client.contexts);
+                        contexts.for_each(|(calls, context)| calls.made(context));
+                    }
                 })
             },
         );

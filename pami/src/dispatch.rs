@@ -8,19 +8,19 @@ use gyre_driver::{Arrival, BufferRange, DoneFn, Receive, SendImmediate};
 use gyre_remote::RemotePlatform;
 
 use crate::abi::{self, DispatchHint, Hint};
+use crate::amcollective::messages;
 use crate::boundary;
 use crate::code::endpoint_code;
 use crate::context::{CONTEXTS, Context};
 use crate::data::{Function, Place, Transfer};
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::headers;
 use crate::hints::{Dispatch, check};
 use crate::memory::map;
 use crate::staging::Staging;
 
 /// Largest number of a dispatch: those above are the library's and the driver's.
-pub const LARGEST: usize = headers::DISPATCH as usize - 1;
+pub const LARGEST: usize = messages::DISPATCH as usize - 1;
 
 /// Most bytes of header and data that a dispatch function gets at once, and that are sent at once.
 pub const IMMEDIATE: usize = SendImmediate::MAX_HEADED / 4 * 4;

@@ -1,6 +1,6 @@
 //! Geometries as programs hold them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::{Geometry, Member};
@@ -9,6 +9,8 @@ use gyre_remote::RemotePlatform;
 use parking_lot::Mutex;
 
 use crate::agreement::Name;
+use crate::amcollective::call::Kind;
+use crate::amcollective::receiver::Receiver;
 use crate::failure::Failure;
 use crate::handles::Handles;
 
@@ -32,6 +34,8 @@ pub struct Group {
     /// Its number and this task's part of it, once all tasks have created it.
     made: OnceLock<Made>,
     under_way: Mutex<UnderWay>,
+    /// What receives active-message collectives, by context, kind and number.
+    receivers: Mutex<BTreeMap<(u8, Kind, usize), Receiver>>,
 }
 
 /// A geometry that all its tasks have created.
@@ -56,6 +60,7 @@ impl Group {
             endpoints,
             made: OnceLock::new(),
             under_way: Mutex::default(),
+            receivers: Mutex::default(),
         }
     }
 
@@ -65,6 +70,22 @@ impl Group {
         let group = Self::new(client, name, geometry.endpoints().to_vec());
         group.make(geometry, vec![own]);
         group
+    }
+
+    /// The geometry with this number of the client with a handle, behind its own handle.
+    pub fn with_number(client: usize, number: u16) -> Option<(usize, Arc<Self>)> {
+        let is = |group: &Self| {
+            let made = group.made();
+            group.client == client && made.is_ok_and(|made| made.geometry.number() == number)
+        };
+        let mut all = GEOMETRIES.all().into_iter();
+        all.find(|(_, group)| is(group))
+    }
+
+    /// Whether the client with a handle has begun to create a geometry whose creation has not ended in this task.
+    pub fn is_one_to_come(client: usize) -> bool {
+        let mut all = GEOMETRIES.all().into_iter();
+        all.any(|(_, group)| group.client == client && group.made().is_err())
     }
 
     /// Whether it is that of all tasks.
@@ -89,6 +110,32 @@ impl Group {
             let id = self.name.id;
             Failure::invalid(format!("the creation of geometry {id} has not ended"))
         })
+    }
+
+    /// Sets what receives the active-message collectives of a kind with number `dispatch` in the context at `offset`,
+    /// instead of what did.
+    pub fn receive_by(&self, offset: u8, kind: Kind, dispatch: usize, receiver: Receiver) {
+        let mut receivers = self.receivers.lock();
+        receivers.insert((offset, kind, dispatch), receiver);
+    }
+
+    /// What receives the active-message collectives of a kind with number `dispatch` in the context at `offset`.
+    ///
+    /// # Errors
+    /// `PAMI_INVAL` when that is not set.
+    pub fn receiver(&self, offset: u8, kind: Kind, dispatch: usize) -> Result<Receiver, Failure> {
+        let receivers = self.receivers.lock();
+        let found = receivers.get(&(offset, kind, dispatch)).copied();
+        found.ok_or_else(|| {
+            let kind = kind.name();
+            Failure::invalid(format!("dispatch {dispatch} of {kind} is not set"))
+        })
+    }
+
+    /// Has the context with a handle, which ends, receive nothing any more.
+    pub fn forget(&self, context: usize) {
+        let mut receivers = self.receivers.lock();
+        receivers.retain(|_, receiver| receiver.context != context);
     }
 
     /// Notes that a collective begins.

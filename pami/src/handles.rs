@@ -52,6 +52,14 @@ impl<T> Handles<T> {
         found.ok_or_else(|| self.unknown(handle))
     }
 
+    /// All things that have not ended, with their handles, in the order in which they came.
+    pub fn all(&self) -> Vec<(usize, Arc<T>)> {
+        let all = self.all.lock();
+        let all = all.by_number.iter();
+        all.map(|(&number, thing)| (number, Arc::clone(thing)))
+            .collect()
+    }
+
     /// Ends a handle.
     ///
     /// # Errors

@@ -69,12 +69,20 @@ pub fn types(kind: XferType, xfer: &Xfer) -> Option<(Type, Type)> {
             (of.stype, of.rtype)
         }};
     }
-    Some(match kind {
-        XferType::BROADCAST => {
+    /// The type of a member that has one.
+    macro_rules! one {
+        ($member:ident.$type:ident) => {{
             // SAFETY: as for the operation.
-            let of = unsafe { xfer.cmd.xfer_broadcast };
-            (of.r#type, of.r#type)
-        }
+            let of = unsafe { xfer.cmd.$member };
+            (of.$type, of.$type)
+        }};
+    }
+    Some(match kind {
+        XferType::BROADCAST => one!(xfer_broadcast.r#type),
+        XferType::AMBROADCAST => one!(xfer_ambroadcast.stype),
+        XferType::AMSCATTER => one!(xfer_amscatter.stype),
+        XferType::AMGATHER => one!(xfer_amgather.rtype),
+        XferType::AMREDUCE => one!(xfer_amreduce.rtype),
         XferType::ALLREDUCE => both!(xfer_allreduce),
         XferType::REDUCE => both!(xfer_reduce),
         XferType::ALLGATHER => both!(xfer_allgather),

@@ -1,8 +1,8 @@
 //! PAMI for C programs: `libpami.so` and its headers in `include/`, on the driver of the machine that `gyre exec` runs
 //!
 //!
-//! * [`abi`] has the types of the headers. The other modules have the functions, in the order of the header; what a
-//!   program finds in this library that is not there yet answers `PAMI_UNIMPL`, and `PAMI_Error_text` says what it is.
+//! * [`abi`] has the types of the headers. The other modules have the functions, in the order of the header; what cannot
+//!   be here answers `PAMI_UNIMPL`, and `PAMI_Error_text` says what it is.
 //! * A handle is a number that the library has given out (`handles`), so a wrong one is refused and never followed.
 //! * Buffers are the program's own memory, which the DMA engine reaches where it is.
 //! * Every function is a boundary (`boundary`): no unwinding leaves it, its error becomes a result code.
@@ -16,6 +16,7 @@
 pub mod abi;
 mod agreement;
 mod algorithms;
+mod amcollective;
 mod arguments;
 pub mod boundary;
 mod buffers;
@@ -46,6 +47,7 @@ pub mod job;
 mod kinds;
 mod memory;
 mod memregion;
+mod metadata;
 mod operations;
 mod optimization;
 mod packing;
@@ -62,5 +64,4 @@ mod threads;
 mod type_functions;
 mod type_handles;
 mod types;
-mod unimplemented;
 mod variables;

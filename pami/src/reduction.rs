@@ -138,6 +138,17 @@ impl Operation {
         self.unit
     }
 
+    /// The predefined operation and its type, if any endpoint may combine any data by it in any order; `None` for functions
+    /// of the program, and for operations whose order counts.
+    pub fn anywhere(&self) -> Option<(Predefined, Element)> {
+        match self.does {
+            Does::Predefined(operation, element) if self.is_commutative() => {
+                Some((operation, element))
+            }
+            _ => None,
+        }
+    }
+
     fn is_commutative(&self) -> bool {
         match self.does {
             Does::Predefined(operation, _) => {

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// The request of the driver. `reduction` is how data is combined, if it is.
 ///
 /// # Errors
-/// `PAMI_INVAL` for parameters that cannot be; `PAMI_UNIMPL` for the active-message forms.
+/// `PAMI_INVAL` for parameters that cannot be, and for kinds that are no request of the driver.
 ///
 /// # Safety
 /// The member of the kind is filled in as `pami.h` says, with data that lies without holes.
@@ -87,7 +87,10 @@ pub unsafe fn request(
                 let send = ((p.sndbuf, p.stype), (p.stypecounts, p.sdispls));
                 arguments.alltoallv(send, ((p.rcvbuf, p.rtype), (p.rtypecounts, p.rdispls)))
             }
-            kind => Err(Failure::unimplemented(&format!("collective {}", kind.0))),
+            kind => Err(Failure::invalid(format!(
+                "collective {} has no request",
+                kind.0
+            ))),
         }
     }
 }

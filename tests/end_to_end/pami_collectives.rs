@@ -1,5 +1,7 @@
 //! Geometries and collectives of C programs on `libpami.so`.
 
+use std::path::Path;
+
 use crate::pami::{compiled, repeats, run};
 
 /// What every task prints, in the order of the tasks.
@@ -47,4 +49,42 @@ fn x6_ep8_ep13_ep18_collectives_of_c_programs_of_every_kind_type_operation_and_a
 #[test]
 fn x6_ep7_ep8_collectives_of_c_programs_on_several_endpoints_of_a_task_and_on_types_with_holes() {
     every_task_counts("endpoints", |rest| rest.strip_suffix(" collectives"), 150);
+}
+
+/// Runs a program twice, in different ways that no result depends on: what it prints, the cycles and the hash are the same.
+fn twice(program: &Path, machine: &[&str]) -> Vec<String> {
+    let first = run(program, machine);
+    let again = [machine, &["--threads", "2", "--set", "window=1"]].concat();
+    assert_eq!(run(program, &again), first, "{machine:?}");
+    lines(&first.stdout)
+}
+
+#[test]
+fn x6_active_message_collectives_of_c_programs_from_every_root_alone_and_at_once() {
+    let program = compiled("am_collectives");
+    let lines = twice(&program, &["-n", "4", "--shape", "2x2"]);
+    let roots: Vec<usize> = (0..4)
+        .map(|task| {
+            let line = lines[task].strip_prefix(&format!("task {task} of 4: root of "));
+            let count = line.and_then(|rest| rest.strip_suffix(" collectives"));
+            count.and_then(|count| count.parse().ok()).expect("a count")
+        })
+        .collect();
+    // Task 0 does not belong to all geometries.
+    assert!(roots.iter().all(|&count| count > 30), "{roots:?}");
+    // Several tasks on a node, and one that is alone.
+    for machine in [["-n", "3", "--shape", "1"], ["-n", "1", "--shape", "1"]] {
+        run(&program, &machine);
+    }
+}
+
+#[test]
+fn x5_x6_active_message_collectives_of_c_programs_combine_call_back_and_refuse_in_words() {
+    let program = compiled("am_operations");
+    let lines = twice(&program, &["-n", "4", "--shape", "2x2"]);
+    let line = |task| format!("task {task} of 4: operations");
+    assert_eq!(lines, [line(0), line(1), line(2), line(3)]);
+    for machine in [["-n", "5", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
+        run(&program, &machine);
+    }
 }

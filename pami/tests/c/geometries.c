@@ -279,7 +279,7 @@ static void refusals(pami_geometry_t world) {
 
   for (kind = PAMI_XFER_AMBROADCAST; kind < PAMI_XFER_COUNT; kind++) {
     SUCCEEDS(PAMI_Geometry_algorithms_num(world, (pami_xfer_type_t)kind, lengths));
-    CHECK(lengths[0] == 0 && lengths[1] == 0);
+    CHECK(lengths[0] == 1 && lengths[1] == 0);
   }
   RETURNS(PAMI_INVAL, PAMI_Geometry_algorithms_num(world, PAMI_XFER_COUNT, lengths));
   RETURNS(PAMI_INVAL, PAMI_Geometry_algorithms_query(world, PAMI_XFER_BARRIER, all, NULL, ALGORITHMS, NULL, NULL, 0));
