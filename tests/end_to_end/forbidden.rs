@@ -33,10 +33,16 @@ fn forbid() -> PathBuf {
 /// Runs a program with `what` forbidden to the command and its tasks; `None`, with the reason on standard error, where this
 /// system does not let that be forbidden.
 fn run_without(what: &[&str], program: &Path, options: &[&str]) -> Option<Output> {
+    // A process that does not answer fails a test soon.
+    let limit: &[&str] = match options.contains(&"--host-limit") {
+        true => &[],
+        false => &["--host-limit", "60"],
+    };
     let output = Command::new(forbid())
         .current_dir(root())
         .args(what)
         .args(["--", env!("CARGO_BIN_EXE_gyre"), "exec"])
+        .args(limit)
         .args(options)
         .args(["--", text(program)])
         .output()
