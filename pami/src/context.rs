@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use gyre_driver::{Context as DriverContext, Endpoint, Platform as _, PlatformLock as _};
-use gyre_remote::{RemoteLock, RemotePlatform};
+use gyre_remote::{RemoteLock, RemotePlatform, StartedThread};
 use parking_lot::Mutex;
 
 use crate::abi;
@@ -20,7 +20,7 @@ use crate::patience::Patience;
 /// All contexts of the process.
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
 
-/// How often sleeps are doubled; never for several contexts, of which one wakes the thread.
+/// How often sleeps are doubled; never for several contexts, of which one wakes the thread, nor in a task of several threads.
 const DOUBLINGS: u32 = 10;
 
 /// A context that a program has created.
@@ -139,7 +139,9 @@ fn advance(
         }
     }
     // A program that polls for something sleeps until it comes: the machine jumps over the time.
-    let doublings = if contexts.len() == 1 { DOUBLINGS } else { 0 };
+    // Another thread may wait for a lock that this one holds meanwhile.
+    let alone = contexts.len() == 1 && !StartedThread::several();
+    let doublings = if alone { DOUBLINGS } else { 0 };
     let seen = contexts.first().map(|first| first.driver().epoch());
     let sleeps = contexts.iter().map(|context| context.sleep_ps(doublings));
     let sleeps: Option<Vec<u64>> = sleeps.collect();

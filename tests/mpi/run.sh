@@ -17,25 +17,40 @@ tests=$PWD/tests/mpi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 begin=$SECONDS
-passed=0 failed=0 skipped=0
+skipped=0
+# A line for each test that has run: ok or FAILED.
+outcomes=$work/outcomes
+touch "$outcomes"
 
-# test NAME COMMAND...: runs a function with a folder of its own, $dir; it fails with a reason on standard output.
+# test NAME COMMAND...: runs a function with a folder of its own, $dir, beside one other test; it fails with a reason on standard
+# output.
 test_() {
-    local name=$1 reason start=$SECONDS
+    [[ $1 == *"$wanted"* ]] || return 0
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do
+        wait -n
+    done
+    one_test "$@" &
+}
+
+one_test() {
+    local name=$1 reason outcome=ok start=$SECONDS
     shift
-    [[ $name == *"$wanted"* ]] || return 0
     dir=$work/$name
     mkdir -p "$dir"
-    if reason=$("$@" 2>&1); then
-        echo "test $name ... ok"
-        passed=$((passed + 1))
-    else
-        echo "test $name ... FAILED"
-        printf '%s\n' "$reason"
-        tail -n 15 "$dir"/*.err "$dir"/*.out 2>/dev/null
-        failed=$((failed + 1))
-    fi
-    echo "  $((SECONDS - start)) s" >&2
+    reason=$("$@" 2>&1) || {
+        outcome=FAILED
+        reason+=$'\n'$(tail -n 15 "$dir"/*.err "$dir"/*.out 2>/dev/null)
+    }
+    echo "$outcome" >>"$outcomes"
+    [ "$outcome" = FAILED ] || reason=
+    printf 'test %s ... %s\n  %d s\n%s' "$name" "$outcome" $((SECONDS - start)) "${reason:+$reason$'\n'}"
+}
+
+# alone NAME COMMAND...: the same for a test that looks at what all jobs of this host share.
+alone() {
+    wait
+    test_ "$@"
+    wait
 }
 
 # skip NAME REASON
@@ -119,7 +134,11 @@ requests_of_a_message() {
 
 # compile NAME
 compile() {
-    [ -x "$work/$1" ] || "$mpi/mpicc" -O1 -Wall -Wextra -Werror -o "$work/$1" "$tests/c/$1.c"
+    (
+        # Tests that run at once share their programs.
+        flock 9
+        [ -x "$work/$1" ] || "$mpi/mpicc" -O1 -Wall -Wextra -Werror -o "$work/$1" "$tests/c/$1.c"
+    ) 9>"$work/$1.lock"
 }
 
 # sections PROGRAM OPTIONS... -- SECTIONS...: these end on all tasks, or all that there are; in that order.
@@ -159,10 +178,10 @@ fails() {
     local pattern=$1 status=0 left how=${*: -1}
     shift
     set -- "${@:1:$#-2}"
-    compile fail || return
-    machine 30 run -n 4 --shape 2x2 "$@" -- "$work/fail" "$how" || status=$?
+    compile fail && cp "$work/fail" "$dir/fail" || return
+    machine 30 run -n 4 --shape 2x2 "$@" -- "$dir/fail" "$how" || status=$?
     # Killed processes leave the table when their parent has waited for them.
-    left=$(pgrep -f "^$work/fail" || true)
+    left=$(pgrep -f "^$dir/fail" || true)
     if [ "$status" -ne 1 ]; then
         echo "status $status"
         return 1
@@ -300,9 +319,9 @@ test_ x6_a_task_that_aborts_is_named fails 'task 1.*7' -- abort
 slice=1 test_ x6_a_task_that_loops_for_ever_is_named fails 'task 1' --host-limit 4 -- spin
 test_ x6_an_error_of_mpi_ends_the_run fails 'task 1' -- truncate
 test_ x6_a_deadlock_of_receives_is_named fails 'deadlock: .* tasks 0, 1, 2, 3$' -- deadlock
-test_ x6_two_jobs_at_once_share_nothing two_jobs rma fence locks tickets
-test_ x6_a_job_that_is_interrupted_leaves_nothing told_to_end INT
-test_ x6_a_job_that_is_terminated_leaves_nothing told_to_end TERM
+alone x6_two_jobs_at_once_share_nothing two_jobs rma fence locks tickets
+alone x6_a_job_that_is_interrupted_leaves_nothing told_to_end INT
+alone x6_a_job_that_is_terminated_leaves_nothing told_to_end TERM
 test_ x6_calls_after_the_end_of_mpi_are_told fails 'MPI_Finalize|finaliz' -- late
 
 test_ x6_osu_latency_repeats latency
@@ -320,6 +339,9 @@ else
     test_ x6_mpi4py_suite_part modules 330 'test_(p2p_obj|op|comm|status|pack|win|request)\.py' 600
 fi
 
+wait
+passed=$(grep -c ok "$outcomes")
+failed=$(grep -c FAILED "$outcomes")
 printf '\ntest result: %s. %d passed; %d failed; %d ignored; 0 measured; 0 filtered out; finished in %d.00s\n' \
     "$([ "$failed" -eq 0 ] && echo ok || echo FAILED)" "$passed" "$failed" "$skipped" $((SECONDS - begin))
 [ "$failed" -eq 0 ]

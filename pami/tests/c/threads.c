@@ -256,7 +256,7 @@ int main(int count, char **arguments) {
   CHECK(turns == 20 * THREADS);
 
   threads[0] = start(progresses, NULL);
-  usleep(20000);
+  usleep(2000);
   posted_at = now();
   SUCCEEDS(PAMI_Context_post(contexts[1], NULL, work, (void *)&posted_at));
   result_of(threads[0]);
