@@ -185,6 +185,12 @@ impl Connection {
         }
     }
 
+    /// The machine's time, picoseconds.
+    pub fn time_ps(&self) -> u64 {
+        let known = self.now_ps.get();
+        known.unwrap_or_else(|| self.value(&Request::Now))
+    }
+
     /// Asks the machine; unwinds to [`run_on`] when it is lost.
     pub fn ask(&self, request: &Request) -> Answer {
         self.exchange(request).unwrap_or_else(|lost| lose(lost))

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use gyre_driver::{DmaBuffer, Platform, PlatformLock, RangeError, SharedSegment};
 
 use crate::description::{TaskDescription, WindowPlace};
+use crate::host::TaskHost;
 use crate::process_memory::{ProcessMemory, ProcessRange};
-use crate::protocol::Answer;
-use crate::session::{NOT_HELD, TaskHost, WAITS_FOR_ITSELF};
+use crate::protocol::{Answer, NOT_HELD, WAITS_FOR_ITSELF};
 use crate::windows::{WINDOWS, Window};
 
 /// A handle that stands for nothing.

@@ -19,8 +19,8 @@
 //! A process may have a second socket, on which it speaks the start-up protocol of MPI programs with a [`PmiServer`], whether
 //! it uses its mailbox or not. Lines are answered while it is the task's turn.
 //!
-//! A mailbox serves one thread. A process may have [more](StartedThread), each with a mailbox of its own and a [`TaskThread`] in
-//! the machine's process: they run in turns, as the machine's threads do, and wait for each other in simulated time ([`waiting`]).
+//! A mailbox serves one thread. A process may have [more](StartedThread), each with a mailbox of its own, served by a
+//! thread of the machine ([`ServeThread`]): they run in turns, as the machine's threads do, and wait for each other in simulated time ([`waiting`]).
 //! A thread without a mailbox that uses a [`RemotePlatform`] panics. The crate needs Linux.
 //!
 //! [`Platform`]: gyre_driver::Platform
@@ -28,7 +28,9 @@
 mod connection;
 mod copy_channel;
 mod description;
+mod error;
 mod holdings;
+mod host;
 mod inherited;
 mod job_name;
 mod layout;
@@ -40,6 +42,7 @@ mod pmi;
 mod process;
 mod process_memory;
 mod protocol;
+mod running;
 mod session;
 mod task_thread;
 #[cfg(test)]
@@ -52,15 +55,15 @@ mod wire;
 
 pub use connection::is_attached;
 pub use description::{TaskDescription, WindowPlace};
+pub use error::{ProcessError, SessionError, TaskEnd};
+pub use host::{Activity, ServeThread, TaskHost};
 pub use inherited::is_task;
 pub use job_name::JobName;
 pub use lock::RemoteLock;
 pub use mailbox::MailboxError;
 pub use platform::{RemoteBuffer, RemotePlatform, RemoteSegment, TaskError, attach, run};
 pub use pmi::{AbortText, PmiError, PmiReply, PmiServer};
-pub use process::{ProcessError, TaskEnd, TaskProcess};
+pub use process::TaskProcess;
 pub use process_memory::ProcessRange;
-pub use session::{Activity, SessionError, TaskHost};
-pub use task_thread::TaskThread;
 pub use thread::StartedThread;
 pub use watch::{Limits, Stream};

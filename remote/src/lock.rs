@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use gyre_driver::PlatformLock;
 
 use crate::connection::Link;
-use crate::session::{NOT_HELD, WAITS_FOR_ITSELF};
+use crate::protocol::{NOT_HELD, WAITS_FOR_ITSELF};
 use crate::waiting::{self, Waiting};
 
 /// A lock that only this process has.

@@ -156,7 +156,7 @@ impl Platform for RemotePlatform {
     }
 
     fn now_ps(&self) -> u64 {
-        self.time_ps()
+        self.connection.time_ps()
     }
 
     fn charge(&self, op: Op, count: u64) {
@@ -287,12 +287,6 @@ impl RemotePlatform {
     #[must_use]
     pub fn thread(&self) -> u32 {
         self.connection.thread
-    }
-
-    /// The machine's time, picoseconds.
-    pub(crate) fn time_ps(&self) -> u64 {
-        let known = self.connection.now_ps.get();
-        known.unwrap_or_else(|| self.connection.value(&Request::Now))
     }
 
     /// Sleeps until the machine's time is so late, picoseconds.

@@ -4,87 +4,26 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::process::{ChildStdin, Command};
 use std::rc::Rc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use gyre_driver::Platform;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
-use thiserror::Error;
+use rustix::process::{PidfdFlags, Signal};
 
 use crate::copy_channel::Channel;
 use crate::description::TaskDescription;
+use crate::error::{ProcessError, TaskEnd};
 use crate::holdings::Holdings;
+use crate::host::TaskHost;
 use crate::inherited::{self, BELL_FD, COPY_BELL_FD, COPY_MEMORY_FD, MEMORY_FD, PMI_FD};
 use crate::layout;
 use crate::mailbox::Mailbox;
-use crate::pmi::PmiError;
 use crate::process_memory::ProcessMemory;
-use crate::session::{self, End, SessionError, TaskHost};
+use crate::running::Running;
 use crate::task_thread::{Task, TaskThread};
 use crate::watch::{Limits, Stream, Watch};
 use crate::wire::Wire;
-
-/// How often the end of a process that has closed its doorbell is looked for.
-const END_POLL: Duration = Duration::from_millis(1);
-
-/// Why a task in a process of its own has not ended well. The process is ended in any case.
-#[derive(Debug, Error)]
-pub enum ProcessError {
-    /// The mailbox could not be made.
-    #[error("no mailbox for the task's process: {0}")]
-    Mailbox(io::Error),
-    /// The process could not be started.
-    #[error("{program} cannot be started: {source}")]
-    Start {
-        /// The program.
-        program: String,
-        /// What the operating system says.
-        source: io::Error,
-    },
-    /// The process ended before its task did.
-    #[error("the task's process ended before its task: {0}")]
-    Ended(ExitStatus),
-    /// The process did nothing for too long.
-    #[error("the task's process asked for nothing and did not end within {} s of the host's time", .limit.as_secs_f64())]
-    Hung {
-        /// The limit.
-        limit: Duration,
-    },
-    /// The process asked for something that makes no sense.
-    #[error("the task's process does not keep to the protocol: {0}")]
-    Protocol(SessionError),
-    /// Its start-up cannot go on, or it has aborted the job.
-    #[error(transparent)]
-    Pmi(PmiError),
-    /// It waits for what never comes.
-    #[error("{0}")]
-    Stuck(String),
-    /// The task says that it failed.
-    #[error("the task failed: {0}")]
-    Task(String),
-    /// The task ended well, its process did not.
-    #[error("the task ended, then its process failed: {0}")]
-    Exit(ExitStatus),
-    /// What the process prints cannot be had.
-    #[error("no way to what the task's process prints: {0}")]
-    Output(io::Error),
-    /// The operating system would not say how the process ended.
-    #[error("the state of the task's process is unknown: {0}")]
-    Unknown(io::Error),
-}
-
-/// How a task has ended well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskEnd {
-    /// It had nothing of the node any more.
-    Clean,
-    /// It had buffers, locks or segments of the node, and with them open clients. They are gone: what others send it is
-    /// refused, or stays where it is.
-    Amid,
-}
 
 /// A task's process before its first request, in a process group of its own. When dropped, what is left of the group is killed.
 pub struct TaskProcess {
@@ -93,13 +32,6 @@ pub struct TaskProcess {
     /// How the process copies bytes of its memory, where it must.
     channel: Channel,
     description: TaskDescription,
-}
-
-/// A running process. When dropped, what is left of its group is killed.
-pub(crate) struct Running {
-    child: RefCell<Child>,
-    /// What its threads do.
-    pub watch: RefCell<Watch>,
 }
 
 impl TaskProcess {
@@ -242,7 +174,7 @@ impl TaskProcess {
     ///
     /// # Errors
     /// [`ProcessError`] for everything but a task that ended well.
-    pub fn serve<P: Platform>(
+    pub fn serve<P: Platform + 'static>(
         self,
         platform: &P,
         services: &dyn TaskHost<P>,
@@ -253,89 +185,6 @@ impl TaskProcess {
         let task = Task::new(holdings, self.running, self.mailbox);
         let end = TaskThread::first(task).serve(platform, services)?;
         Ok(end.expect("a task ends with its first thread"))
-    }
-}
-
-impl Running {
-    /// The error of a process that has done nothing for too long.
-    pub fn hung(&self) -> ProcessError {
-        let limit = self.watch.borrow().limits().end;
-        ProcessError::Hung { limit }
-    }
-
-    /// Waits for the end of the process, whose task ended so.
-    pub fn end<P: Platform>(
-        &self,
-        end: &End,
-        services: &dyn TaskHost<P>,
-    ) -> Result<TaskEnd, ProcessError> {
-        let status = self.exit_status(services)?;
-        match end {
-            End::Gone { amid: true } if status.success() => Ok(TaskEnd::Amid),
-            _ if status.success() => Ok(TaskEnd::Clean),
-            End::Finished(_) => Err(ProcessError::Exit(status)),
-            End::Gone { .. } => Err(ProcessError::Ended(status)),
-        }
-    }
-
-    /// Waits for the end of the process, and ends the processes that it has started. A program that has left its mailbox may
-    /// still print, and end the start-up protocol.
-    fn exit_status<P: Platform>(
-        &self,
-        services: &dyn TaskHost<P>,
-    ) -> Result<ExitStatus, ProcessError> {
-        let mut since = Instant::now();
-        let limits = self.watch.borrow().limits();
-        while since.elapsed() < limits.end {
-            // What it has said before it ended is there afterwards.
-            let ended = self.has_ended().map_err(ProcessError::Unknown)?;
-            let said = session::answer_lines(&self.watch, services);
-            if said.map_err(ProcessError::Pmi)? {
-                since = Instant::now();
-            }
-            if ended {
-                self.kill_group();
-                return self
-                    .child
-                    .borrow_mut()
-                    .wait()
-                    .map_err(ProcessError::Unknown);
-            }
-            self.watch.borrow_mut().pass_output_on();
-            thread::sleep(END_POLL);
-        }
-        Err(self.hung())
-    }
-
-    /// Whether the process has ended; if so, its number stays taken until it is waited for.
-    fn has_ended(&self) -> io::Result<bool> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = rustix::process::waitid(WaitId::Pid(self.pid()), options)?;
-        Ok(status.is_some())
-    }
-
-    /// Kills the process and those that it has started, but for those that have left its group. Its number, and with
-    /// it the group's, is nobody else's before it is waited for.
-    fn kill_group(&self) {
-        // Fails when all of the group have ended.
-        let _ = rustix::process::kill_process_group(self.pid(), Signal::KILL);
-    }
-
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.child.borrow())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A process that was waited for has no number any more.
-        let state = self.child.get_mut().try_wait();
-        if let Ok(None) = state {
-            self.kill_group();
-            // Fails only for a process that was waited for.
-            let _ = self.child.get_mut().wait();
-            self.watch.get_mut().pass_output_on();
-        }
     }
 }
 

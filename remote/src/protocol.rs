@@ -206,6 +206,10 @@ pub(crate) fn op_number(op: Op) -> u8 {
     position.expect("ALL has every operation") as u8 // a handful
 }
 
+/// What a task must not do with a lock.
+pub(crate) const WAITS_FOR_ITSELF: &str = "the task would wait for itself";
+pub(crate) const NOT_HELD: &str = "the task does not hold the lock";
+
 /// Most requests of a message.
 pub(crate) const BATCH: usize = 64;
 

@@ -7,10 +7,12 @@ use std::rc::Rc;
 
 use gyre_driver::Platform;
 
+use crate::error::{ProcessError, SessionError, TaskEnd};
 use crate::holdings::Holdings;
+use crate::host::TaskHost;
 use crate::mailbox::{Ends, Mailbox, MailboxError};
-use crate::process::{ProcessError, Running, TaskEnd};
-use crate::session::{self, End, Host, SessionError, TaskHost};
+use crate::running::Running;
+use crate::session::{self, End, Host};
 
 /// What the threads of a task have in common.
 pub(crate) struct Task<P: Platform> {
@@ -39,12 +41,12 @@ impl<P: Platform> Task<P> {
 }
 
 /// A thread of a task in a process of its own, whose requests have a mailbox of their own.
-pub struct TaskThread<P: Platform> {
+pub(crate) struct TaskThread<P: Platform> {
     task: Rc<Task<P>>,
     number: u32,
 }
 
-impl<P: Platform> TaskThread<P> {
+impl<P: Platform + 'static> TaskThread<P> {
     /// The first thread of a task.
     pub(crate) fn first(task: Task<P>) -> Self {
         Self {
@@ -61,12 +63,6 @@ impl<P: Platform> TaskThread<P> {
         Ok((Self { task, number }, ends))
     }
 
-    /// Number in its task, whose first thread is 0.
-    #[must_use]
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
     /// Carries the thread's requests out on `platform` until it ends: `None`, or its task with it: how. Blocks the host's thread
     /// while the task computes, as [`TaskProcess::serve`](crate::TaskProcess::serve) does.
     ///
@@ -81,7 +77,9 @@ impl<P: Platform> TaskThread<P> {
         let start_thread = |number| {
             let (thread, ends) =
                 Self::next(&self.task, number).map_err(|error| error.to_string())?;
-            services.start_thread(thread)?;
+            let serve =
+                move |platform: &P, services: &dyn TaskHost<P>| thread.serve(platform, services);
+            services.start_thread(number, Box::new(serve))?;
             Ok(ends)
         };
         let host = Host {

@@ -18,14 +18,16 @@ use gyre_driver::{
 use parking_lot::Mutex;
 
 use crate::description::TaskDescription;
+use crate::error::{ProcessError, SessionError, TaskEnd};
 use crate::holdings::Holdings;
+use crate::host::TaskHost;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
-use crate::process::{ProcessError, TaskEnd, TaskProcess};
+use crate::process::TaskProcess;
 use crate::process_memory::ProcessRange;
 use crate::process_memory::tests::of_nobody;
 use crate::protocol::{Answer, BATCH, INLINE_BYTES, Reply, Request};
-use crate::session::{self, Host, SessionError, TaskHost};
+use crate::session::{self, Host};
 use crate::watch::{Limits, Stream, Watch};
 
 /// A platform that notes every call.

@@ -59,13 +59,12 @@ impl Waiting {
 
     /// Waits until it is woken, or until this simulated time, picoseconds; whether it was woken.
     pub fn wait(self, deadline_ps: Option<u64>) -> bool {
-        let platform = crate::RemotePlatform::of_this_thread();
-        let begin_ps = platform.time_ps();
+        let begin_ps = Link.time_ps();
         loop {
             if self.waiter.woken.load(Ordering::Acquire) {
                 return true;
             }
-            let now_ps = platform.time_ps();
+            let now_ps = Link.time_ps();
             if deadline_ps.is_some_and(|deadline_ps| deadline_ps <= now_ps) {
                 return false;
             }

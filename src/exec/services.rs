@@ -8,7 +8,7 @@ use gyre::job::Process;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::AllocError;
 use gyre_remote::{
-    Activity, PmiError, PmiReply, ProcessError, ProcessRange, TaskEnd, TaskHost, TaskThread,
+    Activity, PmiError, PmiReply, ProcessError, ProcessRange, ServeThread, TaskEnd, TaskHost,
 };
 use gyre_sim::{ActorId, Cpu, Notify, OutsideMemory, WakeReason};
 
@@ -182,8 +182,7 @@ impl TaskHost<SimPlatform> for Services {
         self.job.barrier.have_arrived(self.task(), now_ps)
     }
 
-    fn start_thread(&self, thread: TaskThread<SimPlatform>) -> Result<(), String> {
-        let number = thread.number();
+    fn start_thread(&self, number: u32, serve: ServeThread<SimPlatform>) -> Result<(), String> {
         let most = self.at.platform.processor().hardware_threads() * THREADS_PER_HARDWARE_THREAD;
         if number as usize >= most {
             return Err(format!("a task has at most {most} in all its time"));
@@ -200,7 +199,7 @@ impl TaskHost<SimPlatform> for Services {
         let place = self.at.hardware_thread(number as usize);
         let actor = cpu.spawn(&name, move |cpu| {
             cpu.run_on(place);
-            match thread.serve(&services.at.platform, &services) {
+            match serve(&services.at.platform, &services) {
                 Ok(None) => {
                     services.thread_ended(number);
                     Ok(())

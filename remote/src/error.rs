@@ -1,0 +1,92 @@
+//! Why tasks in processes of their own end.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use gyre_driver::BusError;
+use thiserror::Error;
+
+use crate::mailbox::MailboxError;
+use crate::pmi::PmiError;
+
+/// Why the requests of a task's process could not be carried out to the end.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// No request came.
+    #[error(transparent)]
+    Mailbox(#[from] MailboxError),
+    /// A request names something that does not exist, or breaks a rule of the platform.
+    #[error("invalid request {request}: {reason}")]
+    Invalid {
+        /// The request.
+        request: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Its start-up cannot go on.
+    #[error(transparent)]
+    Pmi(#[from] PmiError),
+    /// It waits for what never comes.
+    #[error("{0}")]
+    Stuck(String),
+    /// The platform gave an answer that cannot be passed on.
+    #[error("no word in the mailbox for: {0}")]
+    Answer(BusError),
+}
+
+/// Why a task in a process of its own has not ended well. The process is ended in any case.
+#[derive(Debug, Error)]
+pub enum ProcessError {
+    /// The mailbox could not be made.
+    #[error("no mailbox for the task's process: {0}")]
+    Mailbox(io::Error),
+    /// The process could not be started.
+    #[error("{program} cannot be started: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The process ended before its task did.
+    #[error("the task's process ended before its task: {0}")]
+    Ended(ExitStatus),
+    /// The process did nothing for too long.
+    #[error("the task's process asked for nothing and did not end within {} s of the host's time", .limit.as_secs_f64())]
+    Hung {
+        /// The limit.
+        limit: Duration,
+    },
+    /// The process asked for something that makes no sense.
+    #[error("the task's process does not keep to the protocol: {0}")]
+    Protocol(SessionError),
+    /// Its start-up cannot go on, or it has aborted the job.
+    #[error(transparent)]
+    Pmi(PmiError),
+    /// It waits for what never comes.
+    #[error("{0}")]
+    Stuck(String),
+    /// The task says that it failed.
+    #[error("the task failed: {0}")]
+    Task(String),
+    /// The task ended well, its process did not.
+    #[error("the task ended, then its process failed: {0}")]
+    Exit(ExitStatus),
+    /// What the process prints cannot be had.
+    #[error("no way to what the task's process prints: {0}")]
+    Output(io::Error),
+    /// The operating system would not say how the process ended.
+    #[error("the state of the task's process is unknown: {0}")]
+    Unknown(io::Error),
+}
+
+/// How a task has ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// It had nothing of the node any more.
+    Clean,
+    /// It had buffers, locks or segments of the node, and with them open clients. They are gone: what others send it is
+    /// refused, or stays where it is.
+    Amid,
+}
