@@ -64,7 +64,9 @@ impl Parked {
     }
 
     /// Waits until it is woken, or the deadline; whether it was woken.
-    fn wait(&self, deadline_ps: Option<u64>) -> bool {
+    fn wait(&self, cpu: &Cpu, deadline_ps: Option<u64>) -> bool {
+        // Who wakes it before its own time has done so when it looks, and nobody runs between the look and the wait.
+        cpu.catch_up();
         let mut reason = WakeReason::Wake;
         while !self.woken.get() && reason == WakeReason::Wake {
             reason = self.news.wait(deadline_ps);
@@ -230,11 +232,9 @@ impl TaskHost<SimPlatform> for Services {
 
     fn park(&self, deadline_ps: Option<u64>) -> bool {
         let parked = Rc::clone(&self.threads.borrow()[&self.thread].parked);
-        self.at
-            .platform
-            .cpu()
-            .describe_wait("another thread of its task");
-        parked.wait(deadline_ps)
+        let cpu = self.at.platform.cpu();
+        cpu.describe_wait("another thread of its task");
+        parked.wait(cpu, deadline_ps)
     }
 
     fn unpark(&self, thread: u32) {

@@ -336,7 +336,7 @@ fi
 if [ "${MPI_SUITE:-}" = all ]; then
     test_ x6_mpi4py_suite modules 1000 . 3600
 else
-    test_ x6_mpi4py_suite_part modules 330 'test_(p2p_obj|op|comm|status|pack|win|request)\.py' 600
+    test_ x6_mpi4py_suite_part modules 353 'test_(p2p_obj|op|comm|status|pack|win|request|threads|util_pool)\.py' 600
 fi
 
 wait
