@@ -89,6 +89,22 @@ impl Context {
         Ok(found)
     }
 
+    /// The same under the lock, for which it waits.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub fn advance_locked(&self) -> Result<bool, Failure> {
+        self.lock.lock();
+        let found = self.poll();
+        self.lock.unlock();
+        found
+    }
+
+    /// Whether posted work has not ended.
+    pub fn has_work(&self) -> bool {
+        !self.work.lock().is_empty()
+    }
+
     /// Does the posted work that is there now; whether some has ended.
     fn work(&self) -> bool {
         let count = self.work.lock().len();
@@ -238,6 +254,8 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(
                 .created
                 .lock()
                 .retain(|&other| other != handle);
+            // Whoever makes progress for it ends.
+            context.driver().wake();
             if in_array {
                 // SAFETY: as above.
                 unsafe { contexts.add(place).write(std::ptr::null_mut()) };

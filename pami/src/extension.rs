@@ -1,4 +1,5 @@
-//! Extensions: what a program finds by name. There is one, of the torus: `pami_ext_torus.h`.
+//! Extensions: what a program finds by name. There are that of the torus, `pami_ext_torus.h`, and that of asynchronous progress
+//! (`async_progress`).
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
@@ -6,14 +7,22 @@ use std::sync::OnceLock;
 use gyre_driver::Network;
 
 use crate::abi::{self, ResultCode, Task, TorusInformation};
+use crate::async_progress;
 use crate::boundary;
 use crate::client::CLIENTS;
 use crate::failure::Failure;
 use crate::handles::Handles;
 use crate::job::Job;
 
+/// An extension that is open.
+#[derive(Clone, Copy)]
+enum Extension {
+    Torus,
+    AsyncProgress,
+}
+
 /// Extensions that are open.
-static OPEN: Handles<()> = Handles::new("extension", 0x200_0000);
+static OPEN: Handles<Extension> = Handles::new("extension", 0x200_0000);
 
 /// Dimensions of the torus.
 const DIMENSIONS: usize = 5;
@@ -125,19 +134,26 @@ pub unsafe extern "C" fn PAMI_Extension_open(
     extension: *mut abi::Extension,
 ) -> ResultCode {
     boundary::result(|| {
-        let client = CLIENTS.get(client)?;
         // SAFETY: the program passes text.
         let name = unsafe { text(name)? };
-        if name != c"EXT_torus_network" {
-            let name = name.to_string_lossy();
-            return Err(Failure::unimplemented(&format!("extension `{name}`")));
-        }
+        let known = match name.to_bytes() {
+            b"EXT_torus_network" => Extension::Torus,
+            b"EXT_async_progress" => Extension::AsyncProgress,
+            _ => {
+                let name = name.to_string_lossy();
+                return Err(Failure::unimplemented(&format!("extension `{name}`")));
+            }
+        };
         if extension.is_null() {
             return Err(Failure::invalid("the place for the extension is null"));
         }
-        let network = client.network()?;
-        TORUS.get_or_init(|| Torus::new(network, client.job));
-        let handle = OPEN.add(|_| Ok::<_, Failure>(()))?;
+        // Programs open that of progress before they have a client.
+        if matches!(known, Extension::Torus) {
+            let client = CLIENTS.get(client)?;
+            let network = client.network()?;
+            TORUS.get_or_init(|| Torus::new(network, client.job));
+        }
+        let handle = OPEN.add(|_| Ok::<_, Failure>(known))?;
         // SAFETY: the program passes a place for the handle.
         unsafe { extension.write(handle as *mut c_void) };
         Ok(())
@@ -162,12 +178,13 @@ pub unsafe extern "C" fn PAMI_Extension_symbol(
     boundary::value(|| {
         let open = OPEN.get(extension);
         // SAFETY: the program passes text.
-        let name = open.and_then(|_| unsafe { text(name) });
-        let function = match name.map(CStr::to_bytes) {
-            Ok(b"information") => information as *const (),
-            Ok(b"task2torus") => task_to_torus as *const (),
-            Ok(b"torus2task") => torus_to_task as *const (),
-            Ok(_) => std::ptr::null(),
+        let named = open.and_then(|open| Ok((*open, unsafe { text(name)? })));
+        let function = match named.map(|(open, name)| (open, name.to_bytes())) {
+            Ok((Extension::Torus, b"information")) => information as *const (),
+            Ok((Extension::Torus, b"task2torus")) => task_to_torus as *const (),
+            Ok((Extension::Torus, b"torus2task")) => torus_to_task as *const (),
+            Ok((Extension::Torus, _)) => std::ptr::null(),
+            Ok((Extension::AsyncProgress, name)) => async_progress::symbol(name),
             Err(failure) => {
                 boundary::note(&failure.text);
                 std::ptr::null()

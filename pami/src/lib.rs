@@ -18,6 +18,7 @@ mod agreement;
 mod algorithms;
 mod amcollective;
 mod arguments;
+mod async_progress;
 pub mod boundary;
 mod buffers;
 mod client;

@@ -1,6 +1,9 @@
 //! Attributes of clients, contexts and dispatches.
 
-use crate::abi::{AttributeName, AttributeValue, Client, Configuration, Context, ResultCode};
+use crate::abi::{
+    AttributeName, AttributeValue, CLIENT_ASYNC_GUARANTEE, Client, Configuration, Context,
+    ResultCode,
+};
 use crate::boundary;
 use crate::client::{self, CLIENTS};
 use crate::context::CONTEXTS;
@@ -62,6 +65,7 @@ fn of_client(client: &client::Client, name: AttributeName) -> Option<AttributeVa
             chararray: PROCESSOR.as_ptr(),
         },
         AttributeName::CLIENT_TASK_ID => number(job.description.task as usize),
+        CLIENT_ASYNC_GUARANTEE => number(1),
         // A picosecond.
         AttributeName::CLIENT_WTICK => AttributeValue { doubleval: 1e-12 },
         _ => return None,

@@ -18,6 +18,7 @@ mod real;
 mod rwlock;
 mod semaphore;
 
+pub use creation::{pthread_create, pthread_join};
 use gyre_remote::StartedThread;
 use gyre_remote::waiting::Waiting;
 

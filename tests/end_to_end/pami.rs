@@ -252,6 +252,19 @@ fn x1_x6_ep2_threads_of_c_programs_are_threads_of_the_machine() {
     }
 }
 
+#[test]
+fn x6_ep6_contexts_of_c_programs_advance_by_themselves_where_that_is_enabled() {
+    let program = compiled("async_progress");
+    let machine = ["-n", "3", "--shape", "3"];
+    let first = run(&program, &machine);
+    assert_eq!(first.stdout.split(|&byte| byte == b'\n').count(), 4);
+    let again = [&machine[..], &["--threads", "2", "--set", "window=1"]].concat();
+    assert_eq!(run(&program, &again), first);
+    for machine in [["-n", "2", "--shape", "1"], ["-n", "1", "--shape", "1"]] {
+        run(&program, &machine);
+    }
+}
+
 /// What a program of `thread_ends.c` prints on one task, and its exit status.
 fn thread_end(program: &Path, how: &str) -> (Option<i32>, String, String) {
     let output = gyre(&["exec", "-n", "1", "--shape", "1", "--", text(program), how]);
