@@ -25,8 +25,8 @@ const STEP_PS: u64 = 10_000_000;
 const LEAST_LOOK_PS: u64 = 1_000_000;
 const MOST_LOOK_PS: u64 = 16_000_000;
 
-/// Threads that a task may start in all its time, for each hardware thread of its node.
-const THREADS_PER_HARDWARE_THREAD: usize = 256;
+/// Most threads of a task at a time.
+const MOST_THREADS: usize = 1024;
 
 /// What the machine does for a thread of a task.
 #[derive(Clone)]
@@ -185,9 +185,8 @@ impl TaskHost<SimPlatform> for Services {
     }
 
     fn start_thread(&self, number: u32, serve: ServeThread<SimPlatform>) -> Result<(), String> {
-        let most = self.at.platform.processor().hardware_threads() * THREADS_PER_HARDWARE_THREAD;
-        if number as usize >= most {
-            return Err(format!("a task has at most {most} in all its time"));
+        if self.threads.borrow().len() == MOST_THREADS {
+            return Err(format!("a task has at most {MOST_THREADS} at a time"));
         }
         let services = Self {
             thread: number,
