@@ -1,4 +1,4 @@
-//! Extension of asynchronous progress: `pami_ext_async_progress.h` (EP-6). A context that it is enabled for has a thread of the
+//! Extension of asynchronous progress: `pami_ext_async_progress.h`. A context that it is enabled for has a thread of the
 //! task that advances it when something comes, under the context's lock, and sleeps in between.
 
 use std::collections::BTreeMap;

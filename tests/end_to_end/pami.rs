@@ -253,7 +253,7 @@ fn x1_x6_ep2_threads_of_c_programs_are_threads_of_the_machine() {
 }
 
 #[test]
-fn x6_ep6_contexts_of_c_programs_advance_by_themselves_where_that_is_enabled() {
+fn x6_contexts_of_c_programs_advance_by_themselves_where_that_is_enabled() {
     let program = compiled("async_progress");
     let machine = ["-n", "3", "--shape", "3"];
     let first = run(&program, &machine);
