@@ -562,6 +562,19 @@ pub struct Recv {
     pub data_cookie: *mut c_void,
 }
 
+impl Recv {
+    /// What a program fills in.
+    pub const UNSAID: Self = Self {
+        cookie: std::ptr::null_mut(),
+        local_fn: None,
+        addr: std::ptr::null_mut(),
+        r#type: std::ptr::null_mut(),
+        offset: 0,
+        data_fn: None,
+        data_cookie: std::ptr::null_mut(),
+    };
+}
+
 /// Receives a message. C: `pami_dispatch_p2p_function`.
 pub type DispatchP2pFunction = Option<
     unsafe extern "C" fn(

@@ -128,7 +128,7 @@ impl Context {
     /// How long it may sleep, with sleeps doubled so often; `None` until it may, and while there is work that is not done.
     fn sleep_ps(&self, doublings: u32) -> Option<u64> {
         let sleep = self.patience.sleep_ps(doublings)?;
-        self.work.lock().is_empty().then_some(sleep)
+        (!self.has_work()).then_some(sleep)
     }
 
     /// Sleeps until something comes, or another thread has posted work since `seen`.

@@ -51,15 +51,7 @@ impl Receiver {
             .has(DispatchHint::RECV_IMMEDIATE, Hint::DISABLE);
         let fits = header.len() + arrival.length <= IMMEDIATE;
         let pipe = arrival.immediate.filter(|_| fits && !disabled);
-        let mut recv = abi::Recv {
-            cookie: ptr::null_mut(),
-            local_fn: None,
-            addr: ptr::null_mut(),
-            r#type: ptr::null_mut(),
-            offset: 0,
-            data_fn: None,
-            data_cookie: ptr::null_mut(),
-        };
+        let mut recv = abi::Recv::UNSAID;
         if let Some(function) = self.function {
             let (data, into) = match pipe {
                 Some(data) => (data.as_ptr().cast::<c_void>(), ptr::null_mut()),

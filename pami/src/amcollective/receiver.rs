@@ -104,15 +104,7 @@ impl Receiver {
         geometry: usize,
     ) -> Said {
         let mut said = Said {
-            place: Recv {
-                cookie: ptr::null_mut(),
-                local_fn: None,
-                addr: ptr::null_mut(),
-                r#type: ptr::null_mut(),
-                offset: 0,
-                data_fn: None,
-                data_cookie: ptr::null_mut(),
-            },
+            place: Recv::UNSAID,
             operation: None,
         };
         let (context, cookie) = (self.context as abi::Context, self.cookie as *mut c_void);
