@@ -140,7 +140,12 @@ fn next_line(watch: &RefCell<Watch>) -> Result<Option<String>, PmiError> {
         return Ok(None);
     };
     wire.read()?;
-    wire.line()
+    let line = wire.line()?;
+    if line.is_some() {
+        // What it has printed before the line is passed on before that is answered, and others print.
+        watch.pass_output_on();
+    }
+    Ok(line)
 }
 
 impl<P: Platform> Session<'_, P> {

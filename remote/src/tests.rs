@@ -23,6 +23,7 @@ use crate::holdings::Holdings;
 use crate::host::TaskHost;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
+use crate::pmi::PmiError;
 use crate::process::TaskProcess;
 use crate::process_memory::ProcessRange;
 use crate::process_memory::tests::of_nobody;
@@ -919,6 +920,59 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
     let output = printed[0].lock();
     assert!(output.len() == 300_003 && output.ends_with(b"\0end"));
     assert_eq!(*printed[1].lock(), b"why\n");
+}
+
+/// A host that is so slow to answer the first line of start-up that the process has long written the second one.
+struct SlowToAnswer {
+    log: Arc<Mutex<String>>,
+}
+
+impl TaskHost<Noted> for SlowToAnswer {
+    fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<NotedBuffer, AllocError> {
+        Nothing.map(range, offset)
+    }
+
+    fn sleep_until(&self, _ps: u64) {}
+
+    fn catch_up(&self) {}
+
+    fn compute(&self, _ps: u64) {}
+
+    fn go_on_without(&self) {}
+
+    fn arrive(&self) {}
+
+    fn have_arrived(&self) -> Result<bool, String> {
+        Ok(true)
+    }
+
+    fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
+        self.log.lock().push_str(&format!("({line})"));
+        thread::sleep(Duration::from_millis(200));
+        Ok(None)
+    }
+}
+
+#[test]
+fn x6_what_a_process_prints_between_two_lines_of_start_up_is_passed_on_between_them() {
+    let mut command = Command::new("bash");
+    let say = "echo first >&$PMI_FD; sleep 0.05; printf printed; echo second >&$PMI_FD";
+    command.args(["-c", say]).stdout(Stdio::piped());
+    let limits = Limits::DEFAULT;
+    let mut process = TaskProcess::spawn_with_pmi(command, description(), limits).expect("starts");
+    let log = Arc::new(Mutex::new(String::new()));
+    let host = SlowToAnswer {
+        log: Arc::clone(&log),
+    };
+    let sink = Arc::clone(&log);
+    let collected = process.collect(move |_, bytes| {
+        sink.lock()
+            .push_str(std::str::from_utf8(bytes).expect("text"))
+    });
+    collected.expect("a pipe");
+    let end = process.serve(&Noted::default(), &host);
+    assert_eq!(end.expect("status 0"), TaskEnd::Clean);
+    assert_eq!(*log.lock(), "(first)printed(second)");
 }
 
 #[test]
