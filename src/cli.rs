@@ -36,6 +36,9 @@ enum Command {
     /// Runs processes as the tasks of a program
     #[command(after_help = exec::settings_help())]
     Exec(exec::ExecArgs),
+    /// Ends what is left of the tasks of `exec` when its machine has ended
+    #[command(name = exec::GUARD, hide = true)]
+    GuardJob(exec::GuardArgs),
     /// Says where the time of a program went
     #[command(after_help = workload::settings_help())]
     Why(why::WhyArgs),
@@ -131,6 +134,7 @@ pub fn main() -> ExitCode {
             (outcome.text(args.workload.json), outcome.passed)
         }),
         Command::Exec(args) => exec::main(&args, &command),
+        Command::GuardJob(args) => exec::guard(&args),
         Command::Why(args) => show(why::run(&args), |reasons| {
             (reasons.text(args.workload.json), true)
         }),

@@ -1,12 +1,14 @@
 //! `gyre exec`: runs processes as the tasks of a program, in lock-step with the machine.
 
 mod barrier;
+mod core_pin;
 mod environment;
 mod polls;
 mod screen;
 mod services;
 
 use std::cell::{Cell, RefCell};
+use std::env;
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -27,14 +29,14 @@ use gyre::settings::{self, Settings};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine, Failure};
 use gyre_driver::{Op, TaskId};
-use gyre_remote::{JobName, Limits, PmiServer, ProcessError, TaskDescription, TaskProcess};
+use gyre_remote::{
+    Guardian, JobName, Limits, PmiServer, ProcessError, TaskDescription, TaskProcess,
+};
 use gyre_sim::{RunReport, Until};
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level;
 
 use self::barrier::Barrier;
+use self::core_pin::CorePin;
 use self::polls::Polls;
 use self::screen::{RANDOM, Screen};
 use self::services::Services;
@@ -49,6 +51,9 @@ const MOST_CONTEXTS: u8 = 4;
 
 /// Least time without progress after which a machine is held to be stuck, picoseconds: programs poll for what comes late.
 const STUCK_PS: u64 = 1_000_000_000_000;
+
+/// The subcommand of the process that guards a job.
+pub const GUARD: &str = "guard-job";
 
 /// Arguments of `gyre exec`.
 #[derive(Debug, Args)]
@@ -83,6 +88,13 @@ pub struct ExecArgs {
     /// The program that each task runs, and its arguments
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     pub program: Vec<std::ffi::OsString>,
+}
+
+/// Arguments of the guardian of a job.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    /// Name of the job
+    job: String,
 }
 
 fn tasks(text: &str) -> Result<usize, &'static str> {
@@ -264,8 +276,14 @@ fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> R
 /// Runs a process for each task, on a machine that is made for them, until all have ended.
 fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result<Ran, RunError> {
     let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
+    // With more simulator threads than one, they have the other cores.
+    let _pin = (spec.config.threads == 1).then(CorePin::claim).flatten();
     let name = JobName::unique();
-    remove_when_told_to_end(name.clone());
+    let guardian = start_guardian(&name).map_err(|error| {
+        RunError::Check(format!(
+            "the guardian of the job cannot be started: {error}"
+        ))
+    })?;
     let screen = Rc::new(RefCell::new(Screen::new(placement.node.len(), args.tag)));
     screen.borrow_mut().measured = args.compute.is_some();
     let of_task = |task| {
@@ -302,7 +320,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     };
     let served = job.each_with("program", Until::Quiet, processes, run);
     screen.borrow_mut().end();
-    remove_shared_memory(&name);
+    drop(guardian);
     let repeats = screen.borrow().repeats();
     let amid = std::mem::take(&mut screen.borrow_mut().amid);
     if let Some(text) = job_wide.trouble.take() {
@@ -349,6 +367,7 @@ fn describe(
             .unwrap_or(1)
             .clamp(1, MOST_CONTEXTS),
         tasks_per_node,
+        hardware_threads: job.processor().threads,
         // Picoseconds of a cycle.
         clock_mhz: (1_000_000 / spec.config.cpu_ps) as u32,
         operation_ps: Op::ALL
@@ -413,38 +432,22 @@ impl Process {
     }
 }
 
-/// Nothing of the job stays in the host's shared memory, whatever ended its programs.
-fn remove_shared_memory(name: &JobName) {
-    if let Err(error) = name.remove_shared_memory() {
-        complain(format_args!(
-            "shared memory of the job was not removed: {error}"
-        ));
-    }
+/// Starts the process that ends what is left of the job however this process ends.
+fn start_guardian(name: &JobName) -> io::Result<Guardian> {
+    let mut command = Command::new(env::current_exe()?);
+    command.arg(GUARD);
+    Guardian::start(command, name)
 }
 
-/// The same where a signal ends this process, and by that its tasks' processes.
-fn remove_when_told_to_end(name: JobName) {
-    let ignored = ignored_signals();
-    let heard = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
-    let mut signals = match Signals::new([SIGHUP, SIGINT, SIGTERM].iter().filter(|s| heard(s))) {
-        Ok(signals) => signals,
-        Err(error) => return complain(format_args!("signals cannot be waited for: {error}")),
-    };
-    thread::spawn(move || {
-        for signal in signals.forever() {
-            remove_shared_memory(&name);
-            // It ends the process as if nobody had listened.
-            let _ = low_level::emulate_default_handler(signal);
+/// Guards a job that another process runs.
+pub fn guard(args: &GuardArgs) -> ExitCode {
+    match gyre_remote::guard(&JobName::from_text(&args.job)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(format_args!("what a job has left: {error}"));
+            ExitCode::FAILURE
         }
-    });
-}
-
-/// Signals that this process has been started to ignore, as by nohup: bit 0 is signal 1.
-fn ignored_signals() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
+    }
 }
 
 /// What all tasks of a job share.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use gyre_collectives::Collectives;
 use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _};
 use gyre_remote::RemotePlatform;
-use pami::patience::Patience;
+use pami::patience::{Growth, Patience};
 use parking_lot::Mutex;
 
 use crate::abi::{ADDR_UNSPEC, Addr, flags};
@@ -182,7 +182,10 @@ impl Progress for Port {
     }
 
     fn rest(&self, alone: bool) -> Result<(), Refusal> {
-        let sleep = self.patience.sleep_ps(if alone { DOUBLINGS } else { 0 });
+        let sleep = self.patience.sleep_ps(match alone {
+            true => Growth::Fast(DOUBLINGS),
+            false => Growth::None,
+        });
         self.patience.note(false);
         if let Some(longest_ps) = sleep {
             // MPICH may work on what never leaves the process: a poll in vain is one that waits for the network.

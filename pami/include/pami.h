@@ -130,7 +130,7 @@ typedef enum {
   /* Of a client. */
   PAMI_CLIENT_CLOCK_MHZ = 100,           /**< [intval] Clock of a core, in MHz. */
   PAMI_CLIENT_CONST_CONTEXTS = 101,      /**< [intval] 1: PAMI_CLIENT_NUM_CONTEXTS is the same in all tasks. */
-  PAMI_CLIENT_HWTHREADS_AVAILABLE = 102, /**< [intval] Hardware threads that this task has for itself, 1 or more. */
+  PAMI_CLIENT_HWTHREADS_AVAILABLE = 102, /**< [intval] Hardware threads of its core, for the threads of this task. */
   PAMI_CLIENT_MEMREGION_SIZE = 103,      /**< [intval] Bytes of a pami_memregion_t that are in use. */
   PAMI_CLIENT_MEM_SIZE = 104,            /**< [intval] Main memory, in MiB. */
   PAMI_CLIENT_NUM_TASKS = 105,           /**< [intval] Tasks of the job. */
@@ -709,7 +709,7 @@ typedef struct {
  * those of the new geometry; `fn` follows when it can be used.
  *
  * @param context_offset  which context of each task takes part, the same everywhere; PAMI_ALL_CONTEXTS: all of them,
- *                        and then there must be no parent
+ *                        and then there must be no parent, unless they are one
  * @param configuration   settings, PAMI_GEOMETRY_OPTIMIZE among them
  * @param num_configs     their number
  * @param geometry        the new geometry; null in tasks of the parent that do not belong to it

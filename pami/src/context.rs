@@ -15,12 +15,12 @@ use crate::failure::Failure;
 use crate::group::GEOMETRIES;
 use crate::handles::Handles;
 use crate::hints::Dispatch;
-use crate::patience::Patience;
+use crate::patience::{Growth, Patience};
 
 /// All contexts of the process.
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
 
-/// How often sleeps are doubled; never for several contexts, of which one wakes the thread, nor in a task of several threads.
+/// How often sleeps are doubled.
 const DOUBLINGS: u32 = 10;
 
 /// A context that a program has created.
@@ -125,9 +125,9 @@ impl Context {
         ended
     }
 
-    /// How long it may sleep, with sleeps doubled so often; `None` until it may, and while there is work that is not done.
-    fn sleep_ps(&self, doublings: u32) -> Option<u64> {
-        let sleep = self.patience.sleep_ps(doublings)?;
+    /// How long it may sleep, with sleeps that grow like this; `None` until it may, and while there is work that is not done.
+    fn sleep_ps(&self, growth: Growth) -> Option<u64> {
+        let sleep = self.patience.sleep_ps(growth)?;
         (!self.has_work()).then_some(sleep)
     }
 
@@ -155,11 +155,15 @@ fn advance(
         }
     }
     // A program that polls for something sleeps until it comes: the machine jumps over the time.
-    // Another thread may wait for a lock that this one holds meanwhile.
-    let alone = contexts.len() == 1 && !StartedThread::several();
-    let doublings = if alone { DOUBLINGS } else { 0 };
+    let growth = match contexts {
+        // Another thread may wait for a lock that this one holds meanwhile, or do what this one waits for.
+        [_] if StartedThread::several() => Growth::Slow(DOUBLINGS),
+        [_] => Growth::Fast(DOUBLINGS),
+        // One of them wakes the thread.
+        _ => Growth::None,
+    };
     let seen = contexts.first().map(|first| first.driver().epoch());
-    let sleeps = contexts.iter().map(|context| context.sleep_ps(doublings));
+    let sleeps = contexts.iter().map(|context| context.sleep_ps(growth));
     let sleeps: Option<Vec<u64>> = sleeps.collect();
     if let ([first, ..], Some([longest_ps, ..]), Some(seen)) = (contexts, sleeps.as_deref(), seen) {
         first.sleep(seen, *longest_ps)?;

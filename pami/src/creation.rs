@@ -217,7 +217,8 @@ fn parent_of(
     if parent.is_null() {
         return Ok(None);
     }
-    if offset == usize::MAX {
+    // Where a task has one context, it is that of a parent.
+    if offset == usize::MAX && creation.client.created.lock().len() > 1 {
         return Err(Failure::invalid("a geometry of all contexts has no parent"));
     }
     let parent = GEOMETRIES.get(parent)?;

@@ -5,9 +5,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Polls in a row that find nothing, after which a thread sleeps until something comes.
 const IDLE_POLLS: u32 = 8;
 
-/// First sleep of a poll that finds nothing, picoseconds; each further one is twice as long. The program may wait for
-/// something else.
+/// First sleep of a poll that finds nothing, picoseconds. The program may wait for something else.
 const FIRST_SLEEP_PS: u64 = 1_000_000;
+
+/// How sleeps in a row grow; some are doubled so often at most.
+#[derive(Clone, Copy)]
+pub enum Growth {
+    /// Not at all.
+    None,
+    /// Each eighth one is twice as long: a sleep is at most a quarter of those before it, or the first.
+    Slow(u32),
+    /// Each is twice as long.
+    Fast(u32),
+}
 
 /// Counts polls in a row that have found nothing.
 #[derive(Default)]
@@ -25,11 +35,15 @@ impl Patience {
         self.idle.store(idle, Ordering::Relaxed);
     }
 
-    /// How long a poll that finds nothing is to sleep at most, picoseconds, by what was noted, if at all; sleeps are doubled so
-    /// often.
-    pub fn sleep_ps(&self, doublings: u32) -> Option<u64> {
+    /// How long a poll that finds nothing is to sleep at most, picoseconds, by what was noted, if at all.
+    pub fn sleep_ps(&self, growth: Growth) -> Option<u64> {
         let many = self.idle.load(Ordering::Relaxed).checked_sub(IDLE_POLLS)?;
-        Some(FIRST_SLEEP_PS << many.min(doublings))
+        let doublings = match growth {
+            Growth::None => 0,
+            Growth::Slow(most) => most.min(many / 8),
+            Growth::Fast(most) => most.min(many),
+        };
+        Some(FIRST_SLEEP_PS << doublings)
     }
 }
 
@@ -37,19 +51,28 @@ impl Patience {
 mod tests {
     use super::*;
 
+    const FAST: Growth = Growth::Fast(3);
+    const SLOW: Growth = Growth::Slow(5);
+
     #[test]
-    fn x6_sleeps_begin_after_some_idle_polls_double_and_end_with_what_is_found() {
+    fn x6_sleeps_begin_after_some_idle_polls_grow_and_end_with_what_is_found() {
         let patience = Patience::default();
         for _ in 0..IDLE_POLLS {
-            assert_eq!(patience.sleep_ps(2), None);
+            assert_eq!(patience.sleep_ps(FAST), None);
             patience.note(false);
         }
-        for times in [1, 2, 4, 4] {
-            assert_eq!(patience.sleep_ps(2), Some(times * FIRST_SLEEP_PS));
-            assert_eq!(patience.sleep_ps(0), Some(FIRST_SLEEP_PS));
+        let mut slept = 0;
+        for many in 0..200 {
+            let times = 1 << many.min(3);
+            assert_eq!(patience.sleep_ps(FAST), Some(times * FIRST_SLEEP_PS));
+            assert_eq!(patience.sleep_ps(Growth::None), Some(FIRST_SLEEP_PS));
+            let slow = patience.sleep_ps(SLOW).expect("it sleeps");
+            assert!(slow <= FIRST_SLEEP_PS.max(slept / 4));
+            slept += slow;
             patience.note(false);
         }
+        assert_eq!(patience.sleep_ps(SLOW), Some(FIRST_SLEEP_PS << 5));
         patience.note(true);
-        assert_eq!(patience.sleep_ps(2), None);
+        assert_eq!(patience.sleep_ps(FAST), None);
     }
 }

@@ -50,8 +50,9 @@ fn of_client(client: &client::Client, name: AttributeName) -> Option<AttributeVa
         AttributeName::CLIENT_CLOCK_MHZ | AttributeName::CLIENT_WTIMEBASE_MHZ => {
             number(clock_mhz as usize)
         }
-        AttributeName::CLIENT_CONST_CONTEXTS | AttributeName::CLIENT_HWTHREADS_AVAILABLE => {
-            number(1)
+        AttributeName::CLIENT_CONST_CONTEXTS => number(1),
+        AttributeName::CLIENT_HWTHREADS_AVAILABLE => {
+            number(job.description.hardware_threads.into())
         }
         AttributeName::CLIENT_MEMREGION_SIZE => number(size_of::<crate::abi::Memregion>()),
         AttributeName::CLIENT_MEM_SIZE => number(MEMORY_MIB),

@@ -34,6 +34,8 @@ pub struct TaskDescription {
     pub contexts: u8,
     /// Tasks on the fullest node.
     pub tasks_per_node: usize,
+    /// Hardware threads of the task's core, which its threads share.
+    pub hardware_threads: u16,
     /// Clock of a processor, MHz.
     pub clock_mhz: u32,
     /// Simulated time of one operation, picoseconds, by its place in [`Op::ALL`](gyre_driver::Op::ALL): with it a process knows its

@@ -33,9 +33,29 @@ impl JobName {
         env::var(VARIABLE).ok().map(Self)
     }
 
+    /// The name that [`as_str`](Self::as_str) has given.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// As text without spaces.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// Gives it to a task's process.
     pub fn give(&self, command: &mut Command) {
         command.env(VARIABLE, &self.0);
+    }
+
+    /// Whether an environment, as the system shows that of a process, has it.
+    pub(crate) fn is_in(&self, environment: &[u8]) -> bool {
+        let own = format!("{VARIABLE}={}", self.0);
+        environment
+            .split(|&byte| byte == 0)
+            .any(|entry| entry == own.as_bytes())
     }
 
     /// What the host calls shared memory that a program of the job calls `name`.
@@ -75,6 +95,21 @@ impl JobName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn x6_a_process_of_a_job_has_its_name_in_its_environment() {
+        let name = JobName("gyre_1_2".into());
+        assert!(name.is_in(b"A=b\0GYRE_JOB=gyre_1_2\0C=d\0"));
+        for other in [
+            &b""[..],
+            b"GYRE_JOB=gyre_1_23\0",
+            b"OTHER_GYRE_JOB=gyre_1_2\0",
+            b"A=GYRE_JOB=gyre_1_2\0",
+            b"GYRE_JOB\0gyre_1_2\0",
+        ] {
+            assert!(!name.is_in(other));
+        }
+    }
 
     #[test]
     fn x6_a_jobs_shared_memory_goes_and_that_of_others_stays() {

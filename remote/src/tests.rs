@@ -256,6 +256,7 @@ fn description() -> TaskDescription {
         windows: None,
         contexts: 2,
         tasks_per_node: 1,
+        hardware_threads: 4,
         clock_mhz: 1600,
         operation_ps: Vec::new(),
         compute_ps: 0,

@@ -181,30 +181,69 @@ impl Drop for Killed {
     }
 }
 
-#[test]
-fn x6_nothing_is_left_behind_when_the_command_is_killed() {
-    let word = format!("gyre-exec-test-{}", std::process::id());
-    let program = format!(": {word}; sleep 1000; :");
-    let child = Command::new(env!("CARGO_BIN_EXE_gyre"))
+/// Waits for so many processes with `word`.
+fn wait_for(word: &str, count: usize) {
+    for _ in 0..1500 {
+        if processes_with(word) == count {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{} processes, not {count}", processes_with(word));
+}
+
+/// A command whose tasks each start a process that leaves their group, and have shared memory by name, and then do `rest`.
+/// Command lines have `word`.
+fn scattering(word: &str, rest: &str) -> Command {
+    let program = format!(
+        ": {word}; touch /dev/shm/{word}.$GYRE_JOB; setsid bash -c ': {word}; sleep 1000; :' & {rest}"
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gyre"));
+    command
         .current_dir(root())
         .args(["exec", "-n", "2", "--", "bash", "-c", &program])
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
-    let mut child = Killed(child);
-    let wait_for = |count| {
-        for _ in 0..1500 {
-            if processes_with(&word) == count {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("{} processes, not {count}", processes_with(&word));
-    };
-    // The command and the task whose turn it is.
-    wait_for(2);
-    child.0.kill().expect("runs");
-    child.0.wait().expect("ends");
-    wait_for(0);
+        .stderr(Stdio::null());
+    command
+}
+
+/// Whether there is shared memory whose name begins with `word`.
+fn shares_memory(word: &str) -> bool {
+    let entries = fs::read_dir("/dev/shm").expect("there").flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    names.any(|name| name.to_string_lossy().starts_with(word))
+}
+
+#[test]
+fn x6_nothing_is_left_behind_when_the_command_is_killed() {
+    for signal in ["KILL", "TERM", "INT", "HUP"] {
+        let word = format!("gyre-exec-{signal}-{}", std::process::id());
+        let child = scattering(&word, "sleep 1000; :").spawn().expect("starts");
+        let mut child = Killed(child);
+        // The command, the task whose turn it is and what that has started.
+        wait_for(&word, 3);
+        assert!(shares_memory(&word));
+        let mut kill = Command::new("kill");
+        kill.arg(format!("-{signal}")).arg(child.0.id().to_string());
+        assert!(kill.status().expect("starts").success());
+        child.0.wait().expect("ends");
+        wait_for(&word, 0);
+        // Removed when no process is left.
+        let gone = (0..500).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            !shares_memory(&word)
+        });
+        assert!(gone, "{signal:?}");
+    }
+}
+
+#[test]
+fn x6_nothing_is_left_behind_when_the_command_ends() {
+    for (rest, status) in [("exit 0", 0), ("exit 3", 1)] {
+        let word = format!("gyre-exec-ended-{}-{status}", std::process::id());
+        let ended = scattering(&word, rest).status().expect("starts");
+        assert_eq!(ended.code(), Some(status));
+        assert_eq!(processes_with(&word), 0);
+        assert!(!shares_memory(&word));
+    }
 }

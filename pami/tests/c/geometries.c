@@ -338,6 +338,22 @@ static void refusals(pami_geometry_t world) {
   says("8 bytes are received where 4 are sent");
 }
 
+/** All contexts of each task, where that is one: of a part of the world then, as with its offset. */
+static void only_context(pami_geometry_t world) {
+  pami_geometry_range_t range = {0, (pami_task_t)(tasks - 1)};
+  pami_geometry_t geometry = NULL;
+  int left = 1;
+  SUCCEEDS(PAMI_Context_createv(client, NULL, 0, contexts, 1));
+  SUCCEEDS(PAMI_Geometry_create_taskrange(client, PAMI_ALL_CONTEXTS, NULL, 0, &geometry, world, 90, &range, 1,
+                                          contexts[0], ended, &left));
+  await(contexts[0], &left);
+  barrier(contexts[0], geometry);
+  left = 1;
+  SUCCEEDS(PAMI_Geometry_destroy(client, &geometry, contexts[0], ended, &left));
+  await(contexts[0], &left);
+  SUCCEEDS(PAMI_Context_destroyv(contexts, 1));
+}
+
 int main(void) {
   pami_geometry_t world, again;
 
@@ -363,6 +379,7 @@ int main(void) {
   barrier(contexts[0], world);
 
   SUCCEEDS(PAMI_Context_destroyv(contexts, most));
+  only_context(world);
   SUCCEEDS(PAMI_Client_destroy(&client));
   RETURNS(PAMI_INVAL, PAMI_Geometry_query(world, NULL, 0));
   printf("task %zu of %zu: geometries\n", me, tasks);

@@ -239,6 +239,7 @@ int main(int count, char **arguments) {
   SUCCEEDS(PAMI_Client_create("threads", &client, NULL, 0));
   me = client_number(client, PAMI_CLIENT_TASK_ID);
   tasks = client_number(client, PAMI_CLIENT_NUM_TASKS);
+  CHECK(client_number(client, PAMI_CLIENT_HWTHREADS_AVAILABLE) == THREADS);
   SUCCEEDS(PAMI_Context_createv(client, NULL, 0, contexts, THREADS));
   for (n = 0; n < THREADS; n++) receive_by(contexts[n], DISPATCH, dispatched, (void *)n);
 

@@ -130,6 +130,7 @@ fn start(
                     windows: None,
                     contexts: 1,
                     tasks_per_node: 1 + usize::from(nodes[0] == nodes[1]),
+                    hardware_threads: 4,
                     clock_mhz: 1600,
                     operation_ps,
                     compute_ps: 0,
