@@ -1450,8 +1450,10 @@ pami_result_t PAMI_Endpoint_query(pami_endpoint_t endpoint, pami_task_t *task, s
  * Creates contexts, whose offsets are their places in the array. One thread calls, once for a client. No other task is
  * waited for.
  *
- * @param context    filled with the contexts
- * @param ncontexts  how many, at most PAMI_CLIENT_NUM_CONTEXTS
+ * @param configuration  settings; PAMI_CLIENT_CONST_CONTEXTS is the only one, and changes nothing
+ * @param num_configs    their number
+ * @param context        filled with the contexts
+ * @param ncontexts      how many, at most PAMI_CLIENT_NUM_CONTEXTS
  * @return PAMI_SUCCESS; PAMI_INVAL: there are not so many, or a setting is wrong
  */
 pami_result_t PAMI_Context_createv(pami_client_t client, pami_configuration_t configuration[], size_t num_configs,

@@ -196,6 +196,29 @@ unsafe fn all_of(
     handles.map(|handle| CONTEXTS.get(handle)).collect()
 }
 
+/// Refuses settings that contexts cannot be given.
+///
+/// # Safety
+/// `configuration` points to `count` settings.
+unsafe fn check_settings(
+    configuration: *const abi::Configuration,
+    count: usize,
+) -> Result<(), Failure> {
+    if configuration.is_null() && count > 0 {
+        return Err(Failure::invalid("the settings are null"));
+    }
+    for place in 0..count {
+        // SAFETY: what the caller promises.
+        let name = unsafe { (*configuration.add(place)).name };
+        // What a program says of all tasks is so whether it says it or not.
+        if name != abi::AttributeName::CLIENT_CONST_CONTEXTS {
+            let text = format!("attribute {} is none that contexts can be given", name.0);
+            return Err(Failure::invalid(text));
+        }
+    }
+    Ok(())
+}
+
 /// C: `PAMI_Context_createv`.
 ///
 /// # Safety
@@ -203,16 +226,15 @@ unsafe fn all_of(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_createv(
     client: abi::Client,
-    _configuration: *mut abi::Configuration,
+    configuration: *mut abi::Configuration,
     num_configs: usize,
     contexts: *mut abi::Context,
     ncontexts: usize,
 ) -> abi::ResultCode {
     boundary::result(|| {
         let client = CLIENTS.get(client)?;
-        if num_configs > 0 {
-            return Err(Failure::invalid("contexts take no settings"));
-        }
+        // SAFETY: the program passes so many settings.
+        unsafe { check_settings(configuration, num_configs)? };
         let most = client.contexts.len();
         if ncontexts == 0 || ncontexts > most || contexts.is_null() {
             return Err(Failure::invalid(format!(

@@ -342,8 +342,11 @@ static void refusals(pami_geometry_t world) {
 static void only_context(pami_geometry_t world) {
   pami_geometry_range_t range = {0, (pami_task_t)(tasks - 1)};
   pami_geometry_t geometry = NULL;
+  pami_configuration_t setting;
   int left = 1;
-  SUCCEEDS(PAMI_Context_createv(client, NULL, 0, contexts, 1));
+  setting.name = PAMI_CLIENT_CONST_CONTEXTS;
+  setting.value.intval = 1;
+  SUCCEEDS(PAMI_Context_createv(client, &setting, 1, contexts, 1));
   SUCCEEDS(PAMI_Geometry_create_taskrange(client, PAMI_ALL_CONTEXTS, NULL, 0, &geometry, world, 90, &range, 1,
                                           contexts[0], ended, &left));
   await(contexts[0], &left);

@@ -46,6 +46,7 @@ int main(void) {
   says("attribute 200");
   RETURNS(PAMI_INVAL, PAMI_Client_update(client, &attribute, 1));
 
+  RETURNS(PAMI_INVAL, PAMI_Context_createv(client, &attribute, 1, contexts, most));
   RETURNS(PAMI_INVAL, PAMI_Context_createv(client, NULL, 0, contexts, most + 1));
   says("contexts, expected 1 to");
   SUCCEEDS(PAMI_Context_createv(client, NULL, 0, contexts, most));
