@@ -181,15 +181,19 @@ impl Drop for Killed {
     }
 }
 
-/// Waits for so many processes with `word`.
-fn wait_for(word: &str, count: usize) {
+fn wait_until(holds: impl Fn() -> bool) {
     for _ in 0..1500 {
-        if processes_with(word) == count {
+        if holds() {
             return;
         }
         thread::sleep(Duration::from_millis(20));
     }
-    panic!("{} processes, not {count}", processes_with(word));
+    panic!("it has not come");
+}
+
+/// Waits for so many processes with `word`.
+fn wait_for(word: &str, count: usize) {
+    wait_until(|| processes_with(word) == count);
 }
 
 /// A command whose tasks each start a process that leaves their group, and have shared memory by name, and then do `rest`.
@@ -207,6 +211,20 @@ fn scattering(word: &str, rest: &str) -> Command {
     command
 }
 
+/// The process that guards the job of a command.
+fn guardian_of(command: u32) -> u32 {
+    let children = format!("/proc/{command}/task/{command}/children");
+    let children = fs::read_to_string(children).expect("there");
+    let guards = |child: &u32| {
+        let line = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.contains("guard-job")
+    };
+    let mut children = children
+        .split_whitespace()
+        .map(|child| child.parse().expect("a number"));
+    children.find(guards).expect("there")
+}
+
 /// Whether there is shared memory whose name begins with `word`.
 fn shares_memory(word: &str) -> bool {
     let entries = fs::read_dir("/dev/shm").expect("there").flatten();
@@ -220,20 +238,23 @@ fn x6_nothing_is_left_behind_when_the_command_is_killed() {
         let word = format!("gyre-exec-{signal}-{}", std::process::id());
         let child = scattering(&word, "sleep 1000; :").spawn().expect("starts");
         let mut child = Killed(child);
+        wait_until(|| shares_memory(&word));
         // The command, the task whose turn it is and what that has started.
         wait_for(&word, 3);
-        assert!(shares_memory(&word));
-        let mut kill = Command::new("kill");
-        kill.arg(format!("-{signal}")).arg(child.0.id().to_string());
-        assert!(kill.status().expect("starts").success());
+        let send = |signal: &str, process: u32| {
+            let mut kill = Command::new("kill");
+            kill.args([format!("-{signal}"), process.to_string()]);
+            assert!(kill.status().expect("starts").success());
+        };
+        // What tells the guardian to end, too, does not keep it from its work.
+        for signal in ["TERM", "INT", "HUP"] {
+            send(signal, guardian_of(child.0.id()));
+        }
+        send(signal, child.0.id());
         child.0.wait().expect("ends");
         wait_for(&word, 0);
         // Removed when no process is left.
-        let gone = (0..500).any(|_| {
-            thread::sleep(Duration::from_millis(10));
-            !shares_memory(&word)
-        });
-        assert!(gone, "{signal:?}");
+        wait_until(|| !shares_memory(&word));
     }
 }
 

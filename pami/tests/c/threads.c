@@ -1,6 +1,7 @@
 /* Threads of the program are threads of the machine: each has its own time, and they wait for each other in it. */
 #include "check.h"
 #include <errno.h>
+#include "gyre.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>
@@ -212,6 +213,13 @@ static void *detached(void *argument) {
   return NULL;
 }
 
+/** Begins to wait at a later time than the one at which it is woken, though before that on the host. */
+static void *computes(void *argument) {
+  gyre_compute(20000);
+  CHECK(sem_wait(argument) == 0);
+  return NULL;
+}
+
 static void *spins(void *argument) {
   while (!*(volatile int *)argument) sched_yield();
   return NULL;
@@ -291,6 +299,11 @@ int main(int count, char **arguments) {
     start(detached, &gone);
     sem_wait(&gone);
   }
+  threads[0] = start(computes, &gone);
+  usleep(5);
+  sem_post(&gone);
+  result_of(threads[0]);
+
   /* One that yields lets others go on. */
   threads[0] = start(spins, (void *)&flag);
   usleep(5);
