@@ -160,7 +160,7 @@ struct Ran {
     /// Flits sent by each port of each node.
     flits: Vec<Vec<u64>>,
     /// Why the run need not repeat, if so.
-    repeats: Result<(), &'static str>,
+    does_not_repeat: Vec<String>,
     /// Tasks that have ended with open clients, in that order.
     amid: Vec<u32>,
     /// Requests for whose answers processes have waited.
@@ -238,9 +238,9 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
             amid.join(", ")
         )
     });
-    let repeats = ran.repeats.err().map(str::to_owned);
     let timeline = timeline.ended(told, &metrics, None)?;
-    let pictures = [wave, timeline, amid, repeats].into_iter().flatten();
+    let pictures = [wave, timeline, amid].into_iter().flatten();
+    let pictures = pictures.chain(ran.does_not_repeat);
     Ok(Outcome {
         bench: "exec".into(),
         shape: spec.shape(),
@@ -321,7 +321,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     let served = job.each_with("program", Until::Quiet, processes, run);
     screen.borrow_mut().end();
     drop(guardian);
-    let repeats = screen.borrow().repeats();
+    let does_not_repeat = screen.borrow().does_not_repeat();
     let amid = std::mem::take(&mut screen.borrow_mut().amid);
     if let Some(text) = job_wide.trouble.take() {
         // Whatever else has gone wrong comes of it.
@@ -341,7 +341,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         machine,
         makespan_ps: end_ps.saturating_sub(start_ps),
         flits,
-        repeats,
+        does_not_repeat,
         amid,
         requests: job_wide.requests.get(),
     })

@@ -1500,7 +1500,7 @@ pami_result_t PAMI_Context_trylock_advancev(pami_context_t context[], size_t cou
 /**
  * Waits for the lock of a context and takes it. A thread that has it must not take it again.
  *
- * @return PAMI_SUCCESS, or PAMI_INVAL
+ * @return PAMI_SUCCESS; PAMI_INVAL: no context, or the thread has the lock
  */
 pami_result_t PAMI_Context_lock(pami_context_t context);
 
@@ -1514,7 +1514,7 @@ pami_result_t PAMI_Context_trylock(pami_context_t context);
 /**
  * Gives the lock of a context back.
  *
- * @return PAMI_SUCCESS, or PAMI_INVAL
+ * @return PAMI_SUCCESS; PAMI_INVAL: no context, or the thread does not have the lock
  */
 pami_result_t PAMI_Context_unlock(pami_context_t context);
 

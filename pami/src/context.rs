@@ -371,7 +371,11 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_lock(context: abi::Context) -> abi::ResultCode {
     boundary::result(|| {
-        CONTEXTS.get(context)?.lock.lock();
+        let context = CONTEXTS.get(context)?;
+        if context.lock.is_own() {
+            return Err(Failure::invalid("the thread has the lock already"));
+        }
+        context.lock.lock();
         Ok(())
     })
 }
@@ -395,7 +399,11 @@ pub unsafe extern "C" fn PAMI_Context_trylock(context: abi::Context) -> abi::Res
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Context_unlock(context: abi::Context) -> abi::ResultCode {
     boundary::result(|| {
-        CONTEXTS.get(context)?.lock.unlock();
+        let context = CONTEXTS.get(context)?;
+        if !context.lock.is_own() {
+            return Err(Failure::invalid("the thread does not have the lock"));
+        }
+        context.lock.unlock();
         Ok(())
     })
 }

@@ -28,7 +28,9 @@ impl Deref for Link {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
-        OWN.get().expect("a thread that the machine serves")
+        OWN.get().expect(
+            "this thread uses the machine, which serves those alone that were started since the task came to it",
+        )
     }
 }
 

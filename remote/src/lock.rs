@@ -27,6 +27,12 @@ impl RemoteLock {
         std::ptr::from_ref(self).addr()
     }
 
+    /// Whether the calling thread holds it.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.holder.load(Ordering::Relaxed) == Self::own()
+    }
+
     fn own() -> u32 {
         Link.thread + 1
     }
@@ -35,7 +41,7 @@ impl RemoteLock {
 impl PlatformLock for RemoteLock {
     fn lock(&self) {
         while !self.trylock() {
-            if self.holder.load(Ordering::Relaxed) == Self::own() {
+            if self.is_own() {
                 Link.misuse(WAITS_FOR_ITSELF);
             }
             Waiting::begin(self.key()).wait(None);

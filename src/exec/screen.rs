@@ -7,10 +7,6 @@ use gyre_remote::Stream;
 /// Said of a run whose processes are at random addresses.
 pub const RANDOM: &str = "the system places processes at random addresses: the run need not repeat";
 
-/// Said of a run in which the machine has gone on without a process.
-const ALONE: &str =
-    "the machine went on without a task that asked for nothing: the run does not repeat";
-
 /// Said of a run whose computation takes the time that it has taken on the host.
 const MEASURED: &str = "computation is measured on the host: the run does not repeat";
 
@@ -20,8 +16,8 @@ pub struct Screen {
     tag: bool,
     /// Whether a process is at random addresses.
     pub random: bool,
-    /// Whether the machine has gone on without one.
-    pub alone: bool,
+    /// The first task without which the machine has gone on, if any.
+    pub alone: Option<u32>,
     /// Whether computation is measured.
     pub measured: bool,
     /// Tasks that have ended with something of their node, in that order.
@@ -36,22 +32,23 @@ impl Screen {
         Self {
             tag,
             random: false,
-            alone: false,
+            alone: None,
             measured: false,
             amid: Vec::new(),
             lines: vec![Default::default(); tasks],
         }
     }
 
-    /// Whether the run repeats, as far as is known, or why not.
-    pub fn repeats(&self) -> Result<(), &'static str> {
-        let reasons = [
-            (self.alone, ALONE),
-            (self.measured, MEASURED),
-            (self.random, RANDOM),
-        ];
-        let reason = reasons.into_iter().find(|(holds, _)| *holds);
-        reason.map_or(Ok(()), |(_, reason)| Err(reason))
+    /// Why the run need not repeat, as far as is known.
+    pub fn does_not_repeat(&self) -> Vec<String> {
+        let alone = self.alone.map(|task| {
+            format!(
+                "the machine went on without task {task}, which asked it for nothing within --host-slice: the run does not repeat"
+            )
+        });
+        let measured = self.measured.then(|| MEASURED.to_owned());
+        let random = self.random.then(|| RANDOM.to_owned());
+        [alone, measured, random].into_iter().flatten().collect()
     }
 
     /// Prints what a task has printed, up to the end of the last line.

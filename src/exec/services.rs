@@ -169,7 +169,8 @@ impl TaskHost<SimPlatform> for Services {
     }
 
     fn go_on_without(&self) {
-        self.screen.borrow_mut().alone = true;
+        let task = self.task();
+        self.screen.borrow_mut().alone.get_or_insert(task);
         let now_ps = self.at.platform.cpu().now_ps();
         self.at.platform.cpu().sleep_until(now_ps + STEP_PS);
     }

@@ -202,9 +202,11 @@ fn scattering(word: &str, rest: &str) -> Command {
     let program = format!(
         ": {word}; touch /dev/shm/{word}.$GYRE_JOB; setsid bash -c ': {word}; sleep 1000; :' & {rest}"
     );
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gyre"));
+    // Whoever runs the tests may ignore signals, as nohup does.
+    let mut command = Command::new("env");
     command
         .current_dir(root())
+        .args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_gyre")])
         .args(["exec", "-n", "2", "--", "bash", "-c", &program])
         .stdout(Stdio::null())
         .stderr(Stdio::null());

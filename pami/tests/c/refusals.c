@@ -51,6 +51,12 @@ int main(void) {
   says("contexts, expected 1 to");
   SUCCEEDS(PAMI_Context_createv(client, NULL, 0, contexts, most));
   context = contexts[0];
+  RETURNS(PAMI_INVAL, PAMI_Context_unlock(context));
+  says("does not have the lock");
+  SUCCEEDS(PAMI_Context_lock(context));
+  RETURNS(PAMI_INVAL, PAMI_Context_lock(context));
+  says("has the lock already");
+  SUCCEEDS(PAMI_Context_unlock(context));
   SUCCEEDS(PAMI_Context_query(context, &attribute, 1));
   RETURNS(PAMI_INVAL, PAMI_Context_query(client, &attribute, 1));
   says("is no context");
