@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::Error;
@@ -24,6 +25,10 @@ const PART: &str = "part";
 
 /// Megabytes that a build takes for a while, most of them precompiled headers.
 const BUILD_MB: u64 = 400;
+
+/// How often a lock is tried, and how long between, before another process is held to build.
+const LOOKS: usize = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// What somebody who waits for a model wants to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -298,10 +303,19 @@ impl Entry {
     ) -> Result<Option<File>, Error> {
         let path = self.lock_path();
         let file = self.open_lock()?;
-        let tried = match mode {
+        let try_lock = || match mode {
             Mode::Shared => file.try_lock_shared(),
             Mode::Exclusive => file.try_lock(),
         };
+        let mut tried = try_lock();
+        for _ in 0..LOOKS {
+            // Who only looks whether the entry is there has the lock for a moment.
+            if !matches!(tried, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            thread::sleep(BETWEEN_LOOKS);
+            tried = try_lock();
+        }
         match tried {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -412,7 +426,6 @@ fn remove(path: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::thread;
 
     use super::*;
 
@@ -444,6 +457,24 @@ mod tests {
             assert_eq!(text.expect("readable"), "code");
         }
         assert_eq!(built.into_inner(), 1);
+    }
+
+    #[test]
+    fn x8_nobody_waits_for_who_only_looks_whether_a_model_is_there() {
+        let (_dir, store) = store(ROOMY);
+        let entry = Entry {
+            path: store.dir.join("node-k"),
+        };
+        let shared = entry.lock(Mode::Shared, &|_| panic!("free"));
+        let shared = shared.expect("a lock").expect("there");
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                thread::sleep(3 * BETWEEN_LOOKS);
+                drop(shared);
+            });
+            let alone = entry.lock(Mode::Exclusive, &|told| panic!("{told:?}"));
+            alone.expect("a lock").expect("there");
+        });
     }
 
     #[test]
