@@ -230,9 +230,11 @@ told_to_end() {
         echo "status $status"
         return 1
     fi
-    # The system ends the tasks' processes once their parent is gone.
+    # The guardian ends the tasks' processes once the command is gone, and then removes what they shared.
     for turn in {1..100}; do
-        pgrep -f "^$program" >/dev/null || break
+        if ! pgrep -f "^$program" >/dev/null && shared | cmp -s "$dir/before" -; then
+            break
+        fi
         sleep 0.05
     done
     if pgrep -f "^$program"; then
