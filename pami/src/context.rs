@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::group::GEOMETRIES;
 use crate::handles::Handles;
 use crate::hints::Dispatch;
+use crate::passed::passed;
 use crate::patience::{Growth, Patience};
 
 /// All contexts of the process.
@@ -197,26 +198,19 @@ unsafe fn all_of(
 }
 
 /// Refuses settings that contexts cannot be given.
-///
-/// # Safety
-/// `configuration` points to `count` settings.
-unsafe fn check_settings(
-    configuration: *const abi::Configuration,
-    count: usize,
-) -> Result<(), Failure> {
-    if configuration.is_null() && count > 0 {
-        return Err(Failure::invalid("the settings are null"));
-    }
-    for place in 0..count {
-        // SAFETY: what the caller promises.
-        let name = unsafe { (*configuration.add(place)).name };
-        // What a program says of all tasks is so whether it says it or not.
-        if name != abi::AttributeName::CLIENT_CONST_CONTEXTS {
-            let text = format!("attribute {} is none that contexts can be given", name.0);
-            return Err(Failure::invalid(text));
+fn check_settings(settings: &[abi::Configuration]) -> Result<(), Failure> {
+    // What a program says of all tasks is so whether it says it or not.
+    let known = abi::AttributeName::CLIENT_CONST_CONTEXTS;
+    match settings.iter().find(|setting| setting.name != known) {
+        None => Ok(()),
+        Some(wrong) => {
+            let text = format!(
+                "attribute {} is none that contexts can be given",
+                wrong.name.0
+            );
+            Err(Failure::invalid(text))
         }
     }
-    Ok(())
 }
 
 /// C: `PAMI_Context_createv`.
@@ -234,7 +228,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
     boundary::result(|| {
         let client = CLIENTS.get(client)?;
         // SAFETY: the program passes so many settings.
-        unsafe { check_settings(configuration, num_configs)? };
+        check_settings(unsafe { passed(configuration, num_configs)? })?;
         let most = client.contexts.len();
         if ncontexts == 0 || ncontexts > most || contexts.is_null() {
             return Err(Failure::invalid(format!(

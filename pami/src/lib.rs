@@ -52,6 +52,7 @@ mod metadata;
 mod operations;
 mod optimization;
 mod packing;
+mod passed;
 pub mod patience;
 mod query;
 mod reduction;

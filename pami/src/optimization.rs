@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::passed::passed;
 
 /// Settings of a geometry: whether it is to have routes of the collective network, if that is said.
 ///
@@ -22,12 +23,8 @@ pub unsafe fn settings(
     count: usize,
 ) -> Result<Option<bool>, Failure> {
     let mut optimize = None;
-    if configuration.is_null() && count > 0 {
-        return Err(Failure::invalid("the settings are null"));
-    }
-    for place in 0..count {
-        // SAFETY: what the caller promises.
-        let setting = unsafe { &*configuration.add(place) };
+    // SAFETY: what the caller promises.
+    for setting in unsafe { passed(configuration, count)? } {
         // SAFETY: all members of the value are words, and this attribute's is a number.
         optimize = match (setting.name, unsafe { setting.value.intval }) {
             (AttributeName::GEOMETRY_OPTIMIZE, value) => Some(value != 0),

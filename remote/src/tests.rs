@@ -278,15 +278,19 @@ fn serve_as(
     let watch = RefCell::new(Watch::new(limits, None));
     let host = Host {
         thread: 0,
-        services: &Nothing,
+        services: &Nothing::default(),
         start_thread: &|_| Err("the task has one thread".into()),
     };
-    let holdings = Holdings::new(description, of_nobody(), &Nothing);
+    let holdings = Holdings::new(description, of_nobody(), &Nothing::default());
     session::serve(machine, &watch, &host, &holdings, platform)
 }
 
 /// A host that does nothing.
-struct Nothing;
+#[derive(Default)]
+struct Nothing {
+    /// Where lines of start-up are written down, each of which takes so long that the process has long written the next one.
+    lines: Option<Arc<Mutex<String>>>,
+}
 
 impl TaskHost<Noted> for Nothing {
     fn map(&self, range: ProcessRange, _offset: Option<u64>) -> Result<NotedBuffer, AllocError> {
@@ -309,6 +313,13 @@ impl TaskHost<Noted> for Nothing {
 
     fn have_arrived(&self) -> Result<bool, String> {
         Ok(false)
+    }
+
+    fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
+        let lines = self.lines.as_ref().ok_or(PmiError::Nobody)?;
+        lines.lock().push_str(&format!("({line})"));
+        thread::sleep(Duration::from_millis(200));
+        Ok(None)
     }
 }
 
@@ -893,7 +904,7 @@ fn script(text: &str, limits: Limits) -> ProcessError {
     command.args(["-c", text]);
     let process = TaskProcess::spawn(command, description(), limits).expect("starts");
     process
-        .serve(&Noted::default(), &Nothing)
+        .serve(&Noted::default(), &Nothing::default())
         .expect_err("a script is no task")
 }
 
@@ -916,42 +927,11 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
     });
     collected.expect("pipes");
     // No task, but a program that ends well.
-    let end = process.serve(&Noted::default(), &Nothing);
+    let end = process.serve(&Noted::default(), &Nothing::default());
     assert_eq!(end.expect("status 0"), TaskEnd::Clean);
     let output = printed[0].lock();
     assert!(output.len() == 300_003 && output.ends_with(b"\0end"));
     assert_eq!(*printed[1].lock(), b"why\n");
-}
-
-/// A host that is so slow to answer the first line of start-up that the process has long written the second one.
-struct SlowToAnswer {
-    log: Arc<Mutex<String>>,
-}
-
-impl TaskHost<Noted> for SlowToAnswer {
-    fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<NotedBuffer, AllocError> {
-        Nothing.map(range, offset)
-    }
-
-    fn sleep_until(&self, _ps: u64) {}
-
-    fn catch_up(&self) {}
-
-    fn compute(&self, _ps: u64) {}
-
-    fn go_on_without(&self) {}
-
-    fn arrive(&self) {}
-
-    fn have_arrived(&self) -> Result<bool, String> {
-        Ok(true)
-    }
-
-    fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
-        self.log.lock().push_str(&format!("({line})"));
-        thread::sleep(Duration::from_millis(200));
-        Ok(None)
-    }
 }
 
 #[test]
@@ -962,8 +942,8 @@ fn x6_what_a_process_prints_between_two_lines_of_start_up_is_passed_on_between_t
     let limits = Limits::DEFAULT;
     let mut process = TaskProcess::spawn_with_pmi(command, description(), limits).expect("starts");
     let log = Arc::new(Mutex::new(String::new()));
-    let host = SlowToAnswer {
-        log: Arc::clone(&log),
+    let host = Nothing {
+        lines: Some(Arc::clone(&log)),
     };
     let sink = Arc::clone(&log);
     let collected = process.collect(move |_, bytes| {
@@ -1054,7 +1034,7 @@ fn script_with_child(then: &str) -> (TaskProcess, u32) {
 #[test]
 fn processes_that_a_task_has_started_end_with_it() {
     let (process, child) = script_with_child("exit 3");
-    let end = process.serve(&Noted::default(), &Nothing);
+    let end = process.serve(&Noted::default(), &Nothing::default());
     assert!(matches!(end, Err(ProcessError::Ended(_))), "{end:?}");
     assert_ends(child);
 

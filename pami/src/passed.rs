@@ -1,0 +1,20 @@
+//! Arrays of settings that programs pass.
+
+use crate::abi;
+use crate::failure::Failure;
+
+/// The settings that a program passes.
+///
+/// # Safety
+/// `configuration` points to `count` settings, which stay as they are for so long.
+pub unsafe fn passed<'a>(
+    configuration: *const abi::Configuration,
+    count: usize,
+) -> Result<&'a [abi::Configuration], Failure> {
+    match (configuration.is_null(), count) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(Failure::invalid("the settings are null")),
+        // SAFETY: what the caller promises.
+        _ => Ok(unsafe { std::slice::from_raw_parts(configuration, count) }),
+    }
+}
