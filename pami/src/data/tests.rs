@@ -34,15 +34,16 @@ fn made(recipe: &Recipe) -> Arc<Type> {
     Arc::new(Type::new(recipe.layout().unwrap(), 1).unwrap())
 }
 
-/// Where bytes of a type's data are in the buffer.
-fn places(recipe: &Recipe, offset: usize, length: usize) -> Vec<usize> {
-    let of_byte = |at: i64| (MEMORY as i64 / 2 + at) as usize;
+/// Where bytes of a type's data are in the buffer; rejects a type that leaves it.
+fn places(recipe: &Recipe, offset: usize, length: usize) -> Result<Vec<usize>, TestCaseError> {
+    let of_byte = |at: i64| usize::try_from(MEMORY as i64 / 2 + at).ok();
     recipe
         .model()
         .bytes(offset, length)
         .into_iter()
-        .map(of_byte)
-        .collect()
+        .map(|at| of_byte(at).filter(|&at| at < MEMORY))
+        .collect::<Option<_>>()
+        .ok_or_else(|| TestCaseError::reject("the data leaves the buffer"))
 }
 
 fn element(number: usize) -> Arc<Type> {
@@ -99,11 +100,12 @@ proptest! {
     ) {
         let of = made(&recipe);
         prop_assume!(of.size() > 0);
+        let places = places(&recipe, offset, length)?;
         let mut from = memory(1);
         let transfer = place(&mut from, &of, offset).transfer(length, Function::COPY).unwrap();
         // SAFETY: the buffer has room on both sides.
         let gathered = unsafe { transfer.gathered() }.unwrap();
-        let expected: Vec<u8> = places(&recipe, offset, length).iter().map(|&at| from[at]).collect();
+        let expected: Vec<u8> = places.iter().map(|&at| from[at]).collect();
         prop_assert_eq!(gathered.bytes(), expected);
     }
 
@@ -113,13 +115,14 @@ proptest! {
     ) {
         let of = made(&recipe);
         prop_assume!(of.size() > 0);
+        let places = places(&recipe, offset, length)?;
         let mut to = memory(2);
         let mut expected = to.clone();
         let mut data = Staging::zeroed(length).unwrap();
         for (place, byte) in data.bytes_mut().iter_mut().enumerate() {
             *byte = (place * 11) as u8;
         }
-        for (at, byte) in places(&recipe, offset, length).into_iter().zip(data.bytes()) {
+        for (at, byte) in places.into_iter().zip(data.bytes()) {
             expected[at] = *byte;
         }
         let transfer = place(&mut to, &of, offset).transfer(length, Function::COPY).unwrap();
@@ -136,8 +139,8 @@ proptest! {
         prop_assume!(one.size() > 0 && other.size() > 0);
         let (mut from, mut to) = (memory(3), memory(4));
         let mut expected = to.clone();
-        let sources = places(&source, offset, length);
-        let targets = places(&target, offset / 2, length);
+        let sources = places(&source, offset, length)?;
+        let targets = places(&target, offset / 2, length)?;
         for (at, of) in targets.iter().zip(&sources) {
             expected[*at] = expected[*at].wrapping_add(from[*of]);
         }
