@@ -1,48 +1,56 @@
 //! Measures what the operations of the driver cost and writes `cost-table.toml`: `make cost-table`.
 //!
 //! The compiled driver is executed under callgrind, which counts its instructions, on a test double of the
-//! machine, whose instructions are not counted, nor those of calling it. Each scenario gives one equation: the operations that the
+//! machine, whose instructions are not counted. Each scenario gives one equation: the operations that the
 //! driver has charged, times what they cost, are the instructions that were counted. The table is the
 //! solution with the least sum of squared relative errors, at least one instruction an operation.
 //!
 //! The counts repeat exactly with the same compiler and C library. They are those of this computer's
 //! instruction set, and stand for the node processor's.
+//!
+//! `cargo bench -p gyre-driver --bench cost_table -- list` prints the scenarios with their numbers. With a number the
+//! program executes one, which shows something under callgrind alone.
 
+mod book;
+mod callgrind;
 mod platform;
 mod scenarios;
 mod solve;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use book::Book;
+use callgrind::Counts;
 use gyre_driver::Op;
-use platform::{Access, Account};
-use scenarios::Scenario;
+use scenarios::{Scenario, overheads};
 use solve::Row;
 
 /// Uses before counting starts: rings, tables and the allocator are then as they will be.
 const WARM_UP: usize = 32;
-/// Uses that are counted.
-const USES: usize = 16;
-/// Calls of `charge`, and accesses of each kind, by which their own cost is measured.
-const CALLS: usize = 1000;
-/// What stands for those in the place of a scenario's number: of accesses, followed by the kind's.
-const CHARGES_ONLY: &str = "charges";
-const ACCESSES_ONLY: &str = "accesses";
-/// The load or store that an access is.
-const ACCESS: f64 = 1.0;
+/// Scenarios executed at once.
+const WORKERS: usize = 2;
+/// The keys under which an execution prints what is no operation.
+const USES: &str = "uses";
+const CHARGES: &str = "charges";
+const SECTIONS: &str = "sections";
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     // Cargo adds --bench.
     let argument = std::env::args().nth(1).filter(|text| text != "--bench");
-    let result = match argument {
+    let result = match argument.as_deref() {
         None => measure_all(),
-        Some(number) => execute(&number),
+        Some("list") => {
+            for (number, scenario) in scenarios::scenarios().iter().enumerate() {
+                println!("{number:>4}  {}", scenario.name);
+            }
+            Ok(())
+        }
+        Some(scenario) => execute(scenario),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -53,147 +61,145 @@ fn main() -> ExitCode {
     }
 }
 
-/// Executes one scenario, under callgrind, and prints what the driver has charged.
-fn execute(number: &str) -> Result<(), Failure> {
-    let account = Arc::new(Account::default());
-    if number == CHARGES_ONLY {
-        account.open.store(true);
-        scenarios::charges(&account, CALLS);
-    } else if let Some(kind) = number.strip_prefix(ACCESSES_ONLY) {
-        account.open.store(true);
-        let kind: usize = kind.parse()?;
-        let kind = Access::ALL.get(kind).ok_or("no such access")?;
-        scenarios::accesses(&account, *kind, CALLS);
-    } else {
-        let Scenario { make, .. } = scenarios::scenarios().swap_remove(number.parse()?);
-        let mut body = make(&account);
-        (0..WARM_UP).for_each(|_| body());
-        account.open.store(true);
-        (0..USES).for_each(|_| body());
-    }
-    println!("calls {}", account.calls());
-    for (number, count) in platform::accesses().into_iter().enumerate() {
-        println!("{ACCESSES_ONLY}{number} {count}");
-    }
-    for (op, count) in account.charged() {
+/// Executes one scenario, by its number or the name of an overhead, and prints what the driver has charged.
+fn execute(scenario: &str) -> Result<(), Failure> {
+    let found = match scenario.parse::<usize>() {
+        Ok(number) => scenarios::scenarios().into_iter().nth(number),
+        Err(_) => overheads::find(scenario),
+    };
+    let Scenario { uses, make, .. } = found.ok_or("there is no such scenario")?;
+    let mut body = make();
+    (0..WARM_UP).for_each(|_| body());
+    book::start_over();
+    (0..uses).for_each(|_| body());
+    let book = Book::copy();
+    println!("{USES} {uses}");
+    println!("{CHARGES} {}", book.charges);
+    println!("{SECTIONS} {}", book.sections);
+    for (op, count) in book.charged {
         println!("{} {count}", op.key());
     }
     Ok(())
 }
 
-/// Counts of one execution.
-struct Counts {
-    instructions: f64,
-    calls: f64,
-    accesses: [f64; Access::ALL.len()],
-    charged: BTreeMap<String, f64>,
+/// Instructions that are counted and that hardware knows nothing of.
+struct Overhead {
+    /// Of one counted section.
+    section: f64,
+    /// Of what is left of one that is counted from a point inside it on.
+    rest: f64,
+    /// Of one call of `charge`.
+    charge: f64,
 }
 
-/// Executes scenario `number` under callgrind.
-fn count(number: &str, scratch: &Path) -> Result<Counts, Failure> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--collect-atstart=no"])
-        .args([
-            "--toggle-collect=*::counted_section*",
-            "--toggle-collect=*::uncounted_*",
-        ])
-        // Callgrind counts every byte that one `rep` instruction moves; long copies are loops of moves instead.
-        .env(
-            "GLIBC_TUNABLES",
-            "glibc.cpu.x86_rep_movsb_threshold=1073741824:glibc.cpu.x86_rep_stosb_threshold=1073741824",
-        )
-        .arg(format!("--callgrind-out-file={}", scratch.display()))
-        .arg(std::env::current_exe()?)
-        .arg(number)
-        .output()
-        .map_err(|error| {
-            format!(
-                "valgrind cannot be started: {error}; install it, e.g. `apt-get install valgrind`"
-            )
-        })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("scenario {number} failed under valgrind:\n{said}").into());
-    }
-    let profile = std::fs::read_to_string(scratch)?;
-    let total = profile
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("totals: ")
-                .or(line.strip_prefix("summary: "))
+impl Overhead {
+    fn measure() -> Result<Self, Failure> {
+        let sections = count(overheads::SECTIONS)?;
+        let section = sections.instructions / sections.printed[SECTIONS];
+        let charges = count(overheads::CHARGES)?;
+        let within = charges.instructions - section * charges.printed[SECTIONS];
+        Ok(Self {
+            section,
+            rest: count(overheads::REST)?.instructions,
+            // The rest is the loop around the calls.
+            charge: (within / charges.printed[CHARGES]).floor(),
         })
-        .ok_or("callgrind's file has no total")?;
-    let mut charged = BTreeMap::new();
-    for line in String::from_utf8(output.stdout)?.lines() {
-        let (key, value) = line.split_once(' ').ok_or("a count without a value")?;
-        charged.insert(key.to_owned(), value.parse()?);
     }
-    let mut take = |key: &str| {
-        let missing = || format!("{key} are not counted");
-        charged.remove(key).ok_or_else(missing)
+
+    /// One use of a scenario without them.
+    fn row(&self, scenario: Scenario, counts: &Counts) -> Row {
+        let uses = counts.printed[USES];
+        let section = match scenario.from_inside {
+            true => self.rest,
+            false => self.section,
+        };
+        let around = section * counts.printed[SECTIONS] + self.charge * counts.printed[CHARGES];
+        Row {
+            name: scenario.name,
+            fits: scenario.fits,
+            instructions: (counts.instructions - around) / uses,
+            charged: Op::ALL.map(|op| counts.printed.get(op.key()).map_or(0.0, |n| n / uses)),
+        }
+    }
+}
+
+/// Counts one scenario, by what [`execute`] takes.
+fn count(scenario: &str) -> Result<Counts, Failure> {
+    let file = format!("gyre-cost-{}-{scenario}", std::process::id());
+    callgrind::execute(scenario, &std::env::temp_dir().join(file))
+}
+
+/// Counts the first `scenarios` scenarios, several at once.
+fn count_all(scenarios: usize) -> Result<Vec<Counts>, Failure> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= scenarios {
+                return Ok::<_, Failure>(done);
+            }
+            done.push((number, count(&number.to_string())?));
+        }
     };
-    let mut accesses = [0.0; Access::ALL.len()];
-    for (number, count) in accesses.iter_mut().enumerate() {
-        *count = take(&format!("{ACCESSES_ONLY}{number}"))?;
-    }
-    Ok(Counts {
-        instructions: total.trim().parse()?,
-        calls: take("calls")?,
-        accesses,
-        charged,
-    })
+    let mut all = std::thread::scope(|scope| {
+        let workers = [(); WORKERS].map(|()| scope.spawn(work));
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.join().expect("workers report errors")?);
+        }
+        Ok::<_, Failure>(all)
+    })?;
+    all.sort_unstable_by_key(|(number, _)| *number);
+    Ok(all.into_iter().map(|(_, counts)| counts).collect())
 }
 
 /// Measures all scenarios, solves for the costs and writes the table.
 fn measure_all() -> Result<(), Failure> {
-    let scratch = std::env::temp_dir().join(format!("gyre-cost-{}", std::process::id()));
-    let charges = count(CHARGES_ONLY, &scratch)?;
-    let per_charge = (charges.instructions / charges.calls).floor();
-    let mut per_access = [0.0; Access::ALL.len()];
-    for (number, each) in per_access.iter_mut().enumerate() {
-        let counts = count(&format!("{ACCESSES_ONLY}{number}"), &scratch)?;
-        *each = (counts.instructions / counts.accesses[number]).floor() - ACCESS;
-    }
-    let mut rows = Vec::new();
-    for (number, scenario) in scenarios::scenarios().into_iter().enumerate() {
-        let counts = count(&number.to_string(), &scratch)?;
-        let uses = USES as f64;
-        let around: f64 = counts
-            .accesses
-            .iter()
-            .zip(per_access)
-            .map(|(n, each)| n * each)
-            .sum();
-        rows.push(Row {
-            name: scenario.name,
-            fits: scenario.fits,
-            instructions: (counts.instructions - per_charge * counts.calls - around) / uses,
-            charged: Op::ALL.map(|op| counts.charged.get(op.key()).map_or(0.0, |n| n / uses)),
-        });
-    }
-    std::fs::remove_file(&scratch)?;
+    let overhead = Overhead::measure()?;
+    let scenarios = scenarios::scenarios();
+    let counts = count_all(scenarios.len())?;
+    let rows: Vec<Row> = scenarios
+        .into_iter()
+        .zip(&counts)
+        .map(|(scenario, counts)| overhead.row(scenario, counts))
+        .collect();
     let costs = solve::solve(&rows)?;
+    report(&rows, &costs.map(f64::from));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cost-table.toml");
+    std::fs::write(&path, table(&costs)?)?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Prints how well costs fit.
+fn report(rows: &[Row], costs: &[f64; Op::ALL.len()]) {
     println!("Scenarios in parentheses are not fitted: collectives charge less than they execute.");
     println!(
         "{:>10} {:>10} {:>7}  scenario",
         "measured", "table", "error"
     );
-    for row in &rows {
-        let table = row.with(&costs.map(|cost| cost as f64));
+    let mut errors = Vec::new();
+    for row in rows {
+        let table = row.with(costs);
         let error = 100.0 * (table / row.instructions - 1.0);
         let (open, close) = match row.fits {
             true => ("", ""),
             false => ("(", ")"),
         };
+        if row.fits {
+            errors.push(error);
+        }
         println!(
             "{:>10.1} {table:>10.1} {error:>6.1}%  {open}{}{close}",
             row.instructions, row.name
         );
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cost-table.toml");
-    std::fs::write(&path, table(&costs)?)?;
-    println!("wrote {}", path.display());
-    Ok(())
+    let squares: f64 = errors.iter().map(|error| error * error).sum();
+    let mean = (squares / errors.len() as f64).sqrt();
+    let worst = errors.iter().fold(0.0, |worst: f64, e| worst.max(e.abs()));
+    let fitted = errors.len();
+    println!("error of {fitted} fitted: {mean:.1}% root mean square, {worst:.1}% at worst");
 }
 
 /// The text of the table.

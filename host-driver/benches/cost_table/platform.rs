@@ -1,158 +1,138 @@
-//! The platform on which the driver is measured: the test double of the machine, whose own work is not
-//! counted. Counted are what a processor would do for the driver: its instructions, the copies between
-//! ring and registers or payload and buffer, and an uncontended lock.
+//! The platform on which the driver is measured: the test double of the machine. What the double does stands in
+//! functions called `uncounted_*`, which are not counted and call none of each other. Counted are what a processor would
+//! do for the driver: its instructions, the calls that stand for accesses, the copies between ring and registers or
+//! payload and buffer, and an uncontended lock.
 
 use core::hint::black_box;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
     SharedSegment, WakeReason,
 };
 use parking_lot::Mutex;
 
+use crate::book::uncounted_charge;
 use gyre_testkit::{Memory, Process, Segment};
-
-// Three functions that the compiler must neither inline nor take for one: each names itself.
-
-/// Callgrind switches counting on when this is entered, and off when it is left.
-#[inline(never)]
-fn counted_section<R>(work: impl FnOnce() -> R) -> R {
-    black_box("counted");
-    black_box(work())
-}
-
-/// Callgrind switches counting off when this is entered, and on when it is left.
-#[inline(never)]
-fn uncounted_section<R>(work: impl FnOnce() -> R) -> R {
-    black_box("uncounted");
-    black_box(work())
-}
-
-/// The same where nothing is counted anyway.
-#[inline(never)]
-fn plain_section<R>(work: impl FnOnce() -> R) -> R {
-    black_box("plain");
-    black_box(work())
-}
-
-/// Books a charge, uncounted.
-#[inline(never)]
-fn uncounted_charge(account: &Account, op: Op, count: u64) {
-    account.calls.fetch_add(1);
-    *account.charged.lock().entry(op).or_default() += count;
-}
-
-/// Whether a counted section is being executed.
-static COUNTING: AtomicBool = AtomicBool::new(false);
-
-/// What the driver does with the machine again and again. Around each there is something that is counted and
-/// that hardware knows nothing of: its instructions are measured alone, and subtracted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    ReadRegister,
-    WriteRegister,
-    ReadMemory,
-    WriteMemory,
-}
-
-impl Access {
-    pub const ALL: [Self; 4] = [
-        Self::ReadRegister,
-        Self::WriteRegister,
-        Self::ReadMemory,
-        Self::WriteMemory,
-    ];
-}
-
-/// Accesses of each kind in counted sections.
-static ACCESSES: [AtomicU64; Access::ALL.len()] = [const { AtomicU64::new(0) }; Access::ALL.len()];
-
-/// Accesses of each kind that have been counted so far.
-pub fn accesses() -> [u64; Access::ALL.len()] {
-    ACCESSES
-        .each_ref()
-        .map(|count| count.load(Ordering::Relaxed))
-}
-
-/// Executes what is no work of the driver's processor.
-fn outside<R>(work: impl FnOnce() -> R) -> R {
-    if COUNTING.load(Ordering::Relaxed) {
-        uncounted_section(work)
-    } else {
-        plain_section(work)
-    }
-}
-
-/// The same, for an access that is counted by itself.
-fn access<R>(kind: Access, work: impl FnOnce() -> R) -> R {
-    outside(|| {
-        if COUNTING.load(Ordering::Relaxed) {
-            ACCESSES[kind as usize].fetch_add(1, Ordering::Relaxed);
-        }
-        work()
-    })
-}
-
-/// What has been charged in counted sections.
-#[derive(Default)]
-pub struct Account {
-    /// Sections are counted from when this is set.
-    pub open: AtomicCell<bool>,
-    charged: Mutex<BTreeMap<Op, u64>>,
-    calls: AtomicCell<u64>,
-}
-
-impl Account {
-    /// Executes `work`, and counts it once the account is open.
-    pub fn count<R>(&self, work: impl FnOnce() -> R) -> R {
-        if !self.open.load() {
-            return plain_section(work);
-        }
-        COUNTING.store(true, Ordering::Relaxed);
-        let result = counted_section(work);
-        COUNTING.store(false, Ordering::Relaxed);
-        result
-    }
-
-    /// Operations charged in counted sections.
-    pub fn charged(&self) -> BTreeMap<Op, u64> {
-        self.charged.lock().clone()
-    }
-
-    /// Calls of `charge` in counted sections: on hardware there are none.
-    pub fn calls(&self) -> u64 {
-        self.calls.load()
-    }
-}
 
 /// One process of a node of the test double.
 #[derive(Clone)]
-pub struct Counted {
-    pub process: Process,
-    pub account: Arc<Account>,
-}
+pub struct Counted(pub Process);
 
-/// Memory of the test double, behind one copy that is counted.
+/// Memory of the test double.
 pub struct CountedMemory {
+    /// Taken by `drop` alone.
     memory: Option<Memory>,
     len: usize,
-    copy: Mutex<Vec<u8>>,
+    slot: u16,
+    offset: u64,
+    address: u64,
     /// A block of the C library's allocator stands for one of the node's.
     _block: Box<[u8; 64]>,
+}
+
+/// A shared segment of the test double.
+pub struct CountedSegment {
+    segment: Segment,
+    len: usize,
+    lock: SpinLock,
 }
 
 /// An uncontended spin lock.
 pub struct SpinLock(AtomicBool);
 
-/// A shared segment of the test double, behind one copy that is counted, with a lock of its own.
-pub struct CountedSegment {
-    segment: Segment,
-    copy: Mutex<Vec<u8>>,
-    lock: SpinLock,
+#[inline(never)]
+fn uncounted_read_reg(process: &Process, address: u64) -> Result<u64, BusError> {
+    process.read_reg(address)
+}
+
+#[inline(never)]
+fn uncounted_write_reg(process: &Process, address: u64, value: u64) -> Result<(), BusError> {
+    process.write_reg(address, value)
+}
+
+#[inline(never)]
+fn uncounted_alloc(process: &Process, bytes: usize, align: usize) -> Result<Memory, AllocError> {
+    process.alloc(bytes, align)
+}
+
+#[inline(never)]
+fn uncounted_free(memory: &mut Option<Memory>) {
+    *memory = None;
+}
+
+#[inline(never)]
+fn uncounted_share(process: &Process, number: u32, bytes: usize) -> Result<Segment, SegmentError> {
+    process.share(number, bytes)
+}
+
+#[inline(never)]
+fn uncounted_now_ps(process: &Process) -> u64 {
+    process.now_ps()
+}
+
+#[inline(never)]
+fn uncounted_wait(process: &Process, group: u8, deadline_ps: Option<u64>) -> WakeReason {
+    process.wait(group, deadline_ps)
+}
+
+#[inline(never)]
+fn uncounted_notify(process: &Process, group: u8) {
+    process.notify(group);
+}
+
+#[inline(never)]
+fn uncounted_yield(process: &Process) {
+    process.yield_now();
+}
+
+/// Room for copies of memory, of which none is given back: pieces of large blocks, so that the driver finds the
+/// allocator as it has left it.
+static ROOM: Mutex<&'static mut [u8]> = Mutex::new(&mut []);
+
+/// Bytes of a block.
+const BLOCK: usize = 16 << 20;
+
+/// A piece of the room.
+fn room(bytes: usize) -> &'static mut [u8] {
+    let mut room = ROOM.lock();
+    if room.len() < bytes {
+        *room = vec![0; BLOCK].leak();
+    }
+    let (piece, rest) = std::mem::take(&mut *room).split_at_mut(bytes);
+    *room = rest;
+    piece
+}
+
+#[inline(never)]
+fn uncounted_room(bytes: usize) -> &'static mut [u8] {
+    room(bytes)
+}
+
+#[inline(never)]
+fn uncounted_read(memory: &Option<Memory>, offset: usize, bytes: usize) -> &'static [u8] {
+    let memory = memory.as_ref().expect("taken by drop alone");
+    let out = room(bytes);
+    memory.read(offset, out).expect("inside");
+    out
+}
+
+#[inline(never)]
+fn uncounted_write(memory: &Option<Memory>, offset: usize, data: &[u8]) {
+    let memory = memory.as_ref().expect("taken by drop alone");
+    memory.write(offset, data).expect("inside");
+}
+
+#[inline(never)]
+fn uncounted_read_segment(segment: &Segment, offset: usize, bytes: usize) -> &'static [u8] {
+    let out = room(bytes);
+    segment.read(offset, out).expect("inside");
+    out
+}
+
+#[inline(never)]
+fn uncounted_write_segment(segment: &Segment, offset: usize, data: &[u8]) {
+    segment.write(offset, data).expect("inside");
 }
 
 impl Platform for Counted {
@@ -161,57 +141,52 @@ impl Platform for Counted {
     type Segment = CountedSegment;
 
     fn read_reg(&self, address: u64) -> Result<u64, BusError> {
-        access(Access::ReadRegister, || self.process.read_reg(address))
+        uncounted_read_reg(&self.0, address)
     }
 
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
-        access(Access::WriteRegister, || {
-            self.process.write_reg(address, value)
-        })
+        uncounted_write_reg(&self.0, address, value)
     }
 
     fn alloc(&self, bytes: usize, align: usize) -> Result<CountedMemory, AllocError> {
         let block = black_box(Box::new([0; 64]));
-        outside(|| {
-            Ok(CountedMemory {
-                memory: Some(self.process.alloc(bytes, align)?),
-                len: bytes,
-                copy: Mutex::new(vec![0; bytes]),
-                _block: block,
-            })
+        let memory = uncounted_alloc(&self.0, bytes, align)?;
+        Ok(CountedMemory {
+            len: bytes,
+            slot: memory.slot(),
+            offset: memory.offset(),
+            address: memory.address(),
+            memory: Some(memory),
+            _block: block,
         })
     }
 
     fn share(&self, number: u32, bytes: usize) -> Result<CountedSegment, SegmentError> {
-        outside(|| {
-            Ok(CountedSegment {
-                segment: self.process.share(number, bytes)?,
-                copy: Mutex::new(vec![0; bytes]),
-                lock: self.new_lock(),
-            })
+        Ok(CountedSegment {
+            segment: uncounted_share(&self.0, number, bytes)?,
+            len: bytes,
+            lock: self.new_lock(),
         })
     }
 
     fn now_ps(&self) -> u64 {
-        outside(|| self.process.now_ps())
+        uncounted_now_ps(&self.0)
     }
 
     fn charge(&self, op: Op, count: u64) {
-        if COUNTING.load(Ordering::Relaxed) {
-            uncounted_charge(&self.account, op, count);
-        }
+        uncounted_charge(op, count);
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
-        outside(|| self.process.wait(group, deadline_ps))
+        uncounted_wait(&self.0, group, deadline_ps)
     }
 
     fn notify(&self, group: u8) {
-        outside(|| self.process.notify(group));
+        uncounted_notify(&self.0, group);
     }
 
     fn yield_now(&self) {
-        outside(|| self.process.yield_now());
+        uncounted_yield(&self.0);
     }
 
     fn new_lock(&self) -> SpinLock {
@@ -219,20 +194,11 @@ impl Platform for Counted {
     }
 }
 
-impl CountedMemory {
-    fn memory(&self) -> &Memory {
-        self.memory.as_ref().expect("taken by drop alone")
-    }
-
-    fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
-        if offset.checked_add(bytes).is_none_or(|end| end > self.len) {
-            return Err(RangeError {
-                offset,
-                bytes,
-                len: self.len,
-            });
-        }
-        Ok(())
+/// Refuses bytes outside memory of `len` bytes.
+fn check(len: usize, offset: usize, bytes: usize) -> Result<(), RangeError> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= len => Ok(()),
+        _ => Err(RangeError { offset, bytes, len }),
     }
 }
 
@@ -242,58 +208,51 @@ impl DmaBuffer for CountedMemory {
     }
 
     fn slot(&self) -> u16 {
-        self.memory().slot()
+        self.slot
     }
 
     fn offset(&self) -> u64 {
-        self.memory().offset()
+        self.offset
     }
 
     fn address(&self) -> u64 {
-        self.memory().address()
+        self.address
     }
 
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        self.check(offset, out.len())?;
-        let mut copy = self.copy.lock();
-        let place = &mut copy[offset..offset + out.len()];
-        access(Access::ReadMemory, || self.memory().read(offset, place))?;
-        out.copy_from_slice(place);
+        check(self.len, offset, out.len())?;
+        out.copy_from_slice(uncounted_read(&self.memory, offset, out.len()));
         Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        self.check(offset, data.len())?;
-        let mut copy = self.copy.lock();
-        let place = &mut copy[offset..offset + data.len()];
-        place.copy_from_slice(data);
-        access(Access::WriteMemory, || self.memory().write(offset, place))
+        check(self.len, offset, data.len())?;
+        let copy = uncounted_room(data.len());
+        copy.copy_from_slice(data);
+        uncounted_write(&self.memory, offset, copy);
+        Ok(())
     }
 }
 
 impl Drop for CountedMemory {
     fn drop(&mut self) {
-        let (memory, copy) = (self.memory.take(), std::mem::take(self.copy.get_mut()));
-        outside(|| drop((memory, copy)));
+        uncounted_free(&mut self.memory);
     }
 }
 
 impl SharedSegment for CountedSegment {
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
-        let mut copy = self.copy.lock();
-        access(Access::ReadMemory, || {
-            self.segment.read(offset, &mut copy[..out.len()])
-        })?;
-        out.copy_from_slice(&copy[..out.len()]);
+        check(self.len, offset, out.len())?;
+        out.copy_from_slice(uncounted_read_segment(&self.segment, offset, out.len()));
         Ok(())
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
-        let mut copy = self.copy.lock();
-        copy[..data.len()].copy_from_slice(data);
-        access(Access::WriteMemory, || {
-            self.segment.write(offset, &copy[..data.len()])
-        })
+        check(self.len, offset, data.len())?;
+        let copy = uncounted_room(data.len());
+        copy.copy_from_slice(data);
+        uncounted_write_segment(&self.segment, offset, copy);
+        Ok(())
     }
 }
 

@@ -5,7 +5,9 @@ use gyre_collectives::{
 };
 use gyre_driver::TaskId;
 
-use super::{BOTH, List, ORIGIN, TARGET, World};
+use super::List;
+use super::world::{BOTH, EACH, World, side};
+use crate::book;
 use crate::platform::{Counted, CountedMemory};
 
 /// Dispatch identifier of the collectives.
@@ -29,13 +31,8 @@ pub fn scenarios(list: &mut List) {
     };
     for (name, algorithm, request, sides) in [
         ("barrier", Algorithm::Dissemination, barrier, &[BOTH][..]),
-        (
-            "broadcast",
-            Algorithm::Binomial,
-            broadcast,
-            &[ORIGIN, TARGET],
-        ),
-        ("reduce", Algorithm::Binomial, reduce, &[ORIGIN, TARGET]),
+        ("broadcast", Algorithm::Binomial, broadcast, EACH),
+        ("reduce", Algorithm::Binomial, reduce, EACH),
         (
             "allreduce",
             Algorithm::RecursiveDoubling,
@@ -45,27 +42,19 @@ pub fn scenarios(list: &mut List) {
         ("allreduce", Algorithm::ThereAndBack, allreduce, &[BOTH]),
     ] {
         for &counted in sides {
-            let who = match counted {
-                ORIGIN => "root",
-                TARGET => "other",
-                _ => "both",
-            };
-            let name = format!("{name} of {BLOCK} B, {}, {who}", algorithm.name());
-            list.add(name, move |account| {
-                let world = World::new(account, |_| ());
+            let side = side(counted);
+            let name = format!("{name} of {BLOCK} B, {}, {side}", algorithm.name());
+            list.add(name, move || {
+                let world = World::new();
                 let members = members(&world);
                 move || {
                     for (side, member) in members.iter().enumerate() {
                         let request = request(&world, side);
-                        let post = || {
+                        book::count_if(counted[side], || {
                             let posted =
                                 member.post_as(Initiator::All, Some(algorithm), request, None);
                             posted.expect("valid");
-                        };
-                        match counted[side] {
-                            true => world.account.count(post),
-                            false => post(),
-                        }
+                        });
                     }
                     world.run(counted);
                 }

@@ -6,6 +6,7 @@ use gyre_collectives::{DataType, ReduceOp};
 use gyre_driver::{Op, Platform};
 
 use super::List;
+use crate::book;
 use crate::platform::Counted;
 use gyre_testkit::Double;
 
@@ -24,16 +25,13 @@ pub fn scenarios(list: &mut List) {
         (ReduceOp::Product, DataType::ComplexF64),
     ] {
         let name = format!("combine {BYTES} B: {} of {}", op.name(), data.name());
-        list.add(name, move |account| {
-            let platform = Counted {
-                process: Double::new(1, 1).process(0),
-                account: account.clone(),
-            };
+        list.add(name, move || {
+            let platform = Counted(Double::new(1, 1).process(0));
             // Numbers that are none of the special ones in any type.
             let other = [0x3f; BYTES];
             let mut into = [0x40; BYTES];
             move || {
-                platform.account.count(|| {
+                book::count(|| {
                     platform.charge(Op::Combine, (BYTES / data.bytes()) as u64);
                     op.combine(data, black_box(&other), black_box(&mut into), false);
                 });

@@ -1,0 +1,90 @@
+//! What is counted: sections of a scenario, and the operations that the driver charges in them.
+//!
+//! Callgrind knows the functions `counted_*` and `uncounted_*` by their names, so none of them may be inlined or taken for
+//! another: those without work of their own say something.
+
+use core::hint::black_box;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gyre_driver::Op;
+use parking_lot::Mutex;
+
+/// Whether a counted section is being executed: what is charged elsewhere is nobody's.
+static COUNTING: AtomicBool = AtomicBool::new(false);
+
+static BOOK: Mutex<Book> = Mutex::new(Book {
+    charged: BTreeMap::new(),
+    charges: 0,
+    sections: 0,
+});
+
+/// What has been booked since [`start_over`].
+#[derive(Clone)]
+pub struct Book {
+    /// Operations charged in counted sections.
+    pub charged: BTreeMap<Op, u64>,
+    /// Calls of `charge` in counted sections: on hardware there are none.
+    pub charges: u64,
+    /// Counted sections that have been entered.
+    pub sections: u64,
+}
+
+impl Book {
+    /// The book as it is now.
+    pub fn copy() -> Self {
+        BOOK.lock().clone()
+    }
+}
+
+/// Executes `work` and counts its instructions.
+pub fn count<R>(work: impl FnOnce() -> R) -> R {
+    BOOK.lock().sections += 1;
+    COUNTING.store(true, Ordering::Relaxed);
+    let result = counted_section(work);
+    COUNTING.store(false, Ordering::Relaxed);
+    result
+}
+
+/// The same where `counted` says so.
+pub fn count_if<R>(counted: bool, work: impl FnOnce() -> R) -> R {
+    if counted { count(work) } else { work() }
+}
+
+/// Forgets all that has been counted and booked so far; also in a counted section.
+pub fn start_over() {
+    uncounted_clearing();
+    counted_from_here();
+}
+
+/// Books a charge.
+#[inline(never)]
+pub fn uncounted_charge(op: Op, count: u64) {
+    if COUNTING.load(Ordering::Relaxed) {
+        let mut book = BOOK.lock();
+        book.charges += 1;
+        *book.charged.entry(op).or_default() += count;
+    }
+}
+
+/// Callgrind counts while this is executed.
+#[inline(never)]
+fn counted_section<R>(work: impl FnOnce() -> R) -> R {
+    black_box("counted");
+    black_box(work())
+}
+
+/// Callgrind forgets what it has counted when this is entered.
+#[inline(never)]
+fn counted_from_here() {
+    black_box("from here");
+}
+
+/// Empties the book. A section that is being executed remains in it.
+#[inline(never)]
+fn uncounted_clearing() {
+    let mut book = BOOK.lock();
+    book.charged.clear();
+    book.charges = 0;
+    book.sections = u64::from(COUNTING.load(Ordering::Relaxed));
+}
