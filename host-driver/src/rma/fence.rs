@@ -170,18 +170,19 @@ impl Fences {
     ) -> Result<(), Fault> {
         let FenceIo { io, gets, refusals } = with;
         let cookie = self.number();
+        let own_gets_landed = !gets.are_under_way(peer);
         self.single.insert(
             cookie,
             Record {
                 peer,
                 answered: false,
-                own_gets_landed: !gets.are_under_way(peer),
+                own_gets_landed,
                 last_cookie: lock(&io.core.cookies).last(),
                 result: Ok(()),
                 owner,
             },
         );
-        if gets.are_under_way(peer) {
+        if !own_gets_landed {
             synchronise(gets, peer, PutsBy(None), Purpose::OwnFence { cookie });
         }
         let message = FenceMessage {
@@ -359,17 +360,18 @@ impl Fences {
         match self.single.get_mut(&message.cookie) {
             Some(record) if record.peer == peer && !record.answered => {
                 record.answered = true;
-                match message.outcome {
-                    FenceAck::DONE | FenceAck::REFUSED => {
-                        with.refusals.under_way.answered(message.cookie);
-                    }
-                    _ => record.owner.unanswered(with.refusals, message.cookie),
-                }
                 let outcome = match message.outcome {
                     FenceAck::DONE => Ok(()),
                     FenceAck::REFUSED => Err(Error::PutsRefused { peer: peer.task }),
                     _ => Err(Error::FenceFailed { peer: peer.task }),
                 };
+                match outcome {
+                    // Puts may be under way after all.
+                    Err(Error::FenceFailed { .. }) => {
+                        record.owner.unanswered(with.refusals, message.cookie);
+                    }
+                    _ => with.refusals.under_way.answered(message.cookie),
+                }
                 if let Err(error) = outcome
                     && record.result.is_ok()
                 {

@@ -294,7 +294,8 @@ impl<P: Platform> Gets<P> {
 
     /// Whether gets or read-modify-writes of the user at `peer` have not ended.
     pub fn are_under_way(&self, peer: Endpoint) -> bool {
-        let own = |of: Endpoint, purpose: &Purpose| of == peer && matches!(purpose, Purpose::User(_));
+        let own =
+            |of: Endpoint, purpose: &Purpose| of == peer && matches!(purpose, Purpose::User(_));
         self.waiting.iter().any(|get| own(get.peer, &get.purpose))
             || self.active.iter().any(|get| own(get.peer, &get.purpose))
     }
