@@ -27,7 +27,7 @@ fn operation(id: usize, kind: usize, length: usize) -> Operation {
     Operation { id, kind, length }
 }
 
-/// Puts to two tasks, and gets, whose ids begin at `first`.
+/// Operations of one kind, whose ids begin at `first`.
 fn operations<const N: usize>(first: usize, kind: usize) -> [Operation; N] {
     std::array::from_fn(|at| operation(first + at, kind, STRIDE))
 }
@@ -164,21 +164,23 @@ fn fn1_puts_and_fences_in_turn_are_each_waited_for() {
 #[test]
 fn fn1_a_put_behind_a_fence_under_way_is_left_to_the_next() {
     for seed in 1..100 {
-        let world = World::new(&[0, 1], seed, 700, 2);
-        let [first, second] = operations(0, PUT);
-        world.start(0, 1, first);
-        world.fence(0, 1, &[first]);
+        let world = World::new(&[0, 1], seed, 700, 12);
+        let all = operations::<12>(0, PUT);
+        world.start(0, 1, all[0]);
+        world.fence(0, 1, &all[..1]);
         // It has left, and its answer has not come.
         for _ in 0..3 {
             world.contexts[0].advance(1).expect("no error");
         }
         assert_eq!(world.fences.load(), 0);
-        world.start(0, 1, second);
+        for &put in &all[1..] {
+            world.start(0, 1, put);
+        }
         while world.fences.load() == 0 {
             world.machine.step();
             advancev(&world.contexts, 1).expect("no error");
         }
-        world.fence(0, 1, &[first, second]);
+        world.fence(0, 1, &all);
         world.settle().expect("no error");
         assert_eq!(*world.early.lock(), [""; 0], "seed {seed}");
         assert_eq!(world.fences.load(), 2);
