@@ -402,32 +402,25 @@ fn fn1_x5_a_fence_that_failed_leaves_the_puts_before_it_to_the_next() {
 }
 
 /// Tasks 0 and 1 on nodes of their own, with contexts 0 and 1 each.
-fn two_contexts_each(
-    seed: u64,
-) -> (
-    Double,
-    [[Client<Process>; 1]; 2],
-    [[Context<Process>; 2]; 2],
-) {
+fn two_contexts_each(seed: u64) -> (Double, [[Context<Process>; 2]; 2]) {
     let machine = Double::new(2, seed);
     machine.reorder();
     let tasks = machine.tasks(&[0, 1]);
-    let clients = [0, 1].map(|task| {
+    let contexts = [0, 1].map(|task| {
         let config = ClientConfig {
             contexts: 2,
             ..config(&tasks, task, small())
         };
-        [Client::create(&machine.process(task as usize), config).expect("there are resources")]
+        let process = machine.process(task as usize);
+        let client = Client::create(&process, config).expect("there are resources");
+        [0, 1].map(|offset| client.create_context(offset).expect("free"))
     });
-    let contexts = [0, 1].map(|task: usize| {
-        [0, 1].map(|offset| clients[task][0].create_context(offset).expect("free"))
-    });
-    (machine, clients, contexts)
+    (machine, contexts)
 }
 
 #[test]
 fn fn1_ep1_puts_are_those_of_one_context_to_another() {
-    let (machine, _clients, contexts) = two_contexts_each(1);
+    let (machine, contexts) = two_contexts_each(1);
     let all: Vec<_> = contexts.iter().flatten().cloned().collect();
     let window = machine.process(1).buffer(&[0; 100]);
     let put = Put {
