@@ -19,6 +19,7 @@
 //! is told once.
 
 mod puts;
+mod under_way;
 pub(crate) mod word;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,14 +43,17 @@ use crate::transport::shared_memory::EndpointTable;
 use crate::transport::wire::{FIRST_SYSTEM, GetFailed, MessagesRefused, System};
 
 use puts::RefusedPuts;
+use under_way::PutsUnderWay;
 use word::{GetWord, PutNumber, PutWord};
 
-/// What a context knows of refused puts, and the number of its own.
+/// What a context knows of refused puts, the number of its own, and which of those fences wait for.
 pub(crate) struct Refusals<P: Platform> {
     core: Arc<Core<P>>,
     /// The node's endpoint table: which contexts are open. Until the context is destroyed.
     table: Option<Arc<EndpointTable<P>>>,
     last: PutNumber,
+    /// Puts of this context.
+    pub under_way: PutsUnderWay,
     /// Packets that the node has not kept.
     lost: u32,
     /// There have been more since the context was opened.
@@ -73,6 +77,7 @@ impl<P: Platform> Refusals<P> {
             core: Arc::clone(core),
             table: Some(Arc::clone(table)),
             last: PutNumber::default(),
+            under_way: PutsUnderWay::new(),
             lost: lost(status),
             unknown: false,
             told: BTreeSet::new(),
@@ -91,8 +96,9 @@ impl<P: Platform> Refusals<P> {
         self.unseen
     }
 
-    /// The number of a put that will be synchronised, or one that is left to fences.
-    pub fn number(&mut self, synchronised: bool) -> PutNumber {
+    /// The number of a put to `peer` that is started: one that will be synchronised, or one that is left to fences.
+    pub fn number(&mut self, peer: Endpoint, synchronised: bool) -> PutNumber {
+        self.under_way.start(peer);
         if synchronised {
             self.last = self.last.next();
             return self.last;

@@ -11,6 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::flow::peers::{self, PutsBy};
 use crate::platform::Platform;
+use crate::rma::fence::FenceIo;
 use crate::rma::gets::Purpose;
 use crate::rma::start::synchronise;
 use crate::rndv;
@@ -313,10 +314,16 @@ impl<P: Platform> Engine<P> {
             }
             Some(System::Fence) => {
                 let fields = wire::end("fence", Fence::decode(payload).map_err(wrong)?);
-                let puts = PutsBy::unpack(incoming.tag);
                 let fields = fields.map_err(wrong)?;
+                let follows = fields.follows_puts().map_err(wrong)?;
+                let puts = follows.then(|| PutsBy::unpack(incoming.tag));
+                let with = FenceIo {
+                    io: &mut self.io,
+                    gets: &mut self.gets,
+                    refusals: &mut self.refusals,
+                };
                 self.fences
-                    .requested(&self.io, &mut self.gets, peer, fields, puts)
+                    .requested(with, &mut self.acks, peer, fields, puts)
             }
             Some(System::FenceAck) => {
                 let fields = wire::end("fence acknowledgement", {

@@ -1,11 +1,17 @@
 //! Fences (FN-1 to FN-8), put synchronisation and acknowledgements.
 //!
-//! A fence sends FENCE behind everything that the context has sent to the endpoint. The endpoint then
-//! sends a get of no bytes: it follows all gets of the endpoint from here, through the same remote-get
-//! FIFO, and its put of no bytes follows all puts to the endpoint, by the route that they took. When that has come back, the
-//! endpoint sends what acknowledgements it owes, and FENCE_ACK behind them. Meanwhile a get of no bytes
-//! from here follows the gets that the context has sent itself. Nothing is counted for fences: their own
-//! records are all there is.
+//! A fence sends FENCE behind everything that the context has sent to the endpoint. What messages have brought has been
+//! handled there by then. Only what may be under way without them is waited for:
+//!
+//! - Puts of the context, of which FENCE tells, and data that the endpoint gets from here. The endpoint sends a get
+//!   of no bytes: it follows all gets of the endpoint from here, through the same remote-get FIFO, and its put
+//!   of no bytes follows all puts to the endpoint, by the route that they took. It has to come back.
+//! - Gets and read-modify-writes of the context at the endpoint: a get of no bytes from here follows them.
+//!
+//! Then the endpoint sends what acknowledgements it owes, and FENCE_ACK behind them: two messages where nothing
+//! is under way, at most six. Nothing is counted for fences. Besides their own records there is
+//! whether one endpoint, several or none may have puts of the context under way: those that were started before
+//! the last answered fence behind them are not ([`PutsUnderWay`](crate::refusal)).
 //!
 //! Where messages take shared memory, puts still take the network: FENCE goes by both paths, and the endpoint
 //! goes on when both have come. Everything else follows the messages, which are in order.
@@ -54,6 +60,16 @@ enum Owner {
     User(Option<DoneId>),
     /// Fence-all of this number.
     All(u32),
+}
+
+impl Owner {
+    /// Fence `cookie` ends without having told of the puts before it.
+    fn unanswered<P: Platform>(self, refusals: &mut Refusals<P>, cookie: u32) {
+        refusals.under_way.unanswered(cookie);
+        if let Self::All(number) = self {
+            refusals.under_way.unanswered(number);
+        }
+    }
 }
 
 /// A fence of all endpoints.
@@ -154,23 +170,32 @@ impl Fences {
     ) -> Result<(), Fault> {
         let FenceIo { io, gets, refusals } = with;
         let cookie = self.number();
+        let own_gets_landed = !gets.are_under_way(peer);
         self.single.insert(
             cookie,
             Record {
                 peer,
                 answered: false,
-                own_gets_landed: false,
+                own_gets_landed,
                 last_cookie: lock(&io.core.cookies).last(),
                 result: Ok(()),
                 owner,
             },
         );
-        synchronise(gets, peer, PutsBy(None), Purpose::OwnFence { cookie });
-        let number = refusals.close();
-        let sent = send(io, peer, FenceMessage { cookie, number });
+        if !own_gets_landed {
+            synchronise(gets, peer, PutsBy(None), Purpose::OwnFence { cookie });
+        }
+        let message = FenceMessage {
+            cookie,
+            number: refusals.close(),
+            puts: refusals.under_way.concern(peer).into(),
+        };
+        refusals.under_way.fence(peer, cookie);
+        let sent = send(io, peer, message);
         if sent.is_err() {
             // Who asked for it is told now; its own get comes back to nothing.
             self.single.remove(&cookie);
+            owner.unanswered(refusals, cookie);
         }
         sent
     }
@@ -186,6 +211,7 @@ impl Fences {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let number = self.number();
+        with.refusals.under_way.fence_all(number);
         let record = AllRecord {
             next_task: 0,
             next_context: 0,
@@ -209,7 +235,8 @@ impl Fences {
         while record.under_way < WINDOW && (record.next_task as usize) < config.tasks.len() {
             let peer = core
                 .layout
-                .endpoint(TaskId(record.next_task), record.next_context)?;
+                .endpoint(TaskId(record.next_task), record.next_context)
+                .inspect_err(|_| with.refusals.under_way.unanswered(number))?;
             record.next_context += 1;
             if record.next_context == config.contexts {
                 record.next_context = 0;
@@ -222,32 +249,38 @@ impl Fences {
             }
         }
         if record.under_way == 0 {
+            with.refusals.under_way.answered(number);
             return deliver(up, record.done, record.result);
         }
         self.all.insert(number, record);
         Ok(())
     }
 
-    /// FENCE has come: everything that `peer` sent before it has been handled here, or is in memory once
-    /// a get of no bytes has come back.
+    /// FENCE has come: all messages of `peer` before it have been handled here. Its puts before it, if there may be
+    /// any under way, and the data that is got from it are in memory once a get of no bytes has come back.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`].
+    /// [`Error::UnknownTask`]; those of the bus and of a send.
     pub fn requested<P: Platform>(
         &mut self,
-        io: &Io<P>,
-        gets: &mut Gets<P>,
+        with: FenceIo<'_, P>,
+        acks: &mut AckSender,
         peer: Endpoint,
         message: FenceMessage,
-        puts: PutsBy,
+        puts: Option<PutsBy>,
     ) -> Result<(), Fault> {
-        let FenceMessage { cookie, number } = message;
-        let shares = io.shares_memory(peer)?;
+        let FenceMessage { cookie, number, .. } = message;
+        let shares = with.io.shares_memory(peer)?;
         if shares && !self.half.remove(&(peer, cookie)) {
             self.half.insert((peer, cookie));
-        } else {
-            synchronise(gets, peer, puts, Purpose::PeerFence { cookie, number });
+            return Ok(());
         }
+        if puts.is_none() && with.gets.awaited_by().all(|other| other != peer) {
+            return answer(with, acks, peer, (cookie, number), Ok(()));
+        }
+        let puts = puts.unwrap_or(PutsBy(None));
+        let purpose = Purpose::PeerFence { cookie, number };
+        synchronise(with.gets, peer, puts, purpose);
         Ok(())
     }
 
@@ -267,6 +300,7 @@ impl Fences {
             record.answered = true;
             record.own_gets_landed = true;
             record.result = Err(error);
+            record.owner.unanswered(with.refusals, cookie);
         }
         self.end(with, cookie, up)
     }
@@ -331,6 +365,13 @@ impl Fences {
                     FenceAck::REFUSED => Err(Error::PutsRefused { peer: peer.task }),
                     _ => Err(Error::FenceFailed { peer: peer.task }),
                 };
+                match outcome {
+                    // Puts may be under way after all.
+                    Err(Error::FenceFailed { .. }) => {
+                        record.owner.unanswered(with.refusals, message.cookie);
+                    }
+                    _ => with.refusals.under_way.answered(message.cookie),
+                }
                 if let Err(error) = outcome
                     && record.result.is_ok()
                 {

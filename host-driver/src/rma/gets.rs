@@ -292,6 +292,14 @@ impl<P: Platform> Gets<P> {
         }
     }
 
+    /// Whether gets or read-modify-writes of the user at `peer` have not ended.
+    pub fn are_under_way(&self, peer: Endpoint) -> bool {
+        let own =
+            |of: Endpoint, purpose: &Purpose| of == peer && matches!(purpose, Purpose::User(_));
+        self.waiting.iter().any(|get| own(get.peer, &get.purpose))
+            || self.active.iter().any(|get| own(get.peer, &get.purpose))
+    }
+
     /// The peers that wait to be told of the end of gets.
     pub fn awaited_by(&self) -> impl Iterator<Item = Endpoint> {
         let waiting = self.waiting.iter().map(|get| (get.peer, &get.purpose));

@@ -44,7 +44,7 @@ pub(crate) fn put<P: Platform>(
     };
     // What the target is told of it acknowledges: until then it may need this context.
     let answered = put.remote_done.is_some() || told.is_some();
-    let number = refusals.number(answered);
+    let number = refusals.number(peer, answered);
     let word = refusals.put_word(peer, number)?;
     io.core.note(|at| Note::Put {
         at,

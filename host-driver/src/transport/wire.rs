@@ -265,6 +265,27 @@ message! {
         cookie: u32,
         /// Number of the last put before it.
         number: u32,
+        /// 1 where puts before it may be under way, else 0.
+        puts: u8,
+    }
+}
+
+impl Fence {
+    /// Whether puts before it may be under way.
+    ///
+    /// # Errors
+    /// When the field is neither.
+    pub fn follows_puts(&self) -> Result<bool, WireError> {
+        match self.puts {
+            0 => Ok(false),
+            1 => Ok(true),
+            puts => Err(WireError {
+                message: "fence",
+                field: "puts",
+                value: puts.into(),
+                expected: "0 or 1",
+            }),
+        }
     }
 }
 
@@ -497,8 +518,14 @@ mod tests {
     fn x5_malformed_messages_name_field_and_value() {
         let short = Rts::decode(&[0; 9]).expect_err("offset is cut");
         assert_eq!((short.field, short.value), ("offset", 9));
-        let long = end("fence", Fence::decode(&[0; 11]).expect("long enough"));
+        let long = end("fence", Fence::decode(&[0; 12]).expect("long enough"));
         assert_eq!(long.map_err(|e| (e.field, e.value)), Err(("length", 3)));
+        for (puts, follows) in [(0, Ok(false)), (1, Ok(true)), (2, Err(("puts", 2)))] {
+            let bytes = [0, 0, 0, 0, 0, 0, 0, 0, puts];
+            let (fence, _) = Fence::decode(&bytes).expect("long enough");
+            let said = fence.follows_puts().map_err(|e| (e.field, e.value));
+            assert_eq!(said, follows);
+        }
         let header = split_header("request to send", &[1, 2], 3).expect_err("cut");
         assert_eq!((header.field, header.value), ("header_length", 3));
         for bad in [0, 3, 5] {

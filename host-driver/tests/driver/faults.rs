@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gyre_driver::{
     Arrival, BufferRange, Communicator, Context, DoneFn, Error, Fence, Get, Messaging,
-    MessagingConfig, Rank, Receive, RemoteAddress, Resources, SendMessage, TaskId, WakeReason,
-    advancev,
+    MessagingConfig, Put, PutNotify, Rank, Receive, RemoteAddress, Resources, SendMessage, TaskId,
+    WakeReason, advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Fault, Process};
@@ -279,6 +279,29 @@ fn x5_fn1_a_fence_says_that_its_synchronisation_was_refused_on_either_side() {
         let machine = Double::new(2, 1);
         let contexts = machine.contexts(&[0, 1], Resources::default());
         machine.plant(Fault::RefuseSync(node));
+        let window = machine.process(1).buffer(&[0; 200]);
+        let at = |first| {
+            let range = window.part(first, 100).expect("inside");
+            range.remote_address().expect("a buffer")
+        };
+        let peer = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+        let get = Get {
+            source: peer,
+            remote: at(0),
+            into: machine.process(0).buffer(&[0; 100]),
+            routing: gyre_driver::Routing::Fixed,
+            done: None,
+        };
+        contexts[0].get(get).expect("valid");
+        let put = Put {
+            destination: peer,
+            data: machine.process(0).buffer(&[1; 100]),
+            remote: at(100),
+            notify: PutNotify::None,
+            local_done: None,
+            remote_done: None,
+        };
+        contexts[0].put(put).expect("valid");
         let ends = fence(&contexts[0]);
         let reported = errors(&machine, &contexts);
         assert!(!reported.is_empty(), "node {node} has refused a descriptor");
