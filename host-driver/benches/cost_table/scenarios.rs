@@ -546,20 +546,30 @@ fn fences(list: &mut List) {
 
 /// The messaging module.
 fn matched(list: &mut List) {
-    for length in [64, 2048, 8192] {
+    const PLAIN: MessagingConfig = MessagingConfig::new(MATCHED);
+    // Memory for what is held of such a message is not kept for the next.
+    const EAGER: MessagingConfig = MessagingConfig {
+        switch_over: usize::MAX,
+        ..PLAIN
+    };
+    for (length, eager, config) in [
+        (64, "", PLAIN),
+        (2048, "", PLAIN),
+        (8192, "", PLAIN),
+        (8192, " eager", EAGER),
+    ] {
         for (what, counted) in [("origin", ORIGIN), ("target", TARGET)] {
             for first in ["receive", "message"] {
                 // So many receives, or messages, do not match and stand before the one that does.
                 for before in [0, 16] {
-                    let name = format!("matched {length} B, {first} first behind {before}, {what}");
+                    let name =
+                        format!("matched {length} B{eager}, {first} first behind {before}, {what}");
                     list.add(name, move |account| {
                         let world = World::new(account, |_| ());
                         let modules: Vec<_> = world
                             .contexts
                             .iter()
-                            .map(|context| {
-                                Messaging::create(context, MessagingConfig::new(MATCHED))
-                            })
+                            .map(|context| Messaging::create(context, config))
                             .collect::<Result<_, _>>()
                             .expect("first use");
                         let send = {
