@@ -31,13 +31,13 @@ pub(crate) struct HeldMemory<P: Platform> {
 /// Memory of one payload; counted as long as it lives.
 pub(crate) struct HeldBuffer<P: Platform> {
     range: BufferRange<P::Buffer>,
-    share: Share,
+    account: Arc<Account>,
 }
 
 /// A short payload, outside of DMA memory; counted as long as it lives.
 pub(crate) struct HeldBytes {
     data: Vec<u8>,
-    share: Share,
+    account: Arc<Account>,
 }
 
 /// Buffers that short payloads have left free.
@@ -48,12 +48,6 @@ struct FreeBlocks<B> {
     by_size: [Vec<BufferRange<B>>; BLOCK_SIZES],
     /// None is kept any more.
     closed: bool,
-}
-
-/// Bytes of the account that are given back when they are dropped.
-struct Share {
-    bytes: usize,
-    account: Arc<Account>,
 }
 
 /// Place among the sizes, and bytes, of the block for a payload; `None` for one whose memory is not kept.
@@ -81,10 +75,18 @@ impl<P: Platform> HeldMemory<P> {
     /// # Errors
     /// [`Error::HeldMemory`], [`Error::Alloc`].
     pub fn alloc(&self, platform: &P, bytes: usize) -> Result<HeldBuffer<P>, Fault> {
-        let share = self.share(bytes)?;
+        self.account.add(bytes, self.limit)?;
+        // What is dropped gives its bytes back, so the range is made first.
+        let range = self
+            .range(platform, bytes)
+            .inspect_err(|_| self.account.take(bytes))?;
+        let account = Arc::clone(&self.account);
+        Ok(HeldBuffer { range, account })
+    }
+
+    fn range(&self, platform: &P, bytes: usize) -> Result<BufferRange<P::Buffer>, Fault> {
         if bytes == 0 {
-            let range = BufferRange::empty();
-            return Ok(HeldBuffer { range, share });
+            return Ok(BufferRange::empty());
         }
         let size = block_size(bytes);
         let kept = size.and_then(|(place, _)| lock(&self.free).by_size[place].pop());
@@ -95,8 +97,7 @@ impl<P: Platform> HeldMemory<P> {
                 BufferRange::zeroed(platform, size.map_or(bytes, |(_, block)| block))?
             }
         };
-        let range = block.part(0, bytes)?;
-        Ok(HeldBuffer { range, share })
+        Ok(block.part(0, bytes)?)
     }
 
     /// Holds a payload of one packet in `buffer`.
@@ -105,12 +106,13 @@ impl<P: Platform> HeldMemory<P> {
     /// [`Error::HeldMemory`].
     #[inline]
     pub fn hold(&self, payload: &[u8], buffer: Vec<u8>) -> Result<HeldBytes, Fault> {
-        let share = self.share(payload.len())?;
+        self.account.add(payload.len(), self.limit)?;
         let mut data = buffer;
         data.clear();
         data.reserve_exact(payload.len());
         data.extend_from_slice(payload);
-        Ok(HeldBytes { data, share })
+        let account = Arc::clone(&self.account);
+        Ok(HeldBytes { data, account })
     }
 
     /// Copies a payload to the start of `into`, and keeps its memory for the next one or gives it back.
@@ -123,7 +125,7 @@ impl<P: Platform> HeldMemory<P> {
         held: HeldBuffer<P>,
         into: &BufferRange<P::Buffer>,
     ) -> Result<(), Fault> {
-        let HeldBuffer { range: from, share } = held;
+        let from = held.range();
         let mut chunk = [0; 512];
         let mut offset = 0;
         while offset < from.len() {
@@ -133,8 +135,7 @@ impl<P: Platform> HeldMemory<P> {
             offset += bytes;
         }
         platform.charge(Op::CopyChunk, from.len().div_ceil(COPY_CHUNK) as u64);
-        drop(share);
-        if !from.is_empty() && !self.keep(from) {
+        if !from.is_empty() && !self.keep(held.into_range()) {
             platform.charge(Op::Allocate, 1);
         }
         Ok(())
@@ -172,38 +173,38 @@ impl<P: Platform> HeldMemory<P> {
         platform.charge(Op::Allocate, count as u64);
     }
 
-    #[inline]
-    fn share(&self, bytes: usize) -> Result<Share, Fault> {
-        let account = &*self.account;
-        let within = |held: usize| held.checked_add(bytes).filter(|&sum| sum <= self.limit);
-        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-        match account.held.fetch_update(success, failure, within) {
-            Ok(before) => {
-                let held = before + bytes;
-                // It never falls: whoever finds it high enough need not raise it.
-                if account.peak.load(Ordering::Acquire) < held {
-                    account.peak.fetch_max(held, Ordering::AcqRel);
-                }
-                Ok(Share {
-                    bytes,
-                    account: Arc::clone(&self.account),
-                })
-            }
-            Err(held) => Err(self.full(bytes, held)),
-        }
-    }
-
-    #[cold]
-    fn full(&self, bytes: usize, held: usize) -> Fault {
-        let limit = self.limit;
-        Error::HeldMemory { bytes, held, limit }.into()
-    }
-
     /// Bytes held now, and most bytes held at any time.
     pub fn held_and_peak(&self) -> (usize, usize) {
         let held = self.account.held.load(Ordering::Acquire);
         // What has just been added may not be in it yet.
         (held, self.account.peak.load(Ordering::Acquire).max(held))
+    }
+}
+
+impl Account {
+    /// Adds `bytes`, unless there were more than `limit` then.
+    ///
+    /// # Errors
+    /// [`Error::HeldMemory`].
+    #[inline]
+    fn add(&self, bytes: usize, limit: usize) -> Result<(), Fault> {
+        let within = |held: usize| held.checked_add(bytes).filter(|&sum| sum <= limit);
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.held.fetch_update(success, failure, within) {
+            Ok(before) => {
+                let held = before + bytes;
+                // It never falls: whoever finds it high enough need not raise it.
+                if self.peak.load(Ordering::Acquire) < held {
+                    self.peak.fetch_max(held, Ordering::AcqRel);
+                }
+                Ok(())
+            }
+            Err(held) => Err(Error::HeldMemory { bytes, held, limit }.into()),
+        }
+    }
+
+    fn take(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::AcqRel);
     }
 }
 
@@ -214,9 +215,9 @@ impl HeldBytes {
     }
 
     /// Lets go of the payload, whose buffer it returns.
-    pub fn into_buffer(self) -> Vec<u8> {
-        drop(self.share);
-        self.data
+    pub fn into_buffer(mut self) -> Vec<u8> {
+        self.account.take(self.data.len());
+        core::mem::take(&mut self.data)
     }
 }
 
@@ -246,11 +247,23 @@ impl<P: Platform> HeldBuffer<P> {
     pub fn range(&self) -> &BufferRange<P::Buffer> {
         &self.range
     }
+
+    /// Lets go of the payload, whose memory it returns.
+    fn into_range(mut self) -> BufferRange<P::Buffer> {
+        self.account.take(self.range.len());
+        core::mem::replace(&mut self.range, BufferRange::empty())
+    }
 }
 
-impl Drop for Share {
+impl<P: Platform> Drop for HeldBuffer<P> {
     fn drop(&mut self) {
-        self.account.held.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.account.take(self.range.len());
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.account.take(self.data.len());
     }
 }
 

@@ -29,12 +29,15 @@ impl<P: Platform> Done<P> {
         match self {
             Self::Function(function) => function(context, result),
             Self::Request(outcome, function) => {
-                *lock(&outcome) = Some(match &result {
+                let kept = match &result {
                     Ok(()) => Ok(()),
                     Err(error) => Err(error.clone().into()),
-                });
-                if let Some(function) = function {
-                    function(context, result);
+                };
+                *lock(&outcome) = Some(kept);
+                match (function, result) {
+                    (None, _) => {}
+                    (Some(function), Ok(())) => function(context, Ok(())),
+                    (Some(function), error) => function(context, error),
                 }
             }
         }

@@ -47,16 +47,22 @@ impl<P: Platform> Context<P> {
     #[inline]
     pub(crate) fn send_for(
         &self,
-        mut message: operation::SendMessage<P, DoneId>,
+        message: operation::SendMessage<P, DoneId>,
         local_done: Option<Done<P>>,
         remote_done: Option<Done<P>>,
     ) -> Result<(), Error> {
         check_send(self.core(), &message)?;
         self.platform().charge(Op::Post, 1);
+        // Closures that take it hand a pointer on.
+        let mut message = Some(message);
+        let (mut local_done, mut remote_done) = (local_done, remote_done);
         self.enqueue(|queue| {
             self.core().note(|at| Note::Posted { at });
-            message.local_done = local_done.map(|done| queue.done.insert(done));
-            message.remote_done = remote_done.map(|done| queue.done.insert(done));
+            let Some(mut message) = message.take() else {
+                return;
+            };
+            message.local_done = local_done.take().map(|done| queue.done.insert(done));
+            message.remote_done = remote_done.take().map(|done| queue.done.insert(done));
             queue.work.push_back(operation::Instruction::Send(message));
             self.shared().posted.store(true, Ordering::Release);
         })

@@ -2,7 +2,7 @@
 
 use gyre_note::Note;
 
-use super::deliver::{answer, deliver, fail_send, finish, has_arrived, put_down, received_by};
+use super::deliver::{answer, deliver, fail_send, finish, finish_by, has_arrived, put_down};
 use super::format::{self, ClearToSend, EagerMessage, RequestToSend};
 use super::state::{Inner, Message, Queues, Receiver};
 use super::table::{MatchData, Pair, Received};
@@ -42,7 +42,7 @@ fn into_receiver<P: Platform>(receiver: Receiver<P>, received: Received) -> Rece
     Receive::Into {
         into: receiver.into.clone(),
         done: Some(Box::new(move |context, result| {
-            finish(context, receiver, received_by(result, received));
+            finish_by(context, receiver, received, result);
         })),
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn eager<P: Platform>(
             return Ok(into_receiver(receiver, received));
         };
         let written = put_down(context, whole, &receiver.into);
-        finish(context, receiver, written.map(|()| received));
+        finish(context, receiver, received, written);
         return Ok(Receive::Consumed);
     }
     let id = match whole.map(|whole| inner.memory.hold(whole, buffers.take())) {
@@ -213,7 +213,7 @@ pub(super) fn transfer<P: Platform>(
         into: receiver.into.clone(),
         done: Some(Box::new(move |context, result| {
             let arrived = has_arrived(&result);
-            finish(context, receiver, received_by(result, received));
+            finish_by(context, receiver, received, result);
             answer(context, &module, (origin, cookie), arrived);
         })),
     })
@@ -243,7 +243,7 @@ fn hold<P: Platform>(
             into: held.range().clone(),
             done: Some(Box::new(move |context, result| {
                 let message = match result {
-                    Ok(()) => Message::Held(held),
+                    Ok(()) => Message::Held(Box::new(held)),
                     Err(error) => Message::Failed(error.into()),
                 };
                 ready(context, message);

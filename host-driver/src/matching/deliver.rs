@@ -28,7 +28,7 @@ pub(super) fn deliver<P: Platform>(context: &Context<P>, inner: &Inner<P>, match
         Message::AtOrigin(message) => {
             let into = receiver.into.clone();
             let done: DoneFn<P> = Box::new(move |context, result| {
-                finish(context, receiver, received_by(result, received));
+                finish_by(context, receiver, received, result);
             });
             // Nobody destroys the context meanwhile.
             let posted = message.receive(into, Routing::Fixed, Some(done));
@@ -37,16 +37,16 @@ pub(super) fn deliver<P: Platform>(context: &Context<P>, inner: &Inner<P>, match
         Message::Held(held) => {
             let platform = context.platform();
             let copied = fits(received.length, receiver.into.len())
-                .and_then(|()| inner.memory.copy_out(platform, held, &receiver.into));
-            finish(context, receiver, copied.map(|()| received));
+                .and_then(|()| inner.memory.copy_out(platform, *held, &receiver.into));
+            finish(context, receiver, received, copied);
         }
         Message::Short(held) => {
             let written = put_down(context, held.data(), &receiver.into);
             let buffer = held.into_buffer();
             lock(&inner.queues).buffers.put(buffer);
-            finish(context, receiver, written.map(|()| received));
+            finish(context, receiver, received, written);
         }
-        Message::Failed(error) => finish(context, receiver, Err(error)),
+        Message::Failed(error) => fail(context, receiver, error),
         // The table gives messages away when they are ready.
         Message::Awaited { .. } | Message::Arriving => {}
     }
@@ -80,29 +80,50 @@ fn fits(message: usize, receive: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a receive gets whose data has come by an operation with this result.
-pub(super) fn received_by(
-    result: Result<(), Error>,
+/// Completes a receive whose data has come by an operation with this result.
+pub(super) fn finish_by<P: Platform>(
+    context: &Context<P>,
+    receiver: Receiver<P>,
     received: Received,
-) -> Result<Received, Fault> {
-    result.map(|()| received).map_err(Fault::from)
+    result: Result<(), Error>,
+) {
+    finish(context, receiver, received, result.map_err(Fault::from));
 }
 
-/// Completes a receive.
+/// Completes a receive: it gets `received`, or why not.
+#[inline]
 pub(super) fn finish<P: Platform>(
     context: &Context<P>,
     receiver: Receiver<P>,
-    result: Result<Received, Fault>,
+    received: Received,
+    result: Result<(), Fault>,
 ) {
+    if let Err(error) = result {
+        return fail(context, receiver, error);
+    }
+    note_finished(context, &receiver);
+    *lock(&receiver.outcome) = Some(Ok(received));
+    if let Some(done) = receiver.done {
+        context.platform().charge(Op::Callback, 1);
+        done(context, Ok(received));
+    }
+}
+
+/// Completes a receive that gets no message.
+#[cold]
+pub(super) fn fail<P: Platform>(context: &Context<P>, receiver: Receiver<P>, error: Fault) {
+    note_finished(context, &receiver);
+    *lock(&receiver.outcome) = Some(Err(error.clone()));
+    if let Some(done) = receiver.done {
+        context.platform().charge(Op::Callback, 1);
+        done(context, Err(error.into()));
+    }
+}
+
+#[inline]
+fn note_finished<P: Platform>(context: &Context<P>, receiver: &Receiver<P>) {
     let request = receiver.number;
     context.core().note(|at| Note::Finished { at, request });
-    let Some(done) = receiver.done else {
-        *lock(&receiver.outcome) = Some(result);
-        return;
-    };
-    *lock(&receiver.outcome) = Some(result.clone());
-    context.platform().charge(Op::Callback, 1);
-    done(context, result.map_err(Error::from));
 }
 
 /// Whether the data of a message has come to its receive; one that is too long for it is used up (CT-1).
@@ -132,11 +153,11 @@ pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) 
             Ending::Matched(number) => {
                 let matched = lock(&inner.queues).table.take_matched(number);
                 if let Some(Pair { receiver, .. }) = matched {
-                    finish(context, receiver, Err(Error::Destroyed.into()));
+                    fail(context, receiver, Error::Destroyed.into());
                 }
             }
             Ending::Cancelled(receiver) => {
-                finish(context, *receiver, Err(Error::Cancelled.into()));
+                fail(context, *receiver, Error::Cancelled.into());
             }
         }
     }
@@ -144,7 +165,7 @@ pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) 
     let (receivers, messages) = lock(&inner.queues).table.close();
     drop(messages);
     for receiver in receivers {
-        finish(context, receiver, Err(Error::Destroyed.into()));
+        fail(context, receiver, Error::Destroyed.into());
     }
     inner.memory.close(context.platform());
 }
@@ -157,7 +178,7 @@ impl<P: Platform> Ends<P> for Inner<P> {
                 Some(Ending::Matched(number)) => queues.table.take_matched(number),
                 Some(Ending::Cancelled(receiver)) => {
                     drop(queues);
-                    return finish(context, *receiver, Err(Error::Cancelled.into()));
+                    return fail(context, *receiver, Error::Cancelled.into());
                 }
                 None => None,
             }

@@ -149,8 +149,8 @@ pub(super) enum Message<P: Platform> {
     Awaited { origin: Endpoint, cookie: u32 },
     /// Its first packet or its RTS has come, and no more is known.
     Arriving,
-    /// It is held here, whole.
-    Held(HeldBuffer<P>),
+    /// It is held here, whole: behind a pointer, so that entries of the queue are short.
+    Held(Box<HeldBuffer<P>>),
     /// The same of one that has come in one packet.
     Short(HeldBytes),
     /// It was lost on its way here.

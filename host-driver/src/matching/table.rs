@@ -66,8 +66,10 @@ struct Pending<R, M> {
     message: M,
     /// Nothing more has to come before a receive can have it.
     ready: bool,
-    /// The receive that it has matched and that has not got it, and the rank of the origin there.
-    receiver: Option<(Rank, R)>,
+    /// The receive that it has matched and that has not got it.
+    receiver: Option<R>,
+    /// The rank of the origin for that.
+    rank: Rank,
 }
 
 /// A message and its receive.
@@ -142,6 +144,16 @@ impl<R, M> MatchTable<R, M> {
     /// origin. Also says how many were compared.
     #[inline]
     pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
+        let first = self.posted.front();
+        if let Some(rank) = first.and_then(|first| first.pattern.rank(data)) {
+            self.expected += 1;
+            return (1, Some((0, rank)));
+        }
+        self.walk(data)
+    }
+
+    /// The same; the first may match or not.
+    fn walk(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
         let mut attempts = 0;
         for posted in &self.posted {
             attempts += 1;
@@ -172,11 +184,13 @@ impl<R, M> MatchTable<R, M> {
     ) -> u64 {
         let id = self.next;
         self.next += 1;
+        let (rank, receiver) = receiver.map_or((Rank(0), None), |(rank, of)| (rank, Some(of)));
         let pending = Pending {
             data,
             message,
             ready,
             receiver,
+            rank,
         };
         self.pending.push_back((id, pending));
         id
@@ -223,7 +237,8 @@ impl<R, M> MatchTable<R, M> {
             return (attempts, None);
         };
         let (number, pending) = &mut self.pending[place];
-        pending.receiver = Some((rank, receiver));
+        pending.receiver = Some(receiver);
+        pending.rank = rank;
         (attempts, Some((*number, pending.ready)))
     }
 
@@ -253,9 +268,7 @@ impl<R, M> MatchTable<R, M> {
         let (receivers, messages): (Vec<_>, Vec<_>) = pending.unzip();
         let matched = receivers.into_iter().flatten();
         let posted = core::mem::take(&mut self.posted).into_iter();
-        let receivers = matched
-            .map(|(_, receiver)| receiver)
-            .chain(posted.map(|posted| posted.receiver));
+        let receivers = matched.chain(posted.map(|posted| posted.receiver));
         (receivers.collect(), messages)
     }
 
@@ -288,11 +301,10 @@ impl<R, M> MatchTable<R, M> {
     fn take_matched_at(&mut self, place: usize) -> Option<Pair<R, M>> {
         self.pending[place].1.receiver.as_ref()?;
         let (_, pending) = remove(&mut self.pending, place)?;
-        let (rank, receiver) = pending.receiver?;
         Some(Pair {
-            received: pending.data.received(rank),
+            received: pending.data.received(pending.rank),
             message: pending.message,
-            receiver,
+            receiver: pending.receiver?,
         })
     }
 }
