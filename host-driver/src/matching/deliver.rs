@@ -91,7 +91,7 @@ pub(super) fn finish_by<P: Platform>(
 }
 
 /// Completes a receive: it gets `received`, or why not.
-#[inline]
+#[inline(always)]
 pub(super) fn finish<P: Platform>(
     context: &Context<P>,
     receiver: Receiver<P>,

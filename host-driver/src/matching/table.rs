@@ -105,7 +105,7 @@ impl MatchData {
 }
 
 /// Takes the entry at `place` out of a queue; the first one moves no other.
-#[inline]
+#[inline(always)]
 fn remove<T>(queue: &mut VecDeque<T>, place: usize) -> Option<T> {
     match place {
         0 => queue.pop_front(),
@@ -142,10 +142,13 @@ impl<R, M> MatchTable<R, M> {
 
     /// A message has come: finds the oldest receive that matches, to be [taken](Self::take_posted), and the rank of the
     /// origin. Also says how many were compared.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
-        let first = self.posted.front();
-        if let Some(rank) = first.and_then(|first| first.pattern.rank(data)) {
+        let Some(first) = self.posted.front() else {
+            self.unexpected += 1;
+            return (0, None);
+        };
+        if let Some(rank) = first.pattern.rank(data) {
             self.expected += 1;
             return (1, Some((0, rank)));
         }
@@ -154,20 +157,22 @@ impl<R, M> MatchTable<R, M> {
 
     /// The same; the first may match or not.
     fn walk(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
-        let mut attempts = 0;
-        for posted in &self.posted {
-            attempts += 1;
-            if let Some(rank) = posted.pattern.rank(data) {
+        let mut posted = self.posted.iter().enumerate();
+        let found = posted.find_map(|(place, posted)| Some((place, posted.pattern.rank(data)?)));
+        match found {
+            Some((place, _)) => {
                 self.expected += 1;
-                return (attempts as u64, Some((attempts - 1, rank)));
+                (place as u64 + 1, found)
+            }
+            None => {
+                self.unexpected += 1;
+                (self.posted.len() as u64, None)
             }
         }
-        self.unexpected += 1;
-        (attempts as u64, None)
     }
 
     /// Takes the receive at `place` among those posted.
-    #[inline]
+    #[inline(always)]
     pub fn take_posted(&mut self, place: usize) -> Option<R> {
         Some(remove(&mut self.posted, place)?.receiver)
     }
@@ -276,16 +281,15 @@ impl<R, M> MatchTable<R, M> {
     #[inline]
     fn find(&self, pattern: &Pattern) -> (u64, Option<(usize, Rank)>) {
         let mut attempts = 0;
-        for (place, (_, pending)) in self.pending.iter().enumerate() {
+        let mut pending = self.pending.iter().enumerate();
+        let found = pending.find_map(|(place, (_, pending))| {
             if pending.receiver.is_some() {
-                continue;
+                return None;
             }
             attempts += 1;
-            if let Some(rank) = pattern.rank(&pending.data) {
-                return (attempts, Some((place, rank)));
-            }
-        }
-        (attempts, None)
+            Some((place, pattern.rank(&pending.data)?))
+        });
+        (attempts, found)
     }
 
     /// Where message `id` stands: often it is the oldest.
@@ -297,7 +301,7 @@ impl<R, M> MatchTable<R, M> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_matched_at(&mut self, place: usize) -> Option<Pair<R, M>> {
         self.pending[place].1.receiver.as_ref()?;
         let (_, pending) = remove(&mut self.pending, place)?;
