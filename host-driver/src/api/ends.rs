@@ -34,6 +34,7 @@ impl<P: Platform> Done<P> {
                     Err(error) => Err(error.clone().into()),
                 };
                 *lock(&outcome) = Some(kept);
+                // The result of the path without error is made anew, which costs less than to move it.
                 match (function, result) {
                     (None, _) => {}
                     (Some(function), Ok(())) => function(context, Ok(())),

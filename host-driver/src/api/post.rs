@@ -53,7 +53,7 @@ impl<P: Platform> Context<P> {
     ) -> Result<(), Error> {
         check_send(self.core(), &message)?;
         self.platform().charge(Op::Post, 1);
-        // Closures that take it hand a pointer on.
+        // The closures below keep pointers to them: none of them is copied on the way to the queue.
         let mut message = Some(message);
         let (mut local_done, mut remote_done) = (local_done, remote_done);
         self.enqueue(|queue| {
