@@ -102,6 +102,17 @@ impl<B: DmaBuffer> BufferRange<B> {
         self.len == 0
     }
 
+    /// All of its buffer, where no other range has it.
+    pub(crate) fn into_block(self) -> Option<Self> {
+        let mut buffer = self.buffer?;
+        let len = Arc::get_mut(&mut buffer)?.len();
+        Some(Self {
+            buffer: Some(buffer),
+            offset: 0,
+            len,
+        })
+    }
+
     /// Base slot and offset inside it, or `None` for a range without a buffer.
     #[must_use]
     pub fn location(&self) -> Option<(u16, u64)> {

@@ -15,7 +15,7 @@
 //! 5. The target acknowledges: the send's callback runs at the origin.
 //!
 //! A shorter message travels at once; if no receive waits for it, it is held in a buffer of its own, which
-//! [`MessagingStats`] counts. [`Protocol::TemporaryBuffer`] is the prior art for the longer ones, to compare
+//! [`MessagingStats`] counts, and whose memory is kept for the next ones up to a bound. [`Protocol::TemporaryBuffer`] is the prior art for the longer ones, to compare
 //! with: the target lets the data come at once, and holds what no receive waits for.
 
 mod arrive;

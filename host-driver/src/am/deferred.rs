@@ -120,5 +120,5 @@ fn copy_out<P: Platform, U>(
     if message > receive {
         return Err(Error::MessageTooLong { message, receive }.into());
     }
-    held.copy_out(am.io.platform(), into)
+    am.kept.copy_out(am.io.platform(), held, into)
 }

@@ -53,7 +53,7 @@ pub(crate) struct Kept<P: Platform> {
 /// The messages of a context whose receives are deferred.
 pub(crate) struct KeptMessages<P: Platform> {
     messages: BTreeMap<DeferredId, Kept<P>>,
-    memory: HeldMemory,
+    memory: HeldMemory<P>,
 }
 
 impl<P: Platform> KeptMessages<P> {
@@ -89,7 +89,7 @@ impl<P: Platform> KeptMessages<P> {
                 let into = held.range().clone();
                 (Data::Held { held, whole: false }, Some(into))
             }
-            Err(error) => (Data::Lost(error.into()), None),
+            Err(error) => (Data::Lost(error), None),
         };
         let message = Kept {
             origin,
@@ -108,9 +108,23 @@ impl<P: Platform> KeptMessages<P> {
         waits.map(|message| message.origin)
     }
 
-    /// Gives all messages up.
-    pub fn clear(&mut self) {
+    /// Copies data that is here to the start of `into`.
+    ///
+    /// # Errors
+    /// [`Error::Range`](crate::Error::Range); those of the memory.
+    pub fn copy_out(
+        &self,
+        platform: &P,
+        held: HeldBuffer<P>,
+        into: &BufferRange<P::Buffer>,
+    ) -> Result<(), Fault> {
+        self.memory.copy_out(platform, held, into)
+    }
+
+    /// Gives all messages up, and the memory that is kept for others.
+    pub fn close(&mut self, platform: &P) {
         self.messages.clear();
+        self.memory.close(platform);
     }
 
     /// Counts of the messages.

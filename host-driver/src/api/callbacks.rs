@@ -1,7 +1,7 @@
 //! The functions of a program as protocols call them.
 
 use crate::am::dispatch::{Arrival, Receive};
-use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
+use crate::api::context::{CallFn, Calls, Context, Work};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Error;
@@ -55,7 +55,7 @@ impl<'a, P: Platform> Callbacks<'a, P> {
         let left = lock(&self.context.shared().queue).done.take_all();
         for done in left {
             self.callback(Op::Callback, |context| {
-                done(context, Err(Error::Destroyed));
+                done.call(context, Err(Error::Destroyed));
             });
         }
         // After what was given up: that may have been in the hands of who asked for this.
@@ -142,7 +142,7 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         let function = self.calls.dispatch.find(id, &shared.dispatch)?;
         let call = |context: &Context<P>| {
             function(context, arrival).map(
-                |done| lock(&shared.queue).done.insert(done),
+                |done| lock(&shared.queue).done.insert(done.into()),
                 |keep| context.defer(keep),
             )
         };
@@ -165,15 +165,15 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
     }
 
     fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool {
-        let function: Option<DoneFn<P>> = lock(&self.context.shared().queue).done.take(done);
-        let Some(function) = function else {
+        let taken = lock(&self.context.shared().queue).done.take(done);
+        let Some(done) = taken else {
             return false;
         };
         if self.at_post {
-            let call: CallFn<P> = Box::new(move |context| function(context, result));
+            let call: CallFn<P> = Box::new(move |context| done.call(context, result));
             self.calls.work.push_back(Instruction::Call(call));
         } else {
-            self.callback(Op::Callback, |context| function(context, result));
+            self.callback(Op::Callback, |context| done.call(context, result));
         }
         true
     }

@@ -4,7 +4,7 @@ use crate::buffer::RemoteAddress;
 use crate::core::Core;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
-use crate::operation::{Instruction, Rmw};
+use crate::operation::{Instruction, Rmw, SendMessage};
 use crate::platform::Platform;
 use crate::region::RemoteRegion;
 use crate::rma::notify::PutNotify;
@@ -20,19 +20,7 @@ pub(super) fn check_instruction<P: Platform, D, C>(
     instruction: &Instruction<P, D, C>,
 ) -> Result<(), Error> {
     match instruction {
-        Instruction::Send(send) => {
-            check_endpoint(core, send.destination)?;
-            check_dispatch(send.dispatch)?;
-            check_length(send.data.len())?;
-            if send.header.len() > MAX_HEADER {
-                return Err(Error::PacketLength {
-                    what: "header",
-                    bytes: send.header.len(),
-                    limit: MAX_HEADER,
-                });
-            }
-            Ok(())
-        }
+        Instruction::Send(send) => check_send(core, send).map_err(Error::from),
         Instruction::SendImmediate { message, .. } => {
             check_endpoint(core, message.envelope.destination)?;
             Ok(())
@@ -40,11 +28,11 @@ pub(super) fn check_instruction<P: Platform, D, C>(
         Instruction::Put(put) => {
             let to = check_endpoint(core, put.destination)?;
             check_notify(core, (put.destination, to), put.notify)?;
-            check_length(put.data.len())
+            Ok(check_length(put.data.len())?)
         }
         Instruction::Get(get) => {
             check_endpoint(core, get.source)?;
-            check_length(get.into.len())
+            Ok(check_length(get.into.len())?)
         }
         Instruction::Rmw(rmw) => {
             check_endpoint(core, rmw.destination)?;
@@ -69,6 +57,29 @@ pub(super) fn check_instruction<P: Platform, D, C>(
     }
 }
 
+/// Refuses a send that could not be carried out.
+///
+/// # Errors
+/// As [`Context::post`](crate::Context::post).
+#[inline]
+pub(super) fn check_send<P: Platform, D>(
+    core: &Core<P>,
+    send: &SendMessage<P, D>,
+) -> Result<(), Fault> {
+    check_endpoint(core, send.destination)?;
+    check_dispatch(send.dispatch)?;
+    check_length(send.data.len())?;
+    if send.header.len() > MAX_HEADER {
+        return Err(Error::PacketLength {
+            what: "header",
+            bytes: send.header.len(),
+            limit: MAX_HEADER,
+        }
+        .into());
+    }
+    Ok(())
+}
+
 /// Checks an endpoint, and says where it is.
 #[inline]
 pub(super) fn check_endpoint<P: Platform>(
@@ -89,9 +100,9 @@ fn foreign(expected: u8, endpoint: Endpoint) -> Fault {
 }
 
 /// Refuses dispatch identifiers of the driver.
-pub(super) fn check_dispatch(id: u8) -> Result<(), Error> {
+pub(super) fn check_dispatch(id: u8) -> Result<(), Fault> {
     if id >= FIRST_SYSTEM {
-        return Err(Error::SystemDispatch { id });
+        return Err(Error::SystemDispatch { id }.into());
     }
     Ok(())
 }
@@ -104,7 +115,7 @@ fn check_notify<P: Platform>(
 ) -> Result<(), Error> {
     match notify {
         PutNotify::None => Ok(()),
-        PutNotify::Dispatch { dispatch, .. } => check_dispatch(dispatch),
+        PutNotify::Dispatch { dispatch, .. } => Ok(check_dispatch(dispatch)?),
         PutNotify::Counter(counter) => {
             let owner = core.layout.endpoint(counter.task, counter.context)?;
             if core.destination(owner)?.node == to.node {
@@ -119,10 +130,11 @@ fn check_notify<P: Platform>(
 }
 
 /// Refuses transfers longer than a descriptor can say.
-fn check_length(bytes: usize) -> Result<(), Error> {
-    u32::try_from(bytes)
-        .map(|_| ())
-        .map_err(|_| Error::MessageLength { bytes })
+fn check_length(bytes: usize) -> Result<(), Fault> {
+    match u32::try_from(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::MessageLength { bytes }.into()),
+    }
 }
 
 /// Checks a transfer of `bytes` bytes at `offset` of a region, and says where in memory that is.

@@ -7,6 +7,7 @@ use crate::ack::AckStats;
 use crate::am::dispatch::{Arrival, DispatchTable, NewDispatches};
 use crate::am::kept::DeferredStats;
 use crate::api::check::check_dispatch;
+use crate::api::ends::{Done, Ends};
 use crate::api::queue::{NEVER, Queue};
 use crate::core::Core;
 use crate::cost::Op;
@@ -82,7 +83,9 @@ pub(super) struct Shared<P: Platform> {
     lock: P::Lock,
     /// Taken around every use of the queue: orders posts and takes by the machine's time.
     pub queue_lock: P::Lock,
-    pub queue: Mutex<Queue<P, DoneFn<P>, CallFn<P>>>,
+    pub queue: Mutex<Queue<P, Done<P>, CallFn<P>>>,
+    /// Who ends something with each [`post_end`](Context::post_end) that has not been called.
+    pub ends: Mutex<VecDeque<Arc<dyn Ends<P>>>>,
     /// Threads inside `wait`: changes under the lock of the queue.
     pub sleepers: AtomicUsize,
     /// Announcements made to threads inside `wait`, or on their way there.
@@ -148,6 +151,7 @@ impl<P: Platform> Context<P> {
                 engine_lock: platform.new_lock(),
                 core,
                 queue: Mutex::new(Queue::new()),
+                ends: Mutex::new(VecDeque::new()),
                 sleepers: AtomicUsize::new(0),
                 announcements: AtomicU64::new(0),
                 posted: AtomicBool::new(false),

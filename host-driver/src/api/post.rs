@@ -4,17 +4,21 @@ use gyre_note::Note;
 
 use crate::ack::cookie::Pending;
 use crate::api::callbacks::{Callbacks, guarded};
-use crate::api::check::{check_dispatch, check_endpoint, check_instruction, check_region};
+use crate::api::check::{
+    check_dispatch, check_endpoint, check_instruction, check_region, check_send,
+};
 use crate::api::context::{Context, DoneFn, Held};
+use crate::api::ends::{Done, Ends};
 use crate::api::operation::{Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage};
 use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
+use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
+use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
-use crate::sync::{Ordering, lock};
+use crate::sync::{Arc, Ordering, lock};
 use crate::task::Destination;
 use crate::transport::wire::{Bytes, Headed, System};
 
@@ -30,10 +34,54 @@ impl<P: Platform> Context<P> {
         self.platform().charge(Op::Post, 1);
         self.enqueue(|queue| {
             self.core().note(|at| Note::Posted { at });
-            let instruction = instruction.map_done(|done| queue.done.insert(done));
+            let instruction = instruction.map_done(|done| queue.done.insert(done.into()));
             queue.work.push_back(instruction);
             self.shared().posted.store(true, Ordering::Release);
         })
+    }
+
+    /// Posts a send whose done callbacks are of any kind; `message` has none.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    #[inline]
+    pub(crate) fn send_for(
+        &self,
+        message: operation::SendMessage<P, DoneId>,
+        local_done: Option<Done<P>>,
+        remote_done: Option<Done<P>>,
+    ) -> Result<(), Error> {
+        check_send(self.core(), &message)?;
+        self.platform().charge(Op::Post, 1);
+        // The closures below keep pointers to them: none of them is copied on the way to the queue.
+        let mut message = Some(message);
+        let (mut local_done, mut remote_done) = (local_done, remote_done);
+        self.enqueue(|queue| {
+            self.core().note(|at| Note::Posted { at });
+            let Some(mut message) = message.take() else {
+                return;
+            };
+            message.local_done = local_done.take().map(|done| queue.done.insert(done));
+            message.remote_done = remote_done.take().map(|done| queue.done.insert(done));
+            queue.work.push_back(operation::Instruction::Send(message));
+            self.shared().posted.store(true, Ordering::Release);
+        })
+    }
+
+    /// Posts a call of `ends`.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub(crate) fn post_end(&self, ends: Arc<dyn Ends<P>>) -> Result<(), Error> {
+        lock(&self.shared().ends).push_back(ends);
+        // It has nothing to keep: no memory is allocated for it.
+        let call = |context: &Self| {
+            let ends = lock(&context.shared().ends).pop_front();
+            if let Some(ends) = ends {
+                ends.end_next(context);
+            }
+        };
+        self.post(Instruction::Call(Box::new(call)))
     }
 
     /// Posts a send.
@@ -161,7 +209,8 @@ impl<P: Platform> Context<P> {
         check_instruction(self.core(), &instruction)?;
         self.platform().charge(Op::Post, 1);
         self.core().note(|at| Note::Posted { at });
-        let instruction = instruction.map_done(|done| lock(&self.shared().queue).done.insert(done));
+        let instruction =
+            instruction.map_done(|done| lock(&self.shared().queue).done.insert(done.into()));
         let Held { engine, calls } = held;
         let result = engine.start_at_post(instruction, &mut Callbacks::at_post(self, calls));
         let unfinished = engine.unfinished() || !calls.work.is_empty();
@@ -273,9 +322,9 @@ impl<P: Platform> Context<P> {
         &self,
         peer: Endpoint,
         data: BufferRange<P::Buffer>,
-        done: DoneFn<P>,
+        done: impl Into<Done<P>>,
     ) -> u32 {
-        let done = lock(&self.shared().queue).done.insert(done);
+        let done = lock(&self.shared().queue).done.insert(done.into());
         self.core().remember(Pending {
             peer,
             fenced: false,
@@ -288,7 +337,8 @@ impl<P: Platform> Context<P> {
     /// Forgets an operation that will not be acknowledged, and returns its callback.
     pub fn forget_ack(&self, cookie: u32) -> Option<DoneFn<P>> {
         let done = lock(&self.core().cookies).remove(cookie)?.remote_done?;
-        lock(&self.shared().queue).done.take(done)
+        let done = lock(&self.shared().queue).done.take(done)?;
+        Some(done.into_function())
     }
 
     /// Acknowledges `cookie` to `peer`, when the acknowledgement dispatcher thinks fit.

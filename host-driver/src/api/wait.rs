@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 
-use crate::api::context::{CallFn, Context, DoneFn, Work};
+use crate::api::context::{CallFn, Context, Work};
+use crate::api::ends::Done;
 use crate::api::queue::{NEVER, Queue};
 use crate::cost::Op;
 use crate::error::Error;
 use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::sync::{Ordering, lock};
 
-type ContextQueue<P> = Queue<P, DoneFn<P>, CallFn<P>>;
+type ContextQueue<P> = Queue<P, Done<P>, CallFn<P>>;
 
 impl<P: Platform> Context<P> {
     /// Has `advance` call a function when simulated time has come to `at_ps`, or after that as soon as a thread
@@ -131,7 +132,8 @@ impl<P: Platform> Context<P> {
 
     /// Refuses a destroyed context.
     pub(crate) fn check_alive(&self) -> Result<(), Error> {
-        if self.with_queue(|queue| queue.destroyed) {
+        // Set as long as it is destroyed.
+        if self.has_posted() && self.with_queue(|queue| queue.destroyed) {
             return Err(Error::Destroyed);
         }
         Ok(())

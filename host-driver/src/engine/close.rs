@@ -40,7 +40,7 @@ impl<P: Platform> Engine<P> {
         closed = closed.and(self.run_completions(up));
         closed = closed.and(self.close_resources(left.is_some()));
         self.assemblies.clear();
-        self.kept.clear();
+        self.kept.close(&self.core.platform);
         self.gets.close();
         self.counters.close();
         self.fences.close();

@@ -2,22 +2,17 @@
 
 use gyre_note::Note;
 
-use super::deliver::{answer, deliver, fail_send, finish, has_arrived, put_down};
+use super::deliver::{answer, deliver, fail_send, finish, finish_by, has_arrived, put_down};
 use super::format::{self, ClearToSend, EagerMessage, RequestToSend};
-use super::state::{Inner, Message, Receiver};
-use super::table::{MatchData, Pair};
+use super::state::{Inner, Message, Queues, Receiver};
+use super::table::{MatchData, Pair, Received};
 use crate::am::dispatch::Arrival;
 use crate::api::context::{Context, DoneFn, Receive};
-use crate::cost::Op;
+use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
-use crate::error::Error;
-
+use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::sync::{Arc, lock};
-
-/// What one of the module's dispatch callbacks does; an error refuses the message.
-pub(super) type ArriveFn<P> =
-    fn(&Context<P>, &Arc<Inner<P>>, &Arrival<'_>) -> Result<Receive<P>, Error>;
 
 fn match_data(arrival: &Arrival<'_>, comm: u32, length: usize) -> MatchData {
     MatchData {
@@ -28,22 +23,28 @@ fn match_data(arrival: &Arrival<'_>, comm: u32, length: usize) -> MatchData {
     }
 }
 
-/// Tells the platform whether the message that has just come has found its receive, or the number that it waits under.
-fn note_match<P: Platform, T>(
-    context: &Context<P>,
-    inner: &Inner<P>,
-    matched: &Result<(T, Receiver<P>), u64>,
-) {
-    context.core().note(|at| match matched {
-        Ok((_, receiver)) => Note::Matched {
-            at,
-            request: receiver.number,
-        },
-        Err(number) => Note::Unexpected {
-            at,
-            number: inner.noted(*number),
-        },
-    });
+/// Tells the platform that the message that has just come has found its receive.
+#[inline]
+fn note_matched<P: Platform>(context: &Context<P>, receiver: &Receiver<P>) {
+    let request = receiver.number;
+    context.core().note(|at| Note::Matched { at, request });
+}
+
+/// Tells the platform the number under which the message that has just come waits for its receive.
+#[inline]
+fn note_unexpected<P: Platform>(context: &Context<P>, inner: &Inner<P>, id: u64) {
+    let number = inner.noted(id);
+    context.core().note(|at| Note::Unexpected { at, number });
+}
+
+/// Takes the receive of a message whose data comes: into its range.
+fn into_receiver<P: Platform>(receiver: Receiver<P>, received: Received) -> Receive<P> {
+    Receive::Into {
+        into: receiver.into.clone(),
+        done: Some(Box::new(move |context, result| {
+            finish_by(context, receiver, received, result);
+        })),
+    }
 }
 
 /// The first packet of an eager message has come.
@@ -51,46 +52,46 @@ pub(super) fn eager<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
+) -> Result<Receive<P>, Fault> {
     let eager = EagerMessage::decode(arrival)?;
     let length = eager.inside.map_or(arrival.length, <[u8]>::len);
     let data = match_data(arrival, eager.comm, length);
     // All of its data is here: it came in one packet.
     let whole = eager.inside.or(arrival.immediate);
     let platform = context.platform();
-    let (attempts, matched) = {
-        let mut table = lock(&inner.table);
-        let (attempts, receiver) = table.arrive(&data);
-        let matched = receiver.ok_or_else(|| {
-            let message = whole.map(|whole| match inner.memory.copy(platform, whole) {
-                Ok(held) => Message::Short(held),
-                // The receive that matches it gets the error.
-                Err(error) => Message::Failed(error),
-            });
-            let ready = message.is_some();
-            table.insert(data, message.unwrap_or(Message::Arriving), ready, None)
-        });
-        (attempts, matched)
-    };
-    platform.charge(Op::MatchAttempt, attempts);
-    note_match(context, inner, &matched);
-    match (matched, whole) {
-        (Ok((received, receiver)), Some(whole)) => put_down(context, whole, received, receiver),
-        (Ok((received, receiver)), None) => {
-            return Ok(Receive::Into {
-                into: receiver.into.clone(),
-                done: Some(Box::new(move |context, result| {
-                    finish(context, receiver, result.map(|()| received));
-                })),
-            });
-        }
-        (Err(_), Some(_)) => platform.charge(Op::Enqueue, 1),
-        (Err(id), None) => {
-            platform.charge(Op::Enqueue, 1);
-            return Ok(hold(context, inner, id, length, None));
-        }
+    let mut queues = lock(&inner.queues);
+    let Queues { table, buffers, .. } = &mut *queues;
+    let (attempts, found) = table.arrive(&data);
+    let matched = found.and_then(|(place, rank)| Some((rank, table.take_posted(place)?)));
+    if let Some((rank, receiver)) = matched {
+        drop(queues);
+        platform.charge(Op::MatchAttempt, attempts);
+        note_matched(context, &receiver);
+        let received = data.received(rank);
+        let Some(whole) = whole else {
+            return Ok(into_receiver(receiver, received));
+        };
+        let written = put_down(context, whole, &receiver.into);
+        finish(context, receiver, received, written);
+        return Ok(Receive::Consumed);
     }
-    Ok(Receive::Consumed)
+    let id = match whole.map(|whole| inner.memory.hold(whole, buffers.take())) {
+        Some(Ok(held)) => table.insert(data, Message::Short(held), true, None),
+        // The receive that matches it gets the error.
+        Some(Err(error)) => table.insert(data, Message::Failed(error), true, None),
+        None => table.insert(data, Message::Arriving, false, None),
+    };
+    drop(queues);
+    if let Some(whole) = whole {
+        platform.charge(Op::CopyChunk, whole.len().div_ceil(COPY_CHUNK) as u64);
+    }
+    platform.charge(Op::MatchAttempt, attempts);
+    note_unexpected(context, inner, id);
+    platform.charge(Op::Enqueue, 1);
+    Ok(match whole {
+        Some(_) => Receive::Consumed,
+        None => hold(context, inner, id, length, None),
+    })
 }
 
 /// The RTS of a message has come: its data is fetched when it has its receive (CT-2 to CT-4).
@@ -98,36 +99,32 @@ pub(super) fn rendezvous<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
+) -> Result<Receive<P>, Fault> {
     let comm = format::decode_rendezvous(arrival)?;
     let data = match_data(arrival, comm, arrival.length);
-    let (attempts, matched) = {
-        let mut table = lock(&inner.table);
-        let (attempts, receiver) = table.arrive(&data);
-        let matched = receiver.ok_or_else(|| table.insert(data, Message::Arriving, false, None));
-        (attempts, matched)
-    };
     let platform = context.platform();
-    platform.charge(Op::MatchAttempt, attempts);
-    note_match(context, inner, &matched);
-    match matched {
-        Ok((received, receiver)) => Ok(Receive::Into {
-            into: receiver.into.clone(),
-            done: Some(Box::new(move |context, result| {
-                finish(context, receiver, result.map(|()| received));
-            })),
-        }),
-        Err(id) => {
-            platform.charge(Op::Enqueue, 1);
-            let module = Arc::clone(inner);
-            Ok(Receive::Deferred(Box::new(move |context, message| {
-                let matched = lock(&module.table).ready(id, Message::AtOrigin(message));
-                if let Some(matched) = matched {
-                    deliver(context, matched);
-                }
-            })))
-        }
+    let mut queues = lock(&inner.queues);
+    let (attempts, found) = queues.table.arrive(&data);
+    let matched = found.and_then(|(place, rank)| Some((rank, queues.table.take_posted(place)?)));
+    if let Some((rank, receiver)) = matched {
+        drop(queues);
+        platform.charge(Op::MatchAttempt, attempts);
+        note_matched(context, &receiver);
+        return Ok(into_receiver(receiver, data.received(rank)));
     }
+    let id = queues.table.insert(data, Message::Arriving, false, None);
+    drop(queues);
+    platform.charge(Op::MatchAttempt, attempts);
+    note_unexpected(context, inner, id);
+    platform.charge(Op::Enqueue, 1);
+    let module = Arc::clone(inner);
+    Ok(Receive::Deferred(Box::new(move |context, message| {
+        let message = Message::AtOrigin(message);
+        let matched = lock(&module.queues).table.ready(id, message);
+        if let Some(matched) = matched {
+            deliver(context, &module, matched);
+        }
+    })))
 }
 
 /// The RTS of a message has come whose data comes after a CTS (CT-8).
@@ -135,15 +132,16 @@ pub(super) fn request_to_send<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
+) -> Result<Receive<P>, Fault> {
     let (comm, rts) = RequestToSend::decode(arrival)?;
     let platform = context.platform();
     platform.charge(Op::Control, 1);
     let data = match_data(arrival, comm, rts.length as usize);
     let (origin, cookie) = (arrival.origin, rts.cookie);
     let (attempts, transfer) = {
-        let mut table = lock(&inner.table);
-        let (attempts, receiver) = table.arrive(&data);
+        let table = &mut lock(&inner.queues).table;
+        let (attempts, found) = table.arrive(&data);
+        let receiver = found.and_then(|(place, rank)| Some((rank, table.take_posted(place)?)));
         let awaited = Message::Awaited { origin, cookie };
         (attempts, table.insert(data, awaited, false, receiver))
     };
@@ -159,7 +157,7 @@ pub(super) fn clear_to_send<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
+) -> Result<Receive<P>, Fault> {
     let cts = ClearToSend::decode(arrival)?;
     context.platform().charge(Op::Control, 1);
     let cookie = cts.cookie;
@@ -185,12 +183,12 @@ pub(super) fn transfer<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
     arrival: &Arrival<'_>,
-) -> Result<Receive<P>, Error> {
+) -> Result<Receive<P>, Fault> {
     let id = format::decode_transfer(arrival)?;
     context.platform().charge(Op::Control, 1);
     let wrong = |field, value, expected| format::wrong_transfer(arrival, field, value, expected);
     let (length, cookie, matched) = {
-        let mut table = lock(&inner.table);
+        let table = &mut lock(&inner.queues).table;
         let (length, cookie) = match table.message(id) {
             Some((length, &Message::Awaited { origin, cookie })) if origin == arrival.origin => {
                 (length, cookie)
@@ -215,7 +213,7 @@ pub(super) fn transfer<P: Platform>(
         into: receiver.into.clone(),
         done: Some(Box::new(move |context, result| {
             let arrived = has_arrived(&result);
-            finish(context, receiver, result.map(|()| received));
+            finish_by(context, receiver, received, result);
             answer(context, &module, (origin, cookie), arrived);
         })),
     })
@@ -232,9 +230,9 @@ fn hold<P: Platform>(
     let module = Arc::clone(inner);
     let ready = move |context: &Context<P>, message: Message<P>| {
         let arrived = !matches!(message, Message::Failed(_));
-        let matched = lock(&module.table).ready(id, message);
+        let matched = lock(&module.queues).table.ready(id, message);
         if let Some(matched) = matched {
-            deliver(context, matched);
+            deliver(context, &module, matched);
         }
         if let Some(owed) = owed {
             answer(context, &module, owed, arrived);
@@ -245,8 +243,8 @@ fn hold<P: Platform>(
             into: held.range().clone(),
             done: Some(Box::new(move |context, result| {
                 let message = match result {
-                    Ok(()) => Message::Held(held),
-                    Err(error) => Message::Failed(error),
+                    Ok(()) => Message::Held(Box::new(held)),
+                    Err(error) => Message::Failed(error.into()),
                 };
                 ready(context, message);
             })),

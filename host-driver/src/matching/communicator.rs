@@ -1,6 +1,6 @@
 //! Communicators: numbers that keep messages apart, and groups of tasks whose ranks sends and receives name.
 
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::sync::Arc;
 use crate::task::{Rank, TaskId};
 use crate::task_map::TaskMap;
@@ -96,17 +96,19 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::UnknownRank`]; [`Error::UnknownTask`] where ranks are tasks.
-    pub(super) fn peer(&self, known: &TaskMap, rank: Rank) -> Result<TaskId, Error> {
+    pub(super) fn peer(&self, known: &TaskMap, rank: Rank) -> Result<TaskId, Fault> {
         let Some(group) = &self.group else {
             let task = TaskId(rank.0);
-            return known.location(task).map(|_| task);
+            return known.destination(task, 0).map(|_| task);
         };
         let task = group.tasks.get(rank.0 as usize).copied();
-        task.ok_or(Error::UnknownRank {
-            comm: self.number,
-            rank,
-            ranks: group.tasks.len(),
-        })
+        task.ok_or_else(|| self.unknown(rank, group))
+    }
+
+    #[cold]
+    fn unknown(&self, rank: Rank, group: &Group) -> Fault {
+        let (comm, ranks) = (self.number, group.tasks.len());
+        Error::UnknownRank { comm, rank, ranks }.into()
     }
 }
 
@@ -128,12 +130,12 @@ mod tests {
         }
         assert_eq!((comm.task(Rank(3)), comm.rank(TaskId(1))), (None, None));
         assert_eq!(comm.peer(&known, Rank(1)), Ok(TaskId(0)));
-        let unknown = Err(Error::UnknownRank {
+        let unknown = Error::UnknownRank {
             comm: 5,
             rank: Rank(3),
             ranks: 3,
-        });
-        assert_eq!(comm.peer(&known, Rank(3)), unknown);
+        };
+        assert_eq!(comm.peer(&known, Rank(3)), Err(unknown.into()));
         let world = Communicator::world(5);
         assert_eq!(world.peer(&known, Rank(8)), Ok(TaskId(8)));
         assert!(world.peer(&known, Rank(9)).is_err());

@@ -5,11 +5,11 @@ use gyre_note::Note;
 use super::state::{Ending, Inner, Matched, Message, Receiver};
 use super::table::{Pair, Received};
 use crate::api::context::{Context, DoneFn};
+use crate::api::ends::Ends;
 use crate::buffer::BufferRange;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
-use crate::error::Error;
-
+use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::route::Routing;
 use crate::sync::{Arc, lock};
@@ -18,7 +18,7 @@ use crate::sync::{Arc, lock};
 const POSTS: &str = "the origin's message has shown that it exists";
 
 /// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
-pub(super) fn deliver<P: Platform>(context: &Context<P>, matched: Matched<P>) {
+pub(super) fn deliver<P: Platform>(context: &Context<P>, inner: &Inner<P>, matched: Matched<P>) {
     let Pair {
         received,
         message,
@@ -28,7 +28,7 @@ pub(super) fn deliver<P: Platform>(context: &Context<P>, matched: Matched<P>) {
         Message::AtOrigin(message) => {
             let into = receiver.into.clone();
             let done: DoneFn<P> = Box::new(move |context, result| {
-                finish(context, receiver, result.map(|()| received));
+                finish_by(context, receiver, received, result);
             });
             // Nobody destroys the context meanwhile.
             let posted = message.receive(into, Routing::Fixed, Some(done));
@@ -37,11 +37,16 @@ pub(super) fn deliver<P: Platform>(context: &Context<P>, matched: Matched<P>) {
         Message::Held(held) => {
             let platform = context.platform();
             let copied = fits(received.length, receiver.into.len())
-                .and_then(|()| Ok(held.copy_out(platform, &receiver.into)?));
-            finish(context, receiver, copied.map(|()| received));
+                .and_then(|()| inner.memory.copy_out(platform, *held, &receiver.into));
+            finish(context, receiver, received, copied);
         }
-        Message::Short(held) => put_down(context, held.data(), received, receiver),
-        Message::Failed(error) => finish(context, receiver, Err(error)),
+        Message::Short(held) => {
+            let written = put_down(context, held.data(), &receiver.into);
+            let buffer = held.into_buffer();
+            lock(&inner.queues).buffers.put(buffer);
+            finish(context, receiver, received, written);
+        }
+        Message::Failed(error) => fail(context, receiver, error),
         // The table gives messages away when they are ready.
         Message::Awaited { .. } | Message::Arriving => {}
     }
@@ -55,49 +60,70 @@ fn posted(result: Result<(), Error>) {
 }
 
 /// Writes a message that is all here to the start of its receive. Runs in `advance`.
+#[inline]
 pub(super) fn put_down<P: Platform>(
     context: &Context<P>,
     data: &[u8],
-    received: Received,
-    receiver: Receiver<P>,
-) {
-    let fits = fits(data.len(), receiver.into.len());
-    let written = fits.and_then(|()| write(context, data, &receiver.into));
-    finish(context, receiver, written.map(|()| received));
-}
-
-/// Writes a message to the start of a range.
-pub(super) fn write<P: Platform>(
-    context: &Context<P>,
-    data: &[u8],
     into: &BufferRange<P::Buffer>,
-) -> Result<(), Error> {
+) -> Result<(), Fault> {
+    fits(data.len(), into.len())?;
     let chunks = data.len().div_ceil(COPY_CHUNK);
     context.platform().charge(Op::CopyChunk, chunks as u64);
     Ok(into.write(0, data)?)
 }
 
 /// Refuses a message longer than its receive.
-fn fits(message: usize, receive: usize) -> Result<(), Error> {
+fn fits(message: usize, receive: usize) -> Result<(), Fault> {
     if message > receive {
-        return Err(Error::MessageTooLong { message, receive });
+        return Err(Error::MessageTooLong { message, receive }.into());
     }
     Ok(())
 }
 
-/// Completes a receive.
+/// Completes a receive whose data has come by an operation with this result.
+pub(super) fn finish_by<P: Platform>(
+    context: &Context<P>,
+    receiver: Receiver<P>,
+    received: Received,
+    result: Result<(), Error>,
+) {
+    finish(context, receiver, received, result.map_err(Fault::from));
+}
+
+/// Completes a receive: it gets `received`, or why not.
+#[inline(always)]
 pub(super) fn finish<P: Platform>(
     context: &Context<P>,
     receiver: Receiver<P>,
-    result: Result<Received, Error>,
+    received: Received,
+    result: Result<(), Fault>,
 ) {
-    let request = receiver.number;
-    context.core().note(|at| Note::Finished { at, request });
-    *lock(&receiver.outcome) = Some(result.clone());
+    if let Err(error) = result {
+        return fail(context, receiver, error);
+    }
+    note_finished(context, &receiver);
+    *lock(&receiver.outcome) = Some(Ok(received));
     if let Some(done) = receiver.done {
         context.platform().charge(Op::Callback, 1);
-        done(context, result);
+        done(context, Ok(received));
     }
+}
+
+/// Completes a receive that gets no message.
+#[cold]
+pub(super) fn fail<P: Platform>(context: &Context<P>, receiver: Receiver<P>, error: Fault) {
+    note_finished(context, &receiver);
+    *lock(&receiver.outcome) = Some(Err(error.clone()));
+    if let Some(done) = receiver.done {
+        context.platform().charge(Op::Callback, 1);
+        done(context, Err(error.into()));
+    }
+}
+
+#[inline]
+fn note_finished<P: Platform>(context: &Context<P>, receiver: &Receiver<P>) {
+    let request = receiver.number;
+    context.core().note(|at| Note::Finished { at, request });
 }
 
 /// Whether the data of a message has come to its receive; one that is too long for it is used up (CT-1).
@@ -121,18 +147,45 @@ pub(super) fn answer<P: Platform>(
 
 /// The context is destroyed: receives that have not ended are given up.
 pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) {
-    let endings = core::mem::take(&mut *lock(&inner.endings));
+    let endings = core::mem::take(&mut lock(&inner.queues).endings);
     for ending in endings {
         match ending {
-            Ending::Matched(matched) => finish(context, matched.receiver, Err(Error::Destroyed)),
-            Ending::Cancelled(receiver) => finish(context, receiver, Err(Error::Cancelled)),
+            Ending::Matched(number) => {
+                let matched = lock(&inner.queues).table.take_matched(number);
+                if let Some(Pair { receiver, .. }) = matched {
+                    fail(context, receiver, Error::Destroyed.into());
+                }
+            }
+            Ending::Cancelled(receiver) => {
+                fail(context, *receiver, Error::Cancelled.into());
+            }
         }
     }
     // Messages are dropped when nothing is locked: their handles look at the queue.
-    let (receivers, messages) = lock(&inner.table).close();
+    let (receivers, messages) = lock(&inner.queues).table.close();
     drop(messages);
     for receiver in receivers {
-        finish(context, receiver, Err(Error::Destroyed));
+        fail(context, receiver, Error::Destroyed.into());
+    }
+    inner.memory.close(context.platform());
+}
+
+impl<P: Platform> Ends<P> for Inner<P> {
+    fn end_next(&self, context: &Context<P>) {
+        let matched = {
+            let mut queues = lock(&self.queues);
+            match queues.endings.pop_front() {
+                Some(Ending::Matched(number)) => queues.table.take_matched(number),
+                Some(Ending::Cancelled(receiver)) => {
+                    drop(queues);
+                    return fail(context, *receiver, Error::Cancelled.into());
+                }
+                None => None,
+            }
+        };
+        if let Some(matched) = matched {
+            deliver(context, self, matched);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::label::Label;
 use crate::am::dispatch::Arrival;
 use crate::buffer::RemoteAddress;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::transport::wire::{self, WireError, message};
 
 message! {
@@ -72,7 +72,16 @@ impl<'a> EagerMessage<'a> {
     ///
     /// # Errors
     /// [`Error::SystemMessage`] when it is none.
-    pub fn decode(arrival: &Arrival<'a>) -> Result<Self, Error> {
+    #[inline]
+    pub fn decode(arrival: &Arrival<'a>) -> Result<Self, Fault> {
+        if let (Some(comm), true) = (Label::narrow(arrival.comm), arrival.header.is_empty()) {
+            return Ok(Self { comm, inside: None });
+        }
+        Self::decode_wide(arrival)
+    }
+
+    /// The same where the number of the communicator stands in the payload, or something else does.
+    fn decode_wide(arrival: &Arrival<'a>) -> Result<Self, Fault> {
         let message = "eager message";
         let decode = |bytes| {
             Label::decode(message, arrival.comm, bytes).map_err(|error| malformed(arrival, error))
@@ -98,7 +107,7 @@ impl RequestToSend {
     ///
     /// # Errors
     /// [`Error::SystemMessage`] when it is none.
-    pub fn decode(arrival: &Arrival<'_>) -> Result<(u32, Self), Error> {
+    pub fn decode(arrival: &Arrival<'_>) -> Result<(u32, Self), Fault> {
         let message = "request to send of a matched message";
         let decoded = WireRts::decode(arrival.header).and_then(|(fields, rest)| {
             let (comm, rest) = Label::decode(message, arrival.comm, rest)?;
@@ -122,7 +131,7 @@ impl ClearToSend {
     ///
     /// # Errors
     /// [`Error::SystemMessage`] when it is none.
-    pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Error> {
+    pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Fault> {
         let payload = arrival.immediate.unwrap_or_default();
         let fields = WireCts::decode(payload)
             .and_then(|decoded| wire::end("clear to send", decoded))
@@ -138,7 +147,7 @@ impl ClearToSend {
 ///
 /// # Errors
 /// [`Error::SystemMessage`] when its header is none of such a message.
-pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Error> {
+pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Fault> {
     let message = "request to send of a matched message";
     Label::decode(message, arrival.comm, arrival.header)
         .and_then(|decoded| wire::end(message, decoded))
@@ -146,7 +155,7 @@ pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Error> {
 }
 
 /// The number that the arrived data of a transfer is labelled with.
-pub(super) fn decode_transfer(arrival: &Arrival<'_>) -> Result<u64, Error> {
+pub(super) fn decode_transfer(arrival: &Arrival<'_>) -> Result<u64, Fault> {
     let fields = WireTransfer::decode(arrival.header)
         .and_then(|decoded| wire::end("transfer", decoded))
         .map_err(|error| malformed(arrival, error))?;
@@ -159,7 +168,7 @@ pub(super) fn wrong_transfer(
     field: &'static str,
     value: u64,
     expected: &'static str,
-) -> Error {
+) -> Fault {
     let error = WireError {
         message: "transfer",
         field,
@@ -169,7 +178,8 @@ pub(super) fn wrong_transfer(
     malformed(arrival, error)
 }
 
-fn malformed(arrival: &Arrival<'_>, error: WireError) -> Error {
+#[cold]
+fn malformed(arrival: &Arrival<'_>, error: WireError) -> Fault {
     Error::SystemMessage {
         origin: arrival.origin.task,
         message: error.message,
@@ -177,4 +187,5 @@ fn malformed(arrival: &Arrival<'_>, error: WireError) -> Error {
         value: error.value,
         expected: error.expected,
     }
+    .into()
 }

@@ -28,14 +28,19 @@ impl Label {
         (self.byte() == WIDE).then(|| self.comm.to_le_bytes())
     }
 
+    /// The number that the byte of the header says alone.
+    pub(super) fn narrow(byte: u8) -> Option<u32> {
+        (byte != WIDE).then(|| byte.into())
+    }
+
     /// The number that the byte of the header and the payload behind it say, and the rest of the payload.
     pub(super) fn decode<'a>(
         message: &'static str,
         byte: u8,
         payload: &'a [u8],
     ) -> Result<(u32, &'a [u8]), WireError> {
-        if byte != WIDE {
-            return Ok((byte.into(), payload));
+        if let Some(number) = Self::narrow(byte) {
+            return Ok((number, payload));
         }
         let wrong = |value, expected| WireError {
             message,

@@ -1,30 +1,31 @@
 //! The messaging module as a program sees it: sends, receives, probes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use gyre_note::Note;
 
 use crate::am::dispatch::Arrival;
 use crate::am::held::HeldMemory;
-use crate::api::context::{Context, DoneFn, Receive};
-use crate::api::operation::Instruction;
+use crate::api::context::{Context, DispatchFn, DoneFn, Receive};
+use crate::api::ends::{Done, Ends, Outcome};
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock};
 use crate::task::{Rank, TaskId};
 
-use super::arrive::{self, ArriveFn};
+use super::arrive;
 use super::communicator::{Communicator, Group};
-use super::deliver::{deliver, fail_send, finish, give_up};
+use super::deliver::{fail_send, give_up};
 use super::label::Label;
 use super::primitives::{Handler, Primitives, RequestToSend};
 use super::state::{
-    Ending, Inner, MessagingConfig, MessagingStats, Protocol, ReceiveDone, Receiver, Request,
+    Ending, Inner, MessagingConfig, MessagingStats, Outcomes, Protocol, Queues, ReceiveDone,
+    Receiver, Request,
 };
-use super::table::{MatchTable, Pattern, Received};
+use super::table::{Pattern, Received};
 
 /// Matched messages over one context. Clones are handles to the same module.
 ///
@@ -54,30 +55,23 @@ impl<P: Platform> Messaging<P> {
         let inner = Arc::new(Inner {
             config,
             primitives,
-            table: Mutex::new(MatchTable::new()),
+            queues: Mutex::new(Queues::new()),
             memory: HeldMemory::new(usize::MAX),
+            outcomes: Mutex::new(Outcomes::new()),
             awaiting_cts: Mutex::new(BTreeMap::new()),
-            endings: Mutex::new(VecDeque::new()),
             requests: AtomicU64::new(0),
             groups: Mutex::new(BTreeMap::new()),
         });
+        let set = |handler, callback| context.set_dispatch(primitives.id(handler), callback);
+        set(Handler::Eager, dispatched(&inner, arrive::eager))?;
         let requested = match config.protocol {
-            Protocol::RemoteGet => arrive::rendezvous,
-            Protocol::TemporaryBuffer => arrive::request_to_send,
+            Protocol::RemoteGet => dispatched(&inner, arrive::rendezvous),
+            Protocol::TemporaryBuffer => dispatched(&inner, arrive::request_to_send),
         };
-        for (handler, arrive) in [
-            (Handler::Eager, arrive::eager as ArriveFn<P>),
-            (Handler::RequestToSend, requested),
-            (Handler::ClearToSend, arrive::clear_to_send),
-            (Handler::Transfer, arrive::transfer),
-        ] {
-            let inner = Arc::clone(&inner);
-            let callback = move |context: &Context<P>, arrival: &Arrival<'_>| {
-                arrive(context, &inner, arrival)
-                    .unwrap_or_else(|error| Receive::Refused(error.into()))
-            };
-            context.set_dispatch(primitives.id(handler), Box::new(callback))?;
-        }
+        set(Handler::RequestToSend, requested)?;
+        let cleared = dispatched(&inner, arrive::clear_to_send);
+        set(Handler::ClearToSend, cleared)?;
+        set(Handler::Transfer, dispatched(&inner, arrive::transfer))?;
         let module = Arc::clone(&inner);
         context.at_destroy(Box::new(move |context| give_up(context, &module)));
         Ok(Self {
@@ -96,7 +90,7 @@ impl<P: Platform> Messaging<P> {
     #[must_use]
     pub fn stats(&self) -> MessagingStats {
         let (held_bytes, peak_held_bytes) = self.inner.memory.held_and_peak();
-        let table = lock(&self.inner.table);
+        let table = &lock(&self.inner.queues).table;
         let (expected, unexpected) = table.arrivals();
         MessagingStats {
             expected,
@@ -150,24 +144,20 @@ impl<P: Platform> Messaging<P> {
         data: BufferRange<P::Buffer>,
         done: Option<DoneFn<P>>,
     ) -> Result<Request<P, ()>, Error> {
-        let request = self.request();
-        let outcome = Arc::clone(&request.outcome);
-        let done: DoneFn<P> = Box::new(move |context, result| {
-            *lock(&outcome) = Some(result.clone());
-            if let Some(done) = done {
-                done(context, result);
-            }
-        });
-        let offset = self.context.query().endpoint.context;
+        let outcome = lock(&self.inner.outcomes).take();
+        let request = self.request(outcome);
+        let done = Done::Request(Arc::clone(&request.outcome), done);
         let task = comm.peer(self.context.tasks(), to)?;
-        let to = self.context.endpoint(task, offset)?;
+        // All tasks have the contexts that this one has.
+        let core = self.context.core();
+        let to = core.peer(task, core.offset());
         let comm = comm.number();
         let label = Label { comm, tag };
         let primitives = self.inner.primitives;
         if self.is_eager(data.len()) {
-            primitives.memory_fifo(&self.context, to, label, data, Some(done))?;
+            primitives.memory_fifo_with(&self.context, to, label, data, Some(done))?;
         } else if self.inner.config.protocol == Protocol::RemoteGet {
-            primitives.rendezvous(&self.context, to, label, data, done)?;
+            primitives.rendezvous_with(&self.context, to, label, data, done)?;
         } else {
             self.send_request(to, label, data, done)?;
         }
@@ -180,7 +170,7 @@ impl<P: Platform> Messaging<P> {
         to: Endpoint,
         label: Label,
         data: BufferRange<P::Buffer>,
-        done: DoneFn<P>,
+        done: Done<P>,
     ) -> Result<(), Error> {
         let length = data.len();
         let length = u32::try_from(length).map_err(|_| Error::MessageLength { bytes: length })?;
@@ -188,9 +178,7 @@ impl<P: Platform> Messaging<P> {
         let nowhere = RemoteAddress { slot: 0, offset: 0 };
         let place = data.remote_address().unwrap_or(nowhere);
         let waits = data.clone();
-        let cookie = inner
-            .primitives
-            .await_acknowledge(&self.context, to, data, done)?;
+        let cookie = inner.primitives.await_with(&self.context, to, data, done)?;
         lock(&inner.awaiting_cts).insert(cookie, waits);
         let rts = RequestToSend {
             cookie,
@@ -230,18 +218,24 @@ impl<P: Platform> Messaging<P> {
     ) -> Result<Request<P, Received>, Error> {
         let pattern = self.pattern(from, tag, comm)?;
         self.context.check_alive()?;
-        let request = self.request();
-        let receiver = Receiver {
-            number: self.inner.noted(request.id),
-            into,
-            done,
-            outcome: Arc::clone(&request.outcome),
+        let (request, attempts, found) = {
+            let mut queues = lock(&self.inner.queues);
+            let request = self.request(queues.outcomes.take());
+            let receiver = Receiver {
+                number: self.inner.noted(request.id),
+                into,
+                done,
+                outcome: Arc::clone(&request.outcome),
+            };
+            let (attempts, found) = queues.table.receive(request.id, pattern, receiver);
+            if let Some((number, true)) = found {
+                queues.endings.push_back(Ending::Matched(number));
+            }
+            (request, attempts, found)
         };
-        let (attempts, number, matched) =
-            lock(&self.inner.table).receive(request.id, pattern, receiver);
         let platform = self.context.platform();
         platform.charge(Op::MatchAttempt, attempts);
-        if let Some(number) = number {
+        if let Some((number, _)) = found {
             let (number, request) = (self.inner.noted(number), self.inner.noted(request.id));
             self.context.core().note(|at| Note::Paired {
                 at,
@@ -249,11 +243,9 @@ impl<P: Platform> Messaging<P> {
                 request,
             });
         }
-        match matched {
-            None => platform.charge(Op::Enqueue, 1),
-            Some(matched) => {
-                self.end(Ending::Matched(matched))?;
-            }
+        match found {
+            Some((_, true)) => self.end()?,
+            _ => platform.charge(Op::Enqueue, 1),
         }
         Ok(request)
     }
@@ -270,7 +262,7 @@ impl<P: Platform> Messaging<P> {
         comm: &Communicator,
     ) -> Result<Option<Received>, Error> {
         let pattern = self.pattern(from, tag, comm)?;
-        let (attempts, found) = lock(&self.inner.table).probe(&pattern);
+        let (attempts, found) = lock(&self.inner.queues).table.probe(&pattern);
         self.context.platform().charge(Op::MatchAttempt, attempts);
         Ok(found)
     }
@@ -283,30 +275,25 @@ impl<P: Platform> Messaging<P> {
     /// [`Error::Destroyed`].
     pub fn cancel<T>(&self, request: &Request<P, T>) -> Result<bool, Error> {
         self.context.check_alive()?;
-        let (attempts, receiver) = lock(&self.inner.table).cancel(request.id);
-        self.context.platform().charge(Op::MatchAttempt, attempts);
-        let Some(receiver) = receiver else {
-            return Ok(false);
+        let (attempts, ends) = {
+            let mut queues = lock(&self.inner.queues);
+            let (attempts, receiver) = queues.table.cancel(request.id);
+            let ends = receiver.is_some();
+            let ending = receiver.map(|receiver| Ending::Cancelled(Box::new(receiver)));
+            queues.endings.extend(ending);
+            (attempts, ends)
         };
-        self.end(Ending::Cancelled(receiver))?;
-        Ok(true)
+        self.context.platform().charge(Op::MatchAttempt, attempts);
+        if ends {
+            self.end()?;
+        }
+        Ok(ends)
     }
 
-    /// Has `advance` end a receive: callbacks run there alone.
-    fn end(&self, ending: Ending<P>) -> Result<(), Error> {
-        let inner = Arc::clone(&self.inner);
-        lock(&inner.endings).push_back(ending);
-        let end = move |context: &Context<P>| {
-            let ending = lock(&inner.endings).pop_front();
-            match ending {
-                Some(Ending::Matched(matched)) => deliver(context, matched),
-                Some(Ending::Cancelled(receiver)) => {
-                    finish(context, receiver, Err(Error::Cancelled));
-                }
-                None => {}
-            }
-        };
-        self.context.post(Instruction::Call(Box::new(end)))
+    /// Has `advance` end the next of the receives that are to end: callbacks run there alone.
+    fn end(&self) -> Result<(), Error> {
+        let inner: Arc<dyn Ends<P>> = Arc::<Inner<P>>::clone(&self.inner);
+        self.context.post_end(inner)
     }
 
     fn pattern(
@@ -314,7 +301,7 @@ impl<P: Platform> Messaging<P> {
         from: Option<Rank>,
         tag: Option<u32>,
         comm: &Communicator,
-    ) -> Result<Pattern, Error> {
+    ) -> Result<Pattern, Fault> {
         let known = self.context.tasks();
         let task = |rank| comm.peer(known, rank).map(|task| (rank, task));
         Ok(Pattern {
@@ -324,11 +311,24 @@ impl<P: Platform> Messaging<P> {
         })
     }
 
-    fn request<T>(&self) -> Request<P, T> {
+    fn request<T>(&self, outcome: Arc<Outcome<T>>) -> Request<P, T> {
         Request {
             context: self.context.clone(),
             id: self.inner.requests.fetch_add(1, Ordering::Relaxed),
-            outcome: Arc::new(Mutex::new(None)),
+            outcome,
         }
     }
+}
+
+/// A dispatch callback that does `arrive`; an error refuses the message.
+fn dispatched<P: Platform>(
+    inner: &Arc<Inner<P>>,
+    arrive: impl Fn(&Context<P>, &Arc<Inner<P>>, &Arrival<'_>) -> Result<Receive<P>, Fault>
+    + Send
+    + 'static,
+) -> DispatchFn<P> {
+    let inner = Arc::clone(inner);
+    Box::new(move |context, arrival| {
+        arrive(context, &inner, arrival).unwrap_or_else(Receive::Refused)
+    })
 }

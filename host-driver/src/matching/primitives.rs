@@ -13,12 +13,13 @@
 use super::format::{WireCts, WireRts, WireTransfer};
 use super::label::{Label, WIDE_BYTES};
 use crate::api::context::{Context, DoneFn};
+use crate::api::ends::Done;
 use crate::api::operation::{Get, Instruction, Put, SendMessage};
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate, SendProtocol};
+use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate, SendProtocol};
 use crate::platform::Platform;
 use crate::rma::notify::PutNotify;
 use crate::route::Routing;
@@ -109,15 +110,27 @@ impl Primitives {
         data: BufferRange<P::Buffer>,
         done: DoneFn<P>,
     ) -> Result<(), Error> {
-        context.send(SendMessage {
+        self.rendezvous_with(context, to, label, data, done.into())
+    }
+
+    /// The same with a done callback of any kind.
+    pub(super) fn rendezvous_with<P: Platform>(
+        self,
+        context: &Context<P>,
+        to: Endpoint,
+        label: Label,
+        data: BufferRange<P::Buffer>,
+        done: Done<P>,
+    ) -> Result<(), Error> {
+        let message = operation::SendMessage {
             comm: label.byte(),
             tag: label.tag,
             header: label.wide().map_or_else(Vec::new, Vec::from),
             protocol: SendProtocol::Rendezvous,
             fenced: false,
-            remote_done: Some(done),
-            ..SendMessage::new(to, self.id(Handler::RequestToSend), data)
-        })
+            ..operation::SendMessage::new(to, self.id(Handler::RequestToSend), data)
+        };
+        context.send_for(message, None, Some(done))
     }
 
     /// CTS: answers the RTS of `to`.
@@ -157,6 +170,18 @@ impl Primitives {
         data: BufferRange<P::Buffer>,
         done: Option<DoneFn<P>>,
     ) -> Result<(), Error> {
+        self.memory_fifo_with(context, to, label, data, done.map(Done::from))
+    }
+
+    /// The same with a done callback of any kind.
+    pub(super) fn memory_fifo_with<P: Platform>(
+        self,
+        context: &Context<P>,
+        to: Endpoint,
+        label: Label,
+        data: BufferRange<P::Buffer>,
+        done: Option<Done<P>>,
+    ) -> Result<(), Error> {
         let wide = label.wide();
         if let Some(number) = wide.filter(|_| data.len() <= WIDE_INSIDE) {
             let mut payload = Bytes::new();
@@ -177,17 +202,17 @@ impl Primitives {
             };
             return context.post(Instruction::SendImmediate {
                 message,
-                local_done: done,
+                local_done: done.map(Done::into_function),
             });
         }
-        context.send(SendMessage {
+        let message = operation::SendMessage {
             comm: label.byte(),
             tag: label.tag,
             header: wide.map_or_else(Vec::new, Vec::from),
             protocol: SendProtocol::Eager,
-            local_done: done,
-            ..SendMessage::new(to, self.id(Handler::Eager), data)
-        })
+            ..operation::SendMessage::new(to, self.id(Handler::Eager), data)
+        };
+        context.send_for(message, done, None)
     }
 
     /// Memory FIFO, for the data that CTS number `transfer` of `to` asked for.
@@ -279,6 +304,17 @@ impl Primitives {
         peer: Endpoint,
         data: BufferRange<P::Buffer>,
         done: DoneFn<P>,
+    ) -> Result<u32, Error> {
+        self.await_with(context, peer, data, done.into())
+    }
+
+    /// The same with a done callback of any kind.
+    pub(super) fn await_with<P: Platform>(
+        self,
+        context: &Context<P>,
+        peer: Endpoint,
+        data: BufferRange<P::Buffer>,
+        done: Done<P>,
     ) -> Result<u32, Error> {
         context.endpoint(peer.task, peer.context)?;
         Ok(context.await_ack(peer, data, done))

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
-use crate::am::held::{HeldBuffer, HeldBytes, HeldMemory};
+use crate::am::held::{FreeBuffers, HeldBuffer, HeldBytes, HeldMemory};
 use crate::api::context::{Context, DeferredReceive};
+use crate::api::ends::Outcome;
 use crate::buffer::BufferRange;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::layout::DEFAULT_EAGER_LIMIT;
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicU64, Mutex, Weak, lock};
@@ -56,9 +57,6 @@ impl MessagingConfig {
 
 /// Done callback of a receive: called once, by the thread that advances the context.
 pub type ReceiveDone<P> = Box<dyn FnOnce(&Context<P>, Result<Received, Error>) + Send>;
-
-/// How a send or receive has ended, once it has.
-pub(super) type Outcome<T> = Mutex<Option<Result<T, Error>>>;
 
 /// Handle of a send, for which `T` is `()`, or of a receive, for which it is [`Received`]. Clones are handles to the same.
 pub struct Request<P: Platform, T> {
@@ -113,7 +111,7 @@ impl<P: Platform, T: Clone> Request<P, T> {
             outcome.is_some()
         })?;
         // There is one: the loop has ended.
-        outcome.unwrap_or(Err(Error::Destroyed))
+        outcome.map_or(Err(Error::Destroyed), |outcome| Ok(outcome?))
     }
 }
 
@@ -151,21 +149,21 @@ pub(super) enum Message<P: Platform> {
     Awaited { origin: Endpoint, cookie: u32 },
     /// Its first packet or its RTS has come, and no more is known.
     Arriving,
-    /// It is held here, whole.
-    Held(HeldBuffer<P>),
+    /// It is held here, whole: behind a pointer, so that entries of the queue are short.
+    Held(Box<HeldBuffer<P>>),
     /// The same of one that has come in one packet.
     Short(HeldBytes),
     /// It was lost on its way here.
-    Failed(Error),
+    Failed(Fault),
 }
 
 pub(super) type Matched<P> = Pair<Receiver<P>, Message<P>>;
 
 /// A receive that `advance` is to end.
 pub(super) enum Ending<P: Platform> {
-    /// Its message is here or at its origin.
-    Matched(Matched<P>),
-    Cancelled(Receiver<P>),
+    /// That of the message of this number, which is here or at its origin.
+    Matched(u64),
+    Cancelled(Box<Receiver<P>>),
 }
 
 impl<P: Platform> Inner<P> {
@@ -175,17 +173,117 @@ impl<P: Platform> Inner<P> {
     }
 }
 
+/// Outcomes of requests, that the next requests use once nobody has a handle to them.
+pub(super) struct Outcomes<T> {
+    kept: Vec<Arc<Outcome<T>>>,
+    /// Place of the one used last.
+    at: usize,
+}
+
+/// Most outcomes that are kept.
+const KEPT_OUTCOMES: usize = 64;
+
+impl<T> Outcomes<T> {
+    /// None.
+    pub(super) fn new() -> Self {
+        Self {
+            kept: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// The outcome of a request that begins, which nobody else has.
+    pub(super) fn take(&mut self) -> Arc<Outcome<T>> {
+        match self.kept.get_mut(self.at).and_then(renewed) {
+            Some(outcome) => outcome,
+            None => self.take_next(),
+        }
+    }
+
+    /// The same, where the one used last is in use still.
+    fn take_next(&mut self) -> Arc<Outcome<T>> {
+        if !self.kept.is_empty() {
+            self.at = (self.at + 1) % KEPT_OUTCOMES;
+        }
+        let Some(kept) = self.kept.get_mut(self.at) else {
+            let outcome = Arc::new(Outcome::new(None));
+            self.kept.push(Arc::clone(&outcome));
+            return outcome;
+        };
+        renewed(kept).unwrap_or_else(|| {
+            *kept = Arc::new(Outcome::new(None));
+            Arc::clone(kept)
+        })
+    }
+}
+
+/// An outcome for another request, if nobody has it any more.
+fn renewed<T>(kept: &mut Arc<Outcome<T>>) -> Option<Arc<Outcome<T>>> {
+    *lock(Arc::get_mut(kept)?) = None;
+    Some(Arc::clone(kept))
+}
+
+/// What threads that post and the thread that advances both change.
+pub(super) struct Queues<P: Platform> {
+    pub(super) table: MatchTable<Receiver<P>, Message<P>>,
+    /// For each one a call is posted.
+    pub(super) endings: VecDeque<Ending<P>>,
+    /// Those of receives.
+    pub(super) outcomes: Outcomes<Received>,
+    pub(super) buffers: FreeBuffers,
+}
+
+impl<P: Platform> Queues<P> {
+    /// Empty ones.
+    pub(super) fn new() -> Self {
+        Self {
+            table: MatchTable::new(),
+            endings: VecDeque::new(),
+            outcomes: Outcomes::new(),
+            buffers: FreeBuffers::new(),
+        }
+    }
+}
+
 /// State of a module, shared with its dispatch callbacks.
 pub(super) struct Inner<P: Platform> {
     pub(super) config: MessagingConfig,
     pub(super) primitives: Primitives,
-    pub(super) table: Mutex<MatchTable<Receiver<P>, Message<P>>>,
-    pub(super) memory: HeldMemory,
+    pub(super) queues: Mutex<Queues<P>>,
+    pub(super) memory: HeldMemory<P>,
+    /// Those of sends.
+    pub(super) outcomes: Mutex<Outcomes<()>>,
     /// Data for which a CTS has not come yet, by cookie.
     pub(super) awaiting_cts: Mutex<BTreeMap<u32, BufferRange<P::Buffer>>>,
-    /// For each one a call is posted.
-    pub(super) endings: Mutex<VecDeque<Ending<P>>>,
     pub(super) requests: AtomicU64,
     /// Groups of the communicators that are registered, by number.
     pub(super) groups: Mutex<BTreeMap<u32, Weak<Group>>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ct1_outcomes_are_used_again_when_nobody_has_them_and_never_before() {
+        let mut outcomes = Outcomes::<u32>::new();
+        let first = outcomes.take();
+        let second = outcomes.take();
+        assert!(!Arc::ptr_eq(&first, &second));
+        *lock(&second) = Some(Ok(2));
+        let place = Arc::as_ptr(&second);
+        drop(second);
+        let third = outcomes.take();
+        assert_eq!(Arc::as_ptr(&third), place, "it serves again");
+        assert_eq!(*lock(&third), None, "and has not ended");
+        *lock(&first) = Some(Ok(1));
+        let many: Vec<_> = (0..3 * KEPT_OUTCOMES).map(|_| outcomes.take()).collect();
+        let mut places: Vec<_> = many.iter().map(Arc::as_ptr).collect();
+        places.extend([&first, &third].map(Arc::as_ptr));
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), many.len() + 2, "each is of one request");
+        assert_eq!(outcomes.kept.len(), KEPT_OUTCOMES);
+        assert_eq!(*lock(&first), Some(Ok(1)));
+    }
 }

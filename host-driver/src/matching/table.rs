@@ -39,24 +39,17 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// What a receive of it gets with a message, if they match. A receive of any rank matches the tasks of its group.
-    fn received(&self, data: &MatchData) -> Option<Received> {
-        let tag = self
-            .tag
-            .is_none_or(|tag| [tag, ANY_TAG].contains(&data.tag));
-        if !tag || self.comm.number() != data.comm {
+    /// The rank of a message's origin, if they match. A receive of any rank matches the tasks of its group.
+    #[inline]
+    fn rank(&self, data: &MatchData) -> Option<Rank> {
+        let other = |tag| tag != data.tag && data.tag != ANY_TAG;
+        if self.tag.is_some_and(other) || self.comm.number() != data.comm {
             return None;
         }
-        let source = match self.source {
+        match self.source {
             Some((rank, task)) => (task == data.source).then_some(rank),
             None => self.comm.rank(data.source),
-        };
-        source.map(|source| Received {
-            source,
-            tag: data.tag,
-            comm: data.comm,
-            length: data.length,
-        })
+        }
     }
 }
 
@@ -73,8 +66,10 @@ struct Pending<R, M> {
     message: M,
     /// Nothing more has to come before a receive can have it.
     ready: bool,
-    /// The receive that it has matched while it was not ready, and what that gets.
-    receiver: Option<(Received, R)>,
+    /// The receive that it has matched and that has not got it.
+    receiver: Option<R>,
+    /// The rank of the origin for that.
+    rank: Rank,
 }
 
 /// A message and its receive.
@@ -95,6 +90,27 @@ pub(super) struct MatchTable<R, M> {
     next: u64,
     expected: u64,
     unexpected: u64,
+}
+
+impl MatchData {
+    /// What a receive gets with the message, which comes from `source`.
+    pub fn received(&self, source: Rank) -> Received {
+        Received {
+            source,
+            tag: self.tag,
+            comm: self.comm,
+            length: self.length,
+        }
+    }
+}
+
+/// Takes the entry at `place` out of a queue; the first one moves no other.
+#[inline(always)]
+fn remove<T>(queue: &mut VecDeque<T>, place: usize) -> Option<T> {
+    match place {
+        0 => queue.pop_front(),
+        _ => queue.remove(place),
+    }
 }
 
 impl<R, M> MatchTable<R, M> {
@@ -124,39 +140,62 @@ impl<R, M> MatchTable<R, M> {
         self.pending.iter().filter(unmatched).count()
     }
 
-    /// A message has come: takes the oldest receive that matches, and says what it gets. Also says how many were
-    /// compared.
-    pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<(Received, R)>) {
-        let mut posted = self.posted.iter().enumerate();
-        let found = posted.find_map(|(index, p)| Some((index, p.pattern.received(data)?)));
-        let attempts = found.map_or(self.posted.len(), |(index, _)| index + 1) as u64;
-        let receiver = found.and_then(|(index, received)| {
-            let posted = self.posted.remove(index)?;
-            Some((received, posted.receiver))
-        });
-        match receiver {
-            Some(_) => self.expected += 1,
-            None => self.unexpected += 1,
+    /// A message has come: finds the oldest receive that matches, to be [taken](Self::take_posted), and the rank of the
+    /// origin. Also says how many were compared.
+    #[inline(always)]
+    pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
+        let Some(first) = self.posted.front() else {
+            self.unexpected += 1;
+            return (0, None);
+        };
+        if let Some(rank) = first.pattern.rank(data) {
+            self.expected += 1;
+            return (1, Some((0, rank)));
         }
-        (attempts, receiver)
+        self.walk(data)
+    }
+
+    /// The same; the first may match or not.
+    fn walk(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
+        let mut posted = self.posted.iter().enumerate();
+        let found = posted.find_map(|(place, posted)| Some((place, posted.pattern.rank(data)?)));
+        match found {
+            Some((place, _)) => {
+                self.expected += 1;
+                (place as u64 + 1, found)
+            }
+            None => {
+                self.unexpected += 1;
+                (self.posted.len() as u64, None)
+            }
+        }
+    }
+
+    /// Takes the receive at `place` among those posted.
+    #[inline(always)]
+    pub fn take_posted(&mut self, place: usize) -> Option<R> {
+        Some(remove(&mut self.posted, place)?.receiver)
     }
 
     /// Puts a message behind those that have come before, with its receive if it has one and is not
     /// ready. Returns its number.
+    #[inline]
     pub fn insert(
         &mut self,
         data: MatchData,
         message: M,
         ready: bool,
-        receiver: Option<(Received, R)>,
+        receiver: Option<(Rank, R)>,
     ) -> u64 {
         let id = self.next;
         self.next += 1;
+        let (rank, receiver) = receiver.map_or((Rank(0), None), |(rank, of)| (rank, Some(of)));
         let pending = Pending {
             data,
             message,
             ready,
             receiver,
+            rank,
         };
         self.pending.push_back((id, pending));
         id
@@ -168,10 +207,11 @@ impl<R, M> MatchTable<R, M> {
         Some((pending.data.length, &pending.message))
     }
 
-    /// Message `id` is not ready: takes it out if it has its receive.
+    /// Takes message `id` out if it has its receive.
+    #[inline]
     pub fn take_matched(&mut self, id: u64) -> Option<Pair<R, M>> {
-        self.pending[self.place(id)?].1.receiver.as_ref()?;
-        self.take(id)
+        let place = self.place(id)?;
+        self.take_matched_at(place)
     }
 
     /// Message `id` is ready, and now known as `message`. Takes it out if it has its receive.
@@ -180,49 +220,48 @@ impl<R, M> MatchTable<R, M> {
         let (_, pending) = &mut self.pending[place];
         pending.message = message;
         pending.ready = true;
-        self.take_matched(id)
+        self.take_matched_at(place)
     }
 
-    /// A receive is posted: takes the oldest message that matches and is ready. One that is not ready gets
-    /// the receive and keeps it. Also says how many were compared, and the number of the message that matches.
+    /// A receive is posted: the oldest message that matches gets it and keeps it, to be [taken](Self::take_matched) with
+    /// it when it is ready. Says how many were compared, and the number of the message that matches and whether it is ready.
+    #[inline]
     pub fn receive(
         &mut self,
         id: u64,
         pattern: Pattern,
         receiver: R,
-    ) -> (u64, Option<u64>, Option<Pair<R, M>>) {
+    ) -> (u64, Option<(u64, bool)>) {
         let (attempts, found) = self.find(&pattern);
-        let Some((number, received)) = found else {
+        let Some((place, rank)) = found else {
             self.posted.push_back(Posted {
                 id,
                 pattern,
                 receiver,
             });
-            return (attempts, None, None);
+            return (attempts, None);
         };
-        let Some((_, pending)) = self.place(number).and_then(|at| self.pending.get_mut(at)) else {
-            return (attempts, None, None);
-        };
-        pending.receiver = Some((received, receiver));
-        let pair = if pending.ready {
-            self.take(number)
-        } else {
-            None
-        };
-        (attempts, Some(number), pair)
+        let (number, pending) = &mut self.pending[place];
+        pending.receiver = Some(receiver);
+        pending.rank = rank;
+        (attempts, Some((*number, pending.ready)))
     }
 
     /// What a receive would get with the oldest message that matches. Also says how many were compared.
     pub fn probe(&self, pattern: &Pattern) -> (u64, Option<Received>) {
         let (attempts, found) = self.find(pattern);
-        (attempts, found.map(|(_, received)| received))
+        let received = |(place, rank)| {
+            let (_, pending) = &self.pending[place];
+            pending.data.received(rank)
+        };
+        (attempts, found.map(received))
     }
 
     /// Takes receive `id` back if it has no message. Also says how many were compared.
     pub fn cancel(&mut self, id: u64) -> (u64, Option<R>) {
         let found = self.posted.iter().position(|posted| posted.id == id);
         let attempts = found.map_or(self.posted.len(), |index| index + 1) as u64;
-        let posted = found.and_then(|index| self.posted.remove(index));
+        let posted = found.and_then(|index| remove(&mut self.posted, index));
         (attempts, posted.map(|posted| posted.receiver))
     }
 
@@ -234,41 +273,42 @@ impl<R, M> MatchTable<R, M> {
         let (receivers, messages): (Vec<_>, Vec<_>) = pending.unzip();
         let matched = receivers.into_iter().flatten();
         let posted = core::mem::take(&mut self.posted).into_iter();
-        let receivers = matched
-            .map(|(_, receiver)| receiver)
-            .chain(posted.map(|posted| posted.receiver));
+        let receivers = matched.chain(posted.map(|posted| posted.receiver));
         (receivers.collect(), messages)
     }
 
-    /// The oldest message without receive that matches, and what a receive gets with it.
-    fn find(&self, pattern: &Pattern) -> (u64, Option<(u64, Received)>) {
+    /// Place of the oldest message without receive that matches, and the rank of its origin.
+    #[inline]
+    fn find(&self, pattern: &Pattern) -> (u64, Option<(usize, Rank)>) {
         let mut attempts = 0;
-        let mut found = None;
-        for &(number, ref pending) in &self.pending {
+        let mut pending = self.pending.iter().enumerate();
+        let found = pending.find_map(|(place, (_, pending))| {
             if pending.receiver.is_some() {
-                continue;
+                return None;
             }
             attempts += 1;
-            if let Some(received) = pattern.received(&pending.data) {
-                found = Some((number, received));
-                break;
-            }
-        }
+            Some((place, pattern.rank(&pending.data)?))
+        });
         (attempts, found)
     }
 
-    /// Where message `id` stands.
+    /// Where message `id` stands: often it is the oldest.
+    #[inline]
     fn place(&self, id: u64) -> Option<usize> {
-        self.pending.binary_search_by_key(&id, |&(id, _)| id).ok()
+        match self.pending.front() {
+            Some(&(first, _)) if first == id => Some(0),
+            _ => self.pending.binary_search_by_key(&id, |&(id, _)| id).ok(),
+        }
     }
 
-    fn take(&mut self, id: u64) -> Option<Pair<R, M>> {
-        let (_, pending) = self.pending.remove(self.place(id)?)?;
-        let (received, receiver) = pending.receiver?;
+    #[inline(always)]
+    fn take_matched_at(&mut self, place: usize) -> Option<Pair<R, M>> {
+        self.pending[place].1.receiver.as_ref()?;
+        let (_, pending) = remove(&mut self.pending, place)?;
         Some(Pair {
-            received,
+            received: pending.data.received(pending.rank),
             message: pending.message,
-            receiver,
+            receiver: pending.receiver?,
         })
     }
 }

@@ -520,11 +520,194 @@ fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
     }
     let stats = modules[1].stats();
     assert_eq!((stats.held_bytes, stats.peak_held_bytes), (0, 1199));
+    // What held bytes is kept: the next message needs no block, and the end of the context gives it back.
+    assert_eq!(machine.charged(Op::Allocate), allocated);
+    send(&modules[0], 1, 5, 0, &pattern(998, 5));
+    settle(&machine, &modules);
+    assert_eq!(modules[1].stats().held_bytes, 998);
+    let into = machine.process(1).buffer(&[0; 998]);
+    let late = Log::default();
+    receive_into(&modules[1], &late, 5, (Some(0), Some(5), 0), into);
+    settle(&machine, &modules);
+    assert_eq!(*late.lock(), [(5, got(0, 5, 0, 998), pattern(998, 5))]);
+    assert_eq!(machine.charged(Op::Allocate), allocated);
+    modules[1]
+        .context()
+        .destroy()
+        .expect("nothing is under way");
     assert_eq!(
         machine.charged(Op::Allocate),
         allocated + 1,
         "what held bytes is freed"
     );
+}
+
+/// DMA memory of task 1's node after its context has been destroyed, and blocks that were charged.
+fn destroyed(machine: &Double, modules: &[Module]) -> (usize, u64) {
+    modules[1]
+        .context()
+        .destroy()
+        .expect("nothing is under way");
+    (machine.allocated(1), machine.charged(Op::Allocate))
+}
+
+#[test]
+fn ct3_memory_of_unexpected_messages_is_kept_up_to_a_bound_and_given_back() {
+    const MESSAGES: usize = 40;
+    const BYTES: usize = 1300;
+    let (machine, modules_used) = modules(2, NEVER);
+    let (unused, modules_unused) = modules(2, NEVER);
+    let into = machine.process(1).buffer(&[0; BYTES]);
+    let none = unused.process(1).buffer(&[0; BYTES]);
+    let log = Log::default();
+    let (memory, charged) = (machine.allocated(1), machine.charged(Op::Allocate));
+    let exchange = |messages: usize, seed: usize| {
+        for tag in 0..messages {
+            send(
+                &modules_used[0],
+                1,
+                tag as u32,
+                0,
+                &pattern(BYTES, seed + tag),
+            );
+        }
+        settle(&machine, &modules_used);
+        assert_eq!(modules_used[1].stats().held_bytes, messages * BYTES);
+        for tag in (0..messages).rev() {
+            let of = (None, Some(tag as u32), 0);
+            receive_into(&modules_used[1], &log, seed + tag, of, into.clone());
+        }
+        settle(&machine, &modules_used);
+        for (number, result, bytes) in log.lock().drain(..) {
+            assert_eq!(result, got(0, (number - seed) as u32, 0, BYTES));
+            assert_eq!(bytes, pattern(BYTES, number));
+        }
+        assert_eq!(modules_used[1].stats().held_bytes, 0);
+        machine.charged(Op::Allocate) - charged
+    };
+    // Each message gets a block, and all but eight are given back.
+    assert_eq!(exchange(MESSAGES, 0), 40 + 32);
+    assert_eq!(machine.allocated(1) - memory, 8 * 2048);
+    assert_eq!(exchange(8, 100), 40 + 32, "eight need none");
+    assert_eq!(
+        exchange(9, 200),
+        40 + 32 + 2,
+        "a ninth is got and given back"
+    );
+    assert_eq!(machine.allocated(1) - memory, 8 * 2048);
+    assert_eq!(modules_used[1].stats().peak_held_bytes, MESSAGES * BYTES);
+    let (after, charged_after) = destroyed(&machine, &modules_used);
+    let (never, _) = destroyed(&unused, &modules_unused);
+    assert_eq!(after, never, "all blocks are given back");
+    assert_eq!(charged_after - charged, 40 + 32 + 2 + 8);
+    drop((into, none));
+}
+
+#[test]
+fn ct3_blocks_of_long_messages_are_not_kept() {
+    let (machine, modules) = modules(2, NEVER);
+    let into = machine.process(1).buffer(&[0; 5000]);
+    let (memory, charged) = (machine.allocated(1), machine.charged(Op::Allocate));
+    let log = Log::default();
+    for number in 1..=3 {
+        send(&modules[0], 1, 1, 0, &pattern(5000, number));
+        settle(&machine, &modules);
+        receive_into(&modules[1], &log, number, (None, None, 0), into.clone());
+        settle(&machine, &modules);
+        assert_eq!(log.lock().pop().map(|l| l.2), Some(pattern(5000, number)));
+        assert_eq!(machine.charged(Op::Allocate) - charged, 2 * number as u64);
+        assert_eq!(machine.allocated(1), memory);
+    }
+}
+
+#[test]
+fn ct3_bytes_held_are_exact_over_many_unexpected_messages() {
+    const LENGTHS: [usize; 9] = [0, 1, 8, 64, 511, 512, 513, 2000, 5000];
+    let (machine, modules) = modules(2, NEVER);
+    let into = machine.process(1).buffer(&[0; 5000]);
+    let log = Log::default();
+    for round in 0..12 {
+        let mut held = 0;
+        for (tag, length) in (0..).zip(LENGTHS.into_iter().cycle().take(45)) {
+            send(
+                &modules[0],
+                1,
+                tag,
+                0,
+                &pattern(length, round + tag as usize),
+            );
+            settle(&machine, &modules);
+            held += length;
+            assert_eq!(modules[1].stats().held_bytes, held);
+        }
+        assert_eq!(modules[1].stats().peak_held_bytes, held);
+        // From either end and from the middle.
+        for tag in (0..45).map(|tag| tag * 7 % 45) {
+            let (length, pattern_of) = (LENGTHS[tag % 9], (Some(0), Some(tag as u32), 0));
+            receive_into(&modules[1], &log, tag, pattern_of, into.clone());
+            settle(&machine, &modules);
+            let (number, result, bytes) = log.lock().pop().expect("it is here");
+            assert_eq!((number, result), (tag, got(0, tag as u32, 0, length)));
+            assert_eq!(bytes[..length], pattern(length, round + tag));
+            held -= length;
+            assert_eq!(modules[1].stats().held_bytes, held);
+        }
+    }
+    assert_eq!(modules[1].stats().held_bytes, 0);
+}
+
+#[test]
+fn ct1_requests_have_outcomes_of_their_own_however_many_there_are() {
+    const REQUESTS: usize = 200;
+    let (machine, modules) = modules(2, NEVER);
+    let into = machine.process(1).buffer(&[0; 300]);
+    let post = |tag: usize| {
+        let world = &Communicator::WORLD;
+        let request = modules[1].receive(None, Some(tag as u32), world, into.clone(), None);
+        request.expect("valid")
+    };
+    let outcome = |tag: usize| got(0, tag as u32, 0, tag);
+    // All at once, and half of them have their messages, from the last one on.
+    let posted: Vec<_> = (0..REQUESTS).map(post).collect();
+    let sent = |tag: usize| send(&modules[0], 1, tag as u32, 0, &vec![7; tag]);
+    let sends: Vec<_> = (0..REQUESTS).rev().step_by(2).map(sent).collect();
+    settle(&machine, &modules);
+    for (tag, request) in posted.iter().enumerate() {
+        assert_eq!(request.is_complete(), tag % 2 == 1);
+    }
+    assert!(sends.iter().all(Request::is_complete));
+    // One after the other: some have handles for long, others none.
+    let mut kept = Vec::new();
+    for round in 0..REQUESTS {
+        let tag = 1000 + round % 100;
+        let request = post(tag);
+        assert!(!request.is_complete(), "it is a new one");
+        let sending = send(&modules[0], 1, tag as u32, 0, &vec![7; tag % 300]);
+        assert!(!sending.is_complete());
+        if round % 3 == 0 {
+            kept.push((tag, request.clone(), sending));
+        }
+        settle(&machine, &modules);
+    }
+    for (tag, request, sending) in kept {
+        assert_eq!(request.wait(), got(0, tag as u32, 0, tag % 300));
+        assert_eq!(sending.wait(), Ok(()));
+    }
+    for (tag, request) in posted.iter().enumerate().skip(1).step_by(2) {
+        assert_eq!(request.wait(), outcome(tag));
+    }
+    // Who has none yet is told of the end, nobody else.
+    modules[1]
+        .context()
+        .destroy()
+        .expect("nothing is under way");
+    for (tag, request) in posted.iter().enumerate() {
+        let ended = match tag % 2 {
+            1 => outcome(tag),
+            _ => Err(Error::Destroyed),
+        };
+        assert_eq!(request.wait(), ended);
+    }
 }
 
 #[test]

@@ -14,6 +14,9 @@ const DISPATCH: u8 = 3;
 const TAG: u32 = 1;
 const OTHERS: u32 = 1000;
 
+/// Bytes of the messages that are sent eagerly though they are long.
+const EAGER: usize = 16384;
+
 pub fn scenarios(list: &mut List) {
     // So many receives, or messages, do not match and stand before the ones that do. Of the origin there is one for each
     // protocol: to it these are sends.
@@ -27,6 +30,8 @@ pub fn scenarios(list: &mut List) {
         (64, BURST, 0, EACH),
         (2048, BURST, 0, EACH),
         (8192, BURST, 0, EACH),
+        // Memory for what is held of such a message is not kept for the next.
+        (EAGER, 1, 0, &[TARGET]),
     ] {
         for first in [First::Receive, First::Message] {
             for &counted in sides {
@@ -71,7 +76,10 @@ impl Matched {
     fn new(length: usize) -> Self {
         let world = World::new();
         let modules = [0, 1].map(|side| {
-            let config = MessagingConfig::new(DISPATCH);
+            let mut config = MessagingConfig::new(DISPATCH);
+            if length == EAGER {
+                config.switch_over = usize::MAX;
+            }
             Messaging::create(&world.contexts[side], config).expect("first use")
         });
         let data = [0, 1].map(|side| world.data[side].part(0, length).expect("inside"));
