@@ -105,7 +105,8 @@ fn ct1_a_communicator_costs_a_short_message_at_most_the_bytes_of_its_number() ->
         assert_eq!(group, world, "{bytes} B");
         // The origin copies the data twice to put the number before them.
         let chunks = 2 * (bytes as u64 + 4).div_ceil(32);
-        let copies = chunks * CostTable::default().instructions(Op::CopyChunk);
+        let costs = CostTable::default();
+        let copies = 2 * costs.instructions(Op::Copy) + chunks * costs.instructions(Op::CopyChunk);
         let copies = copies * MachineConfig::default().cpu_ps / CYCLE;
         assert!(
             wide <= longer + copies + 3,

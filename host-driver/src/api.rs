@@ -10,7 +10,6 @@ pub(crate) mod context;
 pub(crate) mod counter;
 mod deferred;
 mod destroy;
-pub(crate) mod ends;
 pub(crate) mod inbox;
 pub(crate) mod operation;
 mod post;

@@ -160,6 +160,35 @@ impl<B: DmaBuffer> BufferRange<B> {
         }
     }
 
+    /// Copies `bytes` bytes from `place` in `from` on to `offset` inside the range on.
+    ///
+    /// # Errors
+    /// [`RangeError`] when they leave the range, or `from`.
+    pub(crate) fn copy_from(
+        &self,
+        offset: usize,
+        from: &B,
+        place: usize,
+        bytes: usize,
+    ) -> Result<(), RangeError> {
+        self.check(offset, bytes)?;
+        match &self.buffer {
+            Some(buffer) => from.copy_to(place, buffer, self.offset + offset, bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies all bytes of `from` to the start of the range.
+    ///
+    /// # Errors
+    /// [`RangeError`] when they leave the range.
+    pub(crate) fn copy_from_range(&self, from: &Self) -> Result<(), RangeError> {
+        match &from.buffer {
+            Some(buffer) => self.copy_from(0, buffer, from.offset, from.len),
+            None => Ok(()),
+        }
+    }
+
     fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
         if offset.checked_add(bytes).is_none_or(|end| end > self.len) {
             return Err(RangeError {

@@ -5,12 +5,20 @@ use gyre_layout::Coord;
 use gyre_note::{Context, Note};
 
 use crate::ack::cookie::{CookieTable, Pending};
+use crate::attention::Attention;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::platform::Platform;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
+use crate::sync::{Arc, AtomicU32, Mutex, Ordering, lock};
 use crate::task::{Destination, TaskId, TaskLocation};
+
+/// Something is under way.
+const BUSY: u32 = 0;
+/// The thread that advances looks whether nothing is.
+const COMING_TO_REST: u32 = 1;
+/// Nothing is under way: what a turn of `advance` does is to look for packets.
+const AT_REST: u32 = 2;
 
 /// The part of a context that posting threads and the engine both see.
 pub(crate) struct Core<P: Platform> {
@@ -19,11 +27,11 @@ pub(crate) struct Core<P: Platform> {
     pub info: ContextInfo,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
-    /// A wait ended by a wake-up that no poll has followed yet.
-    pub woken: AtomicBool,
-    /// Nothing is under way: what a turn of `advance` does is to look for packets. Set by the thread that
-    /// advances, under the lock of `cookies`; cleared by whoever begins something.
-    at_rest: AtomicBool,
+    /// What the next turn of `advance` has to look after besides packets.
+    pub attention: Attention,
+    /// Whether something is under way: [`BUSY`], [`COMING_TO_REST`] or [`AT_REST`]. The latter two are set by the thread
+    /// that advances, the first by whoever begins something.
+    rest: AtomicU32,
 }
 
 impl<P: Platform> Core<P> {
@@ -33,8 +41,8 @@ impl<P: Platform> Core<P> {
             layout,
             info,
             cookies: Mutex::new(CookieTable::new()),
-            woken: AtomicBool::new(true),
-            at_rest: AtomicBool::new(true),
+            attention: Attention::new(),
+            rest: AtomicU32::new(AT_REST),
         }
     }
 
@@ -86,22 +94,29 @@ impl<P: Platform> Core<P> {
 
     /// Whether nothing is under way, apart from what has been posted.
     pub fn rests(&self) -> bool {
-        self.at_rest.load(Ordering::Acquire)
+        self.rest.load(Ordering::Acquire) == AT_REST
     }
 
     /// Something begins.
+    #[inline]
     pub fn leave_rest(&self) {
-        self.at_rest.store(false, Ordering::Release);
+        self.rest.store(BUSY, Ordering::Release);
     }
 
     /// Rests from now on if `nothing` is under way, operations that wait for an acknowledgement counted; says
     /// whether it does.
     pub fn come_to_rest(&self, nothing: impl FnOnce(usize) -> bool) -> bool {
+        self.rest.swap(COMING_TO_REST, Ordering::AcqRel);
         // Nobody expects another acknowledgement meanwhile.
         let cookies = lock(&self.cookies);
-        let nothing = nothing(cookies.len());
-        self.at_rest.store(nothing, Ordering::Release);
-        nothing
+        let rests = nothing(cookies.len());
+        let (order, failed) = (Ordering::AcqRel, Ordering::Acquire);
+        // Who has begun something meanwhile has said so.
+        let settled = |to| {
+            self.rest
+                .compare_exchange(COMING_TO_REST, to, order, failed)
+        };
+        settled(if rests { AT_REST } else { BUSY }).is_ok() && rests
     }
 
     /// Remembers what waits for an acknowledgement, and returns its cookie.

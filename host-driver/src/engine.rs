@@ -12,15 +12,14 @@ mod turn;
 
 pub(crate) use open::Parts;
 
-use gyre_layout::PackedCoord;
-
 use crate::ack::AckStats;
 use crate::ack::sender::AckSender;
 use crate::am::AmIo;
-use crate::am::assembly::Assemblies;
+use crate::am::assembly::{Assemblies, PacketOrigin};
 use crate::am::kept::{DeferredStats, KeptMessages};
 use crate::collnet::state::Collnet;
 use crate::core::Core;
+use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::flow::peers::Flows;
 use crate::io::Io;
@@ -30,8 +29,8 @@ use crate::rma::fence::{FenceIo, Fences};
 use crate::rma::gets::{Gets, Landed};
 use crate::rma::target_counter::TargetCounters;
 use crate::sync::Arc;
-use crate::task::TaskId;
 use crate::transport::injection::Lane;
+use crate::transport::lanes::Lanes;
 use crate::transport::reception::ReceptionFifo;
 use crate::transport::remote_get::RemoteGetFifo;
 use crate::transport::shared_memory::{EndpointTable, Inbox};
@@ -74,8 +73,8 @@ pub(crate) struct Engine<P: Platform> {
     since_completions: u32,
     /// Polls in a row that found nothing.
     idle_polls: u32,
-    /// Where the last packet came from: node, process and task.
-    last_origin: Option<((PackedCoord, u8), TaskId)>,
+    /// Where the last packet came from.
+    last_origin: Option<(PacketOrigin, Endpoint)>,
     /// Payload of a packet while it is handled.
     payload: Box<[u8]>,
     /// Empty between turns; keeps its memory.
@@ -131,7 +130,15 @@ impl<P: Platform> Engine<P> {
             && self.io.waiting() == 0
             && self.assemblies.is_empty()
             && self.gets.len() == 0
-            && self.left(unacknowledged).is_none()
+            && self.counters.len() + self.fences.len() + self.acks.unsent() == 0
+            && (self.collnet.is_unused() && self.io.flows.is_none()
+                || self.left(unacknowledged).is_none())
+    }
+
+    /// Whether descriptors of messages, puts and gets have not completed.
+    #[inline(always)]
+    pub fn is_sending(&self) -> bool {
+        self.io.lanes.in_flight() > 0
     }
 
     /// Descriptors handed to the DMA engine and not completed.
@@ -156,6 +163,11 @@ impl<P: Platform> Engine<P> {
     /// Whether the last turns may have changed what [`unfinished`](Self::unfinished) says.
     pub fn has_changed(&self) -> bool {
         self.changed
+    }
+
+    /// Whether the last turn left something waiting to be started.
+    pub fn is_startable(&self) -> bool {
+        self.startable
     }
 
     /// Whether the last turn left something to do that no wake-up will announce.
@@ -185,6 +197,11 @@ impl<P: Platform> Engine<P> {
     /// Counts of messages whose receives are deferred.
     pub fn deferred_stats(&self) -> DeferredStats {
         self.kept.stats()
+    }
+
+    /// The injection FIFOs.
+    pub fn lanes(&self) -> Arc<Lanes<P>> {
+        Arc::clone(&self.io.lanes)
     }
 
     /// What active messages use.

@@ -1,7 +1,7 @@
 //! What protocols send with: the ways out of a context.
 
 use gyre_firmware::Node;
-use gyre_layout::{Source, event};
+use gyre_layout::event;
 
 use crate::core::Core;
 use crate::endpoint::Endpoint;
@@ -9,7 +9,7 @@ use crate::error::Fault;
 use crate::flow::peers::Flows;
 use crate::platform::Platform;
 use crate::sync::Arc;
-use crate::transport::injection::{Completed, Finish, Outgoing, Payload};
+use crate::transport::injection::{Completed, Finish, Order, Outgoing, Payload};
 use crate::transport::lanes::{Label, Lanes};
 use crate::transport::registers::{self, Bus};
 use crate::transport::shared_memory::{Message, SharedLane};
@@ -18,7 +18,7 @@ use crate::transport::wire::{Bytes, System};
 /// The ways out of a context, and what has completed on them.
 pub(crate) struct Io<P: Platform> {
     pub core: Arc<Core<P>>,
-    pub lanes: Lanes<P>,
+    pub lanes: Arc<Lanes<P>>,
     /// To contexts of the node, of a client that has them share memory.
     pub shared: Option<SharedLane<P>>,
     /// Of a client that asks for them.
@@ -33,7 +33,7 @@ impl<P: Platform> Io<P> {
     /// The ways out of a context that `events` wake.
     pub fn new(
         core: &Arc<Core<P>>,
-        lanes: Lanes<P>,
+        lanes: Arc<Lanes<P>>,
         shared: Option<SharedLane<P>>,
         flows: Option<Flows<P>>,
         events: u64,
@@ -142,7 +142,7 @@ impl<P: Platform> Io<P> {
         self.core.note(|at| label.note(at, peer, envelope));
         let message = self.lanes.message(to, peer.context, label);
         let outgoing = Outgoing {
-            descriptor: message.descriptor(Source::of_length(payload.len())),
+            order: Order::Message(message),
             payload,
             finish,
         };
@@ -151,9 +151,10 @@ impl<P: Platform> Io<P> {
     }
 
     /// Sends an operation that concerns `peer` to its node, behind what was sent there before it.
+    #[inline(always)]
     pub fn transmit(&mut self, peer: Endpoint, outgoing: Outgoing<P>) {
         match &mut self.flows {
-            Some(flows) => flows.transmit(&mut self.lanes, peer, outgoing),
+            Some(flows) => flows.transmit(&self.lanes, peer, outgoing),
             None => self.lanes.put(outgoing),
         }
     }
@@ -166,7 +167,7 @@ impl<P: Platform> Io<P> {
     /// Whether a send has found no room.
     pub fn blocked(&self) -> bool {
         let shared = self.shared.as_ref().is_some_and(SharedLane::blocked);
-        shared || self.lanes.any(|lane| lane.blocked())
+        shared || self.lanes.blocked()
     }
 
     /// Gives everything up that has not completed.

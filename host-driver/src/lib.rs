@@ -26,6 +26,7 @@
 mod ack;
 mod am;
 mod api;
+mod attention;
 mod buffer;
 mod collnet;
 mod config;

@@ -159,6 +159,26 @@ impl<P: Platform, D> SendMessage<P, D> {
     }
 }
 
+impl<P: Platform, D> SendMessage<P, D> {
+    /// The same without done callbacks, and those.
+    pub(crate) fn take_done<E>(self) -> (SendMessage<P, E>, Option<D>, Option<D>) {
+        let message = SendMessage {
+            destination: self.destination,
+            dispatch: self.dispatch,
+            comm: self.comm,
+            tag: self.tag,
+            header: self.header,
+            data: self.data,
+            protocol: self.protocol,
+            fenced: self.fenced,
+            local_done: None,
+            remote_done: None,
+            message_id: self.message_id,
+        };
+        (message, self.local_done, self.remote_done)
+    }
+}
+
 /// SEND of one packet whose header and data are copied by [`Context::send_immediate`](crate::Context::send_immediate): both may be
 /// changed as soon as it returns.
 #[derive(Debug, Clone, Copy)]
@@ -417,30 +437,43 @@ impl<P: Platform, D> TreeTransfer<P, D> {
     }
 }
 
-impl<P: Platform, D: Copy, C> Instruction<P, D, C> {
+impl<P: Platform, D, C> Instruction<P, D, C> {
     /// Its done callbacks.
-    pub(crate) fn ends(&self) -> [Option<D>; 2] {
+    fn ends_by_reference(&self) -> [Option<&D>; 2] {
         match self {
-            Self::Send(send) => [send.local_done, send.remote_done],
-            Self::Put(put) => [put.local_done, put.remote_done],
-            Self::Get(get) => [get.done, None],
-            Self::Count(count) => [count.done, None],
-            Self::Rmw(rmw) => [rmw.done, None],
-            Self::Fence(fence) => [fence.done, None],
-            Self::FenceAll(done) => [*done, None],
-            Self::TreeBarrier { done, .. } | Self::TreeRelease { done, .. } => [*done, None],
-            Self::TreeTransfer(transfer) => [transfer.done, None],
-            Self::SendImmediate { local_done, .. } => [*local_done, None],
-            Self::Receive(receive) => [receive.done, None],
+            Self::Send(send) => [send.local_done.as_ref(), send.remote_done.as_ref()],
+            Self::Put(put) => [put.local_done.as_ref(), put.remote_done.as_ref()],
+            Self::Get(get) => [get.done.as_ref(), None],
+            Self::Count(count) => [count.done.as_ref(), None],
+            Self::Rmw(rmw) => [rmw.done.as_ref(), None],
+            Self::Fence(fence) => [fence.done.as_ref(), None],
+            Self::FenceAll(done) => [done.as_ref(), None],
+            Self::TreeBarrier { done, .. } | Self::TreeRelease { done, .. } => {
+                [done.as_ref(), None]
+            }
+            Self::TreeTransfer(transfer) => [transfer.done.as_ref(), None],
+            Self::SendImmediate { local_done, .. } => [local_done.as_ref(), None],
+            Self::Receive(receive) => [receive.done.as_ref(), None],
             Self::Acknowledge { .. }
             | Self::Refuse { .. }
             | Self::Discard { .. }
             | Self::Call(_) => [None, None],
         }
     }
-}
 
-impl<P: Platform, D, C> Instruction<P, D, C> {
+    /// Its done callbacks.
+    pub(crate) fn ends(&self) -> [Option<D>; 2]
+    where
+        D: Copy,
+    {
+        self.ends_by_reference().map(Option::<&D>::copied)
+    }
+
+    /// How many done callbacks it has.
+    pub(crate) fn callbacks(&self) -> u64 {
+        self.ends_by_reference().into_iter().flatten().count() as u64
+    }
+
     /// The same with other done callbacks: each goes through `name`.
     pub(crate) fn map_done<E>(self, mut name: impl FnMut(D) -> E) -> Instruction<P, E, C> {
         match self {

@@ -8,7 +8,7 @@ use core::fmt;
 
 use gyre_note::Note;
 
-use crate::cost::Op;
+use crate::cost::{COPY_CHUNK, Op};
 
 /// A register access that the node refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +93,31 @@ pub trait DmaBuffer {
     /// # Errors
     /// [`RangeError`] when the range leaves the buffer.
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError>;
+    /// Copies `bytes` bytes from `offset` on to `place` in `into` on. Costs no simulated time: the caller charges copies.
+    ///
+    /// # Errors
+    /// [`RangeError`] when a range leaves its buffer.
+    fn copy_to(
+        &self,
+        offset: usize,
+        into: &Self,
+        place: usize,
+        bytes: usize,
+    ) -> Result<(), RangeError> {
+        let mut piece = [0; PIECE];
+        let mut done = 0;
+        while done < bytes {
+            let piece = &mut piece[..PIECE.min(bytes - done)];
+            self.read(offset + done, piece)?;
+            into.write(place + done, piece)?;
+            done += piece.len();
+        }
+        Ok(())
+    }
 }
+
+/// Bytes that a buffer's copy into another takes at a time, unless the platform knows better.
+const PIECE: usize = 512;
 
 /// A shared segment could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -205,6 +229,15 @@ pub trait Platform: Clone + Send + Sync + 'static {
     fn now_ps(&self) -> u64;
     /// Lets the time of `count` operations `op` pass, after the platform's [`CostTable`](crate::CostTable).
     fn charge(&self, op: Op, count: u64);
+    /// Lets the time of a copy of `bytes` bytes pass, of which `op` stands for what they do not matter to; none of one of
+    /// nothing.
+    #[inline]
+    fn charge_copy(&self, op: Op, bytes: usize) {
+        if bytes > 0 {
+            self.charge(op, 1);
+            self.charge(Op::CopyChunk, bytes.div_ceil(COPY_CHUNK) as u64);
+        }
+    }
     /// Takes note of what becomes of a message, if the platform records it. Takes no time and lets no other thread run, so
     /// it may be called under any lock; by default nothing is noted.
     #[inline(always)]

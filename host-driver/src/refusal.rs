@@ -144,7 +144,8 @@ impl<P: Platform> Refusals<P> {
     /// # Errors
     /// [`Error::UnknownTask`](crate::Error::UnknownTask).
     pub fn put_word(&self, peer: Endpoint, put: PutNumber) -> Result<u32, Fault> {
-        let (_, target) = place(&self.core.layout, peer)?;
+        let to = self.core.destination(peer)?;
+        let target = named_fifo(&self.core.layout, to.process, peer.context);
         let word = PutWord {
             origin: self.core.info.reception_fifo,
             target,
@@ -280,8 +281,13 @@ fn lost(status: u64) -> u32 {
 /// Node and reception FIFO of a context, by which words name it.
 fn place(layout: &ClientLayout, endpoint: Endpoint) -> Result<(Coord, u16), Fault> {
     let place = layout.config.tasks.place(endpoint.task, endpoint.context)?;
-    let fifo = layout.reception_fifo(place.process, endpoint.context) & 0xf;
+    let fifo = named_fifo(layout, place.process, endpoint.context);
     Ok((place.node, fifo))
+}
+
+/// Reception FIFO of a context, as words name it.
+fn named_fifo(layout: &ClientLayout, process: u8, context: u8) -> u16 {
+    layout.reception_fifo(process, context) & 0xf
 }
 
 /// The endpoint of context `index` of a node, as the node counts the client's contexts.

@@ -6,7 +6,7 @@
 #[cfg(feature = "loom")]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 // A lock that a panic does not poison: the data is whole, because every move is a single push, pop or
 // assignment, and asking costs as much as the lock.
@@ -14,7 +14,7 @@ pub(crate) use loom::sync::{
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 // A reference count orders nothing: no checker needs to see it.
 #[cfg(not(feature = "loom"))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Arc, Weak};
 
 /// Locks for a short move of data.

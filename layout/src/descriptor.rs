@@ -120,8 +120,7 @@ pub struct Descriptor {
     pub requester: Coord,
 }
 
-/// A message into a reception FIFO: what [`Descriptor::memory_fifo`] has of it, without its source. Software encodes
-/// one for every message, and of the fields of a descriptor it needs few.
+/// A message into a reception FIFO: what [`Descriptor::memory_fifo`] has of it, without its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Destination.
@@ -156,7 +155,7 @@ impl Message {
     pub fn encode(&self, source: Source) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
         let (slot, offset) = (u64::from(source.slot), source.offset);
         let fifo = u64::from(self.fifo);
-        if (slot >> SRC_SLOT.width) | (fifo >> TARGET.width) | (offset >> 40) != 0 {
+        if (slot >> SRC_SLOT.width) | (fifo >> TARGET.width) | (offset >> OFFSET_BITS) != 0 {
             return self.descriptor(source).encode();
         }
         // Two fields of a word each, the lower one first.
@@ -181,6 +180,156 @@ impl Message {
             0,
             0,
         ]))
+    }
+
+    /// What all descriptors of messages like this one have in common: those to the same place with the same software
+    /// word 0, whatever their payload, software word 1 and message id.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if a value does not fit into its field.
+    pub fn template(&self) -> Result<MessageTemplate, LayoutError> {
+        let alike = Self {
+            software: [self.software[0], 0],
+            msg_id: 0,
+            ..*self
+        };
+        let bytes = alike.encode(Source::of_length(0))?;
+        Ok(MessageTemplate(to_words(&bytes)))
+    }
+}
+
+/// A transfer by the DMA engines alone, by the fixed route: what [`Descriptor::put`] or [`Descriptor::remote_get`] have of
+/// it, without the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Whether it is a remote get, which takes descriptors to a remote-get injection FIFO; else a put.
+    pub remote_get: bool,
+    /// Destination.
+    pub dst: PackedCoord,
+    /// Base slot, or remote-get injection FIFO, at the destination.
+    pub target: u16,
+    /// Put: byte offset in that slot.
+    pub offset: u64,
+    /// Put: counter at the destination.
+    pub counter: Option<CounterRef>,
+    /// Software words 0 and 1.
+    pub software: [u32; 2],
+    /// Message id for waves and timelines.
+    pub msg_id: u32,
+}
+
+impl Transfer {
+    /// The descriptor of the transfer with payload `source`.
+    #[must_use]
+    pub fn descriptor(&self, source: Source) -> Descriptor {
+        let dst = self.dst.unpack();
+        let descriptor = match self.remote_get {
+            true => Descriptor::remote_get(dst, source, self.target),
+            false => Descriptor::put(dst, source, self.target, self.offset),
+        };
+        Descriptor {
+            counter: self.counter,
+            ..descriptor
+                .with_software(self.software[0], self.software[1])
+                .with_message_id(self.msg_id)
+        }
+    }
+
+    /// The bytes of [`Transfer::descriptor`].
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if a value does not fit into its field.
+    #[inline]
+    pub fn encode(&self, source: Source) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
+        let counter = self.counter.unwrap_or(CounterRef { slot: 0, index: 0 });
+        let (slot, target) = (u64::from(source.slot), u64::from(self.target));
+        let (ctr_slot, ctr_offset) = (u64::from(counter.slot), u64::from(counter.index));
+        let misfits = (slot >> SRC_SLOT.width)
+            | (target >> TARGET.width)
+            | (ctr_slot >> CTR_SLOT.width)
+            | (ctr_offset >> CTR_OFFSET.width)
+            | (source.offset >> OFFSET_BITS)
+            | (self.offset >> OFFSET_BITS);
+        if misfits != 0 {
+            return self.descriptor(source).encode();
+        }
+        let (kind, class) = match self.remote_get {
+            true => (Kind::RemoteGet, VClass::Request),
+            false => (Kind::Put, VClass::Response),
+        };
+        // The fields are zero.
+        let mut words = [0; DESCRIPTOR_BYTES / 8];
+        let mut put =
+            |field: BitField, value: u64| words[field.lsb / 64] |= value << (field.lsb % 64);
+        put(KIND, u8::from(kind).into());
+        put(DST, self.dst.bits().into());
+        put(VCLASS, u8::from(class).into());
+        put(LENGTH, source.length.into());
+        put(SRC_OFF_HI, source.offset >> 32);
+        put(SRC_SLOT, slot);
+        put(TARGET, target);
+        put(SRC_OFF_LO, source.offset & 0xffff_ffff);
+        put(CTR_SLOT, ctr_slot);
+        put(CTR_OFFSET, ctr_offset);
+        put(DST_OFF_LO, self.offset & 0xffff_ffff);
+        put(DST_OFF_HI, self.offset >> 32);
+        put(CTR_VALID, self.counter.is_some().into());
+        put(SW0, self.software[0].into());
+        put(SW1, self.software[1].into());
+        put(MSG_ID, self.msg_id.into());
+        Ok(to_bytes(words))
+    }
+}
+
+/// The words of a message's descriptor of which software fills in what changes from message to message: see
+/// [`Message::template`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageTemplate([u64; DESCRIPTOR_BYTES / 8]);
+
+impl MessageTemplate {
+    /// The bytes of the descriptor with payload `source`, software word 1 `sw1` and message id `msg_id`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if the place of the payload does not fit into its field.
+    #[inline(always)] // Software encodes one for every message.
+    pub fn encode(
+        &self,
+        source: Source,
+        sw1: u32,
+        msg_id: u32,
+    ) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
+        let (slot, offset) = (u64::from(source.slot), source.offset);
+        if (slot >> SRC_SLOT.width) | (offset >> OFFSET_BITS) != 0 {
+            return Err(misplaced(source));
+        }
+        let mut words = self.0;
+        // The fields are zero in a template.
+        let mut put =
+            |field: BitField, value: u64| words[field.lsb / 64] |= value << (field.lsb % 64);
+        put(LENGTH, source.length.into());
+        put(SRC_OFF_HI, offset >> 32);
+        put(SRC_SLOT, slot);
+        put(SRC_OFF_LO, offset & 0xffff_ffff);
+        put(SW1, sw1.into());
+        put(MSG_ID, msg_id.into());
+        Ok(to_bytes(words))
+    }
+}
+
+/// Bits of a byte offset in a base slot.
+const OFFSET_BITS: u32 = 40;
+
+/// The error of a payload whose place no descriptor can say.
+#[cold]
+fn misplaced(source: Source) -> LayoutError {
+    let (field, value) = match u64::from(source.slot) >> SRC_SLOT.width {
+        0 => (SRC_OFF_HI, source.offset >> 32),
+        _ => (SRC_SLOT, source.slot.into()),
+    };
+    LayoutError::Range {
+        field: field.name,
+        value,
+        width: field.width,
     }
 }
 
@@ -474,7 +623,8 @@ mod tests {
     }
 
     #[test]
-    fn hw1_a_message_is_encoded_as_its_descriptor_is_and_refused_for_the_same_reasons() {
+    fn hw1_a_message_and_its_template_are_encoded_as_its_descriptor_is_and_refused_for_the_same_reasons()
+     {
         let dst = PackedCoord::try_from(Coord([5, 4, 63, 2, 1])).expect("below 64");
         let message = Message {
             dst,
@@ -506,9 +656,78 @@ mod tests {
             (message, slot, false),
             (message, offset, false),
         ] {
-            let encoded = message.encode(source);
+            let template = message.template();
+            let [sw1, id] = [message.software[1], message.msg_id];
+            let encoded = template.and_then(|template| template.encode(source, sw1, id));
+            assert_eq!(encoded, message.encode(source));
             assert_eq!(encoded, message.descriptor(source).encode());
             assert_eq!(encoded.is_ok(), valid, "{message:?} {source:?}");
+        }
+    }
+
+    #[test]
+    fn hw1_a_transfer_is_encoded_as_its_descriptor_is_and_refused_for_the_same_reasons() {
+        let counter = CounterRef {
+            slot: 0x3ff,
+            index: 0x3f_ffff,
+        };
+        let put = Transfer {
+            remote_get: false,
+            dst: PackedCoord::try_from(Coord([5, 4, 63, 2, 1])).expect("below 64"),
+            target: 0x2a5,
+            offset: 0xfe_dcba_9876,
+            counter: Some(counter),
+            software: [0xdead_beef, 0x1234_5678],
+            msg_id: 0x8765_4321,
+        };
+        let get = Transfer {
+            remote_get: true,
+            offset: 0,
+            counter: None,
+            ..put
+        };
+        let slot = Source {
+            slot: 0x400,
+            ..SOURCE
+        };
+        let wide = |slot, index| Transfer {
+            counter: Some(CounterRef { slot, index }),
+            ..put
+        };
+        for (transfer, source, valid) in [
+            (put, SOURCE, true),
+            (get, SOURCE, true),
+            (
+                Transfer {
+                    counter: None,
+                    ..put
+                },
+                SOURCE,
+                true,
+            ),
+            (
+                Transfer {
+                    target: 0x400,
+                    ..put
+                },
+                SOURCE,
+                false,
+            ),
+            (
+                Transfer {
+                    offset: 1 << 40,
+                    ..put
+                },
+                SOURCE,
+                false,
+            ),
+            (wide(0x400, 0), SOURCE, false),
+            (wide(0, 0x40_0000), SOURCE, false),
+            (get, slot, false),
+        ] {
+            let encoded = transfer.encode(source);
+            assert_eq!(encoded, transfer.descriptor(source).encode());
+            assert_eq!(encoded.is_ok(), valid, "{transfer:?} {source:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The packet header: 32 bytes, the first flits of every packet.
 
 use crate::field::{Packer, bit_fields, to_bytes, to_words};
-use crate::{Coord, HEADER_BYTES, Kind, LayoutError, PackedCoord, VClass};
+use crate::{BitField, Coord, HEADER_BYTES, Kind, LayoutError, PackedCoord, VClass};
 
 bit_fields! {
     /// Fields of a packet header, lowest bit first: `header_t` in SystemVerilog.
@@ -237,6 +237,54 @@ impl MessageHeader {
     }
 }
 
+/// What software needs of the header of a packet in a reception FIFO that is all of its message: most are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WholeMessage {
+    /// Source.
+    pub src: PackedCoord,
+    /// Payload bytes, as the header says: those of the message.
+    pub len: u16,
+    /// Software words 0 and 1.
+    pub software: [u32; 2],
+}
+
+impl WholeMessage {
+    /// Bits of word `word` of the header that belong to `fields`.
+    const fn mask(word: usize, fields: &[BitField]) -> u64 {
+        let mut mask = 0;
+        let mut index = 0;
+        while index < fields.len() {
+            let field = fields[index];
+            assert!(field.lsb / 64 == word, "a field of another word");
+            mask |= (u64::MAX >> (64 - field.width)) << (field.lsb % 64);
+            index += 1;
+        }
+        mask
+    }
+
+    /// These fields of the header in `bytes`; `None` if the packet is not all of a message for memory, or if
+    /// [`MessageHeader::decode`] refuses it.
+    #[must_use]
+    #[inline(always)]
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        const LOOKED_AT: u64 =
+            WholeMessage::mask(1, &[KIND, FIRST, LAST, FLOW, BIRTH, FLOW_VALID, FLOW_SEQ]);
+        const WHOLE: u64 =
+            (Kind::MemFifo as u64) << (KIND.lsb % 64) | WholeMessage::mask(1, &[FIRST, LAST]);
+        let words = to_words::<4, _>(bytes);
+        let len = LEN.of(&words);
+        // Offset 0, and as many bytes in the message as in the packet.
+        if words[1] & LOOKED_AT != WHOLE || words[2] != len << (AUX.lsb % 64) {
+            return None;
+        }
+        Some(Self {
+            src: PackedCoord::from_bits(SRC.of(&words) as u32),
+            len: len as u16,
+            software: [SW0.of(&words) as u32, SW1.of(&words) as u32],
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,6 +347,67 @@ mod tests {
                 refused,
                 "byte {byte}"
             );
+        }
+    }
+
+    #[test]
+    fn hw1_a_whole_message_is_what_its_header_says_and_nothing_else_is_one() {
+        let header = Header {
+            kind: Kind::MemFifo,
+            flow: None,
+            first: true,
+            last: true,
+            offset: 0,
+            aux: 512,
+            ..put()
+        };
+        let whole =
+            |header: &Header| WholeMessage::decode(&header.encode().expect("every value fits"));
+        for (len, dynamic_route, deposit) in
+            [(512, true, false), (0, false, true), (1, false, false)]
+        {
+            let header = Header {
+                len,
+                aux: len.into(),
+                dynamic_route,
+                deposit,
+                ..header
+            };
+            let message = whole(&header).expect("all of it");
+            assert_eq!((message.src.unpack(), message.len), (header.src, len));
+            assert_eq!(message.software, [header.sw0, header.sw1]);
+        }
+        for other in [
+            Header {
+                kind: Kind::Put,
+                ..header
+            },
+            Header {
+                first: false,
+                ..header
+            },
+            Header {
+                last: false,
+                ..header
+            },
+            Header {
+                offset: 1,
+                ..header
+            },
+            Header { aux: 513, ..header },
+            Header { len: 511, ..header },
+            Header {
+                flow: put().flow,
+                ..header
+            },
+        ] {
+            assert_eq!(whole(&other), None, "{other:?}");
+        }
+        // A flow's place without a flow, a birth.
+        for (byte, value) in [(15, 0x80), (13, 0x04), (11, 0x20)] {
+            let mut wrong = header.encode().expect("every value fits");
+            wrong[byte] |= value;
+            assert_eq!(WholeMessage::decode(&wrong), None, "byte {byte}");
         }
     }
 

@@ -19,10 +19,10 @@ mod rmw;
 pub use codes::{CollOp, CollType, ErrorReason, Kind, RmwOp, VClass};
 pub use coll::Collective;
 pub use coord::{Coord, PackedCoord};
-pub use descriptor::{Descriptor, Message, Source};
+pub use descriptor::{Descriptor, Message, MessageTemplate, Source, Transfer};
 pub use error::LayoutError;
 pub use field::{BitField, Field};
-pub use header::{CounterRef, FlowPlace, Header, MessageHeader, PutTarget};
+pub use header::{CounterRef, FlowPlace, Header, MessageHeader, PutTarget, WholeMessage};
 pub use link::{LINK_FIELDS, LinkState};
 pub use rmw::Rmw;
 

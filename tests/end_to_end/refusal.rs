@@ -242,7 +242,7 @@ fn x5_machine_files_are_refused_with_line_and_field() {
             "[costs]\npost = 30\nadvance = 25\n",
             &[
                 "line 1",
-                "missing entries: turn, conclude, wait, batch, start, ",
+                "missing entries: enlist, leave, turn, full_turn, conclude, ",
                 "acknowledge",
             ],
         ),

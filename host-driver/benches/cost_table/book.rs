@@ -16,8 +16,28 @@ static COUNTING: AtomicBool = AtomicBool::new(false);
 static BOOK: Mutex<Book> = Mutex::new(Book {
     charged: BTreeMap::new(),
     charges: 0,
+    accesses: [0; Access::ALL.len()],
     sections: 0,
 });
+
+/// What the driver does with memory again and again: around the copy, calls are counted of which hardware knows nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+impl Access {
+    pub const ALL: [Self; 2] = [Self::Read, Self::Write];
+
+    /// The key under which it is printed, and the name of its overhead.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+        }
+    }
+}
 
 /// What has been booked since [`start_over`].
 #[derive(Clone)]
@@ -26,6 +46,8 @@ pub struct Book {
     pub charged: BTreeMap<Op, u64>,
     /// Calls of `charge` in counted sections: on hardware there are none.
     pub charges: u64,
+    /// Accesses to memory in counted sections, by [`Access`].
+    pub accesses: [u64; Access::ALL.len()],
     /// Counted sections that have been entered.
     pub sections: u64,
 }
@@ -67,6 +89,13 @@ pub fn uncounted_charge(op: Op, count: u64) {
     }
 }
 
+/// Books an access: called by functions of the machine.
+pub fn note_access(access: Access) {
+    if COUNTING.load(Ordering::Relaxed) {
+        BOOK.lock().accesses[access as usize] += 1;
+    }
+}
+
 /// Callgrind counts while this is executed.
 #[inline(never)]
 fn counted_section<R>(work: impl FnOnce() -> R) -> R {
@@ -86,5 +115,6 @@ fn uncounted_clearing() {
     let mut book = BOOK.lock();
     book.charged.clear();
     book.charges = 0;
+    book.accesses = [0; Access::ALL.len()];
     book.sections = u64::from(COUNTING.load(Ordering::Relaxed));
 }

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use book::Book;
+use book::{Access, Book};
 use callgrind::Counts;
 use gyre_driver::Op;
 use scenarios::{Scenario, overheads};
@@ -36,6 +36,8 @@ const WORKERS: usize = 2;
 const USES: &str = "uses";
 const CHARGES: &str = "charges";
 const SECTIONS: &str = "sections";
+/// The load or store that an access is.
+const ACCESS: f64 = 1.0;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -76,6 +78,9 @@ fn execute(scenario: &str) -> Result<(), Failure> {
     println!("{USES} {uses}");
     println!("{CHARGES} {}", book.charges);
     println!("{SECTIONS} {}", book.sections);
+    for (access, count) in Access::ALL.into_iter().zip(book.accesses) {
+        println!("{} {count}", access.name());
+    }
     for (op, count) in book.charged {
         println!("{} {count}", op.key());
     }
@@ -90,19 +95,29 @@ struct Overhead {
     rest: f64,
     /// Of one call of `charge`.
     charge: f64,
+    /// Of one access to memory, but for the load or store that it is.
+    accesses: [f64; Access::ALL.len()],
 }
 
 impl Overhead {
     fn measure() -> Result<Self, Failure> {
         let sections = count(overheads::SECTIONS)?;
         let section = sections.instructions / sections.printed[SECTIONS];
-        let charges = count(overheads::CHARGES)?;
-        let within = charges.instructions - section * charges.printed[SECTIONS];
+        // The rest is the loop around the calls.
+        let each = |name: &str, key: &str| {
+            let counts = count(name)?;
+            let within = counts.instructions - section * counts.printed[SECTIONS];
+            Ok::<_, Failure>((within / counts.printed[key]).floor())
+        };
+        let mut accesses = [0.0; Access::ALL.len()];
+        for (access, around) in Access::ALL.into_iter().zip(&mut accesses) {
+            *around = each(access.name(), access.name())? - ACCESS;
+        }
         Ok(Self {
             section,
             rest: count(overheads::REST)?.instructions,
-            // The rest is the loop around the calls.
-            charge: (within / charges.printed[CHARGES]).floor(),
+            charge: each(overheads::CHARGES, CHARGES)?,
+            accesses,
         })
     }
 
@@ -113,7 +128,11 @@ impl Overhead {
             true => self.rest,
             false => self.section,
         };
-        let around = section * counts.printed[SECTIONS] + self.charge * counts.printed[CHARGES];
+        let accesses = Access::ALL.into_iter().zip(self.accesses);
+        let accesses = accesses.map(|(access, each)| each * counts.printed[access.name()]);
+        let around = section * counts.printed[SECTIONS]
+            + self.charge * counts.printed[CHARGES]
+            + accesses.sum::<f64>();
         Row {
             name: scenario.name,
             fits: scenario.fits,

@@ -12,7 +12,7 @@ use gyre_driver::{
 };
 use parking_lot::Mutex;
 
-use crate::book::uncounted_charge;
+use crate::book::{Access, note_access, uncounted_charge};
 use gyre_testkit::{Memory, Process, Segment};
 
 /// One process of a node of the test double.
@@ -111,6 +111,7 @@ fn uncounted_room(bytes: usize) -> &'static mut [u8] {
 
 #[inline(never)]
 fn uncounted_read(memory: &Option<Memory>, offset: usize, bytes: usize) -> &'static [u8] {
+    note_access(Access::Read);
     let memory = memory.as_ref().expect("taken by drop alone");
     let out = room(bytes);
     memory.read(offset, out).expect("inside");
@@ -119,12 +120,14 @@ fn uncounted_read(memory: &Option<Memory>, offset: usize, bytes: usize) -> &'sta
 
 #[inline(never)]
 fn uncounted_write(memory: &Option<Memory>, offset: usize, data: &[u8]) {
+    note_access(Access::Write);
     let memory = memory.as_ref().expect("taken by drop alone");
     memory.write(offset, data).expect("inside");
 }
 
 #[inline(never)]
 fn uncounted_read_segment(segment: &Segment, offset: usize, bytes: usize) -> &'static [u8] {
+    note_access(Access::Read);
     let out = room(bytes);
     segment.read(offset, out).expect("inside");
     out
@@ -132,6 +135,7 @@ fn uncounted_read_segment(segment: &Segment, offset: usize, bytes: usize) -> &'s
 
 #[inline(never)]
 fn uncounted_write_segment(segment: &Segment, offset: usize, data: &[u8]) {
+    note_access(Access::Write);
     segment.write(offset, data).expect("inside");
 }
 
@@ -230,6 +234,21 @@ impl DmaBuffer for CountedMemory {
         let copy = uncounted_room(data.len());
         copy.copy_from_slice(data);
         uncounted_write(&self.memory, offset, copy);
+        Ok(())
+    }
+
+    fn copy_to(
+        &self,
+        offset: usize,
+        into: &Self,
+        place: usize,
+        bytes: usize,
+    ) -> Result<(), RangeError> {
+        check(self.len, offset, bytes)?;
+        check(into.len, place, bytes)?;
+        let copy = uncounted_room(bytes);
+        copy.copy_from_slice(uncounted_read(&self.memory, offset, bytes));
+        uncounted_write(&into.memory, place, copy);
         Ok(())
     }
 }

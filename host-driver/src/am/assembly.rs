@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use gyre_layout::MAX_PAYLOAD_BYTES;
+use gyre_layout::{Kind, MAX_PAYLOAD_BYTES, MessageHeader, PackedCoord};
 
 use crate::am::AmIo;
 use crate::am::deferred::{arrived, tell};
 use crate::am::dispatch::{Arrival, Receive};
 use crate::buffer::BufferRange;
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
@@ -29,6 +29,19 @@ pub(crate) enum Path {
 
 /// Who sends, and how: messages of one origin arrive one after the other.
 pub(crate) type Origin = (TaskLocation, u8, Path);
+
+/// Who sends a packet, as its header says: node, and process and context of software word 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PacketOrigin(u64);
+
+impl PacketOrigin {
+    /// Of a packet of `node` with software word 0 `sw0`.
+    #[inline(always)]
+    pub fn of(node: PackedCoord, sw0: u32) -> Self {
+        const PROCESS_AND_CONTEXT: u32 = 0x00ff_ff00;
+        Self(u64::from(node.bits()) << 32 | u64::from(sw0 & PROCESS_AND_CONTEXT))
+    }
+}
 
 /// A message as its dispatch callback gets it.
 pub(crate) struct Incoming<'a> {
@@ -96,6 +109,8 @@ pub(crate) struct Assemblies<P: Platform> {
     arriving: Vec<(Origin, Assembly<P>)>,
     /// Place of the one to which a packet was added last.
     last: usize,
+    /// Who sends that one, if it comes from the network.
+    current: Option<PacketOrigin>,
     announced: BTreeMap<Origin, Announced<P>>,
 }
 
@@ -117,6 +132,7 @@ impl<P: Platform> Assemblies<P> {
         Self {
             arriving: Vec::new(),
             last: 0,
+            current: None,
             announced: BTreeMap::new(),
         }
     }
@@ -134,6 +150,7 @@ impl<P: Platform> Assemblies<P> {
 
     /// Gives all messages up.
     pub fn clear(&mut self) {
+        self.current = None;
         self.arriving.clear();
         self.announced.clear();
     }
@@ -145,6 +162,42 @@ impl<P: Platform> Assemblies<P> {
             Some((last, _)) if last == origin => Some(self.last),
             _ => self.arriving.iter().position(|(other, _)| other == origin),
         }
+    }
+
+    /// Takes the message at `place` out.
+    fn remove(&mut self, place: usize) -> Assembly<P> {
+        // Another one may take its place.
+        self.current = None;
+        self.arriving.swap_remove(place).1
+    }
+
+    /// Where the payload of a packet of the network goes that continues the message to which a packet was added last, as it
+    /// should, if that has a buffer: the buffer, and the byte in it. It counts as added.
+    #[inline]
+    pub fn next_place(
+        &mut self,
+        header: &MessageHeader,
+    ) -> Option<(&BufferRange<P::Buffer>, usize)> {
+        let origin = PacketOrigin::of(header.src, header.software[0]);
+        if self.current != Some(origin) || header.kind != Kind::MemFifo {
+            return None;
+        }
+        let (_, assembly) = self.arriving.get_mut(self.last)?;
+        let at = assembly.received;
+        // The last one ends the message, and goes the long way.
+        let full = usize::from(header.len) == MAX_PAYLOAD_BYTES && !header.first && !header.last;
+        if !full
+            || header.offset as usize != at
+            || header.length as usize != assembly.length
+            || assembly.length - at <= MAX_PAYLOAD_BYTES
+        {
+            return None;
+        }
+        let Target::Buffer { into, .. } = &assembly.target else {
+            return None;
+        };
+        assembly.received += MAX_PAYLOAD_BYTES;
+        Some((into, at))
     }
 
     /// The first packet of a message of `origin` has come where another one had not ended: that fails.
@@ -159,7 +212,7 @@ impl<P: Platform> Assemblies<P> {
     ) -> Result<(), Fault> {
         match self.place(origin) {
             Some(place) => {
-                let (_, cut) = self.arriving.swap_remove(place);
+                let cut = self.remove(place);
                 fail(am, cut.target, out_of_order(task, "first", 1, 0))
             }
             None => Ok(()),
@@ -306,6 +359,7 @@ impl<P: Platform> Assemblies<P> {
         match assembly.add(am, packet, task)? {
             Added::More => {
                 self.last = self.arriving.len();
+                self.current = network_origin(packet, &origin);
                 self.arriving.push((origin, assembly));
                 Ok(())
             }
@@ -330,17 +384,23 @@ impl<P: Platform> Assemblies<P> {
             return Err(out_of_order(task, "first", 0, 1));
         };
         self.last = place;
+        self.current = network_origin(packet, origin);
         let added = self.arriving[place].1.add(am, packet, task);
         if let Ok(Added::More) = added {
             return Ok(());
         }
-        let (_, assembly) = self.arriving.swap_remove(place);
+        let assembly = self.remove(place);
         match added? {
             Added::More => Ok(()),
             Added::Last => assembly.end(am),
             Added::Wrong(error) => fail(am, assembly.target, error),
         }
     }
+}
+
+/// Who sends a packet, if it comes from the network.
+fn network_origin(packet: &Packet<'_>, (_, _, path): &Origin) -> Option<PacketOrigin> {
+    (*path == Path::Network).then(|| PacketOrigin::of(packet.node, packet.sw0))
 }
 
 /// What a packet is to its message.
@@ -364,7 +424,6 @@ impl<P: Platform> Assembly<P> {
         packet: &Packet<'_>,
         task: TaskId,
     ) -> Result<Added, Fault> {
-        am.io.platform().charge(Op::Assemble, 1);
         let bytes = packet.payload.len();
         // Packets of a message are full but for the last, and come in order.
         let expected_bytes = (self.length - self.received).min(MAX_PAYLOAD_BYTES);
@@ -396,35 +455,43 @@ impl<P: Platform> Assembly<P> {
     }
 }
 
-/// A user's message of one packet, where no other is half here.
-///
-/// # Errors
-/// As [`dispatch`] and [`end`].
-#[inline]
-pub(crate) fn plain<P: Platform, U: Upcalls<P>>(
-    am: &mut AmIo<'_, P, U>,
-    packet: &Packet<'_>,
-    origin: Endpoint,
-    envelope: Envelope,
-) -> Result<(), Fault> {
-    let length = packet.payload.len();
-    let arrival = Arrival {
+/// A user's message of one packet, as its dispatch callback gets it.
+#[inline(always)]
+pub(crate) fn whole<'a>(packet: &Packet<'a>, origin: Endpoint, envelope: Envelope) -> Arrival<'a> {
+    Arrival {
         origin,
         comm: envelope.comm,
         tag: packet.sw1,
         header: &[],
-        length,
+        length: packet.payload.len(),
         immediate: Some(packet.payload),
-    };
-    match call(am, envelope.dispatch, &arrival)? {
+    }
+}
+
+/// Does with a user's message of one packet what its dispatch callback wants done, where no other message of its origin is
+/// half here.
+///
+/// # Errors
+/// As [`dispatch`] and [`end`].
+#[inline(never)] // Keeps the way of those that are used up short.
+pub(crate) fn receive_whole<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    id: u8,
+    arrival: &Arrival<'_>,
+    receive: Option<Receive<P, DoneId, DeferredId>>,
+) -> Result<(), Fault> {
+    am.io.platform().charge(Op::Store, 1);
+    let payload = arrival.immediate.unwrap_or_default();
+    let length = payload.len();
+    match target(id, arrival, receive)? {
         Target::Nowhere => Ok(()),
         Target::Buffer { into, done } => {
-            store(am, &into, 0, packet.payload)?;
+            store(am, &into, 0, payload)?;
             deliver(am.up, done, Ok(()))
         }
         other => {
-            let target = hold(am, other, (origin, length), None);
-            store_at(am, &target, 0, packet.payload)?;
+            let target = hold(am, other, (arrival.origin, length), None);
+            store_at(am, &target, 0, payload)?;
             end(am, target, length, None)
         }
     }
@@ -476,17 +543,17 @@ pub(crate) fn dispatch<P: Platform, U: Upcalls<P>>(
         length: incoming.length,
         immediate: incoming.immediate,
     };
-    call(am, incoming.dispatch, &arrival)
+    let receive = am.up.dispatch(incoming.dispatch, &arrival);
+    target(incoming.dispatch, &arrival, receive)
 }
 
-/// The same of a message as its dispatch callback sees it.
-#[inline]
-fn call<P: Platform, U: Upcalls<P>>(
-    am: &mut AmIo<'_, P, U>,
+/// Where a message goes of which its dispatch callback has said what is to be done with it.
+fn target<P: Platform>(
     id: u8,
     arrival: &Arrival<'_>,
+    receive: Option<Receive<P, DoneId, DeferredId>>,
 ) -> Result<Target<P>, Fault> {
-    match am.up.dispatch(id, arrival) {
+    match receive {
         None => Err(Error::UnknownDispatch {
             id,
             origin: arrival.origin.task,
@@ -560,8 +627,7 @@ fn store<P: Platform, U>(
     offset: usize,
     payload: &[u8],
 ) -> Result<(), Fault> {
-    let chunks = payload.len().div_ceil(COPY_CHUNK);
-    am.io.platform().charge(Op::CopyChunk, chunks as u64);
+    am.io.platform().charge_copy(Op::Copy, payload.len());
     Ok(into.write(offset, payload)?)
 }
 

@@ -1,7 +1,7 @@
 //! Memory for payload that no receive waits for, and the account of it (CT-3).
 
 use crate::buffer::BufferRange;
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, lock};
@@ -126,15 +126,8 @@ impl<P: Platform> HeldMemory<P> {
         into: &BufferRange<P::Buffer>,
     ) -> Result<(), Fault> {
         let from = held.range();
-        let mut chunk = [0; 512];
-        let mut offset = 0;
-        while offset < from.len() {
-            let bytes = chunk.len().min(from.len() - offset);
-            from.read(offset, &mut chunk[..bytes])?;
-            into.write(offset, &chunk[..bytes])?;
-            offset += bytes;
-        }
-        platform.charge(Op::CopyChunk, from.len().div_ceil(COPY_CHUNK) as u64);
+        into.copy_from_range(from)?;
+        platform.charge_copy(Op::Copy, from.len());
         if !from.is_empty() && !self.keep(held.into_range()) {
             platform.charge(Op::Allocate, 1);
         }

@@ -1,8 +1,5 @@
 //! SEND: from messages to packets (FN-3).
 
-use gyre_layout::MAX_PAYLOAD_BYTES;
-use gyre_note::Note;
-
 use crate::ack::cookie::Pending;
 use crate::buffer::BufferRange;
 use crate::cost::Op;
@@ -12,10 +9,10 @@ use crate::io::Io;
 use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendMessage, SendProtocol};
 use crate::platform::Platform;
 use crate::rndv;
-use crate::task::Destination;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
 use crate::transport::wire::{Headed, System};
+use gyre_layout::MAX_PAYLOAD_BYTES;
 
 /// SEND: chooses the protocol by the length of the data.
 ///
@@ -116,42 +113,6 @@ pub(crate) fn immediate<P: Platform>(
         },
     };
     io.send_message(envelope.destination, label, payload, finish)
-}
-
-/// Sends an immediate message to `to`, where its destination is, at the call, if nothing waits that must go
-/// before it; says whether it did.
-///
-/// # Errors
-/// Those of the bus.
-#[inline]
-pub(crate) fn inject<P: Platform>(
-    io: &mut Io<P>,
-    envelope: ImmediateEnvelope,
-    payload: &[u8],
-    to: Destination,
-) -> Result<bool, Fault> {
-    if io.shared.is_some() && to.node == io.core.layout.here.node {
-        return Ok(false);
-    }
-    // A flow may have to be requested first.
-    if io.flows.is_some() {
-        return Ok(false);
-    }
-    io.core.note(|at| Note::Injecting { at });
-    io.platform().charge(Op::Inject, 1);
-    let label = label(io, envelope);
-    let peer = envelope.destination;
-    let bytes = payload.len() as u32;
-    io.core.note(|at| label.message(at, peer, bytes));
-    let software = io.lanes.envelope(label.dispatch, label.comm);
-    io.core.note(|at| label.note(at, peer, software));
-    let message = io.lanes.message(to, peer.context, label);
-    let injected = io.lanes.inject(&message, payload)?;
-    if !injected {
-        let id = label.message_id;
-        io.core.note(|at| Note::Withdrawn { at, id });
-    }
-    Ok(injected)
 }
 
 #[inline]

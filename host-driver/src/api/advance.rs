@@ -24,6 +24,7 @@ impl<P: Platform> Context<P> {
         let result = engine.turns(maximum, &mut callbacks);
         let progress = callbacks.counts();
         let changed = engine.has_changed();
+        self.platform().charge(Op::Leave, 1);
         if changed {
             self.platform().charge(Op::Conclude, 1);
         }
@@ -43,6 +44,7 @@ impl<P: Platform> Context<P> {
         // Threads that wait on this context look again at what callbacks may have changed. What other threads
         // have posted meanwhile they have announced themselves.
         if news {
+            self.platform().charge(Op::Announce, 1);
             self.announce();
         }
         result?;
@@ -83,7 +85,8 @@ impl<P: Platform> Context<P> {
 
     /// Looks whether everything that was under way has ended, and says whether it has.
     fn comes_to_rest(&self, engine: &Engine<P>, calls: &Calls<P>) -> bool {
-        if self.core().rests() || engine.in_flight() > 0 {
+        // Mostly a message is under way.
+        if engine.is_sending() || self.core().rests() || engine.in_flight() > 0 {
             return false;
         }
         let nothing = |unacknowledged| engine.is_at_rest(unacknowledged);

@@ -2,6 +2,7 @@
 
 use crate::am::dispatch::{Arrival, Receive};
 use crate::api::context::{CallFn, Calls, Context, Work};
+use crate::attention::Reason;
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Error;
@@ -67,11 +68,8 @@ impl<'a, P: Platform> Callbacks<'a, P> {
 
     /// The functions for every turn that have been added since the last one.
     fn take_progress(&mut self) {
-        let shared = self.context.shared();
-        if shared.more_progress.load(Ordering::Acquire) {
-            shared.more_progress.store(false, Ordering::Release);
-            self.calls.progress.append(&mut lock(&shared.progress));
-        }
+        let more = &self.context.shared().progress;
+        self.calls.progress.append(&mut lock(more));
     }
 }
 
@@ -110,6 +108,9 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         while let Some(function) = self.context.take_alarm() {
             self.callback(Op::Callback, function);
         }
+        if !self.context.core().attention.has(Reason::EveryTurn) {
+            return;
+        }
         self.take_progress();
         for function in &mut self.calls.progress {
             let found = guarded(self.context, function);
@@ -118,7 +119,7 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
     }
 
     fn has_work(&self) -> bool {
-        self.context.has_posted() || !self.calls.work.is_empty()
+        self.context.has_work()
     }
 
     fn take_work(&mut self) -> Result<(), Error> {
@@ -126,7 +127,11 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
     }
 
     fn next_work(&mut self) -> Option<Work<P>> {
-        self.calls.work.pop_front()
+        let next = self.calls.work.pop_front();
+        if next.is_none() {
+            self.context.core().attention.clear(Reason::Working);
+        }
+        next
     }
 
     fn call(&mut self, call: CallFn<P>) {
@@ -172,6 +177,7 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         if self.at_post {
             let call: CallFn<P> = Box::new(move |context| done.call(context, result));
             self.calls.work.push_back(Instruction::Call(call));
+            self.context.core().attention.call(Reason::Working);
         } else {
             self.callback(Op::Callback, |context| done.call(context, result));
         }

@@ -7,14 +7,14 @@ use crate::ack::AckStats;
 use crate::am::dispatch::{Arrival, DispatchTable, NewDispatches};
 use crate::am::kept::DeferredStats;
 use crate::api::check::check_dispatch;
-use crate::api::ends::{Done, Ends};
 use crate::api::queue::{NEVER, Queue};
+use crate::attention::Reason;
 use crate::core::Core;
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::engine::{Engine, Parts};
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::layout::{ClientLayout, ContextInfo};
 use crate::operation::{DeferredId, Instruction};
 use crate::platform::{Platform, PlatformLock};
@@ -24,6 +24,7 @@ use crate::sync::{
 };
 use crate::task::TaskId;
 use crate::task_map::TaskMap;
+use crate::transport::lanes::Lanes;
 
 /// Done callback: called once, by the thread that advances the context, whichever has posted the operation (EP-3).
 pub type DoneFn<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>) + Send>;
@@ -77,9 +78,65 @@ pub struct DeferredReceive<P: Platform> {
     pub(super) message: Option<DeferredId>,
 }
 
+/// How a request has ended, once it has.
+pub(crate) type Outcome<T> = Mutex<Option<Result<T, Fault>>>;
+
+/// What is called when an operation has ended.
+pub(crate) enum Done<P: Platform> {
+    /// A function.
+    Function(DoneFn<P>),
+    /// A request is told, and then a function.
+    Request(Arc<Outcome<()>>, Option<DoneFn<P>>),
+}
+
+/// A module over a context, which ends what it has put on a queue of its own.
+pub(crate) trait Ends<P: Platform>: Send + Sync {
+    /// Ends the next of it. Called by `advance`.
+    fn end_next(&self, context: &Context<P>);
+}
+
+impl<P: Platform> Done<P> {
+    /// Calls it.
+    #[inline]
+    pub fn call(self, context: &Context<P>, result: Result<(), Error>) {
+        match self {
+            Self::Function(function) => function(context, result),
+            Self::Request(outcome, function) => {
+                let kept = match &result {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(error.clone().into()),
+                };
+                *lock(&outcome) = Some(kept);
+                // The result of the path without error is made anew, which costs less than to move it.
+                match (function, result) {
+                    (None, _) => {}
+                    (Some(function), Ok(())) => function(context, Ok(())),
+                    (Some(function), error) => function(context, error),
+                }
+            }
+        }
+    }
+
+    /// As a function.
+    pub fn into_function(self) -> DoneFn<P> {
+        match self {
+            Self::Function(function) => function,
+            request => Box::new(move |context, result| request.call(context, result)),
+        }
+    }
+}
+
+impl<P: Platform> From<DoneFn<P>> for Done<P> {
+    fn from(function: DoneFn<P>) -> Self {
+        Self::Function(function)
+    }
+}
+
 /// A context as its handles see it.
 pub(super) struct Shared<P: Platform> {
     pub core: Arc<Core<P>>,
+    /// The injection FIFOs, for immediate messages.
+    pub lanes: Arc<Lanes<P>>,
     lock: P::Lock,
     /// Taken around every use of the queue: orders posts and takes by the machine's time.
     pub queue_lock: P::Lock,
@@ -90,8 +147,6 @@ pub(super) struct Shared<P: Platform> {
     pub sleepers: AtomicUsize,
     /// Announcements made to threads inside `wait`, or on their way there.
     pub announcements: AtomicU64,
-    /// The queue has work, or the context has been destroyed.
-    pub posted: AtomicBool,
     /// Time of the first alarm in the queue, or [`NEVER`].
     pub alarm_ps: AtomicU64,
     pub dispatch: Mutex<NewDispatches<DispatchFn<P>>>,
@@ -99,8 +154,6 @@ pub(super) struct Shared<P: Platform> {
     pub puts: Mutex<NewDispatches<PutFn<P>>>,
     /// Functions that every turn is to call, and that the thread that advances has not seen yet.
     pub progress: Mutex<Vec<ProgressFn<P>>>,
-    /// There are some.
-    pub more_progress: AtomicBool,
     /// Functions that the end of the context is to call.
     pub at_destroy: Mutex<Vec<CallFn<P>>>,
     /// Receives deferred so far.
@@ -143,6 +196,7 @@ impl<P: Platform> Context<P> {
     ) -> Result<Self, Error> {
         let core = Arc::new(Core::new(platform, layout, info));
         let engine = Engine::open(&core, parts)?;
+        let lanes = engine.lanes();
         let platform = &core.platform;
         Ok(Self {
             shared: Arc::new(Shared {
@@ -150,16 +204,15 @@ impl<P: Platform> Context<P> {
                 queue_lock: platform.new_lock(),
                 engine_lock: platform.new_lock(),
                 core,
+                lanes,
                 queue: Mutex::new(Queue::new()),
                 ends: Mutex::new(VecDeque::new()),
                 sleepers: AtomicUsize::new(0),
                 announcements: AtomicU64::new(0),
-                posted: AtomicBool::new(false),
                 alarm_ps: AtomicU64::new(NEVER),
                 dispatch: Mutex::new(NewDispatches::new()),
                 puts: Mutex::new(NewDispatches::new()),
                 progress: Mutex::new(Vec::new()),
-                more_progress: AtomicBool::new(false),
                 at_destroy: Mutex::new(Vec::new()),
                 deferred_ever: AtomicU64::new(0),
                 held: Mutex::new(Held {
@@ -253,7 +306,7 @@ impl<P: Platform> Context<P> {
     /// ([`Platform::notify`]). What the looks cost the function charges itself.
     pub fn add_progress(&self, function: ProgressFn<P>) {
         lock(&self.shared.progress).push(function);
-        self.shared.more_progress.store(true, Ordering::Release);
+        self.core().attention.call(Reason::EveryTurn);
     }
 
     /// Counts of the acknowledgement dispatcher so far (AK-6).
@@ -320,7 +373,7 @@ impl<P: Platform> Context<P> {
                     Error::Busy
                 });
             }
-            // A thread that sends an immediate message gives it back soon.
+            // A thread that calls something at once gives it back soon.
             shared.engine_lock.lock();
         }
         shared.advancing.store(true, Ordering::Release);

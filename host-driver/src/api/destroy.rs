@@ -2,6 +2,7 @@
 
 use crate::api::callbacks::Callbacks;
 use crate::api::context::{Context, Held};
+use crate::attention::Reason;
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::sync::Ordering;
@@ -25,7 +26,7 @@ impl<P: Platform> Context<P> {
             queue.destroyed = true;
             let alarms = core::mem::take(&mut queue.alarms);
             self.note_alarm(queue);
-            self.shared().posted.store(true, Ordering::Release);
+            self.core().attention.call(Reason::Posted);
             let work = core::mem::take(&mut queue.work);
             ((work, alarms), self.announce_to(queue))
         });

@@ -7,11 +7,11 @@ use crate::api::callbacks::{Callbacks, guarded};
 use crate::api::check::{
     check_dispatch, check_endpoint, check_instruction, check_region, check_send,
 };
-use crate::api::context::{Context, DoneFn, Held};
-use crate::api::ends::{Done, Ends};
+use crate::api::context::{Context, Done, DoneFn, Ends, Held};
 use crate::api::operation::{Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage};
+use crate::attention::Reason;
 use crate::buffer::BufferRange;
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -19,8 +19,7 @@ use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate}
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
 use crate::sync::{Arc, Ordering, lock};
-use crate::task::Destination;
-use crate::transport::wire::{Bytes, Headed, System};
+use crate::transport::wire::{Bytes, FIRST_SYSTEM, Headed, System};
 
 impl<P: Platform> Context<P> {
     /// Puts an instruction on the work queue, checks it, and returns; `advance` carries it out.
@@ -31,12 +30,12 @@ impl<P: Platform> Context<P> {
     /// [`Error::Destroyed`].
     pub fn post(&self, instruction: Instruction<P>) -> Result<(), Error> {
         check_instruction(self.core(), &instruction)?;
-        self.platform().charge(Op::Post, 1);
+        self.charge_post(instruction.callbacks());
         self.enqueue(|queue| {
             self.core().note(|at| Note::Posted { at });
             let instruction = instruction.map_done(|done| queue.done.insert(done.into()));
             queue.work.push_back(instruction);
-            self.shared().posted.store(true, Ordering::Release);
+            self.core().attention.call(Reason::Posted);
         })
     }
 
@@ -52,7 +51,8 @@ impl<P: Platform> Context<P> {
         remote_done: Option<Done<P>>,
     ) -> Result<(), Error> {
         check_send(self.core(), &message)?;
-        self.platform().charge(Op::Post, 1);
+        let callbacks = u64::from(local_done.is_some()) + u64::from(remote_done.is_some());
+        self.charge_post(callbacks);
         // The closures below keep pointers to them: none of them is copied on the way to the queue.
         let mut message = Some(message);
         let (mut local_done, mut remote_done) = (local_done, remote_done);
@@ -64,7 +64,7 @@ impl<P: Platform> Context<P> {
             message.local_done = local_done.take().map(|done| queue.done.insert(done));
             message.remote_done = remote_done.take().map(|done| queue.done.insert(done));
             queue.work.push_back(operation::Instruction::Send(message));
-            self.shared().posted.store(true, Ordering::Release);
+            self.core().attention.call(Reason::Posted);
         })
     }
 
@@ -84,23 +84,59 @@ impl<P: Platform> Context<P> {
         self.post(Instruction::Call(Box::new(call)))
     }
 
+    fn charge_post(&self, callbacks: u64) {
+        self.platform().charge(Op::Post, 1);
+        if callbacks > 0 {
+            self.platform().charge(Op::Enlist, callbacks);
+        }
+    }
+
     /// Posts a send.
     ///
     /// # Errors
     /// As [`Context::post`].
     pub fn send(&self, message: SendMessage<P>) -> Result<(), Error> {
-        self.post(Instruction::Send(message))
+        let (message, local_done, remote_done) = message.take_done();
+        self.send_for(
+            message,
+            local_done.map(Done::from),
+            remote_done.map(Done::from),
+        )
     }
 
-    /// Sends a short message: header and data are copied. It is handed to the DMA engine at the call, or posted
-    /// when that is not possible: while a thread advances the context, as in a callback, behind work that has
-    /// been posted, or without room.
+    /// Sends a short message: header and data are copied. It is handed to the DMA engine at the call, in a callback too,
+    /// or posted when that is not possible: behind work that has been posted, without room, while another thread sends.
     ///
     /// # Errors
     /// As [`Context::post`].
+    #[inline]
     pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
+        let envelope = ImmediateEnvelope {
+            destination: message.destination,
+            dispatch: message.dispatch,
+            comm: message.comm,
+            tag: message.tag,
+        };
+        let plain = message.header.is_empty() && message.data.len() <= SendImmediate::MAX;
+        if plain
+            && message.dispatch < FIRST_SYSTEM
+            && !self.has_work()
+            && self.shared().lanes.inject(&envelope, message.data)?
+        {
+            return Ok(());
+        }
+        self.send_headed(envelope, message)
+    }
+
+    /// Sends an immediate message that may have a header, or that cannot be sent at the call.
+    #[inline(never)]
+    fn send_headed(
+        &self,
+        mut envelope: ImmediateEnvelope,
+        message: &SendImmediate<'_>,
+    ) -> Result<(), Error> {
         check_dispatch(message.dispatch)?;
-        let to = check_endpoint(self.core(), message.destination)?;
+        check_endpoint(self.core(), message.destination)?;
         let bytes = message.header.len() + message.data.len();
         let limit = if message.header.is_empty() {
             SendImmediate::MAX
@@ -114,20 +150,11 @@ impl<P: Platform> Context<P> {
                 limit,
             });
         }
-        let mut envelope = ImmediateEnvelope {
-            destination: message.destination,
-            dispatch: message.dispatch,
-            comm: message.comm,
-            tag: message.tag,
-        };
+        self.platform().charge_copy(Op::Copy, bytes);
         if message.header.is_empty() {
-            if self.inject(envelope, message.data, to)? {
-                return Ok(());
-            }
-            self.charge_copy(bytes);
             return self.post_immediate(envelope, message.data.into());
         }
-        self.charge_copy(bytes);
+        self.platform().charge(Op::Control, 1);
         // Both lengths are below 512.
         let fields = Headed {
             cookie: 0,
@@ -139,7 +166,7 @@ impl<P: Platform> Context<P> {
         payload.extend_from_slice(message.header);
         payload.extend_from_slice(message.data);
         envelope.dispatch = System::Headed as u8;
-        if self.inject(envelope, &payload, to)? {
+        if !self.has_work() && self.shared().lanes.inject(&envelope, &payload)? {
             return Ok(());
         }
         self.post_immediate(envelope, payload)
@@ -150,31 +177,6 @@ impl<P: Platform> Context<P> {
             message: ImmediateMessage { envelope, payload },
             local_done: None,
         })
-    }
-
-    fn charge_copy(&self, bytes: usize) {
-        let chunks = bytes.div_ceil(COPY_CHUNK);
-        self.platform().charge(Op::CopyChunk, chunks as u64);
-    }
-
-    /// Sends an immediate message at the call, if it can be; says whether it did.
-    #[inline]
-    fn inject(
-        &self,
-        envelope: ImmediateEnvelope,
-        payload: &[u8],
-        to: Destination,
-    ) -> Result<bool, Error> {
-        // What has been posted goes first. A context that has been destroyed is found by the post.
-        if self.has_posted() || !self.shared().engine_lock.trylock() {
-            return Ok(false);
-        }
-        let mut held = self.hold_engine(false)?;
-        let injected = held.engine.inject(envelope, payload, to)?;
-        if injected {
-            self.core().leave_rest();
-        }
-        Ok(injected)
     }
 
     /// Calls a function that works with the context as a callback of [`advance`](Self::advance) does: at the call, where nothing goes
@@ -190,11 +192,12 @@ impl<P: Platform> Context<P> {
         function: impl FnOnce(&Self, T) -> Option<Instruction<P>>,
     ) -> Result<Option<T>, Error> {
         self.platform().charge(Op::Lock, 2);
-        if self.has_posted() || !self.shared().engine_lock.trylock() {
+        if self.has_work() || !self.shared().engine_lock.trylock() {
             return Ok(Some(value));
         }
         let mut held = self.hold_engine(false)?;
-        if !held.calls.work.is_empty() {
+        // What was posted before the lock was taken goes first.
+        if self.has_work() {
             return Ok(Some(value));
         }
         match guarded(self, |context| function(context, value)) {
@@ -207,13 +210,14 @@ impl<P: Platform> Context<P> {
     /// Starts an instruction at its post.
     fn start(&self, held: &mut Held<P>, instruction: Instruction<P>) -> Result<(), Error> {
         check_instruction(self.core(), &instruction)?;
-        self.platform().charge(Op::Post, 1);
+        self.charge_post(instruction.callbacks());
         self.core().note(|at| Note::Posted { at });
         let instruction =
             instruction.map_done(|done| lock(&self.shared().queue).done.insert(done.into()));
         let Held { engine, calls } = held;
         let result = engine.start_at_post(instruction, &mut Callbacks::at_post(self, calls));
-        let unfinished = engine.unfinished() || !calls.work.is_empty();
+        // What no event announces, and what has found neither room nor counter.
+        let unfinished = engine.unfinished() || engine.is_startable() || !calls.work.is_empty();
         self.shared()
             .unfinished
             .store(unfinished, Ordering::Release);

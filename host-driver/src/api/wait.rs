@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::api::context::{CallFn, Context, Work};
-use crate::api::ends::Done;
+use crate::api::context::{CallFn, Context, Done, Work};
 use crate::api::queue::{NEVER, Queue};
+use crate::attention::Reason;
 use crate::cost::Op;
 use crate::error::Error;
 use crate::platform::{Platform, PlatformLock, WakeReason};
@@ -29,6 +29,9 @@ impl<P: Platform> Context<P> {
 
     /// Takes an alarm whose time has come.
     pub(super) fn take_alarm(&self) -> Option<CallFn<P>> {
+        if !self.core().attention.has(Reason::Alarm) {
+            return None;
+        }
         let first = self.shared().alarm_ps.load(Ordering::Acquire);
         if first == NEVER || self.platform().now_ps() < first {
             return None;
@@ -44,6 +47,7 @@ impl<P: Platform> Context<P> {
     pub(super) fn note_alarm(&self, queue: &ContextQueue<P>) {
         let first = queue.alarms.keys().next().map_or(NEVER, |(at, _)| *at);
         self.shared().alarm_ps.store(first, Ordering::Release);
+        self.core().attention.set(Reason::Alarm, first != NEVER);
     }
 
     /// A mark of what has happened until now, for [`wait_since`](Self::wait_since). It moves on with every
@@ -92,7 +96,7 @@ impl<P: Platform> Context<P> {
             let sleeps = queue.work.is_empty()
                 && since.is_none_or(|epoch| epoch == announcements)
                 && !shared.unfinished.load(Ordering::Acquire)
-                && !self.core().woken.load(Ordering::Acquire);
+                && !self.core().attention.has(Reason::Woken);
             if !sleeps {
                 shared.sleepers.fetch_sub(1, Ordering::SeqCst);
             }
@@ -123,7 +127,7 @@ impl<P: Platform> Context<P> {
             return Err(Error::Destroyed);
         }
         if reason == WakeReason::Wake {
-            self.core().woken.store(true, Ordering::Release);
+            self.core().attention.call(Reason::Woken);
         } else if alarm_first {
             reason = WakeReason::Wake;
         }
@@ -141,7 +145,13 @@ impl<P: Platform> Context<P> {
 
     /// Whether instructions have been posted and not taken, or the context has been destroyed.
     pub(super) fn has_posted(&self) -> bool {
-        self.shared().posted.load(Ordering::Acquire)
+        self.core().attention.has(Reason::Posted)
+    }
+
+    /// Whether instructions have been posted and not carried out, or the context has been destroyed.
+    pub(super) fn has_work(&self) -> bool {
+        let work = [Reason::Posted, Reason::Working];
+        self.core().attention.has_any(work)
     }
 
     /// Moves the instructions posted so far behind those in `work`.
@@ -157,7 +167,9 @@ impl<P: Platform> Context<P> {
             if queue.destroyed {
                 return Err(Error::Destroyed);
             }
-            self.shared().posted.store(false, Ordering::Release);
+            // First: in between nobody goes before what is taken.
+            self.core().attention.call(Reason::Working);
+            self.core().attention.clear(Reason::Posted);
             if work.is_empty() {
                 // The memory of either goes on being used.
                 core::mem::swap(work, &mut queue.work);
@@ -191,6 +203,7 @@ impl<P: Platform> Context<P> {
     }
 
     /// Everybody inside `wait` is to look again.
+    #[inline(always)]
     pub(super) fn announce(&self) {
         let shared = self.shared();
         if shared.sleepers.load(Ordering::SeqCst) == 0 {
@@ -200,6 +213,11 @@ impl<P: Platform> Context<P> {
                 return;
             }
         }
+        self.announce_to_sleepers();
+    }
+
+    #[inline(never)]
+    fn announce_to_sleepers(&self) {
         let asleep = self.with_queue(|queue| self.announce_to(queue));
         self.signal(asleep);
     }

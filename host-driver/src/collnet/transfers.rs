@@ -200,7 +200,7 @@ impl<P: Platform> Collnet<P> {
                     .with_counter(counter)
                     .with_message_id(message_id);
                 outgoing.push(Outgoing {
-                    descriptor,
+                    order: descriptor.into(),
                     payload: Payload::Kept(from.part(at, bytes)?),
                     finish: Finish::Tree {
                         route,

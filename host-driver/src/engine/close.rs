@@ -115,7 +115,7 @@ impl<P: Platform> Engine<P> {
         };
         let mut payload = [0; MAX_PAYLOAD_BYTES];
         if self.reception.poll(platform)? > 0 {
-            while let Some(packet) = self.reception.next(platform, &mut payload)? {
+            while let Some(packet) = self.reception.next(&mut payload)? {
                 note(&packet);
             }
         }

@@ -298,7 +298,7 @@ impl<P: Platform> Engine<P> {
         };
         let peer = layout.endpoint(task, offset)?;
         if let Some(flows) = &mut self.io.flows {
-            flows.refused(&mut self.io.lanes, peer)?;
+            flows.refused(&self.io.lanes, peer)?;
         }
         let error = Fault::from(Error::MessagesRefused {
             peer: task,

@@ -47,7 +47,7 @@ struct Opened<P: Platform> {
     remote_get: Option<RemoteGetFifo<P>>,
     reception: Option<ReceptionFifo<P>>,
     inbox: Option<Inbox<P>>,
-    lanes: Option<Lanes<P>>,
+    lanes: Option<Arc<Lanes<P>>>,
     counters: Option<CounterBlock<P>>,
     announced: Option<Arc<EndpointTable<P>>>,
     /// The wake mask has been written.
@@ -128,7 +128,8 @@ impl<P: Platform> Opened<P> {
         registers::write(platform, mask, events | event::ERROR)?;
         let refusals = Refusals::open(&core, parts.table)?;
         let mut flows = Flows::open(&core, parts.orphaned)?;
-        self.lanes = Some(Lanes::open(&core, &mut node, parts.fifos)?);
+        let lanes = Lanes::open(&core, &mut node, parts.fifos)?;
+        self.lanes = Some(Arc::new(lanes));
         // From now on the others find the context.
         self.announced = Some(Arc::clone(parts.table));
         parts.table.announce(platform, index, info)?;
@@ -197,7 +198,7 @@ impl<P: Platform> Opened<P> {
     }
 
     fn close_fifos(&mut self, node: &mut Node<Bus<P>>) {
-        if let Some(mut lanes) = self.lanes.take() {
+        if let Some(lanes) = self.lanes.take() {
             let _ = lanes.close(node);
         }
         if let Some(mut reception) = self.reception.take() {

@@ -1,11 +1,15 @@
 //! What arrives: packets go to the messages that they are parts of, and the driver's own messages to their
 //! protocols.
 
-use gyre_layout::{Coord, Kind, MAX_PAYLOAD_BYTES};
+use gyre_layout::{Coord, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, PackedCoord, WholeMessage};
 use gyre_note::Note;
 
 use super::Engine;
-use crate::am::assembly::{self, Assembly, Incoming, Origin, Path, malformed, out_of_order};
+use crate::am::AmIo;
+use crate::am::assembly::{
+    self, Assembly, Incoming, Origin, PacketOrigin, Path, malformed, out_of_order,
+};
+use crate::am::dispatch::Receive;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
@@ -37,30 +41,94 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// Takes the packets that are in the reception FIFO, up to one with an error.
-    fn receive_network(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
-        let core = std::sync::Arc::clone(&self.core);
-        let platform = &core.platform;
-        platform.charge(Op::Receive, 1);
-        let mut payload = core::mem::take(&mut self.payload);
-        let result = loop {
-            match self.reception.next(platform, &mut payload) {
-                Ok(Some(ref packet)) => {
-                    up.progress().packets += 1;
-                    charge_packet(platform, packet);
-                    let handled = self.handle(packet, Path::Network, up);
-                    core.note(|at| Note::Handled { at });
-                    if handled.is_err() {
-                        break handled;
-                    }
-                }
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
+    /// Takes the packets that the last poll has seen in the reception FIFO, up to one with an error.
+    #[inline(always)]
+    pub(super) fn receive_network(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Receive, 1);
+        while self.reception.available() > 0 {
+            let handled = self.receive_next(up);
+            self.core.note(|at| Note::Handled { at });
+            // What has been handled is not lost when the access fails.
+            let relieved = self.reception.relieve(&self.core.platform);
+            handled.and(relieved)?;
+        }
+        Ok(())
+    }
+
+    /// Takes and handles the next packet. The case that has to be fast is one that is all of a user's message, from where
+    /// the one before it came, while no other message is half here.
+    #[inline(always)]
+    fn receive_next(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let mut bytes = [0; HEADER_BYTES];
+        self.reception.header(&mut bytes)?;
+        let Some(message) = WholeMessage::decode(&bytes) else {
+            return self.receive_part(&bytes, up);
+        };
+        let envelope = Envelope::unpack(message.software[0]);
+        let from = PacketOrigin::of(message.src, message.software[0]);
+        let peer = match self.last_origin {
+            Some((last, peer)) if last == from => peer,
+            _ => return self.receive_part(&bytes, up),
+        };
+        if envelope.dispatch >= FIRST_SYSTEM || !self.assemblies.is_empty() {
+            return self.receive_part(&bytes, up);
+        }
+        let Self {
+            core,
+            io,
+            acks,
+            kept,
+            reception,
+            payload,
+            ..
+        } = self;
+        let payload = reception.take(usize::from(message.len), payload)?;
+        let packet = Packet::whole(message, payload);
+        up.progress().packets += 1;
+        charge_packet(&core.platform, Op::Packet, &packet);
+        core.note(|at| packet.note(at, peer));
+        let arrival = assembly::whole(&packet, peer, envelope);
+        match up.dispatch(envelope.dispatch, &arrival) {
+            Some(Receive::Consumed) => Ok(()),
+            receive => {
+                let mut am = AmIo { io, acks, kept, up };
+                assembly::receive_whole(&mut am, envelope.dispatch, &arrival, receive)
             }
+        }
+    }
+
+    /// Takes and handles the next packet, of header `bytes`, whatever it is.
+    #[inline(never)] // Keeps the way of plain messages short.
+    fn receive_part(
+        &mut self,
+        bytes: &[u8; HEADER_BYTES],
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let header = self.reception.decode(bytes)?;
+        let length = usize::from(header.len);
+        let platform = &self.core.platform;
+        if let Some((into, at)) = self.assemblies.next_place(&header) {
+            platform.charge(Op::Place, 1);
+            platform.charge_copy(Op::Copy, length);
+            up.progress().packets += 1;
+            let packet = Packet::of(&header, &[]);
+            if let Some((_, peer)) = self.last_origin {
+                self.core.note(|at| packet.note(at, peer));
+            }
+            return self.reception.take_into(length, into, at);
+        }
+        let mut payload = core::mem::take(&mut self.payload);
+        let handled = match self.reception.take(length, &mut payload) {
+            Ok(taken) => {
+                let packet = Packet::of(&header, taken);
+                up.progress().packets += 1;
+                charge_packet(&self.core.platform, Op::Assemble, &packet);
+                self.handle(&packet, Path::Network, up)
+            }
+            Err(error) => Err(error),
         };
         self.payload = payload;
-        self.reception.give_back(platform)?;
-        result
+        handled
     }
 
     /// Takes the packets that are in the context's ring in shared memory, up to one with an error.
@@ -80,7 +148,9 @@ impl<P: Platform> Engine<P> {
             match inbox.next(platform, &mut payload) {
                 Ok(Some(packet)) => {
                     up.progress().packets += 1;
-                    charge_packet(platform, &packet);
+                    platform.charge(Op::Assemble, 1);
+                    let chunks = packet.payload.len().div_ceil(COPY_CHUNK) as u64;
+                    platform.charge(Op::ShareChunk, chunks);
                     let handled = self.handle(&packet, Path::SharedMemory, up);
                     core.note(|at| Note::Handled { at });
                     if handled.is_err() {
@@ -109,18 +179,14 @@ impl<P: Platform> Engine<P> {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let envelope = Envelope::unpack(packet.sw0);
-        let (node, process) = (packet.node, envelope.process);
-        let config = &self.core.layout.config;
-        let task = match self.last_origin {
+        let from = PacketOrigin::of(packet.node, packet.sw0);
+        let peer = match self.last_origin {
             // The one of the packet before it, mostly.
-            Some((last, task)) if last == (node, process) => Some(task),
-            _ => config.tasks.task_of(node, process),
+            Some((last, peer)) if last == from => peer,
+            _ => self.origin(packet.node, envelope)?,
         };
-        let Some(task) = task.filter(|_| envelope.context < config.contexts) else {
-            let node = node.unpack();
-            return Err(Error::UnknownOrigin { node, process }.into());
-        };
-        self.last_origin = Some(((node, process), task));
+        self.last_origin = Some((from, peer));
+        let task = peer.task;
         if packet.kind != Kind::MemFifo {
             return Err(out_of_order(
                 task,
@@ -129,16 +195,35 @@ impl<P: Platform> Engine<P> {
                 u64::from(u8::from(Kind::MemFifo)),
             ));
         }
-        let peer = self.core.peer(task, envelope.context);
         self.core.note(|at| packet.note(at, peer));
         if self.is_plain(packet, envelope) {
-            return assembly::plain(&mut self.am(up), packet, peer, envelope);
+            let arrival = assembly::whole(packet, peer, envelope);
+            let receive = up.dispatch(envelope.dispatch, &arrival);
+            let mut am = self.am(up);
+            return assembly::receive_whole(&mut am, envelope.dispatch, &arrival, receive);
         }
         let from = TaskLocation {
             node: packet.node.unpack(),
             process: envelope.process,
         };
         self.part(packet, (from, envelope.context, path), peer, envelope, up)
+    }
+
+    /// The endpoint at `node` that an envelope names.
+    ///
+    /// # Errors
+    /// [`Error::UnknownOrigin`].
+    fn origin(&self, node: PackedCoord, envelope: Envelope) -> Result<Endpoint, Fault> {
+        let Envelope {
+            process, context, ..
+        } = envelope;
+        let config = &self.core.layout.config;
+        let task = config.tasks.task_of(node, process);
+        let Some(task) = task.filter(|_| context < config.contexts) else {
+            let node = node.unpack();
+            return Err(Error::UnknownOrigin { node, process }.into());
+        };
+        Ok(self.core.peer(task, context))
     }
 
     /// Whether a packet is all of a user's message, and no other message is half here: the case that has to be
@@ -400,7 +485,7 @@ impl<P: Platform> Engine<P> {
         let fields = FlowAsk::decode(packet.payload).map_err(wrong)?;
         let request = wire::end("flow request", fields).map_err(wrong)?;
         let from: (Endpoint, Coord) = (peer, packet.node.unpack());
-        peers::answer(self.io.flows.as_mut(), &mut self.io.lanes, from, request)
+        peers::answer(self.io.flows.as_mut(), &self.io.lanes, from, request)
     }
 
     /// FLOW_GRANT has come, outside the order as well.
@@ -410,17 +495,15 @@ impl<P: Platform> Engine<P> {
         let fields = FlowGrant::decode(packet.payload).map_err(wrong)?;
         let grant = wire::end("flow grant", fields).map_err(wrong)?;
         match &mut self.io.flows {
-            Some(flows) => flows.granted(&mut self.io.lanes, peer, packet.node.unpack(), grant),
+            Some(flows) => flows.granted(&self.io.lanes, peer, packet.node.unpack(), grant),
             None => Ok(()),
         }
     }
 }
 
 /// The time that reading a packet has taken.
-fn charge_packet<P: Platform>(platform: &P, packet: &Packet<'_>) {
-    platform.charge(Op::Packet, 1);
-    if !packet.payload.is_empty() {
-        let chunks = packet.payload.len().div_ceil(COPY_CHUNK);
-        platform.charge(Op::CopyChunk, chunks as u64);
-    }
+#[inline(always)]
+fn charge_packet<P: Platform>(platform: &P, op: Op, packet: &Packet<'_>) {
+    platform.charge(op, 1);
+    platform.charge_copy(Op::Unload, packet.payload.len());
 }

@@ -8,31 +8,15 @@ use crate::am::{deferred, send};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
-use crate::operation::{ImmediateEnvelope, Instruction};
+use crate::operation::Instruction;
 use crate::platform::Platform;
 use crate::rma;
 use crate::rndv;
 use crate::sync::lock;
-use crate::task::Destination;
 use crate::transport::wire::Refused;
 use crate::upcalls::{Upcalls, deliver_error};
 
 impl<P: Platform> Engine<P> {
-    /// Sends an immediate message at the call; says whether it did.
-    ///
-    /// # Errors
-    /// Those of the bus.
-    #[inline]
-    pub fn inject(
-        &mut self,
-        envelope: ImmediateEnvelope,
-        payload: &[u8],
-        to: Destination,
-    ) -> Result<bool, Fault> {
-        // Nobody waits for its descriptor: the context stays as quiet as it is.
-        send::inject(&mut self.io, envelope, payload, to)
-    }
-
     /// Carries out an instruction at its post, before which nothing waits, and starts it. What ends by it is left for the
     /// next turn, and so is an error of the start.
     ///

@@ -3,11 +3,11 @@
 use gyre_layout::event;
 
 use super::Engine;
+use crate::attention::Reason;
 use crate::cost::Op;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::refusal::word::GetWord;
-use crate::sync::Ordering;
 use crate::task::TaskLocation;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::Lane;
@@ -18,9 +18,8 @@ use crate::upcalls::Upcalls;
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
 /// starves.
 const PATIENCE: u32 = 8;
-/// The idle turn that looks at completions for which nobody waits, as does every [`QUIET_TURNS`]th: a thread that never
-/// sleeps is never woken for them. By then a short message has mostly left.
-const FIRST_QUIET_TURN: u32 = 3;
+/// Each so many-th idle turn looks at completions for which nobody waits: a thread that never sleeps is never woken for
+/// them.
 const QUIET_TURNS: u32 = 16;
 /// Polls that may find nothing before errors are looked for without a wake-up: a thread that never waits
 /// is never woken for them.
@@ -43,35 +42,105 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// One turn: new work first, then packets and completions when they are due.
+    /// One turn: packets alone where nothing else can have come; else new work first, then packets and completions when they
+    /// are due.
     #[inline(always)]
     fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::Turn, 1);
+        if !self.quiet || !self.core.attention.is_clear() {
+            return self.full_turn(None, up);
+        }
+        if self.look_for_packets()? == 0 {
+            return match self.is_due() {
+                true => self.full_turn(Some(0), up),
+                false => Ok(()),
+            };
+        }
+        self.idle_polls = 0;
+        let received = self.receive_network(up);
+        if received.is_err() || self.changed || !self.core.attention.is_clear() {
+            return self.end_turn(received, up);
+        }
+        Ok(())
+    }
+
+    /// Bytes of packets in the reception FIFO.
+    #[inline(always)]
+    fn look_for_packets(&mut self) -> Result<usize, Fault> {
+        // What a failed look has not seen must be looked at again.
+        let attention = &self.core.attention;
+        let looked = self.reception.poll(&self.core.platform);
+        looked.inspect_err(|_| attention.call(Reason::Woken))
+    }
+
+    /// Whether a turn that has found no packets is to look at completions or errors. Counts it.
+    #[inline(always)]
+    fn is_due(&mut self) -> bool {
+        self.idle_polls += 1;
+        self.idle_polls.is_multiple_of(QUIET_TURNS)
+            && (self.in_flight() > 0 || self.idle_polls >= IDLE_POLLS)
+    }
+
+    /// A turn where there may be something besides packets; `arrived`: bytes of those, if they have been looked for.
+    #[inline(never)] // Keeps the other turns short.
+    fn full_turn(
+        &mut self,
+        mut arrived: Option<usize>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        self.core.platform.charge(Op::FullTurn, 1);
         up.tick();
         // One thread alone advances: nobody else takes the wake-up.
-        let woken = self.core.woken.load(Ordering::Acquire);
+        let attention = &self.core.attention;
+        let woken = attention.has(Reason::Woken);
+        let short = attention.has(Reason::Room);
         let work = up.has_work();
-        let mut arrived = None;
-        if self.quiet && !woken && !work && !self.completions_unseen {
-            // Packets alone can have come.
-            let bytes = self.reception.poll(&self.core.platform);
-            // What the failed look has not seen must be looked at again.
-            let bytes = bytes.inspect_err(|_| self.core.woken.store(true, Ordering::Release))?;
-            self.idle_polls += 1;
-            let due =
-                self.idle_polls == FIRST_QUIET_TURN || self.idle_polls.is_multiple_of(QUIET_TURNS);
-            let completions = due && self.in_flight() > 0;
-            if bytes == 0 && self.idle_polls < IDLE_POLLS && !completions {
+        if arrived.is_none() && self.quiet && !woken && !short && !work {
+            // A call at a time or one of every turn was the reason.
+            let bytes = self.look_for_packets()?;
+            if bytes == 0 && !self.is_due() {
                 return Ok(());
             }
             arrived = Some(bytes);
         }
+        if short {
+            self.core.attention.clear(Reason::Room);
+            (self.since_poll, self.since_completions) = (PATIENCE, PATIENCE);
+            self.changed = true;
+        }
         let result = self.busy_turn(woken, work, arrived, up);
+        self.end_turn(result, up)
+    }
+
+    /// The end of a turn in which something may have happened: what callbacks have posted and what packets have asked for
+    /// starts now, not a turn later.
+    #[inline(never)]
+    fn end_turn(
+        &mut self,
+        mut result: Result<(), Fault>,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        if result.is_ok() {
+            result = self.send_and_start(up);
+        }
         self.changed |= result.is_err();
         if self.changed {
             self.take_stock(result.is_err());
         }
         result
+    }
+
+    /// Sends the acknowledgements that are owed, and starts what there is to start.
+    fn send_and_start(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        if !self.acks.is_empty() {
+            self.acks.iterate(&mut self.io)?;
+            self.changed = true;
+        }
+        if up.has_work() || self.changed && self.can_start() {
+            self.changed = true;
+            self.start_work(up)?;
+        }
+        Ok(())
     }
 
     /// Notes what there is to do, after something has changed or `failed`.
@@ -116,20 +185,11 @@ impl<P: Platform> Engine<P> {
             let polled = self.poll(woken, arrived, up);
             if polled.is_err() {
                 // What the failed poll has not seen must be looked at again.
-                self.core.woken.store(true, Ordering::Release);
+                self.core.attention.call(Reason::Woken);
                 return polled;
             }
         } else {
             self.since_poll += 1;
-        }
-        if !self.acks.is_empty() {
-            self.acks.iterate(&mut self.io)?;
-            self.changed = true;
-        }
-        // What callbacks have posted and what packets have asked for starts now, not a turn later.
-        if up.has_work() || self.changed && self.can_start() {
-            self.changed = true;
-            self.start_work(up)?;
         }
         Ok(())
     }
@@ -142,10 +202,11 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         if woken {
             // Before the cause is cleared: who is woken after that says so again.
-            self.core.woken.store(false, Ordering::Release);
+            self.core.attention.clear(Reason::Woken);
             // Cleared before FIFOs and counters are read: what comes later sets it again.
             let cause = registers::wake_cause(self.core.info.wake_group);
-            registers::write(&self.core.platform, cause, self.io.events())?;
+            self.core.platform.charge(Op::Wake, 1);
+            registers::write_within(&self.core.platform, cause, self.io.events())?;
         }
         let before = up.progress().packets;
         let bytes = match arrived {
@@ -170,7 +231,7 @@ impl<P: Platform> Engine<P> {
         self.since_completions += 1;
         if packets > 0 {
             self.idle_polls = 0;
-            if self.since_completions < PATIENCE && !self.io.lanes.any(Lane::blocked) {
+            if self.since_completions < PATIENCE && !self.io.lanes.blocked() {
                 if woken && self.in_flight() > 0 {
                     self.completions_unseen = true;
                     self.unfinished = true;
@@ -202,7 +263,7 @@ impl<P: Platform> Engine<P> {
                 outcome = self.check_errors();
             }
         }
-        let unseen = self.io.lanes.any(Lane::resuming) || self.collnet.any(Lane::resuming);
+        let unseen = self.io.lanes.resuming() || self.collnet.any(Lane::resuming);
         self.changed |= unseen != self.completions_unseen;
         self.completions_unseen = unseen;
         up.progress().completed += contributed + retired;

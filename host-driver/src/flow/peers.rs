@@ -159,12 +159,12 @@ impl<P: Platform> Flows<P> {
 
     /// Sends an operation that concerns `peer`, behind what was sent before it, or holds it back until its route is
     /// known.
-    pub fn transmit(&mut self, lanes: &mut Lanes<P>, peer: Endpoint, mut outgoing: Outgoing<P>) {
-        if self.direct(peer, &mut outgoing.descriptor) {
+    pub fn transmit(&mut self, lanes: &Lanes<P>, peer: Endpoint, mut outgoing: Outgoing<P>) {
+        if self.direct(peer, outgoing.descriptor()) {
             lanes.put(outgoing);
             return;
         }
-        let node = outgoing.descriptor.dst;
+        let node = outgoing.order.node();
         self.peer(peer, node).held.push_back(outgoing);
         self.release(lanes, peer, node);
     }
@@ -217,22 +217,23 @@ impl<P: Platform> Flows<P> {
     }
 
     /// Sends what has been held back for `peer` as far as its routes are known, and requests the next one.
-    fn release(&mut self, lanes: &mut Lanes<P>, peer: Endpoint, node: Coord) {
+    fn release(&mut self, lanes: &Lanes<P>, peer: Endpoint, node: Coord) {
         loop {
             let state = self.peer(peer, node);
-            let Some(first) = state.held.front() else {
+            let Some(first) = state.held.front_mut() else {
                 return;
             };
-            match state.route(&first.descriptor) {
+            let first = *first.descriptor();
+            match state.route(&first) {
                 Route::Fixed | Route::Flow(_) => {
                     if let Some(mut outgoing) = state.held.pop_front() {
-                        state.direct(&mut outgoing.descriptor);
+                        state.direct(outgoing.descriptor());
                         lanes.put(outgoing);
                     }
                 }
                 Route::Requested(..) => return,
                 Route::Unknown => {
-                    let vclass = first.descriptor.vclass;
+                    let vclass = first.vclass;
                     let requested = self.request(lanes, peer, node, vclass);
                     if self.note(requested) == Some(true) {
                         return;
@@ -246,7 +247,7 @@ impl<P: Platform> Flows<P> {
     /// Requests a flow of `peer`; false when there is none left here.
     fn request(
         &mut self,
-        lanes: &mut Lanes<P>,
+        lanes: &Lanes<P>,
         peer: Endpoint,
         node: Coord,
         vclass: VClass,
@@ -280,7 +281,7 @@ impl<P: Platform> Flows<P> {
     /// [`Error::Layout`] for a class that is none.
     pub fn granted(
         &mut self,
-        lanes: &mut Lanes<P>,
+        lanes: &Lanes<P>,
         peer: Endpoint,
         node: Coord,
         grant: FlowGrant,
@@ -359,7 +360,7 @@ impl<P: Platform> Flows<P> {
     ///
     /// # Errors
     /// [`Error::UnknownTask`].
-    pub fn refused(&mut self, lanes: &mut Lanes<P>, peer: Endpoint) -> Result<(), Fault> {
+    pub fn refused(&mut self, lanes: &Lanes<P>, peer: Endpoint) -> Result<(), Fault> {
         let Some(state) = self.peers.get_mut(&peer) else {
             return Ok(());
         };
@@ -410,7 +411,7 @@ impl<P: Platform> Flows<P> {
 /// Those of the bus; [`Error::Layout`] for a class that is none.
 pub(crate) fn answer<P: Platform>(
     flows: Option<&mut Flows<P>>,
-    lanes: &mut Lanes<P>,
+    lanes: &Lanes<P>,
     (peer, node): (Endpoint, Coord),
     request: FlowAsk,
 ) -> Result<(), Fault> {

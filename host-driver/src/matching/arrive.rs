@@ -8,7 +8,7 @@ use super::state::{Inner, Message, Queues, Receiver};
 use super::table::{MatchData, Pair, Received};
 use crate::am::dispatch::Arrival;
 use crate::api::context::{Context, DoneFn, Receive};
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
@@ -83,10 +83,11 @@ pub(super) fn eager<P: Platform>(
     };
     drop(queues);
     if let Some(whole) = whole {
-        platform.charge(Op::CopyChunk, whole.len().div_ceil(COPY_CHUNK) as u64);
+        platform.charge_copy(Op::Copy, whole.len());
     }
     platform.charge(Op::MatchAttempt, attempts);
     note_unexpected(context, inner, id);
+    platform.charge(Op::Hold, 1);
     platform.charge(Op::Enqueue, 1);
     Ok(match whole {
         Some(_) => Receive::Consumed,

@@ -4,10 +4,9 @@ use gyre_note::Note;
 
 use super::state::{Ending, Inner, Matched, Message, Receiver};
 use super::table::{Pair, Received};
-use crate::api::context::{Context, DoneFn};
-use crate::api::ends::Ends;
+use crate::api::context::{Context, DoneFn, Ends};
 use crate::buffer::BufferRange;
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
@@ -67,8 +66,7 @@ pub(super) fn put_down<P: Platform>(
     into: &BufferRange<P::Buffer>,
 ) -> Result<(), Fault> {
     fits(data.len(), into.len())?;
-    let chunks = data.len().div_ceil(COPY_CHUNK);
-    context.platform().charge(Op::CopyChunk, chunks as u64);
+    context.platform().charge_copy(Op::Copy, data.len());
     Ok(into.write(0, data)?)
 }
 

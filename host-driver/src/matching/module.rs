@@ -6,8 +6,7 @@ use gyre_note::Note;
 
 use crate::am::dispatch::Arrival;
 use crate::am::held::HeldMemory;
-use crate::api::context::{Context, DispatchFn, DoneFn, Receive};
-use crate::api::ends::{Done, Ends, Outcome};
+use crate::api::context::{Context, DispatchFn, Done, DoneFn, Ends, Outcome, Receive};
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;

@@ -12,11 +12,10 @@
 
 use super::format::{WireCts, WireRts, WireTransfer};
 use super::label::{Label, WIDE_BYTES};
-use crate::api::context::{Context, DoneFn};
-use crate::api::ends::Done;
+use crate::api::context::{Context, Done, DoneFn};
 use crate::api::operation::{Get, Instruction, Put, SendMessage};
 use crate::buffer::{BufferRange, RemoteAddress};
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate, SendProtocol};
@@ -189,8 +188,7 @@ impl Primitives {
             let (first, rest) = payload.split_at_mut(number.len());
             first.copy_from_slice(&number);
             data.read(0, rest)?;
-            let chunks = payload.len().div_ceil(COPY_CHUNK);
-            context.platform().charge(Op::CopyChunk, chunks as u64);
+            context.platform().charge_copy(Op::Copy, payload.len());
             let message = ImmediateMessage {
                 envelope: ImmediateEnvelope {
                     destination: to,

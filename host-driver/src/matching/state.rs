@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Deserialize;
 
 use crate::am::held::{FreeBuffers, HeldBuffer, HeldBytes, HeldMemory};
-use crate::api::context::{Context, DeferredReceive};
-use crate::api::ends::Outcome;
+use crate::api::context::{Context, DeferredReceive, Outcome};
 use crate::buffer::BufferRange;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};

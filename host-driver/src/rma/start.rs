@@ -1,6 +1,6 @@
 //! Puts, gets and read-modify-writes: from operations to descriptors.
 
-use gyre_layout::{Descriptor, Source};
+use gyre_layout::{Descriptor, Source, Transfer};
 use gyre_note::Note;
 
 use crate::ack::cookie::Pending;
@@ -18,7 +18,7 @@ use crate::refusal::word::GetWord;
 use crate::rma::gets::{Gets, Purpose, Request, Started, Waiting};
 use crate::rma::notify::PutNotify;
 use crate::route::Routing;
-use crate::transport::injection::{Finish, Outgoing, Payload};
+use crate::transport::injection::{Finish, Order, Outgoing, Payload};
 use crate::transport::wire::{Bytes, PutNotice, PutSync, System};
 
 /// PUT, and PUT_SYNC or PUT_NOTICE behind it where somebody waits for its end.
@@ -31,12 +31,9 @@ pub(crate) fn put<P: Platform>(
     put: Put<P, DoneId>,
 ) -> Result<(), Fault> {
     let peer = put.destination;
-    let to = io.core.place(peer)?;
-    let source = Source {
-        slot: 0,
-        offset: 0,
-        length: put.data.len() as u32,
-    };
+    let to = io.core.destination(peer)?;
+    // Checked when the put was posted.
+    let length = put.data.len() as u32;
     let message_id = io.lanes.message_id(None);
     let told = match put.notify {
         PutNotify::Dispatch { dispatch, word } => Some((dispatch, word)),
@@ -51,14 +48,20 @@ pub(crate) fn put<P: Platform>(
         to: peer.into(),
         id: message_id,
         word,
-        bytes: source.length,
+        bytes: length,
     });
-    let mut descriptor = Descriptor::put(to.node, source, put.remote.slot, put.remote.offset)
-        .with_software(0, word)
-        .with_message_id(message_id);
-    if let PutNotify::Counter(counter) = put.notify {
-        descriptor = descriptor.with_counter(counter.reference());
-    }
+    let transfer = Transfer {
+        remote_get: false,
+        dst: to.node,
+        target: put.remote.slot,
+        offset: put.remote.offset,
+        counter: match put.notify {
+            PutNotify::Counter(counter) => Some(counter.reference()),
+            _ => None,
+        },
+        software: [0, word],
+        msg_id: message_id,
+    };
     let cookie = answered.then(|| {
         io.core.remember(Pending {
             peer,
@@ -69,7 +72,7 @@ pub(crate) fn put<P: Platform>(
         })
     });
     let outgoing = Outgoing {
-        descriptor,
+        order: Order::Transfer(transfer),
         payload: Payload::Data(put.data),
         finish: Finish::Send {
             local_done: put.local_done,
@@ -88,7 +91,7 @@ pub(crate) fn put<P: Platform>(
             let notice = PutNotice {
                 cookie,
                 number,
-                length: source.length,
+                length,
                 offset: put.remote.offset,
                 word,
                 slot: put.remote.slot,
@@ -154,7 +157,7 @@ pub(crate) fn synchronise<P: Platform>(
 /// # Errors
 /// Those of a send.
 pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<(), Fault> {
-    let to = io.core.place(get.peer)?;
+    let to = io.core.destination(get.peer)?;
     let finish = Finish::Get { number: get.number };
     let (routing, flow) = match get.request {
         Request::Get(routing) => (routing, None),
@@ -173,11 +176,12 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
                 fetch: get.into.location(),
             };
             let message_id = io.lanes.message_id(None);
-            let descriptor = Descriptor::rmw(to.node, get.remote.slot, get.remote.offset, rmw)
-                .with_counter(get.counter)
-                .with_message_id(message_id);
+            let descriptor =
+                Descriptor::rmw(to.node.unpack(), get.remote.slot, get.remote.offset, rmw)
+                    .with_counter(get.counter)
+                    .with_message_id(message_id);
             let outgoing = Outgoing {
-                descriptor,
+                order: descriptor.into(),
                 payload: Payload::Inside,
                 finish,
             };
@@ -209,35 +213,50 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
     });
     // The software words of a put go nowhere; they name the requester and the get if the put is refused.
     let envelope = io.lanes.envelope(0, 0);
-    let mut put = Descriptor::put(io.core.node(), source, slot, offset)
-        .with_counter(get.counter)
-        .with_software(envelope.pack(), word)
-        .with_message_id(message_id);
+    let put = Transfer {
+        remote_get: false,
+        dst: io.core.layout.here.node,
+        target: slot,
+        offset,
+        counter: Some(get.counter),
+        software: [envelope.pack(), word],
+        msg_id: message_id,
+    };
+    let put = match (routing, flow) {
+        (Routing::Fixed, None) => put.encode(source)?,
+        _ => directed(put.descriptor(source), routing, flow).encode()?,
+    };
+    let payload = Bytes::from_buf(put);
+    let fifo = io.core.layout.remote_get_fifo(to.process, get.peer.context);
+    let transfer = Transfer {
+        remote_get: true,
+        dst: to.node,
+        target: fifo,
+        offset: 0,
+        counter: None,
+        software: [0, word],
+        msg_id: message_id,
+    };
+    io.platform().charge(Op::Control, 1);
+    let outgoing = Outgoing {
+        order: Order::Transfer(transfer),
+        payload: Payload::Staged(payload),
+        finish,
+    };
+    io.transmit(get.peer, outgoing);
+    Ok(())
+}
+
+/// A put that serves a get, by the route that is asked for.
+fn directed(mut put: Descriptor, routing: Routing, flow: Option<u8>) -> Descriptor {
     if let Routing::Dynamic { first, directions } = routing {
         put = put.with_dynamic_route().with_hint(directions);
         if let Some(dimension) = first {
             put = put.with_first_dimension(dimension);
         }
     }
-    if let Some(flow) = flow {
-        put = put.with_flow(flow);
+    match flow {
+        Some(flow) => put.with_flow(flow),
+        None => put,
     }
-    let payload = Bytes::from_buf(put.encode()?);
-    let source = Source {
-        slot: 0,
-        offset: 0,
-        length: payload.len() as u32,
-    };
-    let fifo = io.core.layout.remote_get_fifo(to.process, get.peer.context);
-    let descriptor = Descriptor::remote_get(to.node, source, fifo)
-        .with_software(0, word)
-        .with_message_id(message_id);
-    io.platform().charge(Op::Control, 1);
-    let outgoing = Outgoing {
-        descriptor,
-        payload: Payload::Staged(payload),
-        finish,
-    };
-    io.transmit(get.peer, outgoing);
-    Ok(())
 }

@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gyre_firmware::{InjectionConfig, Node, Register};
-use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason, MAX_PAYLOAD_BYTES, Message, Source};
+use gyre_layout::{
+    Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Kind, MAX_PAYLOAD_BYTES, Message,
+    MessageTemplate, Source, Transfer,
+};
 
 use crate::buffer::BufferRange;
-use crate::cost::{COPY_CHUNK, Op};
+use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::{Error, Fault};
 use crate::platform::{DmaBuffer, Platform, PlatformLock};
 use crate::resources::RING_ALIGN;
-use crate::sync::{Arc, Mutex, try_lock};
+use crate::sync::{Arc, Mutex, lock, try_lock};
 use crate::transport::registers::{self, Bus};
 use crate::transport::wire::Bytes;
 
@@ -76,10 +79,63 @@ pub(crate) enum Finish {
     Tree { route: u8, part: u64, waits: bool },
 }
 
+/// What a descriptor says, but for the place of its payload.
+pub(crate) enum Order {
+    /// A message into a reception FIFO: the most frequent one, of which few fields are not zero.
+    Message(Message),
+    /// A put or a remote get by the fixed route.
+    Transfer(Transfer),
+    /// Any other, with the bytes of its payload.
+    Other(Box<Descriptor>),
+}
+
+impl Order {
+    /// What making it costs.
+    fn op(&self) -> Op {
+        match self {
+            Self::Message(_) => Op::Message,
+            Self::Transfer(_) => Op::Transfer,
+            Self::Other(descriptor) if descriptor.kind == Kind::Collective => Op::Transfer,
+            Self::Other(_) => Op::Descriptor,
+        }
+    }
+
+    /// Its destination.
+    pub fn node(&self) -> Coord {
+        match self {
+            Self::Message(message) => message.dst.unpack(),
+            Self::Transfer(transfer) => transfer.dst.unpack(),
+            Self::Other(descriptor) => descriptor.dst,
+        }
+    }
+}
+
+impl From<Descriptor> for Order {
+    fn from(descriptor: Descriptor) -> Self {
+        Self::Other(Box::new(descriptor))
+    }
+}
+
+impl<P: Platform> Outgoing<P> {
+    /// The descriptor, to be changed.
+    pub fn descriptor(&mut self) -> &mut Descriptor {
+        let source = Source::of_length(self.payload.len());
+        match &self.order {
+            Order::Message(message) => self.order = message.descriptor(source).into(),
+            Order::Transfer(transfer) => self.order = transfer.descriptor(source).into(),
+            Order::Other(_) => {}
+        }
+        match &mut self.order {
+            Order::Other(descriptor) => descriptor,
+            _ => unreachable!("it has been made a descriptor"),
+        }
+    }
+}
+
 /// An operation that is ready to become a descriptor.
 pub(crate) struct Outgoing<P: Platform> {
     /// The descriptor; its source is filled in from the payload.
-    pub descriptor: Descriptor,
+    pub order: Order,
     pub payload: Payload<P>,
     pub finish: Finish,
 }
@@ -105,11 +161,13 @@ impl<P: Platform> InFlight<P> {
         );
         finish && self.data.is_none() && self.refused.is_none()
     }
+}
 
-    /// Whether one more of the user may be counted with them: nothing says whose they are.
-    fn is_nameless(&self) -> bool {
-        self.is_plain() && matches!(self.finish, Finish::Control)
-    }
+/// Descriptors of a user in a row with which nothing ends.
+#[derive(Debug, Clone, Copy)]
+struct Plain {
+    user: u32,
+    count: u32,
 }
 
 /// What others have seen completed of a user's descriptors.
@@ -128,6 +186,8 @@ pub(crate) struct Completed {
 /// The ring of an injection FIFO and its descriptors.
 struct Ring<P: Platform> {
     id: u16,
+    /// Its TAIL, written for every message.
+    tail_register: Register,
     memory: Option<P::Buffer>,
     /// One entry a descriptor, at the same index: it is free when the descriptor's place is.
     staging: Option<P::Buffer>,
@@ -137,11 +197,13 @@ struct Ring<P: Platform> {
     head: u32,
     /// Value of TAIL that the hardware knows.
     published: u32,
-    in_flight: VecDeque<InFlight<P>>,
-    /// Completions of each user that another user has seen.
-    mailboxes: BTreeMap<u32, Mailbox>,
     /// Most descriptors in the ring: a power of two.
     capacity: usize,
+    in_flight: VecDeque<InFlight<P>>,
+    /// Behind those: descriptors of one user in a row with which nothing ends.
+    plain: Plain,
+    /// Completions of each user that another user has seen.
+    mailboxes: BTreeMap<u32, Mailbox>,
     /// Users so far: their numbers.
     users_ever: u32,
     users: usize,
@@ -153,8 +215,8 @@ struct Ring<P: Platform> {
 pub(crate) struct InjectionFifo<P: Platform> {
     /// Taken around every use; `None` when there is one user.
     lock: Option<P::Lock>,
-    /// Only ever taken with `try_lock`: by the holder of `lock`, or by the only user.
-    ring: Mutex<Ring<P>>,
+    /// Only ever taken with `try_lock`, by the holder of `lock`. The only user has taken it out.
+    ring: Mutex<Option<Ring<P>>>,
 }
 
 impl<P: Platform> InjectionFifo<P> {
@@ -185,25 +247,29 @@ impl<P: Platform> InjectionFifo<P> {
             })?;
         Ok(Self {
             lock: shared.then(|| platform.new_lock()),
-            ring: Mutex::new(Ring {
+            ring: Mutex::new(Some(Ring {
                 id,
+                tail_register: Register::injection_tail(id),
                 memory: Some(memory),
                 staging: Some(staging),
                 tail: 0,
                 head: 0,
                 published: 0,
-                in_flight: VecDeque::new(),
-                mailboxes: BTreeMap::new(),
                 capacity: bytes / DESCRIPTOR_BYTES,
+                in_flight: VecDeque::new(),
+                plain: Plain {
+                    user: NOBODY,
+                    count: 0,
+                },
+                mailboxes: BTreeMap::new(),
                 users_ever: 0,
                 users: 0,
                 closed: false,
-            }),
+            })),
         })
     }
 
     /// Uses the ring, under the lock if it is shared.
-    #[inline(always)]
     fn with<R>(
         &self,
         platform: &P,
@@ -213,15 +279,24 @@ impl<P: Platform> InjectionFifo<P> {
             platform.charge(Op::Lock, 1);
             lock.lock();
         }
-        let result = match try_lock(&self.ring) {
-            Some(mut ring) => work(&mut ring),
-            None => Err(Error::Busy.into()),
+        let result = match try_lock(&self.ring).as_deref_mut() {
+            Some(Some(ring)) => work(ring),
+            // Its only user has it.
+            Some(None) | None => Err(Error::Busy.into()),
         };
         if let Some(lock) = &self.lock {
             platform.charge(Op::Lock, 1);
             lock.unlock();
         }
         result
+    }
+
+    /// Takes the ring out for the only user.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when it has one.
+    fn take(&self) -> Result<Ring<P>, Fault> {
+        lock(&self.ring).take().ok_or_else(|| Error::Busy.into())
     }
 
     /// Whether the last user has closed it.
@@ -242,6 +317,8 @@ impl<P: Platform> InjectionFifo<P> {
 /// room.
 pub(crate) struct Lane<P: Platform> {
     fifo: Arc<InjectionFifo<P>>,
+    /// The ring, of a FIFO with one user.
+    own: Option<Ring<P>>,
     /// Number of the context among the FIFO's users.
     user: u32,
     waiting: VecDeque<Outgoing<P>>,
@@ -263,13 +340,18 @@ pub(crate) struct Lane<P: Platform> {
 impl<P: Platform> Lane<P> {
     /// Makes a context a user of `fifo`.
     pub fn open(platform: &P, fifo: &Arc<InjectionFifo<P>>) -> Result<Self, Fault> {
-        let (user, many) = fifo.with(platform, |ring| {
+        let mut own = match fifo.lock {
+            Some(_) => None,
+            None => Some(fifo.take()?),
+        };
+        let (user, many) = with_ring(&mut own, fifo, platform, |ring| {
             ring.users += 1;
             ring.users_ever = ring.users_ever.wrapping_add(1);
             Ok((ring.users_ever, ring.capacity.div_ceil(2)))
         })?;
         Ok(Self {
             fifo: Arc::clone(fifo),
+            own,
             user,
             waiting: VecDeque::new(),
             written: 0,
@@ -285,8 +367,9 @@ impl<P: Platform> Lane<P> {
     /// Ends the use; the last user disables the FIFO. What has not completed is given up.
     pub fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         self.waiting.clear();
-        self.fifo.with(platform, |ring| {
+        let closed = with_ring(&mut self.own, &self.fifo, platform, |ring| {
             ring.mailboxes.remove(&self.user);
+            ring.enlist_plain();
             for entry in &mut ring.in_flight {
                 if entry.user == self.user {
                     entry.user = NOBODY;
@@ -298,7 +381,11 @@ impl<P: Platform> Lane<P> {
                 0 => ring.close(node),
                 _ => Ok(()),
             }
-        })
+        });
+        if let Some(ring) = self.own.take() {
+            *lock(&self.fifo.ring) = Some(ring);
+        }
+        closed
     }
 
     /// Descriptors of this context that have not been retired.
@@ -313,13 +400,9 @@ impl<P: Platform> Lane<P> {
 
     /// Makes a descriptor of an operation, for the next [`start`](Self::start) to start; it waits for that where others wait
     /// already, without room, and where several contexts share the FIFO.
+    #[inline(always)]
     pub fn put(&mut self, platform: &P, outgoing: Outgoing<P>) {
-        if self.fifo.lock.is_some() || !self.waiting.is_empty() {
-            self.waiting.push_back(outgoing);
-            return;
-        }
-        // Without a lock there is nobody else who could hold the ring.
-        let Some(mut ring) = try_lock(&self.fifo.ring) else {
+        let Some(ring) = self.own.as_mut().filter(|_| self.waiting.is_empty()) else {
             self.waiting.push_back(outgoing);
             return;
         };
@@ -336,7 +419,7 @@ impl<P: Platform> Lane<P> {
 
     /// Whether a descriptor of this context is under way with which something ends, or room is short.
     pub fn awaits(&self) -> bool {
-        self.in_flight > 0 && (self.awaiting || self.in_flight >= self.many)
+        self.in_flight > 0 && (self.awaiting || self.is_short_of_room())
     }
 
     /// Whether the next waiting operation found no room.
@@ -354,7 +437,7 @@ impl<P: Platform> Lane<P> {
     /// left the queue.
     pub fn start(&mut self, platform: &P, completed: &mut Vec<Completed>) -> Result<usize, Fault> {
         completed.append(&mut self.failed);
-        self.fifo.with(platform, |ring| {
+        with_ring(&mut self.own, &self.fifo, platform, |ring| {
             while !ring.is_full() {
                 let Some(outgoing) = self.waiting.pop_front() else {
                     break;
@@ -373,33 +456,47 @@ impl<P: Platform> Lane<P> {
         })
     }
 
-    /// Makes a descriptor of a message of at most [`MAX_PAYLOAD_BYTES`] bytes with which nothing ends, and starts
-    /// it. Says whether it did: not when others wait already or the ring is full.
-    #[inline(always)] // The descriptor is encoded where it is made, which knows most of its fields.
+    /// Makes a descriptor by `template`, with software word 1 `sw1` and message id `id`, of a message of at most
+    /// [`MAX_PAYLOAD_BYTES`] bytes with which nothing ends, and starts it. Says whether it did: not when others wait
+    /// already or the ring is full.
+    #[inline(always)] // Every immediate message comes here.
     pub fn inject(
         &mut self,
         platform: &P,
-        message: &Message,
+        template: &MessageTemplate,
+        (sw1, id): (u32, u32),
         payload: &[u8],
     ) -> Result<bool, Fault> {
         if self.waiting() > 0 {
             return Ok(false);
         }
+        let injected = match &mut self.own {
+            Some(ring) => ring.inject(platform, self.user, template, (sw1, id), payload)?,
+            None => self.inject_shared(platform, template, (sw1, id), payload)?,
+        };
+        self.in_flight += usize::from(injected);
+        Ok(injected)
+    }
+
+    /// The same in a FIFO that others use.
+    #[inline(never)]
+    fn inject_shared(
+        &self,
+        platform: &P,
+        template: &MessageTemplate,
+        words: (u32, u32),
+        payload: &[u8],
+    ) -> Result<bool, Fault> {
+        let user = self.user;
         self.fifo.with(platform, |ring| {
-            if ring.is_full() {
-                return Ok(false);
-            }
-            let source = ring.stage(platform, payload)?;
-            ring.append(platform, &message.encode(source)?)?;
-            ring.record_plain(self.user);
-            if let Err(error) = ring.publish(platform) {
-                // Who sends it is told.
-                ring.unwrite();
-                return Err(error);
-            }
-            self.in_flight += 1;
-            Ok(true)
+            ring.inject(platform, user, template, words, payload)
         })
+    }
+
+    /// Whether so many descriptors are under way that room is short.
+    #[inline]
+    pub fn is_short_of_room(&self) -> bool {
+        self.in_flight >= self.many
     }
 
     /// Reads HEAD and retires what has completed: what is this context's goes into `completed`. Returns
@@ -427,7 +524,7 @@ impl<P: Platform> Lane<P> {
         completed: &mut Vec<Completed>,
         look: impl FnOnce(&mut Ring<P>, &P, u32, &mut Vec<Completed>) -> (usize, Result<(), Fault>),
     ) -> Result<usize, Fault> {
-        self.fifo.with(platform, |ring| {
+        with_ring(&mut self.own, &self.fifo, platform, |ring| {
             let mut count = 0;
             if !ring.mailboxes.is_empty()
                 && let Some(mine) = ring.mailboxes.remove(&self.user)
@@ -446,6 +543,20 @@ impl<P: Platform> Lane<P> {
     }
 }
 
+/// Uses the ring of `fifo`, which is `own` of its only user.
+#[inline(always)]
+fn with_ring<P: Platform, R>(
+    own: &mut Option<Ring<P>>,
+    fifo: &InjectionFifo<P>,
+    platform: &P,
+    work: impl FnOnce(&mut Ring<P>) -> Result<R, Fault>,
+) -> Result<R, Fault> {
+    match own {
+        Some(ring) => work(ring),
+        None => fifo.with(platform, work),
+    }
+}
+
 impl<P: Platform> Ring<P> {
     /// Whether there is no place for another descriptor.
     fn is_full(&self) -> bool {
@@ -455,7 +566,7 @@ impl<P: Platform> Ring<P> {
     /// Whether somebody may wait for one of the descriptors in the ring.
     fn awaits(&self) -> bool {
         // Those of several contexts wait in mailboxes as well.
-        let others = self.users > 1 && !self.in_flight.is_empty();
+        let others = self.users > 1 && self.used() > 0;
         others || self.in_flight.iter().any(|run| !run.is_plain())
     }
 
@@ -465,16 +576,17 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Writes the descriptor of an operation behind the others. One that makes none ends with its error.
+    #[inline(always)]
     fn write(&mut self, platform: &P, user: u32, outgoing: Outgoing<P>) -> Result<(), Completed> {
         let Outgoing {
-            mut descriptor,
+            order,
             payload,
             finish,
         } = outgoing;
+        platform.charge(order.op(), 1);
         let written = self
-            .source(platform, &payload, &mut descriptor)
-            .and_then(|()| Ok(descriptor.encode()?))
-            .and_then(|bytes| self.append(platform, &bytes));
+            .encode(platform, order, &payload)
+            .and_then(|bytes| self.append(&bytes));
         if let Err(error) = written {
             return Err(Completed {
                 finish,
@@ -489,30 +601,49 @@ impl<P: Platform> Ring<P> {
         Ok(())
     }
 
-    /// Fills in where a descriptor reads its payload.
-    fn source(
+    /// The bytes of a descriptor, with the place of its payload.
+    #[inline(always)]
+    fn encode(
         &self,
         platform: &P,
+        order: Order,
         payload: &Payload<P>,
-        descriptor: &mut Descriptor,
-    ) -> Result<(), Fault> {
+    ) -> Result<[u8; DESCRIPTOR_BYTES], Fault> {
+        let source = self.source(platform, payload)?;
+        match order {
+            Order::Message(message) => Ok(message.encode(source.unwrap_or(Source::of_length(0)))?),
+            Order::Transfer(transfer) => {
+                Ok(transfer.encode(source.unwrap_or(Source::of_length(0)))?)
+            }
+            Order::Other(mut descriptor) => {
+                if let Some(Source { slot, offset, .. }) = source {
+                    // The length of a read-modify-write is that of its operand.
+                    descriptor.source.slot = slot;
+                    descriptor.source.offset = offset;
+                }
+                Ok(descriptor.encode()?)
+            }
+        }
+    }
+
+    /// Where a descriptor reads its payload, if it has any.
+    #[inline(always)]
+    fn source(&self, platform: &P, payload: &Payload<P>) -> Result<Option<Source>, Fault> {
         match payload {
             Payload::Data(data) | Payload::Kept(data) => {
-                let memory = self.memory.as_ref().ok_or(Error::Destroyed)?;
+                let memory = self.memory()?;
                 // One without data gets a source inside the ring, so that it names a valid slot.
                 let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
-                descriptor.source.slot = slot;
-                descriptor.source.offset = offset;
+                Ok(Some(Source {
+                    slot,
+                    offset,
+                    // Checked when the operation was posted.
+                    length: data.len() as u32,
+                }))
             }
-            Payload::Staged(bytes) => {
-                let staged = self.stage(platform, bytes)?;
-                // The length of a read-modify-write is that of its operand.
-                descriptor.source.slot = staged.slot;
-                descriptor.source.offset = staged.offset;
-            }
-            Payload::Inside => {}
+            Payload::Staged(bytes) => self.stage(platform, bytes).map(Some),
+            Payload::Inside => Ok(None),
         }
-        Ok(())
     }
 
     /// Notes what ends with the descriptor that has been written.
@@ -520,6 +651,7 @@ impl<P: Platform> Ring<P> {
         if data.is_none() && matches!(finish, Finish::Control) {
             return self.record_plain(user);
         }
+        self.enlist_plain();
         self.in_flight.push_back(InFlight {
             user,
             count: 1,
@@ -530,30 +662,80 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Notes that nothing ends with the descriptor that has been written.
-    #[inline]
+    #[inline(always)]
     fn record_plain(&mut self, user: u32) {
-        if let Some(last) = self.in_flight.back_mut()
-            && last.user == user
-            && last.is_nameless()
-        {
-            last.count += 1;
-            return;
+        if self.plain.user != user {
+            self.enlist_plain();
+            self.plain.user = user;
         }
-        self.in_flight.push_back(InFlight {
-            user,
-            count: 1,
-            data: None,
-            finish: Finish::Control,
-            refused: None,
-        });
+        self.plain.count += 1;
+    }
+
+    /// Moves the last descriptors with which nothing ends to the others: something that ends is to follow.
+    #[inline(never)]
+    fn enlist_plain(&mut self) {
+        let Plain { user, count } = self.plain;
+        if count > 0 {
+            self.plain.count = 0;
+            self.in_flight.push_back(InFlight {
+                user,
+                count,
+                data: None,
+                finish: Finish::Control,
+                refused: None,
+            });
+        }
     }
 
     /// Takes the last descriptor back, which the hardware does not know of.
     fn unwrite(&mut self) {
         self.tail = self.tail.wrapping_sub(DESCRIPTOR_BYTES as u32);
+        if self.plain.count > 0 {
+            self.plain.count -= 1;
+            return;
+        }
         match self.in_flight.back_mut() {
             Some(last) if last.count > 1 => last.count -= 1,
             _ => drop(self.in_flight.pop_back()),
+        }
+    }
+
+    /// Writes the descriptor of a message by `template` behind the others, and tells the hardware; says whether there was
+    /// room.
+    #[inline(always)]
+    fn inject(
+        &mut self,
+        platform: &P,
+        user: u32,
+        template: &MessageTemplate,
+        (sw1, id): (u32, u32),
+        payload: &[u8],
+    ) -> Result<bool, Fault> {
+        if self.is_full() {
+            return Ok(false);
+        }
+        let source = self.stage(platform, payload)?;
+        self.append(&template.encode(source, sw1, id)?)?;
+        self.record_plain(user);
+        if let Err(error) = self.publish(platform) {
+            // Who sends it is told.
+            self.unwrite();
+            return Err(error);
+        }
+        Ok(true)
+    }
+
+    /// Place of the next descriptor.
+    #[inline(always)]
+    fn place(&self) -> usize {
+        (self.tail as usize / DESCRIPTOR_BYTES) & (self.capacity - 1)
+    }
+
+    #[inline(always)]
+    fn memory(&self) -> Result<&P::Buffer, Fault> {
+        match &self.memory {
+            Some(memory) => Ok(memory),
+            None => Err(Error::Destroyed.into()),
         }
     }
 
@@ -563,10 +745,9 @@ impl<P: Platform> Ring<P> {
         let Some(staging) = &self.staging else {
             return Err(Error::Destroyed.into());
         };
-        let place = (self.tail as usize / DESCRIPTOR_BYTES) & (self.capacity - 1);
-        let entry = place * STAGING_BYTES;
+        let entry = self.place() * STAGING_BYTES;
         if !payload.is_empty() {
-            platform.charge(Op::CopyChunk, payload.len().div_ceil(COPY_CHUNK) as u64);
+            platform.charge_copy(Op::Stage, payload.len());
             staging.write(entry, payload)?;
         }
         Ok(Source {
@@ -579,22 +760,18 @@ impl<P: Platform> Ring<P> {
 
     /// Writes a descriptor behind the others.
     #[inline(always)]
-    fn append(&mut self, platform: &P, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Result<(), Fault> {
-        let Some(memory) = &self.memory else {
-            return Err(Error::Destroyed.into());
-        };
-        platform.charge(Op::Descriptor, 1);
-        let place = self.tail as usize & (memory.len() - 1);
-        memory.write(place, descriptor)?;
+    fn append(&mut self, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Result<(), Fault> {
+        let place = self.place();
+        self.memory()?.write(place * DESCRIPTOR_BYTES, descriptor)?;
         self.tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
         Ok(())
     }
 
     /// Tells the hardware about new descriptors.
+    #[inline(always)]
     fn publish(&mut self, platform: &P) -> Result<(), Fault> {
         if self.published != self.tail {
-            let register = Register::injection_tail(self.id);
-            registers::write(platform, register, u64::from(self.tail))?;
+            registers::write_within(platform, self.tail_register, u64::from(self.tail))?;
             self.published = self.tail;
         }
         Ok(())
@@ -618,7 +795,7 @@ impl<P: Platform> Ring<P> {
     /// HEAD, checked.
     fn completed_until(&self, platform: &P) -> Result<u32, Fault> {
         platform.charge(Op::Poll, 1);
-        let value = registers::read(platform, Register::injection_head(self.id))?;
+        let value = registers::read_within(platform, Register::injection_head(self.id))?;
         let inconsistent = |reason| -> Fault {
             Error::Register {
                 register: "HEAD",
@@ -674,6 +851,17 @@ impl<P: Platform> Ring<P> {
                 mailbox.completed.extend(ended);
             }
         }
+        // Those behind are the last ones.
+        let count = self.plain.count.min(left);
+        if count > 0 {
+            self.plain.count -= count;
+            let Plain { user: owner, .. } = self.plain;
+            if owner == user {
+                mine += count as usize;
+            } else if owner != NOBODY {
+                self.mailboxes.entry(owner).or_default().count += count as usize;
+            }
+        }
         mine
     }
 
@@ -720,6 +908,7 @@ impl<P: Platform> Ring<P> {
 
     /// Notes that the DMA engine refuses the first descriptor that has not completed.
     fn refuse_first(&mut self, reason: Result<ErrorReason, u8>) -> Result<(), Fault> {
+        self.enlist_plain();
         let Some(first) = self.in_flight.front_mut() else {
             return Err(Error::Descriptor {
                 fifo: self.id,
@@ -753,7 +942,7 @@ impl<P: Platform> Ring<P> {
         while self.tail != self.published {
             self.unwrite();
         }
-        if self.in_flight.is_empty() {
+        if self.used() == 0 {
             self.memory = None;
             self.staging = None;
         }

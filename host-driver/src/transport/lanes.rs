@@ -1,19 +1,31 @@
 //! What a context sends through the DMA engine: its injection FIFOs, and the descriptors of its messages.
 
-use gyre_firmware::Node;
-use gyre_layout::{Coord, Message, Source};
+use core::mem;
 
+use gyre_firmware::Node;
+use gyre_layout::{Coord, Message, MessageTemplate};
+use gyre_note::Note;
+
+use crate::attention::Reason;
 use crate::core::Core;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
-use crate::error::Fault;
-use crate::platform::Platform;
-use crate::sync::Arc;
+use crate::error::{Error, Fault};
+use crate::flow::ordered::Ordered;
+use crate::layout::SameNode;
+use crate::operation::ImmediateEnvelope;
+use crate::platform::{Platform, PlatformLock};
+use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicUsize, Mutex, Ordering, try_lock};
 use crate::task::Destination;
 use crate::transport::envelope::Envelope;
-use crate::transport::injection::{Completed, Finish, InjectionFifo, Lane, Outgoing, Payload};
+use crate::transport::injection::{
+    Completed, Finish, InjectionFifo, Lane, Order, Outgoing, Payload,
+};
 use crate::transport::registers::Bus;
 use crate::transport::wire::{Bytes, System};
+
+/// Templates of immediate messages that are kept: a power of two.
+const TEMPLATES: usize = 16;
 
 /// What the packets of a message say about it.
 #[derive(Clone, Copy)]
@@ -24,85 +36,300 @@ pub(crate) struct Label {
     pub message_id: u32,
 }
 
-/// The injection FIFOs of a context.
+/// The injection FIFOs of a context: for the thread that advances it, and for those that send immediate messages.
 pub(crate) struct Lanes<P: Platform> {
     core: Arc<Core<P>>,
-    lanes: Vec<Lane<P>>,
+    /// Taken around every use of the FIFOs, and held across platform calls.
+    lock: P::Lock,
+    /// Only ever taken with `try_lock`, by the holder of `lock`.
+    fifos: Mutex<Fifos<P>>,
+    /// What the FIFOs have been like since they were used last.
+    status: Status,
+    next_message: AtomicU32,
+    /// Immediate messages need not wait for a route.
+    injects: bool,
+}
+
+/// What is asked of the FIFOs again and again.
+struct Status {
     /// Descriptors handed to the DMA engine and not completed.
+    in_flight: AtomicUsize,
+    /// Operations that wait for room, or for the next [`start`](Lanes::start).
+    waiting: AtomicUsize,
+    /// A descriptor is under way for which somebody waits, or so many that room is short.
+    awaits: AtomicBool,
+    /// An operation has found no room.
+    blocked: AtomicBool,
+    /// A refused descriptor has not been skipped.
+    resuming: AtomicBool,
+}
+
+/// The same of one FIFO, or of several.
+#[derive(Default)]
+struct Summary {
     in_flight: usize,
-    /// Operations that wait for room, or for the next [`start`](Self::start).
     waiting: usize,
-    next_message: u32,
+    awaits: bool,
+    blocked: bool,
+    resuming: bool,
+}
+
+impl Summary {
+    #[inline]
+    fn of<P: Platform>(lane: &Lane<P>) -> Self {
+        Self {
+            in_flight: lane.in_flight(),
+            waiting: lane.waiting(),
+            awaits: lane.awaits(),
+            blocked: lane.blocked(),
+            resuming: lane.resuming(),
+        }
+    }
+
+    /// That of these and others.
+    fn with(self, other: Self) -> Self {
+        Self {
+            in_flight: self.in_flight + other.in_flight,
+            waiting: self.waiting + other.waiting,
+            awaits: self.awaits || other.awaits,
+            blocked: self.blocked || other.blocked,
+            resuming: self.resuming || other.resuming,
+        }
+    }
+}
+
+impl Status {
+    /// Takes note of what the FIFOs are like.
+    #[inline]
+    fn note(&self, all: Summary) {
+        self.in_flight.store(all.in_flight, Ordering::Release);
+        self.waiting.store(all.waiting, Ordering::Release);
+        self.awaits.store(all.awaits, Ordering::Release);
+        self.blocked.store(all.blocked, Ordering::Release);
+        self.resuming.store(all.resuming, Ordering::Release);
+    }
+}
+
+struct Fifos<P: Platform> {
+    lanes: Vec<Lane<P>>,
+    /// By [`TemplateKey::place`].
+    templates: [Option<Kept>; TEMPLATES],
+}
+
+/// The descriptor of immediate messages to one endpoint with one dispatch identifier.
+struct Kept {
+    key: TemplateKey,
+    template: MessageTemplate,
+    /// The lane that leads there.
+    lane: usize,
+}
+
+/// What immediate messages of one template have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct TemplateKey(u64);
+
+impl TemplateKey {
+    #[inline(always)]
+    fn of(envelope: &ImmediateEnvelope) -> Self {
+        let Endpoint {
+            client,
+            context,
+            task,
+        } = envelope.destination;
+        let bytes = [context, client, envelope.dispatch, envelope.comm];
+        Self(u64::from(task.0) | u64::from(u32::from_le_bytes(bytes)) << 32)
+    }
+
+    /// Where the template is kept.
+    #[inline(always)]
+    fn place(self) -> usize {
+        // Of tasks, contexts and dispatch identifiers the lower bits differ.
+        (self.0 ^ self.0 >> 32 ^ self.0 >> 48) as usize & (TEMPLATES - 1)
+    }
 }
 
 impl<P: Platform> Lanes<P> {
     /// Makes a context the user of `fifos`, of all or of none.
     ///
     /// # Errors
-    /// [`Error::Busy`](crate::Error::Busy).
+    /// [`Error::Busy`].
     pub fn open(
         core: &Arc<Core<P>>,
         node: &mut Node<Bus<P>>,
         fifos: &[Arc<InjectionFifo<P>>],
     ) -> Result<Self, Fault> {
-        let mut opened = Self {
-            core: Arc::clone(core),
+        let mut opened = Fifos {
             lanes: Vec::with_capacity(fifos.len()),
-            in_flight: 0,
-            waiting: 0,
-            next_message: 0,
+            templates: [const { None }; TEMPLATES],
         };
         for fifo in fifos {
             match Lane::open(&core.platform, fifo) {
                 Ok(lane) => opened.lanes.push(lane),
                 Err(error) => {
                     // The first error is the one to tell.
-                    let _ = opened.close(node);
+                    let _ = opened.close(&core.platform, node);
                     return Err(error);
                 }
             }
         }
-        Ok(opened)
+        Ok(Self {
+            lock: core.platform.new_lock(),
+            fifos: Mutex::new(opened),
+            status: Status {
+                in_flight: AtomicUsize::new(0),
+                waiting: AtomicUsize::new(0),
+                awaits: AtomicBool::new(false),
+                blocked: AtomicBool::new(false),
+                resuming: AtomicBool::new(false),
+            },
+            next_message: AtomicU32::new(0),
+            injects: core.layout.config.ordered == Ordered::Fixed,
+            core: Arc::clone(core),
+        })
+    }
+
+    /// Uses the FIFOs under their lock, and notes what they are like after that.
+    #[inline(always)]
+    fn with<R>(&self, work: impl FnOnce(&mut Fifos<P>) -> R) -> R {
+        self.lock.lock();
+        let Some(mut fifos) = try_lock(&self.fifos) else {
+            unreachable!("the lock of the platform has let two threads in");
+        };
+        let result = work(&mut fifos);
+        match &fifos.lanes[..] {
+            [lane] => self.status.note(Summary::of(lane)),
+            lanes => {
+                let summaries = lanes.iter().map(Summary::of);
+                let all = summaries.fold(Summary::default(), Summary::with);
+                self.status.note(all);
+            }
+        }
+        drop(fifos);
+        self.lock.unlock();
+        result
     }
 
     /// Puts an operation on the lane that leads to its node.
-    pub fn put(&mut self, outgoing: Outgoing<P>) {
-        let lane = self.lane(outgoing.descriptor.dst);
-        self.lanes[lane].put(&self.core.platform, outgoing);
-        self.waiting += 1;
+    #[inline(always)] // An operation is not moved on its way.
+    pub fn put(&self, outgoing: Outgoing<P>) {
+        self.with(|fifos| {
+            let lane = fifos.lane(&outgoing.order);
+            fifos.lanes[lane].put(&self.core.platform, outgoing);
+        });
     }
 
-    /// Hands a message of one packet to the DMA engine at once, if nothing waits before it and there is room; says
-    /// whether it did.
+    /// Hands an immediate message of one packet to the DMA engine at once, if nobody else is about to send, nothing waits
+    /// before it and there is room; says whether it did.
     ///
     /// # Errors
-    /// Those of the bus.
-    #[inline(always)]
-    pub fn inject(&mut self, message: &Message, payload: &[u8]) -> Result<bool, Fault> {
-        let lane = match self.lanes.len() {
-            1 => 0,
-            _ => self.lane(message.dst.unpack()),
+    /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`]; those of the bus.
+    #[inline]
+    pub fn inject(&self, envelope: &ImmediateEnvelope, payload: &[u8]) -> Result<bool, Fault> {
+        if !self.injects || !self.lock.trylock() {
+            return Ok(false);
+        }
+        let injected = match try_lock(&self.fifos) {
+            Some(mut fifos) => self.inject_to(&mut fifos, envelope, payload),
+            None => Ok(false),
         };
-        let injected = self.lanes[lane].inject(&self.core.platform, message, payload)?;
-        self.in_flight += usize::from(injected);
+        self.lock.unlock();
+        injected
+    }
+
+    #[inline(always)]
+    fn inject_to(
+        &self,
+        fifos: &mut Fifos<P>,
+        envelope: &ImmediateEnvelope,
+        payload: &[u8],
+    ) -> Result<bool, Fault> {
+        let core = &*self.core;
+        let Fifos { lanes, templates } = fifos;
+        let key = TemplateKey::of(envelope);
+        let kept = &mut templates[key.place()];
+        let kept = match kept {
+            Some(kept) if kept.key == key => kept,
+            _ => match self.template(lanes.len(), envelope)? {
+                Some(made) => kept.insert(made),
+                None => return Ok(false),
+            },
+        };
+        core.platform.charge(Op::Inject, 1);
+        let label = Label {
+            dispatch: envelope.dispatch,
+            comm: envelope.comm,
+            tag: envelope.tag,
+            message_id: self.message_id(None),
+        };
+        let peer = envelope.destination;
+        core.note(|at| Note::Injecting { at });
+        core.note(|at| label.message(at, peer, payload.len() as u32));
+        core.note(|at| label.note(at, peer, self.envelope(label.dispatch, label.comm)));
+        let (lane, words) = (&mut lanes[kept.lane], (label.tag, label.message_id));
+        let injected = lane.inject(&core.platform, &kept.template, words, payload)?;
+        if injected {
+            let in_flight = &self.status.in_flight;
+            // The lock is held: nobody else changes it.
+            in_flight.store(in_flight.load(Ordering::Relaxed) + 1, Ordering::Release);
+            core.leave_rest();
+            if lane.is_short_of_room() {
+                core.attention.call(Reason::Room);
+            }
+        } else {
+            core.note(|at| Note::Withdrawn {
+                at,
+                id: label.message_id,
+            });
+        }
         Ok(injected)
+    }
+
+    /// The template of an immediate message over `lanes` lanes; `None` where it takes shared memory, or no way at all.
+    #[cold]
+    fn template(&self, lanes: usize, envelope: &ImmediateEnvelope) -> Result<Option<Kept>, Fault> {
+        let core = &*self.core;
+        let peer = envelope.destination;
+        let client = core.info.endpoint.client;
+        if peer.client != client {
+            return Err(Error::ForeignEndpoint {
+                expected: client,
+                found: peer.client,
+            }
+            .into());
+        }
+        let to = core.layout.destination(peer)?;
+        // The post finds a context that has been destroyed.
+        if lanes == 0 {
+            return Ok(None);
+        }
+        let shares = core.layout.config.same_node == SameNode::SharedMemory;
+        if shares && to.node == core.layout.here.node {
+            return Ok(None);
+        }
+        core.platform.charge(Op::Template, 1);
+        let label = Label {
+            dispatch: envelope.dispatch,
+            comm: envelope.comm,
+            tag: 0,
+            message_id: 0,
+        };
+        Ok(Some(Kept {
+            key: TemplateKey::of(envelope),
+            template: self.message(to, peer.context, label).template()?,
+            lane: lane_to(to.node.unpack(), lanes),
+        }))
     }
 
     /// Puts a message of the driver's own to `peer` on its lane, past everything that flows hold back.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`](crate::Error::UnknownTask).
-    pub fn put_control(
-        &mut self,
-        peer: Endpoint,
-        system: System,
-        payload: Bytes,
-    ) -> Result<(), Fault> {
+    /// [`Error::UnknownTask`].
+    pub fn put_control(&self, peer: Endpoint, system: System, payload: Bytes) -> Result<(), Fault> {
         let label = self.system_label(system);
         let to = self.core.destination(peer)?;
         let message = self.message(to, peer.context, label);
         self.put(Outgoing {
-            descriptor: message.descriptor(Source::of_length(payload.len())),
+            order: Order::Message(message),
             payload: Payload::Staged(payload),
             finish: Finish::Control,
         });
@@ -110,7 +337,7 @@ impl<P: Platform> Lanes<P> {
     }
 
     /// The label of a message of the driver's own. Charges for building it.
-    pub fn system_label(&mut self, system: System) -> Label {
+    pub fn system_label(&self, system: System) -> Label {
         self.core.platform.charge(Op::Control, 1);
         Label {
             dispatch: system as u8,
@@ -121,10 +348,13 @@ impl<P: Platform> Lanes<P> {
     }
 
     /// The number by which waves and timelines name a message: `chosen`, or the next one.
-    pub fn message_id(&mut self, chosen: Option<u32>) -> u32 {
+    #[inline]
+    pub fn message_id(&self, chosen: Option<u32>) -> u32 {
         chosen.unwrap_or_else(|| {
-            self.next_message = self.next_message.wrapping_add(1);
-            (self.core.info.endpoint.task.0 << 16) | (self.next_message & 0xffff)
+            // Threads that draw at the same time may draw the same: it names messages to readers alone.
+            let next = self.next_message.load(Ordering::Relaxed).wrapping_add(1);
+            self.next_message.store(next, Ordering::Relaxed);
+            (self.core.info.endpoint.task.0 << 16) | (next & 0xffff)
         })
     }
 
@@ -153,99 +383,126 @@ impl<P: Platform> Lanes<P> {
         }
     }
 
-    /// Which injection FIFO carries everything to `node`: always the same, so that it stays in order, and
-    /// spread over neighbours.
-    fn lane(&self, node: Coord) -> usize {
-        if self.lanes.len() == 1 {
-            return 0;
-        }
-        let mixed = node.0.iter().fold(0_u32, |hash, &c| {
-            (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
-        });
-        (mixed >> 16) as usize % self.lanes.len()
-    }
-
     /// Descriptors handed to the DMA engine and not completed.
+    #[inline]
     pub fn in_flight(&self) -> usize {
-        self.in_flight
+        self.status.in_flight.load(Ordering::Acquire)
     }
 
     /// Whether a descriptor is under way for which somebody waits, or so many that room is short.
     pub fn awaits(&self) -> bool {
-        self.in_flight > 0 && self.any(Lane::awaits)
+        self.status.awaits.load(Ordering::Acquire)
     }
 
     /// Operations that wait for room.
+    #[inline]
     pub fn waiting(&self) -> usize {
-        self.waiting
+        self.status.waiting.load(Ordering::Acquire)
     }
 
-    /// Whether this holds for any lane.
-    pub fn any(&self, holds: impl FnMut(&Lane<P>) -> bool) -> bool {
-        self.lanes.iter().any(holds)
+    /// Whether an operation has found no room.
+    pub fn blocked(&self) -> bool {
+        self.status.blocked.load(Ordering::Acquire)
+    }
+
+    /// Whether a refused descriptor has not been skipped.
+    pub fn resuming(&self) -> bool {
+        self.status.resuming.load(Ordering::Acquire)
     }
 
     /// Turns waiting operations into descriptors as far as there is room; returns how many.
     ///
     /// # Errors
     /// The first error of a lane; the others have been started nevertheless.
-    pub fn start(&mut self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
-        let (mut started, mut result) = (0, Ok(()));
-        if self.waiting == 0 {
-            return (started, result);
+    pub fn start(&self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
+        if self.waiting() == 0 {
+            return (0, Ok(()));
         }
-        for lane in &mut self.lanes {
-            if lane.waiting() > 0 {
-                match lane.start(&self.core.platform, completed) {
-                    Ok(count) => started += count,
-                    Err(error) => result = result.and(Err(error)),
-                }
-            }
-        }
-        self.in_flight += started;
-        self.waiting = self.lanes.iter().map(Lane::waiting).sum();
-        (started, result)
+        let platform = &self.core.platform;
+        self.with(|fifos| {
+            let lanes = fifos.lanes.iter_mut().filter(|lane| lane.waiting() > 0);
+            each(lanes, |lane| lane.start(platform, completed))
+        })
     }
 
     /// Retires what has completed; returns how many.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn poll(&mut self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
-        let (mut retired, mut result) = (0, Ok(()));
-        for lane in &mut self.lanes {
-            if lane.in_flight() > 0 {
-                match lane.poll(&self.core.platform, completed) {
-                    Ok(count) => retired += count,
-                    Err(error) => result = result.and(Err(error)),
-                }
-            }
-        }
-        self.in_flight = self.lanes.iter().map(Lane::in_flight).sum();
-        (retired, result)
+    pub fn poll(&self, completed: &mut Vec<Completed>) -> (usize, Result<(), Fault>) {
+        let platform = &self.core.platform;
+        self.with(|fifos| each(fifos.in_use(), |lane| lane.poll(platform, completed)))
     }
 
     /// Looks whether the DMA engine refuses a descriptor.
     ///
     /// # Errors
     /// Those of the bus.
-    pub fn check_halt(&mut self, completed: &mut Vec<Completed>) -> Result<(), Fault> {
+    pub fn check_halt(&self, completed: &mut Vec<Completed>) -> Result<(), Fault> {
         let platform = &self.core.platform;
-        let mut lanes = self.lanes.iter_mut().filter(|lane| lane.in_flight() > 0);
-        let result = lanes.try_for_each(|lane| lane.check_halt(platform, completed));
-        self.in_flight = self.lanes.iter().map(Lane::in_flight).sum();
-        result
+        self.with(|fifos| {
+            let mut lanes = fifos.in_use();
+            lanes.try_for_each(|lane| lane.check_halt(platform, completed))
+        })
     }
 
     /// Ends the use of the FIFOs; what has not completed is given up.
     ///
     /// # Errors
     /// The first error of a lane; the others have been closed nevertheless.
-    pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
+    pub fn close(&self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
+        self.with(|fifos| fifos.close(&self.core.platform, node))
+    }
+}
+
+impl<P: Platform> Fifos<P> {
+    /// Which lane carries everything to the node of `order`.
+    fn lane(&self, order: &Order) -> usize {
+        match self.lanes.len() {
+            1 => 0,
+            lanes => lane_to(order.node(), lanes),
+        }
+    }
+
+    /// The lanes with descriptors that have not completed.
+    fn in_use(&mut self) -> impl Iterator<Item = &mut Lane<P>> {
+        self.lanes.iter_mut().filter(|lane| lane.in_flight() > 0)
+    }
+
+    fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        for mut lane in self.lanes.drain(..) {
-            outcome = outcome.and(lane.close(&self.core.platform, node));
+        // Nothing is sent any more.
+        self.templates = [const { None }; TEMPLATES];
+        for mut lane in mem::take(&mut self.lanes) {
+            outcome = outcome.and(lane.close(platform, node));
         }
         outcome
     }
+}
+
+/// What `work` counts over all of `lanes`, and the first error.
+fn each<'a, P: Platform>(
+    lanes: impl Iterator<Item = &'a mut Lane<P>>,
+    mut work: impl FnMut(&mut Lane<P>) -> Result<usize, Fault>,
+) -> (usize, Result<(), Fault>) {
+    let (mut count, mut result) = (0, Ok(()));
+    for lane in lanes {
+        match work(lane) {
+            Ok(more) => count += more,
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    (count, result)
+}
+
+/// Which of `lanes` injection FIFOs carries everything to `node`: always the same, so that it stays in order, and spread
+/// over neighbours.
+fn lane_to(node: Coord, lanes: usize) -> usize {
+    if lanes == 1 {
+        return 0;
+    }
+    let mixed = node.0.iter().fold(0_u32, |hash, &c| {
+        (hash ^ u32::from(c)).wrapping_mul(0x9e37_79b1)
+    });
+    (mixed >> 16) as usize % lanes
 }

@@ -3,18 +3,21 @@
 use gyre_firmware::{Node, ReceptionConfig, Register};
 use gyre_layout::registers::reception_fifo::{STATUS, status};
 use gyre_layout::{
-    HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, MessageHeader, PackedCoord, packet_bytes,
+    HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, MessageHeader, PackedCoord, WholeMessage, packet_bytes,
 };
 
+use crate::buffer::BufferRange;
 use crate::cost::Op;
 use crate::error::{Error, Fault};
-use crate::platform::{DmaBuffer, Platform};
+use crate::platform::{DmaBuffer, Platform, RangeError};
 use crate::resources::RING_ALIGN;
 use crate::transport::registers::{self, Bus};
 
 /// A reception FIFO with exclusive use.
 pub(crate) struct ReceptionFifo<P: Platform> {
     id: u16,
+    /// Its TAIL, read in every turn.
+    tail_register: Register,
     ring: Option<P::Buffer>,
     enabled: bool,
     /// Bytes consumed, modulo 2^32.
@@ -23,6 +26,8 @@ pub(crate) struct ReceptionFifo<P: Platform> {
     published: u32,
     /// Value of TAIL as last read.
     tail: u32,
+    /// A quarter of the ring, bytes.
+    quarter: u32,
 }
 
 /// One packet, copied out of the ring: what the driver needs of its header, and its payload.
@@ -81,7 +86,13 @@ impl<'a> Packet<'a> {
         if before_wrap < len {
             read(0, &mut payload[before_wrap..len])?;
         }
-        Ok(Some(Self {
+        Ok(Some(Self::of(&header, &payload[..len])))
+    }
+
+    /// The packet of this header and payload.
+    #[inline(always)]
+    pub fn of(header: &MessageHeader, payload: &'a [u8]) -> Self {
+        Self {
             node: header.src,
             kind: header.kind,
             first: header.first,
@@ -90,8 +101,24 @@ impl<'a> Packet<'a> {
             length: header.length,
             sw0: header.software[0],
             sw1: header.software[1],
-            payload: &payload[..len],
-        }))
+            payload,
+        }
+    }
+
+    /// The packet of a whole message and its payload.
+    #[inline(always)]
+    pub fn whole(message: WholeMessage, payload: &'a [u8]) -> Self {
+        Self {
+            node: message.src,
+            kind: Kind::MemFifo,
+            first: true,
+            last: true,
+            offset: 0,
+            length: message.len.into(),
+            sw0: message.software[0],
+            sw1: message.software[1],
+            payload,
+        }
     }
 }
 
@@ -119,11 +146,14 @@ impl<P: Platform> ReceptionFifo<P> {
             })?;
         Ok(Self {
             id,
+            tail_register: Register::reception_tail(id),
             ring: Some(ring),
             enabled: true,
             head: 0,
             published: 0,
             tail: 0,
+            // Rings have less than 2^32 bytes.
+            quarter: (bytes / 4) as u32,
         })
     }
 
@@ -146,11 +176,12 @@ impl<P: Platform> ReceptionFifo<P> {
     }
 
     /// Reads TAIL and says how many bytes of packets there are.
+    #[inline]
     pub fn poll(&mut self, platform: &P) -> Result<usize, Fault> {
         let Some(ring) = &self.ring else {
             return Err(Error::Destroyed.into());
         };
-        let value = registers::read(platform, Register::reception_tail(self.id))?;
+        let value = registers::read_within(platform, self.tail_register)?;
         if value == u64::from(self.head) {
             // All that has come has been taken: mostly.
             self.tail = self.head;
@@ -177,37 +208,126 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(available)
     }
 
-    /// Takes the next packet of those that the last [`poll`](Self::poll) saw, and copies its payload to the
-    /// start of `payload`.
+    /// Bytes of packets that the last [`poll`](Self::poll) saw and that have not been taken.
+    #[inline(always)]
+    pub fn available(&self) -> usize {
+        self.tail.wrapping_sub(self.head) as usize
+    }
+
+    /// Copies the header of the next packet, of which some are [available](Self::available).
     ///
     /// # Errors
-    /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet
-    /// cannot be found.
-    #[inline(always)] // The packet is taken apart where it is taken.
-    pub fn next<'a>(
+    /// [`Error::Destroyed`].
+    #[inline(always)]
+    pub fn header(&self, header: &mut [u8; HEADER_BYTES]) -> Result<(), Fault> {
+        let ring = self.ring()?;
+        // Rings and packets are multiples of the header's size: a header never wraps.
+        let place = self.head as usize & (ring.len() - 1);
+        Ok(ring.read(place, header)?)
+    }
+
+    /// Takes the next packet, of `len` payload bytes, which are copied to the start of `payload`.
+    ///
+    /// # Errors
+    /// As [`take_with`](Self::take_with).
+    #[inline(always)]
+    pub fn take<'a>(&mut self, len: usize, payload: &'a mut [u8]) -> Result<&'a [u8], Fault> {
+        self.take_with(len, |ring, place, at, bytes| {
+            ring.read(place, &mut payload[at..at + bytes])
+        })?;
+        Ok(&payload[..len])
+    }
+
+    /// Takes the next packet, of `len` payload bytes, which are copied to `at` in `into` on.
+    ///
+    /// # Errors
+    /// As [`take_with`](Self::take_with).
+    pub fn take_into(
         &mut self,
-        platform: &P,
-        payload: &'a mut [u8],
-    ) -> Result<Option<Packet<'a>>, Fault> {
-        let available = self.tail.wrapping_sub(self.head) as usize;
-        if available == 0 {
+        len: usize,
+        into: &BufferRange<P::Buffer>,
+        offset: usize,
+    ) -> Result<(), Fault> {
+        self.take_with(len, |ring, place, at, bytes| {
+            into.copy_from(offset + at, ring, place, bytes)
+        })
+    }
+
+    /// Takes the next packet, of `len` payload bytes, which `copy` copies: from which place in the ring, to which byte of
+    /// the payload, how many.
+    ///
+    /// # Errors
+    /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet cannot be found.
+    #[inline(always)]
+    fn take_with(
+        &mut self,
+        len: usize,
+        mut copy: impl FnMut(&P::Buffer, usize, usize, usize) -> Result<(), RangeError>,
+    ) -> Result<(), Fault> {
+        let bytes = packet_bytes(len);
+        if len > MAX_PAYLOAD_BYTES || bytes > self.available() {
+            return Err(self.cut());
+        }
+        let ring = self.ring()?;
+        if len > 0 {
+            let size = ring.len();
+            let start = (self.head as usize & (size - 1)) + HEADER_BYTES;
+            let before_wrap = len.min(size - start);
+            if before_wrap > 0 {
+                copy(ring, start, 0, before_wrap)?;
+            }
+            if before_wrap < len {
+                copy(ring, 0, before_wrap, len - before_wrap)?;
+            }
+        }
+        self.head = self.head.wrapping_add(bytes as u32);
+        Ok(())
+    }
+
+    /// Takes the next packet, if there is one, as [`take`](Self::take) does.
+    ///
+    /// # Errors
+    /// As [`take_with`](Self::take_with).
+    pub fn next<'a>(&mut self, payload: &'a mut [u8]) -> Result<Option<Packet<'a>>, Fault> {
+        if self.available() == 0 {
             return Ok(None);
         }
-        match self.read_packet(available, payload) {
-            Ok(packet) => {
-                let bytes = packet_bytes(packet.payload.len());
-                self.head = self.head.wrapping_add(bytes as u32);
-                // Room is given back in steps, so that senders need not wait for the whole batch.
-                let ring = self.ring.as_ref().map_or(0, DmaBuffer::len);
-                if self.head.wrapping_sub(self.published) as usize >= ring / 4 {
-                    self.give_back(platform)?;
-                }
-                Ok(Some(packet))
-            }
-            Err(error) => {
-                self.head = self.tail;
-                Err(error)
-            }
+        let mut header = [0; HEADER_BYTES];
+        self.header(&mut header)?;
+        let header = self.decode(&header)?;
+        let payload = self.take(usize::from(header.len), payload)?;
+        Ok(Some(Packet::of(&header, payload)))
+    }
+
+    /// What the header of the next packet says.
+    ///
+    /// # Errors
+    /// As [`take_with`](Self::take_with).
+    pub fn decode(&mut self, bytes: &[u8; HEADER_BYTES]) -> Result<MessageHeader, Fault> {
+        MessageHeader::decode(bytes).map_err(|error| {
+            self.head = self.tail;
+            error.into()
+        })
+    }
+
+    /// Gives up everything that has been seen: it ends inside a packet.
+    #[cold]
+    fn cut(&mut self) -> Fault {
+        self.head = self.tail;
+        Error::Register {
+            register: "TAIL",
+            fifo: self.id,
+            value: u64::from(self.tail),
+            reason: "ends inside a packet",
+        }
+        .into()
+    }
+
+    #[inline(always)]
+    fn ring(&self) -> Result<&P::Buffer, Fault> {
+        match &self.ring {
+            Some(ring) => Ok(ring),
+            None => Err(Error::Destroyed.into()),
         }
     }
 
@@ -227,38 +347,20 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(())
     }
 
-    /// Tells the hardware how far the ring has been consumed.
-    pub fn give_back(&mut self, platform: &P) -> Result<(), Fault> {
-        if self.published != self.head {
-            registers::write(
-                platform,
-                Register::reception_head(self.id),
-                u64::from(self.head),
-            )?;
-            self.published = self.head;
-        }
-        Ok(())
-    }
-
+    /// Tells the hardware how far the ring has been consumed, when that is a quarter of it: senders need not wait for room,
+    /// and most packets cost no access.
+    ///
+    /// # Errors
+    /// Those of the bus.
     #[inline(always)]
-    fn read_packet<'a>(
-        &self,
-        available: usize,
-        payload: &'a mut [u8],
-    ) -> Result<Packet<'a>, Fault> {
-        let Some(ring) = &self.ring else {
-            return Err(Error::Destroyed.into());
-        };
-        let read = |place, out: &mut [u8]| Ok(ring.read(place, out)?);
-        Packet::read(ring.len(), self.head, available, payload, read)?.ok_or_else(|| {
-            Error::Register {
-                register: "TAIL",
-                fifo: self.id,
-                value: u64::from(self.tail),
-                reason: "ends inside a packet",
-            }
-            .into()
-        })
+    pub fn relieve(&mut self, platform: &P) -> Result<(), Fault> {
+        if self.head.wrapping_sub(self.published) < self.quarter {
+            return Ok(());
+        }
+        let register = Register::reception_head(self.id);
+        registers::write(platform, register, u64::from(self.head))?;
+        self.published = self.head;
+        Ok(())
     }
 }
 

@@ -31,6 +31,22 @@ pub(crate) fn write<P: Platform>(
     Ok(platform.write_reg(register.address, value)?)
 }
 
+/// Reads a register in an operation whose charge has the access in it.
+#[inline(always)]
+pub(crate) fn read_within<P: Platform>(platform: &P, register: Register) -> Result<u64, Fault> {
+    Ok(platform.read_reg(register.address)?)
+}
+
+/// Writes a register in an operation whose charge has the access in it.
+#[inline(always)]
+pub(crate) fn write_within<P: Platform>(
+    platform: &P,
+    register: Register,
+    value: u64,
+) -> Result<(), Fault> {
+    Ok(platform.write_reg(register.address, value)?)
+}
+
 /// Coordinates of the platform's node.
 pub(crate) fn coord<P: Platform>(platform: &P) -> Result<Coord, Error> {
     let packed = read(platform, Register::node("COORD", COORD))?;

@@ -199,7 +199,7 @@ fn hw7_messages_on_a_node_pass_through_memory_with_all_that_belongs_to_them() {
     assert_eq!(*local.lock(), vec![Ok(()); lengths.len()]);
     assert_eq!(*remote.lock(), vec![Ok(()); lengths.len()]);
     assert_eq!(machine.packets(), 0, "nothing took the DMA engine");
-    assert_eq!(machine.charged(Op::Descriptor), 0);
+    assert_eq!(machine.charged(Op::Message), 0);
     assert!(contexts.iter().all(Context::is_at_rest));
 
     // Above the eager limit the data is fetched by the DMA engine: a remote get and its puts.
@@ -222,18 +222,18 @@ fn hw7_both_ends_pay_for_their_copies() {
     let clients = clients(&machine, &[0, 0], through(SameNode::SharedMemory));
     let contexts = contexts(&clients);
     log_messages(&contexts[1]);
-    let before = (machine.charged(Op::CopyChunk), machine.charged(Op::Lock));
+    let charged = |op| machine.charged(op);
+    let before = [Op::CopyChunk, Op::ShareChunk, Op::Lock].map(charged);
     let message = send(&contexts[0], 1, 1, &pattern(1000, 1));
     contexts[0].send(message).expect("valid");
     settle(&machine, &contexts);
-    // Packets of 512 B and 488 B: 16 chunks each, and their headers; twice more without, out of the ring and to
+    // Packets of 512 B and 488 B: 16 chunks each, and their headers, into the ring; without those out of it, and to
     // their place. One look into the endpoint table.
-    assert_eq!(
-        machine.charged(Op::CopyChunk) - before.0,
-        2 * 17 + 2 * 2 * 16 + 1
-    );
-    assert_eq!(machine.charged(Op::Lock) - before.1, 2 * 2 + 2);
-    assert_eq!(machine.charged(Op::Packet), 2);
+    assert_eq!(charged(Op::ShareChunk) - before[1], 2 * 17 + 2 * 16);
+    assert_eq!(charged(Op::CopyChunk) - before[0], 2 * 16 + 1);
+    assert_eq!(charged(Op::Lock) - before[2], 2 * 2 + 2);
+    assert_eq!(machine.charged(Op::Deposit), 2);
+    assert_eq!(machine.charged(Op::Assemble), 2);
 }
 
 #[test]

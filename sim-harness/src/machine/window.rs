@@ -17,7 +17,7 @@ impl Machine {
             let limit = match until {
                 Until::Cycle(cycle) => cycle,
                 Until::Done if ended => self.cycle.next_multiple_of(EPOCH),
-                Until::Quiet if ended && next.is_none() => self.cycle.next_multiple_of(EPOCH),
+                Until::Quiet if ended && next.is_none() => self.end(),
                 Until::Done | Until::Quiet => u64::MAX,
             };
             if self.cycle >= limit {
@@ -34,6 +34,12 @@ impl Machine {
                 self.advance(limit)?;
             }
         }
+    }
+
+    /// The end of the epoch in which the last actor has ended: what it has charged since its last access is time of the run.
+    fn end(&self) -> u64 {
+        let makespan = self.software.makespan_ps().div_ceil(self.config.cycle_ps);
+        self.cycle.max(makespan).next_multiple_of(EPOCH)
     }
 
     /// Cycle in which a node must be looked at again; `u64::MAX` if nothing is to come.

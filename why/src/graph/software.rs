@@ -209,8 +209,13 @@ impl Graph<'_> {
     fn looking(&self, operation: u8) -> Looking {
         let names = &self.recording.operations;
         match names.get(usize::from(operation)).copied() {
-            Some("advance" | "turn" | "conclude" | "wait" | "batch") => Looking::Begins,
-            Some("register" | "poll" | "receive" | "packet" | "copy_chunk") => Looking::Goes,
+            Some("advance" | "turn" | "leave" | "conclude" | "announce" | "wait" | "batch") => {
+                Looking::Begins
+            }
+            Some(
+                "full_turn" | "wake" | "register" | "poll" | "receive" | "packet" | "assemble"
+                | "place" | "unload" | "copy" | "copy_chunk",
+            ) => Looking::Goes,
             _ => Looking::No,
         }
     }

@@ -1,4 +1,8 @@
-//! Post, advance, wait, lock.
+//! Post, advance, wait, lock, memory.
+
+use core::hint::black_box;
+
+use gyre_driver::{BufferRange, Op, Platform};
 
 use super::world::{CONSUME, NOBODY};
 use super::{BURST, List};
@@ -49,5 +53,12 @@ pub fn scenarios(list: &mut List) {
     });
     list.plain("try_lock and unlock", |w| {
         book::count(|| assert!(w.contexts[0].try_lock().is_some()));
+    });
+    list.plain("a block of DMA memory got and given back", |w| {
+        let platform = w.contexts[0].platform();
+        book::count(|| {
+            platform.charge(Op::Allocate, 2);
+            drop(black_box(BufferRange::zeroed(platform, 64)));
+        });
     });
 }

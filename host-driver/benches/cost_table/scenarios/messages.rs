@@ -95,6 +95,19 @@ fn parts(list: &mut List) {
             });
         }
     }
+    list.plain(
+        "immediate sends to an endpoint that share a template's place",
+        |w| {
+            for comm in 0..8 {
+                let other = SendImmediate {
+                    comm,
+                    ..SendImmediate::new(w.peer, CONSUME)
+                };
+                book::count(|| w.contexts[0].send_immediate(&other).expect("valid"));
+            }
+            w.run(NOBODY);
+        },
+    );
     list.plain("advance behind an immediate send", |w| {
         w.immediate(CONSUME, 0, 0);
         book::count(|| w.advance(0, 1));

@@ -1,12 +1,12 @@
-//! What counting itself costs: calls of `charge`, and sections with nothing in them.
+//! What counting itself costs: calls of `charge`, accesses to memory of no bytes, and sections with nothing in them.
 
 use core::hint::black_box;
 
-use gyre_driver::{Op, Platform};
+use gyre_driver::{DmaBuffer, Op, Platform};
 use gyre_testkit::Double;
 
 use super::{List, Scenario};
-use crate::book;
+use crate::book::{self, Access};
 use crate::platform::Counted;
 
 /// Names: empty sections; what is left of one that is counted from a point inside it on; calls of `charge`.
@@ -38,6 +38,24 @@ pub fn find(name: &str) -> Option<Scenario> {
             });
         }
     });
+    for access in Access::ALL {
+        list.add(access.name(), move || {
+            let platform = Counted(Double::new(1, 1).process(0));
+            let memory = platform.alloc(64, 64).expect("there is memory");
+            move || {
+                book::count(|| {
+                    for _ in 0..CALLS / 8 {
+                        for place in [0, 8, 16, 24, 32, 40, 48, 56] {
+                            match access {
+                                Access::Read => drop(black_box(memory.read(place, &mut []))),
+                                Access::Write => drop(black_box(memory.write(place, &[]))),
+                            }
+                        }
+                    }
+                });
+            }
+        });
+    }
     list.scenarios
         .into_iter()
         .find(|scenario| scenario.name == name)

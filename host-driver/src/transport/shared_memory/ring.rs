@@ -210,6 +210,7 @@ impl<P: Platform> Outbox<P> {
         payload: &[u8],
         own: u8,
     ) -> Result<Pushed, Fault> {
+        platform.charge(Op::Deposit, 1);
         let header = header.encode()?;
         platform.charge(Op::Lock, 1);
         self.segment.lock();
@@ -246,7 +247,7 @@ impl<P: Platform> Outbox<P> {
             }
         }
         let chunks = (HEADER_BYTES + payload.len()).div_ceil(COPY_CHUNK);
-        platform.charge(Op::CopyChunk, chunks as u64);
+        platform.charge(Op::ShareChunk, chunks as u64);
         // Ring and packets are multiples of the header's size: a header never wraps.
         let place = tail as usize & (self.size - 1);
         segment.write(PACKETS + place, header)?;

@@ -1,0 +1,71 @@
+//! What a turn of `advance` has to look after besides packets: one word, so that a turn that has nothing else to do
+//! reads no more than that.
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// Something besides packets that a turn has to look after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Reason {
+    /// A wait ended by a wake-up that no poll has followed yet.
+    Woken = 1,
+    /// The queue has work, or the context has been destroyed.
+    Posted = 2,
+    /// Work that has been taken off the queue has not been carried out.
+    Working = 4,
+    /// There are calls at a time.
+    Alarm = 8,
+    /// There are functions that every turn calls.
+    EveryTurn = 16,
+    /// Injection FIFOs have little room.
+    Room = 32,
+}
+
+/// The reasons that there are.
+pub(crate) struct Attention(AtomicU32);
+
+impl Attention {
+    /// Those of a context that has been created: it looks at everything once.
+    pub fn new() -> Self {
+        Self(AtomicU32::new(Reason::Woken as u32))
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_clear(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether there is this one.
+    #[inline]
+    pub fn has(&self, reason: Reason) -> bool {
+        self.has_any([reason])
+    }
+
+    /// Whether there is any of these.
+    #[inline]
+    pub fn has_any<const N: usize>(&self, reasons: [Reason; N]) -> bool {
+        let mask = reasons
+            .into_iter()
+            .fold(0, |mask, reason| mask | reason as u32);
+        self.0.load(Ordering::Acquire) & mask != 0
+    }
+
+    /// There is this one from now on.
+    pub fn call(&self, reason: Reason) {
+        self.0.fetch_or(reason as u32, Ordering::AcqRel);
+    }
+
+    /// It has been looked after.
+    pub fn clear(&self, reason: Reason) {
+        self.0.fetch_and(!(reason as u32), Ordering::AcqRel);
+    }
+
+    /// There is this one, or it has been looked after.
+    pub fn set(&self, reason: Reason, there: bool) {
+        match there {
+            true => self.call(reason),
+            false => self.clear(reason),
+        }
+    }
+}
