@@ -15,6 +15,8 @@ pub(crate) use parking_lot::{Mutex, MutexGuard};
 // A reference count orders nothing: no checker needs to see it.
 #[cfg(not(feature = "loom"))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+// Nor does a number that is drawn for readers alone.
+pub(crate) use std::sync::atomic::AtomicU32 as Unordered;
 pub(crate) use std::sync::{Arc, Weak};
 
 /// Locks for a short move of data.

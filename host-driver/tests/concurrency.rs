@@ -620,6 +620,9 @@ fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
         advance_until(&context, || received.lock().len() == 2);
         sender.join().expect("no thread panics");
         receiver.join().expect("no thread panics");
+        // Its memory is given back: there are many interleavings.
+        advance_until(&context, || context.is_at_rest());
+        context.destroy().expect("at rest");
         // The messages in the order sent to the receives in the order posted; these may end in any order.
         let mut received = received.lock().clone();
         received.sort_unstable();

@@ -15,7 +15,7 @@ use crate::flow::ordered::Ordered;
 use crate::layout::SameNode;
 use crate::operation::ImmediateEnvelope;
 use crate::platform::{Platform, PlatformLock};
-use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicUsize, Mutex, Ordering, try_lock};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Unordered, try_lock};
 use crate::task::Destination;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::{
@@ -45,41 +45,63 @@ pub(crate) struct Lanes<P: Platform> {
     fifos: Mutex<Fifos<P>>,
     /// What the FIFOs have been like since they were used last.
     status: Status,
-    next_message: AtomicU32,
+    next_message: Unordered,
     /// Immediate messages need not wait for a route.
     injects: bool,
 }
 
-/// What is asked of the FIFOs again and again.
-struct Status {
+/// What is asked of the FIFOs again and again, in one word.
+struct Status(AtomicU64);
+
+/// What FIFOs are like.
+#[derive(Clone, Copy, Default)]
+struct Summary {
     /// Descriptors handed to the DMA engine and not completed.
-    in_flight: AtomicUsize,
-    /// Operations that wait for room, or for the next [`start`](Lanes::start).
-    waiting: AtomicUsize,
+    in_flight: u32,
+    /// Operations that wait for room, or for the next [`start`](Lanes::start): so many at least, where they are very many.
+    waiting: u16,
     /// A descriptor is under way for which somebody waits, or so many that room is short.
-    awaits: AtomicBool,
+    awaits: bool,
     /// An operation has found no room.
-    blocked: AtomicBool,
+    blocked: bool,
     /// A refused descriptor has not been skipped.
-    resuming: AtomicBool,
+    resuming: bool,
 }
 
-/// The same of one FIFO, or of several.
-#[derive(Default)]
-struct Summary {
-    in_flight: usize,
-    waiting: usize,
-    awaits: bool,
-    blocked: bool,
-    resuming: bool,
+impl Status {
+    fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    #[inline]
+    fn note(&self, all: Summary) {
+        let [a, b, c, d] = all.in_flight.to_le_bytes();
+        let [e, f] = all.waiting.to_le_bytes();
+        let flags = u8::from(all.awaits) | u8::from(all.blocked) << 1 | u8::from(all.resuming) << 2;
+        let word = u64::from_le_bytes([a, b, c, d, e, f, flags, 0]);
+        self.0.store(word, Ordering::Release);
+    }
+
+    #[inline]
+    fn get(&self) -> Summary {
+        let [a, b, c, d, e, f, flags, _] = self.0.load(Ordering::Acquire).to_le_bytes();
+        Summary {
+            in_flight: u32::from_le_bytes([a, b, c, d]),
+            waiting: u16::from_le_bytes([e, f]),
+            awaits: flags & 1 != 0,
+            blocked: flags & 2 != 0,
+            resuming: flags & 4 != 0,
+        }
+    }
 }
 
 impl Summary {
     #[inline]
     fn of<P: Platform>(lane: &Lane<P>) -> Self {
         Self {
-            in_flight: lane.in_flight(),
-            waiting: lane.waiting(),
+            // A ring has less than 2^32.
+            in_flight: lane.in_flight() as u32,
+            waiting: lane.waiting().try_into().unwrap_or(u16::MAX),
             awaits: lane.awaits(),
             blocked: lane.blocked(),
             resuming: lane.resuming(),
@@ -90,23 +112,11 @@ impl Summary {
     fn with(self, other: Self) -> Self {
         Self {
             in_flight: self.in_flight + other.in_flight,
-            waiting: self.waiting + other.waiting,
+            waiting: self.waiting.saturating_add(other.waiting),
             awaits: self.awaits || other.awaits,
             blocked: self.blocked || other.blocked,
             resuming: self.resuming || other.resuming,
         }
-    }
-}
-
-impl Status {
-    /// Takes note of what the FIFOs are like.
-    #[inline]
-    fn note(&self, all: Summary) {
-        self.in_flight.store(all.in_flight, Ordering::Release);
-        self.waiting.store(all.waiting, Ordering::Release);
-        self.awaits.store(all.awaits, Ordering::Release);
-        self.blocked.store(all.blocked, Ordering::Release);
-        self.resuming.store(all.resuming, Ordering::Release);
     }
 }
 
@@ -175,14 +185,8 @@ impl<P: Platform> Lanes<P> {
         Ok(Self {
             lock: core.platform.new_lock(),
             fifos: Mutex::new(opened),
-            status: Status {
-                in_flight: AtomicUsize::new(0),
-                waiting: AtomicUsize::new(0),
-                awaits: AtomicBool::new(false),
-                blocked: AtomicBool::new(false),
-                resuming: AtomicBool::new(false),
-            },
-            next_message: AtomicU32::new(0),
+            status: Status::new(),
+            next_message: Unordered::new(0),
             injects: core.layout.config.ordered == Ordered::Fixed,
             core: Arc::clone(core),
         })
@@ -266,12 +270,20 @@ impl<P: Platform> Lanes<P> {
         core.note(|at| label.message(at, peer, payload.len() as u32));
         core.note(|at| label.note(at, peer, self.envelope(label.dispatch, label.comm)));
         let (lane, words) = (&mut lanes[kept.lane], (label.tag, label.message_id));
-        let injected = lane.inject(&core.platform, &kept.template, words, payload)?;
+        // Before it goes: the thread that advances may see it complete before this one goes on. The lock is held: nobody
+        // else changes the word.
+        let before = self.status.get();
+        self.status.note(Summary {
+            in_flight: before.in_flight + 1,
+            ..before
+        });
+        core.leave_rest();
+        let injected = lane.inject(&core.platform, &kept.template, words, payload);
+        if injected != Ok(true) {
+            self.status.note(before);
+        }
+        let injected = injected?;
         if injected {
-            let in_flight = &self.status.in_flight;
-            // The lock is held: nobody else changes it.
-            in_flight.store(in_flight.load(Ordering::Relaxed) + 1, Ordering::Release);
-            core.leave_rest();
             if lane.is_short_of_room() {
                 core.attention.call(Reason::Room);
             }
@@ -386,28 +398,28 @@ impl<P: Platform> Lanes<P> {
     /// Descriptors handed to the DMA engine and not completed.
     #[inline]
     pub fn in_flight(&self) -> usize {
-        self.status.in_flight.load(Ordering::Acquire)
+        self.status.get().in_flight as usize
     }
 
     /// Whether a descriptor is under way for which somebody waits, or so many that room is short.
     pub fn awaits(&self) -> bool {
-        self.status.awaits.load(Ordering::Acquire)
+        self.status.get().awaits
     }
 
     /// Operations that wait for room.
     #[inline]
     pub fn waiting(&self) -> usize {
-        self.status.waiting.load(Ordering::Acquire)
+        self.status.get().waiting.into()
     }
 
     /// Whether an operation has found no room.
     pub fn blocked(&self) -> bool {
-        self.status.blocked.load(Ordering::Acquire)
+        self.status.get().blocked
     }
 
     /// Whether a refused descriptor has not been skipped.
     pub fn resuming(&self) -> bool {
-        self.status.resuming.load(Ordering::Acquire)
+        self.status.get().resuming
     }
 
     /// Turns waiting operations into descriptors as far as there is room; returns how many.
