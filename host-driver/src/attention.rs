@@ -17,8 +17,10 @@ pub(crate) enum Reason {
     Alarm = 8,
     /// There are functions that every turn calls.
     EveryTurn = 16,
+    /// Some of those have not been seen by the thread that advances.
+    NewEveryTurn = 32,
     /// Injection FIFOs have little room.
-    Room = 32,
+    Room = 64,
 }
 
 /// The reasons that there are.

@@ -83,6 +83,19 @@ impl<P: Platform> Core<P> {
             .destination(peer.task, peer.context)
     }
 
+    /// Where an endpoint that a program names is: one of this client that there is.
+    ///
+    /// # Errors
+    /// [`Error::ForeignEndpoint`], [`Error::UnknownTask`], [`Error::UnknownContext`].
+    #[inline]
+    pub fn checked(&self, peer: Endpoint) -> Result<Destination, Fault> {
+        let client = self.info.endpoint.client;
+        if peer.client != client {
+            return Err(foreign(client, peer));
+        }
+        self.layout.destination(peer)
+    }
+
     /// The endpoint of this client at context offset `context` of `task`, unchecked.
     pub fn peer(&self, task: TaskId, context: u8) -> Endpoint {
         Endpoint {
@@ -125,4 +138,10 @@ impl<P: Platform> Core<P> {
         self.leave_rest();
         cookies.insert(pending)
     }
+}
+
+#[cold]
+fn foreign(expected: u8, endpoint: Endpoint) -> Fault {
+    let found = endpoint.client;
+    Error::ForeignEndpoint { expected, found }.into()
 }

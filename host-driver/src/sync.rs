@@ -12,10 +12,9 @@ pub(crate) use loom::sync::{
 // assignment, and asking costs as much as the lock.
 #[cfg(not(feature = "loom"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
-// A reference count orders nothing: no checker needs to see it.
 #[cfg(not(feature = "loom"))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-// Nor does a number that is drawn for readers alone.
+// A number that is drawn for readers alone and a reference count order nothing: no checker needs to see them.
 pub(crate) use std::sync::atomic::AtomicU32 as Unordered;
 pub(crate) use std::sync::{Arc, Weak};
 

@@ -171,14 +171,14 @@ impl<P: Platform> Assemblies<P> {
         self.arriving.swap_remove(place).1
     }
 
-    /// Where the payload of a packet of the network goes that continues the message to which a packet was added last, as it
-    /// should, if that has a buffer: the buffer, and the byte in it. It counts as added.
+    /// Where the payload of a packet of `origin` on the network goes that continues the message to which a packet was added
+    /// last, as it should, if that has a buffer: the buffer, and the byte in it. It counts as added.
     #[inline]
     pub fn next_place(
         &mut self,
+        origin: PacketOrigin,
         header: &MessageHeader,
     ) -> Option<(&BufferRange<P::Buffer>, usize)> {
-        let origin = PacketOrigin::of(header.src, header.software[0]);
         if self.current != Some(origin) || header.kind != Kind::MemFifo {
             return None;
         }

@@ -1,5 +1,7 @@
 //! SEND: from messages to packets (FN-3).
 
+use gyre_layout::MAX_PAYLOAD_BYTES;
+
 use crate::ack::cookie::Pending;
 use crate::buffer::BufferRange;
 use crate::cost::Op;
@@ -12,7 +14,6 @@ use crate::rndv;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
 use crate::transport::wire::{Headed, System};
-use gyre_layout::MAX_PAYLOAD_BYTES;
 
 /// SEND: chooses the protocol by the length of the data.
 ///

@@ -68,8 +68,12 @@ impl<'a, P: Platform> Callbacks<'a, P> {
 
     /// The functions for every turn that have been added since the last one.
     fn take_progress(&mut self) {
-        let more = &self.context.shared().progress;
-        self.calls.progress.append(&mut lock(more));
+        let attention = &self.context.core().attention;
+        if attention.has(Reason::NewEveryTurn) {
+            attention.clear(Reason::NewEveryTurn);
+            let new = &self.context.shared().progress;
+            self.calls.progress.append(&mut lock(new));
+        }
     }
 }
 

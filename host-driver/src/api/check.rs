@@ -22,28 +22,28 @@ pub(super) fn check_instruction<P: Platform, D, C>(
     match instruction {
         Instruction::Send(send) => check_send(core, send).map_err(Error::from),
         Instruction::SendImmediate { message, .. } => {
-            check_endpoint(core, message.envelope.destination)?;
+            core.checked(message.envelope.destination)?;
             Ok(())
         }
         Instruction::Put(put) => {
-            let to = check_endpoint(core, put.destination)?;
+            let to = core.checked(put.destination)?;
             check_notify(core, (put.destination, to), put.notify)?;
             Ok(check_length(put.data.len())?)
         }
         Instruction::Get(get) => {
-            check_endpoint(core, get.source)?;
+            core.checked(get.source)?;
             Ok(check_length(get.into.len())?)
         }
         Instruction::Rmw(rmw) => {
-            check_endpoint(core, rmw.destination)?;
+            core.checked(rmw.destination)?;
             check_rmw(rmw)
         }
         Instruction::Fence(fence) => {
-            check_endpoint(core, fence.destination)?;
+            core.checked(fence.destination)?;
             Ok(())
         }
         Instruction::Acknowledge { peer, .. } | Instruction::Refuse { peer, .. } => {
-            check_endpoint(core, *peer)?;
+            core.checked(*peer)?;
             Ok(())
         }
         Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
@@ -66,7 +66,7 @@ pub(super) fn check_send<P: Platform, D>(
     core: &Core<P>,
     send: &SendMessage<P, D>,
 ) -> Result<(), Fault> {
-    check_endpoint(core, send.destination)?;
+    core.checked(send.destination)?;
     check_dispatch(send.dispatch)?;
     check_length(send.data.len())?;
     if send.header.len() > MAX_HEADER {
@@ -78,25 +78,6 @@ pub(super) fn check_send<P: Platform, D>(
         .into());
     }
     Ok(())
-}
-
-/// Checks an endpoint, and says where it is.
-#[inline]
-pub(super) fn check_endpoint<P: Platform>(
-    core: &Core<P>,
-    endpoint: Endpoint,
-) -> Result<Destination, Fault> {
-    let client = core.info.endpoint.client;
-    if endpoint.client != client {
-        return Err(foreign(client, endpoint));
-    }
-    core.layout.destination(endpoint)
-}
-
-#[cold]
-fn foreign(expected: u8, endpoint: Endpoint) -> Fault {
-    let found = endpoint.client;
-    Error::ForeignEndpoint { expected, found }.into()
 }
 
 /// Refuses dispatch identifiers of the driver.

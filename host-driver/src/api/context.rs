@@ -306,6 +306,7 @@ impl<P: Platform> Context<P> {
     /// ([`Platform::notify`]). What the looks cost the function charges itself.
     pub fn add_progress(&self, function: ProgressFn<P>) {
         lock(&self.shared.progress).push(function);
+        self.core().attention.call(Reason::NewEveryTurn);
         self.core().attention.call(Reason::EveryTurn);
     }
 

@@ -4,9 +4,7 @@ use gyre_note::Note;
 
 use crate::ack::cookie::Pending;
 use crate::api::callbacks::{Callbacks, guarded};
-use crate::api::check::{
-    check_dispatch, check_endpoint, check_instruction, check_region, check_send,
-};
+use crate::api::check::{check_dispatch, check_instruction, check_region, check_send};
 use crate::api::context::{Context, Done, DoneFn, Ends, Held};
 use crate::api::operation::{Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage};
 use crate::attention::Reason;
@@ -125,18 +123,18 @@ impl<P: Platform> Context<P> {
         {
             return Ok(());
         }
-        self.send_headed(envelope, message)
+        self.send_or_post(envelope, message)
     }
 
     /// Sends an immediate message that may have a header, or that cannot be sent at the call.
     #[inline(never)]
-    fn send_headed(
+    fn send_or_post(
         &self,
         mut envelope: ImmediateEnvelope,
         message: &SendImmediate<'_>,
     ) -> Result<(), Error> {
         check_dispatch(message.dispatch)?;
-        check_endpoint(self.core(), message.destination)?;
+        self.core().checked(message.destination)?;
         let bytes = message.header.len() + message.data.len();
         let limit = if message.header.is_empty() {
             SendImmediate::MAX
@@ -317,7 +315,7 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`].
     pub fn expect_ack(&self, peer: Endpoint, done: DoneFn<P>) -> Result<u32, Error> {
-        check_endpoint(self.core(), peer)?;
+        self.core().checked(peer)?;
         Ok(self.await_ack(peer, BufferRange::empty(), done))
     }
 

@@ -107,14 +107,16 @@ impl<P: Platform> Engine<P> {
         let header = self.reception.decode(bytes)?;
         let length = usize::from(header.len);
         let platform = &self.core.platform;
-        if let Some((into, at)) = self.assemblies.next_place(&header) {
+        let from = PacketOrigin::of(header.src, header.software[0]);
+        if let Some((last, peer)) = self.last_origin
+            && last == from
+            && let Some((into, at)) = self.assemblies.next_place(from, &header)
+        {
             platform.charge(Op::Place, 1);
             platform.charge_copy(Op::Copy, length);
             up.progress().packets += 1;
             let packet = Packet::of(&header, &[]);
-            if let Some((_, peer)) = self.last_origin {
-                self.core.note(|at| packet.note(at, peer));
-            }
+            self.core.note(|at| packet.note(at, peer));
             return self.reception.take_into(length, into, at);
         }
         let mut payload = core::mem::take(&mut self.payload);

@@ -10,7 +10,7 @@ use crate::attention::Reason;
 use crate::core::Core;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
-use crate::error::{Error, Fault};
+use crate::error::Fault;
 use crate::flow::ordered::Ordered;
 use crate::layout::SameNode;
 use crate::operation::ImmediateEnvelope;
@@ -162,7 +162,7 @@ impl<P: Platform> Lanes<P> {
     /// Makes a context the user of `fifos`, of all or of none.
     ///
     /// # Errors
-    /// [`Error::Busy`].
+    /// [`Error::Busy`](crate::Error::Busy).
     pub fn open(
         core: &Arc<Core<P>>,
         node: &mut Node<Bus<P>>,
@@ -226,7 +226,7 @@ impl<P: Platform> Lanes<P> {
     /// before it and there is room; says whether it did.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`]; those of the bus.
+    /// As [`Core::checked`]; those of the bus.
     #[inline]
     pub fn inject(&self, envelope: &ImmediateEnvelope, payload: &[u8]) -> Result<bool, Fault> {
         if !self.injects || !self.lock.trylock() {
@@ -301,15 +301,7 @@ impl<P: Platform> Lanes<P> {
     fn template(&self, lanes: usize, envelope: &ImmediateEnvelope) -> Result<Option<Kept>, Fault> {
         let core = &*self.core;
         let peer = envelope.destination;
-        let client = core.info.endpoint.client;
-        if peer.client != client {
-            return Err(Error::ForeignEndpoint {
-                expected: client,
-                found: peer.client,
-            }
-            .into());
-        }
-        let to = core.layout.destination(peer)?;
+        let to = core.checked(peer)?;
         // The post finds a context that has been destroyed.
         if lanes == 0 {
             return Ok(None);
@@ -335,7 +327,7 @@ impl<P: Platform> Lanes<P> {
     /// Puts a message of the driver's own to `peer` on its lane, past everything that flows hold back.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`].
+    /// [`Error::UnknownTask`](crate::Error::UnknownTask).
     pub fn put_control(&self, peer: Endpoint, system: System, payload: Bytes) -> Result<(), Fault> {
         let label = self.system_label(system);
         let to = self.core.destination(peer)?;

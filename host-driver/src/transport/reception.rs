@@ -78,14 +78,9 @@ impl<'a> Packet<'a> {
         if len > MAX_PAYLOAD_BYTES || packet_bytes(len) > available {
             return Ok(None);
         }
-        let start = place + HEADER_BYTES;
-        let before_wrap = len.min(size - start);
-        if before_wrap > 0 {
-            read(start, &mut payload[..before_wrap])?;
-        }
-        if before_wrap < len {
-            read(0, &mut payload[before_wrap..len])?;
-        }
+        each_piece(size, place, len, |from, at, bytes| {
+            read(from, &mut payload[at..at + bytes])
+        })?;
         Ok(Some(Self::of(&header, &payload[..len])))
     }
 
@@ -120,6 +115,26 @@ impl<'a> Packet<'a> {
             payload,
         }
     }
+}
+
+/// Calls `copy` for each piece of the payload, of `len` bytes, of the packet at `place` in a ring of `size` bytes, which may
+/// wrap: from which place in the ring, to which byte of the payload, how many.
+#[inline(always)]
+fn each_piece<E>(
+    size: usize,
+    place: usize,
+    len: usize,
+    mut copy: impl FnMut(usize, usize, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    let start = place + HEADER_BYTES;
+    let before_wrap = len.min(size - start);
+    if before_wrap > 0 {
+        copy(start, 0, before_wrap)?;
+    }
+    if before_wrap < len {
+        copy(0, before_wrap, len - before_wrap)?;
+    }
+    Ok(())
 }
 
 impl<P: Platform> ReceptionFifo<P> {
@@ -271,14 +286,10 @@ impl<P: Platform> ReceptionFifo<P> {
         let ring = self.ring()?;
         if len > 0 {
             let size = ring.len();
-            let start = (self.head as usize & (size - 1)) + HEADER_BYTES;
-            let before_wrap = len.min(size - start);
-            if before_wrap > 0 {
-                copy(ring, start, 0, before_wrap)?;
-            }
-            if before_wrap < len {
-                copy(ring, 0, before_wrap, len - before_wrap)?;
-            }
+            let place = self.head as usize & (size - 1);
+            each_piece(size, place, len, |from, at, bytes| {
+                copy(ring, from, at, bytes)
+            })?;
         }
         self.head = self.head.wrapping_add(bytes as u32);
         Ok(())
