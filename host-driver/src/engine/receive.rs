@@ -108,8 +108,8 @@ impl<P: Platform> Engine<P> {
         let length = usize::from(header.len);
         let platform = &self.core.platform;
         let from = PacketOrigin::of(header.src, header.software[0]);
-        if let Some((last, peer)) = self.last_origin
-            && last == from
+        let peer = self.known_origin(from, header.src, header.software[0]);
+        if let Ok(peer) = peer
             && let Some((into, at)) = self.assemblies.next_place(from, &header)
         {
             platform.charge(Op::Place, 1);
@@ -182,11 +182,7 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         let envelope = Envelope::unpack(packet.sw0);
         let from = PacketOrigin::of(packet.node, packet.sw0);
-        let peer = match self.last_origin {
-            // The one of the packet before it, mostly.
-            Some((last, peer)) if last == from => peer,
-            _ => self.origin(packet.node, envelope)?,
-        };
+        let peer = self.known_origin(from, packet.node, packet.sw0)?;
         self.last_origin = Some((from, peer));
         let task = peer.task;
         if packet.kind != Kind::MemFifo {
@@ -209,6 +205,24 @@ impl<P: Platform> Engine<P> {
             process: envelope.process,
         };
         self.part(packet, (from, envelope.context, path), peer, envelope, up)
+    }
+
+    /// The endpoint at `node` that software word 0 names, from whom packets are `from`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownOrigin`].
+    #[inline]
+    fn known_origin(
+        &self,
+        from: PacketOrigin,
+        node: PackedCoord,
+        sw0: u32,
+    ) -> Result<Endpoint, Fault> {
+        match self.last_origin {
+            // The one of the packet before it, mostly.
+            Some((last, peer)) if last == from => Ok(peer),
+            _ => self.origin(node, Envelope::unpack(sw0)),
+        }
     }
 
     /// The endpoint at `node` that an envelope names.
