@@ -23,6 +23,11 @@ pub(crate) enum Reason {
     Room = 64,
 }
 
+impl Reason {
+    /// Those that are done with when functions have been called.
+    pub const CALLS: [Self; 3] = [Self::Alarm, Self::EveryTurn, Self::NewEveryTurn];
+}
+
 /// The reasons that there are.
 pub(crate) struct Attention(AtomicU32);
 
@@ -38,6 +43,12 @@ impl Attention {
         self.0.load(Ordering::Acquire) == 0
     }
 
+    /// Whether there is none but [functions to call](Reason::CALLS).
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        self.0.load(Ordering::Acquire) & !mask(Reason::CALLS) == 0
+    }
+
     /// Whether there is this one.
     #[inline]
     pub fn has(&self, reason: Reason) -> bool {
@@ -47,10 +58,7 @@ impl Attention {
     /// Whether there is any of these.
     #[inline]
     pub fn has_any<const N: usize>(&self, reasons: [Reason; N]) -> bool {
-        let mask = reasons
-            .into_iter()
-            .fold(0, |mask, reason| mask | reason as u32);
-        self.0.load(Ordering::Acquire) & mask != 0
+        self.0.load(Ordering::Acquire) & mask(reasons) != 0
     }
 
     /// There is this one from now on.
@@ -70,4 +78,11 @@ impl Attention {
             false => self.clear(reason),
         }
     }
+}
+
+/// The bits of these.
+fn mask<const N: usize>(reasons: [Reason; N]) -> u32 {
+    reasons
+        .into_iter()
+        .fold(0, |mask, reason| mask | reason as u32)
 }

@@ -65,6 +65,8 @@ pub(crate) struct Engine<P: Platform> {
     unreported: Option<Fault>,
     /// Nothing is under way: packets, wake-ups and posts apart, the next turn will find nothing.
     quiet: bool,
+    /// It is quiet, and packets come from the network alone.
+    quick: bool,
     /// Completions have not been looked at since the wake cause was cleared.
     completions_unseen: bool,
     /// Turns since packets were last looked for.

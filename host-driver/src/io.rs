@@ -4,9 +4,11 @@ use gyre_firmware::Node;
 use gyre_layout::event;
 
 use crate::core::Core;
+use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::flow::peers::Flows;
+use crate::operation::SendImmediate;
 use crate::platform::Platform;
 use crate::sync::Arc;
 use crate::transport::injection::{Completed, Finish, Order, Outgoing, Payload};
@@ -82,18 +84,39 @@ impl<P: Platform> Io<P> {
         )
     }
 
-    /// Sends a message of the driver's own.
+    /// Sends a message of the driver's own, with which nothing ends.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`](crate::Error::UnknownTask), those of the bus.
+    /// As [`send_message`](Self::send_message).
     pub fn send_control(
         &mut self,
         peer: Endpoint,
         system: System,
         payload: Bytes,
     ) -> Result<(), Fault> {
+        self.send_own(peer, system, payload, Finish::Control)
+    }
+
+    /// Sends a message of the driver's own: at once where it need not wait for others.
+    ///
+    /// # Errors
+    /// As [`send_message`](Self::send_message).
+    pub fn send_own(
+        &mut self,
+        peer: Endpoint,
+        system: System,
+        payload: Bytes,
+        finish: Finish,
+    ) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Control, 1);
+        if self.flows.is_none() {
+            let message = SendImmediate::new(peer, system as u8).with_data(&payload);
+            if self.lanes.inject_own(&message, finish) {
+                return Ok(());
+            }
+        }
         let label = self.lanes.system_label(system);
-        self.send_message(peer, label, Payload::Staged(payload), Finish::Control)
+        self.send_message(peer, label, Payload::Staged(payload), finish)
     }
 
     /// Sends a message to `peer`, through shared memory or the DMA engine.

@@ -67,6 +67,57 @@ impl Source {
             length: length as u32,
         }
     }
+
+    /// Whether the place does not fit into the fields of a descriptor.
+    #[inline(always)]
+    fn is_misplaced(&self) -> bool {
+        (u64::from(self.slot) >> SRC_SLOT.width) | (self.offset >> OFFSET_BITS) != 0
+    }
+}
+
+/// A piece of a base slot that descriptors can name, all of it: payloads are there of which each need not be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    slot: u16,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Area {
+    /// `bytes` bytes from byte `offset` of base slot `slot` on.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if slot or offsets do not fit into the fields of a descriptor.
+    pub fn new(slot: u16, offset: u64, bytes: u64) -> Result<Self, LayoutError> {
+        let last = offset.saturating_add(bytes.saturating_sub(1));
+        for place in [offset, last] {
+            let source = Source {
+                slot,
+                offset: place,
+                length: 0,
+            };
+            if source.is_misplaced() {
+                return Err(misplaced(source));
+            }
+        }
+        Ok(Self {
+            slot,
+            offset,
+            bytes,
+        })
+    }
+
+    /// A payload of `length` bytes from byte `at` of the area on, which is inside it.
+    #[inline(always)]
+    #[must_use]
+    pub fn source(self, at: u64, length: u32) -> Source {
+        debug_assert!(at < self.bytes, "byte {at} of an area of {}", self.bytes);
+        Source {
+            slot: self.slot,
+            offset: self.offset + at,
+            length,
+        }
+    }
 }
 
 /// An injection descriptor (HW-1). Make one with [`Descriptor::memory_fifo`], [`Descriptor::put`],
@@ -287,32 +338,35 @@ impl Transfer {
 pub struct MessageTemplate([u64; DESCRIPTOR_BYTES / 8]);
 
 impl MessageTemplate {
-    /// The bytes of the descriptor with payload `source`, software word 1 `sw1` and message id `msg_id`.
-    ///
-    /// # Errors
-    /// [`LayoutError::Range`] if the place of the payload does not fit into its field.
+    /// One that is no message's.
+    pub const BLANK: Self = Self([0; DESCRIPTOR_BYTES / 8]);
+
+    /// The bytes of the descriptor with a payload of `length` bytes from byte `at` of `area` on, software word 1 `sw1` and
+    /// message id `msg_id`.
     #[inline(always)] // Software encodes one for every message.
+    #[must_use]
     pub fn encode(
         &self,
-        source: Source,
+        (area, at, length): (Area, u64, u32),
         sw1: u32,
         msg_id: u32,
-    ) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
-        let (slot, offset) = (u64::from(source.slot), source.offset);
-        if (slot >> SRC_SLOT.width) | (offset >> OFFSET_BITS) != 0 {
-            return Err(misplaced(source));
-        }
+    ) -> [u8; DESCRIPTOR_BYTES] {
+        let Source {
+            slot,
+            offset,
+            length,
+        } = area.source(at, length);
         let mut words = self.0;
         // The fields are zero in a template.
         let mut put =
             |field: BitField, value: u64| words[field.lsb / 64] |= value << (field.lsb % 64);
-        put(LENGTH, source.length.into());
+        put(LENGTH, length.into());
         put(SRC_OFF_HI, offset >> 32);
-        put(SRC_SLOT, slot);
+        put(SRC_SLOT, slot.into());
         put(SRC_OFF_LO, offset & 0xffff_ffff);
         put(SW1, sw1.into());
         put(MSG_ID, msg_id.into());
-        Ok(to_bytes(words))
+        to_bytes(words)
     }
 }
 
@@ -656,9 +710,13 @@ mod tests {
             (message, slot, false),
             (message, offset, false),
         ] {
-            let template = message.template();
             let [sw1, id] = [message.software[1], message.msg_id];
-            let encoded = template.and_then(|template| template.encode(source, sw1, id));
+            // The payload at the end of an area.
+            let place = Area::new(source.slot, source.offset - 64, 65);
+            let encoded = message.template().and_then(|template| {
+                let payload = (place?, 64, source.length);
+                Ok(template.encode(payload, sw1, id))
+            });
             assert_eq!(encoded, message.encode(source));
             assert_eq!(encoded, message.descriptor(source).encode());
             assert_eq!(encoded.is_ok(), valid, "{message:?} {source:?}");

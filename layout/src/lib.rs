@@ -19,7 +19,7 @@ mod rmw;
 pub use codes::{CollOp, CollType, ErrorReason, Kind, RmwOp, VClass};
 pub use coll::Collective;
 pub use coord::{Coord, PackedCoord};
-pub use descriptor::{Descriptor, Message, MessageTemplate, Source, Transfer};
+pub use descriptor::{Area, Descriptor, Message, MessageTemplate, Source, Transfer};
 pub use error::LayoutError;
 pub use field::{BitField, Field};
 pub use header::{CounterRef, FlowPlace, Header, MessageHeader, PutTarget, WholeMessage};

@@ -13,6 +13,9 @@ use parking_lot::Mutex;
 /// Whether a counted section is being executed: what is charged elsewhere is nobody's.
 static COUNTING: AtomicBool = AtomicBool::new(false);
 
+/// The charge that forgets what has been counted before it.
+static STARTS_OVER: Mutex<Option<Op>> = Mutex::new(None);
+
 static BOOK: Mutex<Book> = Mutex::new(Book {
     charged: BTreeMap::new(),
     charges: 0,
@@ -79,13 +82,27 @@ pub fn start_over() {
     counted_from_here();
 }
 
+/// Has the next charge of `op` in a counted section forget all that has been counted and booked before it.
+pub fn start_over_at(op: Op) {
+    *STARTS_OVER.lock() = Some(op);
+}
+
 /// Books a charge.
 #[inline(never)]
 pub fn uncounted_charge(op: Op, count: u64) {
-    if COUNTING.load(Ordering::Relaxed) {
-        let mut book = BOOK.lock();
-        book.charges += 1;
-        *book.charged.entry(op).or_default() += count;
+    if !COUNTING.load(Ordering::Relaxed) {
+        return;
+    }
+    let starts_over = STARTS_OVER.lock().take_if(|at| *at == op).is_some();
+    if starts_over {
+        uncounted_clearing();
+    }
+    let mut book = BOOK.lock();
+    book.charges += 1;
+    *book.charged.entry(op).or_default() += count;
+    drop(book);
+    if starts_over {
+        counted_from_here();
     }
 }
 

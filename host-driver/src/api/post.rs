@@ -109,30 +109,20 @@ impl<P: Platform> Context<P> {
     /// As [`Context::post`].
     #[inline]
     pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
-        let envelope = ImmediateEnvelope {
-            destination: message.destination,
-            dispatch: message.dispatch,
-            comm: message.comm,
-            tag: message.tag,
-        };
         let plain = message.header.is_empty() && message.data.len() <= SendImmediate::MAX;
         if plain
             && message.dispatch < FIRST_SYSTEM
             && !self.has_work()
-            && self.shared().lanes.inject(&envelope, message.data)?
+            && self.shared().lanes.inject(message)?
         {
             return Ok(());
         }
-        self.send_or_post(envelope, message)
+        self.send_or_post(message)
     }
 
     /// Sends an immediate message that may have a header, or that cannot be sent at the call.
     #[inline(never)]
-    fn send_or_post(
-        &self,
-        mut envelope: ImmediateEnvelope,
-        message: &SendImmediate<'_>,
-    ) -> Result<(), Error> {
+    fn send_or_post(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
         check_dispatch(message.dispatch)?;
         self.core().checked(message.destination)?;
         let bytes = message.header.len() + message.data.len();
@@ -150,7 +140,7 @@ impl<P: Platform> Context<P> {
         }
         self.platform().charge_copy(Op::Copy, bytes);
         if message.header.is_empty() {
-            return self.post_immediate(envelope, message.data.into());
+            return self.post_immediate(message, message.data.into());
         }
         self.platform().charge(Op::Control, 1);
         // Both lengths are below 512.
@@ -163,14 +153,27 @@ impl<P: Platform> Context<P> {
         let mut payload = fields.encode();
         payload.extend_from_slice(message.header);
         payload.extend_from_slice(message.data);
-        envelope.dispatch = System::Headed as u8;
-        if !self.has_work() && self.shared().lanes.inject(&envelope, &payload)? {
+        let headed = SendImmediate {
+            dispatch: System::Headed as u8,
+            header: &[],
+            data: &[],
+            ..*message
+        };
+        let lanes = &self.shared().lanes;
+        if !self.has_work() && lanes.inject(&headed.with_data(&payload))? {
             return Ok(());
         }
-        self.post_immediate(envelope, payload)
+        self.post_immediate(&headed, payload)
     }
 
-    fn post_immediate(&self, envelope: ImmediateEnvelope, payload: Bytes) -> Result<(), Error> {
+    /// Posts an immediate message with this payload, without a header.
+    fn post_immediate(&self, message: &SendImmediate<'_>, payload: Bytes) -> Result<(), Error> {
+        let envelope = ImmediateEnvelope {
+            destination: message.destination,
+            dispatch: message.dispatch,
+            comm: message.comm,
+            tag: message.tag,
+        };
         self.post(Instruction::SendImmediate {
             message: ImmediateMessage { envelope, payload },
             local_done: None,

@@ -163,6 +163,7 @@ impl<P: Platform> Opened<P> {
             unreported: None,
             unfinished: false,
             quiet: false,
+            quick: false,
             completions_unseen: false,
             since_poll: 0,
             since_completions: 0,

@@ -29,19 +29,26 @@ use crate::transport::wire::{
 use crate::upcalls::Upcalls;
 
 impl<P: Platform> Engine<P> {
-    /// Takes all packets that are there, up to one with an error: those behind it wait for the next turn, so that
-    /// no error is lost. `bytes` of them are in the reception FIFO.
-    pub(super) fn receive(&mut self, bytes: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+    /// Takes the packets that there are: in the reception FIFO, of so many `bytes`, and in the ring in shared memory, if the
+    /// last poll has seen some.
+    #[inline(never)] // Keeps the way of plain messages short.
+    pub(super) fn receive(
+        &mut self,
+        bytes: usize,
+        shared: bool,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
         if bytes > 0 {
             self.receive_network(up)?;
         }
-        match self.inbox {
-            Some(_) => self.receive_shared(up),
-            None => Ok(()),
+        match shared {
+            true => self.receive_shared(up),
+            false => Ok(()),
         }
     }
 
-    /// Takes the packets that the last poll has seen in the reception FIFO, up to one with an error.
+    /// Takes the packets that the last poll has seen in the reception FIFO, up to one with an error: those
+    /// behind it wait for the next turn, so that no error is lost.
     #[inline(always)]
     pub(super) fn receive_network(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::Receive, 1);
@@ -133,15 +140,10 @@ impl<P: Platform> Engine<P> {
         handled
     }
 
-    /// Takes the packets that are in the context's ring in shared memory, up to one with an error.
-    #[inline(never)] // Keeps the turn short.
+    /// Takes the packets that the last poll has seen in the context's ring in shared memory, up to one with an error.
     fn receive_shared(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
-        let Some(inbox) = &mut self.inbox else {
-            return Ok(());
-        };
-        inbox.poll(platform)?;
         let mut payload = [0; MAX_PAYLOAD_BYTES];
         let result = loop {
             let Some(inbox) = &mut self.inbox else {

@@ -47,12 +47,12 @@ impl<P: Platform> Engine<P> {
     #[inline(always)]
     fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::Turn, 1);
-        if !self.quiet || !self.core.attention.is_clear() {
-            return self.full_turn(None, up);
+        if !self.quick || !self.core.attention.is_clear() {
+            return self.full_turn(up);
         }
         if self.look_for_packets()? == 0 {
             return match self.is_due() {
-                true => self.full_turn(Some(0), up),
+                true => self.turn_behind_calls(Some((0, false)), up),
                 false => Ok(()),
             };
         }
@@ -64,6 +64,30 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
+    /// A turn that takes packets alone, wherever they come from.
+    fn packet_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let (bytes, shared) = (self.look_for_packets()?, self.look_for_shared()?);
+        if bytes == 0 && !shared {
+            return match self.is_due() {
+                true => self.turn_behind_calls(Some((0, false)), up),
+                false => Ok(()),
+            };
+        }
+        self.idle_polls = 0;
+        let received = self.receive(bytes, shared, up);
+        if received.is_err() || self.changed || !self.core.attention.is_calm() {
+            return self.end_turn(received, up);
+        }
+        Ok(())
+    }
+
+    /// Calls what every turn calls, and what is to be called at a time.
+    #[inline(never)] // Keeps the turn short.
+    fn tick(&self, up: &mut impl Upcalls<P>) {
+        self.core.platform.charge(Op::Tick, 1);
+        up.tick();
+    }
+
     /// Bytes of packets in the reception FIFO.
     #[inline(always)]
     fn look_for_packets(&mut self) -> Result<usize, Fault> {
@@ -71,6 +95,15 @@ impl<P: Platform> Engine<P> {
         let attention = &self.core.attention;
         let looked = self.reception.poll(&self.core.platform);
         looked.inspect_err(|_| attention.call(Reason::Woken))
+    }
+
+    /// Whether there are packets in the ring in shared memory.
+    fn look_for_shared(&mut self) -> Result<bool, Fault> {
+        let Some(inbox) = &mut self.inbox else {
+            return Ok(false);
+        };
+        let looked = inbox.poll(&self.core.platform);
+        looked.inspect_err(|_| self.core.attention.call(Reason::Woken))
     }
 
     /// Whether a turn that has found no packets is to look at completions or errors. Counts it.
@@ -81,34 +114,35 @@ impl<P: Platform> Engine<P> {
             && (self.in_flight() > 0 || self.idle_polls >= IDLE_POLLS)
     }
 
-    /// A turn where there may be something besides packets; `arrived`: bytes of those, if they have been looked for.
+    /// A turn where there may be something besides packets.
     #[inline(never)] // Keeps the other turns short.
-    fn full_turn(
+    fn full_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        if self.core.attention.has_any(Reason::CALLS) {
+            self.tick(up);
+        }
+        if self.quiet && self.core.attention.is_calm() {
+            return self.packet_turn(up);
+        }
+        self.turn_behind_calls(None, up)
+    }
+
+    /// The same when functions have been called; `arrived`: bytes of packets in the reception FIFO and whether there are
+    /// some in shared memory, if they have been looked for.
+    fn turn_behind_calls(
         &mut self,
-        mut arrived: Option<usize>,
+        arrived: Option<(usize, bool)>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         self.core.platform.charge(Op::FullTurn, 1);
-        up.tick();
         // One thread alone advances: nobody else takes the wake-up.
         let attention = &self.core.attention;
         let woken = attention.has(Reason::Woken);
-        let short = attention.has(Reason::Room);
-        let work = up.has_work();
-        if arrived.is_none() && self.quiet && !woken && !short && !work {
-            // A call at a time or one of every turn was the reason.
-            let bytes = self.look_for_packets()?;
-            if bytes == 0 && !self.is_due() {
-                return Ok(());
-            }
-            arrived = Some(bytes);
-        }
-        if short {
-            self.core.attention.clear(Reason::Room);
+        if attention.has(Reason::Room) {
+            attention.clear(Reason::Room);
             (self.since_poll, self.since_completions) = (PATIENCE, PATIENCE);
             self.changed = true;
         }
-        let result = self.busy_turn(woken, work, arrived, up);
+        let result = self.busy_turn(woken, up.has_work(), arrived, up);
         self.end_turn(result, up)
     }
 
@@ -131,6 +165,7 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Sends the acknowledgements that are owed, and starts what there is to start.
+    #[inline(always)]
     fn send_and_start(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         if !self.acks.is_empty() {
             self.acks.iterate(&mut self.io)?;
@@ -148,6 +183,7 @@ impl<P: Platform> Engine<P> {
         self.startable = failed || self.can_start();
         self.unfinished = failed || self.has_unfinished();
         self.quiet = !self.startable && !self.unfinished && self.is_quiet();
+        self.quick = self.quiet && self.inbox.is_none();
     }
 
     /// Whether nothing is under way that a turn would have to look after: descriptors for which nobody waits complete
@@ -157,15 +193,15 @@ impl<P: Platform> Engine<P> {
             && self.gets.len() == 0
             && self.counters.len() == 0
             && self.collnet.is_unused()
-            && self.inbox.is_none()
     }
 
-    /// A turn while something is under way, or after a wake-up; `arrived`: bytes of packets, if they have been looked for.
+    /// A turn while something is under way, or after a wake-up; `arrived`: packets, as
+    /// [`turn_behind_calls`](Self::turn_behind_calls) has them.
     fn busy_turn(
         &mut self,
         woken: bool,
         work: bool,
-        arrived: Option<usize>,
+        arrived: Option<(usize, bool)>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let starts = work || self.startable;
@@ -197,7 +233,7 @@ impl<P: Platform> Engine<P> {
     fn poll(
         &mut self,
         woken: bool,
-        arrived: Option<usize>,
+        arrived: Option<(usize, bool)>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         if woken {
@@ -209,11 +245,11 @@ impl<P: Platform> Engine<P> {
             registers::write_within(&self.core.platform, cause, self.io.events())?;
         }
         let before = up.progress().packets;
-        let bytes = match arrived {
-            Some(bytes) => bytes,
-            None => self.reception.poll(&self.core.platform)?,
+        let (bytes, shared) = match arrived {
+            Some(found) => found,
+            None => (self.look_for_packets()?, self.look_for_shared()?),
         };
-        self.receive(bytes, up)?;
+        self.receive(bytes, shared, up)?;
         let packets = up.progress().packets - before;
         let mut landed = 0;
         if self.gets.len() > 0 {

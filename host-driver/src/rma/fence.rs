@@ -21,10 +21,11 @@
 //! the fence's origin, but copies may be on their way by then. So where that rule is in force a fence also
 //! waits until none of the operations before it waits for its acknowledgement, which their cookies tell.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::ack::sender::AckSender;
 use crate::core::Core;
+use crate::cost::Op;
 use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
@@ -81,10 +82,63 @@ struct AllRecord {
     done: Option<DoneId>,
 }
 
+/// Records by the numbers of their fences, in the order of those: mostly the first ends first.
+struct Records<T>(VecDeque<(u32, T)>);
+
+impl<T> Records<T> {
+    fn new() -> Self {
+        Self(VecDeque::new())
+    }
+
+    /// Where the record with this number is, or would be.
+    fn place(&self, number: u32) -> Result<usize, usize> {
+        // Numbers begin again, and one that is put back may be older than the first: the order is that in which one comes
+        // to them from the first on.
+        let Some(&(first, _)) = self.0.front() else {
+            return Err(0);
+        };
+        if first == number {
+            return Ok(0);
+        }
+        let behind = |number: u32| number.wrapping_sub(first);
+        self.0
+            .binary_search_by_key(&behind(number), |(other, _)| behind(*other))
+    }
+
+    /// Keeps a record under a number that no other has.
+    fn insert(&mut self, number: u32, record: T) {
+        // Mostly it is behind the others.
+        let (Ok(place) | Err(place)) = self.place(number);
+        self.0.insert(place, (number, record));
+    }
+
+    fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        let place = self.place(number).ok()?;
+        self.0.get_mut(place).map(|(_, record)| record)
+    }
+
+    fn remove(&mut self, number: u32) -> Option<T> {
+        self.remove_if(number, |_| true)
+    }
+
+    /// Takes a record out if it `fits`.
+    fn remove_if(&mut self, number: u32, fits: impl FnOnce(&T) -> bool) -> Option<T> {
+        let place = self.place(number).ok()?;
+        if !fits(&self.0[place].1) {
+            return None;
+        }
+        let removed = match place {
+            0 => self.0.pop_front(),
+            _ => self.0.remove(place),
+        };
+        removed.map(|(_, record)| record)
+    }
+}
+
 /// The fences that a context has started and not finished.
 pub(crate) struct Fences {
-    single: BTreeMap<u32, Record>,
-    all: BTreeMap<u32, AllRecord>,
+    single: Records<Record>,
+    all: Records<AllRecord>,
     /// Fences of peers that have come by one path and not by the other.
     half: BTreeSet<(Endpoint, u32)>,
     last: u32,
@@ -111,8 +165,8 @@ impl Fences {
     /// None.
     pub fn new() -> Self {
         Self {
-            single: BTreeMap::new(),
-            all: BTreeMap::new(),
+            single: Records::new(),
+            all: Records::new(),
             half: BTreeSet::new(),
             last: 0,
         }
@@ -120,20 +174,20 @@ impl Fences {
 
     /// Fences that have not ended.
     pub fn len(&self) -> usize {
-        self.single.len() + self.all.len() + self.half.len()
+        self.single.0.len() + self.all.0.len() + self.half.len()
     }
 
     /// Bytes of the records of fences that have not ended.
     pub fn bytes(&self) -> usize {
-        self.single.len() * size_of::<(u32, Record)>()
-            + self.all.len() * size_of::<(u32, AllRecord)>()
+        self.single.0.len() * size_of::<(u32, Record)>()
+            + self.all.0.len() * size_of::<(u32, AllRecord)>()
             + self.half.len() * size_of::<(Endpoint, u32)>()
     }
 
     /// Gives all fences up.
     pub fn close(&mut self) {
-        self.single.clear();
-        self.all.clear();
+        self.single.0.clear();
+        self.all.0.clear();
         self.half.clear();
     }
 
@@ -141,7 +195,7 @@ impl Fences {
         loop {
             self.last = self.last.wrapping_add(1);
             let last = self.last;
-            if !self.single.contains_key(&last) && !self.all.contains_key(&last) {
+            if self.single.place(last).is_err() && self.all.place(last).is_err() {
                 return last;
             }
         }
@@ -194,7 +248,7 @@ impl Fences {
         let sent = send(io, peer, message);
         if sent.is_err() {
             // Who asked for it is told now; its own get comes back to nothing.
-            self.single.remove(&cookie);
+            self.single.remove(cookie);
             owner.unanswered(refusals, cookie);
         }
         sent
@@ -295,7 +349,7 @@ impl Fences {
         error: Fault,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
-        if let Some(record) = self.single.get_mut(&cookie) {
+        if let Some(record) = self.single.get_mut(cookie) {
             // No answer will come, and what the peer refuses of the rest says nothing any more.
             record.answered = true;
             record.own_gets_landed = true;
@@ -324,8 +378,8 @@ impl Fences {
     }
 
     fn cookies(&self, holds: impl Fn(&Record) -> bool) -> Vec<u32> {
-        let records = self.single.iter().filter(|(_, record)| holds(record));
-        records.map(|(&cookie, _)| cookie).collect()
+        let records = self.single.0.iter().filter(|(_, record)| holds(record));
+        records.map(|(cookie, _)| *cookie).collect()
     }
 
     /// The gets of this context before its fence `cookie` have landed.
@@ -339,7 +393,7 @@ impl Fences {
         result: Result<(), Fault>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
-        if let Some(record) = self.single.get_mut(&cookie) {
+        if let Some(record) = self.single.get_mut(cookie) {
             record.own_gets_landed = true;
             record.result = record.result.clone().and(result);
         }
@@ -357,7 +411,7 @@ impl Fences {
         message: FenceAck,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
-        match self.single.get_mut(&message.cookie) {
+        match self.single.get_mut(message.cookie) {
             Some(record) if record.peer == peer && !record.answered => {
                 record.answered = true;
                 let outcome = match message.outcome {
@@ -417,14 +471,13 @@ impl Fences {
         let is_over = |record: &Record| {
             record.answered && record.own_gets_landed && is_acknowledged(&with.io.core, record)
         };
-        let over = self.single.get(&cookie).is_some_and(is_over);
-        let Some(record) = over.then(|| self.single.remove(&cookie)).flatten() else {
+        let Some(record) = self.single.remove_if(cookie, is_over) else {
             return Ok(());
         };
         match record.owner {
             Owner::User(done) => deliver(up, done, record.result),
             Owner::All(number) => {
-                let Some(mut all) = self.all.remove(&number) else {
+                let Some(mut all) = self.all.remove(number) else {
                     return Ok(());
                 };
                 all.under_way -= 1;
@@ -444,15 +497,17 @@ fn is_acknowledged<P: Platform>(core: &Core<P>, record: &Record) -> bool {
 
 /// Sends FENCE behind everything that has been sent to `peer`, by every path that it may have taken.
 fn send<P: Platform>(io: &mut Io<P>, peer: Endpoint, message: FenceMessage) -> Result<(), Fault> {
-    let label = io.lanes.system_label(System::Fence);
-    let payload = || Payload::Staged(message.encode());
     let finish = Finish::Fence {
         cookie: message.cookie,
     };
     if io.shares_memory(peer)? {
+        io.platform().charge(Op::Control, 1);
+        let label = io.lanes.system_label(System::Fence);
+        let payload = || Payload::Staged(message.encode());
         io.send_descriptor(peer, label, payload(), Finish::Control)?;
+        return io.send_message(peer, label, payload(), finish);
     }
-    io.send_message(peer, label, payload(), finish)
+    io.send_own(peer, System::Fence, message.encode(), finish)
 }
 
 /// Everything before the fence of `peer` has completed here: sends what is owed, then the answer.
@@ -482,6 +537,31 @@ pub(crate) fn answer<P: Platform>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fn6_records_are_found_by_number_when_numbers_begin_again() {
+        // The older of two is put back behind the newer one, as a fence of all endpoints is.
+        for first in [1, u32::MAX - 2, u32::MAX] {
+            let number = |n: u32| first.wrapping_add(n);
+            let mut records = Records::new();
+            for n in [0, 1, 2, 3] {
+                records.insert(number(n), n);
+            }
+            assert_eq!(records.remove(number(0)), Some(0));
+            records.insert(number(0), 10);
+            records.insert(number(4), 4);
+            for n in [1, 2, 3, 4] {
+                assert_eq!(records.get_mut(number(n)).copied(), Some(n), "{first}");
+            }
+            assert_eq!(records.remove_if(number(2), |n| *n != 2), None);
+            for n in [2, 1, 0, 4, 3] {
+                let record = if n == 0 { 10 } else { n };
+                assert_eq!(records.remove(number(n)), Some(record), "{first}");
+                assert_eq!(records.remove(number(n)), None);
+            }
+            assert_eq!(records.0.len(), 0);
+        }
+    }
 
     #[test]
     fn fn6_every_kind_of_fence_counts_until_it_has_ended() {

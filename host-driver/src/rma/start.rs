@@ -101,6 +101,7 @@ pub(crate) fn put<P: Platform>(
         }
         None => (System::PutSync, PutSync { cookie, number }.encode()),
     };
+    io.platform().charge(Op::Control, 1);
     let label = io.lanes.system_label(system);
     io.send_descriptor(peer, label, Payload::Staged(message), Finish::Control)
 }

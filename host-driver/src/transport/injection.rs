@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gyre_firmware::{InjectionConfig, Node, Register};
 use gyre_layout::{
-    Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Kind, MAX_PAYLOAD_BYTES, Message,
+    Area, Coord, DESCRIPTOR_BYTES, Descriptor, ErrorReason, Kind, MAX_PAYLOAD_BYTES, Message,
     MessageTemplate, Source, Transfer,
 };
 
@@ -90,16 +90,6 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// What making it costs.
-    fn op(&self) -> Op {
-        match self {
-            Self::Message(_) => Op::Message,
-            Self::Transfer(_) => Op::Transfer,
-            Self::Other(descriptor) if descriptor.kind == Kind::Collective => Op::Transfer,
-            Self::Other(_) => Op::Descriptor,
-        }
-    }
-
     /// Its destination.
     pub fn node(&self) -> Coord {
         match self {
@@ -117,6 +107,17 @@ impl From<Descriptor> for Order {
 }
 
 impl<P: Platform> Outgoing<P> {
+    /// What making it costs.
+    fn op(&self) -> Op {
+        match (&self.order, self.finish) {
+            (Order::Message(_), Finish::Control | Finish::Fence { .. }) => Op::SystemMessage,
+            (Order::Message(_), _) => Op::Message,
+            (Order::Transfer(_), _) => Op::Transfer,
+            (Order::Other(descriptor), _) if descriptor.kind == Kind::Collective => Op::Transfer,
+            (Order::Other(_), _) => Op::Descriptor,
+        }
+    }
+
     /// The descriptor, to be changed.
     pub fn descriptor(&mut self) -> &mut Descriptor {
         let source = Source::of_length(self.payload.len());
@@ -153,13 +154,18 @@ struct InFlight<P: Platform> {
 }
 
 impl<P: Platform> InFlight<P> {
-    /// Whether nothing ends with them, wherever they go, unless they are refused.
+    /// Whether nothing has to be looked up when they have completed.
     fn is_plain(&self) -> bool {
         let finish = matches!(
             self.finish,
             Finish::Control | Finish::Tree { waits: false, .. }
         );
         finish && self.data.is_none() && self.refused.is_none()
+    }
+
+    /// Whether something ends with them, or memory waits for it.
+    fn is_awaited(&self) -> bool {
+        self.finish.matters() || self.data.is_some() || self.refused.is_some()
     }
 }
 
@@ -191,6 +197,8 @@ struct Ring<P: Platform> {
     memory: Option<P::Buffer>,
     /// One entry a descriptor, at the same index: it is free when the descriptor's place is.
     staging: Option<P::Buffer>,
+    /// Where that is.
+    area: Area,
     /// Bytes of descriptors written, modulo 2^32: the value of TAIL.
     tail: u32,
     /// Bytes of descriptors retired, modulo 2^32: follows HEAD.
@@ -232,6 +240,7 @@ impl<P: Platform> InjectionFifo<P> {
         platform.charge(Op::Allocate, 2);
         let memory = platform.alloc(bytes, RING_ALIGN)?;
         let staging = platform.alloc(bytes / DESCRIPTOR_BYTES * STAGING_BYTES, RING_ALIGN)?;
+        let area = Area::new(staging.slot(), staging.offset(), staging.len() as u64)?;
         let config = InjectionConfig {
             base: memory.address(),
             size: bytes as u64,
@@ -252,6 +261,7 @@ impl<P: Platform> InjectionFifo<P> {
                 tail_register: Register::injection_tail(id),
                 memory: Some(memory),
                 staging: Some(staging),
+                area,
                 tail: 0,
                 head: 0,
                 published: 0,
@@ -456,23 +466,24 @@ impl<P: Platform> Lane<P> {
         })
     }
 
-    /// Makes a descriptor by `template`, with software word 1 `sw1` and message id `id`, of a message of at most
-    /// [`MAX_PAYLOAD_BYTES`] bytes with which nothing ends, and starts it. Says whether it did: not when others wait
+    /// Makes a descriptor by `template`, with software word 1 and message id as `words` has them, of a message of at most
+    /// [`MAX_PAYLOAD_BYTES`] bytes with which `finish` ends if it is refused, and starts it. Says whether it did: not when others wait
     /// already or the ring is full.
     #[inline(always)] // Every immediate message comes here.
     pub fn inject(
         &mut self,
         platform: &P,
         template: &MessageTemplate,
-        (sw1, id): (u32, u32),
+        words: (u32, u32),
         payload: &[u8],
+        finish: Finish,
     ) -> Result<bool, Fault> {
         if self.waiting() > 0 {
             return Ok(false);
         }
         let injected = match &mut self.own {
-            Some(ring) => ring.inject(platform, self.user, template, (sw1, id), payload)?,
-            None => self.inject_shared(platform, template, (sw1, id), payload)?,
+            Some(ring) => ring.inject(platform, self.user, template, words, payload, finish)?,
+            None => self.inject_shared(platform, template, words, payload, finish)?,
         };
         self.in_flight += usize::from(injected);
         Ok(injected)
@@ -486,10 +497,11 @@ impl<P: Platform> Lane<P> {
         template: &MessageTemplate,
         words: (u32, u32),
         payload: &[u8],
+        finish: Finish,
     ) -> Result<bool, Fault> {
         let user = self.user;
         self.fifo.with(platform, |ring| {
-            ring.inject(platform, user, template, words, payload)
+            ring.inject(platform, user, template, words, payload, finish)
         })
     }
 
@@ -567,7 +579,7 @@ impl<P: Platform> Ring<P> {
     fn awaits(&self) -> bool {
         // Those of several contexts wait in mailboxes as well.
         let others = self.users > 1 && self.used() > 0;
-        others || self.in_flight.iter().any(|run| !run.is_plain())
+        others || self.in_flight.iter().any(InFlight::is_awaited)
     }
 
     /// Descriptors in the ring that have not been retired.
@@ -577,51 +589,49 @@ impl<P: Platform> Ring<P> {
 
     /// Writes the descriptor of an operation behind the others. One that makes none ends with its error.
     #[inline(always)]
-    fn write(&mut self, platform: &P, user: u32, outgoing: Outgoing<P>) -> Result<(), Completed> {
-        let Outgoing {
-            order,
-            payload,
-            finish,
-        } = outgoing;
-        platform.charge(order.op(), 1);
-        let written = self
-            .encode(platform, order, &payload)
-            .and_then(|bytes| self.append(&bytes));
-        if let Err(error) = written {
+    fn write(
+        &mut self,
+        platform: &P,
+        user: u32,
+        mut outgoing: Outgoing<P>,
+    ) -> Result<(), Completed> {
+        platform.charge(outgoing.op(), 1);
+        if let Err(error) = self.write_descriptor(platform, &mut outgoing) {
             return Err(Completed {
-                finish,
+                finish: outgoing.finish,
                 result: Err(error),
             });
         }
-        let data = match payload {
+        let data = match outgoing.payload {
             Payload::Data(data) => Some(data),
             Payload::Kept(_) | Payload::Staged(_) | Payload::Inside => None,
         };
-        self.record(user, data, finish);
+        self.record(user, data, outgoing.finish);
         Ok(())
     }
 
-    /// The bytes of a descriptor, with the place of its payload.
+    /// Writes a descriptor, with the place of its payload, behind the others.
     #[inline(always)]
-    fn encode(
-        &self,
+    fn write_descriptor(
+        &mut self,
         platform: &P,
-        order: Order,
-        payload: &Payload<P>,
-    ) -> Result<[u8; DESCRIPTOR_BYTES], Fault> {
-        let source = self.source(platform, payload)?;
-        match order {
-            Order::Message(message) => Ok(message.encode(source.unwrap_or(Source::of_length(0)))?),
-            Order::Transfer(transfer) => {
-                Ok(transfer.encode(source.unwrap_or(Source::of_length(0)))?)
+        outgoing: &mut Outgoing<P>,
+    ) -> Result<(), Fault> {
+        let source = self.source(platform, &outgoing.payload)?;
+        match &mut outgoing.order {
+            Order::Message(message) => {
+                self.append(&message.encode(source.unwrap_or(Source::of_length(0)))?)
             }
-            Order::Other(mut descriptor) => {
+            Order::Transfer(transfer) => {
+                self.append(&transfer.encode(source.unwrap_or(Source::of_length(0)))?)
+            }
+            Order::Other(descriptor) => {
                 if let Some(Source { slot, offset, .. }) = source {
                     // The length of a read-modify-write is that of its operand.
                     descriptor.source.slot = slot;
                     descriptor.source.offset = offset;
                 }
-                Ok(descriptor.encode()?)
+                self.append(&descriptor.encode()?)
             }
         }
     }
@@ -710,17 +720,31 @@ impl<P: Platform> Ring<P> {
         template: &MessageTemplate,
         (sw1, id): (u32, u32),
         payload: &[u8],
+        finish: Finish,
     ) -> Result<bool, Fault> {
         if self.is_full() {
             return Ok(false);
         }
-        let source = self.stage(platform, payload)?;
-        self.append(&template.encode(source, sw1, id)?)?;
-        self.record_plain(user);
-        if let Err(error) = self.publish(platform) {
-            // Who sends it is told.
-            self.unwrite();
-            return Err(error);
+        let (Some(memory), Some(staging)) = (&self.memory, &self.staging) else {
+            return Err(Error::Destroyed.into());
+        };
+        let place = self.place();
+        let at = place * STAGING_BYTES;
+        if !payload.is_empty() {
+            platform.charge_copy(Op::Stage, payload.len());
+            staging.write(at, payload)?;
+        }
+        // At most a packet's.
+        let payload = (self.area, at as u64, payload.len() as u32);
+        memory.write(place * DESCRIPTOR_BYTES, &template.encode(payload, sw1, id))?;
+        let tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
+        registers::write_within(platform, self.tail_register, u64::from(tail))?;
+        // It is on its way: nothing of what follows holds it up.
+        platform.charge(Op::Injected, 1);
+        (self.tail, self.published) = (tail, tail);
+        match finish {
+            Finish::Control => self.record_plain(user),
+            _ => self.record(user, None, finish),
         }
         Ok(true)
     }
@@ -750,12 +774,8 @@ impl<P: Platform> Ring<P> {
             platform.charge_copy(Op::Stage, payload.len());
             staging.write(entry, payload)?;
         }
-        Ok(Source {
-            slot: staging.slot(),
-            offset: staging.offset() + entry as u64,
-            // At most a packet's.
-            length: payload.len() as u32,
-        })
+        // At most a packet's.
+        Ok(self.area.source(entry as u64, payload.len() as u32))
     }
 
     /// Writes a descriptor behind the others.

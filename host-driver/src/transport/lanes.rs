@@ -13,7 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::flow::ordered::Ordered;
 use crate::layout::SameNode;
-use crate::operation::ImmediateEnvelope;
+use crate::operation::SendImmediate;
 use crate::platform::{Platform, PlatformLock};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Unordered, try_lock};
 use crate::task::Destination;
@@ -82,6 +82,21 @@ impl Status {
         self.0.store(word, Ordering::Release);
     }
 
+    /// One more descriptor is in flight. Returns what [`restore`](Self::restore) takes.
+    #[inline]
+    fn add_one(&self) -> u64 {
+        let word = self.0.load(Ordering::Acquire);
+        // A ring has less than 2^32: it stays in the lower half.
+        self.0.store(word + 1, Ordering::Release);
+        word
+    }
+
+    /// What [`add_one`](Self::add_one) has found is so again.
+    #[inline]
+    fn restore(&self, word: u64) {
+        self.0.store(word, Ordering::Release);
+    }
+
     #[inline]
     fn get(&self) -> Summary {
         let [a, b, c, d, e, f, flags, _] = self.0.load(Ordering::Acquire).to_le_bytes();
@@ -123,7 +138,7 @@ impl Summary {
 struct Fifos<P: Platform> {
     lanes: Vec<Lane<P>>,
     /// By [`TemplateKey::place`].
-    templates: [Option<Kept>; TEMPLATES],
+    templates: [Kept; TEMPLATES],
 }
 
 /// The descriptor of immediate messages to one endpoint with one dispatch identifier.
@@ -134,19 +149,29 @@ struct Kept {
     lane: usize,
 }
 
+impl Kept {
+    /// That of no message.
+    const NONE: Self = Self {
+        // No dispatch identifier of messages that are sent so is 255.
+        key: TemplateKey(u64::MAX),
+        template: MessageTemplate::BLANK,
+        lane: 0,
+    };
+}
+
 /// What immediate messages of one template have in common.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct TemplateKey(u64);
 
 impl TemplateKey {
     #[inline(always)]
-    fn of(envelope: &ImmediateEnvelope) -> Self {
+    fn of(message: &SendImmediate<'_>) -> Self {
         let Endpoint {
             client,
             context,
             task,
-        } = envelope.destination;
-        let bytes = [context, client, envelope.dispatch, envelope.comm];
+        } = message.destination;
+        let bytes = [context, client, message.dispatch, message.comm];
         Self(u64::from(task.0) | u64::from(u32::from_le_bytes(bytes)) << 32)
     }
 
@@ -170,7 +195,7 @@ impl<P: Platform> Lanes<P> {
     ) -> Result<Self, Fault> {
         let mut opened = Fifos {
             lanes: Vec::with_capacity(fifos.len()),
-            templates: [const { None }; TEMPLATES],
+            templates: [Kept::NONE; TEMPLATES],
         };
         for fifo in fifos {
             match Lane::open(&core.platform, fifo) {
@@ -222,72 +247,85 @@ impl<P: Platform> Lanes<P> {
         });
     }
 
-    /// Hands an immediate message of one packet to the DMA engine at once, if nobody else is about to send, nothing waits
-    /// before it and there is room; says whether it did.
+    /// Hands an immediate message of one packet, without a header, to the DMA engine at once, if nobody else is about to send,
+    /// nothing waits before it and there is room; says whether it did.
     ///
     /// # Errors
     /// As [`Core::checked`]; those of the bus.
     #[inline]
-    pub fn inject(&self, envelope: &ImmediateEnvelope, payload: &[u8]) -> Result<bool, Fault> {
-        if !self.injects || !self.lock.trylock() {
+    pub fn inject(&self, message: &SendImmediate<'_>) -> Result<bool, Fault> {
+        if !self.lock.trylock() {
             return Ok(false);
         }
         let injected = match try_lock(&self.fifos) {
-            Some(mut fifos) => self.inject_to(&mut fifos, envelope, payload),
+            Some(mut fifos) => self.inject_to(&mut fifos, message, None),
             None => Ok(false),
         };
         self.lock.unlock();
         injected
     }
 
+    /// The same with a message of the driver's own, with which `finish` ends if it is refused. What keeps it from going
+    /// shows when it is [put](Self::put).
+    #[inline(never)]
+    pub fn inject_own(&self, message: &SendImmediate<'_>, finish: Finish) -> bool {
+        if !self.lock.trylock() {
+            return false;
+        }
+        let injected = try_lock(&self.fifos).is_some_and(|mut fifos| {
+            self.inject_to(&mut fifos, message, Some(finish)) == Ok(true)
+        });
+        self.lock.unlock();
+        injected
+    }
+
+    /// `own`: what ends with a message of the driver's own if it is refused.
     #[inline(always)]
     fn inject_to(
         &self,
         fifos: &mut Fifos<P>,
-        envelope: &ImmediateEnvelope,
-        payload: &[u8],
+        message: &SendImmediate<'_>,
+        own: Option<Finish>,
     ) -> Result<bool, Fault> {
         let core = &*self.core;
         let Fifos { lanes, templates } = fifos;
-        let key = TemplateKey::of(envelope);
+        let key = TemplateKey::of(message);
         let kept = &mut templates[key.place()];
-        let kept = match kept {
-            Some(kept) if kept.key == key => kept,
-            _ => match self.template(lanes.len(), envelope)? {
-                Some(made) => kept.insert(made),
+        if kept.key != key {
+            match self.template(lanes.len(), message)? {
+                Some(made) => *kept = made,
                 None => return Ok(false),
-            },
-        };
+            }
+        }
         core.platform.charge(Op::Inject, 1);
         let label = Label {
-            dispatch: envelope.dispatch,
-            comm: envelope.comm,
-            tag: envelope.tag,
+            dispatch: message.dispatch,
+            comm: message.comm,
+            tag: message.tag,
             message_id: self.message_id(None),
         };
-        let peer = envelope.destination;
-        core.note(|at| Note::Injecting { at });
-        core.note(|at| label.message(at, peer, payload.len() as u32));
+        let (peer, payload) = (message.destination, message.data);
+        if own.is_none() {
+            core.note(|at| Note::Injecting { at });
+            core.note(|at| label.message(at, peer, payload.len() as u32));
+        }
         core.note(|at| label.note(at, peer, self.envelope(label.dispatch, label.comm)));
         let (lane, words) = (&mut lanes[kept.lane], (label.tag, label.message_id));
         // Before it goes: the thread that advances may see it complete before this one goes on. The lock is held: nobody
         // else changes the word.
-        let before = self.status.get();
-        self.status.note(Summary {
-            in_flight: before.in_flight + 1,
-            ..before
-        });
+        let before = self.status.add_one();
         core.leave_rest();
-        let injected = lane.inject(&core.platform, &kept.template, words, payload);
+        let finish = own.unwrap_or(Finish::Control);
+        let injected = lane.inject(&core.platform, &kept.template, words, payload, finish);
         if injected != Ok(true) {
-            self.status.note(before);
+            self.status.restore(before);
         }
         let injected = injected?;
         if injected {
             if lane.is_short_of_room() {
                 core.attention.call(Reason::Room);
             }
-        } else {
+        } else if own.is_none() {
             core.note(|at| Note::Withdrawn {
                 at,
                 id: label.message_id,
@@ -298,12 +336,16 @@ impl<P: Platform> Lanes<P> {
 
     /// The template of an immediate message over `lanes` lanes; `None` where it takes shared memory, or no way at all.
     #[cold]
-    fn template(&self, lanes: usize, envelope: &ImmediateEnvelope) -> Result<Option<Kept>, Fault> {
+    fn template(
+        &self,
+        lanes: usize,
+        message: &SendImmediate<'_>,
+    ) -> Result<Option<Kept>, Fault> {
         let core = &*self.core;
-        let peer = envelope.destination;
+        let peer = message.destination;
         let to = core.checked(peer)?;
         // The post finds a context that has been destroyed.
-        if lanes == 0 {
+        if lanes == 0 || !self.injects {
             return Ok(None);
         }
         let shares = core.layout.config.same_node == SameNode::SharedMemory;
@@ -312,13 +354,13 @@ impl<P: Platform> Lanes<P> {
         }
         core.platform.charge(Op::Template, 1);
         let label = Label {
-            dispatch: envelope.dispatch,
-            comm: envelope.comm,
+            dispatch: message.dispatch,
+            comm: message.comm,
             tag: 0,
             message_id: 0,
         };
         Ok(Some(Kept {
-            key: TemplateKey::of(envelope),
+            key: TemplateKey::of(message),
             template: self.message(to, peer.context, label).template()?,
             lane: lane_to(to.node.unpack(), lanes),
         }))
@@ -329,6 +371,7 @@ impl<P: Platform> Lanes<P> {
     /// # Errors
     /// [`Error::UnknownTask`](crate::Error::UnknownTask).
     pub fn put_control(&self, peer: Endpoint, system: System, payload: Bytes) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Control, 1);
         let label = self.system_label(system);
         let to = self.core.destination(peer)?;
         let message = self.message(to, peer.context, label);
@@ -340,9 +383,8 @@ impl<P: Platform> Lanes<P> {
         Ok(())
     }
 
-    /// The label of a message of the driver's own. Charges for building it.
+    /// The label of a message of the driver's own.
     pub fn system_label(&self, system: System) -> Label {
-        self.core.platform.charge(Op::Control, 1);
         Label {
             dispatch: system as u8,
             comm: 0,
@@ -476,7 +518,7 @@ impl<P: Platform> Fifos<P> {
     fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         let mut outcome = Ok(());
         // Nothing is sent any more.
-        self.templates = [const { None }; TEMPLATES];
+        self.templates = [Kept::NONE; TEMPLATES];
         for mut lane in mem::take(&mut self.lanes) {
             outcome = outcome.and(lane.close(platform, node));
         }

@@ -126,13 +126,11 @@ fn each_piece<E>(
     len: usize,
     mut copy: impl FnMut(usize, usize, usize) -> Result<(), E>,
 ) -> Result<(), E> {
-    let start = place + HEADER_BYTES;
-    let before_wrap = len.min(size - start);
-    if before_wrap > 0 {
-        copy(start, 0, before_wrap)?;
-    }
-    if before_wrap < len {
-        copy(0, before_wrap, len - before_wrap)?;
+    let (mut from, mut at) = (place + HEADER_BYTES, 0);
+    while at < len {
+        let bytes = (len - at).min(size - from);
+        copy(from, at, bytes)?;
+        (from, at) = (0, at + bytes);
     }
     Ok(())
 }

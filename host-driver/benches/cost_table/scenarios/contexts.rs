@@ -4,7 +4,7 @@ use core::hint::black_box;
 
 use gyre_driver::{BufferRange, Op, Platform};
 
-use super::world::{CONSUME, NOBODY};
+use super::world::{CONSUME, NOBODY, World};
 use super::{BURST, List};
 use crate::book;
 
@@ -44,6 +44,13 @@ pub fn scenarios(list: &mut List) {
     list.plain(format!("{IDLE} turns of advance over nothing"), |w| {
         book::count(|| w.advance(0, IDLE));
     });
+    for (what, turns) in [("advance with a function for every turn", 1), ("the same, turns", IDLE)] {
+        list.add(what, move || {
+            let world = World::new();
+            world.contexts[0].add_progress(Box::new(|_| false));
+            move || book::count(|| world.advance(0, turns))
+        });
+    }
     list.plain("wait over nothing", |w| {
         book::count(|| w.contexts[0].wait(Some(1)).expect("not destroyed"));
         w.run(NOBODY);

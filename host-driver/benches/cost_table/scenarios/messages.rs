@@ -1,6 +1,6 @@
 //! Sends, by part and by protocol.
 
-use gyre_driver::{Arrival, Context, Receive, SameNode, SendImmediate};
+use gyre_driver::{Arrival, Context, Op, Receive, SameNode, SendImmediate};
 
 use super::world::{CONSUME, NOBODY, STORE, World};
 use super::{List, SINGLE_AND_BURST};
@@ -88,6 +88,14 @@ fn parts(list: &mut List) {
         list.plain(format!("send {length} B immediate alone"), move |w| {
             book::count(|| w.immediate(CONSUME, length, 0));
             w.run(NOBODY);
+        });
+        list.add_from_inside(format!("behind {length} B immediate on its way"), move || {
+            let world = World::new();
+            move || {
+                book::start_over_at(Op::Injected);
+                book::count(|| world.immediate(CONSUME, length, 0));
+                world.run(NOBODY);
+            }
         });
         for (what, dispatch) in [("consume", CONSUME), ("store", STORE)] {
             list.plain(format!("{what} {length} B"), move |w| {

@@ -80,12 +80,12 @@ impl<P: Platform> Inbox<P> {
         Ok(())
     }
 
-    /// Reads TAIL.
-    pub fn poll(&mut self, platform: &P) -> Result<(), Fault> {
+    /// Reads TAIL, and says whether there are packets.
+    pub fn poll(&mut self, platform: &P) -> Result<bool, Fault> {
         platform.charge(Op::Counter, 1);
         let [tail] = self.segment.read_words(TAIL)?;
         self.tail = tail;
-        Ok(())
+        Ok(tail != self.head)
     }
 
     /// Takes the next packet of those that the last [`poll`](Self::poll) saw, and copies its payload to the
