@@ -29,7 +29,7 @@ pub(crate) trait Upcalls<P: Platform> {
     ///
     /// # Errors
     /// [`Error::Destroyed`].
-    fn take_work(&mut self) -> Result<(), Error>;
+    fn take_work(&mut self) -> Result<(), Fault>;
 
     /// The next instruction of those taken off the queue.
     fn next_work(&mut self) -> Option<Instruction<P, DoneId, Self::Call>>;

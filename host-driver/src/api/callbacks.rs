@@ -5,7 +5,7 @@ use crate::api::context::{CallFn, Calls, Context, Work};
 use crate::attention::Reason;
 use crate::cost::Op;
 use crate::done::DoneId;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::operation::{DeferredId, Instruction};
 use crate::platform::Platform;
 use crate::progress::Progress;
@@ -126,7 +126,7 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         self.context.has_work()
     }
 
-    fn take_work(&mut self) -> Result<(), Error> {
+    fn take_work(&mut self) -> Result<(), Fault> {
         self.context.take_work(&mut self.calls.work)
     }
 

@@ -6,7 +6,7 @@ use crate::api::context::{CallFn, Context, Done, Work};
 use crate::api::queue::{NEVER, Queue};
 use crate::attention::Reason;
 use crate::cost::Op;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::sync::{Ordering, lock};
 
@@ -87,7 +87,7 @@ impl<P: Platform> Context<P> {
         self.platform().charge(Op::Wait, 1);
         let asleep_since = self.with_queue(|queue| {
             if queue.destroyed {
-                return Err(Error::Destroyed);
+                return Err(Fault::from(Error::Destroyed));
             }
             let shared = self.shared();
             // Before the announcements are looked at: who makes one after that finds somebody asleep.
@@ -158,14 +158,14 @@ impl<P: Platform> Context<P> {
     ///
     /// # Errors
     /// [`Error::Destroyed`].
-    pub(super) fn take_work(&self, work: &mut VecDeque<Work<P>>) -> Result<(), Error> {
+    pub(super) fn take_work(&self, work: &mut VecDeque<Work<P>>) -> Result<(), Fault> {
         // Set and cleared inside: who has seen a post sees this too.
         if !self.has_posted() {
             return Ok(());
         }
         self.with_queue(|queue| {
             if queue.destroyed {
-                return Err(Error::Destroyed);
+                return Err(Error::Destroyed.into());
             }
             // First: in between nobody goes before what is taken.
             self.core().attention.call(Reason::Working);
@@ -187,7 +187,7 @@ impl<P: Platform> Context<P> {
     pub(super) fn enqueue(&self, put: impl FnOnce(&mut ContextQueue<P>)) -> Result<(), Error> {
         let asleep = self.with_queue(|queue| {
             if queue.destroyed {
-                return Err(Error::Destroyed);
+                return Err(Fault::from(Error::Destroyed));
             }
             put(queue);
             Ok(self.announce_to(queue))

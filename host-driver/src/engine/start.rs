@@ -42,7 +42,8 @@ impl<P: Platform> Engine<P> {
             shared.start(platform, &mut self.io.completed);
         }
         self.unreported = started.err();
-        self.take_stock(self.unreported.is_some());
+        let failed = self.unreported.is_some();
+        self.take_stock(failed || self.can_start(), failed);
         carried_out
     }
 
@@ -118,15 +119,27 @@ impl<P: Platform> Engine<P> {
     }
 
     /// Carries out one instruction. Its done callbacks get the error where it cannot be, wherever it failed.
+    #[inline(always)] // An instruction is not moved on its way.
     fn start_or_fail<U: Upcalls<P>>(
         &mut self,
         instruction: Instruction<P, DoneId, U::Call>,
         up: &mut U,
     ) -> Result<(), Fault> {
         let ends = instruction.ends();
-        let Err(error) = self.start(instruction, up) else {
-            return Ok(());
-        };
+        match self.start(instruction, up) {
+            Ok(()) => Ok(()),
+            Err(error) => self.fail(ends, error, up),
+        }
+    }
+
+    /// An instruction could not be carried out.
+    #[cold]
+    fn fail<U: Upcalls<P>>(
+        &mut self,
+        ends: [Option<DoneId>; 2],
+        error: Fault,
+        up: &mut U,
+    ) -> Result<(), Fault> {
         let waiting: Vec<DoneId> = ends.into_iter().flatten().collect();
         if !waiting.is_empty() {
             lock(&self.core.cookies).forget(&waiting);

@@ -151,36 +151,41 @@ impl<P: Platform> Engine<P> {
     #[inline(never)]
     fn end_turn(
         &mut self,
-        mut result: Result<(), Fault>,
+        result: Result<(), Fault>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
-        if result.is_ok() {
-            result = self.send_and_start(up);
-        }
-        self.changed |= result.is_err();
+        let started = result.and_then(|()| self.send_and_start(up));
+        self.changed |= started.is_err();
         if self.changed {
-            self.take_stock(result.is_err());
+            let startable = match started {
+                Ok(false) => false,
+                Ok(true) => self.can_start(),
+                Err(_) => true,
+            };
+            self.take_stock(startable, started.is_err());
         }
-        result
+        started.map(drop)
     }
 
-    /// Sends the acknowledgements that are owed, and starts what there is to start.
+    /// Sends the acknowledgements that are owed, and starts what there is to start. Where something has changed, it says
+    /// whether there was something.
     #[inline(always)]
-    fn send_and_start(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+    fn send_and_start(&mut self, up: &mut impl Upcalls<P>) -> Result<bool, Fault> {
         if !self.acks.is_empty() {
             self.acks.iterate(&mut self.io)?;
             self.changed = true;
         }
-        if up.has_work() || self.changed && self.can_start() {
+        let starts = up.has_work() || self.changed && self.can_start();
+        if starts {
             self.changed = true;
             self.start_work(up)?;
         }
-        Ok(())
+        Ok(starts)
     }
 
-    /// Notes what there is to do, after something has changed or `failed`.
-    pub(super) fn take_stock(&mut self, failed: bool) {
-        self.startable = failed || self.can_start();
+    /// Notes what there is to do, after something has changed or `failed`; `startable`: whether something can be started.
+    pub(super) fn take_stock(&mut self, startable: bool, failed: bool) {
+        self.startable = startable;
         self.unfinished = failed || self.has_unfinished();
         self.quiet = !self.startable && !self.unfinished && self.is_quiet();
         self.quick = self.quiet && self.inbox.is_none();
@@ -249,7 +254,9 @@ impl<P: Platform> Engine<P> {
             Some(found) => found,
             None => (self.look_for_packets()?, self.look_for_shared()?),
         };
-        self.receive(bytes, shared, up)?;
+        if bytes > 0 || shared {
+            self.receive(bytes, shared, up)?;
+        }
         let packets = up.progress().packets - before;
         let mut landed = 0;
         if self.gets.len() > 0 {
