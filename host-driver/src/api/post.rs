@@ -138,8 +138,8 @@ impl<P: Platform> Context<P> {
                 limit,
             });
         }
-        self.platform().charge_copy(Op::Copy, bytes);
         if message.header.is_empty() {
+            self.platform().charge_copy(Op::Copy, bytes);
             return self.post_immediate(message, message.data.into());
         }
         self.platform().charge(Op::Control, 1);
@@ -150,23 +150,22 @@ impl<P: Platform> Context<P> {
             header_length: message.header.len() as u16,
             dispatch: message.dispatch,
         };
-        let mut payload = fields.encode();
-        payload.extend_from_slice(message.header);
-        payload.extend_from_slice(message.data);
         let headed = SendImmediate {
             dispatch: System::Headed as u8,
-            header: &[],
-            data: &[],
             ..*message
         };
         let lanes = &self.shared().lanes;
-        if !self.has_work() && lanes.inject(&headed.with_data(&payload))? {
+        if !self.has_work() && lanes.inject_headed(&headed, &fields.bytes())? {
             return Ok(());
         }
+        self.platform().charge_copy(Op::Copy, bytes);
+        let mut payload = fields.encode();
+        payload.extend_from_slice(message.header);
+        payload.extend_from_slice(message.data);
         self.post_immediate(&headed, payload)
     }
 
-    /// Posts an immediate message with this payload, without a header.
+    /// Posts an immediate message with this payload, in which its header is.
     fn post_immediate(&self, message: &SendImmediate<'_>, payload: Bytes) -> Result<(), Error> {
         let envelope = ImmediateEnvelope {
             destination: message.destination,

@@ -116,14 +116,14 @@ impl<P: Platform> Engine<P> {
         let platform = &self.core.platform;
         let from = PacketOrigin::of(header.src, header.software[0]);
         let peer = self.known_origin(from, header.src, header.software[0]);
-        if let Ok(peer) = peer
+        if let Ok(peer) = &peer
             && let Some((into, at)) = self.assemblies.next_place(from, &header)
         {
             platform.charge(Op::Place, 1);
             platform.charge_copy(Op::Copy, length);
             up.progress().packets += 1;
             let packet = Packet::of(&header, &[]);
-            self.core.note(|at| packet.note(at, peer));
+            self.core.note(|at| packet.note(at, *peer));
             return self.reception.take_into(length, into, at);
         }
         let mut payload = core::mem::take(&mut self.payload);
@@ -132,7 +132,7 @@ impl<P: Platform> Engine<P> {
                 let packet = Packet::of(&header, taken);
                 up.progress().packets += 1;
                 charge_packet(&self.core.platform, Op::Assemble, &packet);
-                self.handle(&packet, Path::Network, up)
+                peer.and_then(|peer| self.handle(&packet, (from, peer), Path::Network, up))
             }
             Err(error) => Err(error),
         };
@@ -155,7 +155,11 @@ impl<P: Platform> Engine<P> {
                     platform.charge(Op::Assemble, 1);
                     let chunks = packet.payload.len().div_ceil(COPY_CHUNK) as u64;
                     platform.charge(Op::ShareChunk, chunks);
-                    let handled = self.handle(&packet, Path::SharedMemory, up);
+                    let from = PacketOrigin::of(packet.node, packet.sw0);
+                    let peer = self.known_origin(from, packet.node, packet.sw0);
+                    let handled = peer.and_then(|peer| {
+                        self.handle(&packet, (from, peer), Path::SharedMemory, up)
+                    });
                     core.note(|at| Note::Handled { at });
                     if handled.is_err() {
                         break handled;
@@ -174,17 +178,16 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// Handles one packet.
+    /// Handles one packet, which comes `from` there, by this path.
     #[inline]
     fn handle(
         &mut self,
         packet: &Packet<'_>,
+        (from, peer): (PacketOrigin, Endpoint),
         path: Path,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let envelope = Envelope::unpack(packet.sw0);
-        let from = PacketOrigin::of(packet.node, packet.sw0);
-        let peer = self.known_origin(from, packet.node, packet.sw0)?;
         self.last_origin = Some((from, peer));
         let task = peer.task;
         if packet.kind != Kind::MemFifo {

@@ -467,15 +467,15 @@ impl<P: Platform> Lane<P> {
     }
 
     /// Makes a descriptor by `template`, with software word 1 and message id as `words` has them, of a message of at most
-    /// [`MAX_PAYLOAD_BYTES`] bytes with which `finish` ends if it is refused, and starts it. Says whether it did: not when others wait
+    /// [`MAX_PAYLOAD_BYTES`] bytes, in pieces, with which `finish` ends if it is refused, and starts it. Says whether it did: not when others wait
     /// already or the ring is full.
     #[inline(always)] // Every immediate message comes here.
-    pub fn inject(
+    pub fn inject<const N: usize>(
         &mut self,
         platform: &P,
         template: &MessageTemplate,
         words: (u32, u32),
-        payload: &[u8],
+        payload: [&[u8]; N],
         finish: Finish,
     ) -> Result<bool, Fault> {
         if self.waiting() > 0 {
@@ -491,12 +491,12 @@ impl<P: Platform> Lane<P> {
 
     /// The same in a FIFO that others use.
     #[inline(never)]
-    fn inject_shared(
+    fn inject_shared<const N: usize>(
         &self,
         platform: &P,
         template: &MessageTemplate,
         words: (u32, u32),
-        payload: &[u8],
+        payload: [&[u8]; N],
         finish: Finish,
     ) -> Result<bool, Fault> {
         let user = self.user;
@@ -612,11 +612,7 @@ impl<P: Platform> Ring<P> {
 
     /// Writes a descriptor, with the place of its payload, behind the others.
     #[inline(always)]
-    fn write_descriptor(
-        &mut self,
-        platform: &P,
-        outgoing: &mut Outgoing<P>,
-    ) -> Result<(), Fault> {
+    fn write_descriptor(&mut self, platform: &P, outgoing: &mut Outgoing<P>) -> Result<(), Fault> {
         let source = self.source(platform, &outgoing.payload)?;
         match &mut outgoing.order {
             Order::Message(message) => {
@@ -710,16 +706,16 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Writes the descriptor of a message by `template` behind the others, and tells the hardware; says whether there was
+    /// Writes the descriptor of a message by `template`, of a payload in pieces, behind the others, and tells the hardware; says whether there was
     /// room.
     #[inline(always)]
-    fn inject(
+    fn inject<const N: usize>(
         &mut self,
         platform: &P,
         user: u32,
         template: &MessageTemplate,
         (sw1, id): (u32, u32),
-        payload: &[u8],
+        payload: [&[u8]; N],
         finish: Finish,
     ) -> Result<bool, Fault> {
         if self.is_full() {
@@ -730,12 +726,17 @@ impl<P: Platform> Ring<P> {
         };
         let place = self.place();
         let at = place * STAGING_BYTES;
-        if !payload.is_empty() {
-            platform.charge_copy(Op::Stage, payload.len());
-            staging.write(at, payload)?;
+        let length = payload.iter().map(|piece| piece.len()).sum();
+        platform.charge_copy(Op::Stage, length);
+        let mut end = at;
+        for piece in payload {
+            if !piece.is_empty() {
+                staging.write(end, piece)?;
+                end += piece.len();
+            }
         }
         // At most a packet's.
-        let payload = (self.area, at as u64, payload.len() as u32);
+        let payload = (self.area, at as u64, length as u32);
         memory.write(place * DESCRIPTOR_BYTES, &template.encode(payload, sw1, id))?;
         let tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
         registers::write_within(platform, self.tail_register, u64::from(tail))?;

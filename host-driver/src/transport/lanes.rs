@@ -258,7 +258,24 @@ impl<P: Platform> Lanes<P> {
             return Ok(false);
         }
         let injected = match try_lock(&self.fifos) {
-            Some(mut fifos) => self.inject_to(&mut fifos, message, None),
+            Some(mut fifos) => self.inject_to(&mut fifos, message, [message.data], None),
+            None => Ok(false),
+        };
+        self.lock.unlock();
+        injected
+    }
+
+    /// The same with one that has a header; `fields`: what stands before it.
+    ///
+    /// # Errors
+    /// As [`inject`](Self::inject).
+    pub fn inject_headed(&self, message: &SendImmediate<'_>, fields: &[u8]) -> Result<bool, Fault> {
+        if !self.lock.trylock() {
+            return Ok(false);
+        }
+        let pieces = [fields, message.header, message.data];
+        let injected = match try_lock(&self.fifos) {
+            Some(mut fifos) => self.inject_to(&mut fifos, message, pieces, None),
             None => Ok(false),
         };
         self.lock.unlock();
@@ -273,18 +290,20 @@ impl<P: Platform> Lanes<P> {
             return false;
         }
         let injected = try_lock(&self.fifos).is_some_and(|mut fifos| {
-            self.inject_to(&mut fifos, message, Some(finish)) == Ok(true)
+            self.inject_to(&mut fifos, message, [message.data], Some(finish)) == Ok(true)
         });
         self.lock.unlock();
         injected
     }
 
-    /// `own`: what ends with a message of the driver's own if it is refused.
+    /// Hands a message with this payload, in pieces, to the DMA engine; `own`: what ends with one of the driver's own if it
+    /// is refused.
     #[inline(always)]
-    fn inject_to(
+    fn inject_to<const N: usize>(
         &self,
         fifos: &mut Fifos<P>,
         message: &SendImmediate<'_>,
+        payload: [&[u8]; N],
         own: Option<Finish>,
     ) -> Result<bool, Fault> {
         let core = &*self.core;
@@ -304,10 +323,11 @@ impl<P: Platform> Lanes<P> {
             tag: message.tag,
             message_id: self.message_id(None),
         };
-        let (peer, payload) = (message.destination, message.data);
+        let peer = message.destination;
         if own.is_none() {
             core.note(|at| Note::Injecting { at });
-            core.note(|at| label.message(at, peer, payload.len() as u32));
+            let bytes: usize = payload.iter().map(|piece| piece.len()).sum();
+            core.note(|at| label.message(at, peer, bytes as u32));
         }
         core.note(|at| label.note(at, peer, self.envelope(label.dispatch, label.comm)));
         let (lane, words) = (&mut lanes[kept.lane], (label.tag, label.message_id));
@@ -336,11 +356,7 @@ impl<P: Platform> Lanes<P> {
 
     /// The template of an immediate message over `lanes` lanes; `None` where it takes shared memory, or no way at all.
     #[cold]
-    fn template(
-        &self,
-        lanes: usize,
-        message: &SendImmediate<'_>,
-    ) -> Result<Option<Kept>, Fault> {
+    fn template(&self, lanes: usize, message: &SendImmediate<'_>) -> Result<Option<Kept>, Fault> {
         let core = &*self.core;
         let peer = message.destination;
         let to = core.checked(peer)?;

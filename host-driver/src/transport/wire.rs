@@ -170,11 +170,16 @@ macro_rules! message {
                 pub const BYTES: usize = size_of::<Wire>();
 
                 /// The fields' bytes.
-                pub fn encode(&self) -> Bytes {
+                pub fn bytes(&self) -> [u8; $name::BYTES] {
                     let wire = Wire {
                         $($field: self.$field.into(),)*
                     };
-                    Bytes::from_slice(zerocopy::IntoBytes::as_bytes(&wire))
+                    zerocopy::transmute!(wire)
+                }
+
+                /// The fields' bytes, as a payload.
+                pub fn encode(&self) -> Bytes {
+                    Bytes::from_slice(&self.bytes())
                 }
 
                 /// The fields at the start of `bytes`, and what follows them.

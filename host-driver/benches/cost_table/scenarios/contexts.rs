@@ -44,7 +44,10 @@ pub fn scenarios(list: &mut List) {
     list.plain(format!("{IDLE} turns of advance over nothing"), |w| {
         book::count(|| w.advance(0, IDLE));
     });
-    for (what, turns) in [("advance with a function for every turn", 1), ("the same, turns", IDLE)] {
+    for (what, turns) in [
+        ("advance with a function for every turn", 1),
+        ("the same, turns", IDLE),
+    ] {
         list.add(what, move || {
             let world = World::new();
             world.contexts[0].add_progress(Box::new(|_| false));

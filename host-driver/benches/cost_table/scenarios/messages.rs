@@ -89,14 +89,17 @@ fn parts(list: &mut List) {
             book::count(|| w.immediate(CONSUME, length, 0));
             w.run(NOBODY);
         });
-        list.add_from_inside(format!("behind {length} B immediate on its way"), move || {
-            let world = World::new();
+        list.add_from_inside(
+            format!("behind {length} B immediate on its way"),
             move || {
-                book::start_over_at(Op::Injected);
-                book::count(|| world.immediate(CONSUME, length, 0));
-                world.run(NOBODY);
-            }
-        });
+                let world = World::new();
+                move || {
+                    book::start_over_at(Op::Injected);
+                    book::count(|| world.immediate(CONSUME, length, 0));
+                    world.run(NOBODY);
+                }
+            },
+        );
         for (what, dispatch) in [("consume", CONSUME), ("store", STORE)] {
             list.plain(format!("{what} {length} B"), move |w| {
                 w.arrive(|| w.immediate(dispatch, length, 0));
