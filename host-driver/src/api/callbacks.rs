@@ -66,8 +66,12 @@ impl<'a, P: Platform> Callbacks<'a, P> {
         }
     }
 
-    /// The functions for every turn that have been added since the last one.
-    fn take_progress(&mut self) {
+    /// Calls the functions whose time has come, and takes those for every turn that have been added since the last one.
+    #[cold] // Keeps the turn short.
+    fn call_alarms_and_take_progress(&mut self) {
+        while let Some(function) = self.context.take_alarm() {
+            self.callback(Op::Callback, function);
+        }
         let attention = &self.context.core().attention;
         if attention.has(Reason::NewEveryTurn) {
             attention.clear(Reason::NewEveryTurn);
@@ -109,13 +113,10 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
     }
 
     fn tick(&mut self) {
-        while let Some(function) = self.context.take_alarm() {
-            self.callback(Op::Callback, function);
+        let seldom = [Reason::Alarm, Reason::NewEveryTurn];
+        if self.context.core().attention.has_any(seldom) {
+            self.call_alarms_and_take_progress();
         }
-        if !self.context.core().attention.has(Reason::EveryTurn) {
-            return;
-        }
-        self.take_progress();
         for function in &mut self.calls.progress {
             let found = guarded(self.context, function);
             self.progress.callbacks += usize::from(found);
