@@ -242,7 +242,7 @@ fn x5_machine_files_are_refused_with_line_and_field() {
             "[costs]\npost = 30\nadvance = 25\n",
             &[
                 "line 1",
-                "missing entries: enlist, leave, turn, full_turn, conclude, ",
+                "missing entries: enlist, leave, turn, tick, full_turn, conclude, ",
                 "acknowledge",
             ],
         ),

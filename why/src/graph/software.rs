@@ -213,8 +213,8 @@ impl Graph<'_> {
                 Looking::Begins
             }
             Some(
-                "full_turn" | "wake" | "register" | "poll" | "receive" | "packet" | "assemble"
-                | "place" | "unload" | "copy" | "copy_chunk",
+                "tick" | "full_turn" | "wake" | "register" | "poll" | "receive" | "packet"
+                | "assemble" | "place" | "unload" | "copy" | "copy_chunk",
             ) => Looking::Goes,
             _ => Looking::No,
         }
