@@ -190,10 +190,6 @@ struct Player {
     peer: Endpoint,
     first: bool,
     data: BufferRange<NodeBuffer>,
-    /// The turn of `advance` under way began, picoseconds; `None` before the first.
-    turned: AtomicCell<Option<u64>>,
-    /// Time slept or looked in vain so far, picoseconds.
-    shadow: AtomicCell<u64>,
     /// The message that is arriving.
     arriving: AtomicCell<Trip>,
     received: AtomicCell<usize>,
@@ -212,16 +208,15 @@ impl Player {
             first: process.task.0 == 0,
             context,
             data,
-            turned: AtomicCell::default(),
-            shadow: AtomicCell::default(),
             arriving: AtomicCell::default(),
             received: AtomicCell::default(),
         });
         let this = Arc::clone(&player);
         let dispatch = move |context: &Context<Metered>, arrival: &Arrival<'_>| {
+            let meter = &context.platform().0;
             this.arriving.store(Trip {
-                found: this.turned.load().unwrap_or_default(),
-                shadow: this.shadow.load(),
+                found: meter.turned_ps().unwrap_or_default(),
+                shadow: meter.shadow_ps(),
                 ..Trip::default()
             });
             if arrival.immediate.is_some() {
@@ -240,20 +235,15 @@ impl Player {
             }
         };
         player.context.set_dispatch(PING, Box::new(dispatch))?;
-        let this = Arc::clone(&player);
-        let turn = move |context: &Context<Metered>| {
-            this.turn(context);
-            false
-        };
-        player.context.add_progress(Box::new(turn));
         Ok(player)
     }
 
     /// Notes that the message has been received.
     fn receive(&self, context: &Context<Metered>) {
         let mut trip = self.arriving.load();
-        trip.shadow = self.shadow.load() - trip.shadow;
-        trip.received = context.platform().now_ps();
+        let platform = context.platform();
+        trip.shadow = platform.0.shadow_ps() - trip.shadow;
+        trip.received = platform.now_ps();
         self.arriving.store(trip);
         self.received.fetch_add(1);
     }
@@ -318,36 +308,24 @@ impl Player {
 
     /// Looks for something to do for a while, as a program does that waits for short messages.
     fn advance(&self) -> Result<bool, Error> {
-        self.turned.store(None);
+        let meter = &self.context.platform().0;
+        meter.begin();
         let progress = self.context.advance(LOOKS)?;
         if progress.packets + progress.callbacks == 0
-            && let Some(from) = self.turned.load()
+            && let Some(from) = meter.turned_ps()
         {
-            self.in_shadow(from);
+            meter.in_shadow(from);
         }
         Ok(progress.is_idle())
-    }
-
-    /// A turn of `advance` begins: the one before it, of the same call, has found nothing.
-    fn turn(&self, context: &Context<Metered>) {
-        let now = context.platform().now_ps();
-        if let Some(from) = self.turned.swap(Some(now)) {
-            self.shadow.fetch_add(now - from);
-        }
-    }
-
-    /// The time since `from` was none of a message's.
-    fn in_shadow(&self, from: u64) {
-        let now = self.context.platform().now_ps();
-        self.shadow.fetch_add(now - from);
     }
 
     fn until(&self, condition: impl Fn() -> bool) -> Result<(), Error> {
         while !condition() {
             if self.advance()? && !condition() {
-                let from = self.context.platform().now_ps();
+                let platform = self.context.platform();
+                let from = platform.now_ps();
                 self.context.wait(None)?;
-                self.in_shadow(from);
+                platform.0.in_shadow(from);
             }
         }
         Ok(())

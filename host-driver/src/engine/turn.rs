@@ -52,7 +52,7 @@ impl<P: Platform> Engine<P> {
         }
         if self.look_for_packets()? == 0 {
             return match self.is_due() {
-                true => self.turn_behind_calls(Some((0, false)), up),
+                true => self.completions_turn(up),
                 false => Ok(()),
             };
         }
@@ -69,7 +69,7 @@ impl<P: Platform> Engine<P> {
         let (bytes, shared) = (self.look_for_packets()?, self.look_for_shared()?);
         if bytes == 0 && !shared {
             return match self.is_due() {
-                true => self.turn_behind_calls(Some((0, false)), up),
+                true => self.completions_turn(up),
                 false => Ok(()),
             };
         }
@@ -79,6 +79,13 @@ impl<P: Platform> Engine<P> {
             return self.end_turn(received, up);
         }
         Ok(())
+    }
+
+    /// A turn that looks at completions alone.
+    #[inline(never)] // Keeps the other turns short.
+    fn completions_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        let looked = self.poll_completions(false, 0, up);
+        self.end_turn(looked, up)
     }
 
     /// Calls what every turn calls, and what is to be called at a time.
@@ -123,16 +130,11 @@ impl<P: Platform> Engine<P> {
         if self.quiet && self.core.attention.is_calm() {
             return self.packet_turn(up);
         }
-        self.turn_behind_calls(None, up)
+        self.turn_behind_calls(up)
     }
 
-    /// The same when functions have been called; `arrived`: bytes of packets in the reception FIFO and whether there are
-    /// some in shared memory, if they have been looked for.
-    fn turn_behind_calls(
-        &mut self,
-        arrived: Option<(usize, bool)>,
-        up: &mut impl Upcalls<P>,
-    ) -> Result<(), Fault> {
+    /// The same when functions have been called.
+    fn turn_behind_calls(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::FullTurn, 1);
         // One thread alone advances: nobody else takes the wake-up.
         let attention = &self.core.attention;
@@ -142,7 +144,7 @@ impl<P: Platform> Engine<P> {
             (self.since_poll, self.since_completions) = (PATIENCE, PATIENCE);
             self.changed = true;
         }
-        let result = self.busy_turn(woken, up.has_work(), arrived, up);
+        let result = self.busy_turn(woken, up.has_work(), up);
         self.end_turn(result, up)
     }
 
@@ -200,13 +202,11 @@ impl<P: Platform> Engine<P> {
             && self.collnet.is_unused()
     }
 
-    /// A turn while something is under way, or after a wake-up; `arrived`: packets, as
-    /// [`turn_behind_calls`](Self::turn_behind_calls) has them.
+    /// A turn while something is under way, or after a wake-up.
     fn busy_turn(
         &mut self,
         woken: bool,
         work: bool,
-        arrived: Option<(usize, bool)>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let starts = work || self.startable;
@@ -223,7 +223,7 @@ impl<P: Platform> Engine<P> {
             || self.io.blocked();
         if due {
             self.since_poll = 0;
-            let polled = self.poll(woken, arrived, up);
+            let polled = self.poll(woken, up);
             if polled.is_err() {
                 // What the failed poll has not seen must be looked at again.
                 self.core.attention.call(Reason::Woken);
@@ -235,12 +235,7 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
-    fn poll(
-        &mut self,
-        woken: bool,
-        arrived: Option<(usize, bool)>,
-        up: &mut impl Upcalls<P>,
-    ) -> Result<(), Fault> {
+    fn poll(&mut self, woken: bool, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         if woken {
             // Before the cause is cleared: who is woken after that says so again.
             self.core.attention.clear(Reason::Woken);
@@ -250,10 +245,7 @@ impl<P: Platform> Engine<P> {
             registers::write_within(&self.core.platform, cause, self.io.events())?;
         }
         let before = up.progress().packets;
-        let (bytes, shared) = match arrived {
-            Some(found) => found,
-            None => (self.look_for_packets()?, self.look_for_shared()?),
-        };
+        let (bytes, shared) = (self.look_for_packets()?, self.look_for_shared()?);
         if bytes > 0 || shared {
             self.receive(bytes, shared, up)?;
         }

@@ -25,6 +25,11 @@ pub trait Layer: Clone + Send + Sync + 'static {
         self.below().write_reg(address, value)
     }
 
+    /// As [`Platform::charge`].
+    fn charge(&self, op: Op, count: u64) {
+        self.below().charge(op, count);
+    }
+
     /// As [`Platform::wait`].
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
         self.below().wait(group, deadline_ps)
@@ -61,7 +66,7 @@ impl<L: Layer> Platform for Layered<L> {
     }
 
     fn charge(&self, op: Op, count: u64) {
-        self.0.below().charge(op, count);
+        self.0.charge(op, count);
     }
 
     fn note(&self, note: Note) {
