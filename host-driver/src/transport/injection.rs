@@ -513,6 +513,7 @@ impl<P: Platform> Lane<P> {
 
     /// Reads HEAD and retires what has completed: what is this context's goes into `completed`. Returns
     /// how many that are.
+    #[inline(always)] // Mostly there is one lane.
     pub fn poll(&mut self, platform: &P, completed: &mut Vec<Completed>) -> Result<usize, Fault> {
         self.with_completions(platform, completed, Ring::retire)
     }
@@ -530,6 +531,7 @@ impl<P: Platform> Lane<P> {
 
     /// Takes what has completed of this context: what others have seen, then what `look` finds. Returns how many
     /// descriptors that are.
+    #[inline(always)]
     fn with_completions(
         &mut self,
         platform: &P,
@@ -576,6 +578,7 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Whether somebody may wait for one of the descriptors in the ring.
+    #[inline]
     fn awaits(&self) -> bool {
         // Those of several contexts wait in mailboxes as well.
         let others = self.users > 1 && self.used() > 0;
@@ -800,6 +803,7 @@ impl<P: Platform> Ring<P> {
 
     /// Reads HEAD and takes what has completed: that of `user` goes into `completed`, that of others into their
     /// mailboxes. Returns how many descriptors of `user` have.
+    #[inline(always)]
     fn retire(
         &mut self,
         platform: &P,
@@ -808,12 +812,14 @@ impl<P: Platform> Ring<P> {
     ) -> (usize, Result<(), Fault>) {
         match self.completed_until(platform) {
             Ok(head) if head == self.head => (0, Ok(())),
+            Ok(head) if self.in_flight.is_empty() => (self.take_plain_until(head, user), Ok(())),
             Ok(head) => (self.take_until(platform, head, user, completed), Ok(())),
             Err(error) => (0, Err(error)),
         }
     }
 
     /// HEAD, checked.
+    #[inline(always)]
     fn completed_until(&self, platform: &P) -> Result<u32, Fault> {
         platform.charge(Op::Poll, 1);
         let value = registers::read_within(platform, Register::injection_head(self.id))?;
@@ -872,18 +878,30 @@ impl<P: Platform> Ring<P> {
                 mailbox.completed.extend(ended);
             }
         }
-        // Those behind are the last ones.
-        let count = self.plain.count.min(left);
-        if count > 0 {
-            self.plain.count -= count;
-            let Plain { user: owner, .. } = self.plain;
-            if owner == user {
-                mine += count as usize;
-            } else if owner != NOBODY {
-                self.mailboxes.entry(owner).or_default().count += count as usize;
-            }
+        mine + self.take_plain(left, user)
+    }
+
+    /// The same where there is nothing that something ends with.
+    #[inline(always)]
+    fn take_plain_until(&mut self, head: u32, user: u32) -> usize {
+        let count = head.wrapping_sub(self.head) / DESCRIPTOR_BYTES as u32;
+        self.head = head;
+        self.take_plain(count, user)
+    }
+
+    /// Takes `count` of the last descriptors, with which nothing ends. Returns how many of `user` they are.
+    #[inline(always)]
+    fn take_plain(&mut self, count: u32, user: u32) -> usize {
+        let count = self.plain.count.min(count);
+        self.plain.count -= count;
+        let Plain { user: owner, .. } = self.plain;
+        if owner == user {
+            return count as usize;
         }
-        mine
+        if count > 0 && owner != NOBODY {
+            self.mailboxes.entry(owner).or_default().count += count as usize;
+        }
+        0
     }
 
     /// What ends with a descriptor that has completed.
