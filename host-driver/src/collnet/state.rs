@@ -172,6 +172,13 @@ impl<P: Platform> Collnet<P> {
         self.uses.is_empty() && self.barriers.is_empty()
     }
 
+    /// Whether nothing is under way, waits or has to be taken note of.
+    pub fn is_idle(&self) -> bool {
+        let rests = |lane: &Lane<P>| lane.in_flight() + lane.waiting() == 0;
+        let empty = |used: &Use<P>| used.waiting.is_empty() && used.lanes.iter().all(rests);
+        self.barriers.is_empty() && self.transfers.is_empty() && self.uses.values().all(empty)
+    }
+
     /// Barriers and transfers that have not ended.
     pub fn len(&self) -> usize {
         let is_barrier = |waiting: &&Waiting<P>| matches!(waiting, Waiting::Barrier(_));

@@ -199,7 +199,7 @@ impl<P: Platform> Engine<P> {
         !self.io.lanes.awaits()
             && self.gets.len() == 0
             && self.counters.len() == 0
-            && self.collnet.is_unused()
+            && self.collnet.is_idle()
     }
 
     /// A turn while something is under way, or after a wake-up.
