@@ -102,8 +102,9 @@ impl<B: DmaBuffer> BufferRange<B> {
         self.len == 0
     }
 
-    /// All of its buffer, where no other range has it.
-    pub(crate) fn into_block(self) -> Option<Self> {
+    /// All of its buffer, where no other range has it: no operation that is under way uses it.
+    #[must_use]
+    pub fn into_block(self) -> Option<Self> {
         let mut buffer = self.buffer?;
         let len = Arc::get_mut(&mut buffer)?.len();
         Some(Self {

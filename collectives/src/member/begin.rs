@@ -7,7 +7,7 @@ use gyre_driver::{BufferRange, Context, Op, Platform};
 use super::executor::{Executor, gave_up};
 use super::memory;
 use super::operation::Operation;
-use super::state::Key;
+use super::state::{Key, State};
 use crate::algorithm::Algorithm;
 use crate::callback::Done;
 use crate::collective::Collective;
@@ -93,7 +93,7 @@ pub(super) fn begin<P: Platform>(
     };
     context.platform().charge(Op::Control, 1);
     let schedule = schedule(&geometry, rank, signature.algorithm, arguments);
-    let scratch = scratch(context, schedule.scratch);
+    let scratch = scratch(executor, context, number, schedule.scratch);
     let send = request.send.unwrap_or_else(BufferRange::empty);
     let key = (number, sequence);
     let (states, member) = (&executor.states, (&geometry, rank));
@@ -137,13 +137,22 @@ pub(super) fn begin<P: Platform>(
     }
 }
 
+/// Memory of `bytes` bytes that steps write before they read it: that of a collective before, if it is long enough.
 fn scratch<P: Platform>(
+    executor: &Executor<P>,
     context: &Context<P>,
+    number: u16,
     bytes: usize,
 ) -> Result<BufferRange<P::Buffer>, Error> {
-    if bytes > 0 {
-        context.platform().charge(Op::Allocate, 1);
+    if bytes == 0 {
+        return Ok(BufferRange::empty());
     }
+    let take = |state: &mut State<P>| core::mem::replace(&mut state.spare, BufferRange::empty());
+    let spare = executor.states.with(number, take);
+    if let Some(kept) = spare.and_then(|spare| spare.part(0, bytes).ok()) {
+        return Ok(kept);
+    }
+    context.platform().charge(Op::Allocate, 1);
     let scratch = BufferRange::zeroed(context.platform(), bytes);
     Ok(scratch.map_err(gyre_driver::Error::from)?)
 }

@@ -23,6 +23,9 @@ use crate::node::sharing::Sharing;
 use crate::node::turns::Turn;
 use crate::signature::Signature;
 
+/// Most bytes of scratch memory that are kept for the next collective of a geometry.
+const SPARE: usize = 4096;
+
 /// The collectives of a context.
 pub(super) struct Executor<P: Platform> {
     pub states: States<P>,
@@ -224,11 +227,19 @@ impl<P: Platform> Executor<P> {
         };
         self.messenger.counts.count(|stats| stats.ended += 1);
         let ended = memory::end(&self.states, context, key, &operation.memory_peers());
+        let Operation { scratch, done, .. } = *operation;
+        if let Some(block) = scratch.into_block().filter(|block| block.len() <= SPARE) {
+            // What it takes the place of is given back when nothing is locked.
+            let spare = self
+                .states
+                .with(number, |state| core::mem::replace(&mut state.spare, block));
+            drop(spare);
+        }
         let (turn, result) = match ended {
             Ok(turn) => (turn, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        self.ended(context, number, operation.done, result, (turn, false));
+        self.ended(context, number, done, result, (turn, false));
     }
 
     /// Gives a collective up for a reason found here, and tells all other members.

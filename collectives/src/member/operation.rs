@@ -32,7 +32,7 @@ pub(super) struct Operation<P: Platform> {
     expected: BTreeMap<(u32, u32), Expected>,
     send: BufferRange<P::Buffer>,
     receive: BufferRange<P::Buffer>,
-    scratch: BufferRange<P::Buffer>,
+    pub scratch: BufferRange<P::Buffer>,
     pub done: Option<Done<P>>,
     /// How often it has been found waiting on the tree.
     pub looks: u32,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gyre_driver::Platform;
+use gyre_driver::{BufferRange, Platform};
 use parking_lot::Mutex;
 
 use super::early::EarlyMessages;
@@ -35,6 +35,8 @@ pub(super) struct State<P: Platform> {
     pub memory: Option<Arc<NodeMemory<P>>>,
     /// Steps that enter the collective network.
     pub order: Order,
+    /// Scratch memory of a collective that has ended, for the next one; empty without.
+    pub spare: BufferRange<P::Buffer>,
 }
 
 impl<P: Platform> Default for State<P> {
@@ -48,6 +50,7 @@ impl<P: Platform> Default for State<P> {
             neighbours: Arc::default(),
             memory: None,
             order: Order::default(),
+            spare: BufferRange::empty(),
         }
     }
 }
