@@ -44,6 +44,9 @@ use crate::upcalls::{Upcalls, deliver};
 /// Fences that a fence of all endpoints keeps under way.
 const WINDOW: usize = 16;
 
+/// Records for which there is room when no fence is under way.
+const KEPT: usize = 4;
+
 /// A fence at its origin.
 struct Record {
     peer: Endpoint,
@@ -131,6 +134,10 @@ impl<T> Records<T> {
             0 => self.0.pop_front(),
             _ => self.0.remove(place),
         };
+        // The room of many is given back with the last of them.
+        if self.0.is_empty() && self.0.capacity() > KEPT {
+            self.0 = VecDeque::new();
+        }
         removed.map(|(_, record)| record)
     }
 }
