@@ -51,10 +51,7 @@ impl<P: Platform> Engine<P> {
             return self.full_turn(up);
         }
         if self.look_for_packets()? == 0 {
-            return match self.is_due() {
-                true => self.completions_turn(up),
-                false => Ok(()),
-            };
+            return self.idle_turn(up);
         }
         self.idle_polls = 0;
         let received = self.receive_network(up);
@@ -68,10 +65,7 @@ impl<P: Platform> Engine<P> {
     fn packet_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let (bytes, shared) = (self.look_for_packets()?, self.look_for_shared()?);
         if bytes == 0 && !shared {
-            return match self.is_due() {
-                true => self.completions_turn(up),
-                false => Ok(()),
-            };
+            return self.idle_turn(up);
         }
         self.idle_polls = 0;
         let received = self.receive(bytes, shared, up);
@@ -79,6 +73,15 @@ impl<P: Platform> Engine<P> {
             return self.end_turn(received, up);
         }
         Ok(())
+    }
+
+    /// The rest of a turn that has found no packets.
+    #[inline(always)]
+    fn idle_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        match self.is_due() {
+            true => self.completions_turn(up),
+            false => Ok(()),
+        }
     }
 
     /// A turn that looks at completions alone.

@@ -467,8 +467,8 @@ impl<P: Platform> Lane<P> {
     }
 
     /// Makes a descriptor by `template`, with software word 1 and message id as `words` has them, of a message of at most
-    /// [`MAX_PAYLOAD_BYTES`] bytes, in pieces, with which `finish` ends if it is refused, and starts it. Says whether it did: not when others wait
-    /// already or the ring is full.
+    /// [`MAX_PAYLOAD_BYTES`] bytes, in pieces, with which `finish` ends if it is refused, and starts it. Says whether it did:
+    /// not when others wait already or the ring is full.
     #[inline(always)] // Every immediate message comes here.
     pub fn inject<const N: usize>(
         &mut self,

@@ -254,15 +254,7 @@ impl<P: Platform> Lanes<P> {
     /// As [`Core::checked`]; those of the bus.
     #[inline]
     pub fn inject(&self, message: &SendImmediate<'_>) -> Result<bool, Fault> {
-        if !self.lock.trylock() {
-            return Ok(false);
-        }
-        let injected = match try_lock(&self.fifos) {
-            Some(mut fifos) => self.inject_to(&mut fifos, message, [message.data], None),
-            None => Ok(false),
-        };
-        self.lock.unlock();
-        injected
+        self.try_inject(message, [message.data], None)
     }
 
     /// The same with one that has a header; `fields`: what stands before it.
@@ -270,28 +262,31 @@ impl<P: Platform> Lanes<P> {
     /// # Errors
     /// As [`inject`](Self::inject).
     pub fn inject_headed(&self, message: &SendImmediate<'_>, fields: &[u8]) -> Result<bool, Fault> {
-        if !self.lock.trylock() {
-            return Ok(false);
-        }
-        let pieces = [fields, message.header, message.data];
-        let injected = match try_lock(&self.fifos) {
-            Some(mut fifos) => self.inject_to(&mut fifos, message, pieces, None),
-            None => Ok(false),
-        };
-        self.lock.unlock();
-        injected
+        self.try_inject(message, [fields, message.header, message.data], None)
     }
 
     /// The same with a message of the driver's own, with which `finish` ends if it is refused. What keeps it from going
     /// shows when it is [put](Self::put).
     #[inline(never)]
     pub fn inject_own(&self, message: &SendImmediate<'_>, finish: Finish) -> bool {
+        self.try_inject(message, [message.data], Some(finish)) == Ok(true)
+    }
+
+    /// Hands a message with this payload, in pieces, to the DMA engine, unless another thread has the FIFOs.
+    #[inline(always)]
+    fn try_inject<const N: usize>(
+        &self,
+        message: &SendImmediate<'_>,
+        payload: [&[u8]; N],
+        own: Option<Finish>,
+    ) -> Result<bool, Fault> {
         if !self.lock.trylock() {
-            return false;
+            return Ok(false);
         }
-        let injected = try_lock(&self.fifos).is_some_and(|mut fifos| {
-            self.inject_to(&mut fifos, message, [message.data], Some(finish)) == Ok(true)
-        });
+        let injected = match try_lock(&self.fifos) {
+            Some(mut fifos) => self.inject_to(&mut fifos, message, payload, own),
+            None => Ok(false),
+        };
         self.lock.unlock();
         injected
     }
