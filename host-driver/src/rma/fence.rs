@@ -95,17 +95,10 @@ impl<T> Records<T> {
 
     /// Where the record with this number is, or would be.
     fn place(&self, number: u32) -> Result<usize, usize> {
-        // Numbers begin again, and one that is put back may be older than the first: the order is that in which one comes
-        // to them from the first on.
-        let Some(&(first, _)) = self.0.front() else {
-            return Err(0);
-        };
-        if first == number {
-            return Ok(0);
+        match self.0.front() {
+            Some((first, _)) if *first == number => Ok(0),
+            _ => self.0.binary_search_by_key(&number, |(other, _)| *other),
         }
-        let behind = |number: u32| number.wrapping_sub(first);
-        self.0
-            .binary_search_by_key(&behind(number), |(other, _)| behind(*other))
     }
 
     /// Keeps a record under a number that no other has.
