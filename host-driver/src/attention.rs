@@ -21,11 +21,20 @@ pub(crate) enum Reason {
     NewEveryTurn = 32,
     /// Injection FIFOs have little room.
     Room = 64,
+    /// A message has been injected at its call that somebody waits for.
+    Awaited = 128,
+    /// Modules have something to end.
+    Ending = 256,
 }
 
 impl Reason {
     /// Those that are done with when functions have been called.
-    pub const CALLS: [Self; 3] = [Self::Alarm, Self::EveryTurn, Self::NewEveryTurn];
+    pub const CALLS: [Self; 4] = [
+        Self::Alarm,
+        Self::EveryTurn,
+        Self::NewEveryTurn,
+        Self::Ending,
+    ];
 }
 
 /// The reasons that there are.

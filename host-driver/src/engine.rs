@@ -6,20 +6,21 @@
 mod close;
 mod end;
 mod open;
+mod origins;
 mod receive;
 mod start;
 mod turn;
 
 pub(crate) use open::Parts;
 
+use self::origins::Origins;
 use crate::ack::AckStats;
 use crate::ack::sender::AckSender;
 use crate::am::AmIo;
-use crate::am::assembly::{Assemblies, PacketOrigin};
+use crate::am::assembly::Assemblies;
 use crate::am::kept::{DeferredStats, KeptMessages};
 use crate::collnet::state::Collnet;
 use crate::core::Core;
-use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::flow::peers::Flows;
 use crate::io::Io;
@@ -75,8 +76,8 @@ pub(crate) struct Engine<P: Platform> {
     since_completions: u32,
     /// Polls in a row that found nothing.
     idle_polls: u32,
-    /// Where the last packet came from.
-    last_origin: Option<(PacketOrigin, Endpoint)>,
+    /// Where packets have come from.
+    origins: Origins,
     /// Payload of a packet while it is handled.
     payload: Box<[u8]>,
     /// Empty between turns; keeps its memory.

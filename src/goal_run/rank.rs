@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use fragile::Fragile;
 use gyre_driver::{
-    BufferRange, Client, ClientConfig, Communicator, Context, DmaBuffer, Error, Messaging,
+    BufferRange, Client, ClientConfig, Communicator, Context, DmaBuffer, DoneFn, Error, Messaging,
     MessagingConfig, Platform, RangeError, Rank as GroupRank,
     matching::{ANY_TAG, Received},
 };
@@ -362,42 +362,45 @@ impl Rank {
         counts.sent += 1;
         counts.sent_bytes += bytes;
         self.counts.store(counts);
-        self.open_sends.fetch_add(1);
         let eager = self.messaging.is_eager(data.len());
+        // An eager message is finished when it has been handed over: an error of it is one of `advance`.
+        let (to, world) = (GroupRank(to), &Communicator::WORLD);
+        let sent = match eager {
+            true => self.messaging.send_detached(to, tag, world, data),
+            false => {
+                let done = Some(self.fetched(op));
+                self.messaging.send(to, tag, world, data, done).map(drop)
+            }
+        };
+        sent.map_err(|error| self.driver_error(op, error))?;
+        self.state.lock().started(op);
+        if eager {
+            self.finish(op);
+        } else {
+            self.news.get().notify_all();
+        }
+        Ok(())
+    }
+
+    /// What is called when a message that waits for its receive has been acknowledged, or cannot be.
+    fn fetched(self: &Arc<Self>, op: OpId) -> DoneFn<SimPlatform> {
+        self.open_sends.fetch_add(1);
         let rank = Arc::clone(self);
-        let done = move |_: &Context<SimPlatform>, result: Result<(), Error>| {
+        Box::new(move |_, result| {
             rank.open_sends.fetch_sub(1);
             match result {
                 Err(source) => {
                     let error = rank.driver_error(op, source);
                     rank.failure.lock().get_or_insert(error);
                 }
-                Ok(()) if !eager => {
+                Ok(()) => {
                     // The callback's thread may be ahead of the others: let them catch up before they see it.
                     rank.cpu().yield_now();
                     rank.finish(op);
                 }
-                Ok(()) => {}
             }
             rank.news.get().notify_all();
-        };
-        self.messaging
-            .send(
-                GroupRank(to),
-                tag,
-                &Communicator::WORLD,
-                data,
-                Some(Box::new(done)),
-            )
-            .map_err(|error| self.driver_error(op, error))?;
-        self.state.lock().started(op);
-        if eager {
-            // Handed over is finished; a message that waits for its receive is when it is acknowledged.
-            self.finish(op);
-        } else {
-            self.news.get().notify_all();
-        }
-        Ok(())
+        })
     }
 
     fn receive(

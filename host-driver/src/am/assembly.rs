@@ -15,7 +15,6 @@ use crate::error::{Error, Fault};
 use crate::operation::DeferredId;
 use crate::platform::Platform;
 use crate::task::{TaskId, TaskLocation};
-use crate::transport::envelope::Envelope;
 use crate::transport::reception::Packet;
 use crate::transport::wire::{System, WireError};
 use crate::upcalls::{Upcalls, deliver};
@@ -40,6 +39,12 @@ impl PacketOrigin {
     pub fn of(node: PackedCoord, sw0: u32) -> Self {
         const PROCESS_AND_CONTEXT: u32 = 0x00ff_ff00;
         Self(u64::from(node.bits()) << 32 | u64::from(sw0 & PROCESS_AND_CONTEXT))
+    }
+
+    /// Of another origin others.
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        self.0
     }
 }
 
@@ -455,16 +460,17 @@ impl<P: Platform> Assembly<P> {
     }
 }
 
-/// A user's message of one packet, as its dispatch callback gets it.
+/// A user's message of one packet, as its dispatch callback gets it: of this communication context and tag, without a
+/// header.
 #[inline(always)]
-pub(crate) fn whole<'a>(packet: &Packet<'a>, origin: Endpoint, envelope: Envelope) -> Arrival<'a> {
+pub(crate) fn whole(origin: Endpoint, (comm, tag): (u8, u32), data: &[u8]) -> Arrival<'_> {
     Arrival {
         origin,
-        comm: envelope.comm,
-        tag: packet.sw1,
+        comm,
+        tag,
         header: &[],
-        length: packet.payload.len(),
-        immediate: Some(packet.payload),
+        length: data.len(),
+        immediate: Some(data),
     }
 }
 

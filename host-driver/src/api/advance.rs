@@ -80,7 +80,9 @@ impl<P: Platform> Context<P> {
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         // Asked again behind the queue: another thread may have taken work off it, and has left rest before.
-        self.core().rests() && self.with_queue(|q| q.work.is_empty()) && self.core().rests()
+        self.core().rests()
+            && self.with_queue(|q| q.work.is_empty() && q.ends.is_empty())
+            && self.core().rests()
     }
 
     /// Looks whether everything that was under way has ended, and says whether it has.

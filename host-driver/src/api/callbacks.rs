@@ -66,13 +66,20 @@ impl<'a, P: Platform> Callbacks<'a, P> {
         }
     }
 
-    /// Calls the functions whose time has come, and takes those for every turn that have been added since the last one.
-    #[cold] // Keeps the turn short.
-    fn call_alarms_and_take_progress(&mut self) {
+    /// Calls the functions whose time has come and the modules that have something to end, and takes the functions for every
+    /// turn that have been added since the last one.
+    #[inline(never)] // Keeps the turn short.
+    fn call_what_is_new(&mut self) {
         while let Some(function) = self.context.take_alarm() {
             self.callback(Op::Callback, function);
         }
         let attention = &self.context.core().attention;
+        if attention.has(Reason::Ending) {
+            self.context.take_ends(&mut self.calls.ends);
+            while let Some(ends) = self.calls.ends.pop_front() {
+                self.callback(Op::Callback, |context| ends.end_next(context));
+            }
+        }
         if attention.has(Reason::NewEveryTurn) {
             attention.clear(Reason::NewEveryTurn);
             let new = &self.context.shared().progress;
@@ -113,9 +120,9 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
     }
 
     fn tick(&mut self) {
-        let seldom = [Reason::Alarm, Reason::NewEveryTurn];
-        if self.context.core().attention.has_any(seldom) {
-            self.call_alarms_and_take_progress();
+        let new = [Reason::Alarm, Reason::NewEveryTurn, Reason::Ending];
+        if self.context.core().attention.has_any(new) {
+            self.call_what_is_new();
         }
         for function in &mut self.calls.progress {
             let found = guarded(self.context, function);

@@ -117,6 +117,11 @@ impl<P: Platform> Done<P> {
         }
     }
 
+    /// Whether there is a function to call.
+    pub fn calls(&self) -> bool {
+        !matches!(self, Self::Request(_, None))
+    }
+
     /// As a function.
     pub fn into_function(self) -> DoneFn<P> {
         match self {
@@ -132,6 +137,9 @@ impl<P: Platform> From<DoneFn<P>> for Done<P> {
     }
 }
 
+/// What threads of a context put there for the one that advances it.
+pub(super) type ContextQueue<P> = Queue<P, Done<P>, CallFn<P>, Arc<dyn Ends<P>>>;
+
 /// A context as its handles see it.
 pub(super) struct Shared<P: Platform> {
     pub core: Arc<Core<P>>,
@@ -140,9 +148,7 @@ pub(super) struct Shared<P: Platform> {
     lock: P::Lock,
     /// Taken around every use of the queue: orders posts and takes by the machine's time.
     pub queue_lock: P::Lock,
-    pub queue: Mutex<Queue<P, Done<P>, CallFn<P>>>,
-    /// Who ends something with each [`post_end`](Context::post_end) that has not been called.
-    pub ends: Mutex<VecDeque<Arc<dyn Ends<P>>>>,
+    pub queue: Mutex<ContextQueue<P>>,
     /// Threads inside `wait`: changes under the lock of the queue.
     pub sleepers: AtomicUsize,
     /// Announcements made to threads inside `wait`, or on their way there.
@@ -181,6 +187,8 @@ pub(super) struct Held<P: Platform> {
 /// Functions of the program as the thread that advances knows them, and work that it has taken off the queue.
 pub(super) struct Calls<P: Platform> {
     pub work: VecDeque<Work<P>>,
+    /// Modules that the thread that advances has taken off the queue.
+    pub ends: VecDeque<Arc<dyn Ends<P>>>,
     pub dispatch: DispatchTable<DispatchFn<P>>,
     pub puts: DispatchTable<PutFn<P>>,
     /// Functions that every turn calls.
@@ -206,7 +214,6 @@ impl<P: Platform> Context<P> {
                 core,
                 lanes,
                 queue: Mutex::new(Queue::new()),
-                ends: Mutex::new(VecDeque::new()),
                 sleepers: AtomicUsize::new(0),
                 announcements: AtomicU64::new(0),
                 alarm_ps: AtomicU64::new(NEVER),
@@ -219,6 +226,7 @@ impl<P: Platform> Context<P> {
                     engine,
                     calls: Calls {
                         work: VecDeque::with_capacity(crate::PREPARED),
+                        ends: VecDeque::new(),
                         dispatch: DispatchTable::new(),
                         puts: DispatchTable::new(),
                         progress: Vec::new(),

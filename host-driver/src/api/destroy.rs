@@ -22,16 +22,17 @@ impl<P: Platform> Context<P> {
         self.check_alive()?;
         let Held { engine, calls } = &mut *held;
         // Dropped outside: what functions hold may look at the queue when it goes.
-        let ((posted, _alarms), asleep) = self.with_queue(|queue| {
+        let ((posted, ends, _alarms), asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
             let alarms = core::mem::take(&mut queue.alarms);
             self.note_alarm(queue);
             self.core().attention.call(Reason::Posted);
             let work = core::mem::take(&mut queue.work);
-            ((work, alarms), self.announce_to(queue))
+            let ends = core::mem::take(&mut queue.ends);
+            ((work, ends, alarms), self.announce_to(queue))
         });
         self.signal(asleep);
-        let posted = posted.len() + core::mem::take(&mut calls.work).len();
+        let posted = posted.len() + ends.len() + core::mem::take(&mut calls.work).len();
         let mut callbacks = Callbacks::new(self, calls);
         let result = engine.close(posted, &mut callbacks);
         callbacks.abandon();

@@ -5,7 +5,7 @@ use gyre_note::Note;
 use crate::ack::cookie::Pending;
 use crate::api::callbacks::{Callbacks, guarded};
 use crate::api::check::{check_dispatch, check_instruction, check_region, check_send};
-use crate::api::context::{Context, Done, DoneFn, Ends, Held};
+use crate::api::context::{Context, Done, DoneFn, Held};
 use crate::api::operation::{Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage};
 use crate::attention::Reason;
 use crate::buffer::BufferRange;
@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
-use crate::sync::{Arc, Ordering, lock};
+use crate::sync::{Ordering, lock};
+use crate::transport::injection::Finish;
 use crate::transport::wire::{Bytes, FIRST_SYSTEM, Headed, System};
 
 impl<P: Platform> Context<P> {
@@ -66,20 +67,65 @@ impl<P: Platform> Context<P> {
         })
     }
 
-    /// Posts a call of `ends`.
+    /// Sends an eager message, with data: one without a header is handed to the DMA engine at the call, or posted where that
+    /// is not possible, as [`send_immediate`](Self::send_immediate) has it. `message` has no done callbacks.
     ///
     /// # Errors
     /// As [`Context::post`].
-    pub(crate) fn post_end(&self, ends: Arc<dyn Ends<P>>) -> Result<(), Error> {
-        lock(&self.shared().ends).push_back(ends);
-        // It has nothing to keep: no memory is allocated for it.
-        let call = |context: &Self| {
-            let ends = lock(&context.shared().ends).pop_front();
-            if let Some(ends) = ends {
-                ends.end_next(context);
+    pub(crate) fn send_eager(
+        &self,
+        mut message: operation::SendMessage<P, DoneId>,
+        local_done: Option<Done<P>>,
+    ) -> Result<(), Error> {
+        if !message.header.is_empty() || self.has_work() {
+            return self.send_for(message, local_done, None);
+        }
+        check_send(self.core(), &message)?;
+        let awaited = local_done.is_some();
+        if let Some(done) = local_done {
+            self.platform().charge(Op::Enlist, 1);
+            let mut queue = lock(&self.shared().queue);
+            if queue.destroyed {
+                return Err(Error::Destroyed);
             }
+            message.local_done = Some(queue.done.insert(done));
+        }
+        let local_done = message.local_done;
+        let label = SendImmediate {
+            comm: message.comm,
+            tag: message.tag,
+            ..SendImmediate::new(message.destination, message.dispatch)
         };
-        self.post(Instruction::Call(Box::new(call)))
+        let finish = Finish::Send {
+            local_done,
+            cookie: None,
+            answered: false,
+        };
+        let data = (&message.data, awaited);
+        let lanes = &self.shared().lanes;
+        let sent = match lanes.inject_in_place(&label, data, finish, message.message_id) {
+            Ok(true) => return Ok(()),
+            Ok(false) => self.post_send(message),
+            Err(error) => Err(error.into()),
+        };
+        match (sent, local_done) {
+            // The caller has the error, unless the callback has got it.
+            (Err(error), Some(done)) => match lock(&self.shared().queue).done.take(done) {
+                Some(_) => Err(error),
+                None => Ok(()),
+            },
+            (sent, _) => sent,
+        }
+    }
+
+    /// Puts a send on the work queue whose done callbacks are kept.
+    fn post_send(&self, message: operation::SendMessage<P, DoneId>) -> Result<(), Error> {
+        self.charge_post(0);
+        self.enqueue(|queue| {
+            self.core().note(|at| Note::Posted { at });
+            queue.work.push_back(operation::Instruction::Send(message));
+            self.core().attention.call(Reason::Posted);
+        })
     }
 
     fn charge_post(&self, callbacks: u64) {

@@ -9,8 +9,8 @@ use crate::platform::Platform;
 /// The time of an alarm that is not there.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// A context's queue, with done callbacks `D` and calls `C`.
-pub(super) struct Queue<P: Platform, D, C> {
+/// A context's queue, with done callbacks `D`, calls `C` and modules `E`.
+pub(super) struct Queue<P: Platform, D, C, E> {
     pub(super) work: VecDeque<Instruction<P, DoneId, C>>,
     /// Done callbacks of everything that has not ended.
     pub(super) done: DoneTable<D>,
@@ -18,18 +18,21 @@ pub(super) struct Queue<P: Platform, D, C> {
     pub(super) alarms: BTreeMap<(u64, u64), C>,
     /// Alarms set so far.
     pub(super) alarms_ever: u64,
+    /// Who is to end the next of what it has put on a queue of its own, once for each time.
+    pub(super) ends: VecDeque<E>,
     /// Threads inside `wait` that the last announcement has not reached.
     pub(super) unaware: usize,
     pub(super) destroyed: bool,
 }
 
-impl<P: Platform, D, C> Queue<P, D, C> {
+impl<P: Platform, D, C, E> Queue<P, D, C, E> {
     pub(super) fn new() -> Self {
         Self {
             work: VecDeque::with_capacity(crate::PREPARED),
             done: DoneTable::new(),
             alarms: BTreeMap::new(),
             alarms_ever: 0,
+            ends: VecDeque::new(),
             unaware: 0,
             destroyed: false,
         }

@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::api::context::{CallFn, Context, Done, Work};
-use crate::api::queue::{NEVER, Queue};
+use crate::api::context::{CallFn, Context, ContextQueue, Ends, Work};
+use crate::api::queue::NEVER;
 use crate::attention::Reason;
 use crate::cost::Op;
 use crate::error::{Error, Fault};
 use crate::platform::{Platform, PlatformLock, WakeReason};
-use crate::sync::{Ordering, lock};
-
-type ContextQueue<P> = Queue<P, Done<P>, CallFn<P>>;
+use crate::sync::{Arc, Ordering, lock};
 
 impl<P: Platform> Context<P> {
     /// Has `advance` call a function when simulated time has come to `at_ps`, or after that as soon as a thread
@@ -94,6 +92,7 @@ impl<P: Platform> Context<P> {
             shared.sleepers.fetch_add(1, Ordering::SeqCst);
             let announcements = shared.announcements.load(Ordering::SeqCst);
             let sleeps = queue.work.is_empty()
+                && queue.ends.is_empty()
                 && since.is_none_or(|epoch| epoch == announcements)
                 && !shared.unfinished.load(Ordering::Acquire)
                 && !self.core().attention.has(Reason::Woken);
@@ -178,6 +177,28 @@ impl<P: Platform> Context<P> {
             }
             Ok(())
         })
+    }
+
+    /// Has `advance` call `ends`, which does no more than end something of a module: messages go before it.
+    ///
+    /// # Errors
+    /// [`Error::Destroyed`].
+    pub(crate) fn post_end(&self, ends: Arc<dyn Ends<P>>) -> Result<(), Error> {
+        self.enqueue(|queue| {
+            queue.ends.push_back(ends);
+            self.core().attention.call(Reason::Ending);
+        })
+    }
+
+    /// Moves the modules that have something to end to `ends`, which is empty.
+    pub(super) fn take_ends(&self, ends: &mut VecDeque<Arc<dyn Ends<P>>>) {
+        self.with_queue(|queue| {
+            // Before they leave the queue: in between it would look like rest.
+            self.core().leave_rest();
+            self.core().attention.clear(Reason::Ending);
+            // The memory of either goes on being used.
+            core::mem::swap(ends, &mut queue.ends);
+        });
     }
 
     /// Puts something on the queue, and has everybody inside `wait` look again.

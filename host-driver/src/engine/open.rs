@@ -4,6 +4,7 @@ use gyre_firmware::Node;
 use gyre_layout::{MAX_PAYLOAD_BYTES, event};
 
 use super::Engine;
+use super::origins::Origins;
 use crate::ack::sender::AckSender;
 use crate::ack::{AckDispatcher, Recipients};
 use crate::am::assembly::Assemblies;
@@ -168,7 +169,7 @@ impl<P: Platform> Opened<P> {
             since_poll: 0,
             since_completions: 0,
             idle_polls: 0,
-            last_origin: None,
+            origins: Origins::new(),
             payload: vec![0; MAX_PAYLOAD_BYTES].into(),
             landed: Vec::with_capacity(crate::PREPARED),
             core,

@@ -9,7 +9,8 @@ use crate::am::AmIo;
 use crate::am::assembly::{
     self, Assembly, Incoming, Origin, PacketOrigin, Path, malformed, out_of_order,
 };
-use crate::am::dispatch::Receive;
+use crate::am::dispatch::{Arrival, Receive};
+use crate::core::Core;
 use crate::cost::{COPY_CHUNK, Op};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
@@ -62,8 +63,8 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
-    /// Takes and handles the next packet. The case that has to be fast is one that is all of a user's message, from where
-    /// the one before it came, while no other message is half here.
+    /// Takes and handles the next packet. The case that has to be fast is one that is all of a user's message, while no
+    /// other message is half here.
     #[inline(always)]
     fn receive_next(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let mut bytes = [0; HEADER_BYTES];
@@ -73,12 +74,14 @@ impl<P: Platform> Engine<P> {
         };
         let envelope = Envelope::unpack(message.software[0]);
         let from = PacketOrigin::of(message.src, message.software[0]);
-        let peer = match self.last_origin {
-            Some((last, peer)) if last == from => peer,
-            _ => return self.receive_part(&bytes, up),
+        let Ok(peer) = self.peer(from, message.src, message.software[0]) else {
+            return self.receive_part(&bytes, up);
         };
         if envelope.dispatch >= FIRST_SYSTEM || !self.assemblies.is_empty() {
-            return self.receive_part(&bytes, up);
+            return match envelope.dispatch == System::Headed as u8 && self.assemblies.is_empty() {
+                true => self.receive_headed(message, peer, up),
+                false => self.receive_part(&bytes, up),
+            };
         }
         let Self {
             core,
@@ -94,12 +97,67 @@ impl<P: Platform> Engine<P> {
         up.progress().packets += 1;
         charge_packet(&core.platform, Op::Packet, &packet);
         core.note(|at| packet.note(at, peer));
-        let arrival = assembly::whole(&packet, peer, envelope);
+        let arrival = assembly::whole(peer, (envelope.comm, packet.sw1), packet.payload);
         match up.dispatch(envelope.dispatch, &arrival) {
             Some(Receive::Consumed) => Ok(()),
             receive => {
                 let mut am = AmIo { io, acks, kept, up };
                 assembly::receive_whole(&mut am, envelope.dispatch, &arrival, receive)
+            }
+        }
+    }
+
+    /// Takes and handles the next packet, which is a headed message, while no other message is half here.
+    #[inline(never)] // Keeps the way of plain messages short.
+    fn receive_headed(
+        &mut self,
+        message: WholeMessage,
+        peer: Endpoint,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let mut payload = core::mem::take(&mut self.payload);
+        let length = usize::from(message.len);
+        let handled = match self.reception.take(length, &mut payload) {
+            Ok(taken) => {
+                let packet = Packet::whole(message, taken);
+                up.progress().packets += 1;
+                charge_packet(&self.core.platform, Op::Packet, &packet);
+                self.headed(&packet, peer, up)
+            }
+            Err(error) => Err(error),
+        };
+        self.payload = payload;
+        handled
+    }
+
+    /// Handles a headed message: one whose data comes with it and that nobody wants acknowledged, as a user's message of one
+    /// packet.
+    #[inline(always)]
+    fn headed(
+        &mut self,
+        packet: &Packet<'_>,
+        peer: Endpoint,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let envelope = Envelope::unpack(packet.sw0);
+        let opened = Headed::open(packet.payload);
+        let Ok((fields @ Headed { cookie: 0, .. }, header, data)) = opened else {
+            return self.handle(packet, peer, Path::Network, up);
+        };
+        if data.len() != fields.length as usize {
+            return self.handle(packet, peer, Path::Network, up);
+        }
+        self.core.platform.charge(Op::Control, 1);
+        self.core.note(|at| packet.note(at, peer));
+        let arrival = Arrival {
+            header,
+            ..assembly::whole(peer, (envelope.comm, packet.sw1), data)
+        };
+        match up.dispatch(fields.dispatch, &arrival) {
+            Some(Receive::Consumed) => Ok(()),
+            receive => {
+                let mut am = self.am(up);
+                assembly::receive_whole(&mut am, fields.dispatch, &arrival, receive)
             }
         }
     }
@@ -113,12 +171,12 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         let header = self.reception.decode(bytes)?;
         let length = usize::from(header.len);
-        let platform = &self.core.platform;
         let from = PacketOrigin::of(header.src, header.software[0]);
-        let peer = self.known_origin(from, header.src, header.software[0]);
+        let peer = self.peer(from, header.src, header.software[0]);
         if let Ok(peer) = &peer
             && let Some((into, at)) = self.assemblies.next_place(from, &header)
         {
+            let platform = &self.core.platform;
             platform.charge(Op::Place, 1);
             platform.charge_copy(Op::Copy, length);
             up.progress().packets += 1;
@@ -132,7 +190,7 @@ impl<P: Platform> Engine<P> {
                 let packet = Packet::of(&header, taken);
                 up.progress().packets += 1;
                 charge_packet(&self.core.platform, Op::Assemble, &packet);
-                peer.and_then(|peer| self.handle(&packet, (from, peer), Path::Network, up))
+                peer.and_then(|peer| self.handle(&packet, peer, Path::Network, up))
             }
             Err(error) => Err(error),
         };
@@ -156,10 +214,9 @@ impl<P: Platform> Engine<P> {
                     let chunks = packet.payload.len().div_ceil(COPY_CHUNK) as u64;
                     platform.charge(Op::ShareChunk, chunks);
                     let from = PacketOrigin::of(packet.node, packet.sw0);
-                    let peer = self.known_origin(from, packet.node, packet.sw0);
-                    let handled = peer.and_then(|peer| {
-                        self.handle(&packet, (from, peer), Path::SharedMemory, up)
-                    });
+                    let peer = self.peer(from, packet.node, packet.sw0);
+                    let handled =
+                        peer.and_then(|peer| self.handle(&packet, peer, Path::SharedMemory, up));
                     core.note(|at| Note::Handled { at });
                     if handled.is_err() {
                         break handled;
@@ -178,17 +235,16 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// Handles one packet, which comes `from` there, by this path.
+    /// Handles one packet of `peer`, which has come by this path.
     #[inline]
     fn handle(
         &mut self,
         packet: &Packet<'_>,
-        (from, peer): (PacketOrigin, Endpoint),
+        peer: Endpoint,
         path: Path,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let envelope = Envelope::unpack(packet.sw0);
-        self.last_origin = Some((from, peer));
         let task = peer.task;
         if packet.kind != Kind::MemFifo {
             return Err(out_of_order(
@@ -200,7 +256,7 @@ impl<P: Platform> Engine<P> {
         }
         self.core.note(|at| packet.note(at, peer));
         if self.is_plain(packet, envelope) {
-            let arrival = assembly::whole(packet, peer, envelope);
+            let arrival = assembly::whole(peer, (envelope.comm, packet.sw1), packet.payload);
             let receive = up.dispatch(envelope.dispatch, &arrival);
             let mut am = self.am(up);
             return assembly::receive_whole(&mut am, envelope.dispatch, &arrival, receive);
@@ -216,35 +272,26 @@ impl<P: Platform> Engine<P> {
     ///
     /// # Errors
     /// [`Error::UnknownOrigin`].
-    #[inline]
-    fn known_origin(
-        &self,
+    #[inline(always)]
+    fn peer(&mut self, from: PacketOrigin, node: PackedCoord, sw0: u32) -> Result<Endpoint, Fault> {
+        match self.origins.last(from) {
+            Some(peer) => Ok(peer),
+            None => self.other_peer(from, node, sw0),
+        }
+    }
+
+    /// The same of another one than that of the packet before it.
+    #[inline(never)] // Keeps the way of plain messages short.
+    fn other_peer(
+        &mut self,
         from: PacketOrigin,
         node: PackedCoord,
         sw0: u32,
     ) -> Result<Endpoint, Fault> {
-        match self.last_origin {
-            // The one of the packet before it, mostly.
-            Some((last, peer)) if last == from => Ok(peer),
-            _ => self.origin(node, Envelope::unpack(sw0)),
-        }
-    }
-
-    /// The endpoint at `node` that an envelope names.
-    ///
-    /// # Errors
-    /// [`Error::UnknownOrigin`].
-    fn origin(&self, node: PackedCoord, envelope: Envelope) -> Result<Endpoint, Fault> {
-        let Envelope {
-            process, context, ..
-        } = envelope;
-        let config = &self.core.layout.config;
-        let task = config.tasks.task_of(node, process);
-        let Some(task) = task.filter(|_| context < config.contexts) else {
-            let node = node.unpack();
-            return Err(Error::UnknownOrigin { node, process }.into());
-        };
-        Ok(self.core.peer(task, context))
+        self.core.platform.charge(Op::Origin, 1);
+        let core = &self.core;
+        self.origins
+            .next(from, || origin(core, node, Envelope::unpack(sw0)))
     }
 
     /// Whether a packet is all of a user's message, and no other message is half here: the case that has to be
@@ -364,10 +411,7 @@ impl<P: Platform> Engine<P> {
         let wrong = |error| malformed(peer.task, error);
         match System::from_id(incoming.dispatch) {
             Some(System::Headed) => {
-                let (fields, rest) = Headed::decode(payload).map_err(wrong)?;
-                let (header, data) =
-                    wire::split_header("headed message", rest, fields.header_length)
-                        .map_err(wrong)?;
+                let (fields, header, data) = Headed::open(payload).map_err(wrong)?;
                 let incoming = Incoming {
                     dispatch: fields.dispatch,
                     header,
@@ -520,6 +564,28 @@ impl<P: Platform> Engine<P> {
             None => Ok(()),
         }
     }
+}
+
+/// The endpoint at `node` that an envelope names.
+///
+/// # Errors
+/// [`Error::UnknownOrigin`].
+#[cold]
+fn origin<P: Platform>(
+    core: &Core<P>,
+    node: PackedCoord,
+    envelope: Envelope,
+) -> Result<Endpoint, Fault> {
+    let Envelope {
+        process, context, ..
+    } = envelope;
+    let config = &core.layout.config;
+    let task = config.tasks.task_of(node, process);
+    let Some(task) = task.filter(|_| context < config.contexts) else {
+        let node = node.unpack();
+        return Err(Error::UnknownOrigin { node, process }.into());
+    };
+    Ok(core.peer(task, context))
 }
 
 /// The time that reading a packet has taken.

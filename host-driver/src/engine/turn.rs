@@ -147,6 +147,10 @@ impl<P: Platform> Engine<P> {
             (self.since_poll, self.since_completions) = (PATIENCE, PATIENCE);
             self.changed = true;
         }
+        if attention.has(Reason::Awaited) {
+            attention.clear(Reason::Awaited);
+            self.changed = true;
+        }
         let result = self.busy_turn(woken, up.has_work(), up);
         self.end_turn(result, up)
     }

@@ -129,9 +129,10 @@ impl<P: Platform> Messaging<P> {
         bytes < self.inner.config.switch_over
     }
 
-    /// Sends `data` to rank `to` of `comm`. `done` is called when `data` may be changed again: for a message that
-    /// waits for its receive that is when the target has acknowledged it; [`Error::NotFetched`] says that the target has
-    /// not got it.
+    /// Sends `data` to rank `to` of `comm`. The request is complete, and `done` is called, when `data` may be changed again:
+    /// for a message that waits for its receive that is when the target has acknowledged it; [`Error::NotFetched`] says
+    /// that the target has not got it. A message of one packet without `done` is copied: its request is complete at once,
+    /// and what becomes of it is told as of [`SendImmediate`](crate::SendImmediate).
     ///
     /// # Errors
     /// [`Error::UnknownRank`]; as [`Context::post`].
@@ -146,12 +147,7 @@ impl<P: Platform> Messaging<P> {
         let outcome = lock(&self.inner.outcomes).take();
         let request = self.request(outcome);
         let done = Done::Request(Arc::clone(&request.outcome), done);
-        let task = comm.peer(self.context.tasks(), to)?;
-        // All tasks have the contexts that this one has.
-        let core = self.context.core();
-        let to = core.peer(task, core.offset());
-        let comm = comm.number();
-        let label = Label { comm, tag };
+        let (to, label) = self.address(to, tag, comm)?;
         let primitives = self.inner.primitives;
         if self.is_eager(data.len()) {
             primitives.memory_fifo_with(&self.context, to, label, data, Some(done))?;
@@ -161,6 +157,37 @@ impl<P: Platform> Messaging<P> {
             self.send_request(to, label, data, done)?;
         }
         Ok(request)
+    }
+
+    /// Sends `data`, which nobody uses any more, to rank `to` of `comm`: an error of the message is one of
+    /// [`advance`](Context::advance). Only a message that [travels at once](Self::is_eager) can be sent so.
+    ///
+    /// # Errors
+    /// [`Error::MessageLength`]; as [`send`](Self::send).
+    pub fn send_detached(
+        &self,
+        to: Rank,
+        tag: u32,
+        comm: &Communicator,
+        data: BufferRange<P::Buffer>,
+    ) -> Result<(), Error> {
+        if !self.is_eager(data.len()) {
+            return Err(Error::MessageLength { bytes: data.len() });
+        }
+        let (to, label) = self.address(to, tag, comm)?;
+        let primitives = self.inner.primitives;
+        primitives.memory_fifo_with(&self.context, to, label, data, None)
+    }
+
+    /// The endpoint of rank `to` of `comm`, and the match data of a message to it. Charges for the request.
+    fn address(&self, to: Rank, tag: u32, comm: &Communicator) -> Result<(Endpoint, Label), Error> {
+        self.context.platform().charge(Op::Request, 1);
+        let task = comm.peer(self.context.tasks(), to)?;
+        // All tasks have the contexts that this one has.
+        let core = self.context.core();
+        let to = core.peer(task, core.offset());
+        let comm = comm.number();
+        Ok((to, Label { comm, tag }))
     }
 
     /// Sends the RTS of a message whose data a CTS asks for (CT-8).
@@ -242,9 +269,9 @@ impl<P: Platform> Messaging<P> {
                 request,
             });
         }
-        match found {
-            Some((_, true)) => self.end()?,
-            _ => platform.charge(Op::Enqueue, 1),
+        platform.charge(Op::Enqueue, 1);
+        if let Some((_, true)) = found {
+            self.end()?;
         }
         Ok(request)
     }

@@ -11,7 +11,7 @@
 //! | acknowledge | ends an operation of a peer, by the acknowledgement dispatcher |
 
 use super::format::{WireCts, WireRts, WireTransfer};
-use super::label::{Label, WIDE_BYTES};
+use super::label::Label;
 use crate::api::context::{Context, Done, DoneFn};
 use crate::api::operation::{Get, Instruction, Put, SendMessage};
 use crate::buffer::{BufferRange, RemoteAddress};
@@ -22,13 +22,11 @@ use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate,
 use crate::platform::Platform;
 use crate::rma::notify::PutNotify;
 use crate::route::Routing;
+use crate::sync::lock;
 use crate::transport::wire;
 use crate::transport::wire::Bytes;
 
 pub use super::format::{ClearToSend, RequestToSend};
-
-/// Longest message whose communicator's number stands before its data in one packet.
-const WIDE_INSIDE: usize = SendImmediate::MAX - WIDE_BYTES;
 
 /// Dispatch identifiers that the primitives use, from the module's first on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +180,16 @@ impl Primitives {
         done: Option<Done<P>>,
     ) -> Result<(), Error> {
         let wide = label.wide();
-        if let Some(number) = wide.filter(|_| data.len() <= WIDE_INSIDE) {
+        let number = wide.as_ref().map_or(&[][..], |number| number);
+        let inside = number.len() + data.len() <= SendImmediate::MAX;
+        if inside && !done.as_ref().is_some_and(Done::calls) {
+            self.copied(context, to, label, (number, &data))?;
+            if let Some(Done::Request(outcome, _)) = done {
+                *lock(&outcome) = Some(Ok(()));
+            }
+            return Ok(());
+        }
+        if let Some(number) = wide.filter(|_| inside) {
             let mut payload = Bytes::new();
             payload.resize(number.len() + data.len(), 0);
             let (first, rest) = payload.split_at_mut(number.len());
@@ -210,7 +217,28 @@ impl Primitives {
             protocol: SendProtocol::Eager,
             ..operation::SendMessage::new(to, self.id(Handler::Eager), data)
         };
-        context.send_for(message, done, None)
+        context.send_eager(message, done)
+    }
+
+    /// Sends an eager message of one packet as an immediate one: `data` may be changed when this returns.
+    fn copied<P: Platform>(
+        self,
+        context: &Context<P>,
+        to: Endpoint,
+        label: Label,
+        (number, data): (&[u8], &BufferRange<P::Buffer>),
+    ) -> Result<(), Error> {
+        let mut payload = [0; SendImmediate::MAX];
+        let (before, rest) = payload.split_at_mut(number.len());
+        before.copy_from_slice(number);
+        data.read(0, &mut rest[..data.len()])?;
+        context.platform().charge_copy(Op::Copy, data.len());
+        context.send_immediate(&SendImmediate {
+            comm: label.byte(),
+            tag: label.tag,
+            data: &payload[..number.len() + data.len()],
+            ..SendImmediate::new(to, self.id(Handler::Eager))
+        })
     }
 
     /// Memory FIFO, for the data that CTS number `transfer` of `to` asked for.

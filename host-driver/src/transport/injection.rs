@@ -36,6 +36,40 @@ pub(crate) enum Payload<P: Platform> {
     Inside,
 }
 
+/// The payload of a message that goes at its call.
+pub(crate) enum Direct<'a, P: Platform, const N: usize> {
+    /// Pieces, together at most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area.
+    Copied([&'a [u8]; N]),
+    /// Some bytes of the user's, in place. Whether somebody waits for them to be read, who is to be told soon.
+    InPlace(&'a BufferRange<P::Buffer>, bool),
+}
+
+impl<P: Platform, const N: usize> Direct<'_, P, N> {
+    /// Bytes of it.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Copied(pieces) => pieces.iter().map(|piece| piece.len()).sum(),
+            Self::InPlace(data, _) => data.len(),
+        }
+    }
+
+    /// What sending it costs, besides copies.
+    #[inline(always)]
+    pub fn op(&self) -> Op {
+        match self {
+            Self::Copied(_) => Op::Inject,
+            Self::InPlace(..) => Op::InjectInPlace,
+        }
+    }
+
+    /// Whether somebody waits for it to be read.
+    #[inline(always)]
+    pub fn is_awaited(&self) -> bool {
+        matches!(self, Self::InPlace(_, true))
+    }
+}
+
 impl Finish {
     /// Whether there is something to do when the descriptor has completed without error.
     fn matters(self) -> bool {
@@ -150,6 +184,8 @@ struct InFlight<P: Platform> {
     /// What the descriptor reads, kept until it has.
     data: Option<BufferRange<P::Buffer>>,
     finish: Finish,
+    /// Somebody waits for them, or memory does.
+    awaited: bool,
     refused: Option<Result<ErrorReason, u8>>,
 }
 
@@ -163,9 +199,9 @@ impl<P: Platform> InFlight<P> {
         finish && self.data.is_none() && self.refused.is_none()
     }
 
-    /// Whether something ends with them, or memory waits for it.
+    /// Whether they are to be looked after soon.
     fn is_awaited(&self) -> bool {
-        self.finish.matters() || self.data.is_some() || self.refused.is_some()
+        self.awaited || self.refused.is_some()
     }
 }
 
@@ -466,16 +502,15 @@ impl<P: Platform> Lane<P> {
         })
     }
 
-    /// Makes a descriptor by `template`, with software word 1 and message id as `words` has them, of a message of at most
-    /// [`MAX_PAYLOAD_BYTES`] bytes, in pieces, with which `finish` ends if it is refused, and starts it. Says whether it did:
-    /// not when others wait already or the ring is full.
+    /// Makes a descriptor by `template`, with software word 1 and message id as `words` has them, of a message with which
+    /// `finish` ends, and starts it. Says whether it did: not when others wait already or the ring is full.
     #[inline(always)] // Every immediate message comes here.
     pub fn inject<const N: usize>(
         &mut self,
         platform: &P,
         template: &MessageTemplate,
         words: (u32, u32),
-        payload: [&[u8]; N],
+        payload: &Direct<'_, P, N>,
         finish: Finish,
     ) -> Result<bool, Fault> {
         if self.waiting() > 0 {
@@ -486,6 +521,7 @@ impl<P: Platform> Lane<P> {
             None => self.inject_shared(platform, template, words, payload, finish)?,
         };
         self.in_flight += usize::from(injected);
+        self.awaiting |= injected && payload.is_awaited();
         Ok(injected)
     }
 
@@ -496,7 +532,7 @@ impl<P: Platform> Lane<P> {
         platform: &P,
         template: &MessageTemplate,
         words: (u32, u32),
-        payload: [&[u8]; N],
+        payload: &Direct<'_, P, N>,
         finish: Finish,
     ) -> Result<bool, Fault> {
         let user = self.user;
@@ -609,7 +645,8 @@ impl<P: Platform> Ring<P> {
             Payload::Data(data) => Some(data),
             Payload::Kept(_) | Payload::Staged(_) | Payload::Inside => None,
         };
-        self.record(user, data, outgoing.finish);
+        let awaited = outgoing.finish.matters() || data.is_some();
+        self.record(user, data, outgoing.finish, awaited);
         Ok(())
     }
 
@@ -656,7 +693,13 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Notes what ends with the descriptor that has been written.
-    fn record(&mut self, user: u32, data: Option<BufferRange<P::Buffer>>, finish: Finish) {
+    fn record(
+        &mut self,
+        user: u32,
+        data: Option<BufferRange<P::Buffer>>,
+        finish: Finish,
+        awaited: bool,
+    ) {
         if data.is_none() && matches!(finish, Finish::Control) {
             return self.record_plain(user);
         }
@@ -666,6 +709,7 @@ impl<P: Platform> Ring<P> {
             count: 1,
             data,
             finish,
+            awaited,
             refused: None,
         });
     }
@@ -691,6 +735,7 @@ impl<P: Platform> Ring<P> {
                 count,
                 data: None,
                 finish: Finish::Control,
+                awaited: false,
                 refused: None,
             });
         }
@@ -709,7 +754,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Writes the descriptor of a message by `template`, of a payload in pieces, behind the others, and tells the hardware; says whether there was
+    /// Writes the descriptor of a message by `template` behind the others, and tells the hardware; says whether there was
     /// room.
     #[inline(always)]
     fn inject<const N: usize>(
@@ -718,7 +763,7 @@ impl<P: Platform> Ring<P> {
         user: u32,
         template: &MessageTemplate,
         (sw1, id): (u32, u32),
-        payload: [&[u8]; N],
+        payload: &Direct<'_, P, N>,
         finish: Finish,
     ) -> Result<bool, Fault> {
         if self.is_full() {
@@ -728,27 +773,39 @@ impl<P: Platform> Ring<P> {
             return Err(Error::Destroyed.into());
         };
         let place = self.place();
-        let at = place * STAGING_BYTES;
-        let length = payload.iter().map(|piece| piece.len()).sum();
-        platform.charge_copy(Op::Stage, length);
-        let mut end = at;
-        for piece in payload {
-            if !piece.is_empty() {
-                staging.write(end, piece)?;
-                end += piece.len();
+        let source = match payload {
+            Direct::Copied(pieces) => {
+                let (at, length) = (place * STAGING_BYTES, payload.len());
+                platform.charge_copy(Op::Stage, length);
+                let mut end = at;
+                for piece in pieces {
+                    if !piece.is_empty() {
+                        staging.write(end, piece)?;
+                        end += piece.len();
+                    }
+                }
+                // At most a packet's.
+                (self.area, at as u64, length as u32)
             }
-        }
-        // At most a packet's.
-        let payload = (self.area, at as u64, length as u32);
-        memory.write(place * DESCRIPTOR_BYTES, &template.encode(payload, sw1, id))?;
+            Direct::InPlace(data, _) => {
+                let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
+                let area = Area::new(slot, offset, data.len() as u64)?;
+                // Checked when it was sent.
+                (area, 0, data.len() as u32)
+            }
+        };
+        memory.write(place * DESCRIPTOR_BYTES, &template.encode(source, sw1, id))?;
         let tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
         registers::write_within(platform, self.tail_register, u64::from(tail))?;
         // It is on its way: nothing of what follows holds it up.
         platform.charge(Op::Injected, 1);
         (self.tail, self.published) = (tail, tail);
-        match finish {
-            Finish::Control => self.record_plain(user),
-            _ => self.record(user, None, finish),
+        match (payload, finish) {
+            (Direct::Copied(_), Finish::Control) => self.record_plain(user),
+            (Direct::Copied(_), _) => self.record(user, None, finish, false),
+            (&Direct::InPlace(data, awaited), _) => {
+                self.record(user, Some(data.clone()), finish, awaited);
+            }
         }
         Ok(true)
     }

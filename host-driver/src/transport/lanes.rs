@@ -7,6 +7,7 @@ use gyre_layout::{Coord, Message, MessageTemplate};
 use gyre_note::Note;
 
 use crate::attention::Reason;
+use crate::buffer::BufferRange;
 use crate::core::Core;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
@@ -19,10 +20,10 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Unordered, try_lock};
 use crate::task::Destination;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::{
-    Completed, Finish, InjectionFifo, Lane, Order, Outgoing, Payload,
+    Completed, Direct, Finish, InjectionFifo, Lane, Order, Outgoing, Payload,
 };
 use crate::transport::registers::Bus;
-use crate::transport::wire::{Bytes, System};
+use crate::transport::wire::{Bytes, FIRST_SYSTEM, System};
 
 /// Templates of immediate messages that are kept: a power of two.
 const TEMPLATES: usize = 16;
@@ -53,6 +54,9 @@ pub(crate) struct Lanes<P: Platform> {
 /// What is asked of the FIFOs again and again, in one word.
 struct Status(AtomicU64);
 
+/// Bit of the word that says [`Summary::awaits`].
+const AWAITS: u32 = 48;
+
 /// What FIFOs are like.
 #[derive(Clone, Copy, Default)]
 struct Summary {
@@ -82,12 +86,13 @@ impl Status {
         self.0.store(word, Ordering::Release);
     }
 
-    /// One more descriptor is in flight. Returns what [`restore`](Self::restore) takes.
+    /// One more descriptor is in flight, for which somebody waits or not. Returns what [`restore`](Self::restore) takes.
     #[inline]
-    fn add_one(&self) -> u64 {
+    fn add_one(&self, awaited: bool) -> u64 {
         let word = self.0.load(Ordering::Acquire);
         // A ring has less than 2^32: it stays in the lower half.
-        self.0.store(word + 1, Ordering::Release);
+        let more = (word + 1) | u64::from(awaited) << AWAITS;
+        self.0.store(more, Ordering::Release);
         word
     }
 
@@ -254,7 +259,21 @@ impl<P: Platform> Lanes<P> {
     /// As [`Core::checked`]; those of the bus.
     #[inline]
     pub fn inject(&self, message: &SendImmediate<'_>) -> Result<bool, Fault> {
-        self.try_inject(message, [message.data], None)
+        self.try_inject(message, &Direct::Copied([message.data]), (None, None))
+    }
+
+    /// The same with a message whose data is where the user has it, not empty, with which `finish` ends; `awaited`: whether
+    /// somebody waits for that. It gets this message number, or the next one.
+    #[inline(never)]
+    pub fn inject_in_place(
+        &self,
+        message: &SendImmediate<'_>,
+        (data, awaited): (&BufferRange<P::Buffer>, bool),
+        finish: Finish,
+        number: Option<u32>,
+    ) -> Result<bool, Fault> {
+        let data = Direct::<P, 0>::InPlace(data, awaited);
+        self.try_inject(message, &data, (Some(finish), number))
     }
 
     /// The same with one that has a header; `fields`: what stands before it.
@@ -262,27 +281,27 @@ impl<P: Platform> Lanes<P> {
     /// # Errors
     /// As [`inject`](Self::inject).
     pub fn inject_headed(&self, message: &SendImmediate<'_>, fields: &[u8]) -> Result<bool, Fault> {
-        self.try_inject(message, [fields, message.header, message.data], None)
+        let payload = Direct::Copied([fields, message.header, message.data]);
+        self.try_inject(message, &payload, (None, None))
     }
 
     /// The same with a message of the driver's own, with which `finish` ends if it is refused. What keeps it from going
     /// shows when it is [put](Self::put).
     #[inline(never)]
     pub fn inject_own(&self, message: &SendImmediate<'_>, finish: Finish) -> bool {
-        self.try_inject(message, [message.data], Some(finish)) == Ok(true)
+        let payload = Direct::Copied([message.data]);
+        self.try_inject(message, &payload, (Some(finish), None)) == Ok(true)
     }
 
-    /// Hands a message with this payload, in pieces, to the DMA engine, unless another thread has the FIFOs.
+    /// Hands a message with this payload to the DMA engine, unless another thread has the FIFOs.
     #[inline(always)]
     fn try_inject<const N: usize>(
         &self,
         message: &SendImmediate<'_>,
-        payload: [&[u8]; N],
-        own: Option<Finish>,
+        payload: &Direct<'_, P, N>,
+        own: (Option<Finish>, Option<u32>),
     ) -> Result<bool, Fault> {
-        if !self.lock.trylock() {
-            return Ok(false);
-        }
+        self.lock.lock();
         let injected = match try_lock(&self.fifos) {
             Some(mut fifos) => self.inject_to(&mut fifos, message, payload, own),
             None => Ok(false),
@@ -291,15 +310,15 @@ impl<P: Platform> Lanes<P> {
         injected
     }
 
-    /// Hands a message with this payload, in pieces, to the DMA engine; `own`: what ends with one of the driver's own if it
-    /// is refused.
+    /// Hands a message with this payload to the DMA engine: what ends with it, nothing for an immediate one, and its number,
+    /// if it is chosen.
     #[inline(always)]
     fn inject_to<const N: usize>(
         &self,
         fifos: &mut Fifos<P>,
         message: &SendImmediate<'_>,
-        payload: [&[u8]; N],
-        own: Option<Finish>,
+        payload: &Direct<'_, P, N>,
+        (finish, number): (Option<Finish>, Option<u32>),
     ) -> Result<bool, Fault> {
         let core = &*self.core;
         let Fifos { lanes, templates } = fifos;
@@ -311,26 +330,26 @@ impl<P: Platform> Lanes<P> {
                 None => return Ok(false),
             }
         }
-        core.platform.charge(Op::Inject, 1);
+        core.platform.charge(payload.op(), 1);
         let label = Label {
             dispatch: message.dispatch,
             comm: message.comm,
             tag: message.tag,
-            message_id: self.message_id(None),
+            message_id: self.message_id(number),
         };
         let peer = message.destination;
-        if own.is_none() {
+        let own = message.dispatch >= FIRST_SYSTEM && finish.is_some();
+        if !own {
             core.note(|at| Note::Injecting { at });
-            let bytes: usize = payload.iter().map(|piece| piece.len()).sum();
-            core.note(|at| label.message(at, peer, bytes as u32));
+            core.note(|at| label.message(at, peer, payload.len() as u32));
         }
         core.note(|at| label.note(at, peer, self.envelope(label.dispatch, label.comm)));
         let (lane, words) = (&mut lanes[kept.lane], (label.tag, label.message_id));
         // Before it goes: the thread that advances may see it complete before this one goes on. The lock is held: nobody
         // else changes the word.
-        let before = self.status.add_one();
+        let before = self.status.add_one(payload.is_awaited());
         core.leave_rest();
-        let finish = own.unwrap_or(Finish::Control);
+        let finish = finish.unwrap_or(Finish::Control);
         let injected = lane.inject(&core.platform, &kept.template, words, payload, finish);
         if injected != Ok(true) {
             self.status.restore(before);
@@ -340,7 +359,10 @@ impl<P: Platform> Lanes<P> {
             if lane.is_short_of_room() {
                 core.attention.call(Reason::Room);
             }
-        } else if own.is_none() {
+            if payload.is_awaited() {
+                core.attention.call(Reason::Awaited);
+            }
+        } else if !own {
             core.note(|at| Note::Withdrawn {
                 at,
                 id: label.message_id,

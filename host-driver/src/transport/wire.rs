@@ -404,6 +404,16 @@ impl FlowGrant {
     pub const NONE: u8 = 0xff;
 }
 
+impl Headed {
+    /// The fields, the header and the data of a headed message with this payload.
+    #[inline]
+    pub fn open(payload: &[u8]) -> Result<(Self, &[u8], &[u8]), WireError> {
+        let (fields, rest) = Self::decode(payload)?;
+        let (header, data) = split_header("headed message", rest, fields.header_length)?;
+        Ok((fields, header, data))
+    }
+}
+
 /// Splits the header off what follows the fields of a message.
 pub(crate) fn split_header<'a>(
     message: &'static str,

@@ -682,8 +682,9 @@ fn ct1_requests_have_outcomes_of_their_own_however_many_there_are() {
         let tag = 1000 + round % 100;
         let request = post(tag);
         assert!(!request.is_complete(), "it is a new one");
+        // It is one packet, and copied.
         let sending = send(&modules[0], 1, tag as u32, 0, &vec![7; tag % 300]);
-        assert!(!sending.is_complete());
+        assert!(sending.is_complete());
         if round % 3 == 0 {
             kept.push((tag, request.clone(), sending));
         }

@@ -124,11 +124,24 @@ fn parts(list: &mut List) {
         book::count(|| w.advance(0, 1));
         w.run(NOBODY);
     });
-    for count in [4, 16] {
-        list.plain(format!("consume {count} of 0 B in one advance"), move |w| {
-            w.arrive(|| (0..count).for_each(|_| w.immediate(CONSUME, 0, 0)));
+    // The last have the ring give room back.
+    for (count, length) in [(4, 0), (16, 0), (32, 512)] {
+        let name = format!("consume {count} of {length} B in one advance");
+        list.plain(name, move |w| {
+            w.arrive(|| (0..count).for_each(|_| w.immediate(CONSUME, length, 0)));
         });
     }
+    list.plain("consume 0 B of two endpoints in turn", |w| {
+        w.arrive(|| {
+            for _ in 0..4 {
+                w.immediate(CONSUME, 0, 0);
+                w.machine.settle();
+                let own = SendImmediate::new(w.peer, CONSUME);
+                w.contexts[1].send_immediate(&own).expect("valid");
+                w.machine.settle();
+            }
+        });
+    });
 }
 
 /// Callbacks that answer or do not, and what `advance` does behind them: an answer leaves there.

@@ -1,0 +1,94 @@
+//! The endpoints that packets have come from lately.
+
+use crate::am::assembly::PacketOrigin;
+use crate::endpoint::Endpoint;
+
+/// Endpoints that are kept: a power of two.
+const KEPT: u32 = 16;
+
+/// Endpoints by what packets say of their sender.
+pub(crate) struct Origins {
+    /// That of the last packet, mostly that of the next one.
+    last: Option<(PacketOrigin, Endpoint)>,
+    /// By [`place`].
+    kept: [Option<(PacketOrigin, Endpoint)>; KEPT as usize],
+}
+
+impl Origins {
+    /// None.
+    pub fn new() -> Self {
+        Self {
+            last: None,
+            kept: [None; KEPT as usize],
+        }
+    }
+
+    /// The endpoint of the last packet, if packets of it are `from` there.
+    #[inline(always)]
+    pub fn last(&self, from: PacketOrigin) -> Option<Endpoint> {
+        match self.last {
+            Some((last, peer)) if last == from => Some(peer),
+            _ => None,
+        }
+    }
+
+    /// The endpoint whose packets are `from` there, which becomes that of the last one. `find` looks it up where no packet of
+    /// it has come lately.
+    pub fn next<E>(
+        &mut self,
+        from: PacketOrigin,
+        find: impl FnOnce() -> Result<Endpoint, E>,
+    ) -> Result<Endpoint, E> {
+        let kept = &mut self.kept[place(from)];
+        let (from, peer) = match *kept {
+            Some(known) if known.0 == from => known,
+            _ => (from, find()?),
+        };
+        *kept = Some((from, peer));
+        self.last = *kept;
+        Ok(peer)
+    }
+}
+
+/// Where an endpoint is kept. Multiplied by the golden ratio, origins that differ in any bits differ in the upper ones.
+fn place(from: PacketOrigin) -> usize {
+    (from.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - KEPT.ilog2())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use gyre_layout::{Coord, PackedCoord};
+
+    use super::*;
+    use crate::task::TaskId;
+
+    #[test]
+    fn ep4_endpoints_are_found_again_however_many_share_a_place() {
+        let node = PackedCoord::try_from(Coord::new([1, 2, 3, 0, 0])).expect("inside");
+        let origin = |process: u32| PacketOrigin::of(node, process << 16);
+        let endpoint = |process: u32| Endpoint {
+            client: 0,
+            context: 0,
+            task: TaskId(process),
+        };
+        let mut origins = Origins::new();
+        let mut looked_up = 0;
+        for _ in 0..2 {
+            for process in 0..4 * KEPT {
+                let from = origin(process);
+                assert_eq!(origins.last(from), None);
+                for _ in 0..2 {
+                    let found = origins.next(from, || {
+                        looked_up += 1;
+                        Ok::<_, ()>(endpoint(process))
+                    });
+                    assert_eq!(found, Ok(endpoint(process)));
+                    assert_eq!(origins.last(from), Some(endpoint(process)));
+                }
+            }
+        }
+        assert!(looked_up >= 4 * KEPT && looked_up < 8 * KEPT + 1);
+        assert_eq!(origins.next(origin(200), || Err("unknown")), Err("unknown"));
+        assert_eq!(origins.last(origin(200)), None);
+    }
+}
