@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn ep4_endpoints_are_found_again_however_many_share_a_place() {
-        let node = PackedCoord::try_from(Coord::new([1, 2, 3, 0, 0])).expect("inside");
+        let node = PackedCoord::try_from(Coord([1, 2, 3, 0, 0])).expect("inside");
         let origin = |process: u32| PacketOrigin::of(node, process << 16);
         let endpoint = |process: u32| Endpoint {
             client: 0,
@@ -87,7 +87,7 @@ mod tests {
                 }
             }
         }
-        assert!(looked_up >= 4 * KEPT && looked_up < 8 * KEPT + 1);
+        assert!((4 * KEPT..=8 * KEPT).contains(&looked_up));
         assert_eq!(origins.next(origin(200), || Err("unknown")), Err("unknown"));
         assert_eq!(origins.last(origin(200)), None);
     }

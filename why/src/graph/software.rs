@@ -214,7 +214,7 @@ impl Graph<'_> {
             }
             Some(
                 "tick" | "full_turn" | "wake" | "register" | "poll" | "receive" | "packet"
-                | "assemble" | "place" | "unload" | "copy" | "copy_chunk",
+                | "origin" | "assemble" | "place" | "unload" | "copy" | "copy_chunk",
             ) => Looking::Goes,
             _ => Looking::No,
         }
