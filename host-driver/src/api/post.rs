@@ -67,7 +67,7 @@ impl<P: Platform> Context<P> {
         })
     }
 
-    /// Sends an eager message, with data: one without a header is handed to the DMA engine at the call, or posted where that
+    /// Sends an eager message: one with data and without a header is handed to the DMA engine at the call, or posted where that
     /// is not possible, as [`send_immediate`](Self::send_immediate) has it. `message` has no done callbacks.
     ///
     /// # Errors
@@ -77,7 +77,8 @@ impl<P: Platform> Context<P> {
         mut message: operation::SendMessage<P, DoneId>,
         local_done: Option<Done<P>>,
     ) -> Result<(), Error> {
-        if !message.header.is_empty() || self.has_work() {
+        let plain = message.header.is_empty() && !message.data.is_empty();
+        if !plain || self.has_work() {
             return self.send_for(message, local_done, None);
         }
         check_send(self.core(), &message)?;
@@ -149,7 +150,7 @@ impl<P: Platform> Context<P> {
     }
 
     /// Sends a short message: header and data are copied. It is handed to the DMA engine at the call, in a callback too,
-    /// or posted when that is not possible: behind work that has been posted, without room, while another thread sends.
+    /// or posted when that is not possible: behind work that has been posted, or without room.
     ///
     /// # Errors
     /// As [`Context::post`].

@@ -9,8 +9,9 @@ use gyre_driver::matching::{
     ANY_TAG, Communicator, Label, Messaging, MessagingConfig, Protocol, Received, Request,
 };
 use gyre_driver::{
-    AckConfig, BufferRange, Client, Context, DEFAULT_EAGER_LIMIT, Error, Fence, Op, Ordered,
-    Platform, Rank, Receive, RemoteAddress, Resources, Routing, SendImmediate, TaskId, advancev,
+    AckConfig, Arrival, BufferRange, Client, Context, DEFAULT_EAGER_LIMIT, DoneFn, Error, Fence,
+    Op, Ordered, Platform, Rank, Receive, RemoteAddress, Resources, Routing, SendImmediate,
+    SendMessage, TaskId, WakeReason, advancev,
 };
 use gyre_testkit::{Double, Fault, Memory, Process};
 use parking_lot::Mutex;
@@ -103,6 +104,17 @@ fn settle(machine: &Double, modules: &[Module]) {
         } else {
             idle + 1
         };
+    }
+}
+
+/// The same, until descriptors for which nobody waits are looked at as well.
+fn come_to_rest(machine: &Double, modules: &[Module]) {
+    settle(machine, modules);
+    for module in modules {
+        for _ in 0..20 {
+            advance(module);
+        }
+        assert!(module.context().is_at_rest());
     }
 }
 
@@ -708,6 +720,124 @@ fn ct1_requests_have_outcomes_of_their_own_however_many_there_are() {
             _ => Err(Error::Destroyed),
         };
         assert_eq!(request.wait(), ended);
+    }
+}
+
+#[test]
+fn ct1_eager_messages_leave_at_their_call_and_behind_all_that_was_posted() {
+    const OTHER: u8 = 50;
+    for (length, told) in [0, 8, 512, 513, 3000]
+        .into_iter()
+        .flat_map(|l| [(l, false), (l, true)])
+    {
+        let (machine, modules) = modules(2, NEVER);
+        let [origin, target] = &modules[..] else {
+            unreachable!("there are two");
+        };
+        // What has come to the target, by tag.
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let note = Arc::clone(&seen);
+        let dispatch = move |_: &Context<Process>, arrival: &Arrival<'_>| {
+            note.lock().push(arrival.tag);
+            Receive::Consumed
+        };
+        target
+            .context()
+            .set_dispatch(OTHER, Box::new(dispatch))
+            .expect("free");
+        let data = pattern(length, 1);
+        let sent = |tag: u32| {
+            let range = origin.context().platform().buffer(&data);
+            let done = told.then(|| Box::new(|_: &Context<Process>, _| ()) as DoneFn<Process>);
+            let request = origin.send(Rank(1), tag, &Communicator::WORLD, range, done);
+            request.expect("valid")
+        };
+        let expect = |tag: u32| {
+            let into = target.context().platform().buffer(&vec![0; length]);
+            let (note, data, copy) = (Arc::clone(&seen), data.clone(), into.clone());
+            let done = move |_: &Context<Process>, result: Result<Received, Error>| {
+                assert_eq!(bytes_of(&copy), data);
+                note.lock().push(result.expect("arrived").tag);
+            };
+            let (world, done) = (&Communicator::WORLD, Some(Box::new(done) as _));
+            target
+                .receive(None, Some(tag), world, into, done)
+                .expect("valid");
+        };
+        let look = || {
+            machine.settle();
+            for _ in 0..4 {
+                advance(target);
+            }
+            seen.lock().clone()
+        };
+        [1, 3].into_iter().for_each(expect);
+        let request = sent(1);
+        // One packet without a function is copied; with one, an empty message is posted.
+        assert_eq!(request.is_complete(), length <= 512 && !told);
+        let at_once = length > 0 || !told;
+        assert_eq!(
+            look(),
+            if at_once { vec![1] } else { vec![] },
+            "of {length} B"
+        );
+        let peer = origin.context().endpoint(TaskId(1), 0).expect("exists");
+        let posted = SendMessage {
+            tag: 2,
+            ..SendMessage::new(peer, OTHER, BufferRange::empty())
+        };
+        origin.context().send(posted).expect("valid");
+        let last = sent(3);
+        assert_eq!(look().len(), usize::from(at_once), "nothing goes before it");
+        settle(&machine, &modules);
+        assert_eq!(*seen.lock(), [1, 2, 3], "of {length} B");
+        assert!(request.is_complete() && last.is_complete());
+    }
+}
+
+#[test]
+fn ct1_a_detached_send_arrives_and_one_that_would_wait_is_refused() {
+    let (machine, modules) = modules(2, NEVER);
+    let log = Log::default();
+    for (number, length) in [0, 8, 512, 513, 3000].into_iter().enumerate() {
+        let data = modules[0]
+            .context()
+            .platform()
+            .buffer(&pattern(length, number));
+        let tag = number as u32;
+        modules[0]
+            .send_detached(Rank(1), tag, &Communicator::world(300), data)
+            .expect("eager");
+        receive(&modules[1], &log, number, None, Some(tag), 300, length);
+        come_to_rest(&machine, &modules);
+        let arrived = (number, got(0, tag, 300, length), pattern(length, number));
+        assert_eq!(log.lock().last(), Some(&arrived));
+    }
+    let (_machine, modules) = self::modules(2, ALWAYS);
+    let data = modules[0].context().platform().buffer(&[0; 8]);
+    let refused = modules[0].send_detached(Rank(1), 0, &Communicator::WORLD, data);
+    assert_eq!(refused, Err(Error::MessageLength { bytes: 8 }));
+}
+
+#[test]
+fn ct3_a_receive_that_finds_its_message_ends_in_the_next_turn_and_holds_no_send_up() {
+    let (machine, modules) = modules(2, NEVER);
+    let (log, context) = (Log::default(), modules[1].context());
+    for round in 0..3 {
+        send(&modules[0], 1, 7, 0, &pattern(100, round));
+        come_to_rest(&machine, &modules);
+        receive(&modules[1], &log, round, None, None, 0, 100);
+        assert_eq!(log.lock().len(), round, "callbacks run in `advance` alone");
+        assert!(!context.is_at_rest());
+        assert_eq!(context.wait(Some(u64::MAX)), Ok(WakeReason::Wake));
+        let before = machine.messages_from(1);
+        send(&modules[1], 0, 8, 0, &pattern(100, round));
+        machine.settle();
+        assert_eq!(machine.messages_from(1), before + 1);
+        advance(&modules[1]);
+        let ended = (round, got(0, 7, 0, 100), pattern(100, round));
+        assert_eq!(log.lock().last(), Some(&ended));
+        come_to_rest(&machine, &modules);
     }
 }
 
