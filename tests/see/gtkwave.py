@@ -240,10 +240,10 @@ def first_message(screen, ending):
     said = show(screen, view, base.name, at=[moment for moment, _ in stages])
     assert {m: w for m, w in stages} == said["stages"], f"{said['stages']} are not {stages}"
     words = [word for _, word in stages]
-    for word in ("post", "fetch descriptor", "inject", "hop c+", "arrive", "done"):
+    for word in ("make descriptor", "fetch descriptor", "inject", "hop c+", "arrive", "done"):
         assert word in words, f"no {word} in {words}"
     _, markers = expected(view)
-    assert said["stages"][markers["A"]] == "post" and said["stages"][markers["B"]] == "done"
+    assert said["stages"][markers["A"]] == "make descriptor" and said["stages"][markers["B"]] == "done"
     # Most of the rows are in the window, and the row of stages stands out.
     assert int(said["visible"][0]) >= 35, said["visible"]
     _, _, rows = said["pixels"]
