@@ -252,8 +252,8 @@ impl<P: Platform> Lanes<P> {
         });
     }
 
-    /// Hands an immediate message of one packet, without a header, to the DMA engine at once, if nobody else is about to send,
-    /// nothing waits before it and there is room; says whether it did.
+    /// Hands an immediate message of one packet, without a header, to the DMA engine at once, if nothing waits before it
+    /// and there is room; says whether it did.
     ///
     /// # Errors
     /// As [`Core::checked`]; those of the bus.
@@ -293,7 +293,7 @@ impl<P: Platform> Lanes<P> {
         self.try_inject(message, &payload, (Some(finish), None)) == Ok(true)
     }
 
-    /// Hands a message with this payload to the DMA engine, unless another thread has the FIFOs.
+    /// Hands a message with this payload to the DMA engine, behind another thread that has the FIFOs; says whether it did.
     #[inline(always)]
     fn try_inject<const N: usize>(
         &self,

@@ -1,7 +1,7 @@
 //! The messaging module.
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};
-use gyre_driver::{BufferRange, Context, Rank};
+use gyre_driver::{BufferRange, Context, Rank, SendImmediate};
 
 use super::world::{EACH, NOBODY, TARGET, World, done, side};
 use super::{BURST, List, times};
@@ -14,8 +14,6 @@ const DISPATCH: u8 = 3;
 const TAG: u32 = 1;
 const OTHERS: u32 = 1000;
 
-/// Longest messages that are sent without a done callback.
-const SHORT: usize = 512;
 /// Bytes of the messages that are sent eagerly though they are long.
 const EAGER: usize = 16384;
 
@@ -99,7 +97,7 @@ impl Matched {
             First::Message => {
                 let data = self.data[0].clone();
                 // Without a function to call, a message of one packet is copied.
-                let done = (data.len() > SHORT).then(done).flatten();
+                let done = (data.len() > SendImmediate::MAX).then(done).flatten();
                 let sent = from.send(Rank(1), tag, &Communicator::WORLD, data, done);
                 sent.expect("valid");
             }
