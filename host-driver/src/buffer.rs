@@ -190,6 +190,17 @@ impl<B: DmaBuffer> BufferRange<B> {
         }
     }
 
+    /// Copies all bytes of the range to `place` in `into` on.
+    ///
+    /// # Errors
+    /// [`RangeError`] when they leave `into`.
+    pub(crate) fn copy_to(&self, into: &B, place: usize) -> Result<(), RangeError> {
+        match &self.buffer {
+            Some(buffer) => buffer.copy_to(self.offset, into, place, self.len),
+            None => Ok(()),
+        }
+    }
+
     fn check(&self, offset: usize, bytes: usize) -> Result<(), RangeError> {
         if offset.checked_add(bytes).is_none_or(|end| end > self.len) {
             return Err(RangeError {

@@ -143,6 +143,7 @@ operations! {
     Allocate allocate "One block of DMA memory got or given back.",
     Lock lock "One lock taken or given back.",
     Counter counter "One byte counter set or looked at.",
+    Header header "The header of an eager message put before its data, or taken off.",
     Control control "One system message built or taken apart.",
     Acknowledge acknowledge "One message handed to the acknowledgement dispatcher, or one iteration of it with messages owed.",
     Combine combine "Two elements of a reduction combined by the processor.",

@@ -1,17 +1,20 @@
 //! The one place that names the synchronisation primitives, so that a model checker can stand in for
 //! them. A [`Mutex`] here guards a few moves of data only: no platform call, callback or other lock
-//! happens under it, so it never blocks a thread that hosts many simulated ones. State that must stay
-//! put across platform calls is only ever taken with [`try_lock`].
+//! happens under it, so it never blocks a thread that hosts many simulated ones. State that must stay put
+//! across platform calls is [`Exclusive`]: the holder of a lock of the platform alone takes it.
 
 #[cfg(feature = "loom")]
 pub(crate) use loom::sync::{
-    Mutex, MutexGuard,
+    Mutex, Mutex as Exclusive, MutexGuard, MutexGuard as ExclusiveGuard,
     atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 // A lock that a panic does not poison: the data is whole, because every move is a single push, pop or
 // assignment, and asking costs as much as the lock.
 #[cfg(not(feature = "loom"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
+// Nobody ever waits for it: half the instructions of a lock for which somebody can.
+#[cfg(not(feature = "loom"))]
+pub(crate) use spin::mutex::{SpinMutex as Exclusive, SpinMutexGuard as ExclusiveGuard};
 #[cfg(not(feature = "loom"))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 // A number that is drawn for readers alone and a reference count order nothing: no checker needs to see them.
@@ -32,6 +35,13 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     mutex.try_lock()
 }
 
+/// Takes it, unless another thread has it.
+#[cfg(not(feature = "loom"))]
+#[inline]
+pub(crate) fn try_take<T>(state: &Exclusive<T>) -> Option<ExclusiveGuard<'_, T>> {
+    state.try_lock()
+}
+
 /// Locks for a short move of data.
 #[cfg(feature = "loom")]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -42,4 +52,10 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(feature = "loom")]
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     mutex.try_lock().ok()
+}
+
+/// Takes it, unless another thread has it.
+#[cfg(feature = "loom")]
+pub(crate) fn try_take<T>(state: &Exclusive<T>) -> Option<ExclusiveGuard<'_, T>> {
+    state.try_lock().ok()
 }

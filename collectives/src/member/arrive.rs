@@ -26,7 +26,7 @@ pub(super) fn arrive<P: Platform>(
     let bytes = match announced {
         true => arrival.header,
         false => {
-            context.platform().charge(Op::Control, 1);
+            context.platform().charge(Op::Header, 1);
             arrival.immediate.unwrap_or(&[])
         }
     };

@@ -37,7 +37,7 @@ impl Messenger {
         header: &Header,
         data: &[u8],
     ) -> Result<(), Error> {
-        context.platform().charge(Op::Control, 1);
+        context.platform().charge(Op::Header, 1);
         self.counts.count(|stats| stats.messages += 1);
         let mut bytes = header.encode();
         bytes.extend_from_slice(data);

@@ -223,12 +223,14 @@ impl DmaBuffer for CountedMemory {
         self.address
     }
 
+    #[inline]
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         check(self.len, offset, out.len())?;
         out.copy_from_slice(uncounted_read(&self.memory, offset, out.len()));
         Ok(())
     }
 
+    #[inline]
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         check(self.len, offset, data.len())?;
         let copy = uncounted_room(data.len());
@@ -237,6 +239,7 @@ impl DmaBuffer for CountedMemory {
         Ok(())
     }
 
+    #[inline]
     fn copy_to(
         &self,
         offset: usize,

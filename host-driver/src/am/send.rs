@@ -64,7 +64,7 @@ pub(crate) fn start<P: Platform>(
         cookie,
         answered: false,
     };
-    io.platform().charge(Op::Control, 1);
+    io.platform().charge(Op::Header, 1);
     let fields = Headed {
         cookie: cookie.unwrap_or(0),
         length,

@@ -150,6 +150,7 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         self.callback(Op::Callback, call);
     }
 
+    #[inline(always)] // Every message comes here.
     fn dispatch(
         &mut self,
         id: u8,

@@ -20,7 +20,7 @@ use crate::operation::{DeferredId, Instruction};
 use crate::platform::{Platform, PlatformLock};
 use crate::rma::notify::PutArrival;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Weak, lock, try_lock,
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Exclusive, ExclusiveGuard, Mutex, Ordering, Weak, lock, try_take,
 };
 use crate::task::TaskId;
 use crate::task_map::TaskMap;
@@ -166,8 +166,8 @@ pub(super) struct Shared<P: Platform> {
     pub deferred_ever: AtomicU64,
     /// Taken by the thread that uses `held`, and held across platform calls and callbacks.
     pub engine_lock: P::Lock,
-    /// Only ever taken with `try_lock`, by the holder of `engine_lock`.
-    held: Mutex<Held<P>>,
+    /// Taken by the holder of `engine_lock` alone.
+    held: Exclusive<Held<P>>,
     /// The holder of `engine_lock` is in `advance`: no other thread may be.
     advancing: AtomicBool,
     /// A callback is running.
@@ -222,7 +222,7 @@ impl<P: Platform> Context<P> {
                 progress: Mutex::new(Vec::new()),
                 at_destroy: Mutex::new(Vec::new()),
                 deferred_ever: AtomicU64::new(0),
-                held: Mutex::new(Held {
+                held: Exclusive::new(Held {
                     engine,
                     calls: Calls {
                         work: VecDeque::with_capacity(crate::PREPARED),
@@ -396,7 +396,7 @@ impl<P: Platform> Context<P> {
             advances,
         };
         // The platform's lock may let more than one in.
-        let Some(held) = try_lock(&self.shared.held) else {
+        let Some(held) = try_take(&self.shared.held) else {
             return Err(Error::Busy);
         };
         Ok(HeldGuard { held, _hold: hold })
@@ -435,7 +435,7 @@ impl<P: Platform> Drop for ContextLock<'_, P> {
 
 /// Use of a context's engine by one thread. What it holds is given back in this order.
 pub(super) struct HeldGuard<'a, P: Platform> {
-    held: MutexGuard<'a, Held<P>>,
+    held: ExclusiveGuard<'a, Held<P>>,
     _hold: Hold<'a, P>,
 }
 

@@ -167,6 +167,27 @@ impl<P: Platform> Context<P> {
         self.send_or_post(message)
     }
 
+    /// Sends an immediate message of the bytes of `message`, which has no header, and of `data` behind them, together at
+    /// most [`SendImmediate::MAX`]: `data` may be changed when this returns.
+    ///
+    /// # Errors
+    /// As [`Context::post`].
+    pub(crate) fn send_gathered(
+        &self,
+        message: &SendImmediate<'_>,
+        data: &BufferRange<P::Buffer>,
+    ) -> Result<(), Error> {
+        if !self.has_work() && self.shared().lanes.inject_gathered(message, data)? {
+            return Ok(());
+        }
+        let first = message.data.len();
+        let mut payload = Bytes::from(message.data);
+        payload.resize(first + data.len(), 0);
+        data.read(0, &mut payload[first..])?;
+        self.platform().charge_copy(Op::Copy, payload.len());
+        self.post_immediate(message, payload)
+    }
+
     /// Sends an immediate message that may have a header, or that cannot be sent at the call.
     #[inline(never)]
     fn send_or_post(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
@@ -189,7 +210,7 @@ impl<P: Platform> Context<P> {
             self.platform().charge_copy(Op::Copy, bytes);
             return self.post_immediate(message, message.data.into());
         }
-        self.platform().charge(Op::Control, 1);
+        self.platform().charge(Op::Header, 1);
         // Both lengths are below 512.
         let fields = Headed {
             cookie: 0,

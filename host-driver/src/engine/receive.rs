@@ -147,7 +147,7 @@ impl<P: Platform> Engine<P> {
         if data.len() != fields.length as usize {
             return self.handle(packet, peer, Path::Network, up);
         }
-        self.core.platform.charge(Op::Control, 1);
+        self.core.platform.charge(Op::Header, 1);
         self.core.note(|at| packet.note(at, peer));
         let arrival = Arrival {
             header,
@@ -405,7 +405,11 @@ impl<P: Platform> Engine<P> {
         payload: &[u8],
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
-        self.core.platform.charge(Op::Control, 1);
+        let op = match incoming.dispatch == System::Headed as u8 {
+            true => Op::Header,
+            false => Op::Control,
+        };
+        self.core.platform.charge(op, 1);
         let peer = incoming.origin;
         let node = origin.0.node;
         let wrong = |error| malformed(peer.task, error);

@@ -183,7 +183,13 @@ impl Primitives {
         let number = wide.as_ref().map_or(&[][..], |number| number);
         let inside = number.len() + data.len() <= SendImmediate::MAX;
         if inside && !done.as_ref().is_some_and(Done::calls) {
-            self.copied(context, to, label, (number, &data))?;
+            let message = SendImmediate {
+                comm: label.byte(),
+                tag: label.tag,
+                data: number,
+                ..SendImmediate::new(to, self.id(Handler::Eager))
+            };
+            context.send_gathered(&message, &data)?;
             if let Some(Done::Request(outcome, _)) = done {
                 *lock(&outcome) = Some(Ok(()));
             }
@@ -218,27 +224,6 @@ impl Primitives {
             ..operation::SendMessage::new(to, self.id(Handler::Eager), data)
         };
         context.send_eager(message, done)
-    }
-
-    /// Sends an eager message of one packet as an immediate one: `data` may be changed when this returns.
-    fn copied<P: Platform>(
-        self,
-        context: &Context<P>,
-        to: Endpoint,
-        label: Label,
-        (number, data): (&[u8], &BufferRange<P::Buffer>),
-    ) -> Result<(), Error> {
-        let mut payload = [0; SendImmediate::MAX];
-        let (before, rest) = payload.split_at_mut(number.len());
-        before.copy_from_slice(number);
-        data.read(0, &mut rest[..data.len()])?;
-        context.platform().charge_copy(Op::Copy, data.len());
-        context.send_immediate(&SendImmediate {
-            comm: label.byte(),
-            tag: label.tag,
-            data: &payload[..number.len() + data.len()],
-            ..SendImmediate::new(to, self.id(Handler::Eager))
-        })
     }
 
     /// Memory FIFO, for the data that CTS number `transfer` of `to` asked for.

@@ -40,6 +40,8 @@ pub(crate) enum Payload<P: Platform> {
 pub(crate) enum Direct<'a, P: Platform, const N: usize> {
     /// Pieces, together at most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area.
     Copied([&'a [u8]; N]),
+    /// Bytes and then the user's, together at most so many, copied to the staging area.
+    Gathered(&'a [u8], &'a BufferRange<P::Buffer>),
     /// Some bytes of the user's, in place. Whether somebody waits for them to be read, who is to be told soon.
     InPlace(&'a BufferRange<P::Buffer>, bool),
 }
@@ -50,6 +52,7 @@ impl<P: Platform, const N: usize> Direct<'_, P, N> {
     pub fn len(&self) -> usize {
         match self {
             Self::Copied(pieces) => pieces.iter().map(|piece| piece.len()).sum(),
+            Self::Gathered(first, data) => first.len() + data.len(),
             Self::InPlace(data, _) => data.len(),
         }
     }
@@ -58,7 +61,7 @@ impl<P: Platform, const N: usize> Direct<'_, P, N> {
     #[inline(always)]
     pub fn op(&self) -> Op {
         match self {
-            Self::Copied(_) => Op::Inject,
+            Self::Copied(_) | Self::Gathered(..) => Op::Inject,
             Self::InPlace(..) => Op::InjectInPlace,
         }
     }
@@ -259,7 +262,7 @@ struct Ring<P: Platform> {
 pub(crate) struct InjectionFifo<P: Platform> {
     /// Taken around every use; `None` when there is one user.
     lock: Option<P::Lock>,
-    /// Only ever taken with `try_lock`, by the holder of `lock`. The only user has taken it out.
+    /// Used by the holder of `lock` alone. The only user has taken it out.
     ring: Mutex<Option<Ring<P>>>,
 }
 
@@ -787,6 +790,15 @@ impl<P: Platform> Ring<P> {
                 // At most a packet's.
                 (self.area, at as u64, length as u32)
             }
+            Direct::Gathered(first, data) => {
+                let (at, length) = (place * STAGING_BYTES, payload.len());
+                platform.charge_copy(Op::Stage, length);
+                if !first.is_empty() {
+                    staging.write(at, first)?;
+                }
+                data.copy_to(staging, at + first.len())?;
+                (self.area, at as u64, length as u32)
+            }
             Direct::InPlace(data, _) => {
                 let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
                 let area = Area::new(slot, offset, data.len() as u64)?;
@@ -801,11 +813,11 @@ impl<P: Platform> Ring<P> {
         platform.charge(Op::Injected, 1);
         (self.tail, self.published) = (tail, tail);
         match (payload, finish) {
-            (Direct::Copied(_), Finish::Control) => self.record_plain(user),
-            (Direct::Copied(_), _) => self.record(user, None, finish, false),
             (&Direct::InPlace(data, awaited), _) => {
                 self.record(user, Some(data.clone()), finish, awaited);
             }
+            (_, Finish::Control) => self.record_plain(user),
+            (_, _) => self.record(user, None, finish, false),
         }
         Ok(true)
     }

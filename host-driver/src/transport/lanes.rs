@@ -16,7 +16,7 @@ use crate::flow::ordered::Ordered;
 use crate::layout::SameNode;
 use crate::operation::SendImmediate;
 use crate::platform::{Platform, PlatformLock};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Unordered, try_lock};
+use crate::sync::{Arc, AtomicU64, Exclusive, ExclusiveGuard, Ordering, Unordered, try_take};
 use crate::task::Destination;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::{
@@ -42,8 +42,8 @@ pub(crate) struct Lanes<P: Platform> {
     core: Arc<Core<P>>,
     /// Taken around every use of the FIFOs, and held across platform calls.
     lock: P::Lock,
-    /// Only ever taken with `try_lock`, by the holder of `lock`.
-    fifos: Mutex<Fifos<P>>,
+    /// Taken by the holder of `lock` alone.
+    fifos: Exclusive<Fifos<P>>,
     /// What the FIFOs have been like since they were used last.
     status: Status,
     next_message: Unordered,
@@ -214,7 +214,7 @@ impl<P: Platform> Lanes<P> {
         }
         Ok(Self {
             lock: core.platform.new_lock(),
-            fifos: Mutex::new(opened),
+            fifos: Exclusive::new(opened),
             status: Status::new(),
             next_message: Unordered::new(0),
             injects: core.layout.config.ordered == Ordered::Fixed,
@@ -222,13 +222,20 @@ impl<P: Platform> Lanes<P> {
         })
     }
 
+    /// The FIFOs, for the holder of their lock.
+    #[inline(always)]
+    fn take(&self) -> ExclusiveGuard<'_, Fifos<P>> {
+        match try_take(&self.fifos) {
+            Some(fifos) => fifos,
+            None => unreachable!("the lock of the platform has let two threads in"),
+        }
+    }
+
     /// Uses the FIFOs under their lock, and notes what they are like after that.
     #[inline(always)]
     fn with<R>(&self, work: impl FnOnce(&mut Fifos<P>) -> R) -> R {
         self.lock.lock();
-        let Some(mut fifos) = try_lock(&self.fifos) else {
-            unreachable!("the lock of the platform has let two threads in");
-        };
+        let mut fifos = self.take();
         let result = work(&mut fifos);
         match &fifos.lanes[..] {
             [lane] => self.status.note(Summary::of(lane)),
@@ -259,7 +266,7 @@ impl<P: Platform> Lanes<P> {
     /// As [`Core::checked`]; those of the bus.
     #[inline]
     pub fn inject(&self, message: &SendImmediate<'_>) -> Result<bool, Fault> {
-        self.try_inject(message, &Direct::Copied([message.data]), (None, None))
+        self.inject_direct(message, &Direct::Copied([message.data]), (None, None))
     }
 
     /// The same with a message whose data is where the user has it, not empty, with which `finish` ends; `awaited`: whether
@@ -273,7 +280,7 @@ impl<P: Platform> Lanes<P> {
         number: Option<u32>,
     ) -> Result<bool, Fault> {
         let data = Direct::<P, 0>::InPlace(data, awaited);
-        self.try_inject(message, &data, (Some(finish), number))
+        self.inject_direct(message, &data, (Some(finish), number))
     }
 
     /// The same with one that has a header; `fields`: what stands before it.
@@ -282,7 +289,21 @@ impl<P: Platform> Lanes<P> {
     /// As [`inject`](Self::inject).
     pub fn inject_headed(&self, message: &SendImmediate<'_>, fields: &[u8]) -> Result<bool, Fault> {
         let payload = Direct::Copied([fields, message.header, message.data]);
-        self.try_inject(message, &payload, (None, None))
+        self.inject_direct(message, &payload, (None, None))
+    }
+
+    /// The same with one of whose data the bytes of `message` are the beginning, and `data` the rest.
+    ///
+    /// # Errors
+    /// As [`inject`](Self::inject).
+    #[inline(never)]
+    pub fn inject_gathered(
+        &self,
+        message: &SendImmediate<'_>,
+        data: &BufferRange<P::Buffer>,
+    ) -> Result<bool, Fault> {
+        let payload = Direct::<P, 0>::Gathered(message.data, data);
+        self.inject_direct(message, &payload, (None, None))
     }
 
     /// The same with a message of the driver's own, with which `finish` ends if it is refused. What keeps it from going
@@ -290,22 +311,21 @@ impl<P: Platform> Lanes<P> {
     #[inline(never)]
     pub fn inject_own(&self, message: &SendImmediate<'_>, finish: Finish) -> bool {
         let payload = Direct::Copied([message.data]);
-        self.try_inject(message, &payload, (Some(finish), None)) == Ok(true)
+        self.inject_direct(message, &payload, (Some(finish), None)) == Ok(true)
     }
 
     /// Hands a message with this payload to the DMA engine, behind another thread that has the FIFOs; says whether it did.
     #[inline(always)]
-    fn try_inject<const N: usize>(
+    fn inject_direct<const N: usize>(
         &self,
         message: &SendImmediate<'_>,
         payload: &Direct<'_, P, N>,
         own: (Option<Finish>, Option<u32>),
     ) -> Result<bool, Fault> {
         self.lock.lock();
-        let injected = match try_lock(&self.fifos) {
-            Some(mut fifos) => self.inject_to(&mut fifos, message, payload, own),
-            None => Ok(false),
-        };
+        let mut fifos = self.take();
+        let injected = self.inject_to(&mut fifos, message, payload, own);
+        drop(fifos);
         self.lock.unlock();
         injected
     }

@@ -189,7 +189,7 @@ impl<P: Platform> ReceptionFifo<P> {
     }
 
     /// Reads TAIL and says how many bytes of packets there are.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, platform: &P) -> Result<usize, Fault> {
         let Some(ring) = &self.ring else {
             return Err(Error::Destroyed.into());
