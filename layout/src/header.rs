@@ -235,6 +235,43 @@ impl MessageHeader {
             software: [SW0.of(&words) as u32, SW1.of(&words) as u32],
         })
     }
+
+    /// The same of a packet that is some of a message for memory; `None` if it is all of one or something else, or if
+    /// [`decode`](Self::decode) refuses it.
+    #[must_use]
+    #[inline(always)]
+    pub fn decode_part(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        const LOOKED_AT: u64 = mask(1, &[KIND, FLOW, BIRTH, FLOW_VALID, FLOW_SEQ]);
+        const PART: u64 = (Kind::MemFifo as u64) << (KIND.lsb % 64);
+        const ALL: u64 = mask(1, &[FIRST, LAST]);
+        let words = to_words::<4, _>(bytes);
+        if words[1] & LOOKED_AT != PART || words[1] & ALL == ALL {
+            return None;
+        }
+        Some(Self {
+            src: PackedCoord::from_bits(SRC.of(&words) as u32),
+            kind: Kind::MemFifo,
+            len: LEN.of(&words) as u16,
+            first: FIRST.of(&words) != 0,
+            last: LAST.of(&words) != 0,
+            offset: OFFSET.of(&words) as u32,
+            length: AUX.of(&words) as u32,
+            software: [SW0.of(&words) as u32, SW1.of(&words) as u32],
+        })
+    }
+}
+
+/// Bits of word `word` of the header that belong to `fields`.
+const fn mask(word: usize, fields: &[BitField]) -> u64 {
+    let mut mask = 0;
+    let mut index = 0;
+    while index < fields.len() {
+        let field = fields[index];
+        assert!(field.lsb / 64 == word, "a field of another word");
+        mask |= (u64::MAX >> (64 - field.width)) << (field.lsb % 64);
+        index += 1;
+    }
+    mask
 }
 
 /// What software needs of the header of a packet in a reception FIFO that is all of its message: most are.
@@ -249,28 +286,13 @@ pub struct WholeMessage {
 }
 
 impl WholeMessage {
-    /// Bits of word `word` of the header that belong to `fields`.
-    const fn mask(word: usize, fields: &[BitField]) -> u64 {
-        let mut mask = 0;
-        let mut index = 0;
-        while index < fields.len() {
-            let field = fields[index];
-            assert!(field.lsb / 64 == word, "a field of another word");
-            mask |= (u64::MAX >> (64 - field.width)) << (field.lsb % 64);
-            index += 1;
-        }
-        mask
-    }
-
     /// These fields of the header in `bytes`; `None` if the packet is not all of a message for memory, or if
     /// [`MessageHeader::decode`] refuses it.
     #[must_use]
     #[inline(always)]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
-        const LOOKED_AT: u64 =
-            WholeMessage::mask(1, &[KIND, FIRST, LAST, FLOW, BIRTH, FLOW_VALID, FLOW_SEQ]);
-        const WHOLE: u64 =
-            (Kind::MemFifo as u64) << (KIND.lsb % 64) | WholeMessage::mask(1, &[FIRST, LAST]);
+        const LOOKED_AT: u64 = mask(1, &[KIND, FIRST, LAST, FLOW, BIRTH, FLOW_VALID, FLOW_SEQ]);
+        const WHOLE: u64 = (Kind::MemFifo as u64) << (KIND.lsb % 64) | mask(1, &[FIRST, LAST]);
         let words = to_words::<4, _>(bytes);
         let len = LEN.of(&words);
         // Offset 0, and as many bytes in the message as in the packet.
@@ -408,6 +430,48 @@ mod tests {
             let mut wrong = header.encode().expect("every value fits");
             wrong[byte] |= value;
             assert_eq!(WholeMessage::decode(&wrong), None, "byte {byte}");
+        }
+    }
+
+    #[test]
+    fn hw1_a_part_of_a_message_is_what_its_header_says_and_nothing_else_is_one() {
+        for (first, last) in [(true, false), (false, false), (false, true)] {
+            let header = Header {
+                kind: Kind::MemFifo,
+                flow: None,
+                first,
+                last,
+                ..put()
+            };
+            let bytes = header.encode().expect("every value fits");
+            assert_eq!(
+                MessageHeader::decode_part(&bytes),
+                MessageHeader::decode(&bytes).ok()
+            );
+            for other in [
+                Header {
+                    kind: Kind::Put,
+                    ..header
+                },
+                Header {
+                    first: true,
+                    last: true,
+                    ..header
+                },
+                Header {
+                    flow: put().flow,
+                    ..header
+                },
+            ] {
+                let bytes = other.encode().expect("every value fits");
+                assert_eq!(MessageHeader::decode_part(&bytes), None, "{other:?}");
+            }
+            // A flow's place without a flow, a birth.
+            for (byte, value) in [(15, 0x80), (13, 0x04), (11, 0x20)] {
+                let mut wrong = bytes;
+                wrong[byte] |= value;
+                assert_eq!(MessageHeader::decode_part(&wrong), None, "byte {byte}");
+            }
         }
     }
 

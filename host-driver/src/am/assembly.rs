@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gyre_layout::{Kind, MAX_PAYLOAD_BYTES, MessageHeader, PackedCoord};
+use gyre_layout::{MAX_PAYLOAD_BYTES, MessageHeader, PackedCoord};
 
 use crate::am::AmIo;
 use crate::am::deferred::{arrived, tell};
@@ -178,31 +178,41 @@ impl<P: Platform> Assemblies<P> {
 
     /// Where the payload of a packet of `origin` on the network goes that continues the message to which a packet was added
     /// last, as it should, if that has a buffer: the buffer, and the byte in it. It counts as added.
-    #[inline]
+    #[inline(always)]
     pub fn next_place(
         &mut self,
         origin: PacketOrigin,
         header: &MessageHeader,
     ) -> Option<(&BufferRange<P::Buffer>, usize)> {
-        if self.current != Some(origin) || header.kind != Kind::MemFifo {
+        if self.current != Some(origin) {
             return None;
         }
         let (_, assembly) = self.arriving.get_mut(self.last)?;
         let at = assembly.received;
-        // The last one ends the message, and goes the long way.
-        let full = usize::from(header.len) == MAX_PAYLOAD_BYTES && !header.first && !header.last;
-        if !full
+        let left = assembly.length - at;
+        // What does not follow goes the long way, on which it is refused.
+        if left == 0
+            || header.first != (at == 0)
+            || header.last != (left <= MAX_PAYLOAD_BYTES)
+            || usize::from(header.len) != left.min(MAX_PAYLOAD_BYTES)
             || header.offset as usize != at
             || header.length as usize != assembly.length
-            || assembly.length - at <= MAX_PAYLOAD_BYTES
         {
             return None;
         }
         let Target::Buffer { into, .. } = &assembly.target else {
             return None;
         };
-        assembly.received += MAX_PAYLOAD_BYTES;
+        assembly.received += usize::from(header.len);
         Some((into, at))
+    }
+
+    /// Ends the message to which a packet was added last: all of it has come.
+    ///
+    /// # Errors
+    /// As [`end`].
+    pub fn end_last<U: Upcalls<P>>(&mut self, am: &mut AmIo<'_, P, U>) -> Result<(), Fault> {
+        self.remove(self.last).end(am)
     }
 
     /// The first packet of a message of `origin` has come where another one had not ended: that fails.
@@ -347,6 +357,13 @@ impl<P: Platform> Assemblies<P> {
         store_at(am, &target, 0, data)?;
         let ended = end(am, target, length, cookie);
         known.and(ended)
+    }
+
+    /// A message of which all is to come arrives: [`next_place`](Self::next_place) has the place of its first packet.
+    pub fn open(&mut self, assembly: Assembly<P>, origin: Origin, from: PacketOrigin) {
+        self.last = self.arriving.len();
+        self.current = Some(from);
+        self.arriving.push((origin, assembly));
     }
 
     /// Adds the first packet of a message to it.

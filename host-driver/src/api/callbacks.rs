@@ -89,6 +89,7 @@ impl<'a, P: Platform> Callbacks<'a, P> {
 }
 
 /// Runs a callback, which `op` stands for.
+#[inline(always)]
 fn charged<P: Platform, R>(
     context: &Context<P>,
     progress: &mut Progress,

@@ -20,7 +20,8 @@ use crate::operation::{DeferredId, Instruction};
 use crate::platform::{Platform, PlatformLock};
 use crate::rma::notify::PutArrival;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, AtomicUsize, Exclusive, ExclusiveGuard, Mutex, Ordering, Weak, lock, try_take,
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Exclusive, ExclusiveGuard, Mutex, Ordering, Weak,
+    lock, try_take,
 };
 use crate::task::TaskId;
 use crate::task_map::TaskMap;

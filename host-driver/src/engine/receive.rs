@@ -1,7 +1,9 @@
 //! What arrives: packets go to the messages that they are parts of, and the driver's own messages to their
 //! protocols.
 
-use gyre_layout::{Coord, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, PackedCoord, WholeMessage};
+use gyre_layout::{
+    Coord, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, MessageHeader, PackedCoord, WholeMessage,
+};
 use gyre_note::Note;
 
 use super::Engine;
@@ -162,9 +164,43 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// Takes and handles the next packet, of header `bytes`, whatever it is.
+    /// Takes and handles the next packet, of header `bytes`, whatever it is. One of several of a user's message that is where
+    /// it should be goes to its place at once.
     #[inline(never)] // Keeps the way of plain messages short.
     fn receive_part(
+        &mut self,
+        bytes: &[u8; HEADER_BYTES],
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let Some(header) = MessageHeader::decode_part(bytes) else {
+            return self.receive_other(bytes, up);
+        };
+        let from = PacketOrigin::of(header.src, header.software[0]);
+        let Ok(peer) = self.peer(from, header.src, header.software[0]) else {
+            return self.receive_other(bytes, up);
+        };
+        let Some((into, at)) = self.assemblies.next_place(from, &header) else {
+            return match self.begins(&header) {
+                true => self.receive_first(&header, peer, from, up),
+                false => self.receive_other(bytes, up),
+            };
+        };
+        let length = usize::from(header.len);
+        let platform = &self.core.platform;
+        platform.charge(Op::Place, 1);
+        platform.charge_copy(Op::Copy, length);
+        up.progress().packets += 1;
+        self.core.note(|at| Packet::of(&header, &[]).note(at, peer));
+        self.reception.take_into(length, into, at)?;
+        match header.last {
+            true => self.end_last(up),
+            false => Ok(()),
+        }
+    }
+
+    /// The same of one that is copied first, since where it belongs is found out by looking into it, or is wrong.
+    #[inline(never)]
+    fn receive_other(
         &mut self,
         bytes: &[u8; HEADER_BYTES],
         up: &mut impl Upcalls<P>,
@@ -173,17 +209,6 @@ impl<P: Platform> Engine<P> {
         let length = usize::from(header.len);
         let from = PacketOrigin::of(header.src, header.software[0]);
         let peer = self.peer(from, header.src, header.software[0]);
-        if let Ok(peer) = &peer
-            && let Some((into, at)) = self.assemblies.next_place(from, &header)
-        {
-            let platform = &self.core.platform;
-            platform.charge(Op::Place, 1);
-            platform.charge_copy(Op::Copy, length);
-            up.progress().packets += 1;
-            let packet = Packet::of(&header, &[]);
-            self.core.note(|at| packet.note(at, *peer));
-            return self.reception.take_into(length, into, at);
-        }
         let mut payload = core::mem::take(&mut self.payload);
         let handled = match self.reception.take(length, &mut payload) {
             Ok(taken) => {
@@ -196,6 +221,82 @@ impl<P: Platform> Engine<P> {
         };
         self.payload = payload;
         handled
+    }
+
+    /// Whether the next packet, with this header, is the first of several of a user's message, as it should be.
+    fn begins(&self, header: &MessageHeader) -> bool {
+        let dispatch = Envelope::unpack(header.software[0]).dispatch;
+        let user = dispatch < FIRST_SYSTEM || dispatch == System::Data as u8;
+        let several = header.first && !header.last && header.length as usize > MAX_PAYLOAD_BYTES;
+        let full = usize::from(header.len) == MAX_PAYLOAD_BYTES && header.offset == 0;
+        user && several && full && self.reception.holds(MAX_PAYLOAD_BYTES)
+    }
+
+    /// Takes and handles the next packet, of which [`begins`](Self::begins) is true: its payload goes to its place at once.
+    #[inline(never)]
+    fn receive_first(
+        &mut self,
+        header: &MessageHeader,
+        peer: Endpoint,
+        from: PacketOrigin,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        self.core.platform.charge(Op::Assemble, 1);
+        up.progress().packets += 1;
+        let packet = Packet::of(header, &[]);
+        self.core.note(|at| packet.note(at, peer));
+        self.core.leave_rest();
+        self.changed = true;
+        let envelope = Envelope::unpack(packet.sw0);
+        let location = TaskLocation {
+            node: packet.node.unpack(),
+            process: envelope.process,
+        };
+        let origin = (location, envelope.context, Path::Network);
+        let (assemblies, mut am) = self.assemblies(up);
+        let cut = assemblies.cut(&mut am, &origin, peer.task);
+        let (assembly, known) = self.begin(&packet, origin, peer, envelope, up);
+        self.assemblies.open(assembly, origin, from);
+        let taken = match self.assemblies.next_place(from, header) {
+            Some((into, at)) => {
+                self.core.platform.charge_copy(Op::Copy, MAX_PAYLOAD_BYTES);
+                self.reception.take_into(MAX_PAYLOAD_BYTES, into, at)
+            }
+            None => self.receive_elsewhere(header, peer, origin, up),
+        };
+        known.and(taken).and(cut)
+    }
+
+    /// Takes the next packet, which is one of a message that is arriving and has no buffer of the user's.
+    #[inline(never)]
+    fn receive_elsewhere(
+        &mut self,
+        header: &MessageHeader,
+        peer: Endpoint,
+        origin: Origin,
+        up: &mut impl Upcalls<P>,
+    ) -> Result<(), Fault> {
+        let mut payload = core::mem::take(&mut self.payload);
+        let length = usize::from(header.len);
+        let added = match self.reception.take(length, &mut payload) {
+            Ok(taken) => {
+                self.core.platform.charge_copy(Op::Unload, length);
+                let (assemblies, mut am) = self.assemblies(up);
+                assemblies.add(&mut am, &Packet::of(header, taken), &origin, peer.task)
+            }
+            Err(error) => Err(error),
+        };
+        self.payload = payload;
+        added
+    }
+
+    /// Ends the message to which a packet was added last: all of it has come.
+    #[inline(never)] // Keeps the way of its other packets short.
+    fn end_last(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+        self.core.leave_rest();
+        self.changed = true;
+        let (assemblies, mut am) = self.assemblies(up);
+        assemblies.end_last(&mut am)
     }
 
     /// Takes the packets that the last poll has seen in the context's ring in shared memory, up to one with an error.

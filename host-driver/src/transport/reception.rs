@@ -227,6 +227,12 @@ impl<P: Platform> ReceptionFifo<P> {
         self.tail.wrapping_sub(self.head) as usize
     }
 
+    /// Whether a packet of `len` payload bytes is [available](Self::available).
+    #[inline(always)]
+    pub fn holds(&self, len: usize) -> bool {
+        packet_bytes(len) <= self.available()
+    }
+
     /// Copies the header of the next packet, of which some are [available](Self::available).
     ///
     /// # Errors
@@ -255,6 +261,7 @@ impl<P: Platform> ReceptionFifo<P> {
     ///
     /// # Errors
     /// As [`take_with`](Self::take_with).
+    #[inline(always)]
     pub fn take_into(
         &mut self,
         len: usize,
@@ -278,7 +285,7 @@ impl<P: Platform> ReceptionFifo<P> {
         mut copy: impl FnMut(&P::Buffer, usize, usize, usize) -> Result<(), RangeError>,
     ) -> Result<(), Fault> {
         let bytes = packet_bytes(len);
-        if len > MAX_PAYLOAD_BYTES || bytes > self.available() {
+        if len > MAX_PAYLOAD_BYTES || !self.holds(len) {
             return Err(self.cut());
         }
         let ring = self.ring()?;
