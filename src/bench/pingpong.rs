@@ -3,12 +3,15 @@
 //!
 //! Two tasks send one message to and fro. A half round trip runs from the moment at which its sender has
 //! received the message before, and posts its own, to the moment at which the receive is done at the other
-//! end: in the dispatch callback, if that has all of the data at hand, or in the done callback. The processors' part of it is software: at the sender from the post to the write of TAIL that hands
-//! the message to its DMA engine, at the receiver every `advance` that takes a packet or calls a callback,
-//! from the turn that finds the message to the end of the receive. Register accesses for which a processor
-//! waits are software. The rest is hardware: DMA engines, network, memory and wake-up. What the receiver
-//! does meanwhile, asleep or looking in vain, is in its shadow.
+//! end: in the dispatch callback, if that has all of the data at hand, or in the done callback. The same callback
+//! answers, or the program's loop when `advance` has returned. The processors' part of it is software: at the sender
+//! from the post to the write of TAIL that hands the message to its DMA engine, at the receiver every `advance` that
+//! takes a packet or calls a callback, from the turn that finds the message to the end of the receive. Register
+//! accesses for which a processor waits are software. The rest is hardware: DMA engines, network, memory and wake-up.
+//! What the receiver does meanwhile, asleep or looking in vain, is in its shadow.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
@@ -17,6 +20,7 @@ use gyre_driver::{
     SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::Until;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::metered::{Meter, Metered};
@@ -46,11 +50,48 @@ const ROUNDS: Setting<usize> = Setting::number(
     (1, 1000),
     "round trips measured for each size",
 );
+
+/// What answers a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+enum Reply {
+    /// The callback in which it has been received.
+    Callback,
+    /// The loop that advances the context.
+    Loop,
+}
+
+impl FromStr for Reply {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "callback" => Ok(Self::Callback),
+            "loop" => Ok(Self::Loop),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Callback => "callback",
+            Self::Loop => "loop",
+        })
+    }
+}
+
+const REPLY: Setting<Reply> = Setting::choice(
+    "reply",
+    Reply::Callback,
+    "callback or loop",
+    "what answers a message: the callback in which it has been received, or the program's loop when `advance` has returned",
+);
 /// Its settings.
-pub(super) const SETTINGS: &Table = &[&ROUNDS];
+pub(super) const SETTINGS: &Table = &[&ROUNDS, &REPLY];
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
-    let rounds = settings.get(&ROUNDS);
+    let (rounds, reply) = (settings.get(&ROUNDS), settings.get(&REPLY));
     if spec.config.dims[0] < 2 {
         return Err(UsageError::Combination(
             "pingpong needs a neighbour in the first dimension".into(),
@@ -62,7 +103,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let mut params = Map::new();
     let mut total = Total::default();
     for (name, nodes) in [("sizes", [0, 1]), ("loop_back", [0, 0])] {
-        let mut game = Game::open(spec, nodes)?;
+        let mut game = Game::open(spec, nodes, reply)?;
         let mut rows = Vec::new();
         for bytes in SIZES {
             let figures = game.play(bytes, rounds)?;
@@ -80,6 +121,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
         total.add(game.report.0, game.report.1);
     }
     params.insert("rounds".into(), json!(rounds));
+    params.insert(REPLY.key.into(), json!(reply.to_string()));
     Ok(Measured {
         params,
         metrics,
@@ -125,13 +167,13 @@ struct Game {
 
 impl Game {
     /// Opens the contexts of two tasks on `nodes`.
-    fn open(spec: &MachineSpec, nodes: [usize; 2]) -> Result<Self, RunError> {
+    fn open(spec: &MachineSpec, nodes: [usize; 2], reply: Reply) -> Result<Self, RunError> {
         let placement = Placement::of_nodes(nodes.to_vec(), spec.nodes())?;
         let mut job = Job::of(spec, &placement)?;
-        let open = |process: Process| {
+        let open = move |process: Process| {
             let config = process.client("pingpong");
             let eager_limit = config.eager_limit;
-            Player::open(process, config).map(|player| (player, eager_limit))
+            Player::open(process, config, reply).map(|player| (player, eager_limit))
         };
         let (opened, report) = job.each("opens", Until::Done, open)?;
         let (players, limits): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
@@ -163,7 +205,7 @@ impl Game {
         let mut trips = Vec::new();
         // Either end has noted what it sent and what it got in every round.
         for (sender, receiver) in [(0, 1), (1, 0)] {
-            let (sent, got) = (&noted[sender], &noted[receiver]);
+            let (sent, got) = (&noted[sender].sent, &noted[receiver].got);
             trips.extend(sent.iter().zip(got).skip(WARM_UP).map(|(sent, got)| Trip {
                 posted: sent.posted,
                 rung: sent.rung,
@@ -184,32 +226,49 @@ impl Game {
     }
 }
 
+/// What one end has noted of a game.
+#[derive(Default)]
+struct Score {
+    /// Messages that it is to send.
+    rounds: usize,
+    /// Of each message that it has sent, when.
+    sent: Vec<Trip>,
+    /// Of each that it has received.
+    got: Vec<Trip>,
+    /// Why an answer could not be sent.
+    failure: Option<Error>,
+}
+
 /// One end of the game.
 struct Player {
     context: Context<Metered>,
     peer: Endpoint,
     first: bool,
-    data: BufferRange<NodeBuffer>,
+    reply: Reply,
+    from: BufferRange<NodeBuffer>,
+    /// The data of its messages.
+    data: Mutex<BufferRange<NodeBuffer>>,
     /// The message that is arriving.
     arriving: AtomicCell<Trip>,
-    received: AtomicCell<usize>,
+    score: Mutex<Score>,
 }
 
 impl Player {
-    fn open(process: Process, config: ClientConfig) -> Result<Arc<Self>, Error> {
+    fn open(process: Process, config: ClientConfig, reply: Reply) -> Result<Arc<Self>, Error> {
         let platform = Layered(Meter::new(process.platform));
         let client = Client::create(&platform, config)?;
         let context = client.create_context(0)?;
         let longest = SIZES.into_iter().fold(0, usize::max);
-        let data = BufferRange::whole(platform.alloc(longest, 64)?);
         let into = BufferRange::whole(platform.alloc(longest, 64)?);
         let player = Arc::new(Self {
             peer: context.endpoint(TaskId(1 - process.task.0), 0)?,
             first: process.task.0 == 0,
             context,
-            data,
+            reply,
+            from: BufferRange::whole(platform.alloc(longest, 64)?),
+            data: Mutex::new(BufferRange::empty()),
             arriving: AtomicCell::default(),
-            received: AtomicCell::default(),
+            score: Mutex::default(),
         });
         let this = Arc::clone(&player);
         let dispatch = move |context: &Context<Metered>, arrival: &Arrival<'_>| {
@@ -226,83 +285,95 @@ impl Player {
             let this = Arc::clone(&this);
             Receive::Into {
                 into: into.clone(),
-                done: Some(Box::new(move |context: &Context<Metered>, result| {
-                    // A message that fails is not received: the game never ends, which the machine reports.
-                    if result.is_ok() {
-                        this.receive(context);
-                    }
-                })),
+                done: Some(Box::new(
+                    move |context: &Context<Metered>, result| match result {
+                        Ok(()) => this.receive(context),
+                        Err(error) => this.score.lock().failure = Some(error),
+                    },
+                )),
             }
         };
         player.context.set_dispatch(PING, Box::new(dispatch))?;
         Ok(player)
     }
 
-    /// Notes that the message has been received.
+    /// Notes that the message has been received, and answers it if a callback does that.
     fn receive(&self, context: &Context<Metered>) {
         let mut trip = self.arriving.load();
         let platform = context.platform();
         trip.shadow = platform.0.shadow_ps() - trip.shadow;
         trip.received = platform.now_ps();
-        self.arriving.store(trip);
-        self.received.fetch_add(1);
+        let answers = {
+            let mut score = self.score.lock();
+            score.got.push(trip);
+            self.reply == Reply::Callback && score.sent.len() < score.rounds
+        };
+        if answers && let Err(error) = self.send(context, trip.received) {
+            self.score.lock().failure = Some(error);
+        }
     }
 
     /// Plays `rounds` rounds with messages of `bytes` bytes: what this end has noted in each.
-    fn play(&self, bytes: usize, rounds: usize) -> Result<Vec<Trip>, Error> {
-        let data = self.data.part(0, bytes)?;
-        self.arriving.store(Trip::default());
-        self.received.store(0);
-        let mut trips = Vec::with_capacity(rounds);
-        for round in 0..rounds {
-            let mut trip = Trip::default();
-            if self.first {
-                trip = self.send(&data)?;
+    fn play(&self, bytes: usize, rounds: usize) -> Result<Score, Error> {
+        *self.data.lock() = self.from.part(0, bytes)?;
+        *self.score.lock() = Score {
+            rounds,
+            ..Score::default()
+        };
+        if self.first {
+            self.send(&self.context, self.context.platform().now_ps())?;
+        }
+        loop {
+            let (sent, got, received) = {
+                let score = self.score.lock();
+                let received = score.got.last().map_or(0, |trip| trip.received);
+                (score.sent.len(), score.got.len(), received)
+            };
+            if sent == rounds && got == rounds {
+                break;
             }
-            self.until(|| self.received.load() > round)?;
-            let arrived = self.arriving.load();
-            if !self.first {
-                trip = self.send(&data)?;
+            // The first one is ahead by a message.
+            if self.reply == Reply::Loop && sent < got + usize::from(self.first) && sent < rounds {
+                self.send(&self.context, received)?;
+                continue;
             }
-            trips.push(Trip {
-                posted: trip.posted,
-                rung: trip.rung,
-                ..arrived
-            });
+            self.until(|| self.score.lock().got.len() > got)?;
         }
         self.until(|| self.context.is_at_rest())?;
-        Ok(trips)
+        let mut score = core::mem::take(&mut *self.score.lock());
+        self.note_rung(&mut score);
+        Ok(score)
     }
 
-    /// Posts a message and hands it to the DMA engine: when it did.
-    fn send(&self, data: &BufferRange<NodeBuffer>) -> Result<Trip, Error> {
-        let platform = self.context.platform();
-        platform.0.arm(self.context.query().injection_fifos.start);
-        // The ball has been here since the message before was received.
-        let posted = match self.arriving.load().received {
-            0 => platform.now_ps(),
-            received => received,
-        };
+    /// Posts a message; its sender has had the ball since `posted`.
+    fn send(&self, context: &Context<Metered>, posted: u64) -> Result<(), Error> {
+        {
+            let mut score = self.score.lock();
+            self.note_rung(&mut score);
+            score.sent.push(Trip {
+                posted,
+                ..Trip::default()
+            });
+        }
+        let meter = &context.platform().0;
+        meter.arm(context.query().injection_fifos.start);
+        let data = self.data.lock().clone();
         if data.len() <= SendImmediate::MAX {
             let mut bytes = vec![0; data.len()];
             data.read(0, &mut bytes)?;
-            self.context.send_immediate(&SendImmediate {
+            return context.send_immediate(&SendImmediate {
                 data: &bytes,
                 ..SendImmediate::new(self.peer, PING)
-            })?;
-        } else {
-            let message = SendMessage::new(self.peer, PING, data.clone());
-            self.context.send(message)?;
+            });
         }
-        loop {
-            if let Some(rung) = platform.0.rung_ps() {
-                return Ok(Trip {
-                    posted,
-                    rung,
-                    ..Trip::default()
-                });
-            }
-            self.advance()?;
+        context.send(SendMessage::new(self.peer, PING, data))
+    }
+
+    /// Notes when the last message was handed to the DMA engine.
+    fn note_rung(&self, score: &mut Score) {
+        let rung = self.context.platform().0.rung_ps();
+        if let (Some(last), Some(rung)) = (score.sent.last_mut(), rung) {
+            last.rung = rung;
         }
     }
 
@@ -316,7 +387,10 @@ impl Player {
         {
             meter.in_shadow(from);
         }
-        Ok(progress.is_idle())
+        match self.score.lock().failure.take() {
+            Some(error) => Err(error),
+            None => Ok(progress.is_idle()),
+        }
     }
 
     fn until(&self, condition: impl Fn() -> bool) -> Result<(), Error> {
