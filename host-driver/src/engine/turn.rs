@@ -34,38 +34,46 @@ impl<P: Platform> Engine<P> {
         self.changed = false;
         let mut left = maximum;
         loop {
-            let result = self.turn(up);
-            if left <= 1 || result.is_err() || !up.progress().is_idle() {
-                return result;
+            let idle = self.turn(up)?;
+            if left <= 1 || !(idle || up.progress().is_idle()) {
+                return Ok(());
             }
             left -= 1;
         }
     }
 
     /// One turn: packets alone where nothing else can have come; else new work first, then packets and completions when they
-    /// are due.
+    /// are due. Returns whether it has certainly found nothing.
     #[inline(always)]
-    fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
+    fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<bool, Fault> {
         self.core.platform.charge(Op::Turn, 1);
         if !self.quick || !self.core.attention.is_clear() {
-            return self.full_turn(up);
+            self.full_turn(up)?;
+            return Ok(false);
         }
         if self.look_for_packets()? == 0 {
-            return self.idle_turn(up);
+            if !self.is_due() {
+                return Ok(true);
+            }
+            self.completions_turn(up)?;
+            return Ok(false);
         }
         self.idle_polls = 0;
         let received = self.receive_network(up);
         if received.is_err() || self.changed || !self.core.attention.is_clear() {
-            return self.end_turn(received, up);
+            self.end_turn(received, up)?;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// A turn that takes packets alone, wherever they come from.
     fn packet_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let (bytes, shared) = (self.look_for_packets()?, self.look_for_shared()?);
         if bytes == 0 && !shared {
-            return self.idle_turn(up);
+            return match self.is_due() {
+                true => self.completions_turn(up),
+                false => Ok(()),
+            };
         }
         self.idle_polls = 0;
         let received = self.receive(bytes, shared, up);
@@ -73,15 +81,6 @@ impl<P: Platform> Engine<P> {
             return self.end_turn(received, up);
         }
         Ok(())
-    }
-
-    /// The rest of a turn that has found no packets.
-    #[inline(always)]
-    fn idle_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
-        match self.is_due() {
-            true => self.completions_turn(up),
-            false => Ok(()),
-        }
     }
 
     /// A turn that looks at completions alone.
