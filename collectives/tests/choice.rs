@@ -19,6 +19,7 @@ const ALL: RoutesTaken = RoutesTaken {
 const SOME: Sharing = Sharing {
     some: true,
     all: false,
+    most: 2,
 };
 
 fn query(geometry: &Geometry, collective: Collective, bytes: Option<usize>) -> Query<'_> {
@@ -69,22 +70,32 @@ fn ep8_conditions_on_numbers_hold_up_to_their_edges() {
         assert_eq!(numbers.map(|c| c.holds(&query)), expected, "{endpoints:?}");
     }
     let geometry = Geometry::world(&world.clients[0], "five", 1, 1).expect("valid");
-    let little = |each| C::LittleForNodes { bytes: 100, each };
-    for (condition, most) in [(C::AtMost(8), 8), (little(10), 100), (little(30), 150)] {
-        for (bytes, expected) in [(Some(most), true), (Some(most + 1), false), (None, false)] {
+    // Five tasks with an endpoint each; a node has most of them.
+    let little = C::LittleForNodes(39);
+    for (condition, most, limit) in [
+        (C::AtMost(8), 2, 8),
+        (little, 1, 195),
+        (little, 2, 195),
+        (little, 3, 65),
+        (little, 8, 15),
+    ] {
+        for (bytes, expected) in [(Some(limit), true), (Some(limit + 1), false), (None, false)] {
             let query = Query {
-                sharing: SOME,
+                sharing: Sharing { most, ..SOME },
                 ..query(&geometry, Collective::Allreduce, bytes)
             };
             assert_eq!(condition.holds(&query), expected, "{condition:?} {bytes:?}");
         }
     }
     let long = query(&geometry, Collective::Allreduce, Some(1 << 30));
-    assert!(little(10).holds(&long), "no node is shared");
+    assert!(little.holds(&long), "no node is shared");
     for (condition, bytes, expected) in [
         (C::AtLeast(8), Some(8), true),
         (C::AtLeast(8), Some(7), false),
         (C::AtLeast(0), None, false),
+        (C::AtLeastEach(8), Some(40), true),
+        (C::AtLeastEach(8), Some(39), false),
+        (C::AtLeastEach(0), None, false),
         (C::MultipleOf(8), Some(16), true),
         (C::MultipleOf(8), Some(12), false),
         (C::MultipleOf(1), None, false),
@@ -165,6 +176,7 @@ fn ep8_the_first_algorithm_whose_conditions_hold_is_chosen() {
     let node = Sharing {
         some: true,
         all: true,
+        most: 3,
     };
     let short = RoutesTaken {
         window: false,
@@ -200,6 +212,7 @@ fn ep8_the_first_algorithm_whose_conditions_hold_is_chosen() {
             node,
             A::SharedMemory,
         ),
+        (&one, C::Broadcast, Some(16385), routes, node, A::Binomial),
         (&one, C::Scatter, Some(256), routes, none, A::Binomial),
         (
             &one,
@@ -215,21 +228,24 @@ fn ep8_the_first_algorithm_whose_conditions_hold_is_chosen() {
         (
             &one,
             C::Allreduce,
-            Some(16383),
+            Some(767),
             routes,
             none,
             A::RecursiveDoubling,
         ),
-        (&one, C::Allreduce, Some(16384), routes, none, A::Ring),
+        (&one, C::Allreduce, Some(768), routes, none, A::Ring),
+        (&one, C::Allreduce, Some(512), routes, SOME, A::SharedMemory),
         (
             &one,
             C::Allreduce,
-            Some(20480),
+            Some(513),
             routes,
             SOME,
-            A::SharedMemory,
+            A::RecursiveDoubling,
         ),
-        (&one, C::Allreduce, Some(20481), routes, SOME, A::Ring),
+        (&one, C::Allreduce, Some(7500), ALL, SOME, A::Tree),
+        (&one, C::Allreduce, Some(7501), ALL, SOME, A::Ring),
+        (&one, C::Allreduce, Some(1 << 20), ALL, none, A::Tree),
         (&one, C::Alltoall, Some(256), routes, none, A::Linear),
         (&one, C::Alltoall, None, routes, none, A::Pairwise),
         (

@@ -430,23 +430,30 @@ fn ep8_shared_memory_is_valid_where_endpoints_share_a_node() {
         assert_eq!(valid, sharing.some);
         sharing
     };
-    let apart = Sharing::default();
+    let apart = Sharing {
+        most: 1,
+        ..Sharing::default()
+    };
     assert_eq!(sharing(1, &[(0, 0), (1, 0)]), apart);
     let some = Sharing {
         some: true,
         all: false,
+        most: 2,
     };
     assert_eq!(sharing(2, &[(0, 0), (1, 0), (2, 0)]), some);
     let all = Sharing {
         some: true,
         all: true,
+        most: 3,
     };
     assert_eq!(sharing(3, &[(0, 0), (2, 0), (3, 1)]), all);
     // Two endpoints of one task.
-    assert_eq!(sharing(4, &[(1, 0), (1, 1)]), all);
+    let one = Sharing { most: 1, ..all };
+    assert_eq!(sharing(4, &[(1, 0), (1, 1)]), one);
     let alone = Sharing {
         some: false,
         all: true,
+        most: 1,
     };
     assert_eq!(sharing(5, &[(1, 1)]), alone);
 }

@@ -45,6 +45,7 @@ impl Neighbours {
         Sharing {
             some: self.ranks.len() < self.nodes.len(),
             all: self.ranks.len() == 1,
+            most: self.leaders.iter().map(Vec::len).fold(0, usize::max),
         }
     }
 

@@ -7,4 +7,6 @@ pub struct Sharing {
     pub some: bool,
     /// All live on one node.
     pub all: bool,
+    /// Most tasks that a node has.
+    pub most: usize,
 }

@@ -49,14 +49,16 @@ impl Condition {
             Self::SharedMemory => query.sharing.some,
             Self::OneNode => query.sharing.all,
             Self::SeveralNodes => !query.sharing.all,
-            Self::LittleForNodes { bytes, each } => {
-                let most = bytes.max(each * query.geometry.tasks().len());
+            Self::LittleForNodes(each) => {
+                let fewer = (2 * query.sharing.most).saturating_sub(3).max(1);
+                let most = each * query.geometry.tasks().len() / fewer;
                 !query.sharing.some || Self::AtMost(most).holds(query)
             }
             Self::EqualBlocks => query.bytes.is_some(),
             Self::Commutative => query.reduction.is_commutative(),
             Self::ElementAtMost(most) => query.reduction.bytes() <= most,
             Self::AtLeast(least) => query.bytes.is_some_and(|bytes| bytes >= least),
+            Self::AtLeastEach(least) => Self::AtLeast(least * endpoints).holds(query),
             Self::AtMost(most) => query.bytes.is_some_and(|bytes| bytes <= most),
             Self::MultipleOf(unit) => query.bytes.is_some_and(|b| b.is_multiple_of(unit)),
             Self::Aligned(bytes) => query.alignment.is_multiple_of(bytes),

@@ -26,14 +26,10 @@ pub enum Condition {
     OneNode,
     /// The endpoints live on several nodes.
     SeveralNodes,
-    /// No node has several of the endpoints, or there are at most `bytes` bytes, or at most `each` for each task: one
-    /// processor may combine the data of its node.
-    LittleForNodes {
-        /// Bytes.
-        bytes: usize,
-        /// Bytes for each task.
-        each: usize,
-    },
+    /// No node has several of the endpoints, or there are few enough bytes that one processor may combine the data of its
+    /// node: where nodes have two tasks, at most so many for each task of the geometry; where they have n, one (2n - 3)th of
+    /// that.
+    LittleForNodes(usize),
     /// All blocks have the same number of bytes.
     EqualBlocks,
     /// The order in which data is combined does not matter: any built-in operation but
@@ -43,6 +39,8 @@ pub enum Condition {
     ElementAtMost(usize),
     /// At least so many bytes.
     AtLeast(usize),
+    /// At least so many bytes for each endpoint.
+    AtLeastEach(usize),
     /// At most so many bytes.
     AtMost(usize),
     /// A multiple of so many bytes.
@@ -78,16 +76,19 @@ impl fmt::Display for Condition {
             Self::SharedMemory => "a node with several endpoints that share memory",
             Self::OneNode => "that all endpoints live on one node",
             Self::SeveralNodes => "that the endpoints live on several nodes",
-            Self::LittleForNodes { bytes, each } => {
+            Self::LittleForNodes(each) => {
                 return write!(
                     f,
-                    "at most {bytes} bytes, or {each} for each task, where nodes have several endpoints"
+                    "at most {each} bytes for each task where nodes have two, fewer where they have more"
                 );
             }
             Self::EqualBlocks => "that all blocks have the same length",
             Self::Commutative => "an operation whose order does not matter",
             Self::ElementAtMost(bytes) => return write!(f, "elements of at most {bytes} bytes"),
             Self::AtLeast(bytes) => return write!(f, "at least {bytes} bytes"),
+            Self::AtLeastEach(bytes) => {
+                return write!(f, "at least {bytes} bytes for each endpoint");
+            }
             Self::AtMost(bytes) => return write!(f, "at most {bytes} bytes"),
             Self::Aligned(bytes) => return write!(f, "buffers at multiples of {bytes} bytes"),
             Self::MultipleOf(bytes) => return write!(f, "a multiple of {bytes} bytes"),

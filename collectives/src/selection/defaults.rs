@@ -13,13 +13,15 @@ const SHORT: usize = 256;
 
 /// Up to how many bytes a transfer on the tree is worth its copies.
 const COPIED: usize = 4 << 10;
+/// Up to how many bytes those of a node combine them in its memory faster than by messages: `gyre bench allreduce
+/// --shape 1x1x1 --set tasks=2`, 4 and 8.
+const SHARED: usize = 512;
+/// From how many bytes for each endpoint on the messages of a ring, which has most of them, are worth their number.
+const RING: usize = 256;
 
-/// Up to how many bytes the first of a node combines the data of those there faster than all of them together; the same
-/// for each task: `gyre bench allreduce --shape 2x2x1 --set tasks=8`, and other shapes and numbers of tasks.
-const LITTLE: Condition = Condition::LittleForNodes {
-    bytes: 20 << 10,
-    each: 2 << 10,
-};
+/// Up to how many bytes the first of a node combines the data of those there, for the tree, faster than all of them combine
+/// theirs by messages: `gyre bench allreduce` with `--set tasks=2`, 4 and 8 on `--shape 2x1x1`, `2x2x1`, `2x2x2`, `4x4x1`.
+const LITTLE: Condition = Condition::LittleForNodes(2500);
 
 /// Elements of which a slot of the memory of nodes has room for one.
 const FITS: Condition = Condition::ElementAtMost(SLOT);
@@ -41,18 +43,18 @@ pub(super) fn defaults(collective: Collective) -> Vec<Entry> {
             entry(A::Dissemination, &[], &[]),
         ],
         Collective::Broadcast => vec![
-            entry(A::DimensionPipelined, &[C::WholeTorus], &[C::AtLeast(LONG)]),
             entry(
                 A::Tree,
                 &[C::ClassRoute, C::BarrierRoute],
                 &[C::SeveralNodes, C::Window(COPIED)],
             ),
+            entry(A::DimensionPipelined, &[C::WholeTorus], &[C::AtLeast(LONG)]),
             entry(
                 A::EndpointParallel,
                 &[],
                 &[C::SeveralNodes, C::RootEndpoints(2), C::AtLeast(LONG)],
             ),
-            entry(A::SharedMemory, &[C::SharedMemory], &[]),
+            entry(A::SharedMemory, &[C::SharedMemory], &[C::AtMost(LONG)]),
             entry(A::Affinity, &[C::NodesShared], &[C::AtMost(SHORT)]),
             entry(A::Binomial, &[], &[]),
         ],
@@ -97,9 +99,9 @@ pub(super) fn defaults(collective: Collective) -> Vec<Entry> {
             entry(
                 A::SharedMemory,
                 &[C::SharedMemory, C::Commutative, FITS],
-                &[LITTLE],
+                &[C::AtMost(SHARED)],
             ),
-            entry(A::Ring, &[C::Commutative], &[C::AtLeast(LONG)]),
+            entry(A::Ring, &[C::Commutative], &[C::AtLeastEach(RING)]),
             entry(
                 A::Affinity,
                 &[C::NodesShared, C::Commutative],
