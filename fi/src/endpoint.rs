@@ -92,7 +92,7 @@ unsafe impl Object for FidEp {
     fn end(&self) -> Result<(), Refusal> {
         let port = &self.port;
         if port.collectives.get().is_some() {
-            mpi::communicator::close();
+            mpi::communicator::close(&port.context)?;
         }
         // Messages that nobody has received are refused.
         for matcher in &port.matchers {

@@ -93,6 +93,25 @@ fn deadlines_and_sleeps_end_at_their_time() {
 }
 
 #[test]
+fn a_wait_that_ends_before_its_deadline_keeps_no_machine_running_until_then() {
+    let mut machine = Machine::new(config(&[1])).expect("made");
+    machine.spawn(0, "first", move |cpu| {
+        let news = Notify::new(&cpu);
+        let later = cpu.now_ps() + 1_000_000_000_000;
+        let waited = news.clone();
+        cpu.spawn("other", move |_| {
+            assert_eq!(waited.wait(Some(later)), WakeReason::Wake);
+            Ok::<_, Failure>(())
+        });
+        cpu.sleep_until(cpu.now_ps() + 1_000_000);
+        news.notify_all();
+        Ok::<_, Failure>(())
+    });
+    let report = machine.run(Until::Quiet).expect("runs");
+    assert!(report.cycles < 1_000, "{} cycles", report.cycles);
+}
+
+#[test]
 fn hw1_an_event_of_the_hardware_wakes_software() {
     run(|cpu| {
         const ERROR_EVENT: u64 = 1 << 63;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::{Done, Geometry, Member, Request};
-use gyre_driver::TaskId;
+use gyre_driver::{Context, TaskId};
 use gyre_remote::{RemoteBuffer, RemotePlatform};
 use parking_lot::Mutex;
 
@@ -68,12 +68,22 @@ pub fn serve(port: &Arc<Port>) {
     numbers.leaving.clear();
 }
 
-/// Lets all members go: the endpoint is closing.
-pub fn close() {
+/// Lets all members go when their routes have been given back: the endpoint of `context` is closing, and other members may
+/// still tell it that they have done with the routes.
+///
+/// # Errors
+/// What the driver refuses.
+pub fn close(context: &Context<RemotePlatform>) -> Result<(), Refusal> {
+    context.advance_until(|| {
+        let numbers = NUMBERS_IN_USE.lock();
+        let mut leaving = numbers.leaving.iter();
+        leaving.all(|one| one.released.load(Ordering::Relaxed))
+    })?;
     let mut numbers = NUMBERS_IN_USE.lock();
     for leaving in numbers.leaving.drain(..) {
         leaving.member.leave();
     }
+    Ok(())
 }
 
 /// Key of the attribute.

@@ -95,6 +95,14 @@ impl EventHeap {
             .pop()
             .map(|Reverse(entry)| (entry.key.0, entry.event))
     }
+
+    /// Removes the resumption of an actor's wait that has ended by something else: nothing goes on for its sake.
+    pub(crate) fn withdraw(&mut self, waited: (ActorId, u64)) {
+        self.heap.retain(|Reverse(entry)| match entry.event {
+            Event::Resume { actor, ticket, .. } => (actor, ticket) != waited,
+            _ => true,
+        });
+    }
 }
 
 #[cfg(test)]

@@ -255,7 +255,13 @@ impl Shared {
         }
         match actor.suspend(wait) {
             Signal::Deadline => WakeReason::Deadline,
-            Signal::Go | Signal::By(_) | Signal::Value(_) => WakeReason::Wake,
+            Signal::Go | Signal::By(_) | Signal::Value(_) => {
+                if deadline.is_some() {
+                    let mut node = self.nodes[actor.node].borrow_mut();
+                    node.events.withdraw((actor.id, ticket));
+                }
+                WakeReason::Wake
+            }
         }
     }
 }
