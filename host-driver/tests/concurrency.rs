@@ -670,3 +670,41 @@ fn ct3_a_receive_against_its_rts_gets_the_message_once() {
         );
     });
 }
+
+#[test]
+fn ct3_a_receive_that_is_about_to_end_is_no_rest_for_another_thread() {
+    check(2, || {
+        let context = context(Planted::Nothing);
+        let module = Messaging::create(&context, MessagingConfig::new(1)).expect("first use");
+        let world = &Communicator::WORLD;
+        module
+            .send(Rank(0), 5, world, BufferRange::empty(), None)
+            .expect("valid");
+        advance_until(&context, || {
+            module.stats().pending == 1 && context.is_at_rest()
+        });
+        let received = Calls::default();
+        let noted = Arc::clone(&received);
+        let done = move |_: &Context<Checked>, result: Result<_, Error>| {
+            let result: gyre_driver::matching::Received = result.expect("received");
+            noted.lock().push((0, result.tag));
+        };
+        let into = BufferRange::empty();
+        module
+            .receive(None, None, world, into, Some(Box::new(done)))
+            .expect("valid");
+        let looker = {
+            let (context, received) = (context.clone(), Arc::clone(&received));
+            thread::spawn(move || {
+                if context.is_at_rest() {
+                    assert_eq!(*received.lock(), [(0, 5)]);
+                }
+            })
+        };
+        advance_until(&context, || !received.lock().is_empty());
+        looker.join().expect("no thread panics");
+        // Its memory is given back: there are many interleavings.
+        advance_until(&context, || context.is_at_rest());
+        context.destroy().expect("at rest");
+    });
+}
