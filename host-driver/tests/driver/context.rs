@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    Arrival, BufferRange, Client, ClientConfig, Context, Error, Instruction, Op, Platform, Receive,
-    Resources, SendImmediate, SendMessage, TaskId, WakeReason, advancev,
+    Arrival, BufferRange, Client, ClientConfig, Context, Error, Instruction, Op, Platform, Put,
+    PutNotify, Receive, RemoteAddress, Resources, SendImmediate, SendMessage, TaskId, WakeReason,
+    advancev,
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Process, config};
@@ -320,6 +321,34 @@ fn ep3_what_is_called_at_once_goes_before_nothing_that_was_posted() {
     // Nor in a context that is no more.
     contexts[0].destroy().expect("at rest");
     assert_eq!(contexts[0].call_at_once(5, never), Ok(Some(5)));
+}
+
+#[test]
+fn ep3_x5_an_instruction_called_at_once_that_fails_is_told_by_advance() {
+    let machine = Double::new(2, 1);
+    let contexts = machine.contexts(&[0, 1], small());
+    let told = Arc::new(AtomicCell::new(None));
+    let result = Arc::clone(&told);
+    let left = contexts[0].call_at_once((), |context, ()| {
+        Some(Instruction::Put(Put {
+            destination: context.endpoint(TaskId(1), 0).expect("exists"),
+            data: machine.process(0).buffer(&[1; 8]),
+            remote: RemoteAddress {
+                slot: 0,
+                // Offsets have 40 bits.
+                offset: 1 << 40,
+            },
+            notify: PutNotify::None,
+            local_done: None,
+            remote_done: Some(Box::new(move |_, outcome| {
+                result.store(Some(outcome.is_err()));
+            })),
+        }))
+    });
+    assert_eq!(left, Ok(None));
+    assert_eq!(told.load(), None);
+    settle(&machine, &contexts);
+    assert_eq!(told.load(), Some(true));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    AckConfig, Arrival, Client, ClientConfig, CoalescingRule, Context, Error, Receive, Resources,
-    SendImmediate, TaskId,
+    AckConfig, Arrival, BufferRange, Client, ClientConfig, CoalescingRule, Context, Error, Receive,
+    Resources, SendImmediate, SendMessage, TaskId,
 };
 use gyre_testkit::{Double, Process, config};
 
@@ -13,7 +13,6 @@ const ASK: u8 = 3;
 
 /// Two contexts whose dispatchers make the packet when a message arrives.
 fn pair(machine: &Double) -> Vec<Context<Process>> {
-    let tasks = machine.tasks(&[0, 1]);
     let ack = AckConfig {
         rules: vec![CoalescingRule {
             minimum_group: 1,
@@ -21,6 +20,12 @@ fn pair(machine: &Double) -> Vec<Context<Process>> {
         }],
         ..AckConfig::default()
     };
+    with_ack(machine, &ack)
+}
+
+/// Two contexts with these dispatchers.
+fn with_ack(machine: &Double, ack: &AckConfig) -> Vec<Context<Process>> {
+    let tasks = machine.tasks(&[0, 1]);
     let context = |task| {
         let config = ClientConfig {
             ack: ack.clone(),
@@ -100,4 +105,41 @@ fn ep3_ak4_a_context_that_is_destroyed_says_that_an_acknowledgement_waited_for_i
     assert_eq!(contexts[1].destroy(), Err(left));
     contexts[0].advance(2).expect("no error");
     assert_eq!(acknowledged.load(), 0);
+}
+
+#[test]
+fn ep3_ak5_a_context_that_is_destroyed_sends_the_acknowledgements_that_it_owes() {
+    let machine = Double::new(2, 1);
+    let contexts = with_ack(&machine, &AckConfig::default());
+    contexts[1]
+        .set_dispatch(ASK, Box::new(|_, _| Receive::Consumed))
+        .expect("first use");
+    let told = Arc::new(AtomicCell::new(None));
+    let result = Arc::clone(&told);
+    let target = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+    contexts[0]
+        .send(SendMessage {
+            remote_done: Some(Box::new(move |_, outcome: Result<(), Error>| {
+                result.store(Some(outcome.is_ok()));
+            })),
+            ..SendMessage::new(target, ASK, BufferRange::empty())
+        })
+        .expect("valid");
+    contexts[0].advance(1).expect("no error");
+    machine.settle();
+    contexts[1].advance(1).expect("no error");
+    // It waits for others to the same peer.
+    assert_eq!(contexts[1].ack_stats().expect("not advanced").packets, 0);
+    assert!(!contexts[1].is_at_rest());
+    // The machine goes on meanwhile.
+    let moving = machine.clone();
+    machine.set_hook(move |_| {
+        moving.step();
+    });
+    let left = contexts[1].destroy();
+    machine.clear_hook();
+    assert!(matches!(left, Err(Error::WorkLeft { operations: 1, .. })));
+    machine.settle();
+    contexts[0].advance(1).expect("no error");
+    assert_eq!(told.load(), Some(true));
 }
