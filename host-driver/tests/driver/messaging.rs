@@ -616,6 +616,27 @@ fn ct3_memory_of_unexpected_messages_is_kept_up_to_a_bound_and_given_back() {
 }
 
 #[test]
+fn ct6_messages_below_the_switch_over_are_eager_whatever_the_eager_limit_of_the_client() {
+    let length = DEFAULT_EAGER_LIMIT + 1;
+    let config = MessagingConfig {
+        switch_over: length + 1,
+        ..MessagingConfig::new(1)
+    };
+    // A communicator whose number the packet header has no room for, too: then the message has a header.
+    for comm in [0, 300] {
+        let (machine, modules) = modules(2, config);
+        let log = Log::default();
+        send(&modules[0], 1, 5, comm, &vec![7; length]);
+        settle(&machine, &modules);
+        assert_eq!(modules[1].stats().held_bytes, length, "{comm}");
+        receive(&modules[1], &log, 0, Some(0), Some(5), comm, length);
+        settle(&machine, &modules);
+        let received = (0, got(0, 5, comm, length), vec![7; length]);
+        assert_eq!(*log.lock(), [received]);
+    }
+}
+
+#[test]
 fn ct3_blocks_of_long_messages_are_not_kept() {
     let (machine, modules) = modules(2, NEVER);
     let into = machine.process(1).buffer(&[0; 5000]);
