@@ -629,6 +629,8 @@ fn ct6_messages_below_the_switch_over_are_eager_whatever_the_eager_limit_of_the_
         send(&modules[0], 1, 5, comm, &vec![7; length]);
         settle(&machine, &modules);
         assert_eq!(modules[1].stats().held_bytes, length, "{comm}");
+        // Nothing is fetched.
+        assert_eq!(machine.charged(Op::Counter), 0, "{comm}");
         receive(&modules[1], &log, 0, Some(0), Some(5), comm, length);
         settle(&machine, &modules);
         let received = (0, got(0, 5, comm, length), vec![7; length]);
