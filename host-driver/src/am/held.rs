@@ -282,6 +282,21 @@ mod tests {
     }
 
     #[test]
+    fn ct3_the_buffer_of_a_payload_is_used_again() {
+        let account = Arc::new(Account::default());
+        assert!(account.add(3, 3).is_ok());
+        let data = vec![1, 2, 3];
+        let place = data.as_ptr();
+        let held = HeldBytes {
+            data,
+            account: Arc::clone(&account),
+        };
+        let buffer = held.into_buffer();
+        assert_eq!((buffer.as_ptr(), buffer.capacity()), (place, 3));
+        assert_eq!(account.held.load(Ordering::Acquire), 0);
+    }
+
+    #[test]
     fn ct3_few_buffers_are_kept() {
         let mut buffers = FreeBuffers::new();
         for length in 0..100 {

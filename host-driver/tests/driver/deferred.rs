@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, DEFERRED_LIMIT,
-    DeferredReceive, DoneFn, Error, Fence, Instruction, Receive, Resources, Routing, SendMessage,
-    SendProtocol, TaskId,
+    DeferredReceive, DoneFn, Error, Fence, Instruction, Op, Receive, Resources, Routing,
+    SendMessage, SendProtocol, TaskId,
 };
 use gyre_layout::ErrorReason;
 use gyre_testkit::{Double, Memory, Process, config};
@@ -423,6 +423,44 @@ fn ep4_x5_eager_data_of_deferred_messages_is_bounded_and_counted() {
         let expected = if number == 4 { lost.clone() } else { Ok(()) };
         assert_eq!(*told.lock(), [expected], "message {number}");
     }
+}
+
+#[test]
+fn ep3_ep4_memory_of_deferred_messages_is_kept_for_the_next_and_given_back_with_the_context() {
+    const BYTES: usize = 900;
+    const BLOCK: usize = 1024;
+    let pair = Pair::new();
+    let before = pair.machine.allocated(1);
+    let receive = || {
+        let room = pair.room(BYTES);
+        let posted = pair.take().receive(room.clone(), Routing::Fixed, None);
+        posted.expect("not destroyed");
+        assert_eq!(pair.settle(), []);
+        assert_eq!(contents(&room), pattern(BYTES));
+    };
+    let hold = || {
+        pair.send(BYTES);
+        assert_eq!(pair.settle(), []);
+        pair.machine.allocated(1) - before
+    };
+    assert_eq!(hold(), BLOCK);
+    assert_eq!(hold(), 2 * BLOCK);
+    receive();
+    assert_eq!(pair.machine.allocated(1) - before, 2 * BLOCK, "it is kept");
+    assert_eq!(hold(), 2 * BLOCK, "the next one needs none");
+    receive();
+    let freed = |pair: &Pair| {
+        let memory = pair.machine.allocated(1);
+        let charged = pair.machine.charged(Op::Allocate);
+        pair.contexts[1].destroy().expect("nothing is under way");
+        let blocks = pair.machine.charged(Op::Allocate) - charged;
+        (memory - pair.machine.allocated(1), blocks)
+    };
+    receive();
+    let (memory, blocks) = freed(&pair);
+    let (unused_memory, unused_blocks) = freed(&Pair::new());
+    assert_eq!(memory - unused_memory, 2 * BLOCK);
+    assert_eq!(blocks - unused_blocks, 2);
 }
 
 #[test]

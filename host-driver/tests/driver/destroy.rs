@@ -263,6 +263,34 @@ fn ep2_ep3_memory_is_given_back_but_for_what_a_get_may_still_fill() {
 }
 
 #[test]
+fn ep2_ep3_memory_is_given_back_but_for_what_a_peer_may_still_fetch() {
+    const BYTES: usize = 1 << 16;
+    // A message by rendezvous that has ended, one that has not, and one of a context that nobody destroys.
+    for (ended, destroyed) in [(true, true), (false, true), (false, false)] {
+        let machine = Double::new(2, 1);
+        let clients = create(&machine, &[0, 1], |config| config);
+        let peer = clients[1].create_context(0).expect("free");
+        let received = sink(&peer);
+        let before = machine.allocated(0);
+        let context = clients[0].create_context(0).expect("free");
+        let message = message(&context, 1, BYTES);
+        context.send(message).expect("valid");
+        context.advance(1).expect("no error");
+        let contexts = [context, peer];
+        if ended {
+            settle(&machine, &contexts);
+        }
+        assert_eq!(received.load(), usize::from(ended));
+        if destroyed {
+            assert_eq!(contexts[0].destroy().is_ok(), ended);
+        }
+        drop((contexts, clients));
+        let kept = machine.allocated(0) - before;
+        assert_eq!((kept >= BYTES, kept == 0), (!ended, ended), "{kept} B");
+    }
+}
+
+#[test]
 fn ep2_a_context_that_cannot_be_created_leaves_no_fifo_behind() {
     let machine = Double::new(1, 1);
     let tasks = machine.tasks(&[0]);

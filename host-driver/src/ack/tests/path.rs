@@ -50,6 +50,8 @@ fn ak4_recipients_on_one_path_are_acknowledged_by_one_packet_to_the_farthest() {
         ]
     );
     assert_eq!((acks.stats().packets, acks.stats().at_threshold), (2, 5));
+    // Four recipients the first time, then the one that is left.
+    assert_eq!(acks.stats().looked_at, 4 + 1);
     assert!(acks.is_empty());
 }
 
