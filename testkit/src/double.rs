@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gyre_driver::Op;
 use gyre_layout::{Coord, ErrorReason, event};
+use gyre_note::Note;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::access::{Access, Refusal};
@@ -185,6 +186,19 @@ impl Double {
     #[must_use]
     pub fn commits(&self) -> Vec<Commit> {
         self.state().commits.clone()
+    }
+
+    /// Keeps what the driver notes about messages from now on.
+    pub fn record(&self) {
+        self.state().records = true;
+    }
+
+    /// What the driver of a node has noted since [`record`](Self::record).
+    #[must_use]
+    pub fn notes(&self, node: usize) -> Vec<Note> {
+        let state = self.state();
+        let of_node = state.notes.iter().filter(|(noted_by, _)| *noted_by == node);
+        of_node.map(|&(_, note)| note).collect()
     }
 
     /// Reads of registers so far.

@@ -6,6 +6,7 @@ use gyre_driver::{
     AllocError, BufferRange, BusError, BusErrorKind, DmaBuffer, Op, Platform, SegmentError,
     WakeReason,
 };
+use gyre_note::Note;
 
 use crate::access::Access;
 use crate::double::Double;
@@ -180,6 +181,13 @@ impl Platform for Process {
 
     fn yield_now(&self) {
         self.machine.step();
+    }
+
+    fn note(&self, note: Note) {
+        let mut state = self.machine.state();
+        if state.records {
+            state.notes.push((self.node, note));
+        }
     }
 
     fn new_lock(&self) -> DoubleLock {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use gyre_driver::{CostTable, Op};
 use gyre_layout::registers::{flow_target, reception_fifo as rec};
 use gyre_layout::{Coord, ErrorReason, Header, Kind, packet_bytes};
+use gyre_note::Note;
 
 use crate::fault::{Commit, Fault};
 use crate::flows::End;
@@ -28,6 +29,10 @@ pub(crate) struct State {
     pub refused: Vec<ErrorReason>,
     pub packets: u64,
     pub commits: Vec<Commit>,
+    /// What the driver has noted, by node.
+    pub notes: Vec<(usize, Note)>,
+    /// It is kept.
+    pub records: bool,
     pub reads: u64,
     pub writes: u64,
     pub full_waits: u64,
@@ -60,6 +65,8 @@ impl State {
             refused: Vec::new(),
             packets: 0,
             commits: Vec::new(),
+            notes: Vec::new(),
+            records: false,
             reads: 0,
             writes: 0,
             full_waits: 0,

@@ -17,6 +17,7 @@ mod host_threads;
 mod inbox;
 mod matching_programs;
 mod messaging;
+mod notes;
 mod notified_puts;
 mod path_ack;
 mod progress;
