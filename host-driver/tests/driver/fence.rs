@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
-    Client, ClientConfig, Context, Fence, Get, Receive, Resources, SendMessage, TaskId, advancev,
+    Client, ClientConfig, Context, Error, Fence, Get, Receive, Resources, SendMessage, TaskId,
+    advancev,
 };
 use gyre_testkit::{Double, Fault, Process, config};
 use world::{Operation, Random, SINK, STRIDE, World, small, transport};
@@ -282,6 +283,32 @@ fn fn6_fence_all_covers_every_endpoint_of_every_task() {
             }
         }
         assert_eq!(at_fence.load(), Some(20), "seed {seed}");
+    }
+}
+
+#[test]
+fn fn2_fn6_fence_all_has_sixteen_fences_under_way_whatever_the_number_of_endpoints() {
+    for tasks in [17, 40] {
+        let machine = Double::new(tasks, 1);
+        let nodes: Vec<_> = (0..tasks).collect();
+        let mut contexts = machine.contexts(&nodes, small());
+        // The last task fences, and nobody answers.
+        let context = contexts.pop().expect("there are many");
+        let ended = Arc::new(AtomicCell::new(false));
+        let seen = Arc::clone(&ended);
+        let done = move |_: &Context<Process>, result: Result<(), Error>| {
+            result.expect("no error");
+            seen.store(true);
+        };
+        context.fence_all(Some(Box::new(done))).expect("valid");
+        for _ in 0..500 {
+            machine.step();
+            context.advance(1).expect("no error");
+        }
+        assert_eq!(machine.messages_from(tasks - 1), 16, "{tasks} tasks");
+        contexts.push(context);
+        assert_eq!(machine.run_until_idle(&contexts, 40), []);
+        assert!(ended.load());
     }
 }
 
