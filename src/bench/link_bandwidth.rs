@@ -5,9 +5,8 @@ use gyre_sim::{Cpu, SimError, Until};
 use serde_json::{Map, json};
 use std::cell::RefCell;
 use std::error::Error;
-use std::fmt;
 use std::rc::Rc;
-use std::str::FromStr;
+use strum::{Display, EnumString};
 
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
 use super::{Measured, Total, figures};
@@ -40,24 +39,13 @@ type Failure = Box<dyn Error>;
 type Samples = Rc<RefCell<Vec<(u64, u64)>>>;
 
 /// The links of node 0 that carry puts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, PartialOrd)]
+#[strum(serialize_all = "kebab-case")]
 enum Links {
     /// That to its + neighbour in the first dimension, one way and both ways.
     First,
     /// All, both ways at once.
     All,
-}
-
-impl FromStr for Links {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "first" => Ok(Self::First),
-            "all" => Ok(Self::All),
-            _ => Err(()),
-        }
-    }
 }
 
 /// Puts over one direction of one link.
@@ -78,15 +66,6 @@ impl Flow {
             "{dimension}{}",
             if port.is_multiple_of(2) { '+' } else { '-' }
         )
-    }
-}
-
-impl fmt::Display for Links {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::First => "first",
-            Self::All => "all",
-        })
     }
 }
 

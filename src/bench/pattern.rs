@@ -1,14 +1,14 @@
 //! Traffic patterns: who sends to whom.
 
-use std::fmt;
-use std::str::FromStr;
-
 use rand::RngExt;
+use strum::{Display, EnumString};
 
 use gyre::options::UsageError;
 
 /// A synthetic traffic pattern; destinations as in the interconnection literature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+#[derive(Debug, Clone, Copy, Display, EnumString, PartialEq, Eq, PartialOrd)]
+#[cfg_attr(test, derive(strum::VariantArray))]
+#[strum(serialize_all = "kebab-case")]
 pub enum Pattern {
     /// Any other node with equal probability.
     Uniform,
@@ -24,42 +24,8 @@ pub enum Pattern {
     HotSpot,
 }
 
-/// Every pattern, in the order of the help text.
-pub const PATTERNS: [Pattern; 6] = [
-    Pattern::Uniform,
-    Pattern::Tornado,
-    Pattern::Transpose,
-    Pattern::BitComplement,
-    Pattern::Neighbour,
-    Pattern::HotSpot,
-];
-
 /// What `--set pattern=` accepts.
 pub const EXPECTED: &str = "uniform, tornado, transpose, bit-complement, neighbour or hot-spot";
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Uniform => "uniform",
-            Self::Tornado => "tornado",
-            Self::Transpose => "transpose",
-            Self::BitComplement => "bit-complement",
-            Self::Neighbour => "neighbour",
-            Self::HotSpot => "hot-spot",
-        })
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        PATTERNS
-            .into_iter()
-            .find(|p| p.to_string() == text)
-            .ok_or(())
-    }
-}
 
 impl Pattern {
     /// Refuses shapes on which the pattern is not defined or sends nothing.
@@ -156,13 +122,14 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
+    use strum::VariantArray;
 
     #[test]
     fn patterns_never_send_to_themselves_and_stay_inside() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         for shape in [vec![4u16, 3, 4], vec![8, 8], vec![5]] {
             let nodes: u32 = shape.iter().map(|&s| u32::from(s)).product();
-            for pattern in PATTERNS {
+            for &pattern in Pattern::VARIANTS {
                 for node in 0..nodes {
                     let from = coordinates(node, &shape);
                     assert_eq!(node_number(&from, &shape), node);

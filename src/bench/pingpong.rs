@@ -10,8 +10,6 @@
 //! accesses for which a processor waits are software. The rest is hardware: DMA engines, network, memory and wake-up.
 //! What the receiver does meanwhile, asleep or looking in vain, is in its shadow.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
@@ -22,6 +20,7 @@ use gyre_driver::{
 use gyre_sim::Until;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
+use strum::{Display, EnumString};
 
 use super::metered::{Meter, Metered};
 use super::{Measured, Total, figures};
@@ -52,33 +51,13 @@ const ROUNDS: Setting<usize> = Setting::number(
 );
 
 /// What answers a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, PartialOrd)]
+#[strum(serialize_all = "kebab-case")]
 enum Reply {
     /// The callback in which it has been received.
     Callback,
     /// The loop that advances the context.
     Loop,
-}
-
-impl FromStr for Reply {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "callback" => Ok(Self::Callback),
-            "loop" => Ok(Self::Loop),
-            _ => Err(()),
-        }
-    }
-}
-
-impl fmt::Display for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Callback => "callback",
-            Self::Loop => "loop",
-        })
-    }
 }
 
 const REPLY: Setting<Reply> = Setting::choice(

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::str::FromStr;
+use strum::{Display, EnumString};
 
 use super::pattern::{EXPECTED, Pattern};
 use super::raw_dma;
@@ -49,7 +50,8 @@ impl FromStr for Load {
 }
 
 /// How packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, PartialOrd)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Routing {
     /// By fixed routes.
     Deterministic,
@@ -57,53 +59,14 @@ pub(super) enum Routing {
     Dynamic,
 }
 
-impl fmt::Display for Routing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Deterministic => "deterministic",
-            Self::Dynamic => "dynamic",
-        })
-    }
-}
-
-impl FromStr for Routing {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Deterministic, Self::Dynamic]
-            .into_iter()
-            .find(|routing| routing.to_string() == text)
-            .ok_or(())
-    }
-}
-
 /// Way into the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+#[derive(Debug, Clone, Copy, Display, EnumString, PartialEq, Eq, PartialOrd)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Via {
     /// The router's injection paths.
     Router,
     /// Descriptors through the DMA engine.
     Dma,
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Router => "router",
-            Self::Dma => "dma",
-        })
-    }
-}
-
-impl FromStr for Via {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Router, Self::Dma]
-            .into_iter()
-            .find(|via| via.to_string() == text)
-            .ok_or(())
-    }
 }
 
 pub(super) const PATTERN: Setting<Pattern> =
