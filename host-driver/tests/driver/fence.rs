@@ -180,12 +180,11 @@ fn fn8_control_messages_of_a_fence_do_not_grow_with_what_it_covers() {
 
 #[test]
 fn fn2_memory_of_fences_grows_with_their_number_alone() {
-    // Bytes of a fence that waits for gets, and of one that does not.
-    let each_of = |gets: bool| {
+    // Bytes of a fence behind a get or none, in a context with so many byte counters, of which the get has one.
+    let each_of = |gets: bool, counters| {
         let machine = Double::new(2, 1);
-        // It is the get's, if there is one.
         let resources = Resources {
-            counters: 1,
+            counters,
             ..small()
         };
         let contexts = machine.contexts(&[0, 1], resources);
@@ -219,7 +218,9 @@ fn fn2_memory_of_fences_grows_with_their_number_alone() {
         assert_eq!(each.len(), 1, "{each:?}");
         each.pop_first()
     };
-    assert!(each_of(false) < each_of(true));
+    // The get behind which the fence's own comes counts, whether it waits for a counter or has one.
+    assert!(each_of(false, 1) < each_of(true, 1));
+    assert!(each_of(false, 8) < each_of(true, 8));
 }
 
 #[test]
