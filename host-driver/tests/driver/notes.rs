@@ -2,7 +2,8 @@
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};
 use gyre_driver::{
-    Arrival, BufferRange, Client, Context, Rank, Receive, Resources, SendMessage, TaskId,
+    Arrival, BufferRange, Client, Context, Get, Rank, Receive, Resources, Routing, SendMessage,
+    SendProtocol, TaskId,
 };
 use gyre_note::Note;
 use gyre_testkit::{Double, Process, config};
@@ -89,6 +90,74 @@ fn x2_every_packet_of_a_message_is_noted_and_then_that_it_was_handled() {
             }
         }
     }
+}
+
+#[test]
+fn x2_data_that_is_fetched_is_noted_with_its_message() {
+    const BYTES: usize = 4000;
+    let (machine, contexts) = pair();
+    let dispatch = |context: &Context<Process>, arrival: &Arrival<'_>| Receive::Into {
+        into: context.platform().buffer(&vec![0; arrival.length]),
+        done: None,
+    };
+    let set = contexts[1].set_dispatch(SINK, Box::new(dispatch));
+    set.expect("first use");
+    let to = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+    let data = machine.process(0).buffer(&[7; BYTES]);
+    let get = || Get {
+        source: contexts[1].endpoint(TaskId(0), 0).expect("exists"),
+        remote: data.remote_address().expect("a buffer"),
+        into: machine.process(1).buffer(&[0; BYTES]),
+        routing: Routing::Fixed,
+        done: None,
+    };
+    machine.record();
+    // Two messages, and a get of the program between them.
+    for last in [false, true] {
+        let message = SendMessage {
+            protocol: SendProtocol::Rendezvous,
+            ..SendMessage::new(to, SINK, data.clone())
+        };
+        contexts[0].send(message).expect("valid");
+        settle(&machine, &contexts);
+        if !last {
+            contexts[1].get(get()).expect("valid");
+            settle(&machine, &contexts);
+        }
+    }
+    let (mut announced, mut asked, mut fetched) = (vec![], vec![], vec![]);
+    for note in machine.notes(1) {
+        match note {
+            Note::Announced { at, from, cookie } => {
+                assert_eq!((at.task, from.task), (1, 0));
+                announced.push(cookie);
+            }
+            Note::Asked {
+                bytes,
+                cookie,
+                program,
+                ..
+            } => asked.push((bytes as usize, cookie, program)),
+            Note::Fetched { cookie, .. } => fetched.push(cookie),
+            _ => {}
+        }
+    }
+    let [first, second] = announced[..] else {
+        panic!("{announced:?}");
+    };
+    assert_ne!(first, second);
+    let expected = [
+        (BYTES, Some(first), false),
+        (BYTES, None, true),
+        (BYTES, Some(second), false),
+    ];
+    assert_eq!(asked, expected);
+    assert_eq!(fetched, announced);
+    let acknowledged = machine.notes(0).into_iter().filter_map(|note| match note {
+        Note::Acknowledged { cookie, .. } => Some(cookie),
+        _ => None,
+    });
+    assert!(acknowledged.eq(announced));
 }
 
 #[test]
