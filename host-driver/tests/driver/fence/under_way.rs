@@ -122,6 +122,29 @@ fn fn1_fn8_a_fence_takes_messages_for_what_is_under_way_alone() {
 }
 
 #[test]
+fn fn1_fn8_gets_from_others_and_messages_of_the_peer_cost_a_fence_nothing() {
+    // A get of the fencing task's from a third task; a message from the peer, whose data it fetches.
+    for (from, to, kind) in [(0, 2, GET), (1, 0, SEND)] {
+        let run = |fenced| {
+            let world = World::new(&[0, 1, 2], PLAIN, NEVER_EAGER, 1);
+            packets(&world, || {
+                world.start(from, to, operation(0, kind, STRIDE));
+                // Until the data is asked for.
+                advancev(&world.contexts, 1).expect("no error");
+                while kind == SEND && world.machine.packets() < 2 {
+                    world.machine.step();
+                    advancev(&world.contexts, 1).expect("no error");
+                }
+                if fenced {
+                    world.fence(0, 1, &[]);
+                }
+            })
+        };
+        assert_eq!(run(true) - run(false), 2, "from {from} to {to}");
+    }
+}
+
+#[test]
 fn fn1_a_fence_that_denies_puts_is_caught() {
     // The puts have six packets each; FENCE is behind them.
     let deny = Fault::FlipAt {
