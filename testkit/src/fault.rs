@@ -26,6 +26,13 @@ pub enum Fault {
     OvertakingSync,
     /// Node n refuses the next put of no bytes that it is asked for.
     RefuseSync(usize),
+    /// Node n refuses the message into a reception FIFO that it starts after so many others.
+    RefuseMessage {
+        /// The node.
+        node: usize,
+        /// How many of its messages it starts before that one, counted from its first.
+        after: u64,
+    },
     /// The next read-modify-write arrives damaged.
     CutRmw,
     /// Memory-FIFO packets with a dispatch identifier name another node as their source.

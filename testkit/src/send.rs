@@ -103,8 +103,15 @@ fn current(state: &mut State, n: usize, f: usize) -> Option<(Descriptor, usize)>
     let at = fifo.address(fifo.head);
     bytes.copy_from_slice(&state.nodes[n].memory[at..][..DESCRIPTOR_BYTES]);
     let descriptor = Descriptor::decode(&bytes).expect("a descriptor");
-    let refuse = state.fault == Some(Fault::RefuseSync(n))
-        && (descriptor.kind, descriptor.source.length) == (Kind::Put, 0);
+    let message = Fault::RefuseMessage {
+        node: n,
+        after: state.nodes[n].messages,
+    };
+    let refuse = match descriptor.kind {
+        Kind::Put => state.fault == Some(Fault::RefuseSync(n)) && descriptor.source.length == 0,
+        Kind::MemFifo => state.fault == Some(message),
+        _ => false,
+    };
     let checked = if refuse {
         state.fault = None;
         Err(ErrorReason::DescSlot)

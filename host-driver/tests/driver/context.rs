@@ -9,7 +9,7 @@ use gyre_driver::{
     advancev,
 };
 use gyre_layout::ErrorReason;
-use gyre_testkit::{Double, Process, config};
+use gyre_testkit::{Double, Fault, Process, config};
 use parking_lot::Mutex;
 
 const HELLO: u8 = 7;
@@ -1010,6 +1010,59 @@ fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
         assert_eq!(*results.lock(), expected);
         let tags: Vec<_> = log.lock().iter().map(|m| m.1).collect();
         assert_eq!(tags, [0, 1, 3, 4]);
+    }
+}
+
+#[test]
+fn x5_a_refused_message_for_which_nobody_waits_is_reported_and_those_beside_it_arrive() {
+    const MESSAGES: u32 = 5;
+    for refused in 0..MESSAGES {
+        let machine = Double::new(2, 1);
+        let contexts = machine.contexts(&[0, 1], small());
+        let log = Log::default();
+        log_messages(&contexts[1], &log);
+        machine.plant(Fault::RefuseMessage {
+            node: 0,
+            after: refused.into(),
+        });
+        let send = |tag| {
+            let to = contexts[0].endpoint(TaskId(1), 0).expect("exists");
+            let message = SendImmediate {
+                tag,
+                data: &[tag as u8; 3],
+                ..SendImmediate::new(to, HELLO)
+            };
+            contexts[0].send_immediate(&message).expect("valid");
+        };
+        (0..MESSAGES).for_each(send);
+        let error = Error::Descriptor {
+            fifo: 0,
+            reason: Ok(ErrorReason::DescSlot),
+        };
+        let mut errors = Vec::new();
+        for _ in 0..10 {
+            machine.settle();
+            for context in &contexts {
+                // Woken by the error.
+                context.wait(Some(1)).expect("not destroyed");
+                errors.extend(context.advance(1).err());
+            }
+        }
+        assert_eq!(errors, [error], "{refused}");
+        let tags: Vec<_> = log.lock().iter().map(|m| m.1).collect();
+        let expected: Vec<_> = (0..MESSAGES).filter(|&tag| tag != refused).collect();
+        assert_eq!(tags, expected);
+        assert!(contexts.iter().all(Context::is_at_rest));
+        // Later ones end with their own descriptors.
+        let ended = Arc::new(AtomicCell::new(false));
+        let seen = Arc::clone(&ended);
+        let mut last = message(&contexts[0], 1, MESSAGES, &pattern(600, 1));
+        last.local_done = Some(Box::new(move |_, result| seen.store(result.is_ok())));
+        contexts[0].send(last).expect("valid");
+        settle(&machine, &contexts);
+        assert!(ended.load(), "{refused}");
+        assert_eq!(log.lock().len(), expected.len() + 1);
+        contexts[0].destroy().expect("at rest");
     }
 }
 
