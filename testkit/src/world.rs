@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gyre_driver::{
     AckConfig, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, Error, Ordered, Resources,
-    SameNode, TaskId, TaskMap, advancev,
+    SameNode, TaskId, TaskMap, WakeReason, advancev,
 };
 
 use crate::double::Double;
@@ -71,5 +71,26 @@ impl Double {
             }
         }
         errors
+    }
+
+    /// Advances each context after a wake-up alone, in turn, until all sleep and nothing moves: a wake-up that is lost
+    /// leaves something undone.
+    ///
+    /// # Panics
+    /// When a context is destroyed, or `advance` has an error.
+    pub fn run_by_wake_ups(&self, contexts: &[Context<Process>]) {
+        loop {
+            let mut asleep = 0;
+            for context in contexts {
+                if context.wait(Some(1)).expect("not destroyed") == WakeReason::Wake {
+                    context.advance(1).expect("no error");
+                } else {
+                    asleep += 1;
+                }
+            }
+            if asleep == contexts.len() && !self.step() {
+                return;
+            }
+        }
     }
 }

@@ -715,20 +715,7 @@ fn ep3_driven_by_wake_ups_alone_everything_arrives() {
                 moving.step();
             });
         }
-        // Each context advances only after a wake-up, in turn; a lost wake-up ends the loop early.
-        loop {
-            let mut asleep = 0;
-            for context in &contexts {
-                if context.wait(Some(1)).expect("no error") == WakeReason::Wake {
-                    context.advance(1).expect("no error");
-                } else {
-                    asleep += 1;
-                }
-            }
-            if asleep == contexts.len() && !machine.step() {
-                break;
-            }
-        }
+        machine.run_by_wake_ups(&contexts);
         machine.clear_hook();
         assert_eq!((log.lock().len(), done.load()), (200, 200));
     }
@@ -976,20 +963,8 @@ fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
                 }
             }
         });
-        // Driven by wake-ups: the error has to wake the context.
-        loop {
-            let mut asleep = 0;
-            for context in &contexts {
-                if context.wait(Some(1)).expect("no error") == WakeReason::Wake {
-                    context.advance(1).expect("no error");
-                } else {
-                    asleep += 1;
-                }
-            }
-            if asleep == contexts.len() && !machine.step() {
-                break;
-            }
-        }
+        // The error has to wake the context.
+        machine.run_by_wake_ups(&contexts);
         machine.clear_hook();
         let refused = Error::Descriptor {
             fifo: 0,

@@ -728,21 +728,7 @@ fn ak5_nothing_is_left_unacknowledged_when_traffic_stops() {
         };
         pair.contexts[0].send(send).expect("valid");
     }
-    // Each context advances only when `wait` says so.
-    loop {
-        let mut asleep = 0;
-        for context in &pair.contexts {
-            let reason = context.wait(Some(1)).expect("no error");
-            if reason == gyre_driver::WakeReason::Wake {
-                context.advance(1).expect("no error");
-            } else {
-                asleep += 1;
-            }
-        }
-        if asleep == 2 && !pair.machine.step() {
-            break;
-        }
-    }
+    pair.machine.run_by_wake_ups(&pair.contexts);
     assert_eq!((log.lock().len(), done.lock().len()), (40, 40));
     advancev(&pair.contexts, 1).expect("no error");
     assert!(pair.contexts.iter().all(Context::is_at_rest));
