@@ -9,7 +9,7 @@ PROFILE := --release --locked
 export PROPTEST_RNG_SEED ?= 1
 
 # Crates whose files import each other in one direction only.
-ONE_WAY := affinity collectives deadlock fi firmware goal host-driver layout note page pami remote sim-harness testkit timeline wave why
+ONE_WAY := affinity collectives deadlock fi firmware fuzz goal host-driver layout note page pami remote runtime sim-harness testkit timeline wave why
 
 .PHONY: run test test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
 

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use clap::Args;
 use gyre::console::complain;
-use gyre::error::RunError;
-use gyre::job::{Job, JobError};
+use gyre::error::{JobError, RunError};
+use gyre::job::Job;
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, UsageError, cubic_shape};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};

@@ -19,8 +19,8 @@ use gyre_sim::{Machine, RunReport, SimError, Until};
 use indicatif::ProgressBar;
 use thiserror::Error;
 
-use gyre::error::status_of;
-use gyre::job::{Job, JobError};
+use gyre::error::{JobError, status_of};
+use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
 pub use otherwise::{Otherwise, Withheld};

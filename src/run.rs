@@ -11,12 +11,13 @@ use crate::cli::CommandError;
 use crate::goal_run::{self, GoalError, GoalReport, GoalRun, Loaded, MessageSpan};
 use crate::heat_map::{heat_map, link_table};
 use crate::workload::{Workload, WorkloadArgs};
+use gyre::attempt::Wave;
 use gyre::first_view::{Subject, Written};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::progress;
 use gyre::timeline::{Timeline, Told};
-use gyre::waves::{self, CommandLine, Failed, Failure, Wave, trace_config};
+use gyre::waves::{self, CommandLine, Failed, Failure, trace_config};
 
 /// Cycles before and after a message that a waveform of it shows.
 const MARGIN: u64 = 64;

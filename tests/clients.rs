@@ -9,12 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
+use gyre::attempt::Machines;
 use gyre::clients::ClientFile;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
-use gyre::waves::Machines;
 use gyre_affinity::Processor;
 use gyre_collectives::{
     Algorithm, Collectives, DataType, Geometry, Initiator, Member, ReduceOp, Request,

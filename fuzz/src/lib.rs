@@ -19,5 +19,6 @@ pub use campaign::{Campaign, CampaignOptions, CampaignReport, FoundKind};
 pub use case::{Action, Carried, Case, Flip, FlipWhen, Forge, Send, SendKind, Shape, Stimulus};
 pub use file::{CaseError, read_case, write_case};
 pub use generate::{SHAPES, draw_case, mutate_case};
-pub use run::{Finding, FuzzError, Report, Rtl, RtlCoverage, Verdict, run_case};
+pub use run::{FuzzError, Report, Rtl, RtlCoverage, Verdict, run_case};
+pub use scoreboard::Finding;
 pub use shrink::{Shrunk, shrink_case};

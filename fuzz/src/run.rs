@@ -18,7 +18,7 @@ use crate::case::{Action, Carried, Case, FlipWhen, Send, SendKind, hex};
 use crate::descriptor::Bits;
 use crate::map;
 use crate::registers::{Answer, answer, place};
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Finding, Scoreboard};
 
 /// Cycles in which a machine is up: register writes of its set-up, links.
 const UP: u64 = 1_000;
@@ -33,24 +33,6 @@ const LATENCY_BOUND: u64 = 4_096;
 const RESET_PAUSE: u64 = 100;
 /// Cycles from the time of an error to the interrupt.
 const ERROR_TO_INTERRUPT: u64 = 1;
-
-/// Something that must not be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Its kind, without numbers of the case.
-    pub signature: String,
-    /// What was seen.
-    pub detail: String,
-}
-
-impl Finding {
-    pub(crate) fn new(signature: &str, detail: String) -> Self {
-        Self {
-            signature: signature.to_owned(),
-            detail,
-        }
-    }
-}
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,24 @@ use gyre_sim::{MemoryWrite, Topology};
 
 use crate::descriptor::{Arrival, Asked, Bits, Fate, arrival, fate};
 use crate::map;
-use crate::run::Finding;
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its kind, without numbers of the case.
+    pub signature: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl Finding {
+    pub(crate) fn new(signature: &str, detail: String) -> Self {
+        Self {
+            signature: signature.to_owned(),
+            detail,
+        }
+    }
+}
 
 /// What a range of memory is to hold.
 #[derive(Clone, Debug)]

@@ -2,7 +2,6 @@
 
 use thiserror::Error;
 
-use crate::job::JobError;
 use crate::options::UsageError;
 
 /// Why a run did not succeed.
@@ -31,6 +30,17 @@ pub enum RunError {
         /// The waveform, and how to repeat it, in lines.
         shown: String,
     },
+}
+
+/// A job that cannot be set up.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// The machine refused its configuration or did not come up.
+    #[error(transparent)]
+    Machine(#[from] gyre_sim::SimError),
+    /// The tasks cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] gyre_driver::Error),
 }
 
 impl RunError {

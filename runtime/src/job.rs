@@ -15,26 +15,14 @@ use gyre_driver::{
 };
 use gyre_layout::registers::group_page;
 use gyre_sim::{ActorError, Machine, MachineConfig, RunReport, SimError, TraceConfig, Until};
-use thiserror::Error;
 
+use crate::attempt::Observed;
 use crate::bring_up::{OWNER, bring_up};
 use crate::clients::{ClientFile, Geometries};
-use crate::error::RunError;
+use crate::error::{JobError, RunError};
 use crate::machine_file::MachineSpec;
 use crate::placement::Placement;
 use crate::platform::{NodeSegments, SimPlatform, Transfers};
-use crate::waves::Observed;
-
-/// A job that cannot be set up.
-#[derive(Debug, Error)]
-pub enum JobError {
-    /// The machine refused its configuration or did not come up.
-    #[error(transparent)]
-    Machine(#[from] SimError),
-    /// The tasks cannot be placed.
-    #[error(transparent)]
-    Placement(#[from] gyre_driver::Error),
-}
 
 /// One task as its software sees it: who it is, and the process that it runs in.
 #[derive(Clone)]

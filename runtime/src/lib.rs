@@ -6,10 +6,12 @@
 //! - [`job`] is a machine that is brought up ([`bring_up`]), with tasks on its nodes ([`placement`]).
 //! - [`platform`] is a node as the driver of a task sees it.
 //! - [`team`] and [`thread_team`] are tasks and threads as members of geometries.
-//! - [`waves`] are the waveforms of a command: of which of its machines, and of the end of a run that failed.
+//! - [`attempt`] is the machines that an attempt at a command makes, [`waves`] the waveforms of a command: of which of them, and
+//!   of the end of a run that failed.
 //!   [`first_view`] is what a viewer shows of one at first.
 //! - [`outcome`] is what a command shows at its end, [`progress`] what it shows before, [`console`] where.
 
+pub mod attempt;
 pub mod bring_up;
 pub mod clients;
 pub mod console;

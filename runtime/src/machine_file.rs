@@ -6,15 +6,15 @@ use std::path::Path;
 use gyre_affinity::Processor;
 use gyre_driver::{CostTable, Op};
 use gyre_layout::MAX_DIM;
-use gyre_sim::{MachineConfig, Optimisation};
+use gyre_sim::{Machine, MachineConfig, Optimisation, RouterMachine, SimError, Traffic};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::attempt::{Machines, Observed, Wave};
 use crate::clients::ClientFile;
 use crate::options::{MachineOptions, UsageError, parse_mesh, parse_shape, rtl_tree, shape_text};
 use crate::outcome::object;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
-use crate::waves::Machines;
 
 const READ_LATENCY: Setting<u64> = Setting::number(
     "memory_read_latency",
@@ -194,6 +194,40 @@ impl MachineSpec {
             "rtl": config.rtl,
             "costs": costs,
         }))
+    }
+
+    /// Makes the machine, just out of reset: the next one of its command.
+    ///
+    /// # Errors
+    /// [`SimError`]: a configuration or waveform that cannot be, models that cannot be made.
+    pub fn machine(&self) -> Result<Observed<Machine>, SimError> {
+        Observed::next(&self.machines, &self.config, Machine::new)
+    }
+
+    /// The same of routers and links alone.
+    ///
+    /// # Errors
+    /// As [`MachineSpec::machine`].
+    pub fn routers<T: Traffic>(&self, traffic: T) -> Result<Observed<RouterMachine<T>>, SimError> {
+        let make = |config: MachineConfig| RouterMachine::new(&config, traffic);
+        Observed::next(&self.machines, &self.config, make)
+    }
+
+    /// The same for another attempt at the command, with this waveform: its machines count from 0 again.
+    #[must_use]
+    pub fn attempt(&self, wave: Option<Wave>) -> Self {
+        Self {
+            machines: Machines::with(wave),
+            ..self.clone()
+        }
+    }
+
+    /// The same for an attempt that only repeats another: its events are not recorded once more.
+    #[must_use]
+    pub fn repetition(&self, wave: Wave) -> Self {
+        let mut again = self.attempt(Some(wave));
+        again.config.recorder = None;
+        again
     }
 }
 

@@ -10,8 +10,7 @@ use gyre_timeline::{Messages, Recording};
 use gyre_why::{Analysis, Segment};
 use serde_json::{Map, Value};
 
-use crate::error::RunError;
-use crate::job::JobError;
+use crate::error::{JobError, RunError};
 use crate::machine_file::MachineSpec;
 use crate::options::{MachineOptions, UsageError};
 use crate::waves::CommandLine;
