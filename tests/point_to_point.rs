@@ -388,6 +388,44 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
     Ok(())
 }
 
+/// Task 0 calls a barrier at once, on routes that have none: its callback hears of it in `advance`, not inside the call.
+#[test]
+fn ep3_x5_what_is_called_at_once_and_ends_there_is_told_by_advance() -> Result<(), Failure> {
+    let config = MachineConfig {
+        dims: vec![2],
+        ..MachineConfig::default()
+    };
+    let placement = Placement::filled(1, &config.dims)?;
+    let mut job = Job::new(&config, &CostTable::default(), &placement, None)?;
+    let run = |process: Process| -> Result<(), Failure> {
+        let client = Client::create(&process.platform, process.client("at once"))?;
+        let context = client.create_context(0)?;
+        let part = RoutePart {
+            member: true,
+            parent: false,
+            children: [false; 2],
+        };
+        let routes = context.take_tree_routes(&TreeChoice::default(), &part)?;
+        let routes = routes.ok_or("nothing of these routes is in use")?;
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let ends = Arc::clone(&told);
+        let barrier = Instruction::TreeBarrier {
+            routes,
+            done: Some(Box::new(move |_, result| ends.lock().push(result))),
+        };
+        let left = context.call_at_once(barrier, |_, barrier| Some(barrier))?;
+        assert!(left.is_none());
+        assert_eq!(*told.lock(), [], "callbacks run in advance");
+        assert!(!context.is_at_rest());
+        context.advance_until(|| context.is_at_rest())?;
+        let refused = gyre_driver::Error::NoTreeRoute { kind: "barrier" };
+        assert_eq!(*told.lock(), [Err(refused)]);
+        Ok(())
+    };
+    job.each("calls", Until::Quiet, run)?;
+    Ok(())
+}
+
 /// A task whose memory others put into, or one of these.
 struct Told {
     context: Context<SimPlatform>,
