@@ -13,7 +13,7 @@ use gyre_driver::{
     Arrival, BufferRange, ByteCounter, Client, ClientConfig, Context, CostTable, DeferredReceive,
     DoneFn, Fence, Instruction, MemoryRegion, Ordered, Platform, PutArrival, PutNotify, Receive,
     RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, RoutePart, Routing, Rput,
-    SameNode, SendImmediate, SendMessage, TaskId, TreeChoice,
+    SameNode, SendImmediate, SendMessage, TaskId, TreeChoice, TreeRoutes,
 };
 use gyre_sim::{MachineConfig, RunReport, Until};
 use parking_lot::Mutex;
@@ -328,16 +328,32 @@ fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_through_shared_m
     );
 }
 
-/// Task 0 posts a barrier on routes that have none, and a message behind it; then it sends one that leaves at the call.
-#[test]
-fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() -> Result<(), Failure>
-{
+/// A machine of two nodes with a task on each.
+fn two_nodes() -> Result<Job, Failure> {
     let config = MachineConfig {
         dims: vec![2],
         ..MachineConfig::default()
     };
     let placement = Placement::filled(1, &config.dims)?;
-    let mut job = Job::new(&config, &CostTable::default(), &placement, None)?;
+    Ok(Job::new(&config, &CostTable::default(), &placement, None)?)
+}
+
+/// Routes among which there is none: no barrier can start on them.
+fn no_routes(context: &Context<SimPlatform>) -> Result<Arc<TreeRoutes<SimPlatform>>, Failure> {
+    let part = RoutePart {
+        member: true,
+        parent: false,
+        children: [false; 2],
+    };
+    let routes = context.take_tree_routes(&TreeChoice::default(), &part)?;
+    Ok(routes.ok_or("nothing of these routes is in use")?)
+}
+
+/// Task 0 posts a barrier on routes that have none, and a message behind it; then it sends one that leaves at the call.
+#[test]
+fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() -> Result<(), Failure>
+{
+    let mut job = two_nodes()?;
     type Tags = Arc<Mutex<Vec<u32>>>;
     let open = |process: Process| -> Result<(Context<SimPlatform>, Tags), Failure> {
         let client = Client::create(&process.platform, process.client("order"))?;
@@ -354,13 +370,7 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
     let (contexts, _) = job.each("opens", Until::Done, open)?;
     let run = |process: Process, (context, tags): (Context<SimPlatform>, Tags)| {
         if process.task == TaskId(0) {
-            let part = RoutePart {
-                member: true,
-                parent: false,
-                children: [false; 2],
-            };
-            let routes = context.take_tree_routes(&TreeChoice::default(), &part)?;
-            let routes = routes.ok_or("nothing of these routes is in use")?;
+            let routes = no_routes(&context)?;
             context.post(Instruction::TreeBarrier { routes, done: None })?;
             let destination = context.endpoint(TaskId(1), 0)?;
             context.send(SendMessage {
@@ -391,22 +401,11 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
 /// Task 0 calls a barrier at once, on routes that have none: its callback hears of it in `advance`, not inside the call.
 #[test]
 fn ep3_x5_what_is_called_at_once_and_ends_there_is_told_by_advance() -> Result<(), Failure> {
-    let config = MachineConfig {
-        dims: vec![2],
-        ..MachineConfig::default()
-    };
-    let placement = Placement::filled(1, &config.dims)?;
-    let mut job = Job::new(&config, &CostTable::default(), &placement, None)?;
+    let mut job = two_nodes()?;
     let run = |process: Process| -> Result<(), Failure> {
         let client = Client::create(&process.platform, process.client("at once"))?;
         let context = client.create_context(0)?;
-        let part = RoutePart {
-            member: true,
-            parent: false,
-            children: [false; 2],
-        };
-        let routes = context.take_tree_routes(&TreeChoice::default(), &part)?;
-        let routes = routes.ok_or("nothing of these routes is in use")?;
+        let routes = no_routes(&context)?;
         let told = Arc::new(Mutex::new(Vec::new()));
         let ends = Arc::clone(&told);
         let barrier = Instruction::TreeBarrier {

@@ -190,14 +190,15 @@ impl Double {
 
     /// Keeps what the driver notes about messages from now on.
     pub fn record(&self) {
-        self.state().records = true;
+        self.state().notes.get_or_insert_default();
     }
 
     /// What the driver of a node has noted since [`record`](Self::record).
     #[must_use]
     pub fn notes(&self, node: usize) -> Vec<Note> {
         let state = self.state();
-        let of_node = state.notes.iter().filter(|(noted_by, _)| *noted_by == node);
+        let notes = state.notes.iter().flatten();
+        let of_node = notes.filter(|(noted_by, _)| *noted_by == node);
         of_node.map(|&(_, note)| note).collect()
     }
 

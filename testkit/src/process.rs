@@ -184,9 +184,8 @@ impl Platform for Process {
     }
 
     fn note(&self, note: Note) {
-        let mut state = self.machine.state();
-        if state.records {
-            state.notes.push((self.node, note));
+        if let Some(notes) = &mut self.machine.state().notes {
+            notes.push((self.node, note));
         }
     }
 

@@ -29,10 +29,8 @@ pub(crate) struct State {
     pub refused: Vec<ErrorReason>,
     pub packets: u64,
     pub commits: Vec<Commit>,
-    /// What the driver has noted, by node.
-    pub notes: Vec<(usize, Note)>,
-    /// It is kept.
-    pub records: bool,
+    /// What the driver has noted, and at which node, if that is kept.
+    pub notes: Option<Vec<(usize, Note)>>,
     pub reads: u64,
     pub writes: u64,
     pub full_waits: u64,
@@ -65,8 +63,7 @@ impl State {
             refused: Vec::new(),
             packets: 0,
             commits: Vec::new(),
-            notes: Vec::new(),
-            records: false,
+            notes: None,
             reads: 0,
             writes: 0,
             full_waits: 0,
