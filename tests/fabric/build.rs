@@ -14,7 +14,7 @@ fn main() -> Result<(), Error> {
     add_models(&mut build, &[fabric])?;
     println!("cargo::rerun-if-changed=src");
     // The wires of each node are driven by the code that drives a single node.
-    let wires = workspace_root().join("sim-harness/cpp");
+    let wires = workspace_root().join("sim-harness/sim/cpp");
     println!("cargo::rerun-if-changed={}", wires.display());
     build
         .include(wires)

@@ -53,7 +53,7 @@ fn model(spec: &Spec) -> Result<Model, Error> {
         .source("rtl/pkg/gyre_pkg.sv")
         .source("rtl/pkg/gyre_dma_pkg.sv")
         .library_dir("tests/rtl/sv")
-        .library_dir("sim-harness/sv");
+        .library_dir("sim-harness/sim/sv");
     if !spec.faults.is_empty() {
         // Ahead of the folders with the files as they are. It runs for few cycles.
         model = model.library_dir(plant(spec)?).opt_level(0);

@@ -1,0 +1,172 @@
+//! `gyre exec` where the system forbids what it is there for: to reach the memory of other processes, to look into them, to
+//! have them at addresses that are not random.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::pami::{compiled, run};
+use crate::{root, scratch, text};
+
+/// Exit status of a program that cannot forbid what it is to forbid.
+const IMPOSSIBLE: i32 = 77;
+
+/// What goes before a command to forbid it something.
+fn forbid() -> PathBuf {
+    // Tests that run at once write programs of their own.
+    static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+    let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
+    let program = scratch(&format!("forbid-{number}"));
+    let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .arg(root().join("tests/command/forbid.c"))
+        .output()
+        .expect("a C compiler");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    program
+}
+
+/// Runs a program with `what` forbidden to the command and its tasks; `None`, with the reason on standard error, where this
+/// system does not let that be forbidden.
+fn run_without(what: &[&str], program: &Path, options: &[&str]) -> Option<Output> {
+    // A process that does not answer fails a test soon.
+    let limit: &[&str] = match options.contains(&"--host-limit") {
+        true => &[],
+        false => &["--host-limit", "60"],
+    };
+    let output = Command::new(forbid())
+        .current_dir(root())
+        .args(what)
+        .args(["--", env!("CARGO_BIN_EXE_gyre"), "exec"])
+        .args(limit)
+        .args(options)
+        .args(["--", text(program)])
+        .output()
+        .expect("starts");
+    if output.status.code() == Some(IMPOSSIBLE) {
+        let error = String::from_utf8_lossy(&output.stderr);
+        eprintln!("skipped: {}", error.trim_end());
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn x1_x6_runs_are_the_same_where_the_system_forbids_to_reach_the_memory_of_processes() {
+    for (name, machine) in [
+        // Two tasks on the first node.
+        ("messages", ["-n", "3", "--shape", "2"]),
+        ("onesided", ["-n", "3", "--shape", "3"]),
+        ("nowhere", ["-n", "2", "--shape", "2"]),
+    ] {
+        let program = compiled(name);
+        let expected = run(&program, &machine);
+        let options = [&machine[..], &["--threads", "2"]].concat();
+        let Some(output) = run_without(&["memory"], &program, &options) else {
+            return;
+        };
+        assert_eq!(output, expected, "{name}");
+    }
+}
+
+#[test]
+fn x1_x6_runs_are_the_same_where_nobody_may_look_into_processes() {
+    let program = compiled("onesided");
+    let machine = ["-n", "2", "--shape", "2"];
+    let expected = run(&program, &machine);
+    // The system lets nobody look into what may be executed but not read.
+    let mode = fs::Permissions::from_mode(0o111);
+    fs::set_permissions(&program, mode).expect("it is the test's own");
+    let Some(output) = run_without(&["debugging"], &program, &machine) else {
+        return;
+    };
+    assert_eq!(output, expected);
+}
+
+#[test]
+fn x6_memory_is_that_of_the_program_and_not_of_what_has_started_it() {
+    let program = compiled("messages");
+    let script = scratch("forbidden-script");
+    let lines = format!("#!/bin/sh\n{}\necho $?\n", text(&program));
+    fs::write(&script, lines).expect("can be written");
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&script, mode).expect("it is the test's own");
+    let machine = ["-n", "2", "--shape", "2"];
+    let output = run(&script, &machine);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let mut lines: Vec<&str> = printed.lines().collect();
+    lines.sort_unstable();
+    let done = ["task 0 of 2: 72 messages", "task 1 of 2: 72 messages"];
+    assert_eq!(lines, [&["0", "0"], &done[..]].concat());
+    if let Some(forbidden) = run_without(&["memory"], &script, &machine) {
+        assert_eq!(forbidden, output);
+    }
+}
+
+#[test]
+fn x6_the_machine_goes_on_without_a_c_program_whose_memory_it_may_not_reach() {
+    // What is put there comes while the program asks for nothing.
+    let options = ["-n", "2", "--shape", "2", "--host-slice", "1"];
+    let Some(output) = run_without(&["memory"], &compiled("spin"), &options) else {
+        return;
+    };
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    assert_eq!(output.stdout, b"spun\nspun\n");
+    assert!(error.contains("the run does not repeat"), "{error}");
+}
+
+#[test]
+fn x5_x6_a_program_whose_memory_cannot_be_reached_either_way_is_named() {
+    let program = compiled("deaf");
+    let machine = ["-n", "2", "--shape", "2", "--host-limit", "1"];
+    assert_eq!(run(&program, &machine).stdout, b"deaf\ndeaf\n");
+    let Some(output) = run_without(&["memory"], &program, &machine) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    let words = [
+        "task 1: the system forbids",
+        "process_vm_readv",
+        "EPERM",
+        "SIGURG",
+        "within 1 s",
+    ];
+    for word in words {
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn x6_a_run_at_random_addresses_says_that_it_need_not_repeat() {
+    let switch = fs::read_to_string("/proc/sys/kernel/randomize_va_space");
+    if switch.is_ok_and(|switch| switch.trim() == "0") {
+        eprintln!("skipped: this system places nothing at random");
+        return;
+    }
+    let said = "the system places processes at random addresses: the run need not repeat";
+    let program = compiled("messages");
+    let machine = ["-n", "2", "--shape", "2"];
+    let repeats = run(&program, &machine);
+    assert!(!String::from_utf8_lossy(&repeats.stderr).contains(said));
+    for what in [&["personality"][..], &["personality", "memory"]] {
+        let Some(output) = run_without(what, &program, &machine) else {
+            return;
+        };
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+        assert_eq!(output.stdout, repeats.stdout);
+        assert!(error.contains(said), "{error}");
+    }
+    // Its memory may be where no other task can name it; a run that fails says so, too.
+    let output = run_without(&["personality"], &compiled("leaves"), &machine);
+    let output = output.expect("it was possible before");
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains(said), "{error}");
+}

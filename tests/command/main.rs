@@ -1,0 +1,79 @@
+//! The command `gyre` from outside: programs, benches and refusals on the Verilated machine.
+
+mod affinity;
+mod bench;
+mod check;
+mod examples;
+mod exec;
+mod failure;
+mod first_view;
+mod forbidden;
+mod fuzz;
+mod guide;
+mod models;
+mod page;
+mod pami;
+mod pami_collectives;
+mod pami_messages;
+mod pami_types;
+mod pmi;
+mod program;
+mod refusal;
+mod requirements;
+mod run;
+mod timeline;
+mod transfer;
+mod waveform;
+mod why;
+
+/// The programs in `examples/`.
+#[path = "../../examples"]
+#[expect(dead_code, reason = "tests have no use for their `main`")]
+mod programs {
+    #[path = "heat/main.rs"]
+    pub mod heat;
+    pub mod hello;
+    pub mod modules;
+    pub mod norm;
+    pub mod ping_pong;
+    pub mod work_queue;
+}
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Runs `gyre` with `arguments` in the project's folder.
+fn gyre(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .output()
+        .expect("the command can be started")
+}
+
+/// Runs `gyre` with `--json`; it must succeed.
+fn json(arguments: &[&str]) -> Value {
+    let output = gyre(&[arguments, &["--json"]].concat());
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// The project's folder.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file for one test, in the build's own folder.
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the path is text")
+}

@@ -1,0 +1,330 @@
+//! C programs on `libpami.so`, run by `gyre exec` on the machine.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+// Has the library built.
+use pami as _;
+
+use crate::{gyre, root, scratch, text};
+
+/// The folder of `libpami.so`: that of this test, whose dependency it is.
+fn library() -> PathBuf {
+    let mut folder = std::env::current_exe().expect("a path");
+    folder.pop();
+    assert!(folder.join("libpami.so").exists(), "{}", folder.display());
+    folder
+}
+
+/// Compiles a program of `programs/pami/tests/c`.
+pub fn compiled(name: &str) -> PathBuf {
+    // Tests that run at once write programs of their own.
+    static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+    let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
+    let program = scratch(&format!("pami-{name}-{number}"));
+    let library = library();
+    let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root().join("programs/pami/include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(root().join(format!("programs/pami/tests/c/{name}.c")))
+        .arg("-L")
+        .arg(&library)
+        .arg("-lpami")
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .output()
+        .expect("a C compiler");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {error}");
+    program
+}
+
+pub fn run(program: &Path, options: &[&str]) -> Output {
+    let output = gyre(&[&["exec"], options, &["--", text(program)]].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{options:?}: {printed}{error}");
+    output
+}
+
+/// Runs a program with each of `options`, which no result depends on, and in other environments: what it prints, the
+/// cycles and the hash are the same.
+pub fn repeats(name: &str, machine: &[&str]) -> String {
+    let program = compiled(name);
+    let first = run(&program, machine);
+    let simulator: [&[&str]; 3] = [
+        &[],
+        &["--threads", "2", "--set", "window=1"],
+        &["--set", "skip_idle=false"],
+    ];
+    for options in simulator {
+        let again = run(&program, &[machine, options].concat());
+        assert_eq!(again, first, "{name} {options:?}");
+    }
+    for length in [1, 15, 16, 17, 40] {
+        let again = Command::new(env!("CARGO_BIN_EXE_gyre"))
+            .current_dir(root())
+            .arg("exec")
+            .args(machine)
+            .arg("--")
+            .arg(&program)
+            .env("GYRE_TEST", "x".repeat(length))
+            .output()
+            .expect("starts");
+        assert_eq!(
+            again, first,
+            "{name}: {length} more bytes in the environment"
+        );
+    }
+    String::from_utf8(first.stdout).expect("text")
+}
+
+#[test]
+fn x1_x6_ep4_messages_of_c_programs_come_whole_from_and_to_memory_of_every_kind() {
+    let printed = repeats("messages", &["-n", "4", "--shape", "2x2"]);
+    let mut lines: Vec<&str> = printed.lines().collect();
+    lines.sort_unstable();
+    let line = |task| format!("task {task} of 4: 144 messages");
+    assert_eq!(lines, [line(0), line(1), line(2), line(3)]);
+    // Two tasks on each node, and one that is alone.
+    for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
+        run(&compiled("messages"), &machine);
+    }
+}
+
+#[test]
+fn x6_ep2_posted_work_locks_fences_and_several_contexts_of_c_programs() {
+    let printed = repeats("progress", &["-n", "3", "--shape", "3"]);
+    assert_eq!(printed.lines().count(), 3);
+    run(&compiled("progress"), &["-n", "2", "--shape", "1"]);
+}
+
+#[test]
+fn x1_x6_ep3_puts_gets_and_read_modify_writes_of_c_programs_reach_the_memory_of_other_processes() {
+    let printed = repeats("onesided", &["-n", "3", "--shape", "3"]);
+    assert_eq!(printed.lines().count(), 3);
+    for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
+        run(&compiled("onesided"), &machine);
+    }
+}
+
+#[test]
+fn x1_x6_ep3_puts_and_gets_of_c_programs_have_a_layout_on_each_side() {
+    let printed = repeats("typed_rma", &["-n", "3", "--shape", "3"]);
+    assert_eq!(printed.lines().count(), 3);
+    for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
+        run(&compiled("typed_rma"), &machine);
+    }
+}
+
+#[test]
+fn x5_x6_transfers_of_c_programs_to_memory_that_is_not_there_fail_alone() {
+    let output = run(&compiled("nowhere"), &["-n", "2", "--shape", "2"]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, "task 1: nowhere\ntask 0: nowhere\n");
+}
+
+#[test]
+fn x1_x6_clocks_and_sleeps_of_c_programs_are_simulated() {
+    // Seconds: the machine has to skip them.
+    let program = compiled("time");
+    let machine = ["-n", "2", "--shape", "2"];
+    let output = run(&program, &machine);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines.len() == 2 && lines[0] == lines[1], "{printed}");
+    assert_eq!(run(&program, &machine), output);
+}
+
+#[test]
+fn x6_computation_takes_the_time_that_programs_say_or_that_is_measured() {
+    // Seconds: the machine has to skip them.
+    let machine = ["-n", "2", "--shape", "2"];
+    let program = compiled("compute");
+    let output = run(&program, &machine);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n0\n");
+    let threads = [&machine[..], &["--threads", "2"]].concat();
+    assert_eq!(run(&program, &threads), output);
+
+    let microseconds = |factor: &str| -> Vec<u64> {
+        let output = run(&program, &[&machine[..], &["--compute", factor]].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            error.contains("measured on the host: the run does not repeat"),
+            "{error}"
+        );
+        let printed = String::from_utf8(output.stdout).expect("text");
+        let lines = printed.lines();
+        lines.map(|line| line.parse().expect("a time")).collect()
+    };
+    // 10^7 turns of a loop on any host: from a millisecond to some seconds.
+    let of_both = |times: &[u64], factor: u64| {
+        let range = factor * 1_000..factor * 10_000_000;
+        times.len() == 2 && times.iter().all(|time| range.contains(time))
+    };
+    let once = microseconds("1");
+    assert!(of_both(&once, 1), "{once:?}");
+    let thousandfold = microseconds("1000");
+    assert!(of_both(&thousandfold, 1_000), "{thousandfold:?}");
+}
+
+#[test]
+fn x6_the_machine_goes_on_without_a_c_program_that_spins_and_says_so() {
+    let program = compiled("spin");
+    let output = run(&program, &["-n", "2", "--shape", "2", "--host-slice", "1"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("the run does not repeat"), "{error}");
+    let output = gyre(&[
+        "exec",
+        "-n",
+        "2",
+        "--shape",
+        "2",
+        "--host-limit",
+        "1",
+        "--",
+        text(&program),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("task 1 program") && error.contains("did not end within 1 s"),
+        "{error}"
+    );
+}
+
+#[test]
+fn x5_x6_what_c_programs_do_wrong_is_refused_in_words() {
+    let output = run(&compiled("refusals"), &["-n", "2", "--shape", "2"]);
+    assert_eq!(output.stdout, b"refused\nrefused\n");
+}
+
+#[test]
+fn x5_x6_a_c_program_that_no_machine_started_is_told_so() {
+    let output = Command::new(compiled("refusals")).output().expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("gyre exec starts programs"), "{printed}");
+}
+
+#[test]
+fn x5_x6_a_c_program_that_leaves_its_client_behind_is_named() {
+    // Task 0 comes to the end of the client, where task 1 will never come.
+    let program = compiled("leaves");
+    let output = gyre(&["exec", "-n", "2", "--shape", "2", "--", text(&program)]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    let reason = "task 1 has ended and will not come to the barrier of the job";
+    assert!(
+        error.contains("task 0 program") && error.contains(reason),
+        "{error}"
+    );
+    // All tasks leave theirs.
+    let output = gyre(&[
+        "exec",
+        "-n",
+        "2",
+        "--shape",
+        "2",
+        "--",
+        text(&program),
+        "all",
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    let error = String::from_utf8_lossy(&output.stderr);
+    let said = "tasks that ended without destroying their clients: 0, 1";
+    assert!(error.contains(said), "{error}");
+}
+
+#[test]
+fn x1_x6_ep2_threads_of_c_programs_are_threads_of_the_machine() {
+    let program = compiled("threads");
+    let machine = ["-n", "2", "--shape", "2"];
+    let first = run(&program, &machine);
+    assert_eq!(first.stdout.split(|&byte| byte == b'\n').count(), 3);
+    let again = [&machine[..], &["--threads", "2", "--set", "window=1"]].concat();
+    assert_eq!(run(&program, &again), first);
+    // Four tasks on four nodes, and one that is its own neighbour.
+    for machine in [["-n", "4", "--shape", "4"], ["-n", "1", "--shape", "1"]] {
+        run(&program, &machine);
+    }
+}
+
+#[test]
+fn x6_contexts_of_c_programs_advance_by_themselves_where_that_is_enabled() {
+    let program = compiled("async_progress");
+    let machine = ["-n", "3", "--shape", "3"];
+    let first = run(&program, &machine);
+    assert_eq!(first.stdout.split(|&byte| byte == b'\n').count(), 4);
+    let again = [&machine[..], &["--threads", "2", "--set", "window=1"]].concat();
+    assert_eq!(run(&program, &again), first);
+    for machine in [["-n", "2", "--shape", "1"], ["-n", "1", "--shape", "1"]] {
+        run(&program, &machine);
+    }
+}
+
+/// What a program of `thread_ends.c` prints on one task, and its exit status.
+fn thread_end(program: &Path, how: &str) -> (Option<i32>, String, String) {
+    let output = gyre(&["exec", "-n", "1", "--shape", "1", "--", text(program), how]);
+    let said = |bytes| String::from_utf8(bytes).expect("text");
+    let (printed, error) = (said(output.stdout), said(output.stderr));
+    (output.status.code(), printed, error)
+}
+
+#[test]
+fn x6_a_task_ends_with_its_process_whichever_thread_ends_that() {
+    let program = compiled("thread_ends");
+    for (how, expected) in [
+        ("exit", "the process ends\n"),
+        ("first", "argument 1\n"),
+        ("return", "the first thread returns\n"),
+    ] {
+        let (status, printed, error) = thread_end(&program, how);
+        assert_eq!(
+            (status, printed.as_str()),
+            (Some(0), expected),
+            "{how}: {error}"
+        );
+        assert!(
+            error.contains("without destroying their clients: 0"),
+            "{how}: {error}"
+        );
+        assert_eq!(thread_end(&program, how).2, error, "{how} again");
+    }
+    // 300 threads, one after the other three at a time.
+    let (status, printed, error) = thread_end(&program, "many");
+    assert_eq!((status, printed.lines().count()), (Some(0), 300), "{error}");
+}
+
+#[test]
+fn x5_x6_threads_that_crash_fail_or_wait_for_each_other_are_named() {
+    let program = compiled("thread_ends");
+    for (how, expected) in [
+        (
+            "fail",
+            "the task's process ended before its task: exit status: 3",
+        ),
+        (
+            "crash",
+            "the task's process ended before its task: signal: 11",
+        ),
+    ] {
+        let (status, _, error) = thread_end(&program, how);
+        assert_eq!(status, Some(1), "{how}: {error}");
+        assert!(error.contains(expected), "{how}: {error}");
+    }
+    let (status, _, error) = thread_end(&program, "deadlock");
+    assert_eq!(status, Some(1), "{error}");
+    assert!(
+        error.contains("deadlock: nothing is left to happen"),
+        "{error}"
+    );
+    for thread in ["program", "thread 1", "thread 2"] {
+        let waits = format!("node 0 task 0 {thread}: since");
+        let line = error.lines().find(|line| line.contains(&waits));
+        let named = line.is_some_and(|line| line.ends_with("(another thread of its task)"));
+        assert!(named, "{thread}: {error}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Programs on the Verilated machine: a thread for every endpoint.
+
+use std::sync::Arc;
+
+use gyre::job::{Job, Process};
+use gyre::placement::Placement;
+use gyre_driver::CostTable;
+use gyre_sim::{ActorError, MachineConfig, Until};
+
+use crate::conformance::log::Log;
+use crate::conformance::member::{Task, World};
+use crate::conformance::program::Program;
+
+/// Simulated time between looks at whether a round is over.
+const LOOK_PS: u64 = 2_000_000;
+/// Looks before a round is taken to have no end.
+const PATIENCE: usize = 5_000;
+
+/// Runs a program on the machine.
+pub fn run(program: &Program) -> Result<Log, String> {
+    let mut machine = MachineConfig {
+        // At most 4.
+        dims: vec![program.nodes as u16],
+        ..MachineConfig::default()
+    };
+    machine.memory.jitter = program.jitter;
+    machine.memory.reorder = program.jitter > 20;
+    let placement =
+        Placement::filled(program.tasks_per_node, &machine.dims).map_err(|e| e.to_string())?;
+    let mut job = Job::new(&machine, &CostTable::default(), &placement, None)
+        .map_err(|error| error.to_string())?;
+    let world = World::new(program);
+    let of = Arc::clone(&world);
+    let open =
+        move |process: Process| Task::new(&of, &process.platform, process.client("conformance"));
+    let opened = job.each("opens", Until::Done, open);
+    let (tasks, _) = opened.map_err(|error| error.to_string())?;
+    let tasks = Arc::new(tasks);
+    for number in 0..program.rounds.len() {
+        world.next();
+        let all = Arc::clone(&tasks);
+        let turn = move |process: Process| all[process.number].turn(number);
+        let turned = job.each("turns", Until::Done, turn);
+        turned.map_err(|error| error.to_string())?;
+        let (all, of) = (Arc::clone(&tasks), Arc::clone(&world));
+        let body = move |process: Process, context: usize| {
+            let task = &all[process.number];
+            task.begin(number, context)?;
+            let mut looks = 0;
+            loop {
+                let found = task.poll(number, context);
+                if of.is_over() {
+                    return Ok(());
+                }
+                if found {
+                    continue;
+                }
+                looks += 1;
+                if looks > PATIENCE {
+                    let waiting = of.waiting();
+                    return Err(ActorError::from(format!(
+                        "round {number} has no end: {waiting}"
+                    )));
+                }
+                task.sleep(context, LOOK_PS)?;
+            }
+        };
+        let ran = job.threads("runs", program.contexts, Until::Done, body);
+        ran.map_err(|error| error.to_string())?;
+        for task in &*tasks {
+            task.look(number);
+        }
+    }
+    let tasks = Arc::into_inner(tasks).ok_or("threads of the last round hold the tasks")?;
+    job.each_with("ends", Until::Done, tasks, |_, task| task.end())
+        .map_err(|error| error.to_string())?;
+    let log = world.log.lock().clone();
+    Ok(log)
+}
