@@ -246,7 +246,10 @@ fn x1_x5_cases_on_rtl_that_counts_its_lines_do_the_same() {
 fn x5_hw1_a_planted_fault_is_found_and_made_small() {
     let folder = tempfile::tempdir().expect("a folder");
     let tree = folder.path().join("rtl");
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl"), &tree);
+    copy(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl"),
+        &tree,
+    );
     let file = tree.join("dma/desc_check.sv");
     let text = fs::read_to_string(&file).expect("RTL");
     let check = "else if (reserved) err_o = ErrDescReserved;";

@@ -6,7 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gyre_driver::Error;
 
-use crate::conformance::program::{Action, End, EndpointId, Op, Program, Receiving, Take, Turn, bytes_of};
+use crate::conformance::program::{
+    Action, End, EndpointId, Op, Program, Receiving, Take, Turn, bytes_of,
+};
 
 /// What a run has shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

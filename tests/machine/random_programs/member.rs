@@ -13,7 +13,9 @@ use gyre_driver::{
 use parking_lot::Mutex;
 
 use crate::random_programs::faults::{FaultyPlatform, LOST, MATCHED};
-use crate::random_programs::program::{Action, Change, CommId, EndpointId, Group, Program, Step, bytes_of};
+use crate::random_programs::program::{
+    Action, Change, CommId, EndpointId, Group, Program, Step, bytes_of,
+};
 use crate::random_programs::reference::Reference;
 
 type Buffer = <FaultyPlatform as Platform>::Buffer;
