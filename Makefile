@@ -11,7 +11,7 @@ export PROPTEST_RNG_SEED ?= 1
 # Crates whose files import each other in one direction only.
 ONE_WAY := $(wildcard analysis/* firmware/* host-driver/* programs/* sim-harness/*)
 
-.PHONY: run test test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table fmt-check clippy unit model-check clean help
+.PHONY: run test test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit model-check clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
@@ -65,6 +65,7 @@ setup-formal:
 lint: setup-verilator
 	tools/lint.sh
 	tools/import_circles.py $(ONE_WAY)
+	tools/prose.py
 
 # The design elaborates as hardware: no latch, no black box.
 syn: setup
@@ -90,6 +91,10 @@ csr-check: setup
 cost-table:
 	$(CARGO) bench --locked -p gyre-driver --bench cost_table
 
+# Lists all tests of each requirement.
+requirements-tests:
+	@tools/requirement_tests.py
+
 # The Rust sources are formatted.
 fmt-check:
 	$(CARGO) fmt --all --check
@@ -114,4 +119,4 @@ clean:
 
 # Lists the targets.
 help:
-	@awk '/^#/ { text = substr($$0, 3) } /^[a-z-]+:/ { sub(":.*", ""); printf "%-16s %s\n", $$0, text; text = "" }' Makefile
+	@awk '/^#/ { text = substr($$0, 3) } /^[a-z-]+:/ { sub(":.*", ""); printf "%-18s %s\n", $$0, text; text = "" }' Makefile

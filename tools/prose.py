@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Looks at how comments begin and how long the names of tests are.
+"""Checks how comments begin, how long the names of tests are, and the paths that documents name.
 
     tools/prose.py [--list] [ROOT]
 
 A comment begins with a verb or with a noun that names the thing. Counted are doc comments of Rust (`///`, `//!`), each
 paragraph by itself, and comments of rtl/, that begin with What, Who, That, Those or Whose. Exit status 1, with the
 list, if there are more than LIMIT. Warned about are tests whose names have more than 60 characters behind the ids of
-requirements (`ep10_`); --list prints both lists in any case. Exit status 2 if a planted line is missed.
+requirements (`ep10_`); --list prints both lists in any case. Exit status 1 too if a file in Markdown has a link to no
+file, or in backquotes a path below a folder of the project where no file is. Exit status 2 if a planted line is missed.
 """
 
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 LIMIT = 60
@@ -21,6 +23,9 @@ DOC = re.compile(r"\s*(//[/!])(?!/)(.*)")
 COMMENT = re.compile(r"(?P<code>[^\"/]*(?:\"(?:\\.|[^\"\\])*\"[^\"/]*|/(?!/)[^\"/]*)*)//(?P<text>.*)")
 TEST = re.compile(r"#\[test\](?:\s*#\[[^\n]*\])*\s*(?:pub )?fn (\w+)")
 ID = re.compile(r"(?:hw|ep|fn|af|ak|ct|x)\d+_")
+
+PATH = re.compile(r"`([\w.-]+/[\w./-]*)`|\]\(([^)#:]+)(?:#[^)]*)?\)")
+NO_FOLDERS = {"target", "out"}
 
 PLANTED = {
     "a.rs": "//! What a module is.\n\n/// Whose line.\n/// What goes on.\n///\n/// Those of a paragraph.\nfn a() {}\n"
@@ -74,6 +79,21 @@ def openings(files):
     return found
 
 
+def dead_paths(root):
+    """Paths in documents that lead nowhere."""
+    top = {path.name for path in root.iterdir() if path.is_dir() and path.name[0] != "."} - NO_FOLDERS
+    for document in sorted(root.rglob("*.md")):
+        folder = document.parent
+        name = document.relative_to(root)
+        if name.parts[0] in NO_FOLDERS or name.parts[0].startswith("."):
+            continue
+        for named, linked in PATH.findall(document.read_text()):
+            if linked and not (folder / linked).exists():
+                yield f"{name}: no file {linked}"
+            if named.split("/")[0] in top and not ((root / named).exists() or (folder / named).exists()):
+                yield f"{name}: no file {named}"
+
+
 def long_names(files):
     """Tests whose names say more than a line of a report has room for."""
     found = []
@@ -90,8 +110,13 @@ def long_names(files):
 def main():
     planted = list(PLANTED.items())
     found = {":".join(line.split(":")[:2]) for line in openings(planted)}
-    if found != FOUND or len(long_names(planted)) != 1:
-        print(f"prose: planted lines: {sorted(found)}, {long_names(planted)}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "src").mkdir()
+        (root / "a.md").write_text("`src/` [a](src) `out/a` `a/b` `src/b` [b](src/c#d) [c](https://x)")
+        dead = list(dead_paths(root))
+    if found != FOUND or len(long_names(planted)) != 1 or len(dead) != 2:
+        print(f"prose: planted lines: {sorted(found)}, {long_names(planted)}, {dead}", file=sys.stderr)
         return 2
 
     arguments = [argument for argument in sys.argv[1:] if argument != "--list"]
@@ -105,7 +130,10 @@ def main():
     print(f"prose: {len(opened)} comments begin with What, Who, That, Those or Whose, at most {LIMIT} may")
     if long:
         print(f"prose: warning: {len(long)} tests have names of more than {LONGEST_SUBJECT} characters behind the ids")
-    return 1 if len(opened) > LIMIT else 0
+    dead = list(dead_paths(root))
+    for line in dead:
+        print(f"prose: {line}", file=sys.stderr)
+    return 1 if len(opened) > LIMIT or dead else 0
 
 
 if __name__ == "__main__":

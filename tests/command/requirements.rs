@@ -1,84 +1,47 @@
-//! The requirements map, `docs/requirements.md`: every id is there, every path and test it names exists,
-//! and every test with an id in its name is in it. `GYRE_UPDATE_MAP=1` writes the lists of tests anew.
+//! The requirements map, `docs/requirements.md`: one row for every id, whatever a row names exists, and its state fits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::root;
 
 const MAP: &str = "docs/requirements.md";
-const UPDATE: &str = "GYRE_UPDATE_MAP";
-
-/// A line of the list of tests: a file, then its tests.
-const TESTS_OF_A_FILE: &str = "  - ";
 
 /// Groups of ids with the number of requirements in each.
 const GROUPS: [(&str, u32); 7] = [
     ("HW", 12),
-    ("EP", 18),
-    ("FN", 8),
+    ("EP", 19),
+    ("FN", 9),
     ("AF", 6),
-    ("AK", 6),
+    ("AK", 7),
     ("CT", 8),
-    ("X", 9),
+    ("X", 11),
 ];
 
-/// Tests in these places drive the Verilated RTL through the host driver.
+/// Folders whose tests drive the Verilated RTL through the host driver.
 const ON_THE_MACHINE: [&str; 3] = ["tests/command/", "tests/machine/", "tests/processes/"];
 
-/// One requirement of the map.
-#[derive(Debug, Default, PartialEq)]
-struct Row {
-    code: Vec<String>,
-    /// (file, test).
-    tests: BTreeSet<(String, String)>,
-    state: String,
-}
-
 /// The words in backquotes.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
-    text.split('`').skip(1).step_by(2)
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
 }
 
-/// Reads the map; what cannot be read goes into `faults`.
-fn read(text: &str, faults: &mut Vec<String>) -> BTreeMap<String, Row> {
-    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
-    let mut id = String::new();
-    for line in text.lines() {
-        if let Some(title) = line.strip_prefix("### ") {
-            id = title.split(' ').next().unwrap_or_default().to_owned();
-            if rows.insert(id.clone(), Row::default()).is_some() {
-                faults.push(format!("{id} stands there twice"));
-            }
-        }
-        let Some(row) = rows.get_mut(&id) else {
-            continue;
-        };
-        if let Some(code) = line.strip_prefix("- code: ") {
-            row.code.extend(quoted(code).map(str::to_owned));
-        } else if let Some(tests) = line.strip_prefix(TESTS_OF_A_FILE) {
-            let mut words = quoted(tests);
-            let file = words.next().unwrap_or_default();
-            row.tests
-                .extend(words.map(|test| (file.to_owned(), test.to_owned())));
-        } else if let Some(state) = line.strip_prefix("- state: ") {
-            row.state = state.split("**").nth(1).unwrap_or_default().to_owned();
-        }
-    }
-    rows
+/// All ids of [`GROUPS`].
+fn ids() -> BTreeSet<String> {
+    let group = |&(group, last)| (1..=last).map(move |n| format!("{group}-{n}"));
+    GROUPS.iter().flat_map(group).collect()
 }
 
-/// The ids that a test's name begins with: `hw1_ct8_...` gives HW-1 and CT-8.
-fn ids_of(name: &str) -> Vec<String> {
-    let id = |segment: &str| {
-        let (group, _) = GROUPS.iter().find(|(group, _)| {
-            let number = segment.strip_prefix(&group.to_lowercase());
-            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-        })?;
-        Some(format!("{group}-{}", &segment[group.len()..]))
+/// The ids at the beginning of a test's name: `hw1_ct8_...` gives HW-1 and CT-8.
+fn ids_of(name: &str) -> impl Iterator<Item = String> {
+    let id = |word: &str| {
+        let number = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        let group = word.strip_suffix(number)?.to_uppercase();
+        let known = GROUPS.iter().any(|(name, _)| *name == group);
+        (known && number.parse::<u32>().is_ok()).then(|| format!("{group}-{number}"))
     };
-    name.split('_').map_while(id).collect()
+    name.split('_').map_while(id)
 }
 
 /// The names of all functions in a Rust source.
@@ -93,168 +56,123 @@ fn functions(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Every Rust source of the project, by path from its root.
-fn sources() -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(root().join(&folder)).expect("a folder of the project") {
-            let entry = entry.expect("an entry of a folder");
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let path = folder.join(&name);
-            if entry.path().is_dir() {
-                if !name.starts_with('.') && name != "target" {
-                    folders.push(path);
-                }
-            } else if name.ends_with(".rs") {
-                let text = fs::read_to_string(entry.path()).expect("a source is text");
-                found.insert(path.to_string_lossy().into_owned(), text);
-            }
-        }
+/// Whether the proof of a row exists: a file, and a test in it if one is named.
+fn exists(root: &Path, proof: &[&str]) -> bool {
+    match proof {
+        [] => true,
+        [file] => root.join(file).is_file(),
+        [file, test] => fs::read_to_string(root.join(file))
+            .is_ok_and(|source| functions(&source).any(|name| name == *test)),
+        _ => false,
     }
-    found
 }
 
-/// What is wrong with the map, a line each.
-fn faults(map: &str, sources: &BTreeMap<String, String>) -> Vec<String> {
-    let mut faults = Vec::new();
-    let rows = read(map, &mut faults);
-    let expected: BTreeSet<String> = GROUPS
-        .iter()
-        .flat_map(|(group, last)| (1..=*last).map(move |n| format!("{group}-{n}")))
-        .collect();
-    for id in expected.iter().filter(|id| !rows.contains_key(*id)) {
-        faults.push(format!("{id} is missing"));
-    }
-    for (id, row) in &rows {
-        if !expected.contains(id) {
-            faults.push(format!("{id} is no requirement"));
+/// Faults of the map, a line each.
+fn faults(root: &Path, map: &str) -> Vec<String> {
+    let (mut faults, mut missing) = (Vec::new(), ids());
+    for line in map
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains('-'))
+    {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [id, _, state, code, lack, proof] = cells[..] else {
+            faults.push(format!("expected 6 cells: {line}"));
+            continue;
+        };
+        if !missing.remove(id) {
+            faults.push(format!("{id} stands there twice, or is no requirement"));
         }
-        for path in row.code.iter().filter(|path| !root().join(path).exists()) {
+        let (code, proof) = (quoted(code), quoted(proof));
+        for path in code.iter().filter(|path| !root.join(path).exists()) {
             faults.push(format!("{id}: no file or folder {path}"));
         }
-        for (file, test) in &row.tests {
-            let source = sources.get(file);
-            if !source.is_some_and(|source| functions(source).any(|name| name == test)) {
-                faults.push(format!("{id}: no test {test} in {file}"));
-            }
+        if !exists(root, &proof) {
+            faults.push(format!("{id}: no proof {}", proof.join(" ")));
         }
-        let on_the_machine = row
-            .tests
-            .iter()
-            .any(|(file, _)| ON_THE_MACHINE.iter().any(|folder| file.starts_with(folder)));
-        let fits = match row.state.as_str() {
-            "done" => !row.code.is_empty() && on_the_machine,
-            "partial" => !row.code.is_empty(),
-            "not started" => row.code.is_empty() && row.tests.is_empty(),
+        let on_the_machine =
+            proof.len() == 2 && ON_THE_MACHINE.iter().any(|at| proof[0].starts_with(at));
+        let fits = match state {
+            "done" => !code.is_empty() && on_the_machine,
+            "partial" => !code.is_empty() && !lack.is_empty(),
+            "not started" => code.is_empty() && proof.is_empty() && !lack.is_empty(),
             _ => false,
         };
         if !fits {
-            faults.push(format!("{id}: state `{}` does not fit its row", row.state));
+            faults.push(format!("{id}: state `{state}` does not fit its row"));
         }
     }
-    for (file, source) in sources {
-        for name in functions(source) {
-            for id in ids_of(name) {
-                let pair = (file.clone(), name.to_owned());
-                if !rows.get(&id).is_some_and(|row| row.tests.contains(&pair)) {
-                    faults.push(format!("{id}: test {name} in {file} is not in the map"));
-                }
-            }
-        }
-    }
+    faults.extend(missing.iter().map(|id| format!("{id} is missing")));
     faults
 }
 
-/// The map with its lists of tests as they are now: those with the id in their names, and others that are
-/// listed and exist.
-fn updated(map: &str, sources: &BTreeMap<String, String>) -> String {
-    let rows = read(map, &mut Vec::new());
-    let mut text = String::new();
-    let mut id = String::new();
-    for line in map.lines() {
-        if let Some(title) = line.strip_prefix("### ") {
-            id = title.split(' ').next().unwrap_or_default().to_owned();
+/// Ids in names of functions below a folder that are no requirements.
+fn unknown_ids(folder: PathBuf, known: &BTreeSet<String>, faults: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder of the project") {
+        let path = entry.expect("an entry of a folder").path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        if path.is_dir() && !name.starts_with('.') && name != "target" {
+            unknown_ids(path, known, faults);
+        } else if name.ends_with(".rs") {
+            let source = fs::read_to_string(&path).expect("a source is text");
+            let ids = functions(&source)
+                .flat_map(|function| ids_of(function).map(move |id| (function, id)));
+            let unknown = ids.filter(|(_, id)| !known.contains(id));
+            faults.extend(
+                unknown.map(|(function, id)| format!("{id} of {function} is no requirement")),
+            );
         }
-        if line == "- tests:" || line.starts_with(TESTS_OF_A_FILE) {
-            continue;
-        }
-        if line.starts_with("- state: ") {
-            let mut list = String::new();
-            for (file, source) in sources {
-                let listed = |name: &str| {
-                    let pair = (file.clone(), name.to_owned());
-                    rows.get(&id).is_some_and(|row| row.tests.contains(&pair))
-                };
-                let named = |name: &str| ids_of(name).contains(&id);
-                let tests: BTreeSet<&str> = functions(source)
-                    .filter(|name| named(name) || listed(name))
-                    .collect();
-                if !tests.is_empty() {
-                    let tests: Vec<String> = tests.iter().map(|test| format!("`{test}`")).collect();
-                    list.push_str(&format!("{TESTS_OF_A_FILE}`{file}` {}\n", tests.join(" ")));
-                }
-            }
-            if !list.is_empty() {
-                text.push_str("- tests:\n");
-                text.push_str(&list);
-            }
-        }
-        text.push_str(line);
-        text.push('\n');
     }
-    text
 }
 
 #[test]
-fn the_map_names_every_requirement_and_what_exists() {
-    let path = root().join(MAP);
-    let map = fs::read_to_string(&path).expect("the map is there");
-    let sources = sources();
-    if std::env::var_os(UPDATE).is_some() {
-        fs::write(&path, updated(&map, &sources)).expect("the map can be written");
-        return;
-    }
-    let faults = faults(&map, &sources);
-    assert!(
-        faults.is_empty(),
-        "{MAP}: {UPDATE}=1 writes the lists of tests anew\n{}",
-        faults.join("\n")
-    );
+fn the_map_has_every_requirement_and_names_what_exists() {
+    let map = fs::read_to_string(root().join(MAP)).expect("the map is there");
+    let mut faults = faults(root(), &map);
+    unknown_ids(root().to_owned(), &ids(), &mut faults);
+    assert!(faults.is_empty(), "{MAP}:\n{}", faults.join("\n"));
 }
 
 #[test]
-fn lists_of_tests_written_anew_are_right() {
-    let map =
-        "### CT-2 x\n- code: `src`\n- tests:\n  - `a.rs` `gone` `other`\n- state: **partial**\n";
-    let source = "fn hw1_ct2_here() {}\nfn other() {}\nfn third() {}\n";
-    let sources = BTreeMap::from([("a.rs".to_owned(), source.to_owned())]);
-    let updated = updated(map, &sources);
-    assert_eq!(
-        updated,
-        map.replace("`gone` `other`", "`hw1_ct2_here` `other`")
-    );
-}
-
-#[test]
-fn the_check_of_the_map_finds_what_is_wrong() {
-    let map = "### HW-1 x\n- code: `src`, `no/such/folder`\n- tests:\n  - `a.rs` `hw1_gone`\n- state: **done**\n\
-               ### ZZ-9 x\n- state: **not started**\n";
-    let source = "#[test]\nfn hw1_ct2_here() {}\n";
-    let sources = BTreeMap::from([("a.rs".to_owned(), source.to_owned())]);
-    let faults = faults(map, &sources);
-    for fault in [
-        "HW-2 is missing",
-        "ZZ-9 is no requirement",
-        "HW-1: no file or folder no/such/folder",
-        "HW-1: no test hw1_gone in a.rs",
+fn the_check_of_the_map_finds_planted_faults() {
+    let folder = crate::scratch("requirements");
+    fs::create_dir_all(folder.join("src")).expect("a folder");
+    let source = "#[test]\nfn hw1_ct2_here() {}\nfn hw99_there() {}\nfn x_1() {}\n";
+    fs::write(folder.join("src/a.rs"), source).expect("a file");
+    let map = "| HW-1 | x | done | `src`, `no/such` | | `src/a.rs` `hw1_gone` |\n\
+               | HW-2 | x | done | `src` | | `src/a.rs` `hw1_ct2_here` |\n\
+               | HW-2 | x | partial | `src` | all | `src/a.rs` |\n\
+               | HW-3 | x | partial | `src` | | `src/b.rs` |\n\
+               | HW-4 | x | not started | | all | |\n\
+               | HW-5 | x | not started | | all |\n\
+               | HW-6 | x | begun | `src` | all | |\n\
+               | ZZ-9 | x | not started | `src` | all | |\n";
+    let mut found = faults(&folder, map);
+    unknown_ids(folder.clone(), &ids(), &mut found);
+    let expected = [
+        "HW-1: no file or folder no/such",
+        "HW-1: no proof src/a.rs hw1_gone",
         "HW-1: state `done` does not fit its row",
-        "HW-1: test hw1_ct2_here in a.rs is not in the map",
-        "CT-2: test hw1_ct2_here in a.rs is not in the map",
-    ] {
+        "HW-2: state `done` does not fit its row",
+        "HW-2 stands there twice, or is no requirement",
+        "HW-3: no proof src/b.rs",
+        "HW-3: state `partial` does not fit its row",
+        "expected 6 cells: | HW-5 | x | not started | | all |",
+        "HW-6: state `begun` does not fit its row",
+        "ZZ-9 stands there twice, or is no requirement",
+        "ZZ-9: state `not started` does not fit its row",
+        "AF-1 is missing",
+        "HW-5 is missing",
+        "HW-99 of hw99_there is no requirement",
+    ];
+    for fault in expected {
         assert!(
-            faults.iter().any(|f| f == fault),
-            "no `{fault}` in {faults:?}"
+            found.iter().any(|f| f == fault),
+            "no `{fault}` in {found:?}"
         );
     }
+    let present = found.iter().filter(|fault| !fault.ends_with(" is missing"));
+    assert_eq!(present.count(), expected.len() - 2, "{found:?}");
 }

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Lists the tests of each requirement, by the ids at the beginning of their names.
+
+    tools/requirement_tests.py          all requirements of docs/requirements.md
+    tools/requirement_tests.py HW-4...  these
+
+Exit status 1 if an id is no requirement or a test names one that is not there.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TEST = re.compile(r"#\[test\](?:\s*#\[[^\n]*\])*\s*(?:pub )?fn (\w+)")
+ID = re.compile(r"(hw|ep|fn|af|ak|ct|x)(\d+)_")
+ROW = re.compile(r"\| ([A-Z]+-\d+) \| ([^|]*) \| ([^|]*) \|")
+
+
+def tests():
+    """Requirement, file and name of each test, once for each id in its name."""
+    for path in sorted(ROOT.rglob("*.rs")):
+        file = path.relative_to(ROOT)
+        if file.parts[0] in ("target", ".tools"):
+            continue
+        for name in TEST.findall(path.read_text()):
+            rest = name
+            while match := ID.match(rest):
+                yield f"{match[1].upper()}-{match[2]}", str(file), name
+                rest = rest[match.end() :]
+
+
+def main():
+    text = (ROOT / "docs/requirements.md").read_text()
+    rows = {row[0]: row[1:] for row in ROW.findall(text)}
+    chosen = sys.argv[1:] or list(rows)
+    of_id = {}
+    for requirement, file, name in tests():
+        of_id.setdefault(requirement, []).append((file, name))
+    unknown = [requirement for requirement in [*chosen, *of_id] if requirement not in rows]
+    for requirement in unknown:
+        print(f"{requirement}: no requirement of docs/requirements.md", file=sys.stderr)
+    for requirement in chosen:
+        if requirement in rows:
+            title, state = rows[requirement]
+            found = of_id.get(requirement, [])
+            print(f"{requirement} {title}: {state}, {len(found)} tests")
+            width = max((len(file) for file, _ in found), default=0)
+            for file, name in found:
+                print(f"    {file:{width}}  {name}")
+    return 1 if unknown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
