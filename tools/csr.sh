@@ -27,6 +27,7 @@ peakrdl() {
 
 peakrdl regblock "$rdl" -o "$new/sv" --top node_regs --module-name gyre_csr --package-name gyre_csr_pkg \
     --cpuif passthrough --default-reset arst_n --err-if-bad-addr --err-if-bad-rw --type-style hier
+sed -i '1i // SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1' "$new"/sv/*.sv
 PYTHONPATH=.tools/python "${PYTHON:-python3}" tools/csr_rust.py "$rdl" gyre "$new/registers.rs"
 rustfmt --edition 2024 "$new/registers.rs"
 # From a copy outside git, since the pages would else link to wherever this was cloned from.

@@ -1,6 +1,6 @@
 // Arithmetic of the collective network (HW-5): of up to three flits, one of each contributor to a packet, the
-// flit ((a op b) op c), absent operands passed over. Header flits are the first present operand's as it is.
-// One flit a cycle, out after exactly CollAluLatency cycles; nothing holds it up. With no flit under way no
+// flit ((a op b) op c), absent operands skipped. Header flits are those of the first operand that is present, unchanged.
+// One flit a cycle, out after exactly CollAluLatency cycles; nothing stalls it. With no flit under way no
 // register changes.
 module coll_alu
   import gyre_pkg::*;
@@ -24,7 +24,7 @@ module coll_alu
   localparam int unsigned Lanes = FlitBytes / 8;
   localparam int unsigned Half = CollLaneLatency;
 
-  // What goes along with a flit.
+  // Side information of a flit.
   typedef struct packed {
     logic      then_c;   // (a op b) is to be combined with c
     logic      payload;

@@ -1,13 +1,13 @@
 // Barriers of a node (HW-5): one-cycle pulses on the barrier wires of the tree, bit r = barrier route r. When
 // every input of a route has arrived (children in the route, this node if it is a member), a pulse goes on to
-// the parent; the route's root lets all go at once, with pulses to the children and, at members, `done_o`. A
+// the parent; the root of the route releases all at once, with pulses to the children and, at members, `done_o`. A
 // hop takes exactly two cycles beyond the link latency, as on the torus: input register, arrivals, output register.
 //
-// Arrivals count only while the link is up. One on a route without this input, or a second one before
-// the release, is not counted; it is reported (ErrCollBarrier, `info` = routes), as is a pulse for a link that
+// Arrivals count only while the link is up. An arrival on a route without this input, or a second one before
+// the release, is not counted but reported (ErrCollBarrier, `info` = routes), as is a pulse for a link that
 // is down. A route that is not valid forgets its arrivals. The parity of the tree's link word covers the pulses beside
-// it: those of a word that fails it are not taken, and the link, which falls, reports it. A route that lacks them does
-// not complete before software has set it up anew.
+// it: the pulses of a word that fails it are ignored, and the link falls and reports it. A route that lacks a pulse
+// does not complete until software has set it up again.
 module coll_barrier
   import gyre_pkg::*;
 (

@@ -1,9 +1,9 @@
-// Packets on their way down the tree, one at a time: those from the parent, and those that turn around at this
+// Packets on their way down the tree, one at a time: from the parent, or turned around at this
 // node, the root of their route. They go to the children in the route and to this node in lock-step. Packets
-// from the parent are moved here; for those that turn around, which coll_up moves, this module grants the way.
+// from the parent are moved here; packets that turn around are moved by coll_up, and this module grants the outputs.
 //
-// A packet from the parent starts once all that turned around have left the arithmetic; both take turns.
-// Malformed packets and those of a route without parent are discarded (ErrCollRoute).
+// A packet from the parent starts once all packets that turned around have left the arithmetic; both take turns.
+// Malformed packets, and packets of a route without parent, are discarded (ErrCollRoute).
 module coll_down
   import gyre_pkg::*;
 (

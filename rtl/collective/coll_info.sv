@@ -1,5 +1,5 @@
-// What selection must know of the packets in the queues of one input: decoded when they come in, kept in order
-// for each class route, those at the front in registers. A packet leaves when it is started, long before its
+// Packet information that selection needs, for the queues of one input: decoded on arrival, kept in order
+// for each class route, that of the packets at the front in registers. A packet leaves when it is started, long before its
 // last flit, so that the next one can be chosen meanwhile.
 module coll_info
   import gyre_pkg::*;

@@ -1,5 +1,5 @@
 // Flits of one input of the collective network: a link of the tree, or this node's injection. A queue a class
-// route, all in one memory; what selection must know of the packet at the front of each queue is in registers.
+// route, all in one memory; packet information of the front of each queue is in registers.
 //
 // When the link goes down with a packet open, the packet is closed with a tail marked `err`.
 module coll_input
@@ -83,7 +83,7 @@ module coll_input
   assign drained_o = (nonempty_q | open_q) == '0;
   assign busy_o    = link_down_i && open_q != '0;
 
-  // ---- what is to be known of the packet: from its first flit, if narrow from its second -----
+  // ---- packet information: from the first flit, of narrow flits from the second -----
   logic        describe;
   logic [95:0] words;                              // w0, w1, w2 of the header
 

@@ -1,9 +1,9 @@
-// One tree link as an output: room at the other end for each class route, and what becomes of packets when the
+// One tree link as an output: room at the other end for each class route, and discarding of packets while the
 // link is down. A packet is started only when there is room for the longest one, so that it never waits on its
 // way; room is taken when a flit leaves its input (`take_i`), cycles before it reaches the link (`valid_i`).
 //
-// A packet that finds the link down is not sent at all, the rest of one that is cut is discarded; each is
-// reported once (ErrLinkDown, `info` = route). A credit for a route whose buffer is empty is not taken (`fault_o`).
+// A packet that finds the link down is not sent; the rest of a packet that is cut is discarded. Each is
+// reported once (ErrLinkDown, `info` = route). A credit for a route whose buffer is empty is ignored (`fault_o`).
 module coll_output
   import gyre_pkg::*;
 #(

@@ -1,5 +1,5 @@
-// One port of the collective network: link unit, buffers of the flits that come in, room and fate of those that
-// go out.
+// One port of the collective network: link unit, buffers of incoming flits, room for outgoing flits and their
+// fate.
 module coll_port
   import gyre_pkg::*;
 #(
@@ -17,7 +17,7 @@ module coll_port
     input  logic [FlitW-1:0]      link_data_i,
     input  logic [31:0]           link_dbg_i,
     input  logic                  beside_i,      // parity of the barrier wires that come, and
-    input  logic                  beside_tx_i,   // of those that go
+    input  logic                  beside_tx_i,   // of outgoing words
     output link_word_t            link_ctl_o,
     output logic [FlitW-1:0]      link_data_o,
     output logic [31:0]           link_dbg_o,

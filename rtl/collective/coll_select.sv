@@ -1,9 +1,9 @@
-// Chooses what the up engine does next: of all class routes that can go on, in turn, the packets that are to
-// be combined, or one packet alone: a broadcast, or one that is to be discarded. A packet that combines waits
+// Chooses the next packets of the up engine: of all class routes that can proceed, in turn, the packets to
+// be combined, or one packet alone, which is a broadcast or is to be discarded. A packet that combines waits
 // until each contributing input of its route has one; nothing is chosen before all its outputs have room.
 //
-// Discarded are malformed packets and those of an input that is not in the route (ErrCollRoute), and those of
-// a child whose link is down that wait for others: they could wait for ever and the link with them.
+// Malformed packets and packets of an input outside the route are discarded (ErrCollRoute), as are packets of
+// a child whose link is down that wait for others: they could wait for ever, and the link with them.
 module coll_select
   import gyre_pkg::*;
 (

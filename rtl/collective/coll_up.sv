@@ -1,8 +1,8 @@
-// Packets on their way up the tree, one at a time: those of this node and of the children. A packet that was
-// chosen takes a flit of each of its inputs a cycle through the arithmetic; the result goes to the parent or, at
-// the route's root, turns around into the way down. Header and length are those of the first input (this node
+// Packets on their way up the tree, one at a time, from this node and its children. A chosen packet
+// takes a flit of each of its inputs a cycle through the arithmetic; the result goes to the parent or, at
+// the route's root, turns around into the way down. Header and length come from the first input (this node
 // before child 0 before child 1). Where another header differs in more than its source, or another packet is
-// shorter or longer, the result ends with `err`, all are read to their tails, and ErrCollMismatch tells of it.
+// shorter or longer, the result ends with `err`, all are read to their tails, and ErrCollMismatch is reported.
 // So does a contributor's tail marked `err`, without a report.
 //
 // Each packet is announced to its outputs when it is started (`start_o`), each of its flits again when it leaves
@@ -41,7 +41,7 @@ module coll_up
     input  logic                         turn_gnt_i,
     output logic                         turn_done_o,   // the tail of one is there
     // Result.
-    output logic [CollPorts:0]           outs_o,        // where it goes: those that were alive at its start
+    output logic [CollPorts:0]           outs_o,        // its outputs that were alive at its start
     output logic [3:0]                   out_route_o,
     output logic                         out_class_o,
     output flit_ctl_t                    ctl_o,
@@ -57,7 +57,7 @@ module coll_up
   localparam int unsigned HintBit = (FlitBytes == 8) ? 14 : 64 + 14;
   localparam logic [FlitW-1:0] SrcMask = FlitW'({30'h3fff_ffff, 32'b0});  // header_t.src, in the first flit
 
-  // What goes along with a packet through the arithmetic.
+  // Side information of a packet in the arithmetic.
   typedef struct packed {
     logic [3:0]         route;
     logic [CollPorts:0] outs;

@@ -1,5 +1,5 @@
 // Sum of two IEEE 754 binary64 numbers (HW-5): rounded to nearest, ties to even, with subnormal numbers
-// and infinities; a sum that is no number is CanonicalNan. One sum a cycle, after CollLaneLatency cycles.
+// and infinities; a sum that is not a number is CanonicalNan. One sum a cycle, after CollLaneLatency cycles.
 module fp64_add
   import gyre_pkg::*;
 (
@@ -25,7 +25,7 @@ module fp64_add
   logic [10:0] exp2_q;                // of bit 55
   logic [56:0] added_q;
 
-  // Zeros before the first one of a value, 57 if there is none.
+  // Zeros before the first one of a value, 57 without one.
   function automatic logic [5:0] leading_zeros(logic [56:0] value);
     logic [63:0] rest;
     logic [5:0]  zeros;

@@ -7,7 +7,7 @@
 // waits only for flits of its sources. Two packets are under way at once, one up and one down.
 //
 //   posedge t    link input register
-//   posedge t+1  CRC checked, flit in its buffer, what is to be known of the packet in registers
+//   posedge t+1  CRC checked, flit in its buffer, packet information in registers
 //   posedge t+2  packet chosen, once its contributors are here
 //   posedge t+3  down: output register of the links to the children, or ejection FIFO
 //   posedge t+3+CollAluLatency  up: output register of the link to the parent, or, at the root, down

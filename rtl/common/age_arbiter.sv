@@ -1,5 +1,5 @@
-// Arbiter by age over a request bit vector: of those that ask, the one whose birth lies longest before `now_i`, modulo
-// the range of the stamps; among equals round robin. A network that serves the oldest first treats all sources
+// Arbiter by age over a request bit vector: grants the oldest requester, whose birth lies longest before `now_i`, modulo
+// the range of the stamps; round robin among equals. A network that serves the oldest first treats all sources
 // alike, however far away they are. The grant is one-hot and combinational; nothing changes while nothing is granted.
 module age_arbiter #(
     parameter int unsigned N = 4,
@@ -22,7 +22,7 @@ module age_arbiter #(
     most   = '0;
     if ((req_i & (req_i - 1'b1)) != '0) begin
       oldest = '0;
-      // Not unrolled in simulation: most of the time few ask.
+      // Not unrolled in simulation, since few requests are set most of the time.
       /* verilator unroll_disable */
       for (int unsigned n = 0; n < N; n++) begin
         if (req_i[n]) begin

@@ -1,5 +1,5 @@
-// Hands on the errors of one unit, source 0 first. A source holds its error until it is taken; it hears of that from a
-// register, so that what a unit does next depends on no other unit's errors.
+// Hands on the errors of one unit, source 0 first. A source holds its error until it is taken; a register
+// acknowledges it, so that the next step of a unit depends on no other unit's errors.
 module err_select
   import gyre_pkg::*;
 #(

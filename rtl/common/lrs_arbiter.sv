@@ -1,4 +1,4 @@
-// Least-recently-served arbiter over a request bit vector: of those that ask, the one whose last grant is
+// Least-recently-served arbiter over a request bit vector: grants the requester whose last grant is
 // the longest ago. Unlike a round-robin pointer it stays fair when different groups of requesters take turns
 // (a pointer moved by one group can pass over the same member of another every time). The grant is one-hot
 // and combinational; the order changes only when `advance_i` takes the grant.
@@ -11,7 +11,7 @@ module lrs_arbiter #(
     input  logic         advance_i, // the grant of this cycle is used
     output logic [N-1:0] gnt_o      // one-hot, zero when there is no request
 );
-  logic [N-1:0] older_q [N];        // row n: those served longer ago than n
+  logic [N-1:0] older_q [N];        // row n: requesters served longer ago than n
 
   always_comb begin
     gnt_o = '0;

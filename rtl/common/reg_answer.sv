@@ -3,7 +3,7 @@ module reg_answer (
     input  logic        clk_i,
     input  logic        rst_ni,
     input  logic        req_i,
-    input  logic        err_i,      // with req_i: what the answer says
+    input  logic        err_i,      // with req_i: error of the answer
     input  logic [63:0] rdata_i,
     output logic        ack_o,
     output logic        err_o,      // with ack_o

@@ -11,7 +11,7 @@ module coll_csr
     input  logic [8:0]            addr_i,    // byte offset from the first register
     input  logic [63:0]           wdata_i,
     output logic [63:0]           rdata_o,
-    output logic                  err_o,     // no such register, or none for this access
+    output logic                  err_o,     // no such register, or not for this access
     // configuration and state
     output coll_cfg_t             cfg_o,
     input  link_ctl_e             link_state_i [CollPorts],

@@ -16,7 +16,7 @@ module node_csr
 ) (
     input  logic                  clk_i,             // of registers and interrupts, needed while active_o
     input  logic                  access_clk_i,      // of answers, needed in requests, the cycle before, while answer_o
-    input  logic                  net_clk_i,         // clocks of what is counted: see perf_counters
+    input  logic                  net_clk_i,         // clocks of the counted signals: see perf_counters
     input  logic                  coll_clk_i,
     input  logic                  dma_clk_i,
     input  logic                  rst_ni,
@@ -182,7 +182,7 @@ module node_csr
   error_t errors [5];
   logic   err_set_q, err_raised;
 
-  // What the generated block is told, a cycle later: none of its logic waits for other units.
+  // Inputs of the generated block, a cycle later, so that its logic waits for no other unit.
   typedef struct packed {
     logic raised;
     logic threshold;
@@ -200,7 +200,7 @@ module node_csr
     else if (pulse_d != '0 || pulse_q != '0) pulse_q <= pulse_d;
   end
 
-  // ERR_SET holds what was written from the cycle after the write.
+  // ERR_SET holds the written value from the cycle after the write.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) err_set_q <= 1'b0;
     else if (err_set || err_set_q) err_set_q <= err_set;
@@ -257,7 +257,7 @@ module node_csr
   always_comb begin
     events = event_i;
     events[EventBarrier] = bar_done_i != '0;
-    events[EventError] = err_raised; // every error, those of the network included
+    events[EventError] = err_raised; // every error, the network's included
   end
 
   wakeup_unit u_wakeup (

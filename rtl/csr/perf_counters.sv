@@ -1,13 +1,13 @@
 // Performance counters: flits of each link by kind of virtual channel (deterministic request and response by dateline,
 // priority, system, dynamic request and response), stalls of each link, flits of each tree link,
-// packets sent and received by kind. Ports that the node lacks are no address.
+// packets sent and received by kind. Ports that the node lacks have no address.
 module perf_counters
   import gyre_pkg::*;
 #(
     parameter int unsigned NDim = 3,
     localparam int unsigned P = 2 * NDim
 ) (
-    // Clocks of what is counted: needed in a cycle in which there is something to count.
+    // Clocks of the counted signals: needed in a cycle with an event to count.
     input  logic                  net_clk_i,
     input  logic                  coll_clk_i,
     input  logic                  dma_clk_i,

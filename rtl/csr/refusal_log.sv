@@ -1,9 +1,9 @@
-// Packets that the receive side of the DMA engine has refused, until software takes them (X-5): what a put or
-// message was to do will not happen, and only this node knows. An entry has the software words first to last:
-// a refusal joins that of its source and kind, and but for puts FIFO, whose last word is its own or the one
-// before. One for which no entry is left is counted. Software takes an entry by writing back its last word; a
+// Packets that the receive side of the DMA engine has refused, until software takes them (X-5): the effect of the put or
+// message is lost, and only this node knows. An entry has the software words first to last:
+// a refusal joins the entry of its source and kind (and FIFO, except for puts) whose last word is its own or the one
+// before. Without a free entry it is counted. Software takes an entry by writing back its last word; a
 // refusal that joined it since is kept.
-// Read-modify-writes are here where they came damaged; refused ones are answered.
+// Damaged read-modify-writes are logged; refused ones are answered.
 module refusal_log
   import gyre_pkg::*;
 #(

@@ -1,6 +1,6 @@
 // Joins the read clients of the DMA engine onto the AXI masters (HW-1): path p on master p % NAxi with id p,
 // descriptor fetch with id NPath and the counter unit with id NPath+1 on master 0. Round robin a master; the
-// address channel is registered. Clients have space for what they ask, so read data is always taken and
+// address channel is registered. Clients have space for the data that they request, so read data is always taken and
 // goes to them by id, the counter's through a register that selects its 8 bytes.
 module axi_read_mux
   import gyre_pkg::*, gyre_dma_pkg::*;

@@ -13,7 +13,7 @@ module axi_write_mux
     input  logic [N-1:0]        aw_req_i,
     input  axi_addr_t           aw_i     [N],
     output logic [N-1:0]        aw_gnt_o,
-    output logic [N-1:0]        w_sel_o,   // whose row is read
+    output logic [N-1:0]        w_sel_o,   // writer whose row is read
     output logic [N-1:0]        w_pop_o,   // and taken
     input  logic [AxiW-1:0]     w_data_i [N],  // zero when not selected
     input  logic [AxiBytes-1:0] w_strb_i [N],
@@ -101,7 +101,7 @@ module axi_write_mux
   assign unused_bits = ^level;
 
 `ifndef SYNTHESIS
-  // What waited in the last cycle. Kept only then, which costs a simulation nothing while nobody waits.
+  // Waiting requests of the last cycle. Kept only while there are some, which costs no simulation time otherwise.
   logic                        aw_waited_q, w_waited_q;
   axi_addr_t                   aw_held_q;
   logic [AxiW + AxiBytes : 0]  w_held_q;

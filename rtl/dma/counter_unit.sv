@@ -3,8 +3,8 @@
 // counter is read, lowered and written back by one entry at a time; different counters overlap. `zero_o`
 // pulses when a counter that was written has reached exactly 0 and the write is answered. Below zero the
 // counter wraps: ErrCounterUnderflow. A refused read or write is ErrCounterAccess; the decrement is lost.
-// Of decrements on the last port it is said when they are in memory (or lost), so that those of a flow (HW-4) get there
-// in order.
+// Decrements on the last port are reported when they are in memory (or lost), so that those of a flow (HW-4) arrive
+// there in order.
 //
 // Read-modify-writes go through the same entries, one at a time up to its write, and never share one: the order
 // in which they and decrements come in is that in which each word of memory sees them. Every one is written,
@@ -69,7 +69,7 @@ module counter_unit
   logic [NEntry-1:0] rmw_q;            // read-modify-write
   logic [NEntry-1:0][7:0] strb_q;      // bytes to write
   logic [63:0]      old_q  [NEntry];   // read-modify-write: the operand before
-  logic [NEntry-1:0] finished;         // the write of what was taken is answered, or its error known
+  logic [NEntry-1:0] finished;         // the write of the taken value is answered, or its error known
 
   // ---- input ---------------------------------------------------------------------------------
   logic             in_valid_q, in_take, in_load, in_rmw_q, in_last_q;

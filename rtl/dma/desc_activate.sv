@@ -143,7 +143,7 @@ module desc_activate
             load_header_o.offset = dec_desc_q.dst_off_lo;
             load_header_o.aux    = {23'b0, dec_desc_q.ctr_valid, dec_desc_q.dst_off_hi};
             load_header_o.sw0    = {dec_desc_q.ctr_offset, dec_desc_q.ctr_slot};
-            // Says to the target's software whose put it was, should it be refused.
+            // Tells the software of the target the origin of a refused put.
             if (dec_desc_q.kind == KindPut) load_header_o.sw1 = dec_desc_q.sw1;
           end else begin
             load_header_o.aux = dec_desc_q.length;

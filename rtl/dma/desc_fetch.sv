@@ -11,7 +11,7 @@ module desc_fetch
     input  logic             rst_ni,
     // FIFO table
     input  logic [NInj-1:0]  want_i,      // enabled, not halted, a descriptor that was not fetched yet
-    input  logic [NInj-1:0]  kill_i,      // disabled or halted: what was fetched is dropped
+    input  logic [NInj-1:0]  kill_i,      // disabled or halted: the fetched descriptor is dropped
     output logic             take_o,      // the fetch pointer of take_fifo_o moves on by one descriptor
     output logic [FidW-1:0]  take_fifo_o,
     input  logic [AddrW-1:0] take_addr_i, // its address, combinational from take_fifo_o
@@ -60,7 +60,7 @@ module desc_fetch
     end
   end
 
-  // The FIFOs whose reads are under way, oldest first.
+  // FIFOs with a read under way, oldest first.
   logic order_empty;
   logic [$clog2(Outstanding+1)-1:0] unused_level;
   gyre_fifo #(.Width(FidW), .Depth(Outstanding)) u_order (

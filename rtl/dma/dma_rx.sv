@@ -1,8 +1,8 @@
 // Receive side of the DMA engine (HW-1): one reception path per ejection path of the network, one for the
-// loop-back and one for the collective network, one for all packets of class priority and one for those of class system,
+// loop-back and one for the collective network, one for class priority and one for class system,
 // a shared resolver, the reception FIFOs, the commit queue, the counter unit,
-// the unit for read-modify-writes, and that for ordered-dynamic flows (HW-4), whose requests go on by the path of the
-// loop-back.
+// the unit for read-modify-writes, and the unit for ordered-dynamic flows (HW-4), whose requests continue on the path of
+// the loop-back.
 // The paths work whenever packets come: slots and FIFOs that software has not enabled refuse them.
 module dma_rx
   import gyre_pkg::*;
@@ -151,7 +151,7 @@ module dma_rx
   assign unused_flow = ^{flow_req[NRx-1:NLink], flow_only[NRx-1:NLink], flow_valid[NRx-1:NLink],
                          flow_tail[NRx-1:NLink], flow_bad[NRx-1:NLink], put_failed[2*NRx-1:2*NLink]};
 
-  // What comes by the loop-back and what flows release.
+  // Packets of the loop-back, and packets that flows release.
   logic          loop_valid, loop_ready, merge_idle;
   logic [1:0]    merge_ready, merge_from;
   flit_ctl_t     merge_ctl, released_ctl;

@@ -4,7 +4,7 @@
 //   inj_fifo_table -> desc_fetch -> desc_activate -> packetizer -> tx_path [NPath] -> injection
 //                          \______________ axi_read_mux ______________/
 //
-// cfg_i.dma_enable = 0 stops fetch and activation, cfg_i.drain stops activation; what is active completes.
+// cfg_i.dma_enable = 0 stops fetch and activation, cfg_i.drain stops activation; active descriptors complete.
 module dma_tx
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(

@@ -1,6 +1,6 @@
-// Control packets of ordered-dynamic flows (HW-4): tells sources how far their flows have come, one flow at a time in
-// turn, by packets of a header only in the response class on the fixed route. What a packet says is fixed when it leaves:
-// what is released while it waits is in it.
+// Control packets of ordered-dynamic flows (HW-4): report to sources the progress of their flows, one flow at a time in
+// turn, as header-only packets of the response class on the fixed route. The content of a packet is fixed when it leaves,
+// so it covers packets released while it waits.
 module flow_ack
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(

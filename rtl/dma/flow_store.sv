@@ -1,8 +1,8 @@
 // Request packets of ordered-dynamic flows (HW-4): takes them from the reception paths of links, each into its slot, and
-// lets those whose turn has come go on as whole packets, one flit a cycle each way for all paths and flows together.
+// forwards those whose turn has come as whole packets, one flit a cycle each way for all paths and flows together.
 // Taking a packet waits for nothing but other packets' flits. Released packets no longer name their flow, nor
 // its epoch: the number in their message follows from their offset in it.
-// Refused: ErrPktFlow, or what the path found wrong with the header; damaged: ErrPktTruncated.
+// Refused: ErrPktFlow, or the reason for which the path refused the header; damaged: ErrPktTruncated.
 //
 // Two stages: choose a path with a header or a flit; look up, claim and store.
 module flow_store
@@ -20,7 +20,7 @@ module flow_store
     input  logic [NIn-1:0]   req_i,
     input  header_t          hdr_i  [NIn],
     input  logic [NIn-1:0]   only_i,            // the packet ended with its header
-    input  err_e             err_i  [NIn],      // what is wrong with it
+    input  err_e             err_i  [NIn],      // reason of its refusal
     input  logic [31:0]      dbg_i  [NIn],
     output logic [NIn-1:0]   take_o,
     // payload flits of packets whose header was taken
@@ -49,7 +49,7 @@ module flow_store
     // errors, held until taken
     output error_t           err_o,
     input  logic             err_ack_i,
-    output logic             holds_o,           // something of a packet is here, beside those in slots
+    output logic             holds_o,           // part of a packet is here, besides packets in slots
     output logic             idle_o
 );
   localparam int unsigned IdW         = (NFlow > 1) ? $clog2(NFlow) : 1;
@@ -127,8 +127,8 @@ module flow_store
   end
 
   // ---- stage 2: look up, claim, store -----------------------------------------------------------------
-  // Packet of each path whose payload comes in.
-  flow_ref_t        ref_q  [NIn];       // its slot; none: it is drained only
+  // Packet of each path with payload arriving.
+  flow_ref_t        ref_q  [NIn];       // its slot; without one the packet is drained
   logic [NIn-1:0]   open_q, drop_q;     // its payload is not over; nothing of it is stored
   logic [CountW-1:0] left_q [NIn];      // flits to come
   packet_info_t     info_q [NIn];       // for the error register

@@ -14,7 +14,7 @@
 //                    flight has left), [1] busy: work left or in flight, [2] empty, [15:8] err_e of the halt
 //   +0x30 COUNT      RO, descriptors completed, modulo 2^32
 //   +0x38 HIGHWATER  most bytes between HEAD and TAIL so far; a write clears it
-// What breaks these rules, an absent FIFO, and an address that is not a multiple of 8 answer reg_err_o and
+// An access that breaks these rules, an absent FIFO, and an address that is not a multiple of 8 answer reg_err_o and
 // change nothing. Other bits are ignored when written and read as zero.
 module inj_fifo_access
   import gyre_pkg::*, gyre_dma_pkg::*;

@@ -1,4 +1,4 @@
-// What the rest of the node hears of the injection FIFOs (HW-1), registered: descriptors completed, errors with
+// Events of the injection FIFOs for the rest of the node (HW-1), registered: descriptors completed, errors with
 // the FIFO and the address of the descriptor at fault, and moves of remote-get rings.
 module inj_fifo_events
   import gyre_pkg::*;

@@ -2,7 +2,7 @@
 // their pointers: software (TAIL), descriptor fetch, completion, and remote gets from the receive side.
 //
 //   inj_fifo_access   registers: decode, check, answer (the register map is described there)
-//   inj_fifo_events   what the rest of the node hears of
+//   inj_fifo_events   events for the rest of the node of
 //
 // A remote get that did not reach memory halts its FIFO with ErrWrite; only disabling and enabling ends
 // that, since descriptors are missing from the ring.
@@ -108,7 +108,7 @@ module inj_fifo_table
       .reg_o(rq_reg), .wdata_o(rq_wdata), .level_o(level), .new_level_o(new_level)
   );
 
-  // ---- who moves what in this cycle -----------------------------------------------------------
+  // ---- movements of this cycle ----------------------------------------------------------------
   logic [FidW-1:0] ret_fifo, rga_fifo, rgc_fifo, rgl_fifo, res_fifo;
   logic            complete, resume, rgc_good;
   logic [NInj-1:0] resume_req, resume_first;

@@ -1,4 +1,4 @@
-// Local path of a node (HW-1): what is injected on it is ejected on it. One FIFO a class, with credits on the
+// Local path of a node (HW-1): a packet injected on it is ejected on it. One FIFO a class, with credits on the
 // injection side and valid/ready on the ejection side, like a path through the network.
 module loopback
   import gyre_pkg::*;

@@ -2,7 +2,7 @@
 // most, round robin over paths and, inside a path, system before priority before the others, then least recently served
 // over its FIFOs, a packet a turn. A
 // packet is issued to a path only when it fits into the injection buffer of its class, so that it never
-// blocks another; FIFOs whose class has no room lose no turn. The last path is that of the collective network
+// blocks another; FIFOs whose class has no room lose no turn. The last path belongs to the collective network
 // (HW-5), with a buffer a class route.
 //
 // Every packet of a message but the last carries 512 bytes. Answers to read-modify-writes come whole from the

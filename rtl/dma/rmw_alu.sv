@@ -1,5 +1,5 @@
-// What one read-modify-write makes of an 8 B word of memory (HW-1): the word with the operation applied, the
-// bytes of it to write, and the operand before. A pure function; counter_unit asserts what it is given.
+// Effect of one read-modify-write on an 8 B word of memory (HW-1): the word with the operation applied, the
+// bytes of it to write, and the operand before. A pure function; counter_unit asserts its inputs.
 module rmw_alu
   import gyre_pkg::*;
   import gyre_dma_pkg::*;

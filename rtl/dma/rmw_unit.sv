@@ -135,7 +135,7 @@ module rmw_unit
   end
   assign refused = err_o.valid && err_ack_i;
 
-  // ---- slots for answers: what goes back with the value ------------------------------------------
+  // ---- slots for answers: data that returns with the value ------------------------------------------
   typedef struct packed {
     logic        refused;      // no value comes
     coord_t      dst;

@@ -3,7 +3,7 @@
 //   ErrPktKind      kind not served on this path, or in the wrong class
 //   ErrPktReserved  fields set that the kind does not have, a flow (HW-4) where there can be none, or more than 512
 //                   payload bytes
-//   ErrDescLength   remote get whose payload is no whole number of descriptors, 1..8
+//   ErrDescLength   remote get whose payload is not 1..8 whole descriptors
 //   ErrPktRmw       read-modify-write whose payload is not half a descriptor, or answer of no operand's length
 // Hint and dynamic bits concern the router only; a copy is that of a memory-FIFO packet of class request. Priority and
 // system carry memory-FIFO packets alone. The collective network
@@ -57,7 +57,7 @@ module rx_check
   assign unused_hdr = ^hdr_i;
 
 `ifndef SYNTHESIS
-  // What the parts behind rely on.
+  // Guarantees to the units behind.
   always_comb begin
     if (valid_i && err_o == ErrNone) begin
       FitsBuffer : assert (hdr_i.len <= 10'(MaxPayloadBytes))

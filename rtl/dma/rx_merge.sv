@@ -1,5 +1,5 @@
 // Joins sources of whole packets on one way, flit by flit without gaps between the flits of a packet; where several have
-// one they take turns. Says whose flit goes; its user hands that on.
+// one they take turns. Names the source of the flit; the user forwards it.
 module rx_merge #(
     parameter int unsigned N = 2
 ) (
@@ -7,7 +7,7 @@ module rx_merge #(
     input  logic         rst_ni,
     input  logic [N-1:0] valid_i,
     output logic [N-1:0] ready_o,
-    output logic [N-1:0] from_o,    // one-hot while valid_o: whose flit it is
+    output logic [N-1:0] from_o,    // one-hot while valid_o: source of the flit
     input  logic         head_i,    // of that flit
     input  logic         tail_i,
     output logic         valid_o,

@@ -1,5 +1,5 @@
 // Holds a read-modify-write of one path back until the packets that the path took before it are in memory
-// (HW-1): counts packets on their way, and those of them that were there when the request came to the front.
+// (HW-1): counts packets on their way, and how many of them were there when the request came to the front.
 module rx_order #(
     parameter int unsigned Max = 16            // packets on their way
 ) (

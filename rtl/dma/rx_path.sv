@@ -1,7 +1,7 @@
 // Reception path: packets from one ejection path of a network (or the loop-back) to memory (HW-1).
 //   rx_header x2 -> rx_response (puts: place first) -> rx_collect -> rx_buffer -> rx_write -> rx_retire
 //                                          requests: -> rx_pending (place after collection)
-//                    read-modify-writes, once what came before is in memory: -> rmw_unit
+//                    read-modify-writes, once all earlier data is in memory: -> rmw_unit
 // Responses go first and never wait for requests: requests without a place hold at most all buffers but one.
 // On paths of links, requests of ordered-dynamic flows (HW-4) leave by flow_store, and of their puts it is said when they
 // are in memory.
@@ -13,7 +13,7 @@ module rx_path
     parameter logic [AxiIdW-1:0] Id = '0,
     parameter bit Collective = 1'b0,             // path of the collective network
     parameter bit Flows = 1'b0,                  // path of a link
-    parameter vclass_e Requests = ClassRequest,  // class of its requests; those above have no responses here
+    parameter vclass_e Requests = ClassRequest,  // class of its requests; classes above have no responses here
     localparam int unsigned FW = FlitBytes * 8
 ) (
     input  logic                  clk_i,

@@ -84,7 +84,7 @@ module rx_pending
       endcase
     end
   end
-  // Not idle while a question can be asked or is on its way; blocked is idle.
+  // Not idle while a look-up can be requested or is on its way; blocked is idle.
   assign holds_o = !empty;
   assign idle_o  = empty || st_q == StBlocked;
 

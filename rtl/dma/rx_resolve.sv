@@ -3,10 +3,10 @@
 // grant to answer; messages of the classes above response first, then responses, so they never wait for requests: of the
 // former there are two paths, which ask once in several cycles. Bounded: after MaxPassed responses while a request waited
 // the next look-up but for those classes above is a request's, so one waits for at most NPath times as many. A request
-// without a place is told so and asks again when rings have moved: it holds responses up for that one look-up.
+// without a place is refused and retries when rings have moved: it delays responses by that one look-up.
 //   put of a flow (HW-4), window of a flow: ErrPktFlow; else the put has its place in the flow, refused or not
 //   put (or collective with counter), answer to a read-modify-write: ErrPktSlot, ErrPktBounds, ErrPktCounter (in this order);
-//     what passes the end of the 48-bit address space is out of bounds, whatever the slot's limit says
+//     an access beyond the end of the 48-bit address space is out of bounds, whatever the limit of the slot
 //   memory FIFO: ErrPktRecFifo, or blocked while the ring is full or halted
 //   remote get: ErrPktInjFifo, or blocked while the ring is full
 module rx_resolve
@@ -15,7 +15,7 @@ module rx_resolve
 #(
     parameter int unsigned NPath = 8,
     parameter int unsigned MaxPassed = 8,
-    parameter int unsigned Coll = NPath - 1   // path of the collective network; those after it are of higher classes
+    parameter int unsigned Coll = NPath - 1   // path of the collective network; paths after it are of higher classes
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,

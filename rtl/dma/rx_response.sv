@@ -1,6 +1,6 @@
 // Responses of one path up to their place in memory: takes the header, asks the resolver, and offers the
 // packet to the collector. A bad header goes on with its reason, so that its flits are drained; a put of a flow (HW-4)
-// asks for its place there even so.
+// requests its place there all the same.
 module rx_response
   import gyre_pkg::*;
   import gyre_dma_pkg::*;

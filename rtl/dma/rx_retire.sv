@@ -1,7 +1,7 @@
 // Writes of one path on their way: packets in issue order, each with one or two bursts. Responses of one id
 // come back in order; the oldest packet retires when all its responses are there: a request is reported to the
-// commit queue, a put lowers its byte counter by its payload bytes, or by one if it has none; that of a flow (HW-4) is
-// reported there and does so in its turn. A failed write is reported as ErrWrite; a failed put lowers nothing.
+// commit queue, a put lowers its byte counter by its payload bytes, or by one if it has none; a put of a flow (HW-4)
+// is reported there and lowers its counter in turn. A failed write is reported as ErrWrite; a failed put lowers nothing.
 module rx_retire
   import gyre_pkg::*;
   import gyre_dma_pkg::*;

@@ -3,8 +3,8 @@
 // as an invalid slot. Slot s at s*0x20: +0x00 BASE (byte address), +0x08 LIMIT (bytes), +0x10 CTRL {[0] valid,
 // [1] read, [2] write, [3] atomic, [4] remote read granted, [11:8] owner}. Other bits of CTRL are ignored when written
 // and read as zero. Answers with an error, and changes nothing: BASE above 48 bits, LIMIT above 40, +0x18, an absent slot,
-// an address that is not a multiple of 8. Where BASE + LIMIT passes the end of the address space, the look-ups' users refuse
-// what lies there: software writes one after the other.
+// an address that is not a multiple of 8. Where BASE + LIMIT passes the end of the address space, users of the look-ups refuse
+// accesses beyond it: software writes one register after the other.
 module slot_table
   import gyre_pkg::*;
   import gyre_dma_pkg::*;

@@ -1,7 +1,7 @@
 // One transmit path (HW-1): takes packet commands, reads their payload, and sends header and payload as
 // flits, one a cycle, once the whole payload of a packet is here. Keeps the credits of the injection buffers
 // of its pools (a class, or on the path of the collective network a class route): a command comes only when its
-// packet fits, so what is sent always sinks.
+// packet fits, so packets that are sent always sink.
 //
 // A packet whose payload read failed halts its FIFO; it and later packets of that FIFO are dropped
 // before their first flit, and their credits return. A dropped packet of a flow (HW-4) has its sequence number already:

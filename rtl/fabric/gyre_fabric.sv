@@ -1,7 +1,7 @@
 // A whole machine as one design: N nodes and their links. Node n has coordinates with dimension 0 running
-// fastest; its registers are configured from outside like those of a single node. Port 2d of a node
-// reaches port 2d+1 of its neighbour in + of dimension d. A dimension of size 1 has no links, one that is
-// no ring has none between its ends; inputs without a link are zero. In the tree of the collective network node n
+// fastest; its registers are configured from outside as with a single node. Port 2d of a node
+// reaches port 2d+1 of its neighbour in + of dimension d. A dimension of size 1 has no links, a line
+// has none between its ends; inputs without a link are zero. In the tree of the collective network node n
 // has parent (n-1)/2 and children 2n+1 and 2n+2, with barrier wires beside each link.
 module gyre_fabric
   import gyre_pkg::*;
@@ -26,7 +26,7 @@ module gyre_fabric
     input  logic              clk_i,
     input  logic              rst_ni,
     input  logic [63:0]       time_i,
-    // what each node sends, to compare with single nodes
+    // outputs of each node, to compare with single nodes
     output link_word_t        link_ctl_o    [N][P],
     output logic [FW-1:0]     link_data_o   [N][P],
     output logic [31:0]       link_dbg_o    [N][P],

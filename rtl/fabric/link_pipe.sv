@@ -1,4 +1,4 @@
-// Wires of one direction of a link: what the sender's output register holds reaches the receiver's input
+// Wires of one direction of a link: a word in the sender's output register reaches the receiver's input
 // register Latency cycles later, so Latency - 1 registers lie between.
 module link_pipe #(
     parameter int unsigned Latency = 1,

@@ -1,4 +1,4 @@
-// axi_quiesce: the gate breaks no AXI rule, whenever it closes: what is offered stays offered, a write burst of which one
+// axi_quiesce: the gate breaks no AXI rule, whenever it closes: an offer stays, a write burst of which one
 // channel started gets the other, nothing starts while it is closed, and quiet is said exactly when nothing is under way.
 // The master offers no write data ahead of its address. Both clocks run.
 module axi_quiesce_formal #(
@@ -27,7 +27,7 @@ module axi_quiesce_formal #(
       .b_done_i
   );
 
-  // What memory sees: bursts accepted, and their data and responses. `in` counts what the master did.
+  // Bursts that memory accepted, and their data and responses. `in` counts those of the master.
   logic [2:0] reads_q, aws_q, ws_q, bs_q;       // modulo 8
   logic       ar_waits_q, aw_waits_q, w_waits_q, w_open_q, in_ar_q, in_aw_q, in_w_q, w_last_q;
   logic [2:0] aw_ahead, w_ahead;
@@ -65,7 +65,7 @@ module axi_quiesce_formal #(
     AssumeWithAddress : assume (!w_valid_i || aw_valid_i || (aw_ahead != '0 && aw_ahead < 3'd4));
     AssumeReads : assume (!ar_valid_i || 32'(reads_q) < MaxBursts);
     AssumeWrites : assume (!aw_valid_i || 32'(3'(aws_q - bs_q)) < MaxBursts);
-    // Memory answers what it was asked.
+    // Memory answers its requests.
     AssumeRead : assume (!r_done_i || reads_q != '0);
     AssumeWritten : assume (!b_done_i || (aws_q != bs_q && ws_q != bs_q));
     ArHolds : assert (!ar_waits_q || ar_valid);

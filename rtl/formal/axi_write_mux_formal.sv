@@ -1,5 +1,5 @@
-// axi_write_mux: data follows in the order of the addresses, each burst whole and of the writer whose address it is, and
-// what waits does not change.
+// axi_write_mux: data follows in the order of the addresses, each burst whole and of the writer of its address, and
+// a waiting request does not change.
 module axi_write_mux_formal
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(

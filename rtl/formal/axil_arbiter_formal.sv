@@ -45,7 +45,7 @@ module axil_arbiter_formal #(
       .reg_err_i, .reg_rdata_i(64'(reg_rdata_i)), .active_o(active), .idle_o(idle)
   );
 
-  // One slave, chosen freely: what it took and has not answered.
+  // One slave, chosen freely: accesses that it took and has not answered.
   logic             who_q, aw_q, w_q, ar_q, whole_q, mine_q, we_q, b_waits_q, r_waits_q;
   logic [AddrW-1:0] aw_addr_q, ar_addr_q, addr_q;
   logic [3:0]       w_data_q, wdata_q;

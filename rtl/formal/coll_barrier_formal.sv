@@ -39,7 +39,7 @@ module coll_barrier_formal
       .enter_i(CollRoutes'(enter_i) << Route), .done_o(done), .err_o(err), .err_take_i, .busy_o(busy)
   );
 
-  // Inputs that arrived in this round, and whether all were told to the parent.
+  // Inputs that arrived in this round, and whether the parent was notified.
   logic [2:0] here_q, part;
   logic       acked_q, up, down, let_go;
   assign part   = {child_q, member_q};
@@ -57,7 +57,7 @@ module coll_barrier_formal
     end
   end
 
-  // The parent lets go once a round, after it was told.
+  // The parent releases once a round, after it was notified.
   logic freed_q;
   always_ff @(posedge clk_i) freed_q <= rst_n && (freed_q || let_go) && !down;
 

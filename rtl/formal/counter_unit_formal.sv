@@ -1,5 +1,5 @@
 // counter_unit: every decrement lowers its counter in memory by its bytes once, however decrements of several ports meet
-// in an entry, and a counter that reaches zero is told. Memory is two counters; reads and writes take any time.
+// in an entry, and a counter that reaches zero is reported. Memory is two counters; reads and writes take any time.
 module counter_unit_formal
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -53,7 +53,7 @@ module counter_unit_formal
       .zero_o(zero), .err_o(err), .err_ack_i(1'b0), .busy_o(busy), .idle_o(idle)
   );
 
-  // What the first counter should be.
+  // Expected value of the first counter.
   logic [63:0] owed_q;
   logic        zero_due_q;
   logic [1:0]  ar_level;

@@ -1,4 +1,4 @@
-// gyre_fifo: what comes out is what went in, in order. One push, chosen freely, is followed through the FIFO by the
+// gyre_fifo: entries come out unchanged and in order. One push, chosen freely, is followed through the FIFO by the
 // number of entries ahead of it.
 module gyre_fifo_formal #(
     parameter int unsigned Width = 3,

@@ -13,7 +13,7 @@ module inj_fifo_table_formal
     input logic [10:0]          reg_addr_i,
     input logic [63:0]          reg_wdata_i,
     input logic [NInj-1:0]      lingers_i,      // busy for another reason
-    input logic [NInj-1:0]      flush_i,        // what was fetched is dropped
+    input logic [NInj-1:0]      flush_i,        // the fetched descriptor is dropped
     input logic                 fetch_take_i,
     input logic [0:0]           fetch_fifo_i,
     input logic [NInj-1:0]      path_halt_i,

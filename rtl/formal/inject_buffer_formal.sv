@@ -1,4 +1,4 @@
-// inject_buffer: what comes out of a queue is what went into it, in order, with the route of its packet in front.
+// inject_buffer: flits of a queue come out unchanged and in order, with the route of its packet in front.
 module inject_buffer_formal
   import gyre_pkg::*;
 #(

@@ -1,7 +1,7 @@
 // link_tx and link_rx with wires between them: flits and credits arrive as they were sent, in order; a flit of which one
 // wire was turned over is never passed on as good, and of a word of which one wire of the side band was, nothing is taken.
-// Sequence number and CRC start anew at both ends at once. Data is four
-// free bits: the CRC is linear, so what it sees of damage does not depend on the data.
+// Sequence number and CRC restart at both ends at once. Data is four
+// free bits: the CRC is linear, so detection of damage does not depend on the data.
 module link_formal
   import gyre_pkg::*;
 #(
@@ -66,7 +66,7 @@ module link_formal
       .crc_fault_o(fault), .side_fault_o(side), .discard_o(discard), .credit_o(credit), .credit_vc_o(credit_vc), .busy_o(rx_busy)
   );
 
-  // What was sent two cycles ago; `spoilt` from the first damage to the next start.
+  // Word sent two cycles ago; `spoilt` from the first damage to the next start.
   logic             sent_q, sent_qq, credit_q, credit_qq, damaged_q, side_q, spoilt_q;
   logic [VcW-1:0]   vc_q, vc_qq, credit_vc_q, credit_vc_qq;
   flit_ctl_t        ctl_q, ctl_qq;

@@ -1,5 +1,5 @@
-// rec_fifo_table: whatever software writes, a ring never holds more than its size between HEAD and what is allocated, HEAD
-// does not pass TAIL, TAIL moves as packets are committed in order, and a FIFO starts anew only with nothing under way.
+// rec_fifo_table: whatever software writes, a ring never holds more than its size between HEAD and the allocated end, HEAD
+// does not pass TAIL, TAIL moves as packets are committed in order, and a FIFO restarts only with nothing under way.
 module rec_fifo_table_formal
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(

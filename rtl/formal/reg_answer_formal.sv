@@ -1,4 +1,4 @@
-// reg_answer: each access is answered once, in the next cycle, with what was said with it.
+// reg_answer: each access is answered once, in the next cycle, with its error and data.
 module reg_answer_formal (
     input logic       clk_i,
     input logic       req_i,

@@ -1,4 +1,4 @@
-// router_buffer: what comes out of a virtual channel is what went into it, in order, with the route of its packet, however
+// router_buffer: flits of a virtual channel come out unchanged and in order, with the route of its packet, however
 // the slots of the shared memory are used; slots are neither lost nor used twice. Two channels are in use, and one flit,
 // chosen freely, is followed.
 module router_buffer_formal

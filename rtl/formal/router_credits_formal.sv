@@ -1,4 +1,4 @@
-// router_credits: an output that sends only where it is told there is room never overruns the buffer of the next input:
+// router_credits: an output that sends only with reported room never overruns the buffer of the next input:
 // room here, flits there and room that open packets claimed are always the whole buffer. Credits are of flits that are
 // there; packets of dynamic channels are no longer than the longest.
 module router_credits_formal

@@ -1,7 +1,7 @@
 // soft_reset: DMA engine and network are reset only when nothing new may start, for HoldCycles at least, once a request, and
 // with no master in the middle of a transaction: quiet, or after Limit cycles with answers missing alone. Then that master
 // starts nothing, and what comes is kept from the engine, until it is quiet. A reset ends within a bound unless memory
-// does not take what it was offered.
+// does not take an offer.
 module soft_reset_formal #(
     parameter int unsigned HoldCycles = 4,
     parameter int unsigned Limit = 6
@@ -69,7 +69,7 @@ module soft_reset_formal #(
     HoldEnds : assert (32'(low_q) <= HoldCycles);
     DoneOnce : assert (!done || (reset_q && core_rst_n && request_q));
     StopIsAsked : assert ((stop & ~late) == '0 || request_q);
-    // While memory takes what it is offered.
+    // While memory takes every offer.
     Bounded : assert (32'(wait_q) <= Limit + HoldCycles + 3 || stuck);
     StuckIsTold : assert (!stuck || (gave_up_q && settled_i != '1));
     IdleRuns : assert (!idle || (core_rst_n && stop == late));

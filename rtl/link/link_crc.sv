@@ -1,8 +1,8 @@
 // One step of the running CRC-32 of a link (IEEE 802.3 polynomial, reflected, seed all ones, no final
 // inversion) over a flit: its data, bit 0 first, then the byte {0, vc[3], err, tail, head, vc[2:0]}.
-// `check_o` is what the link word carries: the four bytes of the new CRC folded into one by exclusive
+// `check_o` is the check of the link word: the four bytes of the new CRC folded into one by exclusive
 // or. The fold shows every error of one bit, and of two adjacent bits, in the flit itself, at all
-// supported widths; since the CRC runs on, what one byte misses shows with the flits behind it.
+// supported widths; since the CRC runs on, damage that one byte misses shows with later flits.
 module link_crc #(
     parameter int unsigned FlitBytes = 16,
     localparam int unsigned FlitW = FlitBytes * 8
@@ -21,7 +21,7 @@ module link_crc #(
 
   typedef logic [2**$clog2(Nibbles)-1:0][15:0][31:0] table_t;
 
-  // The step is linear: the next CRC is the exclusive or of what each four bits of {ctl, data ^ crc} give by themselves.
+  // The step is linear: the next CRC is the exclusive or of the contributions of each four bits of {ctl, data ^ crc}.
   function automatic table_t effects();
     table_t t;
     logic [31:0] column;

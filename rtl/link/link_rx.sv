@@ -1,7 +1,7 @@
 // Receiving half of a link: input register, then in the next cycle sequence number and CRC check. A flit
-// counts only when the other end says Up and this end is in Ack or Up; one that fails the check, and
-// one that comes while the link is down here, is not passed on. Of a word whose parity is wrong nothing is
-// taken: no flit, no credit, and state and barrier pulses have no meaning (`side_fault_o`).
+// counts only when the other end says Up and this end is in Ack or Up; a flit that fails the check, or
+// that arrives while the link is down here, is not passed on. A word with wrong parity is ignored:
+// no flit, no credit, and state and barrier pulses have no meaning (`side_fault_o`).
 module link_rx
   import gyre_pkg::*;
 #(
@@ -15,7 +15,7 @@ module link_rx
     input  logic [31:0]      link_dbg_i,
     input  logic             beside_i,    // parity of the wires beside the word
     input  link_ctl_e        state_i,     // state of this end
-    input  logic             start_i,     // link enters Ack: sequence number and CRC start anew
+    input  logic             start_i,     // link enters Ack: sequence number and CRC restart
     output link_ctl_e        peer_o,      // state of the other end, unless side_fault_o
     output logic             valid_o,     // good flit
     output logic [VcW-1:0]   vc_o,

@@ -9,7 +9,7 @@ module link_tx
     input  logic             clk_i,
     input  logic             rst_ni,
     input  link_ctl_e        state_i,     // state of this end, a register
-    input  logic             start_i,     // link enters Ack: sequence number and CRC start anew
+    input  logic             start_i,     // link enters Ack: sequence number and CRC restart
     // Flit to send, only while the link is up.
     input  logic             send_i,
     input  logic [VcW-1:0]   send_vc_i,

@@ -3,7 +3,7 @@
 // States, sent in every link word: Reset (disabled or in reset) -> Init -> Ack -> Up. Init lasts at
 // least `InitCycles`, longer than a round trip, so that nothing older than the handshake is on the wires
 // in either direction when it goes on; then, once the input buffers of this port are empty and the other
-// end is in Init or Ack, Ack: credits are full, sequence numbers and CRC start anew. Up follows when
+// end is in Init or Ack, Ack: credits are full, sequence numbers and CRC restart. Up follows when
 // the other end is in Ack or Up. The link falls back to Init when the other end leaves (Reset seen, or
 // Init seen while up) and on a fault: a flit that fails its check or breaks the protocol, or a word whose
 // parity is wrong. Either node can thus be reset alone, and credits that wires have changed are given back with
@@ -25,7 +25,7 @@ module link_unit
     input  link_word_t       link_ctl_i,
     input  logic [FlitW-1:0] link_data_i,
     input  logic [31:0]      link_dbg_i,
-    input  logic             beside_i,    // parity of the wires beside the word that comes, and of those beside
+    input  logic             beside_i,    // parity of the wires beside the incoming word, and of those beside
     input  logic             beside_tx_i, // the word that goes: barrier wires
     output link_word_t       link_ctl_o,
     output logic [FlitW-1:0] link_data_o,
@@ -37,7 +37,7 @@ module link_unit
     output logic             start_o,     // enters Ack: all credits are back
     input  logic             drained_i,   // the input buffers of this port are empty
     input  logic             fault_i,     // this cycle's flit or credit breaks the protocol
-    output logic             side_fault_o, // parity of this cycle's word is wrong: what is beside it has no meaning
+    output logic             side_fault_o, // parity of this cycle's word is wrong: wires beside it have no meaning
     // Router side.
     input  logic             send_i,
     input  logic [VcW-1:0]   send_vc_i,

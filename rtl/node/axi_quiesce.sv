@@ -1,6 +1,6 @@
-// Gate on the handshakes of one AXI4 master. With stop_i no new burst starts, while what has started,
-// or was offered, goes on to its end; quiet_o tells when nothing is left under way, settled_o when of what is only answers
-// are missing: memory has taken all that it was offered, so the master may be reset if what comes is kept from it.
+// Gate on the handshakes of one AXI4 master. With stop_i no new burst starts; bursts that have started
+// or were offered complete. quiet_o: nothing is under way. settled_o: only answers are missing, since memory has taken
+// every offer; the master may then be reset if later answers are kept from it.
 module axi_quiesce #(
     parameter int unsigned MaxBursts = 255 // outstanding bursts of one direction
 ) (

@@ -1,5 +1,5 @@
-// A Gyre node: DMA engine, network (router and links), collective network and registers. This is what is
-// Verilated and what a fabric is made of. Every output is a function of registers.
+// A Gyre node: DMA engine, network (router and links), collective network and registers. The unit that is
+// Verilated and that a fabric consists of. Every output is a function of registers.
 module gyre_node
   import gyre_pkg::*;
 #(

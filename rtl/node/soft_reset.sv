@@ -1,9 +1,9 @@
 // Reset of DMA engine and network by software, without leaving half a memory transaction behind: first
-// no new transaction starts, then those under way end, then the reset is held for HoldCycles.
-// Bounded: after Limit cycles the answers that memory still owes are given up. The reset goes on; `late_o` tells on which
-// masters what comes is to be dropped, and those start nothing until it has come: no answer is taken for that of a
-// later transaction. Only where memory has not taken what it was offered, which may not be withdrawn, does the reset wait on:
-// `stuck_o`.
+// no new transaction starts, then transactions under way end, then the reset is held for HoldCycles.
+// Bounded: after Limit cycles the answers that memory still owes are given up and the reset proceeds. `late_o` marks
+// masters whose late answers are to be dropped; they start nothing until these have come, so no answer is taken for that of
+// a later transaction. The reset keeps waiting (`stuck_o`) only while memory has not taken an offer, which may not be
+// withdrawn.
 module soft_reset #(
     parameter int unsigned NMaster = 1,
     parameter int unsigned HoldCycles = 8,
@@ -13,9 +13,9 @@ module soft_reset #(
     input  logic               rst_ni,
     input  logic               request_i,   // reset wanted; stays until done_o
     input  logic [NMaster-1:0] quiet_i,     // no memory transaction is under way
-    input  logic [NMaster-1:0] settled_i,   // of those under way only answers are missing
+    input  logic [NMaster-1:0] settled_i,   // only answers are missing
     output logic [NMaster-1:0] stop_o,      // start no memory transaction
-    output logic [NMaster-1:0] late_o,      // answers are those of transactions from before the reset
+    output logic [NMaster-1:0] late_o,      // answers belong to transactions from before the reset
     output logic               gave_up_o,   // one-cycle pulse: Limit is reached
     output logic               stuck_o,     // waits beyond Limit
     output logic               done_o,      // one-cycle pulse: the reset is over

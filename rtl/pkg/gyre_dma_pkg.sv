@@ -72,14 +72,14 @@ package gyre_dma_pkg;
     flow_seq_t seq;
   } flow_ref_t;
 
-  // What a put leaves to be done in its turn.
+  // Completion of a put, to be done in its turn.
   typedef struct packed {
     logic             ctr_valid;
     logic [AddrW-1:0] ctr_addr;
     logic [9:0]       ctr_bytes;
   } flow_counter_t;
 
-  // What a control packet says, of a flow by its number at the source.
+  // Content of a control packet about a flow, by its number at the source.
   typedef struct packed {
     logic                 valid;
     flow_id_t             id;
@@ -119,12 +119,12 @@ package gyre_dma_pkg;
     return inside_machine && route_port(cfg, peer, LocalPort) < 4'(2 * ndim);
   endfunction
 
-  // What a path asks the resolver for one packet, taken from its header.
+  // Request of a path to the resolver for one packet, taken from its header.
   typedef struct packed {
     logic                 mem_fifo;   // else, by the class: put (response) or remote get (request)
     logic                 rmw;        // response: of an rmw
     logic                 silent;     // response: writes nothing
-    err_e                 err;        // response: refused already, asks for its place in the flow
+    err_e                 err;        // response: refused already, requests its place in the flow
     logic                 control;    // response: window of a flow, from `src`; its number in `target`, `flow.seq`
     flow_ref_t            flow;       // response: put of a flow
     logic [9:0]           epoch;      // response: put of a flow, or control
@@ -140,10 +140,10 @@ package gyre_dma_pkg;
   // The resolver's answer, sent to all paths beside a one-hot valid.
   typedef struct packed {
     logic                 ok;         // write the packet
-    logic                 blocked;    // ring full or halted: ask again when rings have moved
+    logic                 blocked;    // ring full or halted: retry when rings have moved
     err_e                 err;        // reason when neither
     logic [AddrW-1:0]     addr;       // first byte
-    logic [AddrW-13:0]    next_page;  // address bits 47:12 for what lies beyond the first 4 KiB boundary
+    logic [AddrW-13:0]    next_page;  // address bits 47:12 of the part beyond the first 4 KiB boundary
     logic [CommitW-1:0]   commit;     // request: place in the commit queue
     logic                 silent;     // response: nothing is written
     flow_ref_t            flow;       // response: has this place in a flow, whether it is written or not
@@ -151,7 +151,7 @@ package gyre_dma_pkg;
     logic [AddrW-1:0]     ctr_addr;
   } rx_res_t;
 
-  // What stays with a packet from its header on.
+  // Properties of a packet, kept from its header on.
   typedef struct packed {
     logic                 mem_fifo;   // as in rx_req_t
     logic                 rmw;        // rmw request

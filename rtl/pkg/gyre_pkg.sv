@@ -21,7 +21,7 @@ package gyre_pkg;
   parameter int unsigned AddrW = 48;        // node memory address
   parameter int unsigned OffsetW = 40;      // offset inside a slot
   parameter int unsigned NetClasses = 4;    // virtual-channel classes of the torus: all of vclass_e
-  parameter int unsigned NumClasses = 2;    // those of a reception path: requests (or messages of a higher class), responses
+  parameter int unsigned NumClasses = 2;    // classes of a reception path: requests (or messages of a higher class), responses
   parameter int unsigned VcPerClass = 2;    // dateline virtual channels of a class
   parameter int unsigned DetVcs = NetClasses * VcPerClass; // deterministic channels, from 0: {class, dateline}
   parameter int unsigned DynClasses = 2;    // classes with dynamic channels: request, response
@@ -35,7 +35,7 @@ package gyre_pkg;
   parameter int unsigned MaxFifoId = 10;    // bits of a FIFO or slot number
 
   parameter int unsigned MaxFlows = 8;      // ordered-dynamic flows of a node, of each side
-  parameter int unsigned FlowSeqs = 32;     // sequence numbers of a flow, more than those of two windows
+  parameter int unsigned FlowSeqs = 32;     // sequence numbers of a flow, more than two windows
   parameter int unsigned MaxFlowWindow = FlowSeqs / 2; // packets of a flow between issue and release
 
   // ---- units: parts with a clock of their own, in which nothing changes without it -----------
@@ -55,7 +55,7 @@ package gyre_pkg;
   typedef logic [MaxDim-1:0][CoordW-1:0] coord_t;
   typedef logic [$clog2(MaxFlows)-1:0] flow_id_t;
   typedef logic [$clog2(FlowSeqs)-1:0] flow_seq_t;
-  // Which opening of a flow's number: packets of one that was closed by force are none of the next.
+  // Epoch of a flow number: separates a force-closed flow from its successor.
   typedef logic [6:0] flow_epoch_t;
 
   // Virtual-channel class (header bits 31:30). Those above response carry memory-FIFO packets alone, which go before all
@@ -79,7 +79,7 @@ package gyre_pkg;
   } kind_e;
 
   // Operation of a read-modify-write. With rmw_compare it is applied only where memory equals the test
-  // operand; with rmw_fetch the answer carries what memory held before, in either case.
+  // operand; with rmw_fetch the answer carries the old value, in either case.
   typedef enum logic [2:0] {
     RmwSet = 3'd0,             // memory = value
     RmwAdd = 3'd1,             // memory + value, modulo the operand's size
@@ -167,7 +167,7 @@ package gyre_pkg;
   } desc_t;                    // 512 bits
 
   // ---- collective network -------------------------------------------------------------------
-  // What a node does with a route's packets on their way up the tree. All but broadcast combine those of
+  // Operation of a node on the packets of a route on their way up the tree. All but broadcast combine those of
   // the route's inputs.
   typedef enum logic [2:0] {
     CollBroadcast = 3'd0,        // one contributor, no combination
@@ -295,13 +295,13 @@ package gyre_pkg;
     ErrDescOwner         = 8'h07, // source slot of another owner
     ErrDescBounds        = 8'h08, // source range leaves its slot
     ErrDescRemote        = 8'h09, // remote-get descriptor that does not send to its requester, or is no put
-    ErrDescLength        = 8'h0a, // remote get whose payload is no whole number of descriptors, 1..8
+    ErrDescLength        = 8'h0a, // remote get whose payload is not 1..8 whole descriptors
     ErrDescRead          = 8'h0b, // descriptor fetch answered with an error
     ErrPayloadRead       = 8'h0c, // payload read answered with an error
     ErrDescRmw           = 8'h0d, // rmw of unknown operation, or with an operand of other than 4 or 8 bytes
     ErrDescRoute         = 8'h0e, // collective on a class route that is not valid here, without this node, or of another owner
     ErrDescColl          = 8'h0f, // collective of unknown operation or element type, or that cuts an element in two
-    ErrDescFlow          = 8'h10, // flow that is not open here for this destination, class and owner, or of a packet that has none
+    ErrDescFlow          = 8'h10, // flow not open here for this destination, class and owner, or flow of a packet that has none
     ErrPktKind           = 8'h20, // packet kind this node does not serve
     ErrPktTruncated      = 8'h21, // packet cut short by a link going down, or length and flits disagree
     ErrPktDest           = 8'h22, // packet for another node ejected here
@@ -326,7 +326,7 @@ package gyre_pkg;
     ErrCollRoute         = 8'h50, // collective malformed, or on a class route that is not valid here or lacks the input
     ErrCollMismatch      = 8'h51, // contributors to a collective disagree about it
     ErrCollBarrier       = 8'h52, // barrier arrival on a route without this input, or twice, or link down
-    ErrResetMemory       = 8'h60  // memory has not ended its transactions 2048 cycles after a soft reset was asked for
+    ErrResetMemory       = 8'h60  // memory has not ended its transactions 2048 cycles after a soft reset was requested
   } err_e;
 
   typedef struct packed {
@@ -336,7 +336,7 @@ package gyre_pkg;
     logic [63:0] info;      // of a descriptor its address, of a packet packet_info_t, of a failed read its address
   } error_t;
 
-  // What the error register says of a refused packet.
+  // Error information of a refused packet.
   typedef struct packed {
     logic [29:0] sw;        // bits 63:34: software word of the packet without its two upper bits: of a memory FIFO or rmw sw0, else sw1
     kind_e       kind;      // bits 33:30
@@ -526,7 +526,7 @@ package gyre_pkg;
     return DetReserve;
   endfunction
 
-  // Flits that all channels share: what no channel has for itself.
+  // Flits that all channels share: all without a reserve.
   function automatic int unsigned shared_flits(int unsigned flit_bytes, int unsigned port_flits);
     int unsigned rest;
     rest = port_flits;

@@ -1,4 +1,4 @@
-// Answers for a test what the packed structs of gyre_pkg hold at each field, so that the tables of the
+// Gives a test the position of each field of the packed structs of gyre_pkg, so that the tables of the
 // crate gyre-layout can be compared with them. Not part of the node.
 module layout_probe
   import gyre_pkg::*;

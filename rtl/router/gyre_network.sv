@@ -1,6 +1,6 @@
 // Network of one node: a link unit a port and the torus router between links, injection and ejection paths
 // (HW-3). Virtual-channel router with credits: deterministic channels {class, dateline}, where packets go by their
-// fixed routes as wormholes, and dynamic channels {1, class, lane}, where those that ask for it go by any shortest way
+// fixed routes as wormholes, and dynamic channels {1, class, lane}, where dynamic packets go by any shortest way
 // and are stored whole (virtual cut-through), with the deterministic channels as their escape. Injection path p feeds
 // output p; a packet that came in by link p for this node leaves by ejection path p. A hop takes two cycles beyond
 // the link latency:
@@ -70,7 +70,7 @@ module gyre_network
 
   localparam int unsigned InUnit = 0, OutUnit = P, InjUnit = 2 * P, TimeUnit = 3 * P, RestUnit = 3 * P + 1;
 
-  // Outputs: what can move, by virtual channel.
+  // Outputs: flits that can move, by virtual channel.
   localparam int unsigned RoomW = $clog2(PortFlits + 1);
   logic [DetVcs-1:0]       head_ok[P], no_credit[P];
   logic [VcPerClass-1:0]   whole_ok[P];

@@ -1,8 +1,8 @@
 // Second half of the separable allocation by age: each input (and injection buffer) offers one flit
-// that can move, each output picks one of those that want it: of class priority or system first, then the one that
-// it served last if that goes on with its packet, so that packets are not drawn out; else the oldest. Requester p of
+// that can move, each output picks one of its requesters: class priority or system first, then the one served last
+// if it continues its packet, so that packets are not drawn out; else the oldest. Requester p of
 // output p is injection path p: no packet leaves by the port it came in by. Ejection and discarding belong to the input,
-// contend with nobody and are granted at once.
+// contend with no other and are granted at once.
 module router_alloc
   import gyre_pkg::*;
 #(

@@ -3,7 +3,7 @@
 // else one from the list of free slots. The route of a packet is computed when its head is written; that of the
 // packet at the front of each queue is in registers, so that arbitration does not wait for the memory.
 //
-// Who may use how much is the sender's business (router_output); here a flit must only find a slot.
+// The sender decides how much room each channel may use (router_output); here a flit must only find a slot.
 module router_buffer
   import gyre_pkg::*;
 #(
@@ -60,8 +60,8 @@ module router_buffer
     route_t r;
     r = route_transit(here, 4'(PortId), vc, w01, hint, order);
     if (r.port != LocalPort && r.port >= Ports) r.port = NoPort;
-    // No shortest way leads back. One that does comes of a node whose place or shape software has changed under traffic: the
-    // packet is discarded, for outputs take what asks for the port of its arrival for injected.
+    // No shortest way leads back, unless software has changed the place or shape of a node under traffic. Such a
+    // packet is discarded, since outputs take a request for the port of arrival for an injected packet.
     if (r.port == 4'(PortId) || r.minimal[PortId]) begin
       r.port    = NoPort;
       r.minimal = '0;

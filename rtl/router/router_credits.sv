@@ -1,12 +1,12 @@
-// What the buffer of the next input has left, kept at this end of the link: flits of each virtual channel there,
-// and the shared part that nobody uses or has claimed. A deterministic channel of request or response first fills its
-// reserve, then takes of the shared part flit by flit; those of priority and system keep to their reserve. Room for one
+// Free room in the buffer of the next input, kept at this end of the link: flits of each virtual channel there,
+// and the shared part that is neither used nor claimed. A deterministic channel of request or response first fills its
+// reserve, then uses the shared part flit by flit; channels of priority and system keep to their reserve. Room for one
 // packet of the shared part is for responses alone, which therefore never wait for requests. A dynamic packet claims room
-// for the longest packet with its head and gives back with its tail what it did not need. All outputs are registers.
+// for the longest packet with its head and returns unused room with its tail. All outputs are registers.
 //
 // The lane of the next dynamic packet of a class is one without a packet under way, of these the emptiest.
 //
-// A credit for a channel that holds no flit there is not taken (`fault_o`).
+// A credit for a channel that holds no flit there is ignored (`fault_o`).
 module router_credits
   import gyre_pkg::*;
 #(

@@ -10,7 +10,7 @@ module router_eject
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
-    // What can move, by class.
+    // Flits that can move, by class.
     output logic [NetClasses-1:0] head_ok_o,
     output logic [NetClasses-1:0] body_ok_o,
     input  logic                  push_i,

@@ -9,7 +9,7 @@ module router_errors
     input  error_t       err_i [N],
     output logic [N-1:0] take_o,             // one-hot: reported in the next cycle
     output error_t       err_o,              // one-cycle pulse
-    output logic         idle_o              // none waits, none is given
+    output logic         idle_o              // no report waits or is given
 );
   logic [N-1:0] pending;
   error_t       err_d, err_q;

@@ -1,11 +1,11 @@
 // Injection buffer of one path: a queue a class for packets that leave by output `PortId` only, system packets
 // first, then priority. A request or response starts only while the next input has plenty of room, so that sources
-// leave room to packets in transit and the network does not clog. When it has waited for `Patience` cycles it takes
-// what there is, and dynamic packets of its class in transit leave it this output; a dynamic one that has waited for
-// `HoldAfter` cycles also gets what the deterministic channels and dynamic packets of the other class in transit share
-// (`hold_o`), else those could keep the room for a whole packet from it forever: for a request twice as much must be free as
-// one of them takes. They have their own deterministic channels left, so they do not wait for it. Bounded: from then on
-// nobody else gets shared room at this output, so it starts when the next input has passed on what it holds.
+// leave room to packets in transit and the network does not clog. After `Patience` cycles it takes any
+// room, and dynamic packets of its class in transit leave it this output. A dynamic packet that has waited for
+// `HoldAfter` cycles also gets the room that deterministic channels and dynamic packets of the other class in transit share
+// (`hold_o`): else these could keep the room for a whole packet from it forever, since a request needs twice the free room of
+// one of them. They still have their own deterministic channels, so they do not wait for it. Bounded: from then on
+// no other packet gets shared room at this output, so it starts when the next input has forwarded its flits.
 // The sender keeps the credits, one for each flit of buffer, and
 // `inj_credit_o` returns them.
 module router_inject
@@ -29,7 +29,7 @@ module router_inject
     input  flit_ctl_t             inj_ctl_i,
     input  logic [FlitW-1:0]      inj_data_i,
     output logic [NetClasses-1:0] inj_credit_o,
-    // What can move at output `PortId`, by virtual channel.
+    // Flits that can move at output `PortId`, by virtual channel.
     input  logic [DetVcs-1:0]     head_ok_i,
     input  logic [NumVc-1:0]      body_ok_i,
     input  logic [DetVcs-1:0]     no_credit_i,

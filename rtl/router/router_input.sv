@@ -7,7 +7,7 @@
 //
 // A dynamic packet takes a dynamic channel at the minimal output with most room, if one has room for the longest
 // packet; else its escape, the deterministic channel of its fixed route. In a dynamic channel it thus always ends up
-// whole: no channel waits for one that stands across several nodes, but for escapes, whose waiting has no cycle.
+// whole: no channel waits for a packet across several nodes, except for escapes, whose waits have no cycle.
 //
 // When the link goes down with a packet open, the packet is closed with a tail marked `err`. A packet
 // without a route is discarded and reported (ErrRouteUnreachable).
@@ -36,7 +36,7 @@ module router_input
     input  logic                  link_down_i,
     output logic                  fault_o,       // this flit breaks the protocol; it is dropped
     output logic                  drained_o,     // no flit and no open packet
-    // What can move, by output and channel there; ejection by class.
+    // Flits that can move, by output and channel there; ejection by class.
     input  logic [DetVcs-1:0]     head_ok_i [P],
     input  logic [VcPerClass-1:0] whole_ok_i[P], // deterministic channels of requests: own room for a packet
     input  logic [NumVc-1:0]      body_ok_i [P],
@@ -139,7 +139,7 @@ module router_input
   logic [VcW-1:0]   last_q;     // channel that moved last
   logic [NumVc-1:0] heads;
   logic [VcW-1:0]   watched_q;  // channel of a head that waits
-  logic [WaitW-1:0] wait_q;     // cycles that it has, 0 when none is watched
+  logic [WaitW-1:0] wait_q;     // cycles of its wait, 0 without a watched head
   logic             overdue;
   logic             keep;       // it goes on with its packet, before all others
   grant_t           grant;

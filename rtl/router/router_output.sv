@@ -1,4 +1,4 @@
-// One output: who holds each virtual channel, what the buffer of the next input has left for it (router_credits),
+// One output: holder of each virtual channel, room for it in the buffer of the next input (router_credits),
 // and the crossbar column. The flit goes to link_tx, whose register is the output register.
 //
 // A virtual channel is held from head to tail. While the link is down the output takes every flit and
@@ -23,7 +23,7 @@ module router_output
     input  logic                  credit_i,
     input  logic [VcW-1:0]        credit_vc_i,
     output logic                  credit_fault_o, // more credits than flits
-    // What can move, by virtual channel.
+    // Flits that can move, by virtual channel.
     output logic [DetVcs-1:0]     head_ok_o,
     output logic [VcPerClass-1:0] whole_ok_o,  // channels of requests: head_ok_o, and own room for the longest packet
     output logic [NumVc-1:0]      body_ok_o,
@@ -32,7 +32,7 @@ module router_output
     output logic [DynClasses-1:0] dyn_head_ok_o, // or the link is down, and its flits are discarded
     output logic [DynClasses-1:0] plenty_o,    // of room for packets that start here
     output logic [VcW-1:0]        dyn_vc_o [DynClasses],
-    output logic [RoomW-1:0]      room_o,      // flits that all channels share there and nobody has claimed
+    output logic [RoomW-1:0]      room_o,      // shared flits there that are not claimed
     // Crossbar: one-hot grant, bit PortId = injection.
     input  logic [P-1:0]          gnt_i,
     input  logic [VcW-1:0]        in_vc_i  [P],

@@ -1,1 +1,1 @@
-var SearchBucketIndex = [267318771];
+var SearchBucketIndex = [267651219];
